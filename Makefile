@@ -72,8 +72,16 @@ POSIX_TESTS = test/core/children test/server/work/processes test/server/upkeep/r
 CAMPAIGN = vitest run --config test/campaigns/vitest.config.ts
 
 .PHONY: campaigns
-campaigns: deps ## Run a small part of each test campaign in three minutes
+campaigns: deps ## Run a small form of each test campaign, and the tables of the suite with all rows
 	$(CAMPAIGN)
+
+# A random eighth of the tables; the suite has tried some rows of each of them.
+campaigns-part: PART := $(or $(PART),$(shell expr `od -An -N1 -tu1 /dev/urandom` % 8 + 1))
+
+.PHONY: campaigns-part
+campaigns-part: deps ## Run a small form of each test campaign, and all rows of an eighth of the tables (PART=1 to 8)
+	$(CAMPAIGN) test/campaigns
+	$(CAMPAIGN) --exclude 'test/campaigns/**' --shard=$(PART)/8
 
 .PHONY: pages
 pages: export UPDATE_PAGES = 1
@@ -144,6 +152,11 @@ LENGTHS = test/core/access/attacker test/server/http/sessions test/core/lib/line
 .PHONY: lengths
 lengths: deps ## Run the attack, race and property tests of the suite at full length
 	TEST_LENGTH=long TEST_LIMIT_MS=3600000 vitest run $(LENGTHS)
+
+.PHONY: merges
+merges: N = 1000
+merges: deps ## SIGKILL the server N times in merges, rebases, cleanups and restores (N=1000, SEED=...)
+	KILLS=$(N) SEED=$(SEED) TEST_LIMIT_MS=21600000 $(CAMPAIGN) test/campaigns/worktrees/killed
 
 .PHONY: worktrees
 worktrees: deps ## Test worktrees with 1,000 random programs of eight sessions and with hostile files (PROGRAMS=..., SEED=...)

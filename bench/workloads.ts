@@ -10,6 +10,7 @@ import { longLog } from './workloads/long-log.ts';
 import { memory } from './workloads/memory.ts';
 import { plainRequests } from './workloads/plain-requests.ts';
 import { replay } from './workloads/replay.ts';
+import { sandbox } from './workloads/sandbox.ts';
 import { screen } from './workloads/screen.ts';
 import { search } from './workloads/search.ts';
 import { start } from './workloads/start.ts';
@@ -27,6 +28,7 @@ export const workloads: Record<string, (form: Form) => Sized> = {
   turn,
   turns,
   commands,
+  sandbox,
   'acknowledged-writes': acknowledgedWrites,
   'plain-requests': plainRequests,
   replay,

@@ -16,7 +16,7 @@ import { endpoints } from '../src/api/index.ts';
 import { type Identity, identify, isAlive, signal } from '../src/core/children/identity.ts';
 import { processTable } from '../src/core/children/this-machine.ts';
 import { type Client, HttpClient } from '../src/client/client.ts';
-import { settle } from '../src/client/settle.ts';
+import { settle } from '../test/support/settle.ts';
 import { streamEvents } from '../src/client/stream.ts';
 import { AppError } from '../src/api/errors.ts';
 import { systemClock } from '../src/core/lib/clock.ts';

@@ -157,7 +157,15 @@ export const rooms = {
   },
   'core/config': {
     may: ['core/children/identity', 'core/lib'],
-    beyond: { may: ['api/errors', 'api/tool-names', 'api/provider-kinds', 'api/after-limit'] },
+    beyond: {
+      may: [
+        'api/errors',
+        'api/tool-names',
+        'api/provider-kinds',
+        'api/after-limit',
+        'api/host-pattern',
+      ],
+    },
     because:
       'the configuration is read first, so config cannot import modules that depend on it; the allowed imports do not',
   },
@@ -535,8 +543,14 @@ export const doors = {
       'every child process needs the spawn barrier, keeper, ledger and marker of children, so that it is stopped after a crash (exception: flock)',
   },
   'node:http': {
-    in: ['client', 'server/http', 'core/access/admit', 'server/hooks/send-post'],
-    because: 'only the client, the server and URL hooks use HTTP',
+    in: [
+      'client',
+      'server/http',
+      'core/access/admit',
+      'core/children/sandbox/network/proxy',
+      'server/hooks/send-post',
+    ],
+    because: 'only the client, the server, URL hooks and the proxy of sandboxes use HTTP',
   },
   'node:https': {
     in: ['client', 'server/http', 'server/hooks/send-post'],

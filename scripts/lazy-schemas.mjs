@@ -21,8 +21,7 @@ export const lazySchemas = {
     build.onLoad({ filter: schemaFiles }, ({ path }) => {
       const code = fs.readFileSync(path, 'utf8');
       if (!importsZod.test(code)) return undefined;
-      const imports =
-        'import { z } from "zod"; import { whenUsed as __whenUsed } from "lazy-schemas";';
+      const imports = 'import { building as z, whenUsed as __whenUsed } from "lazy-schemas";';
       return {
         contents: lazily(path, code).replace(importsZod, imports),
         loader: path.endsWith('.ts') ? 'ts' : 'js',
@@ -74,7 +73,7 @@ const WHEN_USED = `
       if (get === undefined) value[key] = built(value[key]);
     return value;
   };
-  const building = new Proxy(z, {
+  export const building = new Proxy(z, {
     get(_z, name) {
       const make = z[name];
       if (typeof make !== 'function' || /^[A-Z]/.test(name)) return make;
@@ -83,7 +82,7 @@ const WHEN_USED = `
   });
   export function whenUsed(build) {
     let schema;
-    const get = () => (schema ??= build(building));
+    const get = () => (schema ??= build());
     const standIn = new Proxy({}, {
       get(_none, key) {
         const schema = get();
@@ -107,7 +106,7 @@ function lazily(path, code) {
   if (errors.length > 0) throw new Error(`${path}: ${errors[0].message}`);
   return schemasIn(program).reduceRight(
     (text, { start, end }) =>
-      `${text.slice(0, start)}__whenUsed((z) => ${text.slice(start, end)})${text.slice(end)}`,
+      `${text.slice(0, start)}__whenUsed(() => ${text.slice(start, end)})${text.slice(end)}`,
     code,
   );
 }
@@ -122,7 +121,7 @@ function schemasIn(node) {
   );
 }
 
-/** Whether a node is `z.….()`, or `name.method()…` with a method that makes a schema of another. */
+/** Whether a node is `z.….()`, `component(…)`, or `name.method()…` with a method that makes a schema of another. */
 function makesSchema(node) {
   if (node.type !== 'CallExpression') return false;
   const names = [];
@@ -132,5 +131,6 @@ function makesSchema(node) {
     inner = inner.type === 'CallExpression' ? inner.callee : inner.object;
     if (inner === undefined) return false;
   }
+  if (inner.name === 'component') return true;
   return inner.name === 'z' ? names.length > 0 : derives.has(names.at(-1));
 }

@@ -2,14 +2,7 @@
 //
 // A module is a path under src without its extension. `name` is an identifier, or the name of the file.
 
-const lazy =
-  'the three loaders of parts that are loaded on first use are to become one lazy module';
-
 export const exceptions = [
-  { in: 'server/runtime/hook-seat', name: 'hook-seat', because: lazy },
-  { in: 'server/runtime/hook-seat', name: 'HookSeat', because: lazy },
-  { in: 'server/runtime/search', name: 'SearchSeat', because: lazy },
-  { in: 'server/runtime/fleet', name: 'FleetSeat', because: lazy },
   {
     in: 'core/store/migrations/011-news',
     name: '011-news',

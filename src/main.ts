@@ -1,4 +1,5 @@
 import { bundleFor } from './bundles/choose.ts';
+import { LISTEN_INSIDE, listenInside } from './bundles/listen-inside.ts';
 import { startBundle } from './bundles/load.ts';
 import { refuseDebugger, version } from './core/lib/self.ts';
 
@@ -9,7 +10,13 @@ function main(argv: readonly string[]): void {
   const [only, ...more] = argv;
   const asksVersion = (only === '--version' || only === '-V') && more.length === 0;
   if (asksVersion) process.stdout.write(`${version}\n`);
+  else if (only === LISTEN_INSIDE) void listenInside(more.map(Number)).catch(fail);
   else startBundle(bundleFor(argv, hasTerminal));
+}
+
+function fail(error: Error): void {
+  process.stderr.write(`${error.message}\n`);
+  process.exit(1);
 }
 
 function hasTerminal(): boolean {

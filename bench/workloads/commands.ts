@@ -1,11 +1,8 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
-import { ask } from '../client/http.ts';
+import { Ends, runOne, spawnOne } from '../client/commands.ts';
 import { cpuMilliseconds, ownCpu } from '../client/process.ts';
-import { type Frame, followNewest } from '../client/stream.ts';
+import { followNewest } from '../client/stream.ts';
 import { together } from '../client/together.ts';
-import { type Server, withServer } from '../subject.ts';
+import { withServer } from '../subject.ts';
 import { type Measures, workload } from '../workload.ts';
 
 const CLIENTS = 16;
@@ -50,42 +47,4 @@ async function measure(
     [`${CLIENTS} clients, p99`]: all.p99,
     'CPU of a command': (cpu() - before) / many,
   };
-}
-
-async function runOne(server: Server, ends: Ends, command: string): Promise<void> {
-  const { process: made } = await ask<{ process: { process_id: string } }>(
-    server,
-    'POST',
-    '/v1/processes',
-    { command },
-  );
-  const kind = await ends.of(made.process_id);
-  if (kind !== 'process.completed') throw new Error(`${command}: ${kind}`);
-}
-
-async function spawnOne(command: string): Promise<void> {
-  const child = spawn('/bin/sh', ['-c', command], { stdio: ['ignore', 'pipe', 'pipe'] });
-  const [[code]] = await Promise.all([once(child, 'exit'), text(child.stdout), text(child.stderr)]);
-  if (code !== 0) throw new Error(`${command} ended with ${code}`);
-}
-
-/** The ends of processes, which may be on the stream before the answer to the request has come. */
-class Ends {
-  readonly #early = new Map<string, string>();
-  readonly #waiting = new Map<string, (kind: string) => void>();
-
-  take({ kind, data }: Frame): void {
-    if (!/^process\.(completed|failed|killed|timed_out)$/.test(kind)) return;
-    const { process_id: id } = JSON.parse(data) as { process_id: string };
-    const resolve = this.#waiting.get(id);
-    if (resolve) resolve(kind);
-    else this.#early.set(id, kind);
-    this.#waiting.delete(id);
-  }
-
-  async of(id: string): Promise<string> {
-    const early = this.#early.get(id);
-    this.#early.delete(id);
-    return early ?? new Promise((resolve) => this.#waiting.set(id, resolve));
-  }
 }

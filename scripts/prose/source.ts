@@ -22,8 +22,8 @@ const helpMethods = new Map([
   ['description', 0],
   ['summary', 0],
   ['argument', 1],
-  ['option', 1],
-  ['requiredOption', 1],
+  ['helpOption', 1],
+  ['version', 2],
   ['addHelpText', 1],
 ]);
 
@@ -83,13 +83,12 @@ function help(node: Node, add: Add): void {
       for (const arg of args) if (stringsOf(arg)[0]?.text.includes(' ')) add('help', arg, true);
   }
   if (node.type === 'Property' && nameOf(node.key) === 'description') add('help', node.value, true);
-  if (node.type === 'Property' && nameOf(node.key) === 'empty') add('help', node.value);
-  // The tables of options and arguments: a text follows its flags.
-  const entries = node.type === 'ArrayExpression' ? listOf(node.elements) : args;
-  for (const [at, entry] of entries.entries()) {
-    const flags = stringsOf(entry)[0]?.text ?? '';
-    if (/^(?:--?\w|<|\[)/.test(flags)) add('help', entries[at + 1], true);
-  }
+  if (node.type === 'Property' && ['empty', 'help'].includes(nameOf(node.key)))
+    add('help', node.value);
+  // The line of an argument or option: a text follows its flags.
+  const [line] = node.type === 'Literal' || node.type === 'TemplateLiteral' ? stringsOf(node) : [];
+  const [, about] = /^(?:--?\w|<|\[).*? {2}(.*)$/s.exec(line?.text ?? '') ?? [];
+  if (about !== undefined) add('help', { ...node, type: 'Literal', value: about }, true);
   // In the list of examples, a text follows the command line.
   if (node.type === 'VariableDeclarator' && nameOf(node.id) === 'exampleTexts')
     visit(node, (below) => {
@@ -101,19 +100,24 @@ function exampleText(value: unknown): string {
   return String(value).split(' # ')[1] ?? '';
 }
 
-/** The method of a schema and the functions of `api/common.ts` whose first argument describes a field. */
-const describing = new Set([
-  'describe',
-  'text',
-  'flag',
-  'nullableText',
-  'optionalText',
-  'nullableTime',
+/** The method of a schema and the functions of `api/common.ts` that describe a field, and the position of the text. */
+const describing = new Map([
+  ['describe', 0],
+  ['text', 0],
+  ['flag', 0],
+  ['nullableText', 0],
+  ['optionalText', 0],
+  ['optionalName', 0],
+  ['optionalFlag', 0],
+  ['integer', 0],
+  ['nullableInteger', 0],
+  ['nullableTime', 0],
+  ['component', 1],
 ]);
 
 function schemas(node: Node, add: Add): void {
-  if (node.type === 'CallExpression' && describing.has(nameOf(node.callee)))
-    add('schema', listOf(node.arguments)[0]);
+  const at = node.type === 'CallExpression' ? describing.get(nameOf(node.callee)) : undefined;
+  if (at !== undefined) add('schema', listOf(node.arguments)[at]);
   if (node.type === 'Property' && ['description', 'summary', 'when'].includes(nameOf(node.key)))
     add('schema', node.value);
 }

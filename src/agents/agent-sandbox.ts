@@ -4,7 +4,7 @@ import { findProgram } from '../core/lib/find-program.ts';
 import type { BarrierSandbox } from '../core/children/spawn-barrier.ts';
 
 /** The files of an agent that its sandbox shows, and its keys in the configuration. */
-export type AgentFiles = Omit<SandboxedAgent, 'root' | 'own' | 'isReadOnly'>;
+export type AgentFiles = Omit<SandboxedAgent, 'root' | 'own' | 'isReadOnly' | 'chosen'>;
 
 /** Returns the programs that the sandbox of an agent shows. */
 export function programsOf(
@@ -20,7 +20,9 @@ export function programsOf(
 export type AgentSandboxKeys = SandboxedAgent['more'];
 
 /** A session, or the directory of a session of which only the agent knows. */
-export type SandboxedSession = Pick<Session, 'cwd' | 'permission_mode'> & { id: string | null };
+export type SandboxedSession = Pick<Session, 'cwd' | 'permission_mode' | 'sandbox'> & {
+  id: string | null;
+};
 
 /** Resolves with the sandbox of the agent of a session; null: none. Throws ProviderError. */
 export type SandboxFor = (

@@ -1,3 +1,4 @@
+import { hostsOfBaseUrls } from '../core/lib/host-lists.ts';
 import path from 'node:path';
 import { type LoginProviderId, providerKinds } from '../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../api/providers.ts';
@@ -163,13 +164,14 @@ export abstract class InstalledProvider<M extends Model = Model> {
   /** Resolves with the sandbox of a session's agent, which keeps its state and settings in these files. */
   protected async sandboxFor(
     session: Session,
-    files: Pick<AgentFiles, 'state' | 'scratch' | 'settings' | 'pinned'>,
+    files: Pick<AgentFiles, 'state' | 'scratch' | 'settings' | 'pinned' | 'hosts'>,
   ): Promise<BarrierSandbox | null> {
     const { command, args, env, sandbox: more } = this.settings;
     const programs = programsOf(command, args, env.PATH ?? process.env.PATH);
     const section = `providers.${this.id}`;
     const { sandboxFor } = this.context;
-    return (await sandboxFor?.(session, { section, programs, more, ...files })) ?? null;
+    const hosts = [...files.hosts, ...hostsOfBaseUrls(this.environment({}))];
+    return (await sandboxFor?.(session, { section, programs, more, ...files, hosts })) ?? null;
   }
 
   protected agentDeps(signal: AbortSignal): InstalledAgentDeps {

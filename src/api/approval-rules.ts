@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nullableText, optionalText, pageQuery, text, timestamp } from './common.ts';
+import { component, nullableText, optionalText, pageQuery, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { providerId } from './provider-kinds.ts';
 
@@ -21,22 +21,18 @@ const conditions = {
   provider: providerId
     .nullable()
     .describe('Match only requests of agents of this provider. Null matches every provider.'),
-  tool: z.string().nullable().meta({
-    description:
-      'Match only requests to use the tool with this name. Agents of claude name all their tools, and calls of cadre’s own tools have the name of the tool. Agents of acp and codex name no tools.',
-  }),
-  command: z.string().nullable().meta({
-    description:
-      'Match only requests to run one simple command whose words match this pattern. `*` matches one word or a part of one. `**` at the end matches any number of words. In an `allow` rule, a `*` at the start of a word does not match an option, assignment or address. No `*` in an `allow` rule matches hidden files, paths outside the directory of the command, or files of git and agents.',
-  }),
-  path: z.string().nullable().meta({
-    description:
-      'Match only requests whose changed files all match this path. A path that does not start with `/` is relative to the directory of the session. `*` matches any part of a name, `**` any number of names. In an `allow` rule, neither matches a hidden name: the rule must contain its dot. Files of git or an agent (such as `.git`) need their full name.',
-  }),
-  directory: z.string().nullable().meta({
-    description:
-      'Match only requests in this directory or below it. The directory of a request is the working directory of its command, or else of the session. If null, an `allow` rule for commands applies only in the directory of the session.',
-  }),
+  tool: nullableText(
+    'Match only requests to use the tool with this name. Agents of claude name all their tools, and calls of cadre’s own tools have the name of the tool. Agents of acp and codex name no tools.',
+  ),
+  command: nullableText(
+    'Match only requests to run one simple command whose words match this pattern. `*` matches one word or a part of one. `**` at the end matches any number of words. In an `allow` rule, a `*` at the start of a word does not match an option, assignment or address. No `*` in an `allow` rule matches hidden files, paths outside the directory of the command, or files of git and agents.',
+  ),
+  path: nullableText(
+    'Match only requests whose changed files all match this path. A path that does not start with `/` is relative to the directory of the session. `*` matches any part of a name, `**` any number of names. In an `allow` rule, neither matches a hidden name: the rule must contain its dot. Files of git or an agent (such as `.git`) need their full name.',
+  ),
+  directory: nullableText(
+    'Match only requests in this directory or below it. The directory of a request is the working directory of its command, or else of the session. If null, an `allow` rule for commands applies only in the directory of the session.',
+  ),
 };
 
 const iKnow = z.boolean().meta({
@@ -44,8 +40,10 @@ const iKnow = z.boolean().meta({
     'Whether a user confirms that any arguments matched by `*` are safe for this program. Needed for programs that are not on the list of known safe programs.',
 });
 
-export const approvalRule = z
-  .looseObject({
+export const approvalRule = component(
+  'ApprovalRule',
+  'A rule that decides requests of agents without a user. A rule matches a request if all its conditions that are not null match.',
+  {
     id: z.string(),
     effect: ruleEffect,
     ...conditions,
@@ -56,23 +54,17 @@ export const approvalRule = z
     reason: nullableText('Reason for the rule. An agent receives it when its request is declined.'),
     created_by: text('Token that created the rule.'),
     created_at: timestamp,
-  })
-  .meta({
-    id: 'ApprovalRule',
-    description:
-      'A rule that decides requests of agents without a user. A rule matches a request if all its conditions that are not null match.',
-  });
+  },
+);
 export type ApprovalRule = z.output<typeof approvalRule>;
 
-export const ruleDecision = z
-  .looseObject({
-    effect: ruleEffect,
-    rule: approvalRule
-      .nullable()
-      .describe('Rule that decides. Null if no rule matches, so that a user decides.'),
-    why: text('Explanation of the decision, for users to read.'),
-  })
-  .meta({ id: 'Ruling', description: 'Decision of the rules about a request.' });
+export const ruleDecision = component('Ruling', 'Decision of the rules about a request.', {
+  effect: ruleEffect,
+  rule: approvalRule
+    .nullable()
+    .describe('Rule that decides. Null if no rule matches, so that a user decides.'),
+  why: text('Explanation of the decision, for users to read.'),
+});
 export type RuleDecision = z.output<typeof ruleDecision>;
 
 export const listApprovalRules = endpoint('GET /v1/approval-rules', {
@@ -110,9 +102,8 @@ export const addApprovalRule = endpoint('POST /v1/approval-rules', {
 
 export const removeApprovalRule = endpoint('DELETE /v1/approval-rules/{rule_id}', {
   summary: 'Remove a rule and all rules with the same conditions; earlier decisions remain valid',
-  params: { rule_id: z.string().describe('Rule id.') },
+  params: { rule_id: text('Rule id.') },
   response: approvalRule,
-  errors: ['not_found'],
 });
 
 export const testApprovalRules = endpoint('POST /v1/approval-rules/test', {

@@ -1,64 +1,54 @@
 import { z } from 'zod';
-import { flag, nullableText, pageQuery, text, timestamp } from './common.ts';
+import { component, flag, nullableText, pageQuery, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { providerId } from './provider-kinds.ts';
 import { sessionParam } from './sessions.ts';
 
 export const approvalStatus = z.enum(['pending', 'accepted', 'declined', 'expired', 'cancelled']);
 
-export const question = z
-  .looseObject({
-    id: text('Key of the answers. The text or heading of the question is accepted as a key too.'),
-    question: z.string(),
-    header: z.string().nullable(),
-    options: z.array(z.looseObject({ label: z.string(), description: z.string().nullable() })),
-    free: flag('Whether the answer may be a text that is not one of the options.'),
-    multiple: flag('Whether several answers are allowed.'),
-    required: z.boolean(),
-    type: z.enum(['text', 'number', 'integer']),
-  })
-  .meta({ id: 'Question', description: 'A question of an approval of the kind `question`.' });
+export const question = component('Question', 'A question of an approval of the kind `question`.', {
+  id: text('Key of the answers. The text or heading of the question is accepted as a key too.'),
+  question: z.string(),
+  header: z.string().nullable(),
+  options: z.array(z.looseObject({ label: z.string(), description: z.string().nullable() })),
+  free: flag('Whether the answer may be a text that is not one of the options.'),
+  multiple: flag('Whether several answers are allowed.'),
+  required: z.boolean(),
+  type: z.enum(['text', 'number', 'integer']),
+});
 export type Question = z.output<typeof question>;
 
-const approvalCommand = z
-  .looseObject({
-    type: z.literal('command'),
-    command: text('Complete command, as a shell reads it.'),
-    cwd: nullableText(
-      'Directory that the command would run in: the directory that the agent names, or else the directory of the session. Null if unknown.',
-    ),
-  })
-  .meta({ id: 'ApprovalCommand', description: 'A command that would run.' });
+const approvalCommand = component('ApprovalCommand', 'A command that would run.', {
+  type: z.literal('command'),
+  command: text('Complete command, as a shell reads it.'),
+  cwd: nullableText(
+    'Directory that the command would run in: the directory that the agent names, or else the directory of the session. Null if unknown.',
+  ),
+});
 
-const approvalDiff = z
-  .looseObject({
-    type: z.literal('diff'),
-    path: text('Path of the file, as the agent names it.'),
-    diff: text(
-      'Complete change as a unified diff against the content at the time of the request. A file that would be created or removed has `/dev/null` as its other name.',
-    ),
-  })
-  .meta({ id: 'ApprovalDiff', description: 'A file that would change.' });
+const approvalDiff = component('ApprovalDiff', 'A file that would change.', {
+  type: z.literal('diff'),
+  path: text('Path of the file, as the agent names it.'),
+  diff: text(
+    'Complete change as a unified diff against the content at the time of the request. A file that would be created or removed has `/dev/null` as its other name.',
+  ),
+});
 
-const approvalInput = z
-  .looseObject({
-    type: z.literal('input'),
-    name: z.string(),
-    value: z.unknown(),
-  })
-  .meta({ id: 'ApprovalInput', description: 'Another part of the request.' });
+const approvalInput = component('ApprovalInput', 'Another part of the request.', {
+  type: z.literal('input'),
+  name: z.string(),
+  value: z.unknown(),
+});
 
-const approvalOmitted = z
-  .looseObject({
+const approvalOmitted = component(
+  'ApprovalOmitted',
+  'A part of the request that is omitted because it is too large. `request` contains it, unless `name` says otherwise. A client must warn the user before such an approval is accepted.',
+  {
     type: z.literal('omitted'),
     name: text('Description of the omitted part.'),
     bytes: z.int().describe('Size of the omitted part as JSON, in bytes.'),
-  })
-  .meta({
-    id: 'ApprovalOmitted',
-    description:
-      'A part of the request that is omitted because it is too large. `request` contains it, unless `name` says otherwise. A client must warn the user before such an approval is accepted.',
-  });
+  },
+);
 
 export const approvalDetail = z
   .discriminatedUnion('type', [approvalCommand, approvalDiff, approvalInput, approvalOmitted])
@@ -84,8 +74,10 @@ export const approvalScope = z.enum(['once', 'session']).meta({
 });
 export type ApprovalScope = z.output<typeof approvalScope>;
 
-export const approval = z
-  .looseObject({
+export const approval = component(
+  'Approval',
+  'A permission request of an agent, and the decision.',
+  {
     id: z.string(),
     session_id: z.string(),
     turn_id: z.string(),
@@ -135,16 +127,13 @@ export const approval = z
     expires_at: timestamp.nullable(),
     created_at: timestamp,
     resolved_at: timestamp.nullable(),
-  })
-  .meta({
-    id: 'Approval',
-    description: 'A permission request of an agent, and the decision.',
-  });
+  },
+);
 export type Approval = z.output<typeof approval>;
 
 const approvalParams = {
   ...sessionParam,
-  approval_id: z.string().describe('Approval id.'),
+  approval_id: text('Approval id.'),
 };
 
 export const decideApproval = endpoint('POST /v1/sessions/{session_id}/approvals/{approval_id}', {
@@ -163,14 +152,13 @@ export const decideApproval = endpoint('POST /v1/sessions/{session_id}/approvals
     }),
   }),
   response: approval,
-  errors: ['not_found', 'approval_resolved'],
+  errors: ['approval_resolved'],
 });
 
 export const getApproval = endpoint('GET /v1/sessions/{session_id}/approvals/{approval_id}', {
   summary: 'Get an approval with all details',
   params: approvalParams,
   response: approval,
-  errors: ['not_found'],
 });
 
 export const listSessionApprovals = endpoint('GET /v1/sessions/{session_id}/approvals', {
@@ -181,7 +169,6 @@ export const listSessionApprovals = endpoint('GET /v1/sessions/{session_id}/appr
     ...pageQuery,
   },
   response: z.array(approval),
-  errors: ['not_found'],
 });
 
 export const listApprovals = endpoint('GET /v1/approvals', {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  component,
   flag,
   nullableText,
   nullableTime,
@@ -26,30 +27,28 @@ const limits = {
   cost_usd: z.number().nullable().describe('Cost in US dollars. Null if not limited.'),
   turns: z.number().nullable().describe('Number of turns. Null if not limited.'),
 };
-const budgetAmounts = z
-  .looseObject(limits)
-  .meta({ id: 'BudgetAmounts', description: 'Limits of a budget.' });
+const budgetAmounts = component('BudgetAmounts', 'Limits of a budget.', limits);
 export type BudgetAmounts = z.output<typeof budgetAmounts>;
 
-const spent = z
-  .looseObject({
-    tokens: z.number(),
-    cost_usd: z.number(),
-    turns: z.int(),
-    turns_without_tokens: z
-      .int()
-      .describe('Number of turns without known tokens. Their tokens are not counted.'),
-    turns_without_cost: z.int().describe('Number of turns without a known cost.'),
-  })
-  .meta({ id: 'BudgetSpent', description: 'Usage of the turns of a budget.' });
+const spent = component('BudgetSpent', 'Usage of the turns of a budget.', {
+  tokens: z.number(),
+  cost_usd: z.number(),
+  turns: z.int(),
+  turns_without_tokens: z
+    .int()
+    .describe('Number of turns without known tokens. Their tokens are not counted.'),
+  turns_without_cost: z.int().describe('Number of turns without a known cost.'),
+});
 
 export const budgetStatus = z.enum(['open', 'reached', 'declined']).meta({
   description:
     'Status of the budget. `open`: turns may start. `reached`: no turn starts, and an approval requests a decision to continue. `declined`: no turn starts until the budget is set again or removed, or its next day starts.',
 });
 
-export const budget = z
-  .looseObject({
+export const budget = component(
+  'Budget',
+  'A limit on the usage of a session, a team or all sessions.',
+  {
     id: z.string(),
     session_id: nullableText(
       'Session that the budget limits. Null if it limits a team or all sessions.',
@@ -84,11 +83,8 @@ export const budget = z
     created_by: text('Id of the token that last set the budget.'),
     created_at: timestamp,
     updated_at: timestamp,
-  })
-  .meta({
-    id: 'Budget',
-    description: 'A limit on the usage of a session, a team or all sessions.',
-  });
+  },
+);
 export type Budget = z.output<typeof budget>;
 
 const most = 1e15;
@@ -109,9 +105,8 @@ export const listBudgets = endpoint('GET /v1/budgets', {
 
 export const getBudget = endpoint('GET /v1/budgets/{budget_id}', {
   summary: 'Get a budget',
-  params: { budget_id: z.string().describe('Budget id.') },
+  params: { budget_id: text('Budget id.') },
   response: budget,
-  errors: ['not_found'],
 });
 
 export const setBudget = endpoint('POST /v1/budgets', {
@@ -142,7 +137,6 @@ export const setBudget = endpoint('POST /v1/budgets', {
 
 export const removeBudget = endpoint('DELETE /v1/budgets/{budget_id}', {
   summary: 'Remove a budget; turns that it blocked may start',
-  params: { budget_id: z.string().describe('Budget id.') },
+  params: { budget_id: text('Budget id.') },
   response: budget,
-  errors: ['not_found'],
 });

@@ -1,15 +1,13 @@
 import { z } from 'zod';
-import { nullableText, text } from './common.ts';
+import { component, nullableText, text } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { sessionParam } from './sessions.ts';
 
-const agentCommand = z
-  .looseObject({
-    name: text('Name of the command, without the slash.'),
-    description: z.string(),
-    hint: nullableText('Text that shows the arguments of the command. Null if unknown.'),
-  })
-  .meta({ id: 'AgentCommand', description: 'A slash command of an agent.' });
+const agentCommand = component('AgentCommand', 'A slash command of an agent.', {
+  name: text('Name of the command, without the slash.'),
+  description: z.string(),
+  hint: nullableText('Text that shows the arguments of the command. Null if unknown.'),
+});
 export type AgentCommand = z.output<typeof agentCommand>;
 
 export const listCommands = endpoint('GET /v1/sessions/{session_id}/commands', {
@@ -19,5 +17,4 @@ export const listCommands = endpoint('GET /v1/sessions/{session_id}/commands', {
   response: z
     .array(agentCommand)
     .describe('Slash commands of the agent. Empty if the agent has reported none yet.'),
-  errors: ['not_found'],
 });

@@ -7,6 +7,13 @@ export const timestamp = z.int().nonnegative();
 /** Integer Unix milliseconds in a request, at most the latest time that a JavaScript date can represent. */
 export const requestedTime = z.int().min(0).max(8.64e15);
 
+/** A record in responses, by its name in openapi.yaml. Clients accept fields of newer servers, so it is loose. */
+export const component = <Fields extends z.core.$ZodLooseShape>(
+  id: string,
+  description: string,
+  fields: Fields,
+) => z.looseObject(fields).meta({ id, description });
+
 export const text = (description: string) => z.string().describe(description);
 
 export const flag = (description: string) => z.boolean().describe(description);
@@ -17,26 +24,30 @@ export const nullableText = (description: string) => z.string().nullable().descr
 /** A text that a request may leave out. */
 export const optionalText = (description: string) => z.string().nullish().describe(description);
 
+/** A text that a request may leave out, and that must not be empty. */
+export const optionalName = (description: string) =>
+  z.string().min(1).nullish().describe(description);
+
+/** A flag that a request may leave out. */
+export const optionalFlag = (description: string) => z.boolean().nullish().describe(description);
+
+export const integer = (description: string) => z.int().describe(description);
+
+/** An integer that may be null in a response. */
+export const nullableInteger = (description: string) => z.int().nullable().describe(description);
+
 /** A {@link timestamp} that may be null in a response. */
 export const nullableTime = (description: string) => timestamp.nullable().describe(description);
 
-export const errorBody = z
-  .looseObject({
-    error: z.string().describe('Error message: what failed and how to correct it.'),
-    code: z.enum(serverErrorCodes),
-  })
-  .meta({
-    id: 'Error',
-    description: 'Body of every error response except 401.',
-  });
+export const errorBody = component('Error', 'Body of every error response except 401.', {
+  error: z.string().describe('Error message: what failed and how to correct it.'),
+  code: z.enum(serverErrorCodes),
+});
 
 /** The body of 401, which has no code (interface 2.2). */
 export const unauthorizedBody = z
   .strictObject({ error: z.literal('missing or invalid bearer token') })
-  .meta({
-    id: 'Unauthorized',
-    description: 'Body of a 401 response.',
-  });
+  .meta({ id: 'Unauthorized', description: 'Body of a 401 response.' });
 
 const isBlank = 'is blank: enter a name with a visible character';
 
@@ -68,9 +79,9 @@ export const pageQuery = {
     }),
 };
 
-export const failure = z.looseObject({ code: z.string(), message: z.string() }).meta({
-  id: 'Failure',
-  description: 'Reason for a failure.',
+export const failure = component('Failure', 'Reason for a failure.', {
+  code: z.string(),
+  message: z.string(),
 });
 
 /** The query of process routes that restricts them to the processes of one session. */

@@ -1,55 +1,51 @@
 import { z } from 'zod';
-import { flag, nullableText, text, timestamp } from './common.ts';
+import { component, flag, nullableInteger, nullableText, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { sessionParam } from './sessions.ts';
 
-const fileChange = z
-  .looseObject({
-    path: text('Path of the file relative to `root`. Bytes that are not UTF-8 are replaced.'),
-    old_path: nullableText('Path of the file before the change. Null unless the file was renamed.'),
-    status: z.enum(['added', 'deleted', 'modified', 'renamed', 'type_changed']),
-    old_mode: nullableText(
-      "Mode of the file before the change in git's notation, such as 100644. Null if the file did not exist.",
-    ),
-    new_mode: z.string().nullable(),
-    old_blob: nullableText('Git object id of the content before the change.'),
-    new_blob: nullableText(
-      'Git object id of the current content. It changes whenever the content changes.',
-    ),
-    additions: z.int().nullable().meta({
-      description: 'Number of added lines. Null if the file is not compared as text.',
-    }),
-    deletions: z.int().nullable(),
-    old_bytes: z.int().nullable().meta({
-      description: 'Size before the change, in bytes, if the file is not compared as text.',
-    }),
-    new_bytes: z.int().nullable(),
-    patch: nullableText(
-      'Part of the unified diff for this file, starting with the line "diff --git". Bytes that are not UTF-8 are replaced. Null if it is left out (see no_patch).',
-    ),
-    no_patch: z.enum(['binary', 'large', 'limit', 'not_asked']).nullable().meta({
-      description:
-        'Reason why `patch` is null. `binary`: the file is not text. `large`: the file is larger than 2 MiB or its patch larger than 512 KiB. `limit`: earlier patches fill the response. `not_asked`: the request has `stat` set.',
-    }),
-  })
-  .meta({ id: 'FileChange', description: 'A changed file.' });
+const fileChange = component('FileChange', 'A changed file.', {
+  path: text('Path of the file relative to `root`. Bytes that are not UTF-8 are replaced.'),
+  old_path: nullableText('Path of the file before the change. Null unless the file was renamed.'),
+  status: z.enum(['added', 'deleted', 'modified', 'renamed', 'type_changed']),
+  old_mode: nullableText(
+    "Mode of the file before the change in git's notation, such as 100644. Null if the file did not exist.",
+  ),
+  new_mode: z.string().nullable(),
+  old_blob: nullableText('Git object id of the content before the change.'),
+  new_blob: nullableText(
+    'Git object id of the current content. It changes whenever the content changes.',
+  ),
+  additions: nullableInteger('Number of added lines. Null if the file is not compared as text.'),
+  deletions: z.int().nullable(),
+  old_bytes: nullableInteger(
+    'Size before the change, in bytes, if the file is not compared as text.',
+  ),
+  new_bytes: z.int().nullable(),
+  patch: nullableText(
+    'Part of the unified diff for this file, starting with the line "diff --git". Bytes that are not UTF-8 are replaced. Null if it is left out (see no_patch).',
+  ),
+  no_patch: z.enum(['binary', 'large', 'limit', 'not_asked']).nullable().meta({
+    description:
+      'Reason why `patch` is null. `binary`: the file is not text. `large`: the file is larger than 2 MiB or its patch larger than 512 KiB. `limit`: earlier patches fill the response. `not_asked`: the request has `stat` set.',
+  }),
+});
 export type FileChange = z.output<typeof fileChange>;
 
-const leftOut = z
-  .looseObject({
+const leftOut = component(
+  'LeftOut',
+  'A changed file whose content was not read. `large`: it is larger than 32 MiB. `limit`: the changed files before it reach a limit. `repository`: it is a separate git repository.',
+  {
     path: z.string(),
     reason: z.enum(['large', 'limit', 'repository']),
     bytes: z.int().nullable(),
-  })
-  .meta({
-    id: 'LeftOut',
-    description:
-      'A changed file whose content was not read. `large`: it is larger than 32 MiB. `limit`: the changed files before it reach a limit. `repository`: it is a separate git repository.',
-  });
+  },
+);
 export type LeftOut = z.output<typeof leftOut>;
 
-export const diffBase = z
-  .looseObject({
+export const diffBase = component(
+  'DiffBase',
+  'Base that the files of a session are compared with.',
+  {
     kind: z.enum(['worktree', 'session', 'head', 'turn']).meta({
       description:
         'Kind of the base. `worktree`: the last commit that the worktree shares with the branch it was created from. If that branch no longer exists or was reset, the commit it was created from. `session`: the commit that was checked out when the session was created. `head`: the commit that is checked out. `turn`: the files at the start of a turn.',
@@ -58,12 +54,14 @@ export const diffBase = z
       'Commit to compare with. Null without such a commit; every file then counts as added.',
     ),
     turn_id: z.string().nullable(),
-  })
-  .meta({ id: 'DiffBase', description: 'Base that the files of a session are compared with.' });
+  },
+);
 export type DiffBase = z.output<typeof diffBase>;
 
-export const sessionDiff = z
-  .looseObject({
+export const sessionDiff = component(
+  'SessionDiff',
+  'Changes in the directory of a session, committed or not.',
+  {
     session_id: z.string(),
     root: text('Directory that the paths are relative to.'),
     base: diffBase,
@@ -78,11 +76,8 @@ export const sessionDiff = z
     is_cut: flag('Whether files, patches or lists are incomplete because of a limit.'),
     left_out: z.array(leftOut).describe('Changed files whose content was not read. At most 100.'),
     left_out_count: z.int(),
-  })
-  .meta({
-    id: 'SessionDiff',
-    description: 'Changes in the directory of a session, committed or not.',
-  });
+  },
+);
 export type SessionDiff = z.output<typeof sessionDiff>;
 
 /** Reads the changes. It writes nothing to the repository and runs no command that the repository configures. */
@@ -114,5 +109,5 @@ export const getSessionDiff = endpoint('GET /v1/sessions/{session_id}/diff', {
     }),
   },
   response: sessionDiff,
-  errors: ['not_found', 'conflict', 'shutting_down'],
+  errors: ['conflict', 'shutting_down'],
 });

@@ -51,7 +51,10 @@ type EndpointDescription<
 > = Pick<Endpoint<P, Q, B, R>, 'summary' | 'response'> &
   Partial<Omit<Endpoint<P, Q, B, R>, 'method' | 'path' | 'summary' | 'response'>>;
 
-/** Describes the endpoint `METHOD PATH`. By default it needs a token, has no parameters and no body, and returns JSON. */
+/**
+ * Describes the endpoint `METHOD PATH`. By default it needs a token, has no parameters and no body, and returns JSON. An
+ * endpoint with parameters answers `not_found` for an unknown record.
+ */
 export function endpoint<
   R extends z.ZodType,
   P extends Fields = {},
@@ -74,9 +77,12 @@ export function endpoint<
     status: 200,
     bodyLimit: 256 * 1024,
     secret: false,
-    errors: [],
     statuses: {},
     ...description,
+    errors: [
+      ...(path.includes('{') ? (['not_found'] as const) : []),
+      ...(description.errors ?? []),
+    ],
   };
 }
 

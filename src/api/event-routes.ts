@@ -55,12 +55,10 @@ function routesOf<P extends Fields, Q extends Fields>(
   {
     params,
     query,
-    errors = [],
     streamErrors = [],
   }: {
     params: P;
     query: Q;
-    errors?: readonly ServerErrorCode[];
     streamErrors?: readonly ServerErrorCode[];
   },
 ) {
@@ -71,7 +69,6 @@ function routesOf<P extends Fields, Q extends Fields>(
       params,
       query: { ...replayQuery, ...query },
       response: eventList,
-      errors,
     }),
     stream: endpoint(`GET ${path}/stream`, {
       summary: `Stream events of ${of}: first stored events, then live events`,
@@ -80,7 +77,7 @@ function routesOf<P extends Fields, Q extends Fields>(
       params,
       query: { ...streamQuery, ...query },
       response: runtimeEventRecord,
-      errors: [...errors, ...streamErrors],
+      errors: streamErrors,
     }),
   };
 }
@@ -91,13 +88,11 @@ export const eventRoutes = {
   session: routesOf('session', 'a session', {
     params: sessionParam,
     query: {},
-    errors: ['not_found'],
   }),
   process: routesOf('process', 'a process', {
     params: processParam,
     query: ownerQuery,
-    errors: ['not_found'],
     streamErrors: ['too_many'],
   }),
-  team: routesOf('team', 'a team', { params: teamParam, query: {}, errors: ['not_found'] }),
+  team: routesOf('team', 'a team', { params: teamParam, query: {} }),
 };

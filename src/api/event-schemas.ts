@@ -71,10 +71,7 @@ function fieldsIn(record: string, large: readonly string[]): string[] {
   return large.filter((one) => one.startsWith(start)).map((one) => one.slice(start.length));
 }
 
-/**
- * The schemas of records in cut events, which may lack fields, by the schema of the record. Several kinds share one
- * component.
- */
+/** The schemas of records in cut events, by the schema of the whole record: several kinds share a component. */
 const cutRecords = new Map<z.ZodType, z.ZodType>();
 
 function withoutLarge(schema: z.ZodType, fields: readonly string[]): z.ZodType {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { component } from './common.ts';
 import { hookKinds } from './event-kinds/hooks.ts';
 import { budgetKinds } from './event-kinds/budgets.ts';
 import { agentKinds, itemKinds } from './event-kinds/items.ts';
@@ -151,18 +152,17 @@ export function settlesWith({ payload, process_id }: DeltaEvent | SettlingEvent)
 export const sequenceNumber = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 
 /** A frame of a stream. It reports that events after the cursor are missing. */
-export const streamGap = z
-  .looseObject({
+export const streamGap = component(
+  'StreamGap',
+  'Some events after the requested cursor are missing on the stream.',
+  {
     requested: sequenceNumber.describe('Requested cursor.'),
     trimmed_seq: sequenceNumber.describe(
       'Highest sequence number that retention deleted in the scope.',
     ),
     latest_seq: sequenceNumber.describe('Newest sequence number.'),
-  })
-  .meta({
-    id: 'StreamGap',
-    description: 'Some events after the requested cursor are missing on the stream.',
-  });
+  },
+);
 export type StreamGap = z.output<typeof streamGap>;
 
 /** Returns the kinds that a filter matches: `turn.completed` alone, or all of a group with `turn.*`. */

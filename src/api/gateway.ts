@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { optionalText } from './common.ts';
+import { component, optionalText } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 /** The error codes in the envelope of a tool call. */
@@ -17,18 +17,18 @@ export const toolErrorCodes = [
 ] as const;
 export type ToolErrorCode = (typeof toolErrorCodes)[number];
 
-const toolResult = z
-  .looseObject({ ok: z.literal(true), result: z.record(z.string(), z.unknown()) })
-  .meta({ id: 'ToolResult', description: 'The result of a successful tool call.' });
+const toolResult = component('ToolResult', 'The result of a successful tool call.', {
+  ok: z.literal(true),
+  result: z.record(z.string(), z.unknown()),
+});
 
-const toolFailure = z
-  .looseObject({
-    ok: z.literal(false),
-    error: z
-      .looseObject({ code: z.enum(toolErrorCodes), message: z.string() })
-      .meta({ id: 'ToolError', description: 'The reason why a tool call failed.' }),
-  })
-  .meta({ id: 'ToolFailure', description: 'The envelope of a failed tool call.' });
+const toolFailure = component('ToolFailure', 'The envelope of a failed tool call.', {
+  ok: z.literal(false),
+  error: component('ToolError', 'The reason why a tool call failed.', {
+    code: z.enum(toolErrorCodes),
+    message: z.string(),
+  }),
+});
 
 export const toolEnvelope = z.union([toolResult, toolFailure]).meta({
   id: 'ToolEnvelope',
@@ -39,73 +39,62 @@ export type ToolEnvelope = z.output<typeof toolEnvelope>;
 /** The first part of the name of each tool. */
 export const toolNamespaceNames = ['cadre_process', 'cadre_team'] as const;
 
-const toolAnnotations = z
-  .looseObject({
+const toolAnnotations = component(
+  'ToolAnnotations',
+  'MCP annotations: hints that a client can show to its user before it calls the tool.',
+  {
     title: z.string(),
     readOnlyHint: z.boolean(),
     destructiveHint: z.boolean(),
     idempotentHint: z.boolean(),
     openWorldHint: z.boolean(),
-  })
-  .meta({
-    id: 'ToolAnnotations',
-    description:
-      'MCP annotations: hints that a client can show to its user before it calls the tool.',
-  });
+  },
+);
 
-const toolInfo = z
-  .looseObject({
-    name: z.string(),
-    title: z.string(),
-    description: z.string(),
-    input_schema: z.record(z.string(), z.unknown()).describe('JSON Schema of the arguments.'),
-    output_schema: z
-      .record(z.string(), z.unknown())
-      .describe('JSON Schema of the envelope of a successful call.'),
-    annotations: toolAnnotations,
-  })
-  .meta({
-    id: 'ToolInfo',
-    description: 'A tool with the schemas of its arguments and result.',
-  });
+const toolInfo = component('ToolInfo', 'A tool with the schemas of its arguments and result.', {
+  name: z.string(),
+  title: z.string(),
+  description: z.string(),
+  input_schema: z.record(z.string(), z.unknown()).describe('JSON Schema of the arguments.'),
+  output_schema: z
+    .record(z.string(), z.unknown())
+    .describe('JSON Schema of the envelope of a successful call.'),
+  annotations: toolAnnotations,
+});
 export type ToolInfo = z.output<typeof toolInfo>;
 
-const toolNamespace = z
-  .looseObject({ name: z.string(), tools: z.array(toolInfo) })
-  .meta({ id: 'ToolNamespace', description: 'A group of tools whose names share a prefix.' });
+const toolNamespace = component('ToolNamespace', 'A group of tools whose names share a prefix.', {
+  name: z.string(),
+  tools: z.array(toolInfo),
+});
 
-const modelPreset = z
-  .looseObject({
-    name: z.string(),
-    provider: z.string(),
-    agent: z.string().nullable(),
-    model: z.string().nullable(),
-    thinking_effort: z.string().nullable(),
-    agent_mode: z.string().nullable(),
-  })
-  .meta({ id: 'ModelPreset', description: 'A configured model that can be selected by name.' });
+const modelPreset = component('ModelPreset', 'A configured model that can be selected by name.', {
+  name: z.string(),
+  provider: z.string(),
+  agent: z.string().nullable(),
+  model: z.string().nullable(),
+  thinking_effort: z.string().nullable(),
+  agent_mode: z.string().nullable(),
+});
 
 export const getCapabilities = endpoint('GET /v1/mcp/capabilities', {
   summary: 'List the tools that sessions can currently call',
   access: 'gateway',
-  response: z
-    .looseObject({
+  response: component(
+    'Capabilities',
+    'The tools of the gateway and the configuration that affects them.',
+    {
       namespaces: z.array(toolNamespace),
       cadreTeamManagePermissions: z.looseObject({
         non_lead_can_add_members: z.boolean(),
         non_lead_can_remove_members: z.boolean(),
       }),
       cadreTeamModelPresets: z.array(modelPreset),
-    })
-    .meta({
-      id: 'Capabilities',
-      description: 'The tools of the gateway and the configuration that affects them.',
-    }),
+    },
+  ),
 });
 
-/**
- * JSON Schema: one of these spellings of a field must be present and not blank. zod cannot express this for a field.
- */
+/** JSON Schema: one of these spellings of a field must be present and not blank. zod cannot express this. */
 const oneOf = (...names: string[]) => ({
   anyOf: names.map((name) => ({
     required: [name],

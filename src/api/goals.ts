@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nullableText, nullableTime, text, timestamp } from './common.ts';
+import { component, nullableText, nullableTime, optionalFlag, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { sessionParam } from './sessions.ts';
 
@@ -20,22 +20,20 @@ const command = z.string().min(1).max(goalLimits.command).meta({
 const rounds = z.int().min(1).max(goalLimits.maxRounds);
 const checkTime = z.int().min(1).max(goalLimits.maxTimeMs);
 
-const checkResult = z
-  .looseObject({
-    process_id: nullableText('Process that ran the check. Null if it could not be started.'),
-    exit_code: z.int().nullable().describe('Exit code of the check. Null if it did not exit.'),
-    signal: nullableText('Signal that ended the check. Null if no signal did.'),
-    timed_out: z.boolean().describe('Whether the check reached its time limit.'),
-    stdout: text('End of the standard output.'),
-    stderr: text(
-      'End of the standard error output. If the check could not be started, the reason.',
-    ),
-  })
-  .meta({ id: 'CheckResult', description: 'The result of one check of a goal.' });
+const checkResult = component('CheckResult', 'The result of one check of a goal.', {
+  process_id: nullableText('Process that ran the check. Null if it could not be started.'),
+  exit_code: z.int().nullable().describe('Exit code of the check. Null if it did not exit.'),
+  signal: nullableText('Signal that ended the check. Null if no signal did.'),
+  timed_out: z.boolean().describe('Whether the check reached its time limit.'),
+  stdout: text('End of the standard output.'),
+  stderr: text('End of the standard error output. If the check could not be started, the reason.'),
+});
 export type CheckResult = z.output<typeof checkResult>;
 
-export const goal = z
-  .looseObject({
+export const goal = component(
+  'Goal',
+  'A command that has to pass before the work of a session is done. If it fails, its output becomes the next turn.',
+  {
     goal_id: z.string(),
     session_id: z.string(),
     command,
@@ -71,12 +69,8 @@ export const goal = z
     created_at: timestamp,
     updated_at: timestamp,
     ended_at: nullableTime('Time at which the goal passed or ended. Null if it is active.'),
-  })
-  .meta({
-    id: 'Goal',
-    description:
-      'A command that has to pass before the work of a session is done. If it fails, its output becomes the next turn.',
-  });
+  },
+);
 export type Goal = z.output<typeof goal>;
 
 export const setGoal = endpoint('POST /v1/sessions/{session_id}/goal', {
@@ -93,25 +87,22 @@ export const setGoal = endpoint('POST /v1/sessions/{session_id}/goal', {
     within_ms: checkTime.nullish().meta({
       description: 'Time in milliseconds after which the goal ends. Default: no time limit.',
     }),
-    check_now: z.boolean().nullish().meta({
-      description:
-        'Whether the first check starts immediately if the session has no running turn. Default: false (the first check follows the next turn).',
-    }),
+    check_now: optionalFlag(
+      'Whether the first check starts immediately if the session has no running turn. Default: false (the first check follows the next turn).',
+    ),
   }),
   response: goal,
-  errors: ['not_found', 'conflict', 'session_closed', 'session_failed'],
+  errors: ['conflict', 'session_closed', 'session_failed'],
 });
 
 export const getGoal = endpoint('GET /v1/sessions/{session_id}/goal', {
   summary: 'Get the goal of a session that was set last',
   params: sessionParam,
   response: goal,
-  errors: ['not_found'],
 });
 
 export const cancelGoal = endpoint('DELETE /v1/sessions/{session_id}/goal', {
   summary: 'Cancel the goal of a session; a running check is killed, a running turn continues',
   params: sessionParam,
   response: goal,
-  errors: ['not_found'],
 });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameOfLength } from './common.ts';
+import { nameOfLength, optionalFlag, optionalName } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { providerId } from './provider-kinds.ts';
 import { agentMode, requestedAgent, session, sessionParam } from './sessions.ts';
@@ -15,10 +15,9 @@ export const handOffSession = endpoint('POST /v1/sessions/{session_id}/handoff',
     provider: providerId,
     agent: requestedAgent,
     model: z.string().min(1).nullish(),
-    permission_mode: z.string().min(1).nullish().meta({
-      description:
-        'Permission mode of the new session. Default: the mode of the old session if it is `require_approval` or `read_only`; otherwise, the configuration of the new agent applies.',
-    }),
+    permission_mode: optionalName(
+      'Permission mode of the new session. Default: the mode of the old session if it is `require_approval` or `read_only`; otherwise, the configuration of the new agent applies.',
+    ),
     agent_mode: agentMode,
     thinking_effort: z.string().min(1).nullish(),
     title: nameOfLength(200).nullish().meta({
@@ -28,21 +27,16 @@ export const handOffSession = endpoint('POST /v1/sessions/{session_id}/handoff',
       description:
         'Request to the new agent, which follows the digest. Default: a request to continue the work.',
     }),
-    full: z.boolean().nullish().meta({
-      description:
-        'Whether the server also writes a longer record to a file that the digest names. The file is removed when the new session is closed. Default: false.',
-    }),
-    close: z
-      .boolean()
-      .nullish()
-      .describe('Whether the old session is closed in the same step. Default: false.'),
+    full: optionalFlag(
+      'Whether the server also writes a longer record to a file that the digest names. The file is removed when the new session is closed. Default: false.',
+    ),
+    close: optionalFlag('Whether the old session is closed in the same step. Default: false.'),
   }),
   response: z.looseObject({
     session: session.describe('The new session.'),
     turn_id: z.string().describe('First turn of the new session.'),
   }),
   errors: [
-    'not_found',
     'conflict',
     'turn_in_progress',
     'session_closed',

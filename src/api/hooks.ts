@@ -1,11 +1,13 @@
 import { z } from 'zod';
-import { flag, nullableText, nullableTime, text, timestamp } from './common.ts';
+import { component, flag, nullableText, nullableTime, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 const seq = z.int().min(0);
 
-const hookFailure = z
-  .looseObject({
+const hookFailure = component(
+  'HookFailure',
+  'The reason why the next event of a hook has not been delivered.',
+  {
     event_seq: seq.nullable().meta({
       description:
         'Sequence number of the event that was not delivered. Null if the log cannot be read.',
@@ -14,27 +16,24 @@ const hookFailure = z
     attempts: z.int().describe('Number of attempts.'),
     error: text('Last error.'),
     retry_at: timestamp.describe('Time of the next attempt (Unix ms).'),
-  })
-  .meta({
-    id: 'HookFailure',
-    description: 'The reason why the next event of a hook has not been delivered.',
-  });
+  },
+);
 
-const hookGap = z
-  .looseObject({
+const hookGap = component(
+  'HookGap',
+  'Events that retention deleted before the hook received them. Some of them may have matched the hook. The record describes the latest gap.',
+  {
     after_seq: seq.describe('Sequence number of the last event handled before the gap.'),
     trimmed_seq: seq.describe('Highest sequence number that was deleted.'),
     at: timestamp.describe('Time at which the gap was detected (Unix ms).'),
     times: z.int().describe('Number of such gaps so far.'),
-  })
-  .meta({
-    id: 'HookGap',
-    description:
-      'Events that retention deleted before the hook received them. Some of them may have matched the hook. The record describes the latest gap.',
-  });
+  },
+);
 
-export const hook = z
-  .looseObject({
+export const hook = component(
+  'Hook',
+  'A command or URL that receives events in order, each at least once.',
+  {
     name: z.string(),
     state: z.enum(['idle', 'delivering', 'failing', 'off', 'broken']).meta({
       description:
@@ -44,12 +43,11 @@ export const hook = z
       'Error in the configuration of the hook. Null if the configuration is valid.',
     ),
     kinds: z.array(z.string()).describe('Event kinds, as in the configuration.'),
-    scope: z
-      .looseObject({ type: z.enum(['session', 'team', 'process', 'worktree']), id: z.string() })
-      .meta({
-        id: 'HookScope',
-        description: 'The only session, team, process or worktree whose events a hook receives.',
-      })
+    scope: component(
+      'HookScope',
+      'The only session, team, process or worktree whose events a hook receives.',
+      { type: z.enum(['session', 'team', 'process', 'worktree']), id: z.string() },
+    )
       .nullable()
       .describe('Scope of the events. Null for events of the whole runtime.'),
     target: text(
@@ -70,28 +68,23 @@ export const hook = z
     slowed_since: nullableTime(
       'Time since which deliveries are limited to one batch per second (Unix ms), because new events match as fast as the hook receives them. A hook whose effects cause such events triggers itself. Null if deliveries are not limited.',
     ),
-  })
-  .meta({
-    id: 'Hook',
-    description: 'A command or URL that receives events in order, each at least once.',
-  });
+  },
+);
 export type Hook = z.output<typeof hook>;
 
-const nameParam = { hook_name: z.string().describe('Name of the hook.') };
+const nameParam = { hook_name: text('Name of the hook.') };
 
 export const listHooks = endpoint('GET /v1/hooks', {
   summary: 'List the hooks of the configuration and their delivery state',
   response: z.array(hook),
 });
 
-export const hookTest = z
-  .looseObject({
-    ok: z.boolean(),
-    error: nullableText('Error. Null if the test succeeded.'),
-    elapsed_ms: z.number(),
-    event: z.record(z.string(), z.unknown()).describe('Event that was sent.'),
-  })
-  .meta({ id: 'HookTest', description: 'The result of a hook test.' });
+export const hookTest = component('HookTest', 'The result of a hook test.', {
+  ok: z.boolean(),
+  error: nullableText('Error. Null if the test succeeded.'),
+  elapsed_ms: z.number(),
+  event: z.record(z.string(), z.unknown()).describe('Event that was sent.'),
+});
 export type HookTest = z.output<typeof hookTest>;
 
 export const testHook = endpoint('POST /v1/hooks/{hook_name}/test', {
@@ -99,18 +92,16 @@ export const testHook = endpoint('POST /v1/hooks/{hook_name}/test', {
     'Send a hook an example event of its first kind, marked with `test: true`; its position in the log does not change',
   params: nameParam,
   response: hookTest,
-  errors: ['not_found', 'conflict'],
+  errors: ['conflict'],
 });
 
-export const hookSkip = z
-  .looseObject({
-    name: z.string(),
-    after_seq: seq.describe('Sequence number of the last event handled before the skip.'),
-    up_to_seq: seq.describe(
-      'Sequence number of the last skipped event. Equal to `after_seq` if nothing was pending.',
-    ),
-  })
-  .meta({ id: 'HookSkip', description: 'The events that a hook skipped.' });
+export const hookSkip = component('HookSkip', 'The events that a hook skipped.', {
+  name: z.string(),
+  after_seq: seq.describe('Sequence number of the last event handled before the skip.'),
+  up_to_seq: seq.describe(
+    'Sequence number of the last skipped event. Equal to `after_seq` if nothing was pending.',
+  ),
+});
 export type HookSkip = z.output<typeof hookSkip>;
 
 export const skipHook = endpoint('POST /v1/hooks/{hook_name}/skip', {
@@ -124,23 +115,18 @@ export const skipHook = endpoint('POST /v1/hooks/{hook_name}/skip', {
     all: z.boolean().nullish().describe('Whether to skip all events up to now. Default: false.'),
   }),
   response: hookSkip,
-  errors: ['not_found', 'conflict'],
+  errors: ['conflict'],
 });
 
-export const approvalLink = z
-  .looseObject({
-    id: text(
-      'Id of the link. If the approval is answered with the link, `decided_by` contains this id.',
-    ),
-    url: text(
-      'URL of a page that accepts or declines the approval. Anyone who has the URL can answer the approval once.',
-    ),
-    expires_at: timestamp,
-  })
-  .meta({
-    id: 'ApprovalLink',
-    description: 'A link that can answer one approval once.',
-  });
+export const approvalLink = component('ApprovalLink', 'A link that can answer one approval once.', {
+  id: text(
+    'Id of the link. If the approval is answered with the link, `decided_by` contains this id.',
+  ),
+  url: text(
+    'URL of a page that accepts or declines the approval. Anyone who has the URL can answer the approval once.',
+  ),
+  expires_at: timestamp,
+});
 export type ApprovalLink = z.output<typeof approvalLink>;
 
 export const linkApproval = endpoint(
@@ -148,8 +134,8 @@ export const linkApproval = endpoint(
   {
     summary: 'Create a link that answers this approval once; accepts no Idempotency-Key',
     params: {
-      session_id: z.string().describe('Session id.'),
-      approval_id: z.string().describe('Approval id.'),
+      session_id: text('Session id.'),
+      approval_id: text('Approval id.'),
     },
     body: z.strictObject({
       expires_in_ms: z.int().min(1000).max(604_800_000).nullish().meta({
@@ -159,6 +145,6 @@ export const linkApproval = endpoint(
     }),
     secret: true,
     response: approvalLink,
-    errors: ['not_found', 'approval_resolved'],
+    errors: ['approval_resolved'],
   },
 );

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { component } from './common.ts';
 
 const textInput = z
   .strictObject({ type: z.literal('text'), text: z.string() })
@@ -37,19 +38,18 @@ export const inputItem = z.union([textInput, imageByPath, imageInline]).meta({
 });
 export type InputItem = z.output<typeof inputItem>;
 
-const storedText = z
-  .looseObject({ type: z.literal('text'), text: z.string() })
-  .meta({ id: 'StoredText', description: 'Text of a stored input.' });
+const storedText = component('StoredText', 'Text of a stored input.', {
+  type: z.literal('text'),
+  text: z.string(),
+});
 
-export const storedImage = z
-  .looseObject({
-    type: z.literal('image'),
-    path: z.string(),
-    media_type: z.string(),
-    bytes: z.int(),
-    sha256: z.string(),
-  })
-  .meta({ id: 'StoredImage', description: 'Stored copy of an input image.' });
+export const storedImage = component('StoredImage', 'Stored copy of an input image.', {
+  type: z.literal('image'),
+  path: z.string(),
+  media_type: z.string(),
+  bytes: z.int(),
+  sha256: z.string(),
+});
 export const storedInputItem = z.discriminatedUnion('type', [storedText, storedImage]).meta({
   id: 'StoredInputItem',
   description:

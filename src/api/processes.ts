@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  component,
   failure,
   flag,
   nullableText,
@@ -19,49 +20,47 @@ const processStdin = z.enum(['none', 'pipe']).meta({
     'Standard input of the process. `none`: the input is empty. `pipe`: the process reads the input that clients send, and waits for more input.',
 });
 
-export const processRecord = z
-  .looseObject({
-    process_id: z.string(),
-    session_id: nullableText('Session that owns the process. Null if it belongs to no session.'),
-    caller_id: nullableText(
-      'Token id of the external caller that owns the process. Null if no external caller owns the process.',
-    ),
-    command: z.string(),
-    cwd: z.string(),
-    status: processStatus.describe(
-      'Status of the process. `completed`: the process exited with code 0. If a kill, the timeout and the exit of the process happen at about the same time, the first of them determines the status.',
-    ),
-    pid: z.int().nullable(),
-    exit_code: z.int().nullable(),
-    signal: z.string().nullable(),
-    stdin: processStdin,
-    timeout_ms: z.int().meta({
-      description:
-        'Time limit in milliseconds, counted from the start of the process. 0 if there is none.',
-    }),
-    kill_reason: z.string().nullable(),
-    failure: failure.nullable().meta({
-      description:
-        'Reason for a failure. `start_failed`: the process could not be started. `not_ended`: it ended as its status says, but processes of another user that it started are still running. Null if there is none.',
-    }),
-    stdout_bytes: z.int().describe('Size of the output in bytes, including dropped output.'),
-    stderr_bytes: z.int(),
-    stdout_truncated: flag('Whether the middle of the output was dropped.'),
-    stderr_truncated: z.boolean(),
-    on_exit: z.enum(['notify']).nullable(),
-    notice: z.enum(['pending', 'delivered', 'dropped']).nullable().meta({
-      description:
-        'State of the turn that notifies the owner that the process has ended. Null without such a turn.',
-    }),
-    queued_at: timestamp,
-    started_at: timestamp.nullable(),
-    ended_at: timestamp.nullable(),
-    sandbox: flag(
-      'Whether the process runs or ran in a sandbox. Absent in older servers.',
-    ).optional(),
-    trimmed: flag('Whether retention has deleted the events and output of the process.'),
-  })
-  .meta({ id: 'Process', description: 'A command that the server runs or ran.' });
+export const processRecord = component('Process', 'A command that the server runs or ran.', {
+  process_id: z.string(),
+  session_id: nullableText('Session that owns the process. Null if it belongs to no session.'),
+  caller_id: nullableText(
+    'Token id of the external caller that owns the process. Null if no external caller owns the process.',
+  ),
+  command: z.string(),
+  cwd: z.string(),
+  status: processStatus.describe(
+    'Status of the process. `completed`: the process exited with code 0. If a kill, the timeout and the exit of the process happen at about the same time, the first of them determines the status.',
+  ),
+  pid: z.int().nullable(),
+  exit_code: z.int().nullable(),
+  signal: z.string().nullable(),
+  stdin: processStdin,
+  timeout_ms: z.int().meta({
+    description:
+      'Time limit in milliseconds, counted from the start of the process. 0 if there is none.',
+  }),
+  kill_reason: z.string().nullable(),
+  failure: failure.nullable().meta({
+    description:
+      'Reason for a failure. `start_failed`: the process could not be started. `not_ended`: it ended as its status says, but processes of another user that it started are still running. Null if there is none.',
+  }),
+  stdout_bytes: z.int().describe('Size of the output in bytes, including dropped output.'),
+  stderr_bytes: z.int(),
+  stdout_truncated: flag('Whether the middle of the output was dropped.'),
+  stderr_truncated: z.boolean(),
+  on_exit: z.enum(['notify']).nullable(),
+  notice: z.enum(['pending', 'delivered', 'dropped']).nullable().meta({
+    description:
+      'State of the turn that notifies the owner that the process has ended. Null without such a turn.',
+  }),
+  queued_at: timestamp,
+  started_at: timestamp.nullable(),
+  ended_at: timestamp.nullable(),
+  sandbox: flag(
+    'Whether the process runs or ran in a sandbox. Absent in older servers.',
+  ).optional(),
+  trimmed: flag('Whether retention has deleted the events and output of the process.'),
+});
 export type Process = z.output<typeof processRecord>;
 
 /** A regular expression for a port number from 1 to 65535. */
@@ -70,19 +69,16 @@ const PORT = '[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6
 export const processParam = { process_id: z.string().describe('Process id.') };
 const envelope = z.looseObject({ process: processRecord });
 
-const logPart = z
-  .looseObject({
-    content: z.string(),
-    offset: z.int().describe('Position of the first byte of the content in the whole output.'),
-    bytes: z.int(),
-    total_bytes: z.int().describe('Size of the whole output in bytes.'),
-    truncated: flag('Whether the content is only a part of the output.'),
-    verified: flag(
-      'Whether the content was verified by its checksums. False while the process runs, for output that an earlier version stored, and if the server was killed before it had stored the checksums.',
-    ),
-  })
-  .meta({ id: 'LogPart', description: 'The end of one output stream of a process.' })
-  .nullable();
+const logPart = component('LogPart', 'The end of one output stream of a process.', {
+  content: z.string(),
+  offset: z.int().describe('Position of the first byte of the content in the whole output.'),
+  bytes: z.int(),
+  total_bytes: z.int().describe('Size of the whole output in bytes.'),
+  truncated: flag('Whether the content is only a part of the output.'),
+  verified: flag(
+    'Whether the content was verified by its checksums. False while the process runs, for output that an earlier version stored, and if the server was killed before it had stored the checksums.',
+  ),
+}).nullable();
 
 /** The body of a request that runs a command. */
 export const newProcess = z.strictObject({
@@ -133,7 +129,6 @@ export const getProcess = endpoint('GET /v1/processes/{process_id}', {
   params: processParam,
   query: ownerQuery,
   response: processRecord,
-  errors: ['not_found'],
 });
 
 export const getProcessLogs = endpoint('GET /v1/processes/{process_id}/logs', {
@@ -158,10 +153,11 @@ export const getProcessLogs = endpoint('GET /v1/processes/{process_id}/logs', {
       'Position to read from instead of the end, in bytes. Returns the available output after it, at most max_bytes in whole characters. Requires `stream` to name one stream. tail_lines is ignored.',
     ),
   },
-  response: z
-    .looseObject({ process_id: z.string(), stdout: logPart, stderr: logPart })
-    .meta({ id: 'ProcessLogs', description: 'The end of the output of a process.' }),
-  errors: ['not_found'],
+  response: component('ProcessLogs', 'The end of the output of a process.', {
+    process_id: z.string(),
+    stdout: logPart,
+    stderr: logPart,
+  }),
 });
 
 export const streamProcessLogs = endpoint('GET /v1/processes/{process_id}/logs/stream', {
@@ -180,7 +176,7 @@ export const streamProcessLogs = endpoint('GET /v1/processes/{process_id}/logs/s
     end: z.strictObject({}).describe('The process has ended and its whole output was sent.'),
   },
   response: z.looseObject({ offset: z.int(), text: z.string() }),
-  errors: ['not_found', 'too_many'],
+  errors: ['too_many'],
 });
 
 export const waitForProcess = endpoint('GET /v1/processes/{process_id}/wait', {
@@ -204,7 +200,6 @@ export const waitForProcess = endpoint('GET /v1/processes/{process_id}/wait', {
     }),
   },
   response: z.looseObject({ process: processRecord, matched: z.boolean() }),
-  errors: ['not_found'],
 });
 
 export const killReason = z.string().max(1000).nullish();
@@ -216,7 +211,6 @@ export const killProcess = endpoint('POST /v1/processes/{process_id}/kill', {
   query: ownerQuery,
   body: z.strictObject({ reason: killReason }),
   response: envelope,
-  errors: ['not_found'],
 });
 
 export const restartProcess = endpoint('POST /v1/processes/{process_id}/restart', {
@@ -230,14 +224,7 @@ export const restartProcess = endpoint('POST /v1/processes/{process_id}/restart'
       'New process, with the command, directory, owner, time limit, on_exit and stdin of the old one. It is queued until the old process has ended.',
     ),
   }),
-  errors: [
-    'not_found',
-    'session_closed',
-    'session_failed',
-    'too_many',
-    'sandbox_unavailable',
-    'storage_full',
-  ],
+  errors: ['session_closed', 'session_failed', 'too_many', 'sandbox_unavailable', 'storage_full'],
 });
 
 export const writeToProcess = endpoint('POST /v1/processes/{process_id}/stdin', {
@@ -263,11 +250,13 @@ export const writeToProcess = endpoint('POST /v1/processes/{process_id}/stdin', 
     process_id: z.string(),
     bytes: z.int().describe('Number of bytes that were sent.'),
   }),
-  errors: ['not_found', 'conflict', 'too_many'],
+  errors: ['conflict', 'too_many'],
 });
 
-export const processDiagnostics = z
-  .looseObject({
+export const processDiagnostics = component(
+  'ProcessDiagnostics',
+  'Numbers of running, queued and ended processes, and their limits.',
+  {
     queued: z.int(),
     running: z.int(),
     max_concurrent: z.int(),
@@ -275,11 +264,8 @@ export const processDiagnostics = z
     max_per_session: z.int(),
     max_queued_per_session: z.int(),
     ended: z.record(z.string(), z.int()),
-  })
-  .meta({
-    id: 'ProcessDiagnostics',
-    description: 'Numbers of running, queued and ended processes, and their limits.',
-  });
+  },
+);
 export type ProcessDiagnostics = z.output<typeof processDiagnostics>;
 
 export const getProcessDiagnostics = endpoint('GET /v1/diagnostics/processes', {

@@ -28,10 +28,7 @@ const apiKey = z
 /** The login state route of each provider. */
 export const authStatusEndpoints = byProvider(providerIds, statusEndpoint);
 
-/**
- * The routes that change a login, for each provider that has them. `importLogin` is null if the provider accepts no
- * file.
- */
+/** The routes that change a login, by provider. `importLogin` is null if the provider accepts no file. */
 export const loginEndpoints = byProvider(loginProviderIds, (id) => ({
   setKey: keyEndpoint(id),
   importLogin: importEndpoint(id, providerKinds[id].login.file),

@@ -1,52 +1,49 @@
 import { z } from 'zod';
-import { flag, nullableText, nullableTime, text } from './common.ts';
+import { component, flag, nullableInteger, nullableText, nullableTime, text } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { agentName, providerId } from './provider-kinds.ts';
 
-export const authStatus = z
-  .looseObject({
+export const authStatus = component(
+  'AuthStatus',
+  'Login state of a provider or agent, and the way it logs in.',
+  {
     authenticated: z.boolean().nullable().meta({
       description:
         'Login state that was seen last. Null if unknown. An agent of the provider `acp` shows it when it opens a session, handles a prompt, or logs in or out.',
     }),
     mode: z.enum(['api_key', 'account', 'agent_managed', 'not_needed', 'not_configured']),
     detail: z.string(),
-  })
-  .meta({
-    id: 'AuthStatus',
-    description: 'Login state of a provider or agent, and the way it logs in.',
-  });
+  },
+);
 export type AuthStatus = z.output<typeof authStatus>;
 
-const agent = z
-  .looseObject({
-    name: agentName,
-    display_name: z.string(),
-    configured: flag('Whether the configuration has a section for the agent.'),
-    installed: flag('Whether the command of the agent was found.'),
-    healthy: flag(
-      'Whether the agent can be used. False if it cannot start, its last start failed, or its processes have reported that it is not logged in.',
-    ),
-    detail: text('`ready`, or the problem and how to solve it.'),
-    version: nullableText(
-      'Version that the agent reported at its last start. Null if it has not been started yet.',
-    ),
-    default: flag('Whether new sessions use the agent if they name none.'),
-    modes: z.array(z.string()).meta({
-      description:
-        "The agent's own modes, for agent_mode, as the agent reported them last. Empty if it has none or none are known yet.",
-    }),
-    mode_names: z.record(z.string(), z.string()).optional().meta({
-      description:
-        'Names of the modes for users, by the id in `modes`. A mode whose name is its id is left out. Absent if there are no names.',
-    }),
-    asks: z.boolean().nullable().meta({
-      description:
-        'Whether the agent requests permission in at least one of its modes. False if it never does. Null if unknown.',
-    }),
-    auth: authStatus.describe('Login state that was seen last. Reading it starts no agent.'),
-  })
-  .meta({ id: 'Agent', description: 'An agent of a provider that has several agents.' });
+const agent = component('Agent', 'An agent of a provider that has several agents.', {
+  name: agentName,
+  display_name: z.string(),
+  configured: flag('Whether the configuration has a section for the agent.'),
+  installed: flag('Whether the command of the agent was found.'),
+  healthy: flag(
+    'Whether the agent can be used. False if it cannot start, its last start failed, or its processes have reported that it is not logged in.',
+  ),
+  detail: text('`ready`, or the problem and how to solve it.'),
+  version: nullableText(
+    'Version that the agent reported at its last start. Null if it has not been started yet.',
+  ),
+  default: flag('Whether new sessions use the agent if they name none.'),
+  modes: z.array(z.string()).meta({
+    description:
+      "The agent's own modes, for agent_mode, as the agent reported them last. Empty if it has none or none are known yet.",
+  }),
+  mode_names: z.record(z.string(), z.string()).optional().meta({
+    description:
+      'Names of the modes for users, by the id in `modes`. A mode whose name is its id is left out. Absent if there are no names.',
+  }),
+  asks: z.boolean().nullable().meta({
+    description:
+      'Whether the agent requests permission in at least one of its modes. False if it never does. Null if unknown.',
+  }),
+  auth: authStatus.describe('Login state that was seen last. Reading it starts no agent.'),
+});
 export type AgentRecord = z.output<typeof agent>;
 
 /** The query of requests that read data of one agent of a provider. */
@@ -56,8 +53,10 @@ export const agentQuery = {
     .describe('Name of the agent, for a provider with several agents. Default: the default agent.'),
 };
 
-export const provider = z
-  .looseObject({
+export const provider = component(
+  'Provider',
+  'A provider of agents, its capabilities and its health.',
+  {
     id: providerId,
     display_name: z.string(),
     enabled: z.boolean(),
@@ -86,19 +85,15 @@ export const provider = z
       description:
         'Configured or installed agents, for a provider with several agents. Otherwise empty. The `healthy` field of the provider describes its default agent.',
     }),
-  })
-  .meta({
-    id: 'Provider',
-    description: 'A provider of agents, its capabilities and its health.',
-  });
+  },
+);
 export type ProviderRecord = z.output<typeof provider>;
 
-export const model = z
-  .looseObject({ id: z.string(), display_name: z.string(), reasoning_levels: z.array(z.string()) })
-  .meta({
-    id: 'Model',
-    description: 'A model of a provider.',
-  });
+export const model = component('Model', 'A model of a provider.', {
+  id: z.string(),
+  display_name: z.string(),
+  reasoning_levels: z.array(z.string()),
+});
 export type Model = z.output<typeof model>;
 
 const agentDiagnostics = agent
@@ -117,25 +112,18 @@ export const providerDiagnostics = provider
   .extend({
     version: z.string().nullable(),
     command: z.string().nullable(),
-    pid: z.int().nullable().meta({
-      description:
-        'Id of the process that serves all sessions. Null if no process serves all sessions.',
-    }),
+    pid: nullableInteger(
+      'Id of the process that serves all sessions. Null if no process serves all sessions.',
+    ),
     sessions: z.int().describe('Number of running agents.'),
     unknown_messages: z.int(),
     last_error: z.string().nullable(),
     agents: z.array(agentDiagnostics),
   })
-  .meta({
-    id: 'ProviderDiagnostics',
-    description: 'A provider with its processes and errors.',
-  });
+  .meta({ id: 'ProviderDiagnostics', description: 'A provider with its processes and errors.' });
 export type ProviderDiagnostics = z.output<typeof providerDiagnostics>;
 
-/**
- * A provider that is unavailable answers 409 here, because the path names the provider: the request is correct, but the
- * server cannot serve it now.
- */
+/** Here the path names the provider: the request is correct, but the server cannot serve it now. */
 export const statuses = { provider_unavailable: 409 };
 
 export const listProviders = endpoint('GET /v1/providers', {
@@ -149,7 +137,7 @@ export const listModels = endpoint('GET /v1/providers/{provider}/models', {
   params: { provider: providerId.describe('Provider id.') },
   query: agentQuery,
   response: z.array(model),
-  errors: ['not_found', 'provider_unavailable'],
+  errors: ['provider_unavailable'],
   statuses,
 });
 

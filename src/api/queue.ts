@@ -1,8 +1,11 @@
 import { z } from 'zod';
 import {
+  component,
+  integer,
   nameOfLength,
   nullableText,
   nullableTime,
+  optionalName,
   optionalText,
   pageQuery,
   requestedTime,
@@ -32,8 +35,10 @@ const overlap = z.enum(['skip', 'queue']).meta({
     'Action when a scheduled run is due before the previous run has ended. `skip`: skip the new run. `queue`: start it after the previous run; if a run is queued already, skip it.',
 });
 
-export const hold = z
-  .looseObject({
+export const hold = component(
+  'Hold',
+  'The reason why a queue entry, or the whole queue of a session, waits.',
+  {
     code: text(
       'Code of the hold, in snake_case. Holds of queue entries: paused, session_closed or session_failed. Holds of sessions: paused, stopped, no_agent or goal. Later versions may add codes.',
     ),
@@ -42,11 +47,8 @@ export const hold = z
     until: nullableTime(
       'Time at which the hold ends automatically (Unix ms). Null if it does not.',
     ),
-  })
-  .meta({
-    id: 'Hold',
-    description: 'The reason why a queue entry, or the whole queue of a session, waits.',
-  });
+  },
+);
 export type Hold = z.output<typeof hold>;
 
 const reason = z.string().max(2000).describe('Reason for the entry or action, stored as a note.');
@@ -59,8 +61,10 @@ const cron = z.string().max(200).meta({
 });
 
 /** A queue entry as it is stored. */
-export const storedQueueEntry = z
-  .looseObject({
+export const storedQueueEntry = component(
+  'StoredQueueEntry',
+  'An input that becomes a turn of a session later.',
+  {
     id: z.string(),
     session_id: z.string(),
     name: nullableText('Name of the entry. Null if it has none.'),
@@ -105,24 +109,20 @@ export const storedQueueEntry = z
     turn_id: nullableText('Turn of the current run. Null if no run is in progress.'),
     last_turn_id: nullableText('Turn of the last run that started. Null if none has started.'),
     last_status: turnStatus.nullable().describe('Result of that turn. Null if no turn has ended.'),
-    runs: z.int().describe('Number of turns that have started.'),
-    skipped: z.int().describe('Number of runs that were skipped.'),
+    runs: integer('Number of turns that have started.'),
+    skipped: integer('Number of runs that were skipped.'),
     created_by: text('Id of the token that created the entry.'),
     created_at: timestamp,
     updated_at: timestamp,
-  })
-  .meta({
-    id: 'StoredQueueEntry',
-    description: 'An input that becomes a turn of a session later.',
-  });
+  },
+);
 export type StoredQueueEntry = z.output<typeof storedQueueEntry>;
 
 const queueEntry = storedQueueEntry
   .extend({
-    position: z.int().meta({
-      description:
-        'Position among the entries of the session, starting at 1. The first entry that is due becomes the next turn. When a run of a schedule ends, the schedule moves to the end of the queue.',
-    }),
+    position: integer(
+      'Position among the entries of the session, starting at 1. The first entry that is due becomes the next turn. When a run of a schedule ends, the schedule moves to the end of the queue.',
+    ),
     session_holds: z.array(hold).meta({
       description:
         'Reasons why the queue of the session starts no turns. Empty if it can start turns.',
@@ -134,33 +134,27 @@ const queueEntry = storedQueueEntry
   });
 export type QueueEntry = z.output<typeof queueEntry>;
 
-const sessionQueue = z
-  .looseObject({
-    session_id: z.string(),
-    holds: z.array(hold).meta({
-      description:
-        'Reasons why the queue starts no turns, even if the session is idle. Empty if it can start turns.',
-    }),
-    entries: z.array(queueEntry).describe('Entries in queue order.'),
-  })
-  .meta({ id: 'SessionQueue', description: 'The queue of one session.' });
+const sessionQueue = component('SessionQueue', 'The queue of one session.', {
+  session_id: z.string(),
+  holds: z.array(hold).meta({
+    description:
+      'Reasons why the queue starts no turns, even if the session is idle. Empty if it can start turns.',
+  }),
+  entries: z.array(queueEntry).describe('Entries in queue order.'),
+});
 export type SessionQueue = z.output<typeof sessionQueue>;
 
-const entryParam = { entry_id: z.string().describe('Queue entry id.') };
+const entryParam = { entry_id: text('Queue entry id.') };
 const input = z
   .union([z.array(inputItem).min(1), inputItem])
   .describe('Input items, as for a turn: an array of items or a single item.');
 const settings = {
-  permission_mode: z.string().min(1).nullish().meta({
-    description: 'Permission mode for the turns of this entry only.',
-  }),
+  permission_mode: optionalName('Permission mode for the turns of this entry only.'),
   agent_mode: agentMode.describe(
     "Mode of an agent of the provider `acp`, by the agent's own name for it, for the turns of this entry only.",
   ),
-  model: z.string().min(1).nullish().describe('Model for the turns of this entry only.'),
-  thinking_effort: z.string().min(1).nullish().meta({
-    description: 'Thinking effort for the turns of this entry only.',
-  }),
+  model: optionalName('Model for the turns of this entry only.'),
+  thinking_effort: optionalName('Thinking effort for the turns of this entry only.'),
 };
 const times = {
   at: requestedTime.nullish().meta({
@@ -190,14 +184,13 @@ export const addToQueue = endpoint('POST /v1/sessions/{session_id}/queue', {
   }),
   bodyLimit: 8 * 1024 * 1024,
   response: queueEntry,
-  errors: ['not_found', 'session_closed', 'session_failed', 'provider_unavailable', 'too_many'],
+  errors: ['session_closed', 'session_failed', 'provider_unavailable', 'too_many'],
 });
 
 export const getSessionQueue = endpoint('GET /v1/sessions/{session_id}/queue', {
   summary: 'Get the queue of a session, in queue order',
   params: sessionParam,
   response: sessionQueue,
-  errors: ['not_found'],
 });
 
 export const pauseSessionQueue = endpoint('POST /v1/sessions/{session_id}/queue/pause', {
@@ -210,7 +203,7 @@ export const pauseSessionQueue = endpoint('POST /v1/sessions/{session_id}/queue/
       .describe('Time at which the pause ends automatically (Unix ms). Default: it does not.'),
   }),
   response: sessionQueue,
-  errors: ['not_found', 'session_closed'],
+  errors: ['session_closed'],
 });
 
 export const resumeSessionQueue = endpoint('POST /v1/sessions/{session_id}/queue/resume', {
@@ -218,7 +211,7 @@ export const resumeSessionQueue = endpoint('POST /v1/sessions/{session_id}/queue
   params: sessionParam,
   body: z.strictObject({}),
   response: sessionQueue,
-  errors: ['not_found', 'session_closed'],
+  errors: ['session_closed'],
 });
 
 export const listQueue = endpoint('GET /v1/queue', {
@@ -236,7 +229,6 @@ export const getQueueEntry = endpoint('GET /v1/queue/{entry_id}', {
   summary: 'Get a queue entry',
   params: entryParam,
   response: queueEntry,
-  errors: ['not_found'],
 });
 
 export const editQueueEntry = endpoint('PATCH /v1/queue/{entry_id}', {
@@ -256,7 +248,7 @@ export const editQueueEntry = endpoint('PATCH /v1/queue/{entry_id}', {
   }),
   bodyLimit: 8 * 1024 * 1024,
   response: queueEntry,
-  errors: ['not_found', 'conflict', 'provider_unavailable'],
+  errors: ['conflict', 'provider_unavailable'],
 });
 
 export const moveQueueEntry = endpoint('POST /v1/queue/{entry_id}/move', {
@@ -274,7 +266,6 @@ export const moveQueueEntry = endpoint('POST /v1/queue/{entry_id}/move', {
       error: 'has both before and to: send only one of them',
     }),
   response: sessionQueue,
-  errors: ['not_found'],
 });
 
 export const pauseQueueEntry = endpoint('POST /v1/queue/{entry_id}/pause', {
@@ -282,7 +273,7 @@ export const pauseQueueEntry = endpoint('POST /v1/queue/{entry_id}/pause', {
   params: entryParam,
   body: z.strictObject({ reason: reason.nullish() }),
   response: queueEntry,
-  errors: ['not_found', 'conflict'],
+  errors: ['conflict'],
 });
 
 export const resumeQueueEntry = endpoint('POST /v1/queue/{entry_id}/resume', {
@@ -290,23 +281,23 @@ export const resumeQueueEntry = endpoint('POST /v1/queue/{entry_id}/resume', {
   params: entryParam,
   body: z.strictObject({}),
   response: queueEntry,
-  errors: ['not_found', 'session_closed', 'session_failed'],
+  errors: ['session_closed', 'session_failed'],
 });
 
 export const dropQueueEntry = endpoint('DELETE /v1/queue/{entry_id}', {
   summary: 'Remove an entry from the queue; a running turn of a schedule continues',
   params: entryParam,
   response: queueEntry,
-  errors: ['not_found', 'conflict'],
+  errors: ['conflict'],
 });
 
-export const queueDiagnostics = z
-  .looseObject({
+export const queueDiagnostics = component(
+  'QueueDiagnostics',
+  'State of the queues of all sessions.',
+  {
     entries: z.record(z.string(), z.int()).describe('Number of entries by status.'),
-    sessions_held: z
-      .int()
-      .describe('Number of sessions whose queue starts no turns because of a hold.'),
+    sessions_held: integer('Number of sessions whose queue starts no turns because of a hold.'),
     next_at: nullableTime('Next due time of all entries (Unix ms). Null if none is scheduled.'),
-  })
-  .meta({ id: 'QueueDiagnostics', description: 'State of the queues of all sessions.' });
+  },
+);
 export type QueueDiagnostics = z.output<typeof queueDiagnostics>;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nullableText, text, timestamp } from './common.ts';
+import { component, nullableText, optionalFlag, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { sessionParam } from './sessions.ts';
 import { turnOptions } from './turns.ts';
@@ -36,8 +36,10 @@ const commentFields = {
 };
 
 /** A comment as it is stored and as events contain it. */
-export const storedReviewComment = z
-  .looseObject({
+export const storedReviewComment = component(
+  'StoredReviewComment',
+  'An unsent comment on lines of the diff of a session.',
+  {
     id: z.string(),
     session_id: z.string(),
     ...commentFields,
@@ -49,11 +51,8 @@ export const storedReviewComment = z
     created_by: text('Id of the token that created the comment.'),
     created_at: timestamp,
     updated_at: timestamp,
-  })
-  .meta({
-    id: 'StoredReviewComment',
-    description: 'An unsent comment on lines of the diff of a session.',
-  });
+  },
+);
 export type StoredReviewComment = z.output<typeof storedReviewComment>;
 
 const reviewComment = storedReviewComment
@@ -69,21 +68,18 @@ const reviewComment = storedReviewComment
   .meta({ id: 'ReviewComment', description: 'A comment with the state of its lines.' });
 export type ReviewComment = z.output<typeof reviewComment>;
 
-const review = z
-  .looseObject({
-    session_id: z.string(),
-    comments: z.array(reviewComment).describe('Comments, ordered by path and line.'),
-  })
-  .meta({ id: 'Review', description: 'The unsent comments on the diff of a session.' });
+const review = component('Review', 'The unsent comments on the diff of a session.', {
+  session_id: z.string(),
+  comments: z.array(reviewComment).describe('Comments, ordered by path and line.'),
+});
 export type Review = z.output<typeof review>;
 
-const commentParams = { ...sessionParam, comment_id: z.string().describe('Comment id.') };
+const commentParams = { ...sessionParam, comment_id: text('Comment id.') };
 
 export const getReview = endpoint('GET /v1/sessions/{session_id}/review', {
   summary: 'List the unsent comments on the diff of a session',
   params: sessionParam,
   response: review,
-  errors: ['not_found'],
 });
 
 export const addReviewComment = endpoint('POST /v1/sessions/{session_id}/review/comments', {
@@ -106,7 +102,7 @@ export const addReviewComment = endpoint('POST /v1/sessions/{session_id}/review/
     }),
   bodyLimit: 2 * 1024 * 1024,
   response: reviewComment,
-  errors: ['not_found', 'session_closed', 'conflict', 'too_many'],
+  errors: ['session_closed', 'conflict', 'too_many'],
 });
 
 export const editReviewComment = endpoint(
@@ -116,7 +112,6 @@ export const editReviewComment = endpoint(
     params: commentParams,
     body: z.strictObject({ text: commentText }),
     response: reviewComment,
-    errors: ['not_found'],
   },
 );
 
@@ -126,7 +121,6 @@ export const dropReviewComment = endpoint(
     summary: 'Delete a comment',
     params: commentParams,
     response: storedReviewComment,
-    errors: ['not_found'],
   },
 );
 
@@ -134,7 +128,6 @@ export const dropReview = endpoint('DELETE /v1/sessions/{session_id}/review', {
   summary: 'Delete all comments on the diff of a session',
   params: sessionParam,
   response: review,
-  errors: ['not_found'],
 });
 
 export const sendReview = endpoint('POST /v1/sessions/{session_id}/review/send', {
@@ -142,10 +135,9 @@ export const sendReview = endpoint('POST /v1/sessions/{session_id}/review/send',
   params: sessionParam,
   body: z.strictObject({
     text: z.string().max(reviewLimits.text).nullish().describe('Text to send before the comments.'),
-    queue: z.boolean().nullish().meta({
-      description:
-        'Whether to queue the turn until the session is free. Default: false (send it now).',
-    }),
+    queue: optionalFlag(
+      'Whether to queue the turn until the session is free. Default: false (send it now).',
+    ),
     ...turnOptions,
   }),
   response: z.looseObject({
@@ -157,7 +149,6 @@ export const sendReview = endpoint('POST /v1/sessions/{session_id}/review/send',
     comments: z.int().describe('Number of comments that were sent.'),
   }),
   errors: [
-    'not_found',
     'conflict',
     'turn_in_progress',
     'turn_conflict',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { failure, text, timestamp } from './common.ts';
+import { component, failure, integer, nullableInteger, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { processDiagnostics } from './processes.ts';
 import { providerDiagnostics } from './providers.ts';
@@ -9,96 +9,83 @@ import { commsDiagnostics } from './team-view.ts';
 
 const healthStatus = z.enum(['ok', 'degraded']);
 
-const healthCheck = z
-  .looseObject({
-    status: healthStatus,
-    detail: z.string().optional().meta({
-      description: 'Problem and its solution. Present only if the status is not `ok`.',
-    }),
-  })
-  .meta({ id: 'HealthCheck', description: 'The health of one part of the server.' });
+const healthCheck = component('HealthCheck', 'The health of one part of the server.', {
+  status: healthStatus,
+  detail: z.string().optional().meta({
+    description: 'Problem and its solution. Present only if the status is not `ok`.',
+  }),
+});
 
-const fleetStatus = z
-  .looseObject({
-    state: z
-      .enum(['off', 'joining', 'member', 'name_taken', 'diverged', 'not_mirrored', 'unreachable'])
-      .describe(
-        'State of the fleet membership. `off`: no fleet is configured. `joining`: the server has not joined since its start. `member`: the server is a member; with a `detail`, its fleet was emptied or created again. `name_taken`: another server has its name. `diverged`: the mirror of its events in the fleet belongs to another log. `not_mirrored`: the server is a member, but its events cannot be mirrored. `unreachable`: NATS does not respond.',
-      ),
-    detail: z.string().optional().meta({
-      description: 'Problem and its solution. Absent without a problem.',
-    }),
-  })
-  .meta({ id: 'FleetStatus', description: 'The membership of the server in its fleet.' });
+const fleetStatus = component('FleetStatus', 'The membership of the server in its fleet.', {
+  state: z
+    .enum(['off', 'joining', 'member', 'name_taken', 'diverged', 'not_mirrored', 'unreachable'])
+    .describe(
+      'State of the fleet membership. `off`: no fleet is configured. `joining`: the server has not joined since its start. `member`: the server is a member; with a `detail`, its fleet was emptied or created again. `name_taken`: another server has its name. `diverged`: the mirror of its events in the fleet belongs to another log. `not_mirrored`: the server is a member, but its events cannot be mirrored. `unreachable`: NATS does not respond.',
+    ),
+  detail: z.string().optional().meta({
+    description: 'Problem and its solution. Absent without a problem.',
+  }),
+});
 export type FleetStatus = z.output<typeof fleetStatus>;
 
-const sandboxStatus = z
-  .looseObject({
-    mode: z.enum(['off', 'auto', 'require']).describe('Setting `sandbox.mode`.'),
-    level: z
-      .enum(['off', 'unknown', 'full', 'partial', 'none'])
-      .describe(
-        'Level of isolation. `off`: the configuration switches the sandbox off. `unknown`: the check after the start is running. `full`: files, processes and network are isolated. `partial`: one part is not isolated. `none`: the machine allows no sandbox.',
-      ),
-    detail: z.string().optional().meta({
-      description: 'Reason for a level of `partial` or `none`, and a remedy. Otherwise absent.',
-    }),
-  })
-  .meta({ id: 'SandboxStatus', description: 'The sandbox of child processes.' });
+const sandboxStatus = component('SandboxStatus', 'The sandbox of child processes.', {
+  mode: z.enum(['off', 'auto', 'require']).describe('Setting `sandbox.mode`.'),
+  level: z
+    .enum(['off', 'unknown', 'full', 'partial', 'none'])
+    .describe(
+      'Level of isolation. `off`: the configuration switches the sandbox off. `unknown`: the check after the start is running. `full`: files, processes and network are isolated. `partial`: one part is not isolated. `none`: the machine allows no sandbox.',
+    ),
+  detail: z.string().optional().meta({
+    description: 'Reason for a level of `partial` or `none`, and a remedy. Otherwise absent.',
+  }),
+});
 export type SandboxStatus = z.output<typeof sandboxStatus>;
 
-export const health = z
-  .looseObject({
-    status: healthStatus,
-    version: z.string(),
-    uptime_ms: z.int(),
-    fleet: fleetStatus.optional().meta({
-      description:
-        'Fleet membership. The server keeps working in every state. Absent in older servers.',
-    }),
-    sandbox: sandboxStatus.optional().meta({
-      description: 'Sandbox of child processes. Absent in older servers.',
-    }),
-    checks: z.looseObject({
-      store: healthCheck.describe(
-        'Whether there is space for new work, the disk syncs in time, and no damaged row was read since the start.',
-      ),
-      providers: healthCheck.describe(
-        'Whether each enabled provider can start agents, and succeeded the last time it tried.',
-      ),
-      agents: healthCheck
-        .optional()
-        .describe('Whether turns get an agent within a minute. Absent in older servers.'),
-      hooks: healthCheck
-        .optional()
-        .describe('Whether hooks receive their events. Present only if there are hooks.'),
-    }),
-  })
-  .meta({
-    id: 'Health',
-    description: 'The health of the server and its parts.',
-  });
+export const health = component('Health', 'The health of the server and its parts.', {
+  status: healthStatus,
+  version: z.string(),
+  uptime_ms: z.int(),
+  fleet: fleetStatus.optional().meta({
+    description:
+      'Fleet membership. The server keeps working in every state. Absent in older servers.',
+  }),
+  sandbox: sandboxStatus.optional().meta({
+    description: 'Sandbox of child processes. Absent in older servers.',
+  }),
+  checks: z.looseObject({
+    store: healthCheck.describe(
+      'Whether there is space for new work, the disk syncs in time, and no damaged row was read since the start.',
+    ),
+    providers: healthCheck.describe(
+      'Whether each enabled provider can start agents, and succeeded the last time it tried.',
+    ),
+    agents: healthCheck
+      .optional()
+      .describe('Whether turns get an agent within a minute. Absent in older servers.'),
+    hooks: healthCheck
+      .optional()
+      .describe('Whether hooks receive their events. Present only if there are hooks.'),
+  }),
+});
 export type Health = z.output<typeof health>;
 
 const failedSession = failure
   .extend({ session_id: z.string() })
   .meta({ id: 'FailedSession', description: 'A session that failed, with the reason.' });
 
-const lostEvents = z
-  .looseObject({
-    after_seq: z.int().describe('Sequence number of the newest remaining event.'),
-    up_to_seq: z.int().nullable().meta({
-      description: 'Sequence number of the newest lost event. Null if unknown.',
-    }),
-  })
-  .meta({
-    id: 'LostEvents',
-    description:
-      'Events stored before this start that are lost because the write-ahead log was damaged or removed. If the position file was damaged or removed, the newest events may be lost. The event log has a new epoch.',
-  });
+const lostEvents = component(
+  'LostEvents',
+  'Events stored before this start that are lost because the write-ahead log was damaged or removed. If the position file was damaged or removed, the newest events may be lost. The event log has a new epoch.',
+  {
+    after_seq: integer('Sequence number of the newest remaining event.'),
+    up_to_seq: nullableInteger('Sequence number of the newest lost event. Null if unknown.'),
+  },
+);
 
-export const recoverySummary = z
-  .looseObject({
+export const recoverySummary = component(
+  'RecoverySummary',
+  'The repairs of the startup recovery: ids by kind of repair.',
+  {
     status: z.enum(['running', 'done']),
     started_at: timestamp,
     ended_at: timestamp.nullable(),
@@ -117,39 +104,31 @@ export const recoverySummary = z
     claims_released: z.array(z.string()),
     worktrees_missing: z.array(z.string()),
     deliveries_retried: z.array(z.string()),
-  })
-  .meta({
-    id: 'RecoverySummary',
-    description: 'The repairs of the startup recovery: ids by kind of repair.',
-  });
+  },
+);
 export type RecoverySummary = z.output<typeof recoverySummary>;
 
-const spread = z
-  .looseObject({
-    count: z.int(),
-    mean: z.number(),
-    p50: z.number(),
-    p99: z.number(),
-    max: z.number(),
-  })
-  .meta({
-    id: 'Spread',
-    description: 'The distribution of a number over the last samples.',
-  });
+const spread = component('Spread', 'The distribution of a number over the last samples.', {
+  count: z.int(),
+  mean: z.number(),
+  p50: z.number(),
+  p99: z.number(),
+  max: z.number(),
+});
 
 const storageFigures = z.looseObject({
   latest_seq: z.int(),
   database_bytes: z.int(),
-  free_bytes_in_database: z
-    .int()
-    .describe('Size of free pages, which new rows use before the database file grows.'),
+  free_bytes_in_database: integer(
+    'Size of free pages, which new rows use before the database file grows.',
+  ),
   wal_bytes: z.int(),
   budget: z.looseObject({
-    max_bytes: z.int().describe('Limit in bytes (`retention.max_bytes`). 0: no limit.'),
-    used_bytes: z.int().describe('Size in bytes that retention compares with max_bytes.'),
+    max_bytes: integer('Limit in bytes (`retention.max_bytes`). 0: no limit.'),
+    used_bytes: integer('Size in bytes that retention compares with max_bytes.'),
   }),
   disk_free_bytes: z.int(),
-  min_free_bytes: z.int().describe('retention.min_free_bytes.'),
+  min_free_bytes: integer('retention.min_free_bytes.'),
 });
 export type StorageFigures = z.output<typeof storageFigures>;
 
@@ -159,13 +138,11 @@ export const storageDiagnostics = storageFigures
       'Time at which the additional fields of this route were counted (Unix ms). At most a minute ago.',
     ),
     tables: z.array(
-      z
-        .looseObject({
-          name: z.string(),
-          rows: z.int(),
-          bytes: z.int().describe('Size of the texts in the rows of the table.'),
-        })
-        .meta({ id: 'StorageTable', description: 'The size of a table.' }),
+      component('StorageTable', 'The size of a table.', {
+        name: z.string(),
+        rows: z.int(),
+        bytes: integer('Size of the texts in the rows of the table.'),
+      }),
     ),
     blobs_bytes: z.int(),
     logs_bytes: z.int(),
@@ -174,55 +151,48 @@ export const storageDiagnostics = storageFigures
   .meta({ id: 'StorageDiagnostics', description: 'The size of the store by part.' });
 export type StorageDiagnostics = z.output<typeof storageDiagnostics>;
 
-export const diagnostics = z
-  .looseObject({
-    health,
-    recovery: recoverySummary,
-    providers: z.array(providerDiagnostics),
-    storage: storageFigures.extend({
-      checkpoints: z.int(),
-      group_size: spread.describe('Transactions per group commit. A group commit needs one fsync.'),
-      sync_us: spread.describe('Duration of an fsync of the log, in microseconds.'),
-    }),
-    streams: z.looseObject({ followers: z.int(), waiting: z.int(), max_lag: z.int() }),
-    processes: processDiagnostics,
-    worktrees: worktreeDiagnostics,
-    comms: commsDiagnostics,
-    queue: queueDiagnostics.optional().describe('State of the queues. Absent in older servers.'),
-    agents: z
-      .looseObject({
-        live: z.int().describe('Number of running agents.'),
-        max: z.int().describe('Maximum number of running agents (`providers.max_live`).'),
-        waiting: z
-          .array(
-            z.looseObject({
-              session_id: z.string(),
-              waited_ms: z.int(),
-              reason: text('Limit that is reached, and the sessions that use it up.'),
-            }),
-          )
-          .describe('Sessions whose turn waits for an agent, longest wait first.'),
-      })
-      .optional()
-      .describe('State of the agents. Absent in older servers.'),
-    children: z.looseObject({
-      live: z.int(),
-      keeper_pid: z.int().nullable().meta({
-        description:
-          'Id of the process that kills all child processes if the server dies. Null until the first child process starts.',
-      }),
-      out_of_reach: z.int().meta({
-        description:
-          "Number of processes of other users in cadre's process groups that could not be killed since the start.",
-      }),
-    }),
-    event_loop: z.looseObject({ delay_us: spread }),
-    memory: z.looseObject({ rss_bytes: z.int(), heap_used_bytes: z.int() }),
-  })
-  .meta({
-    id: 'Diagnostics',
-    description: 'Metrics of the server and its parts.',
-  });
+export const diagnostics = component('Diagnostics', 'Metrics of the server and its parts.', {
+  health,
+  recovery: recoverySummary,
+  providers: z.array(providerDiagnostics),
+  storage: storageFigures.extend({
+    checkpoints: z.int(),
+    group_size: spread.describe('Transactions per group commit. A group commit needs one fsync.'),
+    sync_us: spread.describe('Duration of an fsync of the log, in microseconds.'),
+  }),
+  streams: z.looseObject({ followers: z.int(), waiting: z.int(), max_lag: z.int() }),
+  processes: processDiagnostics,
+  worktrees: worktreeDiagnostics,
+  comms: commsDiagnostics,
+  queue: queueDiagnostics.optional().describe('State of the queues. Absent in older servers.'),
+  agents: z
+    .looseObject({
+      live: integer('Number of running agents.'),
+      max: integer('Maximum number of running agents (`providers.max_live`).'),
+      waiting: z
+        .array(
+          z.looseObject({
+            session_id: z.string(),
+            waited_ms: z.int(),
+            reason: text('Limit that is reached, and the sessions that use it up.'),
+          }),
+        )
+        .describe('Sessions whose turn waits for an agent, longest wait first.'),
+    })
+    .optional()
+    .describe('State of the agents. Absent in older servers.'),
+  children: z.looseObject({
+    live: z.int(),
+    keeper_pid: nullableInteger(
+      'Id of the process that kills all child processes if the server dies. Null until the first child process starts.',
+    ),
+    out_of_reach: integer(
+      "Number of processes of other users in cadre's process groups that could not be killed since the start.",
+    ),
+  }),
+  event_loop: z.looseObject({ delay_us: spread }),
+  memory: z.looseObject({ rss_bytes: z.int(), heap_used_bytes: z.int() }),
+});
 export type Diagnostics = z.output<typeof diagnostics>;
 
 export const getPublicHealth = endpoint('GET /health', {

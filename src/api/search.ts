@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { nullableText, nullableTime, pageQuery, requestedTime, text, timestamp } from './common.ts';
+import {
+  component,
+  nullableText,
+  nullableTime,
+  pageQuery,
+  requestedTime,
+  text,
+  timestamp,
+} from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { providerId } from './provider-kinds.ts';
 
@@ -8,53 +16,50 @@ export const searchKind = z.enum(['prompt', 'answer', 'tool', 'title']).meta({
     'Kind of text. `prompt`: a prompt to a session. `answer`: a message of the agent. `tool`: title and input of a tool call, such as a command or path. `title`: the title of a session.',
 });
 
-const searchHit = z
-  .looseObject({
-    kind: searchKind,
-    session_id: z.string(),
-    turn_id: nullableText(
-      'Turn that contains the text. Null for text that belongs to no turn, such as a title.',
-    ),
-    item_id: nullableText(
-      'Message or tool call that contains the text. Null if the text is not an item.',
-    ),
-    session_title: z.string().nullable(),
-    session_status: z.string(),
-    provider: z.string(),
-    cwd: z.string(),
-    created_at: timestamp.describe(
-      'Time of the text (Unix ms). For a title: creation time of the session.',
-    ),
-    text: text(
-      'Excerpt around the match, as one line of about 200 characters without control characters.',
-    ),
-    marks: z
-      .array(
-        z
-          .looseObject({ start: z.int(), end: z.int() })
-          .meta({ id: 'SearchMark', description: 'A range in a text, in UTF-16 code units.' }),
-      )
-      .describe('Ranges of the matches in `text`, in order.'),
-    url: text('Path of the turn, or of the session for a title.'),
-  })
-  .meta({ id: 'SearchHit', description: 'A search result.' });
+const searchHit = component('SearchHit', 'A search result.', {
+  kind: searchKind,
+  session_id: z.string(),
+  turn_id: nullableText(
+    'Turn that contains the text. Null for text that belongs to no turn, such as a title.',
+  ),
+  item_id: nullableText(
+    'Message or tool call that contains the text. Null if the text is not an item.',
+  ),
+  session_title: z.string().nullable(),
+  session_status: z.string(),
+  provider: z.string(),
+  cwd: z.string(),
+  created_at: timestamp.describe(
+    'Time of the text (Unix ms). For a title: creation time of the session.',
+  ),
+  text: text(
+    'Excerpt around the match, as one line of about 200 characters without control characters.',
+  ),
+  marks: z
+    .array(
+      component('SearchMark', 'A range in a text, in UTF-16 code units.', {
+        start: z.int(),
+        end: z.int(),
+      }),
+    )
+    .describe('Ranges of the matches in `text`, in order.'),
+  url: text('Path of the turn, or of the session for a title.'),
+});
 export type SearchHit = z.output<typeof searchHit>;
 
-const searchIndex = z
-  .looseObject({
-    state: z.enum(['off', 'building', 'ready', 'waiting']).meta({
-      description:
-        'State of the index. `off`: there is no index; the first search creates it. `building`: texts older than back_to are not found yet. `ready`: all texts are found. `waiting`: the index cannot be written now; `detail` gives the reason.',
-    }),
-    documents: z.int().describe('Number of indexed texts.'),
-    done: z.number().describe('Fraction of the stored data that has been indexed, from 0 to 1.'),
-    back_to: nullableTime(
-      'Time since which all texts are found, while the index is being built (Unix ms). Null otherwise.',
-    ),
-    bytes: z.int().describe('Size of the index file in bytes.'),
-    detail: z.string().nullable(),
-  })
-  .meta({ id: 'SearchIndex', description: 'The search index.' });
+const searchIndex = component('SearchIndex', 'The search index.', {
+  state: z.enum(['off', 'building', 'ready', 'waiting']).meta({
+    description:
+      'State of the index. `off`: there is no index; the first search creates it. `building`: texts older than back_to are not found yet. `ready`: all texts are found. `waiting`: the index cannot be written now; `detail` gives the reason.',
+  }),
+  documents: z.int().describe('Number of indexed texts.'),
+  done: z.number().describe('Fraction of the stored data that has been indexed, from 0 to 1.'),
+  back_to: nullableTime(
+    'Time since which all texts are found, while the index is being built (Unix ms). Null otherwise.',
+  ),
+  bytes: z.int().describe('Size of the index file in bytes.'),
+  detail: z.string().nullable(),
+});
 export type SearchIndex = z.output<typeof searchIndex>;
 
 export const search = endpoint('GET /v1/search', {

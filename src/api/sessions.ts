@@ -1,10 +1,14 @@
+import { sessionSandbox } from './session-sandbox.ts';
 import { z } from 'zod';
 import {
+  component,
   failure,
   flag,
+  integer,
   nameOfLength,
   nullableText,
   nullableTime,
+  optionalName,
   pageQuery,
   requestedTime,
   text,
@@ -37,8 +41,10 @@ export const turnStatus = z.enum([
 /** How a turn can end. */
 export const turnOutcome = turnStatus.extract(['completed', 'interrupted', 'failed']);
 
-export const usage = z
-  .looseObject({
+export const usage = component(
+  'Usage',
+  'Usage of a turn or session, as the provider counts it. A field is null if the provider does not report it.',
+  {
     input_tokens: z.number().nullable(),
     output_tokens: z.number().nullable(),
     cached_input_tokens: z.number().nullable(),
@@ -48,26 +54,20 @@ export const usage = z
     }),
     context_window: z.number().nullable(),
     cost_usd: z.number().nullable(),
-  })
-  .meta({
-    id: 'Usage',
-    description:
-      'Usage of a turn or session, as the provider counts it. A field is null if the provider does not report it.',
-  });
+  },
+);
 export type Usage = z.output<typeof usage>;
 
-export const sessionTitle = z.string().nullable().meta({
-  description:
-    'Title of the session. Unless a user has set it, it is the first line of the first prompt, until the agent sends a title. Both are cut to 80 characters. Null if there is no title yet.',
-});
+export const sessionTitle = nullableText(
+  'Title of the session. Unless a user has set it, it is the first line of the first prompt, until the agent sends a title. Both are cut to 80 characters. Null if there is no title yet.',
+);
 export const titleSource = z.enum(['person', 'prompt', 'agent']).nullish().meta({
   description:
     'Source of the title: `person` (set by a user), `prompt` (first line of the first prompt) or `agent` (set by the agent). Null if there is no title. Absent in sessions of older versions, whose titles agents do not replace.',
 });
-export const lastWords = z.string().nullable().meta({
-  description:
-    'Last message of the agent as one line of at most 200 characters. Updated when a turn ends. Null without a message, or if retention has deleted the message.',
-});
+export const lastWords = nullableText(
+  'Last message of the agent as one line of at most 200 characters. Updated when a turn ends. Null without a message, or if retention has deleted the message.',
+);
 
 export const lastTurnStatus = turnOutcome.nullish().meta({
   description:
@@ -78,200 +78,178 @@ export const lastTurnError = failure.nullish().meta({
     'Error of the most recent turn that has ended, its message as one line of at most 200 characters. Null if that turn has no error. May be absent in events about sessions of older versions.',
 });
 
-export const session = z
-  .looseObject({
-    id: z.string(),
-    provider: providerId,
-    agent: nullableText(
-      'Name of the agent, if the provider has several agents (`acp`). Null otherwise.',
-    ),
-    model: z.string().nullable(),
-    cwd: z.string(),
-    permission_mode: nullableText(
-      'Permission mode: which actions the agent may take and which need approval. Null if the configuration of the agent applies.',
-    ),
-    agent_mode: nullableText(
-      "Mode of an agent of the provider `acp`, by the agent's own name for it. Null if the mode follows from permission_mode, or is the mode that the agent started in.",
-    ),
-    agent_asks: z.boolean().nullable().meta({
-      description:
-        'Whether the agent requests permission in at least one of its modes. False if it never does. Null if unknown.',
-    }),
-    thinking_effort: z.string().nullable(),
-    metadata: z.unknown(),
-    title: sessionTitle,
-    title_source: titleSource,
-    status: sessionStatus,
-    pinned: flag('Whether a user has pinned the session. Clients show pinned sessions first.'),
-    snoozed_until: nullableTime(
-      'Time until which the session sends no notifications to the user (Unix ms). It is not cleared when it has passed. Null if the session is not snoozed.',
-    ),
-    muted: flag(
-      'Whether the bell and desktop notifications are turned off for the session. A muted session is still listed.',
-    ),
-    seen_seq: z.int().nonnegative().meta({
-      description:
-        'Sequence number (seq) of the newest event of the session that a user has seen. It never decreases.',
-    }),
-    news_seq: z.int().nonnegative().meta({
-      description:
-        'Sequence number (seq) of the newest event that needs attention: the end of a turn, an approval request, or the failure of the session. 0 if there is none. The session has unseen events while news_seq is greater than seen_seq.',
-    }),
-    last_activity_at: timestamp.describe(
-      'Time at which a turn was last accepted, started or ended, or an approval was last requested (Unix ms). Creation time of the session until its first turn.',
-    ),
-    last_words: lastWords,
-    active_turn_id: z.string().nullable(),
-    last_turn_id: z.string().nullable(),
-    last_turn_status: lastTurnStatus,
-    last_turn_error: lastTurnError,
-    provider_session_ref: z.string().nullable(),
-    provider_defaults: z
-      .looseObject({
-        permission_mode: nullableText(
-          'For agents of the provider `acp`: the mode of the agent, as in agent_mode.',
-        ),
-        agent_mode: z.string().nullable(),
-        model: z.string().nullable(),
-        thinking_effort: z.string().nullable(),
-      })
-      .meta({
-        id: 'ProviderDefaults',
-        description: 'Settings with which an agent started a session.',
-      })
-      .nullable()
-      .describe(
-        'Settings with which the agent started. They apply where neither the session nor the turn sets a value. Null before the first start of the agent.',
+export const session = component('Session', 'A conversation with an agent.', {
+  id: z.string(),
+  provider: providerId,
+  agent: nullableText(
+    'Name of the agent, if the provider has several agents (`acp`). Null otherwise.',
+  ),
+  model: z.string().nullable(),
+  cwd: z.string(),
+  permission_mode: nullableText(
+    'Permission mode: which actions the agent may take and which need approval. Null if the configuration of the agent applies.',
+  ),
+  agent_mode: nullableText(
+    "Mode of an agent of the provider `acp`, by the agent's own name for it. Null if the mode follows from permission_mode, or is the mode that the agent started in.",
+  ),
+  agent_asks: z.boolean().nullable().meta({
+    description:
+      'Whether the agent requests permission in at least one of its modes. False if it never does. Null if unknown.',
+  }),
+  thinking_effort: z.string().nullable(),
+  metadata: z.unknown(),
+  title: sessionTitle,
+  title_source: titleSource,
+  status: sessionStatus,
+  pinned: flag('Whether a user has pinned the session. Clients show pinned sessions first.'),
+  snoozed_until: nullableTime(
+    'Time until which the session sends no notifications to the user (Unix ms). It is not cleared when it has passed. Null if the session is not snoozed.',
+  ),
+  muted: flag(
+    'Whether the bell and desktop notifications are turned off for the session. A muted session is still listed.',
+  ),
+  seen_seq: z.int().nonnegative().meta({
+    description:
+      'Sequence number (seq) of the newest event of the session that a user has seen. It never decreases.',
+  }),
+  news_seq: z.int().nonnegative().meta({
+    description:
+      'Sequence number (seq) of the newest event that needs attention: the end of a turn, an approval request, or the failure of the session. 0 if there is none. The session has unseen events while news_seq is greater than seen_seq.',
+  }),
+  last_activity_at: timestamp.describe(
+    'Time at which a turn was last accepted, started or ended, or an approval was last requested (Unix ms). Creation time of the session until its first turn.',
+  ),
+  last_words: lastWords,
+  active_turn_id: z.string().nullable(),
+  last_turn_id: z.string().nullable(),
+  last_turn_status: lastTurnStatus,
+  last_turn_error: lastTurnError,
+  provider_session_ref: z.string().nullable(),
+  provider_defaults: component(
+    'ProviderDefaults',
+    'Settings with which an agent started a session.',
+    {
+      permission_mode: nullableText(
+        'For agents of the provider `acp`: the mode of the agent, as in agent_mode.',
       ),
-    worktree_id: z.string().nullable(),
-    usage: usage.nullable(),
-    close_reason: z.string().nullable(),
-    failure: failure.nullable(),
-    usage_limit: usageLimit.nullish().meta({
-      description:
-        'Usage limit that the agent has reported. While it applies, the queue of the session starts no turns. Null or absent without a usage limit.',
-    }),
-    after_limit: ownAfterLimit.optional(),
-    continues: z.string().optional().meta({
-      description:
-        'Session that was handed over to this session. Absent if this session continues no other.',
-    }),
-    continued_by: z.string().optional().meta({
-      description:
-        'Session that this session was handed over to last. Absent if it was not handed over.',
-    }),
-    imported: z
-      .looseObject({
-        program: nullableText(
-          'Program that began the conversation. Null if unknown, or if the session began in cadre.',
-        ),
-        past_turns: z.int().describe('Number of stored past turns.'),
-        omitted_turns: z
-          .int()
-          .describe("Number of older turns that only the agent's own program stores."),
-        complete: z.boolean().describe('Whether all past turns are stored.'),
-      })
-      .meta({
-        id: 'ImportedConversation',
-        description: "A conversation that the agent's own program also continues.",
-      })
-      .nullish()
-      .describe(
-        "Conversation that the agent's own program also continues. Null or absent for other sessions.",
-      ),
-    created_at: timestamp,
-    updated_at: timestamp,
-    closed_at: timestamp.nullable(),
-    trimmed: flag(
-      'Whether retention has deleted the events of the session and the contents of its turns.',
+      agent_mode: z.string().nullable(),
+      model: z.string().nullable(),
+      thinking_effort: z.string().nullable(),
+    },
+  )
+    .nullable()
+    .describe(
+      'Settings with which the agent started. They apply where neither the session nor the turn sets a value. Null before the first start of the agent.',
     ),
-  })
-  .meta({
-    id: 'Session',
-    description: 'A conversation with an agent.',
-  });
+  worktree_id: z.string().nullable(),
+  usage: usage.nullable(),
+  close_reason: z.string().nullable(),
+  failure: failure.nullable(),
+  usage_limit: usageLimit.nullish().meta({
+    description:
+      'Usage limit that the agent has reported. While it applies, the queue of the session starts no turns. Null or absent without a usage limit.',
+  }),
+  after_limit: ownAfterLimit.optional(),
+  sandbox: sessionSandbox.optional(),
+  continues: z.string().optional().meta({
+    description:
+      'Session that was handed over to this session. Absent if this session continues no other.',
+  }),
+  continued_by: z.string().optional().meta({
+    description:
+      'Session that this session was handed over to last. Absent if it was not handed over.',
+  }),
+  imported: component(
+    'ImportedConversation',
+    "A conversation that the agent's own program also continues.",
+    {
+      program: nullableText(
+        'Program that began the conversation. Null if unknown, or if the session began in cadre.',
+      ),
+      past_turns: integer('Number of stored past turns.'),
+      omitted_turns: integer("Number of older turns that only the agent's own program stores."),
+      complete: flag('Whether all past turns are stored.'),
+    },
+  )
+    .nullish()
+    .describe(
+      "Conversation that the agent's own program also continues. Null or absent for other sessions.",
+    ),
+  created_at: timestamp,
+  updated_at: timestamp,
+  closed_at: timestamp.nullable(),
+  trimmed: flag(
+    'Whether retention has deleted the events of the session and the contents of its turns.',
+  ),
+});
 export type Session = z.output<typeof session>;
 
-export const turn = z
-  .looseObject({
-    session_id: z.string(),
-    turn_id: z.string(),
-    status: turnStatus,
-    source: z.enum([
-      'user',
-      'queue',
-      'team_message',
-      'process_exit',
-      'onboarding',
-      'usage_limit',
-      'goal',
-      'handoff',
-    ]),
-    input: z.array(storedInputItem),
-    permission_mode: nullableText(
-      'Permission mode of this turn only. Null if the setting of the session applies.',
-    ),
-    agent_mode: nullableText(
-      'Agent mode of this turn only. Null if the mode follows from the permission_mode of the turn, if set, or else from the session.',
-    ),
-    model: nullableText('Model of this turn only. Null if the setting of the session applies.'),
-    thinking_effort: nullableText(
-      'Thinking effort of this turn only. Null if the setting of the session applies.',
-    ),
-    text: nullableText(
-      'Last message of the agent in this turn. Null if the agent sent no message.',
-    ),
-    usage: usage.nullable(),
-    declined_unasked: z.int().min(0).optional().meta({
-      description:
-        'Number of permission requests and questions of the agent that were declined without asking a person, because the permission mode of the turn asks nobody. Absent in turns of version 0.1.0.',
-    }),
-    error: failure.nullable(),
-    provider_turn_ref: z.string().nullable(),
-    accepted_at: timestamp,
-    started_at: timestamp.nullable(),
-    ended_at: timestamp.nullable(),
-    interrupt_requested_at: timestamp.nullable(),
-    trimmed: flag('Whether retention has deleted the input, text and items of the turn.'),
-  })
-  .meta({
-    id: 'Turn',
-    description: 'A turn: an input to an agent and its result.',
-  });
+export const turn = component('Turn', 'A turn: an input to an agent and its result.', {
+  session_id: z.string(),
+  turn_id: z.string(),
+  status: turnStatus,
+  source: z.enum([
+    'user',
+    'queue',
+    'team_message',
+    'process_exit',
+    'onboarding',
+    'usage_limit',
+    'goal',
+    'handoff',
+  ]),
+  input: z.array(storedInputItem),
+  permission_mode: nullableText(
+    'Permission mode of this turn only. Null if the setting of the session applies.',
+  ),
+  agent_mode: nullableText(
+    'Agent mode of this turn only. Null if the mode follows from the permission_mode of the turn, if set, or else from the session.',
+  ),
+  model: nullableText('Model of this turn only. Null if the setting of the session applies.'),
+  thinking_effort: nullableText(
+    'Thinking effort of this turn only. Null if the setting of the session applies.',
+  ),
+  text: nullableText('Last message of the agent in this turn. Null if the agent sent no message.'),
+  usage: usage.nullable(),
+  declined_unasked: z.int().min(0).optional().meta({
+    description:
+      'Number of permission requests and questions of the agent that were declined without asking a person, because the permission mode of the turn asks nobody. Absent in turns of version 0.1.0.',
+  }),
+  error: failure.nullable(),
+  provider_turn_ref: z.string().nullable(),
+  accepted_at: timestamp,
+  started_at: timestamp.nullable(),
+  ended_at: timestamp.nullable(),
+  interrupt_requested_at: timestamp.nullable(),
+  trimmed: flag('Whether retention has deleted the input, text and items of the turn.'),
+});
 export type Turn = z.output<typeof turn>;
 
-export const item = z
-  .looseObject({
-    item_id: z.string(),
-    session_id: z.string(),
-    turn_id: z.string().nullable(),
-    kind: z.enum(['message', 'reasoning', 'tool']),
-    status: z.enum(['open', 'completed', 'interrupted', 'failed']),
-    text: text('Text of the message or reasoning, or output of the tool call.'),
-    tool: toolCall.nullable(),
-    created_at: timestamp,
-    completed_at: timestamp.nullable(),
-  })
-  .meta({
-    id: 'Item',
-    description: 'A complete message, reasoning or tool call of a turn.',
-  });
+export const item = component('Item', 'A complete message, reasoning or tool call of a turn.', {
+  item_id: z.string(),
+  session_id: z.string(),
+  turn_id: z.string().nullable(),
+  kind: z.enum(['message', 'reasoning', 'tool']),
+  status: z.enum(['open', 'completed', 'interrupted', 'failed']),
+  text: text('Text of the message or reasoning, or output of the tool call.'),
+  tool: toolCall.nullable(),
+  created_at: timestamp,
+  completed_at: timestamp.nullable(),
+});
 export type Item = z.output<typeof item>;
 
-export const sessionParam = { session_id: z.string().describe('Session id.') };
+export const sessionParam = { session_id: text('Session id.') };
 
 /** The agent's own mode in a request. */
-export const agentMode = z.string().min(1).nullish().meta({
-  description: "Mode of an agent of the provider `acp`, by the agent's own name for it.",
-});
+export const agentMode = optionalName(
+  "Mode of an agent of the provider `acp`, by the agent's own name for it.",
+);
 
 /** The agent of a new session in a request. */
 export const requestedAgent = agentName.nullish().meta({
   description:
     'Name of an agent of the provider `acp`, as listed by `GET /v1/providers`. Default: the default agent.',
 });
-
-const titleGiven = nameOfLength(200).nullable();
 
 /** The default and the maximum number of past turns that an import stores. */
 export const MAX_PAST_TURNS = 200;
@@ -285,13 +263,11 @@ export const createSession = endpoint('POST /v1/sessions', {
     provider: providerId,
     agent: requestedAgent,
     model: z.string().min(1).nullish(),
-    cwd: z.string().min(1).nullish().meta({
-      description: 'Working directory. Default: the working directory of the server.',
-    }),
+    cwd: optionalName('Working directory. Default: the working directory of the server.'),
     permission_mode: z.string().min(1).nullish(),
     agent_mode: agentMode,
     metadata: z.unknown().optional(),
-    title: titleGiven.optional(),
+    title: nameOfLength(200).nullable().optional(),
     thinking_effort: z.string().min(1).nullish(),
     worktree: z
       .union([z.literal(true), sessionWorktree])
@@ -302,6 +278,7 @@ export const createSession = endpoint('POST /v1/sessions', {
       }),
     mcp_servers: mcpServers.nullish(),
     after_limit: ownAfterLimit.optional(),
+    sandbox: sessionSandbox.nullish(),
     import: z
       .strictObject({
         ref: z.string().min(1).max(200).describe('Id of the conversation.'),
@@ -339,7 +316,6 @@ export const getSession = endpoint('GET /v1/sessions/{session_id}', {
   summary: 'Get a session',
   params: sessionParam,
   response: session,
-  errors: ['not_found'],
 });
 
 export const updateSession = endpoint('PATCH /v1/sessions/{session_id}', {
@@ -348,7 +324,7 @@ export const updateSession = endpoint('PATCH /v1/sessions/{session_id}', {
   params: sessionParam,
   body: z
     .strictObject({
-      title: titleGiven.optional().meta({
+      title: nameOfLength(200).nullable().optional().meta({
         description:
           'Title of the session. Null removes the title; the next prompt of a user sets a new one.',
       }),
@@ -377,7 +353,6 @@ export const updateSession = endpoint('PATCH /v1/sessions/{session_id}', {
       'Settings to change. Absent fields are not changed. Closed sessions can be changed too. An active turn keeps its model and modes.',
     ),
   response: session,
-  errors: ['not_found'],
 });
 
 export const closeSession = endpoint('POST /v1/sessions/{session_id}/close', {
@@ -385,7 +360,6 @@ export const closeSession = endpoint('POST /v1/sessions/{session_id}/close', {
   params: sessionParam,
   body: z.strictObject({ reason: z.string().max(2000).nullish() }),
   response: session,
-  errors: ['not_found'],
 });
 
 export const resumeSession = endpoint('POST /v1/sessions/{session_id}/resume', {
@@ -394,5 +368,5 @@ export const resumeSession = endpoint('POST /v1/sessions/{session_id}/resume', {
   params: sessionParam,
   body: z.strictObject({}),
   response: session,
-  errors: ['not_found', 'session_closed', 'session_failed', 'provider_unavailable'],
+  errors: ['session_closed', 'session_failed', 'provider_unavailable'],
 });

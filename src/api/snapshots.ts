@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { flag, nullableText, text, timestamp } from './common.ts';
+import { component, flag, nullableText, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { sessionParam } from './sessions.ts';
 
@@ -8,8 +8,10 @@ const moment = z
   .meta({ id: 'SnapshotMoment', description: 'The start or end of a turn.' });
 export type Moment = z.output<typeof moment>;
 
-export const snapshot = z
-  .looseObject({
+export const snapshot = component(
+  'Snapshot',
+  'The files of a session at the start or end of a turn.',
+  {
     session_id: z.string(),
     turn_id: z.string(),
     moment,
@@ -25,11 +27,8 @@ export const snapshot = z
     ),
     taken_at: timestamp,
     took_ms: z.int(),
-  })
-  .meta({
-    id: 'Snapshot',
-    description: 'The files of a session at the start or end of a turn.',
-  });
+  },
+);
 export type Snapshot = z.output<typeof snapshot>;
 
 const sessionSnapshots = z.looseObject({
@@ -46,7 +45,6 @@ export const getSnapshots = endpoint('GET /v1/sessions/{session_id}/snapshots', 
   summary: 'List the snapshots of a session, and whether new ones are taken',
   params: sessionParam,
   response: sessionSnapshots,
-  errors: ['not_found'],
 });
 
 export const setSnapshots = endpoint('PATCH /v1/sessions/{session_id}/snapshots', {
@@ -58,7 +56,7 @@ export const setSnapshots = endpoint('PATCH /v1/sessions/{session_id}/snapshots'
     }),
   }),
   response: sessionSnapshots,
-  errors: ['not_found', 'session_closed'],
+  errors: ['session_closed'],
 });
 
 const atTurn = {
@@ -86,19 +84,17 @@ export const listSessionFiles = endpoint('GET /v1/sessions/{session_id}/files', 
     taken_at: timestamp,
     files: z
       .array(
-        z
-          .looseObject({
-            path: z.string(),
-            mode: text("Mode of the file in git's notation, such as 100644."),
-            blob: z.string(),
-            bytes: z.int().nullable(),
-          })
-          .meta({ id: 'FileOfSession', description: 'A file of a session.' }),
+        component('FileOfSession', 'A file of a session.', {
+          path: z.string(),
+          mode: text("Mode of the file in git's notation, such as 100644."),
+          blob: z.string(),
+          bytes: z.int().nullable(),
+        }),
       )
       .describe('Files. At most 5,000.'),
     is_cut: flag('Whether the list is incomplete because of the limit.'),
   }),
-  errors: ['not_found', 'conflict', 'shutting_down'],
+  errors: ['conflict', 'shutting_down'],
 });
 
 export const restoreFile = endpoint('PATCH /v1/sessions/{session_id}/files', {
@@ -125,5 +121,5 @@ export const restoreFile = endpoint('PATCH /v1/sessions/{session_id}/files', {
       'Path of the copy of the replaced file, relative to the root. Null if no copy was made.',
     ),
   }),
-  errors: ['not_found', 'conflict', 'turn_in_progress'],
+  errors: ['conflict', 'turn_in_progress'],
 });

@@ -1,5 +1,14 @@
 import { z } from 'zod';
-import { failure, flag, nullableText, nullableTime, pageQuery, timestamp } from './common.ts';
+import {
+  component,
+  failure,
+  flag,
+  nullableText,
+  nullableTime,
+  optionalFlag,
+  pageQuery,
+  timestamp,
+} from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { imagePaths, teamParam } from './teams.ts';
 import { messageInputItem, storedImage, storedInputItem } from './input.ts';
@@ -16,30 +25,28 @@ export const policy = z
     'Delivery policy. `non_interrupting` waits until the recipient is idle. `start_new_turn_only` fails if the recipient is not idle. `interrupt_after_tool_boundary` interrupts its turn as soon as no tool is running and no approval is pending. `immediate_interrupt` interrupts its turn immediately.',
   );
 
-export const message = z
-  .looseObject({
-    id: z.string(),
-    team_id: z.string(),
-    scope: z.enum(['direct', 'broadcast']),
-    sender_agent_id: z.string(),
-    recipient_agent_id: nullableText('Recipient of a direct message. Null for a broadcast.'),
-    recipient_agent_ids: z.array(z.string()),
-    input: z
-      .union([storedInputItem, z.array(storedInputItem)])
-      .describe('Input as it was sent. Images are stored with their digest.'),
-    image_paths: z.array(z.string()).describe('Paths of images as they were sent.'),
-    images: z.array(storedImage).describe('Stored copies of the images in image_paths.'),
-    priority,
-    policy,
-    correlation_id: z.string().nullable(),
-    reply_to_message_id: z.string().nullable(),
-    onboarding: flag(
-      'Whether this is the first message to a new member that was created for the team.',
-    ),
-    created_at: timestamp,
-    cancelled_at: timestamp.nullable(),
-  })
-  .meta({ id: 'Message', description: 'A message from a member of a team to other members.' });
+export const message = component('Message', 'A message from a member of a team to other members.', {
+  id: z.string(),
+  team_id: z.string(),
+  scope: z.enum(['direct', 'broadcast']),
+  sender_agent_id: z.string(),
+  recipient_agent_id: nullableText('Recipient of a direct message. Null for a broadcast.'),
+  recipient_agent_ids: z.array(z.string()),
+  input: z
+    .union([storedInputItem, z.array(storedInputItem)])
+    .describe('Input as it was sent. Images are stored with their digest.'),
+  image_paths: z.array(z.string()).describe('Paths of images as they were sent.'),
+  images: z.array(storedImage).describe('Stored copies of the images in image_paths.'),
+  priority,
+  policy,
+  correlation_id: z.string().nullable(),
+  reply_to_message_id: z.string().nullable(),
+  onboarding: flag(
+    'Whether this is the first message to a new member that was created for the team.',
+  ),
+  created_at: timestamp,
+  cancelled_at: timestamp.nullable(),
+});
 export type Message = z.output<typeof message>;
 
 export const deliveryStatus = z.enum([
@@ -51,25 +58,23 @@ export const deliveryStatus = z.enum([
   'cancelled',
 ]);
 
-export const delivery = z
-  .looseObject({
-    id: z.string(),
-    message_id: z.string(),
-    team_id: z.string(),
-    recipient_agent_id: z.string(),
-    status: deliveryStatus.describe(
-      'Status of the delivery. `pending`: the message waits for its recipient. `deferred`: the delivery was postponed; `error` contains the reason. `injecting`: the turn with the message is accepted. `injected`: the turn with the message has started.',
-    ),
-    attempts: z.int().describe('Number of turns that were started to deliver the message.'),
-    injected_turn_id: z.string().nullable(),
-    consumed_at: nullableTime(
-      'Time at which its turn completed (Unix ms). Null if it has not completed.',
-    ),
-    error: failure.nullable(),
-    created_at: timestamp,
-    updated_at: timestamp,
-  })
-  .meta({ id: 'Delivery', description: 'The delivery of one message to one recipient.' });
+export const delivery = component('Delivery', 'The delivery of one message to one recipient.', {
+  id: z.string(),
+  message_id: z.string(),
+  team_id: z.string(),
+  recipient_agent_id: z.string(),
+  status: deliveryStatus.describe(
+    'Status of the delivery. `pending`: the message waits for its recipient. `deferred`: the delivery was postponed; `error` contains the reason. `injecting`: the turn with the message is accepted. `injected`: the turn with the message has started.',
+  ),
+  attempts: z.int().describe('Number of turns that were started to deliver the message.'),
+  injected_turn_id: z.string().nullable(),
+  consumed_at: nullableTime(
+    'Time at which its turn completed (Unix ms). Null if it has not completed.',
+  ),
+  error: failure.nullable(),
+  created_at: timestamp,
+  updated_at: timestamp,
+});
 export type Delivery = z.output<typeof delivery>;
 
 const messageWithDeliveries = z.looseObject({ message, deliveries: z.array(delivery) });
@@ -87,12 +92,7 @@ export const messageFields = {
   reply_to_message_id: z.string().nullish(),
 };
 
-const sendErrors = [
-  'not_found',
-  'team_deleted',
-  'unsupported_provider_images',
-  'storage_full',
-] as const;
+const sendErrors = ['team_deleted', 'unsupported_provider_images', 'storage_full'] as const;
 
 export const sendMessage = endpoint('POST /v1/teams/{team_id}/messages', {
   summary: 'Send a message to a member; responds when the message is stored',
@@ -108,9 +108,7 @@ export const broadcast = endpoint('POST /v1/teams/{team_id}/broadcasts', {
   params: teamParam,
   body: z.strictObject({
     ...messageFields,
-    include_sender: z.boolean().nullish().meta({
-      description: 'Whether the sender receives the broadcast too. Default: false.',
-    }),
+    include_sender: optionalFlag('Whether the sender receives the broadcast too. Default: false.'),
   }),
   bodyLimit: 8 * 1024 * 1024,
   response: messageWithDeliveries,
@@ -122,7 +120,6 @@ export const listMessages = endpoint('GET /v1/teams/{team_id}/messages', {
   params: teamParam,
   query: pageQuery,
   response: z.array(message),
-  errors: ['not_found'],
 });
 
 export const cancelMessage = endpoint('POST /v1/teams/{team_id}/messages/{message_id}/cancel', {
@@ -130,7 +127,7 @@ export const cancelMessage = endpoint('POST /v1/teams/{team_id}/messages/{messag
   params: { ...teamParam, message_id: z.string().describe('Message id.') },
   body: z.strictObject({}),
   response: message,
-  errors: ['not_found', 'team_deleted', 'delivery_state'],
+  errors: ['team_deleted', 'delivery_state'],
 });
 
 export const listDeliveries = endpoint('GET /v1/teams/{team_id}/deliveries', {
@@ -149,7 +146,6 @@ export const listDeliveries = endpoint('GET /v1/teams/{team_id}/deliveries', {
     ...pageQuery,
   },
   response: z.array(delivery),
-  errors: ['not_found'],
 });
 
 export const retryDelivery = endpoint('POST /v1/teams/{team_id}/deliveries/{delivery_id}/retry', {
@@ -157,5 +153,5 @@ export const retryDelivery = endpoint('POST /v1/teams/{team_id}/deliveries/{deli
   params: { ...teamParam, delivery_id: z.string().describe('Delivery id.') },
   body: z.strictObject({}),
   response: delivery,
-  errors: ['not_found', 'team_deleted', 'delivery_state'],
+  errors: ['team_deleted', 'delivery_state'],
 });

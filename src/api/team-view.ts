@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { text, timestamp } from './common.ts';
+import { component, integer, optionalFlag, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { delivery, message } from './team-messages.ts';
 import { member, team, teamParam } from './teams.ts';
@@ -8,15 +8,13 @@ import { worktree } from './worktrees.ts';
 const memberRow = member
   .extend({
     state: z.enum(['idle', 'working', 'waiting_for_approval', 'closed', 'failed']),
-    last_message: z
-      .looseObject({
-        message_id: z.string(),
-        direction: z.enum(['sent', 'received']),
-        sender_agent_id: z.string(),
-        text: text('Start of the text of the message.'),
-        created_at: timestamp,
-      })
-      .meta({ id: 'LastMessage', description: 'Summary of a message in the row of a member.' })
+    last_message: component('LastMessage', 'Summary of a message in the row of a member.', {
+      message_id: z.string(),
+      direction: z.enum(['sent', 'received']),
+      sender_agent_id: z.string(),
+      text: text('Start of the text of the message.'),
+      created_at: timestamp,
+    })
       .nullable()
       .describe(
         'Last message that the member sent or received in the team. Null before the first message.',
@@ -29,25 +27,21 @@ const memberRow = member
       .describe('Worktree that the member works in, if the server created it. Null otherwise.'),
     context_window_remaining_percentage: z.int().nullable(),
     pending_deliveries: z.int(),
-    takes_tools: z.boolean().nullish().meta({
-      description:
-        'Whether the agent has requested the tools of cadre, which it needs to send messages to the team. Null if this is not known since the start of the server.',
-    }),
+    takes_tools: optionalFlag(
+      'Whether the agent has requested the tools of cadre, which it needs to send messages to the team. Null if this is not known since the start of the server.',
+    ),
   })
   .meta({ id: 'MemberRow', description: 'A member of a team and its current activity.' });
 
-export const teamView = z
-  .looseObject({
-    team,
-    members: z.array(memberRow).describe('Members, in the order in which they joined.'),
-    messages: z.array(message).describe('Messages, newest first.'),
-    deliveries_by_message_id: z.record(z.string(), z.array(delivery)).nullable(),
-    latest_seq: z.int().meta({
-      description:
-        'Sequence number (seq) of the last event that the view includes. Stream the events after it to miss nothing.',
-    }),
-  })
-  .meta({ id: 'TeamView', description: 'A team, its members and its latest messages.' });
+export const teamView = component('TeamView', 'A team, its members and its latest messages.', {
+  team,
+  members: z.array(memberRow).describe('Members, in the order in which they joined.'),
+  messages: z.array(message).describe('Messages, newest first.'),
+  deliveries_by_message_id: z.record(z.string(), z.array(delivery)).nullable(),
+  latest_seq: integer(
+    'Sequence number (seq) of the last event that the view includes. Stream the events after it to miss nothing.',
+  ),
+});
 export type TeamView = z.output<typeof teamView>;
 export type MemberRow = z.output<typeof memberRow>;
 
@@ -61,20 +55,18 @@ export const getTeamView = endpoint('GET /v1/teams/{team_id}/view', {
     message_limit: z.int().min(0).max(500).default(50).describe('Maximum number of messages.'),
   },
   response: teamView,
-  errors: ['not_found'],
 });
 
-export const commsDiagnostics = z
-  .looseObject({
-    teams: z.int().describe('Number of teams, including deleted ones.'),
+export const commsDiagnostics = component(
+  'CommsDiagnostics',
+  'Numbers of teams, messages and deliveries.',
+  {
+    teams: integer('Number of teams, including deleted ones.'),
     messages: z.int(),
     deliveries: z.record(z.string(), z.int()).describe('Number of deliveries by status.'),
     spawns_under_way: z.int(),
-  })
-  .meta({
-    id: 'CommsDiagnostics',
-    description: 'Numbers of teams, messages and deliveries.',
-  });
+  },
+);
 export type CommsDiagnostics = z.output<typeof commsDiagnostics>;
 
 export const getCommsDiagnostics = endpoint('GET /v1/diagnostics/comms', {

@@ -1,40 +1,36 @@
 import { z } from 'zod';
-import { nameOfLength, optionalText, pageQuery, text, timestamp } from './common.ts';
+import { component, nameOfLength, optionalText, pageQuery, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { gitReference, worktree, worktreeName } from './worktrees.ts';
 import { agentName, providerId } from './provider-kinds.ts';
 import { agentMode, session } from './sessions.ts';
 
-export const team = z
-  .looseObject({
-    id: z.string(),
-    name: z.string(),
-    lead_agent_id: z.string(),
-    created_by: z.string(),
-    created_at: timestamp,
-    updated_at: timestamp,
-    deleted_at: timestamp.nullable(),
-  })
-  .meta({ id: 'Team', description: 'A group of sessions that work together under one lead.' });
+export const team = component('Team', 'A group of sessions that work together under one lead.', {
+  id: z.string(),
+  name: z.string(),
+  lead_agent_id: z.string(),
+  created_by: z.string(),
+  created_at: timestamp,
+  updated_at: timestamp,
+  deleted_at: timestamp.nullable(),
+});
 export type Team = z.output<typeof team>;
 
-export const member = z
-  .looseObject({
-    team_id: z.string(),
-    agent_id: text('Session id of the member.'),
-    title: z.string().nullable(),
-    joined_at: timestamp,
-    added_by: text('Id of the session that added the member, or "api".'),
-    worktree_id: z.string().nullable(),
-  })
-  .meta({ id: 'Member', description: 'A session in a team.' });
+export const member = component('Member', 'A session in a team.', {
+  team_id: z.string(),
+  agent_id: text('Session id of the member.'),
+  title: z.string().nullable(),
+  joined_at: timestamp,
+  added_by: text('Id of the session that added the member, or "api".'),
+  worktree_id: z.string().nullable(),
+});
 export type Member = z.output<typeof member>;
 
 const teamWithMembers = z.looseObject({ team, members: z.array(member) });
 export type TeamWithMembers = z.output<typeof teamWithMembers>;
 
-export const teamParam = { team_id: z.string().describe('Team id.') };
-const memberParams = { ...teamParam, agent_id: z.string().describe('Session id of the member.') };
+export const teamParam = { team_id: text('Team id.') };
+const memberParams = { ...teamParam, agent_id: text('Session id of the member.') };
 
 export const memberTitle = nameOfLength(200).nullish().describe('Role of the member in the team.');
 export const imagePaths = z.array(z.string().min(1)).max(8).nullish().meta({
@@ -65,7 +61,6 @@ export const getTeam = endpoint('GET /v1/teams/{team_id}', {
   summary: 'Get a team and its members',
   params: teamParam,
   response: teamWithMembers,
-  errors: ['not_found'],
 });
 
 export const deleteTeam = endpoint('DELETE /v1/teams/{team_id}', {
@@ -73,7 +68,6 @@ export const deleteTeam = endpoint('DELETE /v1/teams/{team_id}', {
   params: teamParam,
   status: 204,
   response: z.undefined(),
-  errors: ['not_found'],
 });
 
 export const addMember = endpoint('POST /v1/teams/{team_id}/members', {
@@ -86,14 +80,14 @@ export const addMember = endpoint('POST /v1/teams/{team_id}/members', {
     added_by: optionalText('Session on whose behalf the member is added. Default: "api".'),
   }),
   response: teamWithMembers,
-  errors: ['not_found', 'team_deleted', 'already_member', 'session_closed'],
+  errors: ['team_deleted', 'already_member', 'session_closed'],
 });
 
 export const removeMember = endpoint('DELETE /v1/teams/{team_id}/members/{agent_id}', {
   summary: 'Remove a session from a team; its pending deliveries fail',
   params: memberParams,
   response: teamWithMembers,
-  errors: ['not_found', 'team_deleted', 'conflict'],
+  errors: ['team_deleted', 'conflict'],
 });
 
 export const setLead = endpoint('POST /v1/teams/{team_id}/lead', {
@@ -101,19 +95,21 @@ export const setLead = endpoint('POST /v1/teams/{team_id}/lead', {
   params: teamParam,
   body: z.strictObject({ lead_agent_id: z.string() }),
   response: teamWithMembers,
-  errors: ['not_found', 'team_deleted', 'session_closed'],
+  errors: ['team_deleted', 'session_closed'],
 });
 
-const spawnedMember = z
-  .looseObject({
+const spawnedMember = component(
+  'SpawnedMember',
+  'A session that was created as a member of a team.',
+  {
     operation_id: z.string(),
     team,
     session,
     member,
     worktree: worktree.nullable(),
     onboarding: z.looseObject({ message_id: z.string(), delivery_ids: z.array(z.string()) }),
-  })
-  .meta({ id: 'SpawnedMember', description: 'A session that was created as a member of a team.' });
+  },
+);
 export type SpawnedMember = z.output<typeof spawnedMember>;
 
 const worktreeWish = z
@@ -159,7 +155,6 @@ export const spawnMember = endpoint('POST /v1/teams/{team_id}/members/spawn', {
   bodyLimit: 8 * 1024 * 1024,
   response: spawnedMember,
   errors: [
-    'not_found',
     'team_deleted',
     'session_closed',
     'session_failed',
@@ -179,5 +174,5 @@ export const interruptTeam = endpoint('POST /v1/teams/{team_id}/interrupt-all', 
     interrupted_session_ids: z.array(z.string()),
     skipped_session_ids: z.array(z.string()).describe('Members without a running turn.'),
   }),
-  errors: ['not_found', 'team_deleted'],
+  errors: ['team_deleted'],
 });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameOfLength, nullableTime, pageQuery, timestamp } from './common.ts';
+import { component, nameOfLength, nullableTime, pageQuery, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 /** The maximum lifetime of a token: ten years. */
@@ -24,19 +24,17 @@ const permissionMode = z.enum(['read_only', 'default', 'full_access']).nullable(
     'Permission mode for calls of a `tools` token without a session, for which no user can approve requests. `full_access`: commands may run. Other modes and null: only actions that the tool policy allows without approval.',
 });
 
-export const token = z
-  .looseObject({
-    id: z.string(),
-    name: z.string(),
-    scope: tokenScope,
-    created_at: timestamp,
-    expires_at: nullableTime('Expiry time (Unix ms). Null if the token does not expire.'),
-    permission_mode: permissionMode,
-    last_used_at: nullableTime(
-      'Time of the last use (Unix ms), precise to the minute. Null if the token was never used or the time is unknown.',
-    ),
-  })
-  .meta({ id: 'Token', description: 'An additional token, without its secret.' });
+export const token = component('Token', 'An additional token, without its secret.', {
+  id: z.string(),
+  name: z.string(),
+  scope: tokenScope,
+  created_at: timestamp,
+  expires_at: nullableTime('Expiry time (Unix ms). Null if the token does not expire.'),
+  permission_mode: permissionMode,
+  last_used_at: nullableTime(
+    'Time of the last use (Unix ms), precise to the minute. Null if the token was never used or the time is unknown.',
+  ),
+});
 export type Token = z.output<typeof token>;
 
 export const createdToken = token
@@ -78,5 +76,4 @@ export const deleteToken = endpoint('DELETE /v1/tokens/{token_id}', {
   access: 'admin',
   params: { token_id: z.string().describe('Token id.') },
   response: token,
-  errors: ['not_found'],
 });

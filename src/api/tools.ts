@@ -31,7 +31,7 @@ const READ_ONLY = { readOnly: true, destructive: false, idempotent: true, openWo
 
 const { command, cwd, timeout_ms, on_exit } = newProcess.shape;
 const { stream, tail_lines, max_bytes } = getProcessLogs.query;
-const process_id = z.string().describe('Id of a process of your session.');
+const process_id = text('Id of a process of your session.');
 const aProcess = z.looseObject({ process_id: z.string(), status: z.string() });
 
 const answerBytes = z
@@ -126,9 +126,9 @@ const processTools = {
   }),
 } satisfies ToolsOf<'cadre_process'>;
 
-const team_id = z.string().nullish().meta({
-  description: 'Id of your team. Required only if you are a member of several teams.',
-});
+const team_id = optionalText(
+  'Id of your team. Required only if you are a member of several teams.',
+);
 
 /** Tools for the teams that the calling session is a member of. */
 const teamTools = {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { pageQuery } from './common.ts';
+import { optionalText, pageQuery } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { agentMode, item, sessionParam, turn } from './sessions.ts';
 import { inputItem } from './input.ts';
@@ -8,10 +8,9 @@ const turnParams = { ...sessionParam, turn_id: z.string().describe('Turn id.') }
 
 /** The options of a body that starts a turn. */
 export const turnOptions = {
-  expected_turn_id: z.string().nullish().meta({
-    description:
-      'Id of the turn that must be the most recent turn of the session. Otherwise, the server refuses the request.',
-  }),
+  expected_turn_id: optionalText(
+    'Id of the turn that must be the most recent turn of the session. Otherwise, the server refuses the request.',
+  ),
   permission_mode: z.string().min(1).nullish().describe('Permission mode for this turn only.'),
   agent_mode: agentMode.describe(
     "Mode of an agent of the provider `acp`, by the agent's own name for it, for this turn only.",
@@ -36,7 +35,6 @@ export const sendTurn = endpoint('POST /v1/sessions/{session_id}/turns', {
     status: z.literal('accepted'),
   }),
   errors: [
-    'not_found',
     'turn_in_progress',
     'turn_conflict',
     'session_closed',
@@ -52,28 +50,24 @@ export const listTurns = endpoint('GET /v1/sessions/{session_id}/turns', {
   params: sessionParam,
   query: pageQuery,
   response: z.array(turn),
-  errors: ['not_found'],
 });
 
 export const getTurn = endpoint('GET /v1/sessions/{session_id}/turns/{turn_id}', {
   summary: 'Get a turn',
   params: turnParams,
   response: turn,
-  errors: ['not_found'],
 });
 
 export const listItems = endpoint('GET /v1/sessions/{session_id}/turns/{turn_id}/items', {
   summary: 'List the messages, reasoning and tool calls of a turn, in order',
   params: turnParams,
   response: z.array(item),
-  errors: ['not_found'],
 });
 
 export const getItem = endpoint('GET /v1/sessions/{session_id}/turns/{turn_id}/items/{item_id}', {
   summary: 'Get an item of a turn',
   params: { ...turnParams, item_id: z.string().describe('Item id.') },
   response: item,
-  errors: ['not_found'],
 });
 
 export const interruptTurn = endpoint('POST /v1/sessions/{session_id}/turns/{turn_id}/interrupt', {
@@ -82,5 +76,5 @@ export const interruptTurn = endpoint('POST /v1/sessions/{session_id}/turns/{tur
   body: z.strictObject({}),
   status: 202,
   response: turn,
-  errors: ['not_found', 'turn_not_active'],
+  errors: ['turn_not_active'],
 });

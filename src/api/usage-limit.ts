@@ -1,30 +1,25 @@
 import { z } from 'zod';
 import { afterLimit } from './after-limit.ts';
-import { nullableText, nullableTime, text, timestamp } from './common.ts';
+import { component, nullableText, nullableTime, text, timestamp } from './common.ts';
 
 /** The reason why a session waits for a usage limit that its agent has reported. */
-export const usageLimit = z
-  .looseObject({
-    message: text('Message of the agent about the limit.'),
-    since: timestamp,
-    resets_at: nullableTime(
-      'Time at which the limit resets (Unix ms). Null if the agent did not report it.',
-    ),
-    resumes_at: nullableTime(
-      'Time at which the session resumes automatically (Unix ms). Null if a user must resume it.',
-    ),
-    waits_because: z.enum(['chosen', 'unknown_reset', 'repeated']).nullable().meta({
-      description:
-        'Reason why the session does not resume automatically. `chosen`: after_limit is `wait`. `unknown_reset`: the agent did not report when the limit resets. `repeated`: after each resume, the agent reported the limit again before it did anything. Null if the session resumes automatically.',
-    }),
-    turn_id: nullableText(
-      'Turn that the limit ended and that the session continues later. Null if the session waits because another session of the same account has reached the limit.',
-    ),
-  })
-  .meta({
-    id: 'UsageLimit',
-    description: 'A usage limit that a session waits for.',
-  });
+export const usageLimit = component('UsageLimit', 'A usage limit that a session waits for.', {
+  message: text('Message of the agent about the limit.'),
+  since: timestamp,
+  resets_at: nullableTime(
+    'Time at which the limit resets (Unix ms). Null if the agent did not report it.',
+  ),
+  resumes_at: nullableTime(
+    'Time at which the session resumes automatically (Unix ms). Null if a user must resume it.',
+  ),
+  waits_because: z.enum(['chosen', 'unknown_reset', 'repeated']).nullable().meta({
+    description:
+      'Reason why the session does not resume automatically. `chosen`: after_limit is `wait`. `unknown_reset`: the agent did not report when the limit resets. `repeated`: after each resume, the agent reported the limit again before it did anything. Null if the session resumes automatically.',
+  }),
+  turn_id: nullableText(
+    'Turn that the limit ended and that the session continues later. Null if the session waits because another session of the same account has reached the limit.',
+  ),
+});
 export type UsageLimit = z.output<typeof usageLimit>;
 
 /** The session's own setting of what to do after a usage limit. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nullableText, requestedTime, timestamp } from './common.ts';
+import { component, nullableText, requestedTime, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { providerId } from './provider-kinds.ts';
 
@@ -30,12 +30,12 @@ const sums = {
   turns_without_cost: z.int().describe('Number of turns without a known cost.'),
 };
 
-export const usageSums = z
-  .looseObject(sums)
-  .meta({ id: 'UsageSums', description: 'Usage of a number of turns.' });
+export const usageSums = component('UsageSums', 'Usage of a number of turns.', sums);
 
-export const usageRow = z
-  .looseObject({
+export const usageRow = component(
+  'UsageRow',
+  'Usage of the turns of a session, team, provider or day.',
+  {
     key: nullableText(
       'Id of the session or team, the provider, or the day (2026-11-22). Null for turns of sessions that belong to no team.',
     ),
@@ -45,28 +45,23 @@ export const usageRow = z
       .describe('Provider. Null unless turns are grouped by session or provider.'),
     agent: nullableText('Name of the agent. Null if the provider has no named agents.'),
     ...sums,
-  })
-  .meta({
-    id: 'UsageRow',
-    description: 'Usage of the turns of a session, team, provider or day.',
-  });
+  },
+);
 export type UsageRow = z.output<typeof usageRow>;
 
-export const usageReport = z
-  .looseObject({
-    by: usageBy,
-    since: timestamp.describe(
-      'Start of the period (Unix ms, inclusive). The report covers turns that ended in the period.',
-    ),
-    until: timestamp.describe('End of the period (Unix ms, exclusive).'),
-    time_zone: timeZoneName.describe('Time zone in which days start.'),
-    rows: z
-      .array(usageRow)
-      .describe('Rows. Days are ordered newest first, other rows by tokens, largest first.'),
-    left_out: z.int().describe('Number of rows left out because of `limit`.'),
-    total: usageSums.describe('Usage of all turns, each counted once.'),
-  })
-  .meta({ id: 'UsageReport', description: 'Usage of the turns of a period.' });
+export const usageReport = component('UsageReport', 'Usage of the turns of a period.', {
+  by: usageBy,
+  since: timestamp.describe(
+    'Start of the period (Unix ms, inclusive). The report covers turns that ended in the period.',
+  ),
+  until: timestamp.describe('End of the period (Unix ms, exclusive).'),
+  time_zone: timeZoneName.describe('Time zone in which days start.'),
+  rows: z
+    .array(usageRow)
+    .describe('Rows. Days are ordered newest first, other rows by tokens, largest first.'),
+  left_out: z.int().describe('Number of rows left out because of `limit`.'),
+  total: usageSums.describe('Usage of all turns, each counted once.'),
+});
 export type UsageReport = z.output<typeof usageReport>;
 
 export const getUsage = endpoint('GET /v1/usage', {

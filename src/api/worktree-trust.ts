@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { pageQuery, text, timestamp } from './common.ts';
+import { component, pageQuery, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 const sha256 = z
@@ -10,21 +10,22 @@ const sha256 = z
   );
 const repository = z.string().min(1).describe('Directory in the repository.');
 
-export const trusted = z
-  .looseObject({
+export const trusted = component(
+  'TrustedContent',
+  'Content of a repository that a person trusts, identified by its digest.',
+  {
     repo_root: z.string(),
     sha256,
     trusted_by: z.string(),
     trusted_at: timestamp,
-  })
-  .meta({
-    id: 'TrustedContent',
-    description: 'Content of a repository that a person trusts, identified by its digest.',
-  });
+  },
+);
 export type Trusted = z.output<typeof trusted>;
 
-const brought = z
-  .looseObject({
+const brought = component(
+  'BroughtContent',
+  'Content of a repository that can run or select files to copy.',
+  {
     kind: z.enum(['init_script', 'included_files', 'filters']).meta({
       description:
         'Kind of content. `included_files`: patterns of ignored files that are copied into new worktrees.',
@@ -33,11 +34,8 @@ const brought = z
     sha256,
     text: text('Commands that would run, or patterns of files that would be copied.'),
     trusted: z.boolean(),
-  })
-  .meta({
-    id: 'BroughtContent',
-    description: 'Content of a repository that can run or select files to copy.',
-  });
+  },
+);
 export type Brought = z.output<typeof brought>;
 
 export const listTrusted = endpoint('GET /v1/worktree-trust', {
@@ -55,10 +53,11 @@ export const lookAtBrought = endpoint('POST /v1/worktree-trust/look', {
     'Show the content of a repository that must be trusted before use, and whether it is trusted',
   access: 'admin',
   body: z.strictObject({ repo_root: repository }),
-  response: z.looseObject({ repo_root: z.string(), brings: z.array(brought) }).meta({
-    id: 'BroughtContents',
-    description: 'All content of a repository that must be trusted before use.',
-  }),
+  response: component(
+    'BroughtContents',
+    'All content of a repository that must be trusted before use.',
+    { repo_root: z.string(), brings: z.array(brought) },
+  ),
   errors: ['conflict'],
 });
 
@@ -79,8 +78,9 @@ export const untrustContent = endpoint('POST /v1/worktree-trust/withdraw', {
       .nullish()
       .describe('SHA-256 digest of the content. Default: all content of the repository.'),
   }),
-  response: z
-    .looseObject({ repo_root: z.string(), withdrawn: z.array(trusted) })
-    .meta({ id: 'WithdrawnTrust', description: 'Content whose trust was withdrawn.' }),
+  response: component('WithdrawnTrust', 'Content whose trust was withdrawn.', {
+    repo_root: z.string(),
+    withdrawn: z.array(trusted),
+  }),
   errors: ['not_found', 'conflict'],
 });

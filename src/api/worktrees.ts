@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nullableText, optionalText, pageQuery, text, timestamp } from './common.ts';
+import { component, nullableText, optionalText, pageQuery, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 const worktreeStatus = z.enum(['active', 'retained', 'cleaned', 'missing']);
@@ -48,71 +48,65 @@ const included = z.looseObject({
   ),
 });
 
-export const worktree = z
-  .looseObject({
-    id: z.string(),
-    worktree_name: z.string(),
-    repo_root: z.string(),
-    path: z.string(),
-    branch: z.string(),
-    base_ref: z.string(),
-    base_commit: z.string(),
-    deletion_policy: deletionPolicy,
-    status: worktreeStatus.describe(
-      'Status of the worktree. `active`: sessions claim the worktree. `retained`: no session claims the worktree. `cleaned`: the server removed the directory and the branch. `missing`: someone else removed the directory.',
-    ),
-    source_session_id: z.string(),
-    team_id: z.string().nullable(),
-    operation_id: z.string().nullable(),
-    init_script: initScript,
-    included: included.describe(
-      'Files copied when the worktree was created: the ignored files of the main worktree that .worktreeinclude names.',
-    ),
-    port_base: z.int().nullable().meta({
-      description:
-        'First port reserved for the worktree while it exists. Programs in the worktree get it as CADRE_PORT_BASE. Null if no port was free when the worktree was created.',
-    }),
-    port_count: z.int().describe('Number of reserved ports. 0 if there are none.'),
-    archive_ref: nullableText(
-      'Git ref that holds the work that the worktree contained when it was last cleaned. Null if no work was kept.',
-    ),
-    cleanup_due_at: timestamp.nullish().meta({
-      description:
-        'Time at which the last claim was released (Unix ms), until the cleanup that follows has ended. Null or absent if no cleanup is due.',
-    }),
-    created_at: timestamp,
-    updated_at: timestamp,
-  })
-  .meta({ id: 'Worktree', description: 'A git worktree that the server created.' });
+export const worktree = component('Worktree', 'A git worktree that the server created.', {
+  id: z.string(),
+  worktree_name: z.string(),
+  repo_root: z.string(),
+  path: z.string(),
+  branch: z.string(),
+  base_ref: z.string(),
+  base_commit: z.string(),
+  deletion_policy: deletionPolicy,
+  status: worktreeStatus.describe(
+    'Status of the worktree. `active`: sessions claim the worktree. `retained`: no session claims the worktree. `cleaned`: the server removed the directory and the branch. `missing`: someone else removed the directory.',
+  ),
+  source_session_id: z.string(),
+  team_id: z.string().nullable(),
+  operation_id: z.string().nullable(),
+  init_script: initScript,
+  included: included.describe(
+    'Files copied when the worktree was created: the ignored files of the main worktree that .worktreeinclude names.',
+  ),
+  port_base: z.int().nullable().meta({
+    description:
+      'First port reserved for the worktree while it exists. Programs in the worktree get it as CADRE_PORT_BASE. Null if no port was free when the worktree was created.',
+  }),
+  port_count: z.int().describe('Number of reserved ports. 0 if there are none.'),
+  archive_ref: nullableText(
+    'Git ref that holds the work that the worktree contained when it was last cleaned. Null if no work was kept.',
+  ),
+  cleanup_due_at: timestamp.nullish().meta({
+    description:
+      'Time at which the last claim was released (Unix ms), until the cleanup that follows has ended. Null or absent if no cleanup is due.',
+  }),
+  created_at: timestamp,
+  updated_at: timestamp,
+});
 export type Worktree = z.output<typeof worktree>;
 
-export const claim = z
-  .looseObject({
-    worktree_id: z.string(),
-    session_id: z.string(),
-    claim_role: claimRole,
-    created_at: timestamp,
-    released_at: timestamp.nullable(),
-  })
-  .meta({ id: 'Claim', description: 'A claim of a session on a worktree, held or released.' });
+export const claim = component('Claim', 'A claim of a session on a worktree, held or released.', {
+  worktree_id: z.string(),
+  session_id: z.string(),
+  claim_role: claimRole,
+  created_at: timestamp,
+  released_at: timestamp.nullable(),
+});
 export type Claim = z.output<typeof claim>;
 
-const cleanupResult = z
-  .looseObject({
-    worktree,
-    status: z.enum(['cleaned', 'retained_by_policy', 'skipped_active_claims', 'failed']),
-    deleted_path: z.boolean(),
-    deleted_branch: z.boolean(),
-    archive_ref: z.string().nullable(),
-    active_claims: z.int(),
-    diagnostics: z
-      .array(z.string())
-      .describe('Reasons for the result, and content that was deleted without being archived.'),
-  })
-  .meta({ id: 'WorktreeCleanup', description: 'The result of the cleanup of a worktree.' });
+const cleanupResult = component('WorktreeCleanup', 'The result of the cleanup of a worktree.', {
+  worktree,
+  status: z.enum(['cleaned', 'retained_by_policy', 'skipped_active_claims', 'failed']),
+  deleted_path: z.boolean(),
+  deleted_branch: z.boolean(),
+  archive_ref: z.string().nullable(),
+  active_claims: z.int(),
+  diagnostics: z
+    .array(z.string())
+    .describe('Reasons for the result, and content that was deleted without being archived.'),
+});
 export type CleanupResult = z.output<typeof cleanupResult>;
 
-const worktreeParam = { worktree_id: z.string().describe('Worktree id.') };
+export const worktreeParam = { worktree_id: text('Worktree id.') };
 
 /** A name of a branch, ref or commit. It must not start with "-", so that git does not read it as an option. */
 export const gitReference = z
@@ -208,7 +202,6 @@ export const getWorktree = endpoint('GET /v1/worktrees/{worktree_id}', {
   response: worktree.extend({
     claims: z.array(claim).describe('Claims, including released ones. At most one per session.'),
   }),
-  errors: ['not_found'],
 });
 
 export const claimWorktree = endpoint('POST /v1/worktrees/{worktree_id}/claims', {
@@ -219,7 +212,7 @@ export const claimWorktree = endpoint('POST /v1/worktrees/{worktree_id}/claims',
     claim_role: claimRole.nullish().describe('Role of the claim. Default: `consumer`.'),
   }),
   response: claim,
-  errors: ['not_found', 'conflict', 'claim_conflict', 'session_closed', 'session_failed'],
+  errors: ['conflict', 'claim_conflict', 'session_closed', 'session_failed'],
 });
 
 export const releaseWorktree = endpoint('POST /v1/worktrees/{worktree_id}/release', {
@@ -239,7 +232,6 @@ export const releaseWorktree = endpoint('POST /v1/worktrees/{worktree_id}/releas
       .nullable()
       .describe('Result of the cleanup. Null if no cleanup was requested or other claims remain.'),
   }),
-  errors: ['not_found'],
 });
 
 export const cleanUpWorktree = endpoint('POST /v1/worktrees/{worktree_id}/cleanup', {
@@ -247,7 +239,6 @@ export const cleanUpWorktree = endpoint('POST /v1/worktrees/{worktree_id}/cleanu
   params: worktreeParam,
   body: z.strictObject({ reason: z.string().max(1000).nullish() }),
   response: cleanupResult,
-  errors: ['not_found'],
 });
 
 export const restoreWorktree = endpoint('POST /v1/worktrees/{worktree_id}/restore', {
@@ -257,7 +248,7 @@ export const restoreWorktree = endpoint('POST /v1/worktrees/{worktree_id}/restor
     name: worktreeName.nullish().describe('New name, if the original name is in use.'),
   }),
   response: worktree,
-  errors: ['not_found', 'conflict', 'storage_full'],
+  errors: ['conflict', 'storage_full'],
 });
 
 export const collectWorktrees = endpoint('POST /v1/worktrees/gc', {
@@ -269,23 +260,20 @@ export const collectWorktrees = endpoint('POST /v1/worktrees/gc', {
   }),
   response: z.looseObject({
     worktrees: z.array(
-      z
-        .looseObject({
-          id: z.string(),
-          status: worktreeStatus.describe('Status after the request.'),
-          bytes: z.int().describe('Size of the worktree on disk, in bytes.'),
-          reason: z.string(),
-        })
-        .meta({
-          id: 'CollectedWorktree',
-          description: 'The result for a worktree without claims.',
-        }),
+      component('CollectedWorktree', 'The result for a worktree without claims.', {
+        id: z.string(),
+        status: worktreeStatus.describe('Status after the request.'),
+        bytes: z.int().describe('Size of the worktree on disk, in bytes.'),
+        reason: z.string(),
+      }),
     ),
   }),
 });
 
-export const worktreeDiagnostics = z
-  .looseObject({
+export const worktreeDiagnostics = component(
+  'WorktreeDiagnostics',
+  'Number of worktrees by status.',
+  {
     active: z.int(),
     retained: z.int(),
     cleaned: z.int(),
@@ -295,8 +283,8 @@ export const worktreeDiagnostics = z
       description:
         'Number of creations, removals and restorations that are in progress or were interrupted by a crash.',
     }),
-  })
-  .meta({ id: 'WorktreeDiagnostics', description: 'Number of worktrees by status.' });
+  },
+);
 export type WorktreeDiagnostics = z.output<typeof worktreeDiagnostics>;
 
 export const getWorktreeDiagnostics = endpoint('GET /v1/diagnostics/worktrees', {

@@ -17,7 +17,6 @@ import type {
 /** For so long, in ms, the state of a server holds. */
 const FRESH_MS = 2000;
 
-/** Several servers, each by its own address. */
 export class Addresses implements Servers {
   readonly #addresses: readonly Address[];
   readonly #clock: Clock;
@@ -55,11 +54,12 @@ export class Addresses implements Servers {
   }
 
   known(name: string): Promise<ServerSnapshot | null> {
-    return this.#lastKnown.read(name);
+    return Promise.resolve(this.#lastKnown.read(name));
   }
 
   remember(name: string, listed: Partial<ServerSnapshot>): Promise<void> {
-    return this.#lastKnown.write(name, listed);
+    this.#lastKnown.write(name, listed);
+    return Promise.resolve();
   }
 
   streamEvents(options: FollowAll, signal: AbortSignal): ServersEventStream {

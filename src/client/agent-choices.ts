@@ -2,7 +2,6 @@ import { DEFAULT_AGENT, type ProviderId } from '../api/provider-kinds.ts';
 import type { AgentRecord, ProviderRecord } from '../api/providers.ts';
 import { type Defaults, preferredProvider } from './defaults.ts';
 
-/** An agent that a new session may have. */
 export interface AgentChoice {
   /** The name of the agent, or of its provider if it has none. */
   label: string;

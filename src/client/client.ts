@@ -30,7 +30,6 @@ export type CallInput<E> = Part<'params', ParamsOf<E>> &
   Part<'query', QueryInputOf<E>> &
   (BodyInputOf<E> extends null ? unknown : { body: BodyInputOf<E> });
 
-/** A response with its headers. */
 export interface Answer<T> {
   value: T;
   headers: http.IncomingHttpHeaders;
@@ -132,11 +131,9 @@ export abstract class Client {
     return Promise.resolve(this);
   }
 
-  /** Closes the kept-alive connections. */
   close(): void {}
 }
 
-/** Calls one server over HTTP. */
 export class HttpClient extends Client {
   #options: ClientOptions;
   #isConnected = false;

@@ -72,7 +72,6 @@ function summaryOfApproval({
   return `${status}${by}: ${title}${reason === null ? '' : ` (${reason})`}`;
 }
 
-/** The owner of a budget, and the spent amount. */
 function summaryOfBudget({ payload: { budget } }: EventOf<KindIn<'budget'>>): string {
   const { session_id, team_id, time_zone } = budget;
   const whose = (session_id ?? team_id)?.slice(-8) ?? 'all sessions';
@@ -113,25 +112,21 @@ function summaryOfReview({ payload }: EventOf<KindIn<'review'>>): string {
   return `${path}:${first_line}: ${text}`;
 }
 
-/** The command of a goal, how many checks have ended, and how the goal ended. */
 function summaryOfGoal({ payload: { goal } }: EventOf<KindIn<'goal'>>): string {
   const { status, reason, round, max_rounds, command } = goal;
   return `${reason ?? status} (${round} of ${max_rounds}): ${command}`;
 }
 
-/** How many entries of a plan are done, and the entry in progress. */
 function summaryOfPlan(entries: Payload<'plan.updated'>['entries']): string {
   const done = entries.filter(({ status }) => status === 'completed').length;
   const now = entries.find(({ status }) => status === 'in_progress');
   return `${done}/${entries.length}${now ? `: ${now.content}` : ''}`;
 }
 
-/** The input of a turn or a message. */
 function summaryOfInput(input: readonly StoredInputItem[]): string {
   return input.map((item) => (item.type === 'text' ? item.text : '[image]')).join(' ');
 }
 
-/** How much of the context window is used. */
 function summaryOfUsage({ context_tokens, context_window }: Usage): string {
   if (context_tokens === null) return '';
   return `${context_tokens}${context_window === null ? '' : ` of ${context_window}`} tokens`;

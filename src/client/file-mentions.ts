@@ -18,7 +18,6 @@ export function fileMatches(text: string, directory: string): string[] {
     .map((name) => `${before}${folder}${name}`);
 }
 
-/** The beginning that all texts have in common. */
 export function commonStart([first = '', ...others]: readonly string[]): string {
   let common = first;
   for (const one of others) while (!one.startsWith(common)) common = common.slice(0, -1);

@@ -42,7 +42,6 @@ const lists = new Map<Endpoint, List>([
   [endpoints.listHooks, { id: 'name' }],
 ]);
 
-/** The list that an endpoint is; undefined for any other endpoint. */
 export function listOf(endpoint: Endpoint): List | undefined {
   return lists.get(endpoint);
 }
@@ -101,7 +100,6 @@ function inTurns(pages: readonly Page[]): Row[] {
 interface Page {
   entry: ServerEntry;
   rows: readonly Row[];
-  /** The cursor of its next page. */
   next?: string | undefined;
   /** Why it could not be asked; null where it was. */
   remark: string | null;

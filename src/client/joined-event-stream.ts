@@ -6,16 +6,14 @@ import { parsedJson } from '../core/lib/parsed-json.ts';
 import { type Address, within } from './address.ts';
 import type { Client } from './client.ts';
 import { Funnel } from './funnel.ts';
-import { seqBefore } from './seq-before.ts';
+import { seqBefore, storedEvents } from './replay.ts';
 import type { FollowAll, ServersEventStream, FromServer, Notice } from './servers.ts';
-import { storedEvents } from './replay.ts';
 import { streamEvents } from './stream.ts';
 import { describeGap } from './event-summary.ts';
 
 /** A server that does not answer is asked again after this time. */
 const RETRY_MS = 1000;
 
-/** A place in the log of one server. */
 interface Position {
   epoch: string;
   seq: number;

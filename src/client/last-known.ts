@@ -19,19 +19,14 @@ export class LastKnown {
     this.#now = now;
   }
 
-  /** Null where nothing is known, or the file is damaged. */
-  read(name: string): Promise<ServerSnapshot | null> {
-    return Promise.resolve(this.#read(name));
-  }
-
   /** Keeps lists; absent ones stay as they are. Without write access to the directory, it keeps nothing. */
-  write(name: string, listed: Partial<ServerSnapshot>): Promise<void> {
+  write(name: string, listed: Partial<ServerSnapshot>): void {
     const isWhole = listed.sessions && listed.approvals && listed.processes;
     const {
       sessions = [],
       approvals = [],
       processes = [],
-    } = isWhole ? {} : (this.#read(name) ?? {});
+    } = isWhole ? {} : (this.read(name) ?? {});
     const next = { sessions, approvals, processes, ...listed, at: this.#now() };
     try {
       makeDirectory(this.#directory);
@@ -39,10 +34,10 @@ export class LastKnown {
     } catch {
       // The kept lists are only a convenience.
     }
-    return Promise.resolve();
   }
 
-  #read(name: string): ServerSnapshot | null {
+  /** Null where nothing is known, or the file is damaged. */
+  read(name: string): ServerSnapshot | null {
     try {
       const { text } = readSmallFile(this.#file(name), { maxBytes: MAX_BYTES });
       const known = JSON.parse(text) as ServerSnapshot;

@@ -22,7 +22,6 @@ export async function listEach(servers: Servers): Promise<ServerState[]> {
   return Promise.all((await servers.list()).map((entry) => serverStateOf(servers, entry)));
 }
 
-/** The state of a server; of one that does not answer, what was last known. */
 export async function serverStateOf(servers: Servers, entry: ServerEntry): Promise<ServerState> {
   try {
     if (!entry.client) throw unreachableError(entry.detail ?? entry.name);

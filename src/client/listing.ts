@@ -21,7 +21,6 @@ export interface Listing {
 /** At most this many of each status are listed. */
 const LIMIT = 500;
 
-/** Lists the state of a server. */
 export async function listAll(client: Client): Promise<Listing> {
   // The seq of the first response: later responses may already include events that follow it.
   const { value: server, headers } = await client.ask(endpoints.getDiagnostics, {});

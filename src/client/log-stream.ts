@@ -7,23 +7,29 @@ import { framesOf } from './frames.ts';
 /** The delay before a lost connection is opened again. */
 const RETRY_MS = 500;
 
-/**
- * The output of a process on one stream, from the byte `from` to its end. After a lost connection it continues at the
- * byte where that broke. Ends early when `signal` aborts.
- */
-export async function* streamLogs(source: {
+/** The output of a process on one stream, from a byte on. */
+interface LogSource {
   client: Client;
   clock: Clock;
   processId: string;
   stream: 'stdout' | 'stderr';
+  from: number;
   signal: AbortSignal;
-  from?: number;
-  /** Called when the connection is lost, and when it is back. */
-  onConnection?: (isLost: boolean) => void;
-}): AsyncGenerator<string, void> {
+}
+
+/**
+ * The output of a process on one stream, from the byte `from` to its end. After a lost connection it continues at the
+ * byte where that broke. Ends early when `signal` aborts.
+ */
+export async function* streamLogs(
+  source: LogSource & {
+    /** Called when the connection is lost, and when it is back. */
+    onConnection?: (isLost: boolean) => void;
+  },
+): AsyncGenerator<string, void> {
   const { client, clock, processId, stream, signal, onConnection } = source;
   const params = { process_id: processId };
-  let from = source.from ?? 0;
+  let { from } = source;
   while (!signal.aborted) {
     try {
       const own = await client.clientOf(processId);
@@ -56,23 +62,16 @@ export async function* streamLogs(source: {
  * The output of a process on one stream from the byte `from` up to the byte `to`, and the position where it begins: a
  * later one than `from` where the bytes there are gone. Reads no more than that.
  */
-export async function readLogs(source: {
-  client: Client;
-  clock: Clock;
-  processId: string;
-  stream: 'stdout' | 'stderr';
-  from: number;
-  to: number;
-  signal: AbortSignal;
-}): Promise<{ from: number; text: string }> {
+export async function readLogs(
+  source: LogSource & { to: number },
+): Promise<{ from: number; text: string }> {
   const { client, processId, to } = source;
   const own = await client.clientOf(processId);
   let from: number | null = null;
   const pieces: Buffer[] = [];
+  const piecesOf = own.streamEvents ? pagedLogs : streamedLogs;
   // The end of this loop closes the connection.
-  for await (const { offset, text } of own.streamEvents
-    ? pagedLogs({ ...source, client: own })
-    : streamedLogs({ ...source, client: own })) {
+  for await (const { offset, text } of piecesOf({ ...source, client: own })) {
     if (offset >= to) break;
     from ??= offset;
     const bytes = Buffer.from(text);
@@ -83,14 +82,13 @@ export async function readLogs(source: {
 }
 
 /** The same as pieces, over one connection. */
-async function* streamedLogs(source: {
-  client: Client;
-  processId: string;
-  stream: 'stdout' | 'stderr';
-  from: number;
-  signal: AbortSignal;
-}): AsyncGenerator<LogPiece, void> {
-  const { client, processId, stream, from, signal } = source;
+async function* streamedLogs({
+  client,
+  processId,
+  stream,
+  from,
+  signal,
+}: LogSource): AsyncGenerator<LogPiece, void> {
   const input = { params: { process_id: processId }, query: { stream, from_byte: from } };
   const response = await client.open(endpoints.streamProcessLogs, input, signal);
   for await (const { event, data } of framesOf(response)) {
@@ -115,14 +113,9 @@ interface LogPiece {
  * The output of a process on one stream from the byte `from` to its end, read page by page from servers that cannot
  * stream. A later reader starts at `next`. Ends early when `signal` aborts. Throws refusals, and `unreachable`.
  */
-export async function* pagedLogs(source: {
-  client: Pick<Client, 'call'>;
-  clock: Clock;
-  processId: string;
-  stream: 'stdout' | 'stderr';
-  from: number;
-  signal: AbortSignal;
-}): AsyncGenerator<LogPiece & { next: number }, void> {
+export async function* pagedLogs(
+  source: LogSource,
+): AsyncGenerator<LogPiece & { next: number }, void> {
   const { client, clock, processId, stream, signal } = source;
   const params = { process_id: processId };
   let from = source.from;

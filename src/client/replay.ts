@@ -1,9 +1,14 @@
-import type { RuntimeEventRecord, StreamGap } from '../api/events.ts';
+import {
+  type EventOf,
+  isDescribed,
+  type RuntimeEventRecord,
+  type StreamGap,
+} from '../api/events.ts';
 import { eventRoutes } from '../api/event-routes.ts';
 import type { Answer, CallInput, Client } from './client.ts';
 import { type EventScope, scopeInput } from './event-scope.ts';
+import { endpoints } from '../api/index.ts';
 
-/** A page of the stored events of a scope. */
 export function replay(
   client: Pick<Client, 'ask'>,
   scope: EventScope,
@@ -37,7 +42,6 @@ export async function replayBefore(
   }
 }
 
-/** The last `count` events between two seqs. */
 async function lastOf(
   client: Pick<Client, 'ask'>,
   scope: EventScope,
@@ -75,4 +79,33 @@ export async function* storedEvents(
     if (next === undefined) return;
     after = Number(next);
   }
+}
+
+/**
+ * The last seq before the first event that is not older than `time`, in Unix milliseconds. Found by binary search with
+ * one event a step.
+ */
+export async function seqBefore(client: Pick<Client, 'ask'>, time: number): Promise<number> {
+  const first = async (after_seq: number) =>
+    client.ask(endpoints.replayEvents, { query: { after_seq, limit: 1 } });
+  let low = 0;
+  let high = Number((await first(0)).headers['x-seq'] ?? 0);
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const [event] = (await first(middle)).value;
+    if (event && event.created_at < time) low = event.seq;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The notices of a session that the log still has, oldest first. Throws AppError. */
+export async function readNotices(
+  client: Client,
+  sessionId: string,
+): Promise<EventOf<'session.notice'>[]> {
+  const found: EventOf<'session.notice'>[] = [];
+  for await (const event of storedEvents(client, { sessionId, kinds: ['session.notice'] }, 0))
+    if (isDescribed(event) && event.kind === 'session.notice') found.push(event);
+  return found;
 }

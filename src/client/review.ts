@@ -5,7 +5,6 @@ import { AppError, notFoundError } from '../api/errors.ts';
 import type { Anchor } from '../core/lib/diff-anchor.ts';
 import type { Client } from './client.ts';
 
-/** The diff of a session and the comments on it. */
 export interface DiffAndReview {
   diff: SessionDiff;
   review: Review;

@@ -4,7 +4,6 @@ import type { Process } from '../api/processes.ts';
 import type { Session } from '../api/sessions.ts';
 import type { Client } from './client.ts';
 
-/** One of several servers. */
 export interface ServerEntry {
   /** The name of the server, as in `--on` and the column NODE. */
   name: string;
@@ -80,6 +79,5 @@ export interface Servers {
   remember?(name: string, listed: Partial<Omit<ServerSnapshot, 'at'>>): Promise<void>;
   /** Throws `conflict` from its iteration for the cursor of another log. */
   streamEvents(options: FollowAll, signal: AbortSignal): ServersEventStream;
-  /** Closes all connections. */
   close(): void;
 }

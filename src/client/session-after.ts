@@ -76,7 +76,6 @@ const statusOfEnd = {
 
 const ERROR_CHARACTERS = 200;
 
-/** An error as a session has it. */
 function shortError(error: Failure): Failure {
   return { ...error, message: cutLine(error.message, ERROR_CHARACTERS) ?? error.code };
 }

@@ -19,7 +19,6 @@ export function silenceAt(url: string): string {
   return `no server answers at ${url}: start one with cadre serve --detach`;
 }
 
-/** A request as HTTP carries it. */
 export function requestOf(
   path: string,
   token: string,
@@ -36,7 +35,6 @@ export function requestOf(
   };
 }
 
-/** The path of a request, with its query. */
 export function pathWith(
   path: string,
   params: Record<string, string>,

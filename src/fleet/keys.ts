@@ -1,7 +1,7 @@
-import fs from 'node:fs';
 import path from 'node:path';
 import { nkeys } from '@nats-io/transport-node';
 import { makeDirectory } from '../core/lib/make-directory.ts';
+import { createFile } from '../core/lib/replace-file.ts';
 import { seedIn } from './connection.ts';
 
 /** The name of the key that makes the fleet, with `cadre fleet init`. */
@@ -22,13 +22,7 @@ export function publicKeyIn(directory: string, name: string): string {
   const file = path.join(directory, `${name}.nk`);
   makeDirectory(directory);
   const pair = nkeys.createUser();
-  try {
-    const seed = new TextDecoder().decode(pair.getSeed());
-    // Created exclusively, so that it cannot be a file or a link of another user.
-    fs.writeFileSync(file, `${seed}\n`, { flag: 'wx', mode: 0o600, flush: true });
-    return pair.getPublicKey();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    return nkeys.fromSeed(seedIn(file)).getPublicKey();
-  }
+  const seed = new TextDecoder().decode(pair.getSeed());
+  const isNew = createFile(file, `${seed}\n`, { flush: true });
+  return isNew ? pair.getPublicKey() : nkeys.fromSeed(seedIn(file)).getPublicKey();
 }

@@ -89,27 +89,25 @@ describe('the reason for the end of an agent', () => {
   });
 });
 
-describe('the loss of an agent', () => {
-  test.each(['its output ends', 'it exits'])(
-    'An agent is lost as soon as %s, before it is gone.',
-    async (why) => {
-      const given = child();
-      const output = Promise.withResolvers<string | null>();
-      const heard = { ended: output.promise, progress: () => 0 };
-      const isLost = lossOf(given, heard);
-      let isGone = false;
-      void agentEndOf(given, { heard, stderr: () => '', clock: new ManualClock() }).then(
-        () => (isGone = true),
-      );
-      await soon();
-      expect(isLost()).toBe(false);
-      if (why === 'it exits') given.exit(0);
-      else output.resolve(null);
-      await soon();
-      expect([isLost(), isGone]).toEqual([true, false]);
-    },
-  );
-});
+test.each(['its output ends', 'it exits'])(
+  'An agent is lost as soon as %s, before it is gone.',
+  async (why) => {
+    const given = child();
+    const output = Promise.withResolvers<string | null>();
+    const heard = { ended: output.promise, progress: () => 0 };
+    const isLost = lossOf(given, heard);
+    let isGone = false;
+    void agentEndOf(given, { heard, stderr: () => '', clock: new ManualClock() }).then(
+      () => (isGone = true),
+    );
+    await soon();
+    expect(isLost()).toBe(false);
+    if (why === 'it exits') given.exit(0);
+    else output.resolve(null);
+    await soon();
+    expect([isLost(), isGone]).toEqual([true, false]);
+  },
+);
 
 describe('the output lines of an agent', () => {
   test('Reading makes progress while a line is handled, and ends with the first error.', async () => {

@@ -4,7 +4,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import type net from 'node:net';
 import path from 'node:path';
 import { stringify } from 'smol-toml';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Approval } from '../../src/api/approvals.ts';
 import { endpoints } from '../../src/api/index.ts';
 import type { Client } from '../../src/client/client.ts';
@@ -119,44 +119,42 @@ const titled = (scene: Scene) => ({ ...scene.row, scene });
 const changed = rows.map((row) => titled(new Scene(row, [row.good, row.evil])));
 const repeated = rows.map((row) => titled(new Scene(row, [row.good, row.good])));
 
-describe('an approval that is given after the server was killed', () => {
-  const killed = shared<Killed>('server that was killed', (use) =>
-    afterKill(
-      [...changed, ...repeated].map(({ scene }) => scene),
-      use,
-    ),
-  );
+const killed = shared<Killed>('server that was killed', (use) =>
+  afterKill(
+    [...changed, ...repeated].map(({ scene }) => scene),
+    use,
+  ),
+);
 
-  test.for(changed)('The approval does not allow another action ($provider: $name).', ({ scene }) =>
-    accepted(killed(), scene, async ({ approval, again }) => {
-      const second = await again();
-      expect(second.id).not.toBe(approval.id);
-      expect(scene.effects()).toBe('');
-      return 'decline';
+test.for(changed)('The approval does not allow another action ($provider: $name).', ({ scene }) =>
+  accepted(killed(), scene, async ({ approval, again }) => {
+    const second = await again();
+    expect(second.id).not.toBe(approval.id);
+    expect(scene.effects()).toBe('');
+    return 'decline';
+  }),
+);
+
+test.for(repeated.filter(({ isWhole }) => isWhole))(
+  'The approval allows the same action once without another request ($provider: $name).',
+  ({ scene }) =>
+    accepted(killed(), scene, async ({ end, approvals }) => {
+      await end();
+      expect(scene.effects()).toBe('second\n');
+      expect(await approvals()).toHaveLength(1);
+      return null;
     }),
-  );
+);
 
-  test.for(repeated.filter(({ isWhole }) => isWhole))(
-    'The approval allows the same action once without another request ($provider: $name).',
-    ({ scene }) =>
-      accepted(killed(), scene, async ({ end, approvals }) => {
-        await end();
-        expect(scene.effects()).toBe('second\n');
-        expect(await approvals()).toHaveLength(1);
-        return null;
-      }),
-  );
-
-  test.for(repeated.filter(({ isWhole }) => !isWhole))(
-    'The same action runs once after a second approval ($provider: $name).',
-    ({ scene }) =>
-      accepted(killed(), scene, async ({ again }) => {
-        await again();
-        expect(scene.effects()).toBe('');
-        return 'accept';
-      }),
-  );
-});
+test.for(repeated.filter(({ isWhole }) => !isWhole))(
+  'The same action runs once after a second approval ($provider: $name).',
+  ({ scene }) =>
+    accepted(killed(), scene, async ({ again }) => {
+      await again();
+      expect(scene.effects()).toBe('');
+      return 'accept';
+    }),
+);
 
 /** The second run of a server, and the requests of the first. */
 interface Killed {

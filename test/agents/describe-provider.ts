@@ -1,7 +1,7 @@
 import { describe, expect, test, type TestContext } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import type { Turn } from '../../src/api/sessions.ts';
-import { settle } from '../../src/client/settle.ts';
+import { settle } from '../support/settle.ts';
 import { ofKind } from '../support/turns.ts';
 import { asked, decide, interrupt, itemsOf, until } from '../support/providers/calls.ts';
 import {

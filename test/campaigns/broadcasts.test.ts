@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
-import { tempDirectory } from '../support/temp.ts';
+import { testServer, type TestServer } from '../support/server.ts';
+import { testDirectory } from '../support/temp.ts';
 import { scaled } from '../support/patience.ts';
 
 /** Agents that start and never say anything: their turns are accepted, and that is all. */
@@ -52,20 +52,15 @@ async function afterCrashAt(
   point: string,
   judge: (server: TestServer, team: Team) => Promise<void>,
 ): Promise<void> {
-  await using place = tempDirectory('broadcasts');
+  const place = testDirectory('broadcasts');
   const env = { CADRE_FAILPOINTS: `${point}=kill` };
-  let server = await startServer(place.path, { config, env });
-  try {
-    const team = await teamOn(server);
-    await expect(team.say(server)).rejects.toThrow('fetch failed');
-    await server.exited;
-    server.client.close();
-    server = await startServer(place.path, { config });
-    await judge(server, team);
-  } finally {
-    await server.end('SIGKILL');
-    await untilNothingCarries(place.path);
-  }
+  let server = await testServer({ directory: place, config, env });
+  const team = await teamOn(server);
+  await expect(team.say(server)).rejects.toThrow('fetch failed');
+  await server.exited;
+  server.client.close();
+  server = await testServer({ directory: place, config });
+  await judge(server, team);
 }
 
 async function teamOn(server: TestServer): Promise<Team> {

@@ -19,8 +19,7 @@ async function onPhone(
   look: (phone: PhonePage, asked: { stage: Stage; approval: Approval }) => Promise<void>,
 ): Promise<void> {
   await onStage(async (stage) => {
-    const session = await stage.open();
-    const turn = await stage.play(session);
+    const { session, turn } = await stage.atWork();
     const answer = turn.ask(request);
     const approval = await stage.asked(session.id);
     const link = `/v1/sessions/${session.id}/approvals/${approval.id}/link`;

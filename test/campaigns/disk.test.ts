@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { settle } from '../../src/client/settle.ts';
+import { settle } from '../support/settle.ts';
 import { startServer } from '../support/server.ts';
 import { canMount, onSmallDisk, refused, whole } from '../support/small-disk.ts';
 import { openSession, runTurn } from '../support/turns.ts';

@@ -3,7 +3,7 @@ import http from 'node:http';
 import { crc32 } from 'node:zlib';
 import { endpoints } from '../../src/api/index.ts';
 import type { Client } from '../../src/client/client.ts';
-import { settle } from '../../src/client/settle.ts';
+import { settle } from '../support/settle.ts';
 import type { UntypedEvent } from '../support/untyped-events.ts';
 
 /** Digest that two readings are compared by, because a log of hundreds of megabytes is not kept. */

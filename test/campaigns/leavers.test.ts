@@ -4,8 +4,8 @@ import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
-import { tempDirectory } from '../support/temp.ts';
+import { testServer, type TestServer } from '../support/server.ts';
+import { testDirectory } from '../support/temp.ts';
 import { openSession, send } from '../support/turns.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { type Random, seeded } from './crash/random.ts';
@@ -24,35 +24,30 @@ test(
   async () => {
     process.stdout.write(`leavers: ${leavers} clients, SEED=${seed}\n`);
     const random = seeded(seed);
-    await using directory = tempDirectory('leavers');
-    const server = await startServer(directory.path);
-    try {
-      const paths = await pathsOn(server);
-      let left = leavers;
-      const crowd = Array.from({ length: AT_ONCE }, () => random.fork());
-      const talking = keepTalking(server, paths.session, () => left > 0);
-      await Promise.all(
-        crowd.map(async (own) => {
-          while (left-- > 0) await leave(server, own.pick(paths.lasting), own);
-        }),
-      );
-      await talking;
-      const { client } = server;
-      const followers = async () =>
-        (await client.call(endpoints.getDiagnostics, {})).streams.followers;
-      await expectEventually(followers, 30_000).toBe(0);
-      expect(await server.end('SIGTERM')).toEqual({ code: 0, signal: null });
-      expect(server.log()).toContain('stopped');
-      expect(existsSync(path.join(directory.path, 'server.json'))).toBe(false);
+    const directory = testDirectory('leavers');
+    const server = await testServer({ directory });
+    const paths = await pathsOn(server);
+    let left = leavers;
+    const crowd = Array.from({ length: AT_ONCE }, () => random.fork());
+    const talking = keepTalking(server, paths.session, () => left > 0);
+    await Promise.all(
+      crowd.map(async (own) => {
+        while (left-- > 0) await leave(server, own.pick(paths.lasting), own);
+      }),
+    );
+    await talking;
+    const { client } = server;
+    const followers = async () =>
+      (await client.call(endpoints.getDiagnostics, {})).streams.followers;
+    await expectEventually(followers, 30_000).toBe(0);
+    expect(await server.end('SIGTERM')).toEqual({ code: 0, signal: null });
+    expect(server.log()).toContain('stopped');
+    expect(existsSync(path.join(directory, 'server.json'))).toBe(false);
 
-      const next = await startServer(directory.path);
-      const recovery = await next.client.call(endpoints.getRecovery, {});
-      expect(recovery.previous_stop).toBe('clean');
-      expect(await next.end('SIGTERM')).toEqual({ code: 0, signal: null });
-    } finally {
-      await server.end('SIGKILL');
-      await untilNothingCarries(directory.path);
-    }
+    const next = await testServer({ directory });
+    const recovery = await next.client.call(endpoints.getRecovery, {});
+    expect(recovery.previous_stop).toBe('clean');
+    expect(await next.end('SIGTERM')).toEqual({ code: 0, signal: null });
   },
 );
 

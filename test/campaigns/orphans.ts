@@ -1,9 +1,13 @@
 import fs from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { endpoints } from '../../src/api/index.ts';
-import { type Identity, identify, isAlive } from '../../src/core/children/identity.ts';
+import {
+  type Identity,
+  identify,
+  isAlive,
+  MARKER_VARIABLE,
+} from '../../src/core/children/identity.ts';
 import { carriersOf } from '../../src/core/children/procfs.ts';
-import { MARKER_VARIABLE } from '../../src/core/children/marker.ts';
 import { AppError } from '../../src/api/errors.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { openSession, send } from '../support/turns.ts';

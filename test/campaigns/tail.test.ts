@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { type Client, HttpClient } from '../../src/client/client.ts';
-import { settle } from '../../src/client/settle.ts';
+import { settle } from '../support/settle.ts';
 import { systemClock } from '../../src/core/lib/clock.ts';
 import { selfCommand } from '../../src/core/lib/self.ts';
 import {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { startServer, untilNothingCarries } from '../support/server.ts';
-import { tempDirectory } from '../support/temp.ts';
+import { testServer, type TestServer } from '../support/server.ts';
+import { testDirectory } from '../support/temp.ts';
 import { openSession } from '../support/turns.ts';
 import { scaled } from '../support/patience.ts';
 
@@ -16,57 +16,52 @@ test.for(places)(
   'A message to a member, of a server that is killed at %s: %s, but where it is retried.',
   { timeout: scaled(60_000) },
   async ([point, , code]) => {
-    await using place = tempDirectory('teams');
-    let server = await startServer(place.path, { env: { CADRE_FAILPOINTS: `${point}=kill` } });
-    try {
-      const [lead, member] = [
-        await openSession(server.client, place.path),
-        await openSession(server.client, place.path),
-      ];
-      const { team } = await server.client.call(endpoints.createTeam, {
-        body: { name: 'a team', lead_agent_id: lead.id, member_agent_ids: [member.id] },
+    const place = testDirectory('teams');
+    let server = await testServer({ directory: place, env: { CADRE_FAILPOINTS: `${point}=kill` } });
+    const [lead, member] = [
+      await openSession(server.client, place),
+      await openSession(server.client, place),
+    ];
+    const { team } = await server.client.call(endpoints.createTeam, {
+      body: { name: 'a team', lead_agent_id: lead.id, member_agent_ids: [member.id] },
+    });
+    const params = { team_id: team.id };
+    const input = { type: 'text' as const, text: 'say "hello"' };
+    const body = { sender_agent_id: lead.id, recipient_agent_id: member.id, input };
+    // It may be answered or not: it is stored before its turn can be anywhere.
+    await server.client.call(endpoints.sendMessage, { params, body }).catch(() => undefined);
+    await expect.poll(() => reaches(server), { timeout: scaled(15_000) }).toBe(false);
+    await server.end('SIGKILL');
+    server = await testServer({ directory: place });
+    const only = async () => {
+      const [delivery, ...others] = await server.client.call(endpoints.listDeliveries, {
+        params,
       });
-      const params = { team_id: team.id };
-      const input = { type: 'text' as const, text: 'say "hello"' };
-      const body = { sender_agent_id: lead.id, recipient_agent_id: member.id, input };
-      // It may be answered or not: it is stored before its turn can be anywhere.
-      await server.client.call(endpoints.sendMessage, { params, body }).catch(() => undefined);
-      await expect.poll(() => reaches(server.client), { timeout: scaled(15_000) }).toBe(false);
-      await server.end('SIGKILL');
-      server = await startServer(place.path);
-      const only = async () => {
-        const [delivery, ...others] = await server.client.call(endpoints.listDeliveries, {
-          params,
-        });
-        expect(others).toEqual([]);
-        return delivery;
-      };
-      const turns = async () => {
-        const found = await server.client.call(endpoints.listTurns, {
-          params: { session_id: member.id },
-        });
-        return found.map(({ status }) => status);
-      };
-      if (code !== null) {
-        const lost = await only();
-        expect(lost).toMatchObject({ status: 'injected', consumed_at: null, error: { code } });
-        expect(await turns()).toEqual(['failed']);
-        const retried = { ...params, delivery_id: lost?.id ?? '' };
-        await server.client.call(endpoints.retryDelivery, { params: retried, body: {} });
-      }
-      await expect
-        .poll(async () => (await only())?.consumed_at, { timeout: scaled(15_000) })
-        .not.toBeNull();
-      expect(await only()).toMatchObject({ status: 'injected', error: null });
-      expect(await turns()).toEqual(code === null ? ['completed'] : ['completed', 'failed']);
-    } finally {
-      await server.end('SIGKILL');
-      await untilNothingCarries(place.path);
+      expect(others).toEqual([]);
+      return delivery;
+    };
+    const turns = async () => {
+      const found = await server.client.call(endpoints.listTurns, {
+        params: { session_id: member.id },
+      });
+      return found.map(({ status }) => status);
+    };
+    if (code !== null) {
+      const lost = await only();
+      expect(lost).toMatchObject({ status: 'injected', consumed_at: null, error: { code } });
+      expect(await turns()).toEqual(['failed']);
+      const retried = { ...params, delivery_id: lost?.id ?? '' };
+      await server.client.call(endpoints.retryDelivery, { params: retried, body: {} });
     }
+    await expect
+      .poll(async () => (await only())?.consumed_at, { timeout: scaled(15_000) })
+      .not.toBeNull();
+    expect(await only()).toMatchObject({ status: 'injected', error: null });
+    expect(await turns()).toEqual(code === null ? ['completed'] : ['completed', 'failed']);
   },
 );
 
-async function reaches(client: Awaited<ReturnType<typeof startServer>>['client']) {
+async function reaches({ client }: TestServer): Promise<boolean> {
   try {
     await client.call(endpoints.getPublicHealth, {});
     return true;

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { ProviderRecord } from '../../src/api/providers.ts';
 import { preferredProvider, settingsFor } from '../../src/client/defaults.ts';
 
@@ -16,27 +16,25 @@ function provider(id: ProviderRecord['id'], more: Partial<ProviderRecord> = {}):
   return { id, enabled: true, healthy: true, ...about, ...more } as ProviderRecord;
 }
 
-describe('the provider of a new session', () => {
-  const both = [provider('acp'), provider('codex')];
+const both = [provider('acp'), provider('codex')];
 
-  test('The provider of a new session is the only one that is ready.', () => {
-    const others = [provider('codex', { healthy: false }), provider('claude', { enabled: false })];
-    expect(preferredProvider([provider('acp'), ...others], none)).toBe('acp');
-  });
+test('The provider of a new session is the only one that is ready.', () => {
+  const others = [provider('codex', { healthy: false }), provider('claude', { enabled: false })];
+  expect(preferredProvider([provider('acp'), ...others], none)).toBe('acp');
+});
 
-  test('The provider of a new session is left open where several are ready, or none.', () => {
-    expect(preferredProvider(both, none)).toBeNull();
-    expect(preferredProvider([], none)).toBeNull();
-  });
+test('The provider of a new session is left open where several are ready, or none.', () => {
+  expect(preferredProvider(both, none)).toBeNull();
+  expect(preferredProvider([], none)).toBeNull();
+});
 
-  test('The provider of a new session is the one that the file names, the one that the server prefers, or the one of the variable.', () => {
-    const file = { ...none, provider: { byVariable: null, byFile: 'codex' as const } };
-    expect(preferredProvider(both, file)).toBe('codex');
-    const preferring = [provider('acp', { default: true }), provider('codex')];
-    expect(preferredProvider(preferring, file)).toBe('acp');
-    const variable = { ...none, provider: { byVariable: 'claude' as const, byFile: null } };
-    expect(preferredProvider(preferring, variable)).toBe('claude');
-  });
+test('The provider of a new session is the one that the file names, the one that the server prefers, or the one of the variable.', () => {
+  const file = { ...none, provider: { byVariable: null, byFile: 'codex' as const } };
+  expect(preferredProvider(both, file)).toBe('codex');
+  const preferring = [provider('acp', { default: true }), provider('codex')];
+  expect(preferredProvider(preferring, file)).toBe('acp');
+  const variable = { ...none, provider: { byVariable: 'claude' as const, byFile: null } };
+  expect(preferredProvider(preferring, variable)).toBe('claude');
 });
 
 test('A model and an effort are for the provider that the defaults name; the mode is for each.', () => {

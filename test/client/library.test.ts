@@ -3,8 +3,8 @@ import { CadreError, createClient, localServer } from '../../src/client/public/i
 import type { ConnectionState } from '../../src/client/public/index.ts';
 import { keptPort } from '../support/kept-port.ts';
 import { sharedDemo } from '../support/demo-server.ts';
-import { openRuntime } from '../support/runtime.ts';
-import { tempDirectory } from '../support/temp.ts';
+import { testRuntime } from '../support/runtime.ts';
+import { testDirectory } from '../support/temp.ts';
 import { wireTo } from '../support/wire.ts';
 
 const demo = sharedDemo();
@@ -150,21 +150,18 @@ describe('a stream of the client library', () => {
   });
 
   test('A stream of the client library survives a restart of the server on the same address.', async () => {
-    await using directory = tempDirectory();
+    const directory = testDirectory();
     const config = { server: { bind_address: `127.0.0.1:${await keptPort()}`, drain_ms: 200 } };
-    const first = await openRuntime(directory.path, { config });
+    const first = await testRuntime({ config, directory });
     const cadre = createClient(first);
     const events = cadre.streamEvents({ kinds: ['runtime.started'] });
     const reading = events[Symbol.asyncIterator]();
     expect((await reading.next()).value?.payload).toEqual({ previous_stop: 'none' });
     const next = reading.next();
-    await first.runtime.stop();
-    first.client.close();
-    const second = await openRuntime(directory.path, { config });
+    await first.stop();
+    await testRuntime({ config, directory });
     expect((await next).value?.payload).toEqual({ previous_stop: 'clean' });
     await reading.return(undefined);
-    second.client.close();
-    await second.runtime.stop();
   });
 
   test('A stream of the client library ends without an error when its signal aborts, and throws what the server refuses.', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import type { Client } from '../../src/client/client.ts';
-import { pagesOf } from '../../src/client/pages.ts';
+import { recordsOf } from '../../src/client/records-of.ts';
 import type { FollowAll, FromServer, Servers } from '../../src/client/servers.ts';
 import { serversOf } from '../../src/client/routed.ts';
 import { AppError } from '../../src/api/errors.ts';
@@ -10,7 +10,7 @@ import {
   openOn,
   sharedServers,
   type SeveralServers,
-  withServers,
+  testServers,
 } from '../support/several-servers.ts';
 import { openSession, runTurn } from '../support/turns.ts';
 
@@ -60,11 +60,10 @@ describe('several servers', () => {
         { node: 'gpu', id: two.id },
         { node: 'laptop', id: one.id },
       ]);
-      const ids: string[] = [];
-      for await (const page of pagesOf((query) =>
+      const records = recordsOf((query) =>
         client.ask(endpoints.listSessions, { query: { ...query, limit: 1 } }),
-      ))
-        ids.push(...page.map(({ id }) => id));
+      );
+      const ids = await Array.fromAsync(records, ({ id }) => id);
       expect(new Set(ids).size).toBe(ids.length);
       expect(ids).toEqual(expect.arrayContaining([one.id, two.id, three.id]));
     });
@@ -162,70 +161,70 @@ describe('several servers', () => {
 });
 
 describe('a server that is gone', () => {
-  test('A server that is gone is said to be unreachable by its name, and listed is what it had.', () =>
-    withServers(['laptop', 'gpu'], async (given) => {
-      const lost = await open(given, 'gpu', 'lost');
-      const kept = await open(given, 'laptop', 'kept');
-      await withAll(given, (client) => client.call(endpoints.listSessions, { query: {} }));
-      await given.stop('gpu');
-      await withAll(given, async (client) => {
-        const found = await client.call(endpoints.listSessions, { query: {} });
-        expect(found).toMatchObject([
-          { node: 'laptop', id: kept.id },
-          { node: 'gpu', id: lost.id, last_known_at: expect.any(Number) as number },
-        ]);
-        expect(found[0]).not.toHaveProperty('last_known_at');
-        expect(client.remarks()).toEqual([
-          expect.stringMatching(/^gpu is unreachable: no server answers at http/),
-        ]);
-        const failed = await client.call(endpoints.listSessions, { query: { status: 'failed' } });
-        expect(failed).toEqual([]);
-      });
-      await withAll(given, async (client) => {
-        const error = await client
-          .call(endpoints.getSession, { params: { session_id: lost.id } })
-          .catch((error: unknown) => error);
-        expect(error).toBeInstanceOf(AppError);
-        expect(error).toMatchObject({ code: 'unreachable' });
-        expect((error as AppError).message).toMatch(/^gpu is unreachable/);
-      });
-      await given.stop('laptop');
-      await withAll(given, (client) =>
-        expect(client.call(endpoints.listSessions, { query: {} })).rejects.toThrow(
-          /laptop is unreachable.*gpu is unreachable/,
-        ),
-      );
-    }));
+  test('A server that is gone is said to be unreachable by its name, and listed is what it had.', async () => {
+    const given = await testServers(['laptop', 'gpu']);
+    const lost = await open(given, 'gpu', 'lost');
+    const kept = await open(given, 'laptop', 'kept');
+    await withAll(given, (client) => client.call(endpoints.listSessions, { query: {} }));
+    await given.stop('gpu');
+    await withAll(given, async (client) => {
+      const found = await client.call(endpoints.listSessions, { query: {} });
+      expect(found).toMatchObject([
+        { node: 'laptop', id: kept.id },
+        { node: 'gpu', id: lost.id, last_known_at: expect.any(Number) as number },
+      ]);
+      expect(found[0]).not.toHaveProperty('last_known_at');
+      expect(client.remarks()).toEqual([
+        expect.stringMatching(/^gpu is unreachable: no server answers at http/),
+      ]);
+      const failed = await client.call(endpoints.listSessions, { query: { status: 'failed' } });
+      expect(failed).toEqual([]);
+    });
+    await withAll(given, async (client) => {
+      const error = await client
+        .call(endpoints.getSession, { params: { session_id: lost.id } })
+        .catch((error: unknown) => error);
+      expect(error).toBeInstanceOf(AppError);
+      expect(error).toMatchObject({ code: 'unreachable' });
+      expect((error as AppError).message).toMatch(/^gpu is unreachable/);
+    });
+    await given.stop('laptop');
+    await withAll(given, (client) =>
+      expect(client.call(endpoints.listSessions, { query: {} })).rejects.toThrow(
+        /laptop is unreachable.*gpu is unreachable/,
+      ),
+    );
+  });
 
-  test('A server that is gone is followed again from where it was, as soon as it is back.', () =>
-    withServers(['laptop', 'gpu'], async (given) => {
+  test('A server that is gone is followed again from where it was, as soon as it is back.', async () => {
+    const given = await testServers(['laptop', 'gpu']);
+    await given.stop('gpu');
+    await withAll(given, async (_, servers) => {
+      const stop = new AbortController();
+      const seen: string[] = [];
+      const done = (async () => {
+        const from = { kinds: ['session.created'], from: 'start' } as const;
+        for await (const one of servers.streamEvents(from, stop.signal))
+          seen.push('notice' in one ? `${one.node} ${one.notice.state}` : `${one.node} event`);
+      })();
+      await expectEventually(() => seen).toContain('gpu unreachable');
+      await given.start('gpu');
+      await open(given, 'gpu', 'first');
+      await expectEventually(() => seen).toContain('gpu event');
       await given.stop('gpu');
-      await withAll(given, async (_, servers) => {
-        const stop = new AbortController();
-        const seen: string[] = [];
-        const done = (async () => {
-          const from = { kinds: ['session.created'], from: 'start' } as const;
-          for await (const one of servers.streamEvents(from, stop.signal))
-            seen.push('notice' in one ? `${one.node} ${one.notice.state}` : `${one.node} event`);
-        })();
-        await expectEventually(() => seen).toContain('gpu unreachable');
-        await given.start('gpu');
-        await open(given, 'gpu', 'first');
-        await expectEventually(() => seen).toContain('gpu event');
-        await given.stop('gpu');
-        await given.start('gpu');
-        await open(given, 'gpu', 'second');
-        await expectEventually(() => seen.filter((one) => one === 'gpu event').length).toBe(2);
-        stop.abort();
-        await done;
-        expect(seen.filter((one) => one.startsWith('gpu'))).toEqual([
-          'gpu unreachable',
-          'gpu reachable',
-          'gpu event',
-          'gpu unreachable',
-          'gpu reachable',
-          'gpu event',
-        ]);
-      });
-    }));
+      await given.start('gpu');
+      await open(given, 'gpu', 'second');
+      await expectEventually(() => seen.filter((one) => one === 'gpu event').length).toBe(2);
+      stop.abort();
+      await done;
+      expect(seen.filter((one) => one.startsWith('gpu'))).toEqual([
+        'gpu unreachable',
+        'gpu reachable',
+        'gpu event',
+        'gpu unreachable',
+        'gpu reachable',
+        'gpu event',
+      ]);
+    });
+  });
 });

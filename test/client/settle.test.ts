@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
-import { settle } from '../../src/client/settle.ts';
+import { settle } from '../support/settle.ts';
 
 function event(seq: number, kind: string, item_id?: string): RuntimeEventRecord {
   const ids = {

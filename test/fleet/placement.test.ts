@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Bucket } from '../../src/fleet/bucket.ts';
 import { namesOf } from '../../src/fleet/names.ts';
 import { chosenNode, noRoom, Placements } from '../../src/fleet/placing-client.ts';
@@ -30,74 +30,70 @@ function stage() {
   return { engine, places, subject: (key: string) => names.key(names.places, key) };
 }
 
-describe('the chosen node', () => {
-  test('The chosen node has all labels and room, and of two that chance names it is the one with more room.', () => {
-    const nodes = fc
-      .array(fc.tuple(fc.nat({ max: 4 }), fc.subarray(['gpu', 'big'])))
-      .map((all) => all.map(([live, labels], at) => node(`n${at}`, live, labels)));
-    const chances = fc.tuple(fc.nat({ max: 999 }), fc.nat({ max: 999 }));
-    fc.assert(
-      fc.property(nodes, fc.subarray(['gpu', 'big']), chances, (all, labels, thousandths) => {
-        const rest = [...thousandths];
-        const found = chosenNode(all, labels, () => (rest.shift() ?? 0) / 1000);
-        const fit = all.filter(
-          (one) => labels.every((label) => one.labels.includes(label)) && one.live < 4,
-        );
-        if (found === null) return fit.length === 0;
-        const drawn = thousandths.map((one) => fit[Math.floor((one / 1000) * fit.length)]);
-        return fit.includes(found) && drawn.every((one) => found.live <= (one?.live ?? 0));
-      }),
-    );
-  });
-
-  test.for([
-    [[], [], 'unreachable', 'no node of the fleet is alive: see cadre fleet nodes'],
-    [
-      [node('a', 0)],
-      ['gpu'],
-      'too_many',
-      'no node of the fleet with the label gpu is alive: see cadre fleet nodes',
-    ],
-    [
-      [node('a', 4)],
-      [],
-      'too_many',
-      'all live nodes already run their maximum number of agents: try again when a turn has ended',
-    ],
-  ] as const)(
-    'No node is chosen from %j with the labels %j, and the error has the reason.',
-    ([nodes, labels, code, message]) => {
-      expect(chosenNode(nodes, labels, () => 0)).toBeNull();
-      expect(noRoom(nodes, labels)).toMatchObject({ code, message });
-    },
+test('The chosen node has all labels and room, and of two that chance names it is the one with more room.', () => {
+  const nodes = fc
+    .array(fc.tuple(fc.nat({ max: 4 }), fc.subarray(['gpu', 'big'])))
+    .map((all) => all.map(([live, labels], at) => node(`n${at}`, live, labels)));
+  const chances = fc.tuple(fc.nat({ max: 999 }), fc.nat({ max: 999 }));
+  fc.assert(
+    fc.property(nodes, fc.subarray(['gpu', 'big']), chances, (all, labels, thousandths) => {
+      const rest = [...thousandths];
+      const found = chosenNode(all, labels, () => (rest.shift() ?? 0) / 1000);
+      const fit = all.filter(
+        (one) => labels.every((label) => one.labels.includes(label)) && one.live < 4,
+      );
+      if (found === null) return fit.length === 0;
+      const drawn = thousandths.map((one) => fit[Math.floor((one / 1000) * fit.length)]);
+      return fit.includes(found) && drawn.every((one) => found.live <= (one?.live ?? 0));
+    }),
   );
 });
 
-describe('the place of a request', () => {
-  test('The place of a request is chosen once: whoever repeats the request gets the same node.', async () => {
-    const { places } = stage();
-    expect(await places.reserve('key', async () => 'a')).toMatchObject({ node: 'a' });
-    expect(await places.reserve('key', async () => 'b')).toMatchObject({ node: 'a' });
-    expect(await places.reserve('other key!', async () => 'b')).toMatchObject({ node: 'b' });
-    expect(await places.reserve('other key!', async () => 'c')).toMatchObject({ node: 'b' });
-  });
+test.for([
+  [[], [], 'unreachable', 'no node of the fleet is alive: see cadre fleet nodes'],
+  [
+    [node('a', 0)],
+    ['gpu'],
+    'too_many',
+    'no node of the fleet with the label gpu is alive: see cadre fleet nodes',
+  ],
+  [
+    [node('a', 4)],
+    [],
+    'too_many',
+    'all live nodes already run their maximum number of agents: try again when a turn has ended',
+  ],
+] as const)(
+  'No node is chosen from %j with the labels %j, and the error has the reason.',
+  ([nodes, labels, code, message]) => {
+    expect(chosenNode(nodes, labels, () => 0)).toBeNull();
+    expect(noRoom(nodes, labels)).toMatchObject({ code, message });
+  },
+);
 
-  test('The place of a request is the one of whoever was faster.', async () => {
-    const { engine, places, subject } = stage();
-    engine.onRead = () => {
-      engine.onRead = () => undefined;
-      engine.write(subject('key'), '{"node":"theirs"}');
-    };
-    expect(await places.reserve('key', async () => 'ours')).toMatchObject({ node: 'theirs' });
-  });
+test('The place of a request is chosen once: whoever repeats the request gets the same node.', async () => {
+  const { places } = stage();
+  expect(await places.reserve('key', async () => 'a')).toMatchObject({ node: 'a' });
+  expect(await places.reserve('key', async () => 'b')).toMatchObject({ node: 'a' });
+  expect(await places.reserve('other key!', async () => 'b')).toMatchObject({ node: 'b' });
+  expect(await places.reserve('other key!', async () => 'c')).toMatchObject({ node: 'b' });
+});
 
-  test('The place of a request that was given up is chosen anew, and one that another client has chosen since stays.', async () => {
-    const { engine, places, subject } = stage();
-    const first = await places.reserve('key', async () => 'a');
-    await places.release('key', first);
-    const second = await places.reserve('key', async () => 'b');
-    expect(second.node).toBe('b');
-    await places.release('key', first);
-    expect(engine.read(subject('key'))).toBe('{"node":"b"}');
-  });
+test('The place of a request is the one of whoever was faster.', async () => {
+  const { engine, places, subject } = stage();
+  engine.onRead = () => {
+    engine.onRead = () => undefined;
+    engine.write(subject('key'), '{"node":"theirs"}');
+  };
+  expect(await places.reserve('key', async () => 'ours')).toMatchObject({ node: 'theirs' });
+});
+
+test('The place of a request that was given up is chosen anew, and one that another client has chosen since stays.', async () => {
+  const { engine, places, subject } = stage();
+  const first = await places.reserve('key', async () => 'a');
+  await places.release('key', first);
+  const second = await places.reserve('key', async () => 'b');
+  expect(second.node).toBe('b');
+  await places.release('key', first);
+  expect(engine.read(subject('key'))).toBe('{"node":"b"}');
 });

@@ -1,4 +1,5 @@
 import { headers } from '@nats-io/transport-node';
+import { anEvent } from '../support/event-record.ts';
 import { describe, expect, test } from 'vitest';
 import { readEvent, readMessage } from '../../src/fleet/read-message.ts';
 
@@ -52,20 +53,7 @@ describe('a message of the stream', () => {
 });
 
 test('The text of an event counts only where it is the event that the headers name.', () => {
-  const event = {
-    seq: 7,
-    id: 'evt_7',
-    kind: 'runtime.newer_kind',
-    scope: 'runtime',
-    session_id: null,
-    turn_id: null,
-    process_id: null,
-    worktree_id: null,
-    team_id: null,
-    created_at: 1,
-    v: 1,
-    payload: {},
-  };
+  const event = anEvent({ seq: 7, id: 'evt_7', kind: 'runtime.newer_kind' });
   const meant = { seq: 7, kind: event.kind };
   const readAs = (value: unknown) => readEvent(JSON.stringify(value), meant);
   expect(readAs(event)).toEqual(event);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { FleetCursor } from '../../src/fleet/cursor.ts';
 import { type FleetEvent, type FleetNotice, readFleet } from '../../src/fleet/reader.ts';
 import { seeded } from '../campaigns/crash/random.ts';
@@ -59,106 +59,104 @@ function expectWhole(store: TestStore, events: FleetEvent[]): void {
   expect(judge(wholeLog(store, store.db.durableSeq), events)).toMatchObject(faultless);
 }
 
-describe('a reader', () => {
-  test('A reader continues from its cursor, which is one word, with no event twice.', async () => {
-    const store = await testStore();
-    const stream = new ScriptedStream();
-    await using _mirror = startMirror(store, stream.of('n1'));
-    const all: FleetEvent[] = [];
-    let word = FleetCursor.start().toString();
-    for (let i = 0; i < 4; i++) {
-      await append(store, 5, i % 2 ? 'message.delta' : undefined);
-      await expectEventually(() => stream.messages.length).toBe(5 * (i + 1));
-      await using reader = startReader(stream, store, {
-        cursor: FleetCursor.parse(word),
-        follow: false,
-      });
-      await reader.done;
-      expect(reader.events).toHaveLength(5);
-      all.push(...reader.events);
-      word = reader.cursor.toString();
-      expect(word).toMatch(/^[\w-]+$/);
-    }
-    expectWhole(store, all);
-  });
-
-  test('A reader reads again where the stream went back, and takes each event once.', async () => {
-    const store = await testStore();
-    const random = seeded(11);
-    const stream = new ScriptedStream();
-    await using _mirror = startMirror(store, stream.of('n1'));
-    await using reader = startReader(stream, store);
-    for (let i = 0; i < 40; i++) {
-      await append(store, random.between(1, 30), random.chance(0.5) ? 'message.delta' : undefined);
-      if (random.chance(0.2)) stream.interrupt();
-      if (random.chance(0.2)) {
-        await expectEventually(() => stream.messages.at(-1)?.seq).toBe(store.db.durableSeq);
-        stream.setBack(random.between(1, 100));
-        // The mirror learns of it by its next batch.
-        await append(store, 1);
-      }
-    }
-    await expectEventually(() => newest(reader.events)).toBe(store.db.durableSeq);
-    expectWhole(store, reader.events);
-    expect(reader.notices.filter(({ kind }) => kind === 'rewind').length).toBeGreaterThan(0);
-  });
-
-  test('A reader has a hole filled by the node.', async () => {
-    const store = await testStore();
-    const stream = new ScriptedStream();
-    await using _mirror = startMirror(store, stream.of('n1'));
-    await append(store, 3);
-    await expectEventually(() => stream.messages.length).toBe(3);
-    const cursor = FleetCursor.start();
-    await startReader(stream, store, { cursor, follow: false }).done;
-    await append(store, 6);
-    await expectEventually(() => stream.messages.length).toBe(9);
-    stream.trim(6);
-    await using reader = startReader(stream, store, { cursor, follow: false });
+test('A reader continues from its cursor, which is one word, with no event twice.', async () => {
+  const store = await testStore();
+  const stream = new ScriptedStream();
+  await using _mirror = startMirror(store, stream.of('n1'));
+  const all: FleetEvent[] = [];
+  let word = FleetCursor.start().toString();
+  for (let i = 0; i < 4; i++) {
+    await append(store, 5, i % 2 ? 'message.delta' : undefined);
+    await expectEventually(() => stream.messages.length).toBe(5 * (i + 1));
+    await using reader = startReader(stream, store, {
+      cursor: FleetCursor.parse(word),
+      follow: false,
+    });
     await reader.done;
-    expect(reader.asked).toEqual([[3, 6]]);
-    expect(reader.events.map(({ seq }) => seq)).toEqual([4, 5, 6, 7, 8, 9]);
-  });
+    expect(reader.events).toHaveLength(5);
+    all.push(...reader.events);
+    word = reader.cursor.toString();
+    expect(word).toMatch(/^[\w-]+$/);
+  }
+  expectWhole(store, all);
+});
 
-  test('A reader says what is missing where the node cannot be asked.', async () => {
-    const store = await testStore();
-    const stream = new ScriptedStream();
-    const write = (from: number, prev: number) =>
-      stream.of('n1').publish({
-        epoch: 'epoch_gone',
-        expected: stream.last,
-        prev,
-        drafts: [{ kind: 'session.updated', seq: from, text: `{"id":"evt_${from}"}` }],
-      });
-    await write(3, 0);
-    const cursor = FleetCursor.start();
-    await startReader(stream, store, { cursor, follow: false }).done;
-    await write(7, 5);
-    await using reader = startReader(stream, store, { cursor, follow: false });
-    await reader.done;
-    expect(reader.events.map(({ seq }) => seq)).toEqual([7]);
-    expect(reader.notices).toMatchObject([{ kind: 'gap', node: 'n1', after: 3, up_to: 5 }]);
-  });
-
-  test('A reader takes no event again of a log that a node had before.', async () => {
-    const first = await testStore();
-    const second = await testStore();
-    const stream = new ScriptedStream();
-    await append(first, 4);
-    await append(second, 4);
-    {
-      await using _mirror = startMirror(first, stream.of('n1'));
-      await expectEventually(() => stream.messages.length).toBe(4);
+test('A reader reads again where the stream went back, and takes each event once.', async () => {
+  const store = await testStore();
+  const random = seeded(11);
+  const stream = new ScriptedStream();
+  await using _mirror = startMirror(store, stream.of('n1'));
+  await using reader = startReader(stream, store);
+  for (let i = 0; i < 40; i++) {
+    await append(store, random.between(1, 30), random.chance(0.5) ? 'message.delta' : undefined);
+    if (random.chance(0.2)) stream.interrupt();
+    if (random.chance(0.2)) {
+      await expectEventually(() => stream.messages.at(-1)?.seq).toBe(store.db.durableSeq);
+      stream.setBack(random.between(1, 100));
+      // The mirror learns of it by its next batch.
+      await append(store, 1);
     }
-    await using reader = startReader(stream, second);
-    await using _mirror = startMirror(second, stream.of('n1'));
-    await expectEventually(() => reader.events.length).toBe(8);
-    stream.setBack(2);
-    await append(second, 1);
-    await expectEventually(() => newest(reader.events)).toBe(5);
-    expect(reader.events).toHaveLength(9);
-    expect(reader.notices.map(({ kind }) => kind)).toEqual(['epoch', 'rewind']);
-  });
+  }
+  await expectEventually(() => newest(reader.events)).toBe(store.db.durableSeq);
+  expectWhole(store, reader.events);
+  expect(reader.notices.filter(({ kind }) => kind === 'rewind').length).toBeGreaterThan(0);
+});
+
+test('A reader has a hole filled by the node.', async () => {
+  const store = await testStore();
+  const stream = new ScriptedStream();
+  await using _mirror = startMirror(store, stream.of('n1'));
+  await append(store, 3);
+  await expectEventually(() => stream.messages.length).toBe(3);
+  const cursor = FleetCursor.start();
+  await startReader(stream, store, { cursor, follow: false }).done;
+  await append(store, 6);
+  await expectEventually(() => stream.messages.length).toBe(9);
+  stream.trim(6);
+  await using reader = startReader(stream, store, { cursor, follow: false });
+  await reader.done;
+  expect(reader.asked).toEqual([[3, 6]]);
+  expect(reader.events.map(({ seq }) => seq)).toEqual([4, 5, 6, 7, 8, 9]);
+});
+
+test('A reader says what is missing where the node cannot be asked.', async () => {
+  const store = await testStore();
+  const stream = new ScriptedStream();
+  const write = (from: number, prev: number) =>
+    stream.of('n1').publish({
+      epoch: 'epoch_gone',
+      expected: stream.last,
+      prev,
+      drafts: [{ kind: 'session.updated', seq: from, text: `{"id":"evt_${from}"}` }],
+    });
+  await write(3, 0);
+  const cursor = FleetCursor.start();
+  await startReader(stream, store, { cursor, follow: false }).done;
+  await write(7, 5);
+  await using reader = startReader(stream, store, { cursor, follow: false });
+  await reader.done;
+  expect(reader.events.map(({ seq }) => seq)).toEqual([7]);
+  expect(reader.notices).toMatchObject([{ kind: 'gap', node: 'n1', after: 3, up_to: 5 }]);
+});
+
+test('A reader takes no event again of a log that a node had before.', async () => {
+  const first = await testStore();
+  const second = await testStore();
+  const stream = new ScriptedStream();
+  await append(first, 4);
+  await append(second, 4);
+  {
+    await using _mirror = startMirror(first, stream.of('n1'));
+    await expectEventually(() => stream.messages.length).toBe(4);
+  }
+  await using reader = startReader(stream, second);
+  await using _mirror = startMirror(second, stream.of('n1'));
+  await expectEventually(() => reader.events.length).toBe(8);
+  stream.setBack(2);
+  await append(second, 1);
+  await expectEventually(() => newest(reader.events)).toBe(5);
+  expect(reader.events).toHaveLength(9);
+  expect(reader.notices.map(({ kind }) => kind)).toEqual(['epoch', 'rewind']);
 });
 
 test('A word of another form is refused as a cursor.', () => {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { compileSidecar } from '../../scripts/code-cache.mjs';
 import { archive } from '../../scripts/tar.ts';
 import { selfCommand } from '../../src/core/lib/self.ts';
@@ -10,26 +10,24 @@ import { tempDirectory } from '../support/temp.ts';
 
 const dist = path.dirname(selfCommand().args.at(-1) ?? '');
 
-describe('a tar archive', () => {
-  test('An archive of the same files has the same bytes, in any order and with any file times.', () => {
-    using place = tempDirectory();
-    const files = filesIn(place.path);
-    const first = archive('cadre-1', files, 1_795_312_000);
-    for (const { from } of files) fs.utimesSync(from, 1, 2);
-    expect(digest(archive('cadre-1', files.toReversed(), 1_795_312_000))).toBe(digest(first));
-  });
+test('An archive of the same files has the same bytes, in any order and with any file times.', () => {
+  using place = tempDirectory();
+  const files = filesIn(place.path);
+  const first = archive('cadre-1', files, 1_795_312_000);
+  for (const { from } of files) fs.utimesSync(from, 1, 2);
+  expect(digest(archive('cadre-1', files.toReversed(), 1_795_312_000))).toBe(digest(first));
+});
 
-  test('The program tar unpacks an archive with the given names, contents, modes and times.', () => {
-    using place = tempDirectory();
-    const file = path.join(place.path, 'a.tar.gz');
-    fs.writeFileSync(file, archive('cadre-1', filesIn(place.path), 1_795_312_000));
-    execFileSync('tar', ['-xzf', file, '-C', place.path]);
-    const unpacked = path.join(place.path, 'cadre-1/bin/program');
-    expect(fs.readFileSync(unpacked, 'utf8')).toBe('x'.repeat(1000));
-    const { mode, mtimeMs } = fs.statSync(unpacked);
-    expect([mode & 0o777, mtimeMs]).toEqual([0o755, 1_795_312_000_000]);
-    expect(fs.readFileSync(path.join(place.path, 'cadre-1/empty'), 'utf8')).toBe('');
-  });
+test('The program tar unpacks an archive with the given names, contents, modes and times.', () => {
+  using place = tempDirectory();
+  const file = path.join(place.path, 'a.tar.gz');
+  fs.writeFileSync(file, archive('cadre-1', filesIn(place.path), 1_795_312_000));
+  execFileSync('tar', ['-xzf', file, '-C', place.path]);
+  const unpacked = path.join(place.path, 'cadre-1/bin/program');
+  expect(fs.readFileSync(unpacked, 'utf8')).toBe('x'.repeat(1000));
+  const { mode, mtimeMs } = fs.statSync(unpacked);
+  expect([mode & 0o777, mtimeMs]).toEqual([0o755, 1_795_312_000_000]);
+  expect(fs.readFileSync(path.join(place.path, 'cadre-1/empty'), 'utf8')).toBe('');
 });
 
 test('The code that is compiled for a bundle is the same in another directory and at another time.', async () => {

@@ -1,19 +1,15 @@
 import { expect } from 'vitest';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { ProviderFixture } from '../support/providers/fixture.ts';
 import { openAgentWorld } from './agent-world.ts';
 import { claudeConfig } from './claude-env.ts';
 import type { AgentName } from './install.ts';
-import { scriptedSpeech } from './scripted-speech.ts';
+import { scriptedSpeech, scriptedUsage } from './scripted-speech.ts';
 import { signal } from './signal.ts';
 
 /** A real Claude Code, whose model does what its prompts say (script.ts). */
 export function claudeFixture(agent: AgentName): ProviderFixture {
   return {
     provider: 'claude',
-    severalAtOnce: false,
-    patienceMs: 60_000,
     open: (directory) =>
       openAgentWorld(directory, {
         configure: ({ home, modelUrl, asks }) =>
@@ -21,16 +17,9 @@ export function claudeFixture(agent: AgentName): ProviderFixture {
         imageOf: ({ source }) => source && { mediaType: source.media_type, data: source.data },
       }),
 
-    ...scriptedSpeech,
-    runTool: (word) => ({ prompt: bash(`echo ${word}`, 'prints a word'), title: `echo ${word}` }),
-    askPermission: (cwd) => ({
-      prompt: bash('touch asked', 'makes a file'),
-      names: 'touch asked',
-      wasDone: () => existsSync(join(cwd, 'asked')),
-    }),
+    ...scriptedSpeech((command) => bash(command, 'does something')),
     unasked: 'declined',
 
-    think: (text) => `@@think:${text}`,
     // It refuses a sleep that stands alone.
     longTool: bash('python3 -c "import time; time.sleep(300)"', 'sleeps'),
     crash: {
@@ -46,17 +35,9 @@ export function claudeFixture(agent: AgentName): ProviderFixture {
     lateWords: {
       leftOut: 'it is quiet after its result: test/providers/claude-rows has one that is not',
     },
-    loggedOut: '@@err:401',
     usage: {
       prompt: '@@say:counted',
-      usage: {
-        input_tokens: 100,
-        cached_input_tokens: 11,
-        output_tokens: 22,
-        total_tokens: 133,
-        context_tokens: 133,
-        context_window: expect.any(Number) as number,
-      },
+      usage: { ...scriptedUsage, context_window: expect.any(Number) as number },
     },
   };
 }

@@ -1,15 +1,15 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { anError } from '../support/an-error.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { asked, decide, until } from '../support/providers/calls.ts';
 import { WatchedSession } from '../support/providers/contract-stage.ts';
-import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { ofKind, openSession, runTurn } from '../support/turns.ts';
+import { expectApprovedAfterRestart } from './approved-after-restart.ts';
 import { claudeConfig, type ClaudeOptions } from './claude-env.ts';
 import { bash } from './claude-fixture.ts';
-import { startModelServer } from './model-server.ts';
 import { type AgentServer, onServer } from './on-server.ts';
 
 test('The cost of a turn excludes earlier turns, even after its session was resumed.', async () => {
@@ -137,34 +137,12 @@ test('Claude does not ask again for a request that was accepted for the session,
   });
 });
 
-test('A command of Claude that is approved after a restart runs once, without another request.', async () => {
-  await using model = await startModelServer();
-  await using directory = tempDirectory('claude');
-  const config = claudeConfig({ home: directory.path, modelUrl: model.url });
-  const before = await startServer(directory.path, { config });
-  const more = { provider: 'claude', permission_mode: 'require_approval' };
-  const session = await openSession(before.client, directory.path, more);
-  const first = new WatchedSession(before.client, session.id, 30_000);
-  const turnId = await first.send(bash('echo once >> approved', 'writes a line'));
-  const approval = await asked(first.watch, turnId);
-  await before.end('SIGKILL');
-  await first.watch[Symbol.asyncDispose]();
-  await untilNothingCarries(directory.path);
-  expect(existsSync(join(directory.path, 'approved'))).toBe(false);
-
-  const after = await startServer(directory.path, { config });
-  try {
-    const again = new WatchedSession(after.client, session.id, 30_000);
-    await using watch = again.watch;
-    await decide(after.client, approval, 'accept');
-    expect((await watch.end(turnId)).kind).toBe('turn.completed');
-    expect(readFileSync(join(directory.path, 'approved'), 'utf8')).toBe('once\n');
-    expect(ofKind(watch.events, 'approval.requested')).toHaveLength(1);
-  } finally {
-    await after.end('SIGTERM');
-    await untilNothingCarries(directory.path);
-  }
-});
+test('A command of Claude that is approved after a restart runs once, without another request.', () =>
+  expectApprovedAfterRestart({
+    configure: claudeConfig,
+    more: { provider: 'claude', permission_mode: 'require_approval' },
+    prompt: bash('echo once >> approved', 'writes a line'),
+  }));
 
 test('The context is the size of the last request, and the usage is the sum of all requests.', async () => {
   await withClaude({ allow: ['Bash'] }, async ({ client, directory }) => {
@@ -220,10 +198,7 @@ test('A file is not written in the mode read_only, and is written in workspace_w
       expect([permission_mode, tool?.payload.status]).toEqual([permission_mode, status]);
     }
     const turn = await watched.run('x', { permission_mode: 'bogus' });
-    expect(turn.error).toMatchObject({
-      code: 'invalid_permission_mode',
-      message: expect.stringContaining('acceptEdits') as string,
-    });
+    expect(turn.error).toMatchObject(anError('invalid_permission_mode', 'acceptEdits'));
   });
 });
 
@@ -254,7 +229,7 @@ test.skipIf(process.getuid?.() !== 0)(
         input: [{ type: 'text' as const, text: 'x' }],
         permission_mode: 'full_access',
       };
-      const refused = { code: 'invalid', message: expect.stringContaining('IS_SANDBOX') as string };
+      const refused = anError('invalid', 'IS_SANDBOX');
       await expect(client.call(endpoints.sendTurn, { params, body })).rejects.toMatchObject(
         refused,
       );

@@ -4,14 +4,12 @@ import { type AgentPlace, imageInUrl, openAgentWorld } from './agent-world.ts';
 import { codexEnvironment } from './codex-env.ts';
 import { codexFixture } from './codex-fixture.ts';
 import { agentStart } from './install.ts';
+import { otherLogin } from './scripted-speech.ts';
 
 /** A real codex-acp, whose Codex has a model that does what its prompts say (script.ts). */
 describeProvider('codex-acp', {
   ...codexFixture('codex'),
-  loggedOut: {
-    leftOut:
-      'its words for a refused key are its own: test/agents/health.test.ts has an agent of acp',
-  },
+  loggedOut: otherLogin,
   provider: 'acp',
   open: (directory) =>
     openAgentWorld(directory, {

@@ -5,13 +5,13 @@ import { endpoints } from '../../src/api/index.ts';
 import { carriersOf } from '../../src/core/children/procfs.ts';
 import { asked, decide, interrupt, sessionOf, turnOf, until } from '../support/providers/calls.ts';
 import { WatchedSession } from '../support/providers/contract-stage.ts';
-import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
+import { type TestServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { ofKind, openSession, runTurn } from '../support/turns.ts';
 import { makeRepository } from '../support/worktrees/work.ts';
+import { expectApprovedAfterRestart } from './approved-after-restart.ts';
 import { codexConfig, type CodexOptions, writeCatalog } from './codex-env.ts';
 import { escalated, shell } from './codex-fixture.ts';
-import { startModelServer } from './model-server.ts';
 import { commandLine } from './processes.ts';
 import { signal } from './signal.ts';
 import { type AgentServer, onServer } from './on-server.ts';
@@ -114,33 +114,12 @@ test('Codex does not ask again to change a file that was accepted for the sessio
   });
 });
 
-test('A command of Codex that is approved after a restart runs once, without another request.', async () => {
-  await using model = await startModelServer();
-  await using directory = tempDirectory('codex');
-  const config = codexConfig({ home: directory.path, modelUrl: model.url, asks: true });
-  const before = await startServer(directory.path, { config });
-  const session = await openSession(before.client, directory.path, asking);
-  const first = new WatchedSession(before.client, session.id, PATIENCE_MS);
-  const turnId = await first.send(escalated('echo once >> approved'));
-  const approval = await asked(first.watch, turnId);
-  await before.end('SIGKILL');
-  await first.watch[Symbol.asyncDispose]();
-  await untilNothingCarries(directory.path);
-  expect(existsSync(join(directory.path, 'approved'))).toBe(false);
-
-  const after = await startServer(directory.path, { config });
-  try {
-    const again = new WatchedSession(after.client, session.id, PATIENCE_MS);
-    await using watch = again.watch;
-    await decide(after.client, approval, 'accept');
-    expect((await watch.end(turnId)).kind).toBe('turn.completed');
-    expect(readFileSync(join(directory.path, 'approved'), 'utf8')).toBe('once\n');
-    expect(ofKind(watch.events, 'approval.requested')).toHaveLength(1);
-  } finally {
-    await after.end('SIGTERM');
-    await untilNothingCarries(directory.path);
-  }
-});
+test('A command of Codex that is approved after a restart runs once, without another request.', () =>
+  expectApprovedAfterRestart({
+    configure: (place) => codexConfig({ ...place, asks: true }),
+    more: asking,
+    prompt: escalated('echo once >> approved'),
+  }));
 
 test('A tool of an MCP server needs an approval, and then runs, whether the model calls it directly or from code.', async () => {
   const echo = { command: process.execPath, args: [join(import.meta.dirname, 'echo-server.ts')] };

@@ -6,13 +6,11 @@ import type { ProviderFixture } from '../support/providers/fixture.ts';
 import { type AgentPlace, imageInUrl, openAgentWorld } from './agent-world.ts';
 import { agentStart } from './install.ts';
 import { opencodeEnvironment } from './opencode-env.ts';
-import { scriptedSpeech } from './scripted-speech.ts';
+import { otherLogin, scriptedSpeech, scriptedUsage } from './scripted-speech.ts';
 
 /** A real opencode, whose model does what its prompts say (script.ts), and a plugin the rest (opencode-plugin.ts). */
 const opencode: ProviderFixture = {
   provider: 'acp',
-  severalAtOnce: false,
-  patienceMs: 60_000,
   open: (directory) =>
     openAgentWorld(directory, {
       configure: configuration,
@@ -20,17 +18,9 @@ const opencode: ProviderFixture = {
       imageOf: ({ image_url: image }) => imageInUrl(typeof image === 'object' ? image.url : ''),
     }),
 
-  ...scriptedSpeech,
-  runTool: (word) => ({ prompt: bash(`echo ${word}`, 'prints a word'), title: `echo ${word}` }),
-  askPermission: (cwd) => ({
-    prompt: bash('touch asked', 'makes a file'),
-    names: 'touch asked',
-    wasDone: () => existsSync(join(cwd, 'asked')),
-  }),
+  ...scriptedSpeech((command) => bash(command, 'does something')),
   unasked: 'fails',
 
-  think: (text) => `@@think:${text}`,
-  longTool: bash('echo begun; sleep 300', 'sleeps'),
   garbage: {
     prompt: `order: noise this is no message\n${bash('true', 'does nothing')}`,
     texts: ['calling tool. ', 'RESULT[there was noise]'],
@@ -39,20 +29,10 @@ const opencode: ProviderFixture = {
   hasBegun: (cwd) => existsSync(join(cwd, 'begun')),
   // It says that a turn has ended a moment after the turn has.
   lateWords: (text) => `order: later @@after:500:${text}\n@@say:now`,
-  loggedOut: {
-    leftOut:
-      'its words for a refused key are its own: test/agents/health.test.ts has an agent of acp',
-  },
+  loggedOut: otherLogin,
   usage: {
     prompt: '@@say:counted',
-    usage: {
-      input_tokens: 100,
-      cached_input_tokens: 11,
-      output_tokens: 22,
-      total_tokens: 133,
-      context_tokens: 111,
-      context_window: 100_000,
-    },
+    usage: { ...scriptedUsage, context_tokens: 111, context_window: 100_000 },
   },
 };
 

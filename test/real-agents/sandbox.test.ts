@@ -26,7 +26,7 @@ type Configure = (place: { home: string; modelUrl: string }) => string;
 async function withSandbox(
   configure: Configure,
   test: (world: World) => Promise<void>,
-  sandbox: object = { network: 'all' },
+  sandbox: object = { network: 'hosts' },
 ): Promise<void> {
   await using model = await startModelServer();
   await using directory = tempDirectory('sandboxed');
@@ -56,7 +56,13 @@ const agents: {
     configure: ({ home, modelUrl }) => claudeConfig({ home, modelUrl, allow: ['Bash', 'Write'] }),
     say: (command) => bash(command, 'works'),
   },
-  { provider: 'codex', configure: (place) => codexConfig(place), say: shell },
+  {
+    provider: 'codex',
+    // The configuration of codex names the address of the model, which cadre does not read.
+    configure: (place) =>
+      codexConfig({ ...place, more: { sandbox: { hosts: [new URL(place.modelUrl).host] } } }),
+    say: shell,
+  },
 ];
 
 const IDENTITY =
@@ -131,15 +137,18 @@ describe.skipIf(!hasSandbox).each(agents)(
         expect(existsSync(file)).toBe(true);
       }));
 
-    test(`A turn of ${provider} without a network in its sandbox fails with the key that gives it one.`, () =>
+    test(`A session of ${provider} with network none reaches its model, and a command reaches nothing else.`, () =>
       withSandbox(
         configure,
         async ({ server: { client }, repository }) => {
           const session = await client.call(endpoints.createSession, {
             body: { provider, cwd: repository },
           });
-          const { turn } = await runTurn(client, session.id, say('true'));
-          expect(turn.error?.message).toContain(`providers.${provider}.sandbox.network`);
+          const command = 'curl -s -m 5 -w "%{http_code}" http://example.com/';
+          const { turn, events } = await runTurn(client, session.id, say(command));
+          expect(turn.error).toBeNull();
+          const [tool] = ofKind(events, 'tool.completed');
+          expect(String(tool?.payload.text)).toContain('does not reach example.com:80');
         },
         { network: 'none' },
       ));

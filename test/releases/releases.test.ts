@@ -160,8 +160,7 @@ describe.each(releases)('the data of cadre %s', (version) => {
       const again = await openRuntime(directory);
       const { epoch } = await again.client.call(endpoints.getVersion, {});
       expect(epoch).not.toBe(answers.epoch);
-      again.client.close();
-      await again.runtime.stop();
+      await again.stop();
     }));
 
   test.for(someOf(['migration.copied', 'migration.changed', 'migration.done'], 2))(

@@ -62,6 +62,8 @@ function recordAnswers(): void {
         value as unknown,
       ]),
     );
+    // A proxy answers for other servers.
+    if (!this.req.url?.startsWith('/')) return result;
     const isStream = String(headers['content-type']).startsWith('text/event-stream');
     going.set(this, { headers, isStream, isKnown: false, text: '' });
     return result;

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { type Client, HttpClient } from '../../src/client/client.ts';
 import type { Config } from '../../src/core/config/schema.ts';
 import { configSchema } from '../../src/core/config/schema.ts';
-import type { RuntimeOptions } from '../../src/server/runtime/options.ts';
+import type { RuntimeOptions } from '../../src/server/runtime/base.ts';
 import { type Runtime, startRuntime } from '../../src/server/runtime/start.ts';
 import { openForTest, shared } from './shared.ts';
 import { asDataDirectory, tempDirectory } from './temp.ts';
@@ -16,6 +16,8 @@ export interface TestRuntime {
   directory: string;
   /** Log lines of the server, parsed. */
   logLines(): Record<string, unknown>[];
+  /** Closes the client and stops the runtime; another call changes nothing. */
+  stop(signal?: AbortSignal): Promise<void>;
 }
 
 export type TestRuntimeOptions = Partial<Omit<RuntimeOptions, 'directory' | 'config'>> & {
@@ -23,7 +25,7 @@ export type TestRuntimeOptions = Partial<Omit<RuntimeOptions, 'directory' | 'con
   directory?: string;
 };
 
-/** Starts a runtime on a directory; the caller stops it. */
+/** Starts a runtime on a directory; the caller stops it. `testRuntime` stops it when the test has finished. */
 export async function openRuntime(
   directory: string,
   options: TestRuntimeOptions = {},
@@ -57,7 +59,12 @@ export async function openRuntime(
       .split('\n')
       .filter(Boolean)
       .map((line) => JSON.parse(line) as Record<string, unknown>);
-  return { runtime, client: new HttpClient({ url, token }), url, token, directory, logLines };
+  const client = new HttpClient({ url, token });
+  const stop = (signal?: AbortSignal) => {
+    client.close();
+    return runtime.stop(signal);
+  };
+  return { runtime, client, url, token, directory, logLines, stop };
 }
 
 /** Runs `test` with a new runtime; always stops it afterwards. */
@@ -70,9 +77,8 @@ export async function withRuntime<T>(
   try {
     return await test(given);
   } finally {
-    given.client.close();
     // With a manual clock, the drain time would never pass.
-    await given.runtime.stop(options.clock ? AbortSignal.abort() : undefined);
+    await given.stop(options.clock ? AbortSignal.abort() : undefined);
   }
 }
 

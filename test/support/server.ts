@@ -134,23 +134,26 @@ export function recordedServer(): Record<string, string> {
   return options === undefined ? {} : { NODE_OPTIONS: options };
 }
 
+/** Options of a server that may continue with the directory of an ended one. */
+type OwnServerOptions = ServerOptions & { directory?: string };
+
 /** Runs `test` with a new server; always ends it afterwards. */
 export async function withServer<T>(
   test: (server: TestServer) => Promise<T>,
-  options: ServerOptions = {},
+  { directory, ...options }: OwnServerOptions = {},
 ): Promise<T> {
-  await using directory = tempDirectory('server');
-  const server = await startServer(directory.path, options);
+  await using own = tempDirectory('server');
+  const server = await startServer(directory ?? own.path, options);
   try {
     return await test(server);
   } finally {
     await server.end('SIGKILL');
-    await untilNothingCarries(directory.path);
+    await untilNothingCarries(server.directory);
   }
 }
 
 /** Starts a server, which is stopped when the test has finished. */
-export function testServer(options?: ServerOptions): Promise<TestServer> {
+export function testServer(options?: OwnServerOptions): Promise<TestServer> {
   return openForTest((use) => withServer(use, options));
 }
 

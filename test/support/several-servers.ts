@@ -10,7 +10,7 @@ import { demoConfig } from './demo-server.ts';
 import { keptPort } from './kept-port.ts';
 import { expectEventually } from './expect-eventually.ts';
 import { openRuntime, type TestRuntime } from './runtime.ts';
-import { shared } from './shared.ts';
+import { openForTest, shared } from './shared.ts';
 import { tempDirectory } from './temp.ts';
 import { openSession } from './turns.ts';
 
@@ -18,7 +18,7 @@ import { openSession } from './turns.ts';
 export interface SeveralServers {
   /** The client of one of them. */
   client(name: string): HttpClient;
-  /** Returns a client of all servers, like the client of a command. The caller closes it. */
+  /** Returns a client of all servers, like the client of a command. It is closed with the servers. */
   all(): Promise<Client>;
   url(name: string): string;
   tokenFile(name: string): string;
@@ -32,7 +32,7 @@ export interface SeveralServers {
 }
 
 /** Runs `test` with such servers; always stops them afterwards. */
-export async function withServers<T>(
+async function withServers<T>(
   names: readonly string[],
   test: (given: SeveralServers) => Promise<T>,
 ): Promise<T> {
@@ -48,6 +48,7 @@ async function serve<T>(
 ): Promise<T> {
   const running = new Map<string, TestRuntime>();
   const clients = new Map<string, HttpClient>();
+  const ofAll: Client[] = [];
   const places = new Map<string, { url: string; tokenFile: string }>();
   const directory = (name: string) => path.join(place, name);
   const start = async (name: string) => {
@@ -62,9 +63,8 @@ async function serve<T>(
   const stop = async (name: string) => {
     const given = running.get(name);
     running.delete(name);
-    given?.client.close();
     clients.get(name)?.close();
-    await given?.runtime.stop();
+    await given?.stop();
   };
   for (const name of names) await start(name);
   const home = path.join(place, 'home');
@@ -72,7 +72,11 @@ async function serve<T>(
   try {
     return await test({
       client: (name) => found(clients, name),
-      all: () => connect({}, { HOME: home }, systemClock),
+      async all() {
+        const client = await connect({}, { HOME: home }, systemClock);
+        ofAll.push(client);
+        return client;
+      },
       url: (name) => found(places, name).url,
       tokenFile: (name) => found(places, name).tokenFile,
       directory,
@@ -82,8 +86,14 @@ async function serve<T>(
       cadre: (args, options) => runHere(home, args, options),
     });
   } finally {
+    for (const client of ofAll) client.close();
     for (const name of names) await stop(name);
   }
+}
+
+/** Starts such servers, which are stopped when the test has finished. */
+export function testServers(names: readonly string[]): Promise<SeveralServers> {
+  return openForTest((use) => withServers(names, use));
 }
 
 /** Such servers for all tests of a file or `describe`, for tests whose changes do not affect each other. */

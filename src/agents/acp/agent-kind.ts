@@ -1,3 +1,4 @@
+import { hostsOfBaseUrls } from '../../core/lib/host-lists.ts';
 import path from 'node:path';
 import type { BarrierSandbox } from '../../core/children/spawn-barrier.ts';
 import { DEFAULT_AGENT, providerKinds } from '../../api/provider-kinds.ts';
@@ -175,7 +176,9 @@ export class AcpAgentKind implements NamedAgentKind {
     const { name, command, args, state, sandbox: more } = this.agent;
     const section = name === DEFAULT_AGENT ? 'providers.acp' : `providers.acp.agents.${name}`;
     const programs = programsOf(command, args, this.#environment.PATH);
-    const files = { section, programs, state, more, scratch: [], settings: [], pinned: [] };
+    const hosts = [...this.agent.hosts, ...hostsOfBaseUrls(this.#environment)];
+    const none = { scratch: [], settings: [], pinned: [] };
+    const files = { section, programs, state, more, hosts, ...none };
     return (await this.#context.sandboxFor?.(session, files)) ?? null;
   }
 

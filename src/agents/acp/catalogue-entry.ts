@@ -17,6 +17,8 @@ export interface CatalogueEntry {
   readonly home: Readonly<Record<string, string>>;
   /** The directories in which it keeps its state and settings, below the home directory of the user. */
   readonly state: readonly string[];
+  /** The hosts of its models and logins, where it has its own. */
+  readonly hosts: readonly string[];
   /** Variables of the server's environment that it gets besides the usual ones, such as its key. */
   readonly pass_env: readonly string[];
   /** The methods by which it is logged in without a person; the first counts whose variable the agent has. */
@@ -71,6 +73,7 @@ export const unknownAgent = {
   secrets: [],
   home: userHome,
   state: [],
+  hosts: [],
   pass_env: [],
   auth: [],
   modes: {},

@@ -66,6 +66,8 @@ export interface ResolvedAgent {
   readonly homeVariables: Readonly<Record<string, string>>;
   /** The directories of its state and settings; with a home that is cadre's alone, that home. */
   readonly state: readonly string[];
+  /** The hosts that it needs. */
+  readonly hosts: readonly string[];
   /** Keys for its sandbox. */
   readonly sandbox: AgentSandboxKeys;
   /** How long it may take to answer anything but a prompt. */
@@ -129,6 +131,7 @@ function resolveAgent(
     home: home === null ? null : path.resolve(home),
     homeVariables: known.home,
     state: home === null ? known.state.map(inUserHome) : [path.resolve(home)],
+    hosts: known.hosts,
     sandbox: own?.sandbox ?? base?.sandbox ?? null,
     requestTimeoutMs: own?.request_timeout_ms ?? settings?.request_timeout_ms ?? REQUEST_TIMEOUT_MS,
     authMethod:

@@ -96,6 +96,7 @@ export class ClaudeProvider extends InstalledProvider implements Provider {
       scratch: SCRATCH.map((name) => path.join(directory, name)),
       settings: [directory],
       pinned: [],
+      hosts: ['api.anthropic.com', 'claude.ai', 'platform.claude.com'],
     });
     return openClaude(session, sink, { ...options, sandbox });
   }

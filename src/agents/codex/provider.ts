@@ -128,7 +128,8 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
       path: path.join(home, name),
       text,
     }));
-    return this.sandboxFor(session, { state: [home], scratch: [], settings: [], pinned });
+    const hosts = ['api.openai.com', 'auth.openai.com', 'chatgpt.com'];
+    return this.sandboxFor(session, { state: [home], scratch: [], settings: [], pinned, hosts });
   }
 
   /** The server of a sandbox. Servers that have ended are forgotten here. */

@@ -40,10 +40,7 @@ const reached = {
   approval_session_id: open.session_id,
 };
 
-/**
- * Budget events carry the id of the session or team that the budget limits. Events of budgets for all sessions carry
- * neither.
- */
+/** Events of budgets for one session or team carry its id. Events of budgets for all sessions carry neither. */
 export const budgetKinds = {
   'budget.set': kind({
     when: 'Emitted when a user sets a budget or sets it again.',

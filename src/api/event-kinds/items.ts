@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { text } from '../common.ts';
+import { component, text } from '../common.ts';
 import { approval } from '../approvals.ts';
 import { toolCall } from '../tool-call.ts';
 import { item, usage } from '../sessions.ts';
@@ -14,20 +14,20 @@ const approvalInEvents = approval.omit({ request: true, details: true, subject: 
 });
 export type ApprovalInEvents = z.output<typeof approvalInEvents>;
 
-const item_id = z
-  .string()
-  .describe('Id of the item. The deltas and the closing event of an item have the same id.');
+const item_id = text(
+  'Id of the item. The deltas and the closing event of an item have the same id.',
+);
 const whole = z.int().describe('Always 0: the text is complete.');
 const delta = {
   item_id,
   offset: z.int().describe('Position of this part in the text of the item, in bytes of UTF-8.'),
-  text: z.string().describe('Part of the text.'),
+  text: text('Part of the text.'),
 };
 const status = item.shape.status.exclude(['open']).meta({
   description:
     'Final status of the item: its own status, or the status of its turn if the turn ended first.',
 });
-const said = { item_id, offset: whole, status, text: z.string().describe('Complete text.') };
+const said = { item_id, offset: whole, status, text: text('Complete text.') };
 const toolStatus = z
   .enum(['pending', 'running', 'completed', 'failed'])
   .describe('Status, as the agent reports it.');
@@ -88,7 +88,7 @@ export const itemKinds = {
     when: 'Emitted when a tool call has ended, no later than the end of its turn.',
     payload: {
       ...said,
-      text: z.string().describe('Complete output of the tool call.'),
+      text: text('Complete output of the tool call.'),
       tool: toolCall,
     },
     large: ['tool.input'],
@@ -161,13 +161,11 @@ export const agentKinds = {
     payload: {
       entries: z
         .array(
-          z
-            .looseObject({
-              content: z.string(),
-              status: text('Status, as the agent reports it: pending, in_progress or completed.'),
-              priority: z.string().nullable(),
-            })
-            .meta({ id: 'PlanEntry', description: 'A step in the plan of an agent.' }),
+          component('PlanEntry', 'A step in the plan of an agent.', {
+            content: z.string(),
+            status: text('Status, as the agent reports it: pending, in_progress or completed.'),
+            priority: z.string().nullable(),
+          }),
         )
         .describe('Steps of the plan, in order.'),
     },

@@ -18,10 +18,7 @@ const editedEntry = storedQueueEntry
   .extend({
     input: storedQueueEntry.shape.input.nullable().describe('New input. Null if unchanged.'),
   })
-  .meta({
-    id: 'EditedQueueEntry',
-    description: 'A queue entry that a user has changed.',
-  });
+  .meta({ id: 'EditedQueueEntry', description: 'A queue entry that a user has changed.' });
 
 const entry = {
   id: 'que_019aa8d5ee107b7d9c0a7f5e2d1c0b12',

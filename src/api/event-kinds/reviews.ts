@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nullableText } from '../common.ts';
 import { storedReviewComment } from '../reviews.ts';
 import { describeKinds } from './kind.ts';
 
@@ -42,12 +43,8 @@ export const reviewKinds = {
     when: 'Emitted when review comments are sent or queued as one turn, and are removed from the draft.',
     payload: {
       comment_ids: z.array(z.string()),
-      turn_id: z.string().nullable().meta({
-        description: 'Turn that was accepted. Null if the comments were queued.',
-      }),
-      entry_id: z.string().nullable().meta({
-        description: 'Queue entry. Null if the comments were sent immediately.',
-      }),
+      turn_id: nullableText('Turn that was accepted. Null if the comments were queued.'),
+      entry_id: nullableText('Queue entry. Null if the comments were sent immediately.'),
     },
     large: ['comment_ids'],
     example: {

@@ -1,5 +1,4 @@
-import { z } from 'zod';
-import { failure } from '../common.ts';
+import { failure, text } from '../common.ts';
 import { delivery, message } from '../team-messages.ts';
 import { member, team } from '../teams.ts';
 import { describeKinds } from './kind.ts';
@@ -12,9 +11,7 @@ const messageInEvents = message.omit({ input: true, images: true }).meta({
   description: 'A cancelled message, without `input` and `images`.',
 });
 
-const operation_id = z
-  .string()
-  .describe('Id of the spawn operation, as in the response to its request.');
+const operation_id = text('Id of the spawn operation, as in the response to its request.');
 
 const made = {
   id: 'team_019aa8d53c107b7d9c0a7f5e2d1c0b88',

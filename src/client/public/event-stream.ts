@@ -10,7 +10,6 @@ import type { EventMatching, EventStream, ServerAddress, StreamOptions } from '.
 import { send } from './http.ts';
 import type { DescribedEvent, KindPattern } from '#generated/interface.ts';
 
-/** Where a stream stands. */
 interface Position {
   epoch: string;
   seq: number;
@@ -81,7 +80,6 @@ export class Events<P extends KindPattern> implements EventStream<EventMatching<
   }
 }
 
-/** The text of a response as it arrives. */
 async function* textOf({ body }: Response): AsyncGenerator<string, void> {
   if (!body) return;
   const decoder = new TextDecoder();

@@ -3,7 +3,6 @@ import type { Endpoint } from '../../api/endpoint.ts';
 import { AppError } from '../../api/errors.ts';
 import type { TokenHolder } from './tokens.ts';
 
-/** The rules for senders and host names. */
 export interface AccessRules {
   /** Returns the holder of a token for people and programs; null if the token is unknown, revoked or expired. */
   holderOf: (token: string) => TokenHolder | null;
@@ -11,7 +10,6 @@ export interface AccessRules {
   sessionOf: (token: string) => string | null;
   /** Returns the allowed host names beside the loopback ones. */
   allowedHosts: () => readonly string[];
-  /** Returns the origins from which a browser may send requests. */
   allowedOrigins: () => readonly string[];
   /** Returns the address under which links to approvals are opened, and nothing else is; null: none of its own. */
   linkOrigin: () => string | null;
@@ -85,27 +83,24 @@ export function assertScope(
   method: string,
   access: Endpoint['access'],
 ): void {
-  if (scope === 'agent' && access !== 'gateway') {
-    throw new AppError(
-      'forbidden_scope',
+  if (scope === 'agent' && access !== 'gateway')
+    throw forbidden(
       'this token belongs to the agent of a session: it is valid only for the tools under /v1/mcp/',
     );
-  }
-  if (scope === 'tools' && access !== 'gateway') {
-    throw new AppError(
-      'forbidden_scope',
+  if (scope === 'tools' && access !== 'gateway')
+    throw forbidden(
       'this token is valid only for the tools under /v1/mcp/: use a token with the scope read or admin',
     );
-  }
-  if (scope === 'read' && (access === 'admin' || (method !== 'GET' && method !== 'HEAD'))) {
-    throw new AppError(
-      'forbidden_scope',
+  if (scope === 'read' && (access === 'admin' || (method !== 'GET' && method !== 'HEAD')))
+    throw forbidden(
       'this token is read-only and cannot make this request: use a token with the scope admin',
     );
-  }
 }
 
-/** The parts of a request that are checked. */
+function forbidden(message: string): AppError {
+  return new AppError('forbidden_scope', message);
+}
+
 export interface EnteringRequest {
   headers: IncomingHttpHeaders;
   raw: { url?: string | undefined; rawHeaders: readonly string[] };

@@ -34,7 +34,6 @@ export class FailedAuthentications implements Disposable {
     this.#logger = logger;
   }
 
-  /** The number of sources in memory. */
   get remembered(): number {
     return this.#sources.size;
   }
@@ -106,10 +105,7 @@ export class FailedAuthentications implements Disposable {
   }
 }
 
-/**
- * Who has an address: all addresses of this machine are one source, and so is each network of IPv6 of 64 bits, the
- * smallest that one site or machine gets.
- */
+/** The owner of an address: this machine for all of its own, and a network of 64 bits, as one site gets, for IPv6. */
 function ownerOf(source: string): string {
   const owner = source.replace(LOOPBACK, 'loopback');
   return owner.replace(/[\da-f:]*:[\da-f:]*:[\da-f:]*$/i, networkOf);

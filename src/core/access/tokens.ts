@@ -19,16 +19,13 @@ import type { Statement } from '../store/statement.ts';
 
 export type StoredToken = Token & { secret_sha256: string };
 
-/** The rows of tokens. */
 export class TokenStore {
   readonly #tokens: RecordTable<StoredToken>;
   readonly #count: Statement<[number]>;
-  readonly #delete: Statement;
 
   constructor(db: Database) {
     this.#tokens = new RecordTable(db, 'tokens', (token) => token.id);
     this.#count = db.prepare('SELECT count(*) FROM tokens');
-    this.#delete = db.prepare('DELETE FROM tokens WHERE id = ?');
   }
 
   all(rx: Reader): StoredToken[] {
@@ -58,7 +55,7 @@ export class TokenStore {
   delete(tx: Writer, id: string): StoredToken {
     const token = this.#tokens.get(tx, id);
     if (!token) throw notFoundError(`token "${id}" not found`);
-    this.#delete.run(tx, id);
+    this.#tokens.deleteWhere(tx, 'id = ?', id);
     return whole(token);
   }
 }
@@ -72,13 +69,10 @@ function whole(token: StoredToken): StoredToken {
 const MAX_TOKENS = 1000;
 /** The prefix by which people, and scanners for leaked secrets, recognise a token. */
 const SECRET_PREFIX = 'cadre_';
-/**
- * The maximum time between two checks for expired tokens, because a timer does not notice changes of the wall clock.
- */
+/** The maximum time between two checks for expired tokens: a timer does not notice changes of the wall clock. */
 const LOOK_EVERY_MS = 60_000;
 const NOTE_USE_EVERY_MS = 60_000;
 
-/** A valid token. */
 interface InForce {
   id: string;
   scope: TokenScope;
@@ -105,7 +99,6 @@ interface TokenServiceDependencies {
   clock: Clock;
   ids: Ids;
   logger: Logger;
-  /** Returns the API token of the current configuration. */
   apiToken: () => string;
   /** Runs in the transaction that revokes a token, to end what its bearer has started. */
   onRevoked: (tx: Writer, tokenId: string) => void;

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 
 interface Detached {
-  /** The directory that it works in. */
   cwd: string;
   file: string;
   args: readonly string[];

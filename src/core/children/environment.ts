@@ -25,11 +25,10 @@ export function agentEnvironment(
   from: NodeJS.ProcessEnv,
   added: Readonly<Record<string, string>>,
 ): Record<string, string> {
-  const passed = Object.entries(from).filter(
-    (entry): entry is [string, string] =>
-      entry[1] !== undefined && (PASSED.has(entry[0]) || PASSED_PATTERN.test(entry[0])),
-  );
-  return { ...Object.fromEntries(passed), ...added };
+  return {
+    ...variablesThat((name) => PASSED.has(name) || PASSED_PATTERN.test(name), from),
+    ...added,
+  };
 }
 
 /** Returns an environment in which git has more settings, after those that the environment already has. */
@@ -53,11 +52,17 @@ export function pickVariables(
   names: readonly string[],
   from: NodeJS.ProcessEnv,
 ): Readonly<Record<string, string>> {
-  const set = names.flatMap((name) => {
-    const value = from[name];
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  return Object.fromEntries(set);
+  return variablesThat((name) => names.includes(name), from);
+}
+
+function variablesThat(
+  isWanted: (name: string) => boolean,
+  from: NodeJS.ProcessEnv,
+): Record<string, string> {
+  const wanted = Object.entries(from).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined && isWanted(entry[0]),
+  );
+  return Object.fromEntries(wanted);
 }
 
 /** Variables of cadre, and API keys of models, which no command of an agent needs. */
@@ -89,18 +94,14 @@ export function processEnvironment(
   };
 }
 
-/**
- * Returns the environment of a session's process: the variables of agents and the set variables of `pass`, without
- * `remove`.
- */
+/** Returns the variables of agents and those of `pass`, without `remove`. */
 function ownedEnvironment(
   from: NodeJS.ProcessEnv,
   pass: readonly string[],
   remove: ReadonlySet<string>,
 ): Record<string, string> {
-  const named = pass.flatMap((name) => (from[name] === undefined ? [] : [[name, from[name]]]));
-  const all = agentEnvironment(from, Object.fromEntries(named) as Record<string, string>);
-  return Object.fromEntries(Object.entries(all).filter(([name]) => !remove.has(name)));
+  const all = agentEnvironment(from, pickVariables(pass, from));
+  return variablesThat((name) => !remove.has(name), all);
 }
 
 /** Returns the server's environment without keys, without cadre's own variables, and without `remove`. */
@@ -108,9 +109,5 @@ export function cleanEnvironment(
   from: NodeJS.ProcessEnv,
   remove: ReadonlySet<string>,
 ): Record<string, string> {
-  const passed = Object.entries(from).filter(
-    (entry): entry is [string, string] =>
-      entry[1] !== undefined && !REMOVED.test(entry[0]) && !remove.has(entry[0]),
-  );
-  return Object.fromEntries(passed);
+  return variablesThat((name) => !REMOVED.test(name) && !remove.has(name), from);
 }

@@ -1,5 +1,8 @@
 import { processTable } from './this-machine.ts';
 
+/** The variable that every child carries; its value is unique to the run, so that the run's processes can be found. */
+export const MARKER_VARIABLE = 'CADRE_RUN';
+
 /** Distinguishes a process from a later one with the same process id. */
 export interface Identity {
   pid: number;
@@ -7,7 +10,6 @@ export interface Identity {
   startedTicks: number;
 }
 
-/** Returns an id that changes with each boot of the machine. */
 export function bootId(): string {
   return processTable.bootId();
 }

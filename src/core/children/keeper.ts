@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Logger } from '../lib/log.ts';
-import { type Identity, identify } from './identity.ts';
-import { MARKER_VARIABLE } from './marker.ts';
+import { type Identity, identify, MARKER_VARIABLE } from './identity.ts';
 import type { ProcessTable } from './process-table.ts';
 import { processTable } from './this-machine.ts';
 

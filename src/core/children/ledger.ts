@@ -3,8 +3,15 @@ import type { Logger } from '../lib/log.ts';
 import type { Database } from '../store/database.ts';
 import type { Statement } from '../store/statement.ts';
 import type { Writer } from '../store/transaction.ts';
-import { bootId, type Identity, isAlive, killCarriers, membersOf, signal } from './identity.ts';
-import { MARKER_VARIABLE } from './marker.ts';
+import {
+  bootId,
+  type Identity,
+  isAlive,
+  killCarriers,
+  MARKER_VARIABLE,
+  membersOf,
+  signal,
+} from './identity.ts';
 
 type RunRow = [
   n: number,
@@ -14,7 +21,6 @@ type RunRow = [
   endedAt: number | null,
 ];
 
-/** How the previous run ended. */
 export interface PreviousRun {
   stop: 'clean' | 'unclean' | 'none';
   sameBoot: boolean;

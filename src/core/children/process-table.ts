@@ -1,4 +1,3 @@
-/** The facts of the system about a process. */
 export interface Found {
   pid: number;
   parent: number;

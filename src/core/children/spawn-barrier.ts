@@ -20,7 +20,6 @@ export interface ChildExit {
   signal: NodeJS.Signals | null;
 }
 
-/** A command behind the barrier. */
 export interface BarrierCommand {
   command: string;
   args: readonly string[];

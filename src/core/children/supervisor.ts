@@ -12,10 +12,9 @@ import {
   startAtBarrier,
 } from './spawn-barrier.ts';
 import { withGitSettings } from './environment.ts';
-import { groupRuns, isAlive, membersOf, signal } from './identity.ts';
+import { groupRuns, isAlive, MARKER_VARIABLE, membersOf, signal } from './identity.ts';
 import type { Keeper } from './keeper.ts';
 import type { Ledger } from './ledger.ts';
-import { MARKER_VARIABLE } from './marker.ts';
 import { processTable } from './this-machine.ts';
 
 export type { ChildExit } from './spawn-barrier.ts';
@@ -35,10 +34,7 @@ export interface Child {
   readonly stderr: Readable;
   /** Resolves when the leader has exited, or was given up; the processes that it started may still run. */
   readonly exited: Promise<ChildExit>;
-  /**
-   * Resolves when the rest of the group has ended too, after the leader's exit, with the pids that are left because they
-   * run as another user.
-   */
+  /** Resolves when the rest of the group has ended after its leader, with the pids of other users that are left. */
   readonly rest: Promise<readonly number[]>;
   /**
    * Ends the whole group: SIGTERM, and after `graceMs` SIGKILL. Resolves when no member is left that accepts the
@@ -64,7 +60,6 @@ export interface Waiting {
   discard(): void;
 }
 
-/** A started group. */
 interface Group extends BarrierProcess {
   /** Whether the leader is the program of a sandbox, and the command one of its descendants. */
   readonly isSandboxed: boolean;

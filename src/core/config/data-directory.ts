@@ -4,6 +4,7 @@ import { AppError, invalidError } from '../../api/errors.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
 import { makeDirectory } from '../lib/make-directory.ts';
 import { HISTORY_FILE } from '../lib/prompt-history.ts';
+import { createFile } from '../lib/replace-file.ts';
 
 const README = `This directory belongs to cadre. While a server is running, do not open events.cadre with other
 programs. Never open it for writing: another program would delete the write-ahead log of the server.
@@ -29,11 +30,7 @@ export function prepareDirectory(directory: string): void {
       `cannot use ${directory} as the data directory, because it ${objection}: choose another directory, new or existing, with --data-dir`,
     );
   if ((fs.statSync(directory).mode & 0o077) !== 0) fs.chmodSync(directory, 0o700);
-  try {
-    fs.writeFileSync(path.join(directory, 'README'), README, { flag: 'wx', mode: 0o600 });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
+  createFile(path.join(directory, 'README'), README);
 }
 
 /** Why a directory cannot be a data directory; null where it can. */

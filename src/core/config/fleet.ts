@@ -22,7 +22,6 @@ export interface FleetMembership extends FleetAccess {
   mirror: boolean;
 }
 
-/** A person with access to a fleet. */
 export interface FleetVisit extends FleetAccess {
   scope: 'admin' | 'read';
 }
@@ -39,11 +38,11 @@ export function membershipOf({ fleet }: Pick<Config, 'fleet'>): FleetMembership 
  * Throws `usage` where no address is known.
  */
 export function visitOf(
-  deps: string | undefined,
+  given: string | undefined,
   config: Config['fleet'],
   user: string,
 ): FleetVisit {
-  const url = deps ?? config.url;
+  const url = given ?? config.url;
   if (url === null)
     throw usageError(
       'no fleet is configured: set the address of the fleet with --fleet nats://HOST:PORT',
@@ -59,10 +58,7 @@ export function visitOf(
   };
 }
 
-/**
- * Returns the problems of the files of a fleet, a sentence each: the files of this server as a node, and with `both`
- * also the files of a person.
- */
+/** Returns the problems of the files of this server as a node, a sentence each; with `both` also of a person. */
 export function fleetFileProblems(
   { fleet }: Pick<Config, 'fleet'>,
   who: 'node' | 'both',

@@ -12,7 +12,6 @@ export interface Key {
   schema: z.ZodType;
 }
 
-/** Every key of the schema. */
 export const keys: readonly Key[] = [...keysOf(configSchema, [])];
 
 /** Returns the names of the keys in a section; empty if `path` is not a section. */

@@ -16,7 +16,6 @@ import {
   type Setting,
 } from './sources.ts';
 
-/** The result of reading the configuration. */
 export interface FoundConfig {
   /** Null where there are problems. */
   config: Config | null;

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { bootId, identify, isAlive, signal } from '../children/identity.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
 import { ownLog } from '../lib/own-log.ts';
+import { replaceFile } from '../lib/replace-file.ts';
 
 /** The file by which clients on this machine find the running server. It holds the path of the token, not the token. */
 interface Registration {
@@ -20,7 +21,6 @@ interface Registration {
 /** The address and version of a server, and the path of its token. */
 export type Registered = Pick<Registration, 'url' | 'version' | 'token_file'>;
 
-/** A registration, and whether its process still runs. */
 export interface Found {
   server: Registration;
   runs: boolean;
@@ -33,13 +33,10 @@ const MAX_BYTES = 64 * 1024;
 /** Registers this process as the server of a directory. Writes the file atomically. Called once the server listens. */
 export function register(directory: string, server: Registered): void {
   const { pid } = process;
-  const file = path.join(directory, NAME);
-  const draft = `${file}.${pid}`;
   const started_ticks = identify(pid)?.startedTicks ?? null;
   const log = ownLog(directory);
   const whole: Registration = { ...server, pid, started_ticks, boot_id: bootId(), log };
-  fs.writeFileSync(draft, `${JSON.stringify(whole, null, 2)}\n`, { mode: 0o600 });
-  fs.renameSync(draft, file);
+  replaceFile(path.join(directory, NAME), `${JSON.stringify(whole, null, 2)}\n`);
   allowStart(directory);
 }
 
@@ -73,10 +70,7 @@ export function findRegistration(directory: string): Found | null {
   }
 }
 
-/**
- * Null for an invalid registration. The check uses no zod, because a shell waits for completions and zod takes longer
- * to load.
- */
+/** Null for an invalid registration. Without zod, which takes longer to load than a shell waits for completions. */
 function registrationOf(found: Partial<Registration>): Registration | null {
   const { url, pid, started_ticks = null, boot_id = null, version, token_file, log = null } = found;
   const isWhole =

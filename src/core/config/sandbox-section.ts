@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { HOST_MESSAGE, HOST_PATTERN } from '../../api/host-pattern.ts';
 
 const children = ['agents', 'tools', 'init', 'user'] as const;
 
@@ -7,6 +8,8 @@ const hostPath = z
   .string()
   .regex(/^(\/|~\/|~$)/, 'has to be an absolute path, or start with ~/')
   .refine((text) => !text.includes('\0'), 'contains a NUL character');
+
+const host = z.string().regex(HOST_PATTERN, HOST_MESSAGE);
 
 function noClass(value: unknown): string {
   return `"${String(value)}" is not a class of child processes; classes: ${children.join(', ')}`;
@@ -21,8 +24,10 @@ export const sandboxSection = z
     children: z
       .array(z.enum(children, { error: ({ input }) => noClass(input) }))
       .default(['tools', 'init']),
-    /** none: no network; all: the network of the machine, with all ports of the machine itself. */
-    network: z.enum(['none', 'all']).default('none'),
+    /** none: no network; hosts: the listed hosts; ask: a person decides about other hosts; all: the network of the machine, with all ports of the machine itself. */
+    network: z.enum(['none', 'hosts', 'ask', 'all']).default('none'),
+    /** Hosts for `network = "hosts"` and `"ask"`. Only an entry with a port allows addresses of this machine and of private networks. */
+    hosts: z.array(host).default([]),
     /** More paths that child processes may read. */
     read: z.array(hostPath).default([]),
     /** More paths that child processes may write. */
@@ -33,6 +38,8 @@ export const sandboxSection = z
     nests: z.boolean().default(false),
     /** The maximum number of processes in one sandbox. It has no effect for a server of root. */
     max_processes: z.int().min(16).max(1_000_000).default(4096),
+    /** Whether commands of cadre_process_run need no approval in a full sandbox without a network. */
+    auto_allow: z.boolean().default(false),
   })
   .prefault({});
 
@@ -40,7 +47,8 @@ export const sandboxSection = z
 export const agentSandboxSection = z
   .strictObject({
     /** null: as `sandbox.network` says. */
-    network: z.enum(['none', 'all']).nullable().default(null),
+    network: z.enum(['none', 'hosts', 'ask', 'all']).nullable().default(null),
+    hosts: z.array(host).default([]),
     read: z.array(hostPath).default([]),
     write: z.array(hostPath).default([]),
     hide: z.array(hostPath).default([]),

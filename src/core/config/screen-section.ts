@@ -5,21 +5,12 @@ import { colorNames, colorRoles, diffLayouts, themes } from '../lib/screen-setti
 
 const color = z.string().superRefine((said, issue) => {
   if (colorNames.includes(said) || /^#[\da-f]{6}$/i.test(said)) return;
-  const meant = nearestOr(colorNames, said, `one of ${colorNames.join(', ')}`);
-  issue.addIssue(`"${said}" is not a colour: use ${meant}, or #rrggbb`);
+  issue.addIssue(`"${said}" is not a colour: use ${meant(colorNames, said)}, or #rrggbb`);
 });
 
-const role = z.string().superRefine((said, issue) => {
-  if (colorRoles.some((name) => name === said)) return;
-  const meant = nearestOr(colorRoles, said, `one of ${colorRoles.join(', ')}`);
-  issue.addIssue(`"${said}" is not a role of a colour: use ${meant}`);
-});
+const role = nameOf('a role of a colour', colorRoles);
 
-const action = z.string().superRefine((said, issue) => {
-  if (configurableActions.includes(said)) return;
-  const meant = nearestOr(configurableActions, said, `one of ${configurableActions.join(', ')}`);
-  issue.addIssue(`"${said}" is not an action of the screen: use ${meant}`);
-});
+const action = nameOf('an action of the screen', configurableActions);
 
 function noConflict(keys: Record<string, string>, issue: z.RefinementCtx): void {
   for (const [name, said] of Object.entries(keys)) {
@@ -44,9 +35,16 @@ export const screenSection = z
   })
   .prefault({});
 
-function nearestOr(names: readonly string[], said: string, otherwise: string): string {
+function nameOf(noun: string, names: readonly string[]): z.ZodString {
+  return z.string().superRefine((said, issue) => {
+    if (!names.includes(said))
+      issue.addIssue(`"${said}" is not ${noun}: use ${meant(names, said)}`);
+  });
+}
+
+function meant(names: readonly string[], said: string): string {
   const [near] = nearest(names, said, (name) => name);
-  return near === undefined ? otherwise : `"${near}"`;
+  return near === undefined ? `one of ${names.join(', ')}` : `"${near}"`;
 }
 
 /** The section `[client]`: settings of commands, which the server does not read. */

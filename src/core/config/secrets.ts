@@ -8,10 +8,7 @@ export function agentVariables({ providers }: Config): [string, string][] {
   return [...sections, ...agents].flatMap((section) => Object.entries(section?.env ?? {}));
 }
 
-/**
- * Returns the values that no log may contain: the token, and the secret variables that are long enough to be
- * distinguished from other text.
- */
+/** Returns the values that no log may contain: the token, and the secret variables that are long enough. */
 export function secretsOf(config: Config): string[] {
   const values = secretVariables(config).map(([, value]) => value);
   return [config.auth.token ?? '', ...values].filter(isRedactable);

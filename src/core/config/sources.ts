@@ -1,6 +1,7 @@
 import { parse, TomlError } from 'smol-toml';
 import { invalidError } from '../../api/errors.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
+import { parsedJson } from '../lib/parsed-json.ts';
 import { defaultConfigFile } from './paths.ts';
 import { isTree, type Key, keys, type Tree, valueAt } from './keys.ts';
 
@@ -31,15 +32,11 @@ export interface Origin {
   placeOf: (path: readonly PropertyKey[]) => string;
 }
 
-/** The path of the configuration file. */
 export function configFile(flags: Pick<ConfigFlags, 'config'>, env: NodeJS.ProcessEnv): string {
   return flags.config ?? defaultConfigFile(env);
 }
 
-/**
- * Returns the values in the file. Throws `invalid` for a file that is not TOML, and for a named file that cannot be
- * read.
- */
+/** Returns the values in the file. Throws `invalid` for invalid TOML, and for a named file that cannot be read. */
 export function fromFile(flags: ConfigFlags, env: NodeJS.ProcessEnv): Setting[] {
   const file = configFile(flags, env);
   const text = readText(file, flags.config !== undefined || env.CADRE_CONFIG !== undefined);
@@ -59,13 +56,13 @@ export function fromEnvironment(env: NodeJS.ProcessEnv): Setting[] {
   return keys.flatMap((key) => {
     const name = `CADRE_${key.path.join('_').toUpperCase()}`;
     const value = env[name];
-    const text = `environment ${name}`;
-    const origin = { isFile: false, text, placeOf: () => text };
-    return value === undefined ? [] : [{ path: key.path, value: typed(value, key), origin }];
+    if (value === undefined) return [];
+    return [
+      { path: key.path, value: typed(value, key), origin: originNamed(`environment ${name}`) },
+    ];
   });
 }
 
-/** The values of flags. */
 export function fromFlags(flags: ConfigFlags): Setting[] {
   const address = flags.port === undefined ? undefined : `127.0.0.1:${flags.port}`;
   const values: [path: string[], flag: string, value: string | number | undefined][] = [
@@ -75,12 +72,13 @@ export function fromFlags(flags: ConfigFlags): Setting[] {
     [['log', 'level'], '--log-level', flags.logLevel],
     [['server', 'stop_after_idle_ms'], '--stop-after-idle', flags.stopAfterIdle],
   ];
-  return values.flatMap(([path, flag, value]) => {
-    const text = `flag ${flag}`;
-    return value === undefined
-      ? []
-      : [{ path, value, origin: { isFile: false, text, placeOf: () => text } }];
-  });
+  return values.flatMap(([path, flag, value]) =>
+    value === undefined ? [] : [{ path, value, origin: originNamed(`flag ${flag}`) }],
+  );
+}
+
+function originNamed(text: string): Origin {
+  return { isFile: false, text, placeOf: () => text };
 }
 
 /** A limit far above every configuration that is written by hand. */
@@ -151,11 +149,8 @@ function typed(text: string, { schema }: Key): unknown {
 
 /** The value of JSON; any other text as it is, which the schema then refuses. */
 function json(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return text;
-  }
+  const value = parsedJson(text);
+  return value === undefined ? text : value;
 }
 
 /** An array of strings or tables: `[{"name": "fast"}]`, or as a file has it, `[{name = "fast"}]`. */

@@ -1,9 +1,9 @@
-import fs from 'node:fs';
 import path from 'node:path';
 import { invalidError } from '../../api/errors.ts';
 import { makeDirectory } from '../lib/make-directory.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
 import { newSecret } from '../lib/ids.ts';
+import { createFile } from '../lib/replace-file.ts';
 import type { Config } from './schema.ts';
 
 export type ConfigWithToken = Config & { auth: { token: string } };
@@ -11,7 +11,7 @@ export type ConfigWithToken = Config & { auth: { token: string } };
 /** The configuration with its token, and with the token's file where it is from one. Creates a missing file. */
 export function withToken(config: Config, directory: string): ConfigWithToken {
   const file = tokenFileOf(config, directory);
-  const token = loadOrCreateToken({ token: config.auth.token, tokenFile: file ?? '' });
+  const token = config.auth.token ?? loadOrCreateToken(file ?? '');
   return { ...config, auth: { token, token_file: file } };
 }
 
@@ -21,20 +21,12 @@ export function tokenFileOf({ auth }: Config, directory: string): string | null 
   return path.resolve(auth.token_file ?? path.join(directory, 'auth', 'token'));
 }
 
-/** The API token: the configured one, else the one in the token file, which is created if it is missing. */
-export function loadOrCreateToken(options: { token: string | null; tokenFile: string }): string {
-  if (options.token !== null) return options.token;
-  const { tokenFile } = options;
+/** The API token in the token file, which is created if it is missing. */
+export function loadOrCreateToken(tokenFile: string): string {
   const token = newSecret();
   makeDirectory(path.dirname(tokenFile));
-  try {
-    // Created exclusively, so that it cannot be a file or a link of another user.
-    fs.writeFileSync(tokenFile, `${token}\n`, { flag: 'wx', mode: 0o600, flush: true });
-    return token;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    return readToken(tokenFile);
-  }
+  const isNew = createFile(tokenFile, `${token}\n`, { flush: true });
+  return isNew ? token : readToken(tokenFile);
 }
 
 const MAX_TOKEN_BYTES = 64 * 1024;

@@ -1,3 +1,4 @@
+import { firstBytes, jsonBytes } from '../lib/cut.ts';
 import { type DescribedEvent, type EventKind, kinds, type Payload } from '../../api/events.ts';
 
 /** The version of every payload that this release writes. */
@@ -135,7 +136,7 @@ function withoutFields(
 function smallFields(payload: Record<string, unknown>): Record<string, unknown> {
   let room = MAX_PAYLOAD_BYTES / 4;
   const fields = Object.entries(payload).filter(([key, value]) => {
-    const bytes = jsonBytes(value) + byteLength(key) + 4;
+    const bytes = jsonBytes(value) + Buffer.byteLength(key) + 4;
     if (bytes > SMALL_BYTES || bytes > room) return false;
     room -= bytes;
     return true;
@@ -145,24 +146,16 @@ function smallFields(payload: Record<string, unknown>): Record<string, unknown> 
 
 function cutTexts(value: unknown, limit: number, onCut: (bytes: number) => void): unknown {
   if (typeof value === 'string') {
-    const bytes = byteLength(value);
+    const bytes = Buffer.byteLength(value);
     if (bytes <= limit) return value;
     onCut(bytes);
-    return cutText(value, limit);
+    return firstBytes(value, limit);
   }
   if (Array.isArray(value)) return value.map((part) => cutTexts(part, limit, onCut));
   if (value === null || typeof value !== 'object') return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, part]) => [key, cutTexts(part, limit, onCut)]),
   );
-}
-
-/** Returns at most the first `limit` bytes of a text, without an incomplete character at the end. */
-export function cutText(text: string, limit: number): string {
-  const bytes = Buffer.from(text);
-  let end = Math.min(limit, bytes.length);
-  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
-  return bytes.toString('utf8', 0, end);
 }
 
 function isLonger(value: unknown, bytes: number): boolean {
@@ -182,12 +175,4 @@ function isCertainlyLonger(value: unknown, bytes: number): boolean {
     return room < 0;
   };
   return spend(value);
-}
-
-function jsonBytes(value: unknown): number {
-  return byteLength(JSON.stringify(value) ?? '');
-}
-
-function byteLength(text: string): number {
-  return Buffer.byteLength(text);
 }

@@ -4,7 +4,6 @@ import { type Scope, scopeColumn, scopeKey } from './event.ts';
 import { END_OF_FRAME, frameOf, headOfFrame } from './frames.ts';
 import type { AppendedEntry, EventLog } from './log.ts';
 
-/** One page of events for a follower. */
 export interface FeedPage {
   /** The events as frames of a stream, one after the other; empty only if the page reports deleted events. */
   frames: Buffer;
@@ -138,9 +137,7 @@ export class Feed {
     return { frames: this.#page.flush(), last };
   }
 
-  /**
-   * Returns the highest deleted seq after the follower's cursor, if it was not reported to the follower yet; else null.
-   */
+  /** Returns the highest deleted seq after the follower's cursor, unless it was reported to the follower; else null. */
   #newlyTrimmed(scope: Scope, follower: Subscriber): number | null {
     const trimmed = this.#log.trimmedSeq(scope);
     if (trimmed <= follower.cursor || trimmed <= follower.reportedTrim) return null;

@@ -79,7 +79,6 @@ type CandidateRow = [
 ];
 const [SEQ, KIND, RECORD, SUM] = [0, 1, 2, 3];
 
-/** The ordered log of all events. */
 export class EventLog {
   readonly #db: Database;
   readonly #clock: Clock;

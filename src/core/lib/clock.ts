@@ -15,7 +15,6 @@ export interface Clock {
 /** Node fires a timer at once if its delay is longer than this. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** The clock of the operating system. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

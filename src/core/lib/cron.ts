@@ -27,7 +27,6 @@ export function recurrenceOf(expression: string, timeZone: string): Recurrence |
   return read;
 }
 
-/** The time zone of this process. */
 export function ownTimeZone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }

@@ -22,7 +22,6 @@ export interface AnchorState {
 
 /** How much of a line is kept, in UTF-16 code units. */
 export const QUOTED_UNITS = 1000;
-/** The maximum number of lines of an anchor. */
 export const ANCHOR_LINES = 200;
 
 /** The anchor of the lines `from` to `to` of a hunk, both included; null where none of them has a number. */

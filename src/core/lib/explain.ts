@@ -21,17 +21,9 @@ export const issueInWords: z.core.$ZodErrorMap = (issue) => {
       return issue.input === undefined ? `is required: ${one}` : `has to be ${one}`;
     }
     case 'too_small':
-      return limitInWords(
-        issue.origin,
-        issue.inclusive === false ? 'more than' : 'at least',
-        issue.minimum,
-      );
+      return limitInWords(issue, ['at least', 'more than'], issue.minimum);
     case 'too_big':
-      return limitInWords(
-        issue.origin,
-        issue.inclusive === false ? 'less than' : 'at most',
-        issue.maximum,
-      );
+      return limitInWords(issue, ['at most', 'less than'], issue.maximum);
     case 'invalid_format':
       return issue.format === 'regex'
         ? `has to match ${issue.pattern}`
@@ -58,7 +50,12 @@ const nouns: Record<string, string> = {
 
 const formats: Record<string, string> = { base64: 'base64', url: 'a URL' };
 
-function limitInWords(origin: string, bound: string, limit: number | bigint): string {
+function limitInWords(
+  { origin, inclusive }: { origin: string; inclusive?: boolean | undefined },
+  [included, excluded]: [string, string],
+  limit: number | bigint,
+): string {
+  const bound = inclusive === false ? excluded : included;
   const unit = { string: 'characters', array: 'entries' }[origin];
   const what =
     unit &&
@@ -121,10 +118,7 @@ function quotedNames(keys: readonly string[]): string {
 const MAX_NAMED = 10;
 const MAX_NAME_CHARACTERS = 100;
 
-/**
- * How deep in the value the first issue lies. A value whose type already fits counts one level more than one of a wrong
- * type.
- */
+/** The depth of the first issue in the value. A value of the right type counts one level more than another. */
 function depthOf(issues: readonly z.core.$ZodIssue[]): number {
   const [first] = issues;
   if (!first) return 0;

@@ -1,10 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-/**
- * Looks up an executable file in `searchPath`, a list such as PATH, unless `command` has a slash. Returns its path, or
- * null if there is none.
- */
+/** Returns the path of an executable, searched in a list such as PATH unless `command` has a slash; or null. */
 export function findProgram(command: string, searchPath: string | undefined): string | null {
   const candidates = command.includes('/')
     ? [path.resolve(command)]

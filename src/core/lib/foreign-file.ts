@@ -2,6 +2,7 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } f
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { hasProc } from './platform.ts';
+import { codeOf, unless } from './system-error.ts';
 
 /** Thrown for a file that is not safe to read; the message names the file and says why. */
 export class ForeignFileError extends Error {
@@ -77,13 +78,9 @@ export async function createForeignFile(
   const file = path.join(root, name);
   if (!(await makeParents(path.dirname(file), root))) return null;
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
-  let handle: fs.FileHandle;
-  try {
-    handle = await fs.open(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-  } catch (error) {
-    if (codeOf(error) === 'EEXIST') return null;
-    throw error;
-  }
+  const flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
+  const handle = await fs.open(file, flags, 0o600).catch(unless('EEXIST'));
+  if (!handle) return null;
   if (await isStillAt(handle, file)) return handle;
   await handle.close();
   throw new ForeignFileError(`the path ${file} contains a symbolic link`);
@@ -175,11 +172,7 @@ async function orNull<T>(work: Promise<T>): Promise<T | null> {
   try {
     return await work;
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return null;
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error))) return null;
     throw error;
   }
-}
-
-function codeOf(error: unknown): string | undefined {
-  return (error as NodeJS.ErrnoException).code;
 }

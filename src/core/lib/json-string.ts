@@ -4,10 +4,7 @@ export type Scanned = Pick<string, 'length' | 'charCodeAt'>;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/**
- * The index of the closing quote of the JSON string whose opening quote is at `start`. Where the string is not closed,
- * the length of the text.
- */
+/** The index of the quote that closes the JSON string at `start`; the length of the text if none does. */
 export function closingQuote(text: Scanned, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     const character = text.charCodeAt(at);

@@ -5,7 +5,6 @@ import { lineForPeople } from './log-line.ts';
 export type { Logger } from 'pino';
 export type LogLevel = LevelWithSilent;
 
-/** Replaces a secret in a log line. */
 const REDACTED = '[secret]';
 /** Matches the tokens that a server generates: a client may have put one anywhere, even into a URL. */
 const TOKEN = /cadre_[\w-]{43}/g;
@@ -54,7 +53,6 @@ export class UnknownPath {
   }
 }
 
-/** A log that discards everything. */
 export function silentLog(): Logger {
   return pino({ level: 'silent' });
 }

@@ -62,10 +62,7 @@ export function plainAfter(before: string, piece: string): string {
   return plain(begun + piece).slice(plain(begun).length);
 }
 
-/**
- * A text as one line without escape sequences and control characters. Invisible characters stay, because words of some
- * languages and emoji need them.
- */
+/** A text as one line without control characters. Invisible ones stay: words of some languages and emoji need them. */
 export function lineWithoutControls(text: string): string {
   return text.replaceAll(SEQUENCES, '').replaceAll(CONTROLS, '').replaceAll(/\s+/g, ' ').trim();
 }

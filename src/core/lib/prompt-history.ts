@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { makeDirectory } from './make-directory.ts';
+import { parsedJson } from './parsed-json.ts';
 import { replaceFile } from './replace-file.ts';
 
 /** The file in a data directory. A line contains one prompt as a JSON string; the newest prompt is last. */
@@ -16,7 +17,6 @@ const LONGEST = 16_384;
 export class PromptHistory {
   readonly #file: string;
   readonly #unsaved: string[] = [];
-  /** How many prompts this program has sent. */
   added = 0;
 
   constructor(directory: string) {
@@ -72,12 +72,8 @@ function promptsIn(text: string): string[] {
 
 /** The prompt of a line; none for a partial line of a killed program. */
 function promptIn(line: string): string[] {
-  try {
-    const prompt: unknown = JSON.parse(line);
-    return typeof prompt === 'string' ? [prompt] : [];
-  } catch {
-    return [];
-  }
+  const prompt = parsedJson(line);
+  return typeof prompt === 'string' ? [prompt] : [];
 }
 
 /** Steps through the prompts for an input field. Each step takes the current text and returns its replacement. */

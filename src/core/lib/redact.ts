@@ -1,4 +1,3 @@
-/** The text that stands for a secret. */
 export const REDACTED = '[redacted]';
 
 /** The forms of secrets that can be recognised anywhere: keys of well-known services, tokens and private keys. */
@@ -64,10 +63,7 @@ export function redactor(
   };
 }
 
-/**
- * A JSON value with every text in it changed, names of fields excepted. The text of a field for which `isSecret` holds is
- * replaced whole.
- */
+/** A JSON value with each text changed, names excepted; the text of a field that `isSecret` is replaced whole. */
 export function mapTexts<T>(
   value: T,
   change: (text: string) => string,

@@ -1,11 +1,23 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { newUuid } from './ids.ts';
+import { codeOf } from './system-error.ts';
 
 /**
- * Writes a file that its owner alone may read, atomically: to a draft beside it, which is then renamed. With `flush` the
- * text is on disk before that.
+ * Creates a file for its owner alone; returns false if there is one. Created exclusively, so that it cannot be a file or a
+ * link of another user.
  */
+export function createFile(file: string, text: string, { flush = false } = {}): boolean {
+  try {
+    fs.writeFileSync(file, text, { mode: 0o600, flag: 'wx', flush });
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** Replaces a file by one rename, readable for its owner alone; with `flush` the text is on disk before the rename. */
 export function replaceFile(file: string, text: string, { flush = false } = {}): void {
   // Created exclusively under an unpredictable name: in a shared directory another user could place a link there.
   const draft = path.join(path.dirname(file), `.${path.basename(file)}.${newUuid()}.part`);

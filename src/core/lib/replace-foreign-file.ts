@@ -3,6 +3,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { newUuid } from './ids.ts';
 import { hasProc } from './platform.ts';
+import { codeOf, unless } from './system-error.ts';
 
 /** An entry of a directory: the bytes of a file, or the target of a symbolic link. */
 export interface ForeignEntry {
@@ -45,7 +46,7 @@ export async function replaceForeignFile(
   const aside = keeps ? `${base}.kept-${id}` : `.${base}.${id}.before`;
   await write(at(draft), entry, await permissionsOf(at(base)));
   try {
-    const isAside = await putAside(at(base), at(aside));
+    const isAside = await isDoneUnless('ENOENT', fs.rename(at(base), at(aside)));
     const found = isAside ? await readEntry(at(aside), maxBytes) : null;
     const isRefused = found === 'other' || !mayReplace(found);
     if (!isRefused && (await isPlaced(at(draft), at(base)))) {
@@ -141,26 +142,14 @@ async function write(
   await handle.sync();
 }
 
-/** Renames what is there; false if nothing is. */
-async function putAside(file: string, aside: string): Promise<boolean> {
-  try {
-    await fs.rename(file, aside);
-    return true;
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return false;
-    throw error;
-  }
+/** Gives the draft its name, unless something else has it; then returns false. */
+function isPlaced(draft: string, file: string): Promise<boolean> {
+  return isDoneUnless('EEXIST', fs.link(draft, file));
 }
 
-/** Gives the draft its name, unless something else has it; then returns false. */
-async function isPlaced(draft: string, file: string): Promise<boolean> {
-  try {
-    await fs.link(draft, file);
-    return true;
-  } catch (error) {
-    if (codeOf(error) === 'EEXIST') return false;
-    throw error;
-  }
+async function isDoneUnless(code: string, work: Promise<void>): Promise<boolean> {
+  const isDone = await work.then(() => true).catch(unless(code));
+  return isDone ?? false;
 }
 
 /** Gives what was put aside its name again, unless something else has it: then it stays beside that. */
@@ -190,15 +179,4 @@ async function readEntry(file: string, maxBytes: number): Promise<ForeignEntry |
   return bytesRead === size
     ? { kind: 'file', content, isExecutable: (mode & 0o100) !== 0 }
     : 'other';
-}
-
-function unless(code: string): (error: unknown) => undefined {
-  return (error) => {
-    if (codeOf(error) !== code) throw error;
-    return undefined;
-  };
-}
-
-function codeOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? '';
 }

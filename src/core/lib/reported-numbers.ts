@@ -5,9 +5,7 @@ const MAX_TOKENS = 1e12;
 /** The highest cost that a report can name, in US dollars. */
 const MAX_USD = 1e6;
 
-/** A count of tokens that an agent reports. */
 export const tokenCount = z.int().min(0).max(MAX_TOKENS);
-/** A cost that an agent reports, in US dollars. */
 export const costInUsd = z.number().min(0).max(MAX_USD);
 
 /** A number that an agent reports: null if it is missing, NaN if it is out of range, so that no sum with it is known. */

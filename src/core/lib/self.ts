@@ -16,7 +16,6 @@ declare const __CADRE_COMMIT__: string;
 const isBundled = typeof __CADRE_VERSION__ !== 'undefined';
 const modulePath = fileURLToPath(import.meta.url);
 
-/** The version in package.json. */
 export const version: string = isBundled ? __CADRE_VERSION__ : packageVersion();
 
 /** The short commit this was built from; `unknown` if built without git, `source` if not built. */
@@ -113,10 +112,8 @@ function sourceAsset(name: string): string {
   );
 }
 
-/** Files that the build creates. */
 const built: ReadonlySet<string> = new Set(['commands.json', 'empty.cadre', LICENSES_FILE]);
 
-/** Where an asset is in dist. */
 function placeOf(name: string): string {
   return name === LICENSES_FILE ? name : join('assets', name);
 }

@@ -3,9 +3,7 @@ import type { Clock } from './clock.ts';
 /** How long one slice of a long task may block the event loop, in milliseconds; a commit that follows comes on top. */
 const SLICE_MS = 2;
 
-/**
- * Runs `step` for items from index `from` on, at least one, until the time of a slice is up; returns the next index.
- */
+/** Runs `step` for items from index `from` on, at least one, until the time is up; returns the next index. */
 export function runSlice<T>(
   clock: Pick<Clock, 'monotonic'>,
   items: readonly T[],

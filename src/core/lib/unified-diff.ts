@@ -1,4 +1,3 @@
-/** A file of a diff, with its hunks. */
 export interface DiffFile {
   /** Its path after the change; of a file that was removed, the one before. */
   path: string;

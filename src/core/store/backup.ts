@@ -2,17 +2,16 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError, conflictError } from '../../api/errors.ts';
-import { DATABASE_FILE, openHandle, type SqlTools, sqlTools } from './connection.ts';
+import { unless } from '../lib/system-error.ts';
+import { DATABASE_FILE, openConnection, type SqlTools } from './connection.ts';
 import type { Database } from './database.ts';
 import { fork } from './forks.ts';
-import { loadHostedSqlite } from './host/sqlite.ts';
-import { asStorageError } from './storage-error.ts';
+import { asStorageError, isNoRoom } from './storage-error.ts';
 
 /** A backup in one file. The file is unlinked already: its bytes go when `file` is closed or the process dies. */
 export interface Backup {
   file: fs.FileHandle;
   bytes: number;
-  /** The newest sequence number in the backup. */
   seq: number;
 }
 
@@ -40,9 +39,7 @@ export class Backups implements AsyncDisposable {
     removeLeftovers(settings.directory);
   }
 
-  /**
-   * Copies the store in its current state; transactions continue meanwhile. Throws `conflict` during another backup.
-   */
+  /** Copies the store as it is now; transactions continue meanwhile. Throws `conflict` during another backup. */
   async make(signal: AbortSignal): Promise<Backup> {
     if (this.#making) {
       throw conflictError('a backup is already in progress: try again when it has finished');
@@ -130,10 +127,6 @@ function noRoom(directory: string, cause?: unknown): AppError {
   );
 }
 
-function isNoRoom(error: unknown): boolean {
-  return ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
-}
-
 /** Copies in pieces, so that a copy can be cancelled. A missing file counts as an empty one. */
 async function copyFile(
   from: string,
@@ -141,10 +134,7 @@ async function copyFile(
   limit: number,
   signal: AbortSignal,
 ): Promise<void> {
-  await using source = await fs.open(from).catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
-  });
+  await using source = await fs.open(from).catch(unless('ENOENT'));
   if (!source) return;
   await using target = await fs.open(to, 'wx', 0o600);
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
@@ -162,23 +152,17 @@ export async function makeOwnStore(
   directory: string,
   settings: Pick<BackupSettings, 'wasm' | 'newEpoch'>,
 ): Promise<number> {
-  const host = await loadHostedSqlite({ wasm: settings.wasm, directory });
-  const handle = openHandle(host);
-  try {
-    const sql = sqlTools(host, handle);
-    sql.exec('PRAGMA locking_mode = EXCLUSIVE');
-    const seq = Number(sql.one('SELECT last_seq FROM sequence')?.[0]);
-    // The caller syncs the copy once it has its final name.
-    for (const name of [DATABASE_FILE, `${DATABASE_FILE}-wal`]) {
-      const file = host.file(name);
-      if (file) file.deferSync = true;
-    }
-    detach(sql, settings.newEpoch());
-    sql.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-    return seq;
-  } finally {
-    host.sqlite._sqlite3_close_v2(handle);
+  using connection = await openConnection({ wasm: settings.wasm, directory });
+  const { host, sql } = connection;
+  const seq = Number(sql.one('SELECT last_seq FROM sequence')?.[0]);
+  // The caller syncs the copy once it has its final name.
+  for (const name of [DATABASE_FILE, `${DATABASE_FILE}-wal`]) {
+    const file = host.file(name);
+    if (file) file.deferSync = true;
   }
+  detach(sql, settings.newEpoch());
+  sql.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  return seq;
 }
 
 /**

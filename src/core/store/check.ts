@@ -1,13 +1,12 @@
 import nodeFs from 'node:fs';
-import { AppError } from '../../api/errors.ts';
 import { checksum } from './corruption-log.ts';
-import { type SqlTools, sqlTools } from './connection.ts';
-import type { HostedSqlite } from './host/sqlite.ts';
+import type { Connection } from './connection.ts';
+import { yieldToEventLoop } from '../lib/slices.ts';
 import { assertKnownFormat } from './migrate.ts';
 import { RawStatement, SqliteError, type SqlValue } from './raw-statement.ts';
 import { openReadOnly } from './read-only.ts';
+import { asReadError, damagedError } from './storage-error.ts';
 
-/** One finding of a check. */
 export interface Corruption {
   table: string | null;
   row: string | number | null;
@@ -22,7 +21,6 @@ export interface CheckReport {
   damage: Corruption[];
 }
 
-/** Called with the progress of a check. */
 export type CheckProgress = (table: string, rows: number) => void;
 
 const STEP_ROWS = 2000;
@@ -43,24 +41,20 @@ export async function checkStore(options: {
 }): Promise<CheckReport> {
   const { file, wasm, version, signal, onProgress } = options;
   const { size } = nodeFs.statSync(file);
-  if (size === 0) throw new AppError('storage_damaged', `the file ${file} is empty: ${WAY_OUT}`);
-  const { host, handle } = await openReadOnly(file, wasm);
-  try {
-    const check = new Check(host, handle);
-    check.open(file, version);
-    onProgress('structure', 0);
-    await nextTurn();
-    check.structure();
-    const tables = [];
-    for (const name of check.checkedTables()) {
-      const rows = await check.rows(name, signal, (count) => onProgress(name, count));
-      tables.push({ name, rows });
-    }
-    check.relations();
-    return { bytes: size, tables, damage: check.damage };
-  } finally {
-    host.sqlite._sqlite3_close_v2(handle);
+  if (size === 0) throw damagedError(`the file ${file} is empty: ${WAY_OUT}`);
+  using connection = await openReadOnly(file, wasm);
+  const check = new Check(connection);
+  check.open(file, version);
+  onProgress('structure', 0);
+  await yieldToEventLoop();
+  check.structure();
+  const tables = [];
+  for (const name of check.checkedTables()) {
+    const rows = await check.rows(name, signal, (count) => onProgress(name, count));
+    tables.push({ name, rows });
   }
+  check.relations();
+  return { bytes: size, tables, damage: check.damage };
 }
 
 type RecordRow = [key: number, id: SqlValue, record: SqlValue, sum: number];
@@ -68,38 +62,28 @@ type RecordRow = [key: number, id: SqlValue, record: SqlValue, sum: number];
 /** One check of a store; its findings are in `damage`. */
 class Check {
   readonly damage: Corruption[] = [];
-  readonly #host: HostedSqlite;
-  readonly #handle: number;
-  readonly #sql: SqlTools;
+  readonly #connection: Connection;
   /** Whether a page or a row could not be read. */
   #isTorn = false;
 
-  constructor(host: HostedSqlite, handle: number) {
-    this.#host = host;
-    this.#handle = handle;
-    this.#sql = sqlTools(host, handle);
+  constructor(connection: Connection) {
+    this.#connection = connection;
   }
 
   /** Throws AppError for a file that is not a store, or is of a newer version. */
   open(file: string, version: string): void {
+    const { sql } = this.#connection;
     try {
-      this.#sql.exec('PRAGMA locking_mode = EXCLUSIVE');
-      const found = this.#sql.one(
+      const found = sql.one(
         "SELECT count(*) FROM sqlite_schema WHERE name IN ('meta', 'sequence', 'events', 'deltas')",
       );
       if (found?.[0] !== 4)
-        throw new AppError(
-          'storage_damaged',
+        throw damagedError(
           `the file ${file} is not a database of cadre: name a file such as events.cadre`,
         );
-      assertKnownFormat(this.#sql, version);
+      assertKnownFormat(sql, version);
     } catch (error) {
-      if (!(error instanceof SqliteError)) throw error;
-      throw new AppError(
-        'storage_damaged',
-        `cannot read ${file} as a database of cadre (${error.message}): ${WAY_OUT}`,
-        { cause: error },
-      );
+      throw asReadError(error, file, WAY_OUT);
     }
   }
 
@@ -150,7 +134,7 @@ class Check {
         });
         isOver = !isRead || count - before < STEP_ROWS;
         onRows(count);
-        await nextTurn();
+        await yieldToEventLoop();
       }
     } finally {
       query.finalize();
@@ -210,7 +194,7 @@ class Check {
   /** The table that a message of SQLite names by its root page or its index. */
   #tableIn(line: string): string | null {
     const [, tree, index] = /^Tree (\d+) | index (\S+)$/.exec(line) ?? [];
-    const found = this.#sql.one(
+    const found = this.#connection.sql.one(
       'SELECT tbl_name FROM sqlite_schema WHERE rootpage = ? OR name = ?',
       Number(tree ?? -1),
       index ?? null,
@@ -231,7 +215,8 @@ class Check {
   }
 
   #prepare<Row extends readonly SqlValue[]>(sql: string): RawStatement<Row> {
-    return new RawStatement<Row>(this.#host, this.#handle, sql, () => undefined);
+    const { host, handle } = this.#connection;
+    return new RawStatement<Row>(host, handle, sql, () => undefined);
   }
 }
 
@@ -255,8 +240,4 @@ function faultOf(table: string, [key, id, record, sum]: RecordRow): string | nul
 /** Returns the name of a table's id field: `processes` → `process_id`. */
 function idField(table: string): string {
   return `${table.replace(/(ss)es$|s$/, '$1')}_id`;
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -30,7 +30,6 @@ export class Checkpoints {
   readonly #deps: CheckpointsDependencies;
   #retryAt = 0;
   #isSyncing = false;
-  /** The number of checkpoints since the start. */
   count = 0;
   /** While one is held, the database file and the log up to its beginning do not change. */
   readonly #holds = new Set<Promise<void>>();

@@ -1,11 +1,36 @@
-import type { HostedSqlite } from './host/sqlite.ts';
+import { type HostedSqlite, type HostOptions, loadHostedSqlite } from './host/sqlite.ts';
 import { RawStatement, type SqlValue, sqliteError } from './raw-statement.ts';
 
 /** Not `.db` or `.sqlite`: a tool that opens such a file for writing would delete the WAL of a running server. */
 export const DATABASE_FILE = 'events.cadre';
 
-/** Opens a file below the virtual root of `host`. Throws {@link SqliteError}. */
-export function openHandle(host: HostedSqlite, file = DATABASE_FILE): number {
+/** Statements without the checks of the transaction law, for opening, migrating and copying. */
+export interface SqlTools {
+  exec: (sql: string) => void;
+  one: (sql: string, ...values: SqlValue[]) => SqlValue[] | undefined;
+}
+
+/** An open file. Disposing it closes the file; the last connection writes the WAL back and removes it. */
+export interface Connection extends Disposable {
+  host: HostedSqlite;
+  handle: number;
+  sql: SqlTools;
+}
+
+/** Opens a file of a directory, for this connection alone. Throws {@link SqliteError}. */
+export async function openConnection(
+  options: HostOptions,
+  file = DATABASE_FILE,
+): Promise<Connection> {
+  const host = await loadHostedSqlite(options);
+  const handle = openHandle(host, file);
+  const sql = sqlTools(host, handle);
+  // Before the first access to the WAL: it then needs no shared memory.
+  sql.exec('PRAGMA locking_mode = EXCLUSIVE');
+  return { host, handle, sql, [Symbol.dispose]: () => host.sqlite._sqlite3_close_v2(handle) };
+}
+
+function openHandle(host: HostedSqlite, file: string): number {
   const { sqlite } = host;
   const name = sqlite.stringToNewUTF8(host.virtualPath(file));
   const out = sqlite._malloc(4);
@@ -18,10 +43,7 @@ export function openHandle(host: HostedSqlite, file = DATABASE_FILE): number {
 }
 
 /** Sets a new connection up for a write-ahead log that the store syncs itself. Throws {@link SqliteError}. */
-export function configure(host: HostedSqlite, handle: number): void {
-  const { exec, one } = sqlTools(host, handle);
-  // Before the first access to the WAL: it then needs no shared memory.
-  exec('PRAGMA locking_mode = EXCLUSIVE');
+export function configure({ exec, one }: SqlTools): void {
   // This has to precede the first table; repeated later it has no effect but would cost a write.
   if (one('PRAGMA page_count')?.[0] === 0) exec('PRAGMA auto_vacuum = INCREMENTAL');
   const [mode] = one('PRAGMA journal_mode = WAL') ?? [];
@@ -37,13 +59,7 @@ export function configure(host: HostedSqlite, handle: number): void {
   exec('PRAGMA foreign_keys = OFF');
 }
 
-/** Statements without the checks of the transaction law, for opening, migrating and copying. */
-export interface SqlTools {
-  exec: (sql: string) => void;
-  one: (sql: string, ...values: SqlValue[]) => SqlValue[] | undefined;
-}
-
-export function sqlTools(host: HostedSqlite, handle: number): SqlTools {
+function sqlTools(host: HostedSqlite, handle: number): SqlTools {
   return {
     exec(sql) {
       const text = host.sqlite.stringToNewUTF8(sql);

@@ -1,10 +1,8 @@
 import { crc32 } from 'node:zlib';
-import { AppError } from '../../api/errors.ts';
+import type { AppError } from '../../api/errors.ts';
+import { damagedError } from './storage-error.ts';
 
-/**
- * The checksum of a stored text, which may be given as its UTF-8 bytes. Its seed is the row's number, so that an intact
- * text in the wrong row is noticed.
- */
+/** The checksum of a text or its UTF-8 bytes. The seed is the number of the row: in another row the sum differs. */
 export function checksum(text: string | Uint8Array, seed = 0): number {
   return crc32(text, seed >>> 0);
 }
@@ -32,8 +30,7 @@ export class CorruptionLog {
   /** Stores a finding about a row. Returns the error to throw. */
   finding(table: string, row: string | number, problem: string): AppError {
     this.note(table, `row ${row} of table ${table}`);
-    return new AppError(
-      'storage_damaged',
+    return damagedError(
       `row ${row} of table ${table} in the database is damaged (the row ${problem}): ` +
         'restore a copy of the data directory',
     );

@@ -1,16 +1,16 @@
 import nodeFs from 'node:fs';
 import { AppError } from '../../api/errors.ts';
 import { Distribution } from '../lib/distribution.ts';
+import { yieldToEventLoop } from '../lib/slices.ts';
 import { Checkpoints } from './checkpoints.ts';
-import { DATABASE_FILE } from './connection.ts';
-import { Control, type Statement, Statements } from './statement.ts';
+import { type Connection, DATABASE_FILE } from './connection.ts';
+import { type Control, prepareControl, Statement, Statements } from './statement.ts';
 import { CorruptionLog } from './corruption-log.ts';
 import type { FileSystem, HostFile } from './host/file-system.ts';
-import type { HostedSqlite } from './host/sqlite.ts';
 import {
   followedBy,
   Group,
-  undo,
+  runAll,
   ReentryGuard,
   type Member,
   Reader,
@@ -32,8 +32,7 @@ import { SYNC_BOUNDS, SyncTimes, WalSync } from './wal-sync.ts';
  */
 export class Database {
   readonly #options: DatabaseOptions;
-  readonly #host: HostedSqlite;
-  readonly #handle: number;
+  readonly #connection: Connection;
   readonly #fs: FileSystem;
   readonly #statements: Statements;
   readonly #control: Control;
@@ -75,20 +74,20 @@ export class Database {
     return new Database(options, await openMigrated(options));
   }
 
-  private constructor(options: DatabaseOptions, { host, handle, migration, anchor, lost }: Opened) {
+  private constructor(options: DatabaseOptions, { connection, migration, anchor, lost }: Opened) {
     this.migration = migration;
     this.lost = lost;
     this.#anchor = anchor;
     this.#options = options;
-    this.#host = host;
-    this.#handle = handle;
+    const { host, handle } = connection;
+    this.#connection = connection;
     this.#statements = new Statements(host, handle, (error) => {
       if (mayHaveRolledBack(error) && this.#group) this.#poison = error;
       if (isCorruption(error)) this.damage.note('SQLite', error.message);
     });
     this.#fs = options.fs ?? nodeFs;
     this.#checkpointBytes = options.checkpointBytes ?? 4 * 1024 * 1024;
-    this.#control = new Control((sql) => this.#statements.raw(sql));
+    this.#control = prepareControl((sql) => this.#statements.raw(sql));
     const pragma = this.#statements.raw('PRAGMA wal_checkpoint(PASSIVE)');
     const { clock, failpoint, durability } = options;
     const onLost = (message: string, cause?: unknown) => this.#lost(message, cause);
@@ -147,7 +146,7 @@ export class Database {
   }
 
   get #wal(): HostFile | undefined {
-    return this.#host.file(`${DATABASE_FILE}-wal`);
+    return this.#connection.host.file(`${DATABASE_FILE}-wal`);
   }
 
   /** How many times the log was written back into the database file. */
@@ -157,7 +156,7 @@ export class Database {
 
   /** A statement that is prepared once and lives until it is disposed; it runs in `transact`, `read` and `peek` alone. */
   prepare<Row extends readonly SqlValue[] = SqlValue[]>(sql: string): Statement<Row> {
-    return this.#statements.checked<Row>(sql);
+    return new Statement<Row>(this.#statements, sql);
   }
 
   /**
@@ -248,11 +247,10 @@ export class Database {
     while (!this.#dead && (this.#group ?? this.#unsynced.at(-1))) {
       await (this.#group ?? this.#unsynced.at(-1))?.done.catch(() => undefined);
     }
-    while (this.#checkpoints.isSyncing && !this.#dead)
-      await new Promise((resolve) => setImmediate(resolve));
+    while (this.#checkpoints.isSyncing && !this.#dead) await yieldToEventLoop();
     this.#statements.finalize();
     // The last connection writes the WAL back, syncs and removes it.
-    this.#host.sqlite._sqlite3_close_v2(this.#handle);
+    this.#connection[Symbol.dispose]();
     this.#anchor?.close();
   }
 
@@ -337,7 +335,7 @@ export class Database {
     }
     this.#poison = undefined;
     for (const member of group.members.toReversed()) this.#undo(member);
-    const lost = this.#host.syncError();
+    const lost = this.#connection.host.syncError();
     if (lost) this.#lost(`the disk failed to sync: ${lost.message}`, lost);
     group.fail(asStorageError(error));
   }
@@ -370,8 +368,9 @@ export class Database {
     }
   }
 
-  #undo(member: Member): void {
-    undo(member, (error) =>
+  /** Undoes the changes of a lost transaction to memory, latest first. */
+  #undo({ whenLost }: Member): void {
+    runAll(whenLost.toReversed(), (error) =>
       this.#options.onWarning?.('cannot undo a lost transaction in memory', error),
     );
   }

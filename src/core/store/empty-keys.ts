@@ -2,7 +2,6 @@ import type { Database } from './database.ts';
 import type { Statement } from './statement.ts';
 import { type Reader, Writer } from './transaction.ts';
 
-/** The maximum number of keys that are remembered. */
 const MAX_KEYS = 4096;
 
 /**

@@ -15,10 +15,7 @@ export interface KeyedRequest {
   earlier?: () => string;
 }
 
-/**
- * Stores the answer of a keyed request in the transaction that has its effect; does nothing for a request without a
- * key.
- */
+/** Stores the answer of a keyed request in the transaction of its effect. Without a key, it does nothing. */
 export type SaveResponse = (tx: Writer, answer: unknown) => void;
 
 /** The answer to the first request, which a repeated one receives. */
@@ -127,10 +124,7 @@ export class IdempotencyStore {
   }
 }
 
-/**
- * A digest of JSON values, for keys and fingerprints. Objects that differ only in the order of their keys have the same
- * digest.
- */
+/** A digest of JSON values, for keys and fingerprints, independent of the order of the keys of objects. */
 function digestOf(...parts: unknown[]): string {
   return createHash('sha256').update(canonicalJson(parts)).digest('base64url');
 }

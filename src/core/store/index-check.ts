@@ -262,7 +262,6 @@ function tablesOf(db: Database, rx: Reader): Table[] {
   });
 }
 
-/** Whether a key comes after another one in an index. */
 function isAfter(key: readonly SqlValue[], other: readonly SqlValue[]): boolean {
   for (const [i, value] of key.entries()) {
     const order = compare(value, other[i] ?? null);

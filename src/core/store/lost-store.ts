@@ -1,10 +1,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { AppError } from '../../api/errors.ts';
 import { type Anchor, ANCHOR_FILE, ANCHORED, type Position } from './anchor.ts';
-import { DATABASE_FILE, type SqlTools, sqlTools } from './connection.ts';
+import { DATABASE_FILE, type SqlTools } from './connection.ts';
 import { fork } from './forks.ts';
 import { openReadOnly } from './read-only.ts';
+import { damagedError } from './storage-error.ts';
 
 /** Events that were on disk when the last server ended, and are gone. */
 export interface LostEvents {
@@ -18,10 +18,7 @@ export interface LostEvents {
 export const SKIPPED_SEQS = 2 ** 20;
 
 const WAL_FILE = `${DATABASE_FILE}-wal`;
-/**
- * Files that only a server with a database leaves in its directory. Drafts and the lock of a first start are not among
- * them.
- */
+/** Files that only a server with a database leaves in its directory: not drafts, and not the lock of a first start. */
 const FILES = new Set([ANCHOR_FILE, WAL_FILE, 'server.json', 'search.cadre']);
 const COPIES = [`${DATABASE_FILE}.before-`, `${DATABASE_FILE}.replaced-`];
 const DIRECTORIES = new Set(['logs', 'blobs', 'snapshots']);
@@ -36,8 +33,7 @@ export function refuseLostStore(directory: string): void {
   if (found && found.size > 0) return;
   const left = fs.readdirSync(directory).filter((name) => isTrace(directory, name));
   if (left.length === 0) return;
-  throw new AppError(
-    'storage_damaged',
+  throw damagedError(
     `the database file ${file} is ${found ? 'empty' : 'missing'}, but other files of that database ` +
       `still exist (${left.join(', ')}), so nothing was changed: move ${[...(found ? [DATABASE_FILE] : []), ...left].join(', ')}` +
       ` out of ${directory} to start with an empty database, or restore a backup`,
@@ -58,8 +54,7 @@ export async function refuseForeignLog(
   const file = path.join(directory, DATABASE_FILE);
   const epoch = await epochIn(file, wasm);
   if (epoch === null || epoch === last.epoch) return;
-  throw new AppError(
-    'storage_damaged',
+  throw damagedError(
     `the database ${file} was replaced, but ${WAL_FILE} belongs to the previous database, so nothing was changed: ` +
       `move ${WAL_FILE} out of ${directory}, and start the server again`,
   );
@@ -147,15 +142,11 @@ function isTrace(directory: string, name: string): boolean {
 
 /** The id of the log in the file of a store, without its write-ahead log; null where it cannot be read there. */
 async function epochIn(file: string, wasm: () => Uint8Array): Promise<string | null> {
-  const { host, handle } = await openReadOnly(file, wasm, { withoutLog: true });
+  using connection = await openReadOnly(file, wasm, { withoutLog: true });
   try {
-    const sql = sqlTools(host, handle);
-    sql.exec('PRAGMA locking_mode = EXCLUSIVE');
-    const [epoch = null] = sql.one("SELECT value FROM meta WHERE key = 'epoch'") ?? [];
+    const [epoch = null] = connection.sql.one("SELECT value FROM meta WHERE key = 'epoch'") ?? [];
     return epoch === null ? null : String(epoch);
   } catch {
     return null;
-  } finally {
-    host.sqlite._sqlite3_close_v2(handle);
   }
 }

@@ -1,3 +1,4 @@
+import { yieldToEventLoop } from '../lib/slices.ts';
 import type { Database } from './database.ts';
 import type { SqlValue } from './raw-statement.ts';
 import type { Statement } from './statement.ts';
@@ -32,7 +33,7 @@ export class TableSizes {
         const [rows, bytes, last] = step;
         size.rows += rows;
         size.bytes += bytes;
-        await new Promise((resolve) => setImmediate(resolve));
+        await yieldToEventLoop();
         step = rows < STEP_ROWS ? undefined : await this.#db.read((rx) => next.get(rx, last));
       }
       sizes.push(size);

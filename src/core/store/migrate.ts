@@ -1,44 +1,10 @@
-import { AppError } from '../../api/errors.ts';
 import { type Failpoint, noFailpoints } from '../lib/failpoint.ts';
 import type { SqlTools } from './connection.ts';
-import { migration001 } from './migrations/001-foundation.ts';
-import { migration002 } from './migrations/002-approvals.ts';
-import { migration003 } from './migrations/003-tokens.ts';
-import { migration004 } from './migrations/004-retention.ts';
-import { migration005 } from './migrations/005-processes.ts';
-import { migration006 } from './migrations/006-worktrees.ts';
-import { migration007 } from './migrations/007-teams.ts';
-import { migration008 } from './migrations/008-worktree-trust.ts';
-import { migration010 } from './migrations/010-spawned.ts';
-import { migration011 } from './migrations/011-news.ts';
-import { migration012 } from './migrations/012-process-input.ts';
-import { migration013 } from './migrations/013-approval-details.ts';
-import { migration014 } from './migrations/014-agents.ts';
-import { migration015 } from './migrations/015-agent-modes.ts';
-import { migration016 } from './migrations/016-session-commands.ts';
-import {
-  migration017,
-  migration017Index,
-  migration017Tokens,
-} from './migrations/017-external-callers.ts';
-import { migration018 } from './migrations/018-muted.ts';
-import { migration019 } from './migrations/019-mcp-servers.ts';
-import { migration021 } from './migrations/021-kinds.ts';
-import { migration022 } from './migrations/022-queue.ts';
-import { migration023 } from './migrations/023-approval-rules.ts';
-import { migration024 } from './migrations/024-worktrees-that-run.ts';
-import { migration025 } from './migrations/025-usage-limits.ts';
-import { migration026 } from './migrations/026-usage.ts';
-import { migration027 } from './migrations/027-snapshots.ts';
-import { migration028 } from './migrations/028-reviews.ts';
-import { migration030 } from './migrations/030-hooks.ts';
-import { migration031 } from './migrations/031-worktrees-due.ts';
-import { migration032 } from './migrations/032-holds.ts';
-import { migration033 } from './migrations/033-goals.ts';
-import { migration036 } from './migrations/036-deltas-by-session.ts';
-import { migration037 } from './migrations/037-imports.ts';
+import { firstMigrations } from './migrations/001-to-013.ts';
+import { furtherMigrations } from './migrations/014-to-037.ts';
 import { ANCHORED } from './anchor.ts';
 import { checksum } from './corruption-log.ts';
+import { damagedError } from './storage-error.ts';
 
 /** Completes the records of a table, for example with a field that they lack. */
 interface Completion {
@@ -47,45 +13,7 @@ interface Completion {
 }
 
 /** In order, SQL or a completion; once released, a migration is never edited. */
-const migrations: readonly (string | Completion)[] = [
-  migration001,
-  migration002,
-  migration003,
-  migration004,
-  migration005,
-  migration006,
-  migration007,
-  migration008,
-  migration010,
-  migration011,
-  migration012,
-  migration013,
-  migration014,
-  migration015.sessions,
-  migration015.turns,
-  migration016,
-  migration017,
-  migration017Index,
-  migration017Tokens,
-  migration018,
-  migration019,
-  migration021,
-  migration022,
-  migration023,
-  migration024.path,
-  migration024.worktrees,
-  migration024.operations,
-  migration025,
-  migration026,
-  migration027,
-  migration028,
-  migration030,
-  migration031,
-  migration032,
-  migration033,
-  migration036,
-  migration037,
-];
+const migrations: readonly (string | Completion)[] = [...firstMigrations, ...furtherMigrations];
 
 /** The format of data that this version writes. */
 export const newestFormat = migrations.length;
@@ -142,10 +70,7 @@ export function migrate(
   return migration;
 }
 
-/**
- * Migrates the tables from format `found`, 0 for an empty file, to the newest one, in one transaction. `changed` is
- * called before the commit.
- */
+/** Migrates the tables from format `found` (0: an empty file) in one transaction. Calls `changed` before its commit. */
 export function createTables(
   sql: SqlTools,
   found = 0,
@@ -185,8 +110,7 @@ export function assertKnownFormat(sql: SqlTools, version: string): number {
   const found = Number(sql.one('PRAGMA user_version')?.[0] ?? 0);
   if (found <= newestFormat) return found;
   const writer = writerOf(sql);
-  throw new AppError(
-    'storage_damaged',
+  throw damagedError(
     `the data directory has data format ${found} of cadre ${writer}, but cadre ${version} supports ` +
       `only formats up to ${newestFormat}: use the newer version of cadre, or restore older data`,
   );

@@ -1,9 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { AppError } from '../../api/errors.ts';
-import { DATABASE_FILE, sqlTools, type SqlTools } from './connection.ts';
-import { SqliteError } from './raw-statement.ts';
+import { DATABASE_FILE, type SqlTools } from './connection.ts';
 import { openReadOnly } from './read-only.ts';
+import { asReadError, isNoRoom } from './storage-error.ts';
 
 /** Suffix of a copy while it is written. */
 const PART = '.part';
@@ -22,8 +22,7 @@ export function copyStore(file: string, copy: string): void {
     syncNow(path.dirname(copy));
   } catch (error) {
     fs.rmSync(part, { force: true });
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== 'ENOSPC' && code !== 'EDQUOT') throw error;
+    if (!isNoRoom(error)) throw error;
     throw new AppError(
       'storage_full',
       `the disk of ${path.dirname(copy)} has no space for a copy of the database, so nothing was changed: free some space`,
@@ -49,13 +48,11 @@ export function syncNow(file: string): void {
   }
 }
 
-/** Facts about the file of a store. */
 export interface StoreFacts {
   file: string;
   /** The version of cadre that wrote it last. */
   version: string;
   format: number;
-  /** The newest sequence number. */
   seq: number;
   /** When its newest event came, in Unix milliseconds; null without events. */
   newest: number | null;
@@ -92,20 +89,11 @@ export function olderCopies(directory: string): string[] {
 
 /** Reads the facts about the file of a store, of any version. Throws `storage_damaged` for any other file. */
 export async function factsOf(file: string, wasm: () => Uint8Array): Promise<StoreFacts> {
-  const { host, handle } = await openReadOnly(file, wasm);
+  using connection = await openReadOnly(file, wasm);
   try {
-    const sql = sqlTools(host, handle);
-    sql.exec('PRAGMA locking_mode = EXCLUSIVE');
-    return { file, ...factsIn(sql) };
+    return { file, ...factsIn(connection.sql) };
   } catch (error) {
-    if (!(error instanceof SqliteError)) throw error;
-    throw new AppError(
-      'storage_damaged',
-      `cannot read ${file} as a database of cadre (${error.message}): name another file`,
-      { cause: error },
-    );
-  } finally {
-    host.sqlite._sqlite3_close_v2(handle);
+    throw asReadError(error, file, 'name another file');
   }
 }
 

@@ -4,9 +4,8 @@ import os from 'node:os';
 import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
 import { Anchor, ANCHOR_FILE } from './anchor.ts';
-import { configure, DATABASE_FILE, openHandle, sqlTools } from './connection.ts';
+import { configure, type Connection, DATABASE_FILE, openConnection } from './connection.ts';
 import type { FileSystem } from './host/file-system.ts';
-import { type HostedSqlite, loadHostedSqlite } from './host/sqlite.ts';
 import { copyStore, removePartialCopies, syncNow, copyBefore } from './older-copies.ts';
 import {
   anchorLog,
@@ -42,19 +41,14 @@ export interface DatabaseOptions extends OpenOptions {
    */
   durability: 'full' | 'normal';
   failpoint: Failpoint;
-  /**
-   * Called once when durability can no longer be promised. It must end the process, because no request receives a
-   * response after it.
-   */
+  /** Called once when durability is lost. It must end the process: no request is answered after it. */
   onFatal: (error: Error) => void;
   /** The WAL is written back into the database once it passes this many bytes. */
   checkpointBytes?: number;
 }
 
-/** A database that was opened. */
 export interface Opened {
-  host: HostedSqlite;
-  handle: number;
+  connection: Connection;
   migration: Migration | null;
   /** Where the position of the log is kept; null where that cannot be written. */
   anchor: Anchor | null;
@@ -70,17 +64,15 @@ export async function openMigrated(options: OpenOptions): Promise<Opened> {
   const { directory, wasm, fs = nodeFs, clock, version, newEpoch, template } = options;
   refuseLostStore(directory);
   const anchor = openAnchor(options);
-  let handle = 0;
-  let host: HostedSqlite | undefined;
+  let connection: Connection | undefined;
   let isNew = false;
   try {
     const last = anchor?.found ?? null;
     await refuseForeignLog(directory, last, wasm);
     if (template) copyTemplate(template, directory);
-    host = await loadHostedSqlite({ wasm, directory, fs });
-    handle = openHandle(host);
-    configure(host, handle);
-    const sql = sqlTools(host, handle);
+    connection = await openConnection({ wasm, directory, fs });
+    const { sql } = connection;
+    configure(sql);
     const migration = migrate(sql, {
       version,
       newLog() {
@@ -99,9 +91,9 @@ export async function openMigrated(options: OpenOptions): Promise<Opened> {
     });
     const lost = anchor && lostEvents(sql, { directory, last, newEpoch: isNew ? null : newEpoch });
     if (anchor) anchorLog(sql, anchor);
-    return { host, handle, migration, anchor, lost };
+    return { connection, migration, anchor, lost };
   } catch (error) {
-    if (handle !== 0) host?.sqlite._sqlite3_close_v2(handle);
+    connection?.[Symbol.dispose]();
     anchor?.close();
     throw asStorageError(error);
   }
@@ -133,12 +125,11 @@ function openAnchor({ directory, fs = nodeFs, clock, onWarning }: OpenOptions): 
 export async function makeTemplate(wasm: () => Uint8Array): Promise<Buffer> {
   const directory = nodeFs.mkdtempSync(path.join(os.tmpdir(), 'cadre-template-'));
   try {
-    const host = await loadHostedSqlite({ wasm, directory });
-    const handle = openHandle(host);
-    configure(host, handle);
-    createTables(sqlTools(host, handle));
-    // The last connection writes the WAL back and removes it.
-    host.sqlite._sqlite3_close_v2(handle);
+    {
+      using connection = await openConnection({ wasm, directory });
+      configure(connection.sql);
+      createTables(connection.sql);
+    }
     return nodeFs.readFileSync(path.join(directory, DATABASE_FILE));
   } finally {
     nodeFs.rmSync(directory, { recursive: true });

@@ -24,13 +24,9 @@ export class SqliteError extends Error {
   }
 }
 
-/** The current row of a statement. */
 export interface RowBytes {
   number(column: number): number;
-  /**
-   * The UTF-8 bytes of a text, in SQLite's own memory, which may move when the text of another column is read. Throws
-   * SqliteError if they cannot be read.
-   */
+  /** The UTF-8 bytes of a text in SQLite's memory, valid until another text is read. Throws SqliteError. */
   text(column: number): Buffer;
 }
 

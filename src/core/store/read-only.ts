@@ -1,26 +1,21 @@
 import nodeFs from 'node:fs';
 import path from 'node:path';
-import { openHandle } from './connection.ts';
+import { type Connection, openConnection } from './connection.ts';
 import type { FileSystem } from './host/file-system.ts';
-import { type HostedSqlite, loadHostedSqlite } from './host/sqlite.ts';
 
-/**
- * Opens the file of a store that nobody else has open, and never changes it. `withoutLog` reads it as if it had no
- * write-ahead log. The caller closes the handle.
- */
+/** Opens a store that nobody else has open, and never changes it; `withoutLog`: as if it had no write-ahead log. */
 export async function openReadOnly(
   file: string,
   wasm: () => Uint8Array,
   { withoutLog = false } = {},
-): Promise<{ host: HostedSqlite; handle: number }> {
+): Promise<Connection> {
   const directory = path.dirname(path.resolve(file));
   const isThere = (name: string) =>
     !(withoutLog && name.endsWith('-wal')) && nodeFs.existsSync(name);
   const openSync = (name: string) =>
     nodeFs.openSync(isThere(name) ? name : '/dev/null', nodeFs.constants.O_RDONLY);
   const fs = { ...readOnly, openSync: openSync as FileSystem['openSync'] };
-  const host = await loadHostedSqlite({ wasm, directory, fs });
-  return { host, handle: openHandle(host, path.basename(file)) };
+  return openConnection({ wasm, directory, fs }, path.basename(file));
 }
 
 /** Reads the files without changing them: closing a store would write its log back. A missing log counts as empty. */

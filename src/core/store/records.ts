@@ -103,7 +103,6 @@ export class RecordTable<T extends object> {
       .map((row) => this.#parse(row));
   }
 
-  /** Deletes the matching records. */
   deleteWhere(tx: Writer, condition: string, ...values: SqlValue[]): void {
     let statement = this.#deletes.get(condition);
     if (!statement) {

@@ -1,7 +1,6 @@
 import path from 'node:path';
 import { AppError } from '../../api/errors.ts';
-import { openHandle, sqlTools } from './connection.ts';
-import { type HostedSqlite, loadHostedSqlite } from './host/sqlite.ts';
+import { type Connection, openConnection } from './connection.ts';
 import { openReadOnly } from './read-only.ts';
 import { RawStatement, type SqlValue } from './raw-statement.ts';
 
@@ -11,8 +10,7 @@ import { RawStatement, type SqlValue } from './raw-statement.ts';
  * Everything throws `SqliteError`.
  */
 export class SideFile {
-  readonly #host: HostedSqlite;
-  readonly #handle: number;
+  readonly #connection: Connection;
   readonly #statements = new Map<string, RawStatement>();
   readonly exec: (sql: string) => void;
   #isClosed = false;
@@ -23,15 +21,13 @@ export class SideFile {
     name: string;
     wasm: () => Uint8Array;
   }): Promise<SideFile> {
-    const { directory, name, wasm } = options;
-    const host = await loadHostedSqlite({ wasm, directory });
-    const handle = openHandle(host, name);
+    const connection = await openConnection(options, options.name);
     try {
-      const file = new SideFile(host, handle);
+      const file = new SideFile(connection);
       file.#configure();
       return file;
     } catch (error) {
-      host.sqlite._sqlite3_close_v2(handle);
+      connection[Symbol.dispose]();
       throw error;
     }
   }
@@ -43,20 +39,15 @@ export class SideFile {
     wasm: () => Uint8Array;
   }): Promise<SideFile> {
     const { directory, name, wasm } = options;
-    const { host, handle } = await openReadOnly(path.join(directory, name), wasm);
-    const file = new SideFile(host, handle);
-    file.exec('PRAGMA locking_mode = EXCLUSIVE');
-    return file;
+    return new SideFile(await openReadOnly(path.join(directory, name), wasm));
   }
 
-  private constructor(host: HostedSqlite, handle: number) {
-    this.#host = host;
-    this.#handle = handle;
-    this.exec = sqlTools(host, handle).exec;
+  private constructor(connection: Connection) {
+    this.#connection = connection;
+    this.exec = connection.sql.exec;
   }
 
   #configure(): void {
-    this.exec('PRAGMA locking_mode = EXCLUSIVE');
     if (this.all<[number]>('PRAGMA page_count')[0]?.[0] === 0)
       this.exec('PRAGMA auto_vacuum = INCREMENTAL');
     this.exec('PRAGMA journal_mode = WAL');
@@ -115,7 +106,7 @@ export class SideFile {
     this.#isClosed = true;
     for (const statement of this.#statements.values()) statement.finalize();
     this.#statements.clear();
-    this.#host.sqlite._sqlite3_close_v2(this.#handle);
+    this.#connection[Symbol.dispose]();
   }
 
   #prepared(sql: string): RawStatement {
@@ -126,7 +117,8 @@ export class SideFile {
       );
     let statement = this.#statements.get(sql);
     if (!statement) {
-      statement = new RawStatement(this.#host, this.#handle, sql, () => undefined);
+      const { host, handle } = this.#connection;
+      statement = new RawStatement(host, handle, sql, () => undefined);
       this.#statements.set(sql, statement);
     }
     return statement;

@@ -11,33 +11,26 @@ const READS = /^\s*(SELECT|WITH|EXPLAIN|PRAGMA (?!incremental_vacuum))/i;
  * reads them with a {@link Reader}. Anything else throws.
  */
 export class Statement<Row extends readonly SqlValue[] = SqlValue[]> {
-  readonly #prepare: () => RawStatement<Row>;
-  readonly #release: (raw: RawStatement<Row>) => void;
+  readonly #statements: Statements;
+  readonly #sql: string;
   #prepared: RawStatement<Row> | undefined;
   readonly #assertMayRead: (rx: Reader) => void;
 
-  /**
-   * `prepare` is called when the statement first runs: a start needs few of them, and SQLite takes its time for each.
-   * `release` frees the prepared statement.
-   */
-  constructor(
-    prepare: () => RawStatement<Row>,
-    release: (raw: RawStatement<Row>) => void,
-    sql: string,
-  ) {
-    this.#prepare = prepare;
-    this.#release = release;
+  constructor(statements: Statements, sql: string) {
+    this.#statements = statements;
+    this.#sql = sql;
     // A statement with RETURNING returns rows and also changes them.
     this.#assertMayRead = READS.test(sql) ? assertReader : (tx) => assertWriter(tx as Writer);
   }
 
+  /** Prepared when the statement first runs: a start needs few of them, and SQLite takes its time for each. */
   get #raw(): RawStatement<Row> {
-    return (this.#prepared ??= this.#prepare());
+    return (this.#prepared ??= this.#statements.raw<Row>(this.#sql));
   }
 
   /** Frees the memory of a statement that is needed for a time only. If it runs again, it is prepared again. */
   [Symbol.dispose](): void {
-    if (this.#prepared) this.#release(this.#prepared);
+    if (this.#prepared) this.#statements.release(this.#prepared);
     this.#prepared = undefined;
   }
 
@@ -71,7 +64,6 @@ export class Statement<Row extends readonly SqlValue[] = SqlValue[]> {
   }
 }
 
-/** The prepared statements of a database. */
 export class Statements {
   readonly #host: HostedSqlite;
   readonly #handle: number;
@@ -94,13 +86,9 @@ export class Statements {
     return raw;
   }
 
-  /** Returns a statement that is prepared when it first runs, and lives until it is disposed. */
-  checked<Row extends readonly SqlValue[]>(sql: string): Statement<Row> {
-    const release = (raw: RawStatement<Row>) => {
-      raw.finalize();
-      this.#open.delete(raw);
-    };
-    return new Statement(() => this.raw<Row>(sql), release, sql);
+  release(raw: { finalize(): void }): void {
+    raw.finalize();
+    this.#open.delete(raw);
   }
 
   /** Frees all statements. From here on none can be prepared. */
@@ -110,42 +98,30 @@ export class Statements {
   }
 }
 
-/** The statements that begin and end groups, and the members within them. */
-export class Control {
-  readonly begin: RawStatement;
-  readonly commit: RawStatement;
-  readonly rollback: RawStatement;
-  readonly savepoint: RawStatement;
-  readonly release: RawStatement;
-  readonly writeSeq: RawStatement;
-  readonly #back: RawStatement;
+export type Control = ReturnType<typeof prepareControl>;
 
-  constructor(prepare: (sql: string) => RawStatement) {
-    this.begin = prepare('BEGIN IMMEDIATE');
-    this.commit = prepare('COMMIT');
-    this.rollback = prepare('ROLLBACK');
-    this.savepoint = prepare('SAVEPOINT member');
-    this.release = prepare('RELEASE member');
-    this.writeSeq = prepare('UPDATE sequence SET last_seq = ? WHERE id = 1');
-    this.#back = prepare('ROLLBACK TO member');
-  }
-
-  /**
-   * Rolls a member back: to its savepoint, or the whole group if it is the first. Returns false if SQLite has already
-   * rolled back the whole group.
-   */
-  takeBack(isFirst: boolean): boolean {
-    try {
-      if (isFirst) {
-        this.rollback.run();
-        this.begin.run();
-      } else {
-        this.#back.run();
-        this.release.run();
+/** Prepares the statements that begin and end groups, and the members within them. */
+export function prepareControl(prepare: (sql: string) => RawStatement) {
+  const begin = prepare('BEGIN IMMEDIATE');
+  const rollback = prepare('ROLLBACK');
+  const release = prepare('RELEASE member');
+  const back = prepare('ROLLBACK TO member');
+  return {
+    begin,
+    commit: prepare('COMMIT'),
+    rollback,
+    savepoint: prepare('SAVEPOINT member'),
+    release,
+    writeSeq: prepare('UPDATE sequence SET last_seq = ? WHERE id = 1'),
+    /** Rolls back a member, or the group if it is the first. Returns false if SQLite has rolled back the group. */
+    takeBack(isFirst: boolean): boolean {
+      try {
+        (isFirst ? rollback : back).run();
+        (isFirst ? begin : release).run();
+        return true;
+      } catch {
+        return false;
       }
-      return true;
-    } catch {
-      return false;
-    }
-  }
+    },
+  };
 }

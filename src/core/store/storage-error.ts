@@ -10,6 +10,9 @@ const SQLITE_FULL = 13;
 const SQLITE_CANTOPEN = 14;
 const SQLITE_NOTADB = 26;
 
+export const damagedError = (message: string, options?: ErrorOptions) =>
+  new AppError('storage_damaged', message, options);
+
 /** Whether SQLite may have rolled back the whole transaction by itself after this error. */
 export function mayHaveRolledBack({ code }: SqliteError): boolean {
   return [SQLITE_FULL, SQLITE_IOERR, SQLITE_NOMEM].includes(code & 0xff);
@@ -36,13 +39,24 @@ export function isOutOfReach({ code }: SqliteError): boolean {
 /** Whether the disk had no room for a write. */
 export function isFull(error: unknown): boolean {
   if (!(error instanceof SqliteError)) return false;
-  const cause = error.cause as NodeJS.ErrnoException | undefined;
-  return error.code === SQLITE_FULL || cause?.code === 'ENOSPC' || cause?.code === 'EDQUOT';
+  return error.code === SQLITE_FULL || isNoRoom(error.cause);
 }
 
-/**
- * Converts SQLite's failures to an AppError, `storage_full` or `storage_damaged`; returns any other error unchanged.
- */
+/** Whether the system refused a write because the disk or the quota was full. */
+export function isNoRoom(error: unknown): boolean {
+  const { code } = (error ?? {}) as NodeJS.ErrnoException;
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
+/** Converts SQLite's failures to read a named file to `storage_damaged`; returns any other error unchanged. */
+export function asReadError(error: unknown, file: string, wayOut: string): unknown {
+  if (!(error instanceof SqliteError)) return error;
+  return damagedError(`cannot read ${file} as a database of cadre (${error.message}): ${wayOut}`, {
+    cause: error,
+  });
+}
+
+/** Converts SQLite's failures to `storage_full` or `storage_damaged`; returns any other error unchanged. */
 export function asStorageError(error: unknown): unknown {
   if (!(error instanceof SqliteError)) return error;
   if (isFull(error)) {
@@ -53,15 +67,13 @@ export function asStorageError(error: unknown): unknown {
     );
   }
   if ([SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM].includes(error.code & 0xff)) {
-    return new AppError(
-      'storage_damaged',
+    return damagedError(
       `cannot write to the database (${error.message}): make the file writable for the user who runs the server, or choose another data directory`,
       { cause: error },
     );
   }
   if (isCorruption(error) || (error.code & 0xff) === SQLITE_IOERR) {
-    return new AppError(
-      'storage_damaged',
+    return damagedError(
       `cannot read or write the database (${error.message}), so nothing was changed: check the disk and ` +
         'restart the server, or restore a copy of the data directory',
       { cause: error },

@@ -16,7 +16,6 @@ export class Reader {
   }
 }
 
-/** The counter of the one sequence. */
 export interface Sequence {
   last: number;
 }
@@ -29,9 +28,7 @@ export interface Member {
   readonly whenLost: (() => void)[];
 }
 
-/**
- * The capability to write rows. `transact` passes one to its function; every function that changes rows requires it.
- */
+/** The capability to write rows. `transact` passes one to its function; every change of rows requires it. */
 export class Writer extends Reader {
   readonly #sequence: Sequence;
   readonly #member: Member;
@@ -54,7 +51,6 @@ export class Writer extends Reader {
     return ++this.#sequence.last;
   }
 
-  /** Skips `count` numbers of the sequence. */
   skipSeqs(count: number): void {
     this.assertRuns();
     this.#sequence.last += count;
@@ -138,12 +134,8 @@ export class Group {
   }
 }
 
-/** Undoes the changes of a lost transaction to memory, latest first. An undo that throws does not stop the others. */
-export function undo({ whenLost }: Member, onError: (error: unknown) => void): void {
-  runAll(whenLost.toReversed(), onError);
-}
-
-function runAll(steps: readonly (() => void)[], onError: (error: unknown) => void): void {
+/** Runs all steps, even if some throw. */
+export function runAll(steps: readonly (() => void)[], onError: (error: unknown) => void): void {
   for (const step of steps) {
     try {
       step();

@@ -57,7 +57,6 @@ interface WalSyncDependencies {
   host: HostedSqlite;
   fs: FileSystem;
   times: SyncTimes;
-  /** The histogram of sync times, in microseconds. */
   took: Distribution;
   /** Called when the disk refused to sync or the log was deleted, so durability can no longer be promised. */
   onLost: (message: string, cause?: unknown) => void;

@@ -1,6 +1,6 @@
+import { usageError } from '../../api/errors.ts';
 import { createInterface } from 'node:readline/promises';
 import { withJobControl } from './job-control.ts';
-import { usageError } from '../../api/errors.ts';
 import type { World } from './world.ts';
 
 /**
@@ -46,4 +46,23 @@ export async function confirmChoice(
   const answer = await choose(world, question, [yes, no], (one) => one);
   if (answer === yes) return;
   throw usageError(answer === null ? 'not a terminal: pass --yes to confirm' : refusal);
+}
+
+/**
+ * Asks a question that is answered with yes or no. Resolves with false for anything but `y` and `yes`, and with
+ * `byDefault` for an empty line.
+ */
+export async function askYes(
+  { stdin, stderr }: Pick<World, 'stdin' | 'stderr'>,
+  question: string,
+  byDefault = false,
+): Promise<boolean> {
+  const lines = createInterface({ input: stdin, output: stderr });
+  if (lines.terminal) withJobControl(lines, stdin as NodeJS.ReadStream);
+  try {
+    const answer = (await lines.question(question)).trim();
+    return answer === '' ? byDefault : /^y(es)?$/i.test(answer);
+  } finally {
+    lines.close();
+  }
 }

@@ -9,7 +9,6 @@ import { AppError, unreachableError, usageError } from '../../api/errors.ts';
 import type { OutputOptions } from './output-options.ts';
 import { configureColors } from '../terminal/palette.ts';
 
-/** The options that every client command takes. */
 export interface GlobalOptions extends OutputOptions {
   url?: readonly string[] | undefined;
   tokenFile?: readonly string[] | undefined;
@@ -25,7 +24,6 @@ export interface GlobalOptions extends OutputOptions {
   fleet?: string | true;
 }
 
-/** The servers that a command line asks. */
 export type AskedServers =
   /** The server that runs on this machine, found by its data directory. */
   | { kind: 'local' }
@@ -49,7 +47,9 @@ export async function askedServers(
   const isNamed =
     urls.length === 0
       ? servers.length > 0 && dataDir === undefined
-      : servers.some(({ url }) => url !== null && urls.some((one) => isAt(one, url)));
+      : servers.some(
+          ({ url }) => url !== null && urls.some((one) => addressOf(one) === addressOf(url)),
+        );
   if (isNamed || urls.length > 1 || on !== undefined)
     return {
       kind: 'named',
@@ -193,11 +193,6 @@ export function tokenFileOf({ tokenFile: files }: Pick<GlobalOptions, 'tokenFile
   if (!file) return null;
   if (fs.existsSync(file)) return file;
   throw usageError(`token file ${file} not found: check --token-file`);
-}
-
-/** Whether two addresses are one. */
-function isAt(one: string, other: string): boolean {
-  return addressOf(one) === addressOf(other);
 }
 
 /** Scheme, host and port. Two names of one machine are two addresses, because a name may resolve differently later. */

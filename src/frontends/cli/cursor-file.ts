@@ -5,78 +5,91 @@ import { conflictError, usageError } from '../../api/errors.ts';
 import { readSmallFile } from '../../core/lib/foreign-file.ts';
 import { removeLeftDrafts, replaceFile } from '../../core/lib/replace-file.ts';
 
-const content = z.object({
-  epoch: z.string(),
-  /** The last event that was written; -1 before the first. */
-  seq: z.int(),
-  /** The length of the output at that time; null where the output is not a regular file. */
-  bytes: z.int().nullable(),
-});
-
 /** The last line of the output is searched in this many bytes at its end. */
 const LAST_LINES_BYTES = 1024 * 1024;
 
+/** The length of the output when a position was saved; null where the output is not a regular file. */
+export const bytes = z.int().nullable();
+
 /**
- * The cursor of a reader of the log, kept in a file, so that the reader continues there after whatever ended it. Where
- * the output is a regular file, its content decides: a line written after the cursor was saved is not written again,
+ * The position of a reader of events, kept in a file, so that the reader continues there after whatever ended it. Where
+ * the output is a regular file, its content decides: a line written after the position was saved is not written again,
  * and half a line at its end is removed. Through a pipe, events written just before a SIGKILL may come twice.
  */
-export class CursorFile {
+export class CursorFile<Position extends object> {
   readonly #file: string;
   readonly #output: number | null;
-  #saved: NodeJS.Immediate | undefined;
-  #state: z.output<typeof content> | null;
+  #saving: NodeJS.Immediate | undefined;
+  #position: (() => Position) | undefined;
+  /** The position of an earlier reader; null before the first event. */
+  readonly saved: (Position & { bytes: number | null }) | null;
 
   /** `output` is the descriptor that lines are written to; null where the output has none. */
-  constructor(file: string, output: number | null) {
+  constructor(
+    file: string,
+    output: number | null,
+    content: z.ZodType<Position & { bytes: number | null }>,
+  ) {
     this.#file = file;
-    this.#output = fileOf(output);
-    this.#state = readCursor(file, content);
+    this.#output = output !== null && fs.fstatSync(output).isFile() ? output : null;
+    this.saved = readCursor(file, content);
+  }
+
+  /** The whole lines that were written after the position was saved. Removes half a line behind them. */
+  linesBehind(): string[] {
+    return this.#output === null ? [] : linesBehind(this.#output, this.saved?.bytes ?? null);
+  }
+
+  /** Moves the cursor to the position that `position` returns later in this turn of the event loop, and saves it then. */
+  moveTo(position: () => Position): void {
+    this.#position = position;
+    this.#saving ??= setImmediate(() => this.save());
+  }
+
+  save(): void {
+    if (this.#saving) clearImmediate(this.#saving);
+    this.#saving = undefined;
+    if (!this.#position) return;
+    const bytes = this.#output === null ? null : fs.fstatSync(this.#output).size;
+    replaceFile(this.#file, `${JSON.stringify({ ...this.#position(), bytes })}\n`);
+  }
+}
+
+const ofOneLog = z.object({
+  epoch: z.string(),
+  /** The last event that was written; -1 before the first. */
+  seq: z.int(),
+  bytes,
+});
+
+/** The position of a reader of one log. */
+export class LogCursor extends CursorFile<{ epoch: string; seq: number }> {
+  readonly #name: string;
+  #epoch = '';
+
+  constructor(file: string, output: number | null) {
+    super(file, output, ofOneLog);
+    this.#name = file;
   }
 
   /** The seq to continue after; null before the first event. Throws `conflict` for the cursor of another log. */
   start(epoch: string): number | null {
-    const saved = this.#state;
-    if (saved && saved.epoch !== epoch) {
+    if (this.saved && this.saved.epoch !== epoch)
       throw conflictError(
-        `the cursor file ${this.#file} belongs to another event log, because the data of the server was replaced: remove the file to start again`,
+        `the cursor file ${this.#name} belongs to another event log, because the data of the server was replaced: remove the file to start again`,
       );
-    }
-    const written = this.#output === null ? null : repairEnd(this.#output, saved?.bytes ?? null);
-    const seq = Math.max(saved?.seq ?? -1, written ?? -1);
-    this.#state = { epoch, seq, bytes: null };
+    const seq = Math.max(this.saved?.seq ?? -1, seqOf(this.linesBehind().at(-1) ?? ''));
+    this.#epoch = epoch;
+    this.moveToSeq(seq);
     // Saves the length of the output, because everything behind it is written by this run.
     this.save();
     return seq < 0 ? null : seq;
   }
 
-  /** Moves the cursor to an event that was written, and saves it in this turn of the event loop. */
-  moveTo(seq: number): void {
-    if (!this.#state) return;
-    this.#state.seq = seq;
-    this.#saved ??= setImmediate(() => this.save());
+  /** Moves the cursor to an event that was written. */
+  moveToSeq(seq: number): void {
+    this.moveTo(() => ({ epoch: this.#epoch, seq }));
   }
-
-  save(): void {
-    if (this.#saved) clearImmediate(this.#saved);
-    this.#saved = undefined;
-    if (this.#state) writeCursor(this.#file, { ...this.#state, bytes: sizeOf(this.#output) });
-  }
-}
-
-/** The size of an output; null without a file. */
-export function sizeOf(output: number | null): number | null {
-  return output === null ? null : fs.fstatSync(output).size;
-}
-
-/** The descriptor of an output that is a regular file; null for any other. */
-export function fileOf(output: number | null): number | null {
-  return output !== null && fs.fstatSync(output).isFile() ? output : null;
-}
-
-/** Writes a cursor, atomically. */
-export function writeCursor(file: string, cursor: object): void {
-  replaceFile(file, `${JSON.stringify(cursor)}\n`);
 }
 
 const MAX_BYTES = 64 * 1024;
@@ -85,7 +98,7 @@ const MAX_BYTES = 64 * 1024;
  * Returns the cursor in a file, and removes its old drafts; null if the file does not exist. Throws `usage` for a file
  * in another form.
  */
-export function readCursor<T>(file: string, content: z.ZodType<T>): T | null {
+function readCursor<T>(file: string, content: z.ZodType<T>): T | null {
   let text: string;
   try {
     text = readSmallFile(file, { maxBytes: MAX_BYTES }).text;
@@ -110,16 +123,8 @@ function cursorIn<T>(text: string, content: z.ZodType<T>): T | null {
   }
 }
 
-/**
- * Removes half a line from the end of the output and returns the seq of the last whole line. Returns null if the output
- * has not grown beyond `known` bytes, and for a last line in another form.
- */
-function repairEnd(output: number, known: number | null): number | null {
-  return seqOf(linesBehind(output, known).at(-1) ?? '');
-}
-
 /** The whole lines of the output behind `known` bytes, of its end; removes half a line behind them. */
-export function linesBehind(output: number, known: number | null): string[] {
+function linesBehind(output: number, known: number | null): string[] {
   const { size } = fs.fstatSync(output);
   if (known === null || size <= known) return [];
   // Opened again, because the descriptor may be write-only.
@@ -136,8 +141,7 @@ export function linesBehind(output: number, known: number | null): string[] {
   }
 }
 
-/** The seq at the start of a line of `events tail`, as text or JSON; null for any other line. */
-function seqOf(line: string): number | null {
-  const found = /^(?:\{"seq":| *)(\d+)/.exec(line)?.[1];
-  return found === undefined ? null : Number(found);
+/** The seq at the start of a line of `events tail`, as text or JSON; -1 for any other line. */
+function seqOf(line: string): number {
+  return Number(/^(?:\{"seq":| *)(\d+)/.exec(line)?.[1] ?? -1);
 }

@@ -41,7 +41,6 @@ function linesOf(record: object, shown: DetailOptions): string[] {
   });
 }
 
-/** The lines of an object, or of each object in a list, indented. */
 function nested(value: object, shown: DetailOptions): string[] {
   if (!Array.isArray(value)) return linesOf(value, shown).map((line) => `  ${line}`);
   return value.flatMap((one: unknown) => {

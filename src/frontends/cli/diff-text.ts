@@ -40,7 +40,6 @@ export function statText({ files, ...sums }: SessionDiff, { palette }: Layout): 
   return `${lines.join('')}${total}\n`;
 }
 
-/** Notes on a diff: files without lines, and limits. */
 export function diffNotes(
   { files, base, left_out, left_out_count, ...found }: SessionDiff,
   { exact }: { exact: boolean },

@@ -21,7 +21,6 @@ export function descriptorOf(output: NodeJS.WritableStream): number | null {
   return 'fd' in output && typeof output.fd === 'number' ? output.fd : null;
 }
 
-/** One event as a line of text. */
 export function eventLine(event: RuntimeEventRecord): string {
   const { seq, kind, session_id, process_id, team_id, created_at } = event;
   const said = summarizeEvent(event);

@@ -230,7 +230,6 @@ const exampleTexts = [
   'help: sessions send # Show the same help as cadre sessions send --help',
 ];
 
-/** A command line without `cadre`, and what it does. */
 type Example = readonly [line: string, does: string];
 
 /** The examples by the path of their command. The keys are also the commands that a misspelled one is compared with. */

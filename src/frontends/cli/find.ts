@@ -53,14 +53,13 @@ const kinds: Readonly<Record<string, string>> = {
   token: 'API token',
 };
 
-/** The placeholder and the description of an argument that names a record. */
-export function idArgument(what: string, name?: string): [placeholder: string, what: string] {
-  const kind = kinds[what] ?? what;
-  const description =
-    name === undefined
-      ? `Id of the ${kind}, or the last 6 or more characters of the id`
-      : `Id of the ${kind}, the last 6 or more characters of the id, or the ${name}`;
-  return [`<${what}>`, description];
+/** The line of an argument that names a record. */
+export function idArgument(what: string, name?: string): string {
+  const id = `Id of the ${kinds[what] ?? what}`;
+  const ending = 'the last 6 or more characters of the id';
+  return name === undefined
+    ? `<${what}>  ${id}, or ${ending}`
+    : `<${what}>  ${id}, ${ending}, or the ${name}`;
 }
 
 export const processArgument = idArgument('process', 'command of the process');
@@ -109,11 +108,10 @@ export async function matches<T, Within extends unknown[]>(
 ): Promise<readonly T[]> {
   const byId: T[] = [];
   const byName: T[] = [];
-  for await (const page of noun.all(client, ...within))
-    for (const one of page) {
-      if (isLongEnough(said) && noun.idOf(one).endsWith(said)) byId.push(one);
-      else if (isNamed(noun.name?.of(one), said)) byName.push(one);
-    }
+  for await (const one of noun.all(client, ...within)) {
+    if (isLongEnough(said) && noun.idOf(one).endsWith(said)) byId.push(one);
+    else if (isNamed(noun.name?.of(one), said)) byName.push(one);
+  }
   if (byId.length > 0) return byId;
   const present = byName.filter((one) => noun.isPast?.(one) !== true);
   return present.length > 0 ? present : byName;
@@ -124,7 +122,6 @@ function isNamed(name: string | null | undefined, said: string): boolean {
   return typeof name === 'string' && (name === said || oneLine(name) === said);
 }
 
-/** The only record that was found. Throws as `find`. */
 export function onlyOne<T>(
   { what, idOf, name, see }: Pick<Noun<T, never[]>, 'what' | 'idOf' | 'name' | 'see'>,
   found: readonly T[],

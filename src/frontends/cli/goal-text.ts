@@ -10,7 +10,6 @@ export function checkText({ status, round, max_rounds, command, last }: Goal): s
   return `check ${status === 'passed' ? 'passed' : 'failed'} (${round} of ${max_rounds}${how}): ${shortCommand(command)}`;
 }
 
-/** The state of a goal, for people. */
 export function goalText(goal: Goal): string {
   const { status, reason, round, max_rounds, command } = goal;
   const counted = `${round} of ${max_rounds} checks`;

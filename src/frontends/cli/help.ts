@@ -198,7 +198,6 @@ function addUsualAliases(siblings: readonly Command[]): void {
   }
 }
 
-/** The command with this path below another. Throws `usage` for one that does not exist. */
 function findCommand(from: Command, words: readonly string[]): Command {
   const [word, ...rest] = words;
   if (word === undefined) return from;
@@ -207,7 +206,6 @@ function findCommand(from: Command, words: readonly string[]): Command {
   return next.commands.length > 0 ? findCommand(next, rest) : next;
 }
 
-/** `cadre sessions list`. */
 function pathOf(command: Command): string {
   return [...(command.parent ? [pathOf(command.parent)] : []), command.name()].join(' ');
 }

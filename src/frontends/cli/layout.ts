@@ -1,11 +1,9 @@
 import { colorless, type Palette, paletteFor, type Style } from '../terminal/palette.ts';
 
-/** How text for people is laid out. */
 export interface Layout {
   /** The columns of the terminal; Infinity where the text goes elsewhere, so that nothing is cut. */
   columns: number;
   palette: Palette;
-  /** Whether it goes to a terminal. */
   isTerminal: boolean;
   /** Whether a list is printed as rows with tabs between the cells, and without a heading. */
   hasTabs?: boolean;
@@ -20,7 +18,6 @@ export const whole: Layout = {
   isTerminal: false,
 };
 
-/** The layout for an output of the command. */
 export function layoutOf(
   stdout: NodeJS.WritableStream & { isTTY?: boolean; columns?: number },
   env: NodeJS.ProcessEnv,

@@ -1,6 +1,4 @@
-/** A package in the program, with its licence. */
 export interface License {
-  /** The name of the package. */
   name: string;
   version: string;
   /** As its package.json has it: an SPDX expression. */
@@ -26,7 +24,6 @@ export function licensesText(all: readonly License[]): string {
   return [`${HEAD}\n${titles.map((title) => `  ${title}\n`).join('')}`, ...parts].join('\n');
 }
 
-/** The licences in such a text. */
 export function licensesIn(text: string): License[] {
   return text.split(`${RULE}\n`).flatMap((title, at, parts) => {
     const [, name, version, license] = /^(\S+) (\S+), (.+)\n$/.exec(title) ?? [];

@@ -2,7 +2,6 @@ import type { Session } from '../../api/sessions.ts';
 import type { UsageLimit } from '../../api/usage-limit.ts';
 import { durationText } from '../terminal/time.ts';
 
-/** The action of a session after the current usage limit, or after the next one. */
 export function afterLimitText(
   { usage_limit: limit, after_limit: own }: Pick<Session, 'usage_limit' | 'after_limit'>,
   now: number,

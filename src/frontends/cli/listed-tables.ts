@@ -6,7 +6,6 @@ import { hasFailedTurn } from '../../client/last-turn.ts';
 import { type Layout, TURN_FAILED } from './layout.ts';
 import { ago, listOf, shortId } from './output.ts';
 
-/** The pending approvals, the sessions and the processes, each as a table. */
 export function listedTables(
   { approvals, sessions, processes }: Pick<Listing, 'approvals' | 'sessions' | 'processes'>,
   at: { now: number; layout: Layout },

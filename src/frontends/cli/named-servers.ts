@@ -20,36 +20,13 @@ export async function addressesFor(
   options: GlobalOptions,
   env: NodeJS.ProcessEnv,
 ): Promise<Address[]> {
-  const addresses = await addressesOf(configured, options, env);
-  return options.on ? [onlyOne(addresses, options.on)] : addresses;
-}
-
-function onlyOne(addresses: readonly Address[], wanted: readonly string[]): Address {
-  const [name = '', ...more] = wanted;
-  if (more.length > 0) throw usageError('--on was given more than once: name only one server');
-  const found = addresses.find((one) => one.name === name);
-  if (found) return found;
-  const names = addresses.map((one) => one.name).join(', ');
-  const there =
-    names === ''
-      ? 'add servers with --url, or with [[servers]] in the configuration'
-      : `the servers are ${names}`;
-  throw usageError(`server "${name}" not found: ${there}`);
-}
-
-/** Every server with its name, its address and a client with its token. */
-async function addressesOf(
-  configured: Config['servers'],
-  options: GlobalOptions,
-  env: NodeJS.ProcessEnv,
-): Promise<Address[]> {
   const named = serversNamed(configured, options, env);
   const repeated = named.find(({ name }, at) => named.findIndex((one) => one.name === name) < at);
   if (repeated)
     throw usageError(`server "${repeated.name}" was given twice: pass each --url only once`);
   const local = await localServer(options, env);
   const { CADRE_TOKEN: _, ...withoutToken } = env;
-  return named.map(({ name, url, tokenFile, isConfigured }) => {
+  const addresses = named.map(({ name, url, tokenFile, isConfigured }) => {
     const at = url ?? local.running?.url ?? '';
     try {
       if (at === '')
@@ -68,6 +45,20 @@ async function addressesOf(
       return { name, url: at, client: new AppError(error.code, `${name}: ${error.message}`) };
     }
   });
+  return options.on ? [onlyOne(addresses, options.on)] : addresses;
+}
+
+function onlyOne(addresses: readonly Address[], wanted: readonly string[]): Address {
+  const [name = '', ...more] = wanted;
+  if (more.length > 0) throw usageError('--on was given more than once: name only one server');
+  const found = addresses.find((one) => one.name === name);
+  if (found) return found;
+  const names = addresses.map((one) => one.name).join(', ');
+  const there =
+    names === ''
+      ? 'add servers with --url, or with [[servers]] in the configuration'
+      : `the servers are ${names}`;
+  throw usageError(`server "${name}" not found: ${there}`);
 }
 
 interface Named {
@@ -113,7 +104,6 @@ function filesOf(file: string | null): string[] | undefined {
   return file === null ? undefined : [file];
 }
 
-/** The server on this machine, as far as it is known. */
 async function localServer(options: GlobalOptions, env: NodeJS.ProcessEnv) {
   const configured = await configuredServer(options, env);
   const directory = directoryOf(options, configured, env);

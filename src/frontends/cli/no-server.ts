@@ -59,7 +59,7 @@ export async function startServer(
 /** Asks whether to start a server; Enter means yes. Returns false if nobody can be asked. */
 async function agreed(world: World): Promise<boolean> {
   if (!world.stdin.isTTY || !world.stderr.isTTY) return false;
-  const { askYes } = await import('./ask-yes.ts');
+  const { askYes } = await import('./choose.ts');
   return askYes(world, 'No server is running. Start one in the background? [Y/n] ', true);
 }
 

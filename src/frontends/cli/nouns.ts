@@ -11,14 +11,14 @@ import type { Member, Team } from '../../api/teams.ts';
 import type { Token } from '../../api/tokens.ts';
 import type { Worktree } from '../../api/worktrees.ts';
 import type { Client } from '../../client/client.ts';
-import { pagesOf } from '../../client/pages.ts';
+import { recordsOf } from '../../client/records-of.ts';
 
 /** A kind of record that people name on the command line. `Within` is what its list is of, such as a team. */
 export interface Noun<T, Within extends unknown[]> {
   what: string;
   /** The prefix of the ids. */
   prefix: string;
-  all(client: Client, ...within: Within): AsyncIterable<readonly T[]>;
+  all(client: Client, ...within: Within): AsyncIterable<T>;
   idOf(one: T): string;
   /** The field that people may give instead of an id. */
   name?: { field: string; of(one: T): string | null };
@@ -31,7 +31,7 @@ export interface Noun<T, Within extends unknown[]> {
 export const sessions: Noun<Session, []> = {
   what: 'session',
   prefix: 'sess',
-  all: (client) => pagesOf((query) => client.ask(endpoints.listSessions, { query })),
+  all: (client) => recordsOf((query) => client.ask(endpoints.listSessions, { query })),
   idOf: ({ id }) => id,
   name: { field: 'title', of: ({ title }) => title },
   isPast: ({ status }) => status === 'closed' || status === 'failed',
@@ -41,7 +41,7 @@ export const sessions: Noun<Session, []> = {
 export const processes: Noun<Process, []> = {
   what: 'process',
   prefix: 'proc',
-  all: (client) => pagesOf((query) => client.ask(endpoints.listProcesses, { query })),
+  all: (client) => recordsOf((query) => client.ask(endpoints.listProcesses, { query })),
   idOf: ({ process_id }) => process_id,
   name: { field: 'command', of: ({ command }) => command },
   isPast: ({ ended_at }) => ended_at !== null,
@@ -51,7 +51,7 @@ export const processes: Noun<Process, []> = {
 export const worktrees: Noun<Worktree, []> = {
   what: 'worktree',
   prefix: 'wt',
-  all: (client) => pagesOf((query) => client.ask(endpoints.listWorktrees, { query })),
+  all: (client) => recordsOf((query) => client.ask(endpoints.listWorktrees, { query })),
   idOf: ({ id }) => id,
   name: { field: 'name', of: ({ worktree_name }) => worktree_name },
   isPast: ({ status }) => status === 'cleaned' || status === 'missing',
@@ -61,7 +61,7 @@ export const worktrees: Noun<Worktree, []> = {
 export const teams: Noun<Team, []> = {
   what: 'team',
   prefix: 'team',
-  all: (client) => pagesOf((query) => client.ask(endpoints.listTeams, { query })),
+  all: (client) => recordsOf((query) => client.ask(endpoints.listTeams, { query })),
   idOf: ({ id }) => id,
   name: { field: 'name', of: ({ name }) => name },
   isPast: ({ deleted_at }) => deleted_at !== null,
@@ -72,7 +72,7 @@ export const turns: Noun<Turn, [session: string]> = {
   what: 'turn',
   prefix: 'turn',
   all: (client, session_id) =>
-    pagesOf((query) => client.ask(endpoints.listTurns, { params: { session_id }, query })),
+    recordsOf((query) => client.ask(endpoints.listTurns, { params: { session_id }, query })),
   idOf: ({ turn_id }) => turn_id,
   see: 'cadre sessions turns',
 };
@@ -80,7 +80,7 @@ export const turns: Noun<Turn, [session: string]> = {
 export const rules: Noun<ApprovalRule, []> = {
   what: 'rule',
   prefix: 'rule',
-  all: (client) => pagesOf((query) => client.ask(endpoints.listApprovalRules, { query })),
+  all: (client) => recordsOf((query) => client.ask(endpoints.listApprovalRules, { query })),
   idOf: ({ id }) => id,
   see: 'cadre approvals rules list',
 };
@@ -88,7 +88,7 @@ export const rules: Noun<ApprovalRule, []> = {
 export const tokens: Noun<Token, []> = {
   what: 'token',
   prefix: 'tok',
-  all: (client) => pagesOf((query) => client.ask(endpoints.listTokens, { query })),
+  all: (client) => recordsOf((query) => client.ask(endpoints.listTokens, { query })),
   idOf: ({ id }) => id,
   name: { field: 'name', of: ({ name }) => name },
   see: 'cadre tokens list',
@@ -97,7 +97,7 @@ export const tokens: Noun<Token, []> = {
 export const queueEntries: Noun<QueueEntry, []> = {
   what: 'queue entry',
   prefix: 'que',
-  all: (client) => pagesOf((query) => client.ask(endpoints.listQueue, { query })),
+  all: (client) => recordsOf((query) => client.ask(endpoints.listQueue, { query })),
   idOf: ({ id }) => id,
   name: { field: 'name', of: ({ name }) => name },
   see: 'cadre queue list',
@@ -106,7 +106,7 @@ export const queueEntries: Noun<QueueEntry, []> = {
 export const budgets: Noun<Budget, []> = {
   what: 'budget',
   prefix: 'bud',
-  all: (client) => pagesOf((query) => client.ask(endpoints.listBudgets, { query })),
+  all: (client) => recordsOf((query) => client.ask(endpoints.listBudgets, { query })),
   idOf: ({ id }) => id,
   see: 'cadre budgets list',
 };
@@ -115,7 +115,7 @@ export const approvals: Noun<Approval, [status: Approval['status']]> = {
   what: 'approval',
   prefix: 'apr',
   all: (client, status) =>
-    pagesOf((query) => client.ask(endpoints.listApprovals, { query: { ...query, status } })),
+    recordsOf((query) => client.ask(endpoints.listApprovals, { query: { ...query, status } })),
   idOf: ({ id }) => id,
   see: 'cadre approvals list',
 };
@@ -124,7 +124,7 @@ export const members: Noun<Member, [team: string]> = {
   what: 'member',
   prefix: 'sess',
   async *all(client, team_id) {
-    yield (await client.call(endpoints.getTeam, { params: { team_id } })).members;
+    yield* (await client.call(endpoints.getTeam, { params: { team_id } })).members;
   },
   idOf: ({ agent_id }) => agent_id,
   name: { field: 'title', of: ({ title }) => title },
@@ -135,7 +135,7 @@ export const comments: Noun<ReviewComment, [session: string]> = {
   what: 'comment',
   prefix: 'cmt',
   async *all(client, session_id) {
-    yield (await client.call(endpoints.getReview, { params: { session_id } })).comments;
+    yield* (await client.call(endpoints.getReview, { params: { session_id } })).comments;
   },
   idOf: ({ id }) => id,
   see: 'cadre review show',
@@ -145,7 +145,7 @@ export const deliveries: Noun<Delivery, [team: string]> = {
   what: 'delivery',
   prefix: 'dlv',
   all: (client, team_id) =>
-    pagesOf((query) => client.ask(endpoints.listDeliveries, { params: { team_id }, query })),
+    recordsOf((query) => client.ask(endpoints.listDeliveries, { params: { team_id }, query })),
   idOf: ({ id }) => id,
   see: 'cadre teams deliveries',
 };
@@ -154,7 +154,7 @@ export const messages: Noun<Message, [team: string]> = {
   what: 'message',
   prefix: 'msg',
   all: (client, team_id) =>
-    pagesOf((query) => client.ask(endpoints.listMessages, { params: { team_id }, query })),
+    recordsOf((query) => client.ask(endpoints.listMessages, { params: { team_id }, query })),
   idOf: ({ id }) => id,
   see: 'cadre teams messages',
 };

@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { type Layout, layoutOf } from './layout.ts';
 
 /** The options that say in which form a command prints lists and records. */
@@ -9,34 +9,30 @@ export interface OutputOptions {
 }
 
 /** The option of the commands that read the configuration without a server. */
-export const configOption = [
-  '--config <file>',
-  'Configuration file to read (or set the environment variable CADRE_CONFIG)',
-] as const;
+export const configOption =
+  '--config <file>  Configuration file to read (or set the environment variable CADRE_CONFIG)';
 
-/** Declares the options of a command that prints a list. In a pipe its table has tabs between the cells, and no heading. */
-export function asList(command: Command): Command {
-  const forms = new Option(
-    '-o, --output <form>',
-    'Output format: only ids (name), a table without shortened values (wide), or JSON',
-  );
-  return quietable(command.addOption(forms.choices(['name', 'wide', 'json']))).option(
-    '--padded',
-    'Print a header and aligned columns even if the output is piped (a pipe gets tab-separated rows by default)',
-  );
-}
+const quietOption = '-q, --quiet  Print only ids, one per line (same as --output name)';
 
-/** Declares the options of a command that prints one record. */
-export function asRecord(command: Command): Command {
-  const forms = new Option('-o, --output <form>', 'Output format: only the id (name), or JSON');
-  return quietable(command.addOption(forms.choices(['name', 'json'])));
-}
+/** The options of a command that prints a list. In a pipe its table has tabs between the cells, and no heading. */
+export const listOptions = [
+  {
+    line: '-o, --output <form>  Output format: only ids (name), a table without shortened values (wide), or JSON',
+    choices: ['name', 'wide', 'json'],
+  },
+  quietOption,
+  '--padded  Print a header and aligned columns even if the output is piped (a pipe gets tab-separated rows by default)',
+];
 
-function quietable(command: Command): Command {
-  return command.option('-q, --quiet', 'Print only ids, one per line (same as --output name)');
-}
+/** The options of a command that prints one record. */
+export const recordOptions = [
+  {
+    line: '-o, --output <form>  Output format: only the id (name), or JSON',
+    choices: ['name', 'json'],
+  },
+  quietOption,
+];
 
-/** How a command lays out its text on stdout. */
 export function layoutFor(
   { stdout, env }: { stdout: Parameters<typeof layoutOf>[0]; env: NodeJS.ProcessEnv },
   command: Command,
@@ -51,7 +47,6 @@ export function layoutFor(
   };
 }
 
-/** Whether only ids are printed. */
 export function isQuiet({ output, quiet }: OutputOptions): boolean {
   return quiet === true || output === 'name';
 }

@@ -3,8 +3,7 @@ import { shorten } from '../../core/lib/shorten.ts';
 import { ago as agoOf } from '../terminal/time.ts';
 
 export { details } from './details.ts';
-export { shortId } from './short-id.ts';
-export { listOf, table } from './table.ts';
+export { listOf, shortId, table } from './table.ts';
 export { plain };
 
 /** An id with the name of its record, if it has one: `"fix login" (sess_…)`. */
@@ -19,7 +18,6 @@ export function ago(then: number, now: number): string {
   return agoOf(now - then);
 }
 
-/** A size in MiB, with one decimal. */
 export function mebibytes(bytes: number): string {
   return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
 }

@@ -4,6 +4,7 @@ import { systemClock } from '../../core/lib/clock.ts';
 import { AppError, usageError } from '../../api/errors.ts';
 import { isFleetAddress, operandsOf, singulars } from '../../bundles/choose.ts';
 import { forLocale } from '../terminal/ascii.ts';
+import { addParameters, repeated } from './command.ts';
 import { exitCodes, reportFailure } from './exit.ts';
 import type { GlobalOptions } from './context.ts';
 import type { JqOutput } from './jq/index.ts';
@@ -30,6 +31,26 @@ Examples:
 Exit codes: 0 ok, 1 failed, 2 usage error, 3 not found, 4 not authorized, 5 refused, 6 no server,
             7 conflict, 8 timeout, 9 check not passed, 130 interrupted`;
 
+const globalOptions = [
+  {
+    line: '--url <url>  Address of the cadre server (overrides the environment variable CADRE_URL; repeat the option for several servers)',
+    parse: repeated,
+  },
+  {
+    line: '--token-file <file>  File that contains the API token for the server (instead of the environment variable CADRE_TOKEN)',
+    parse: repeated,
+  },
+  {
+    line: '--on <server>  Name of the server to use, if several servers are configured',
+    parse: repeated,
+  },
+  '--fleet [url]  Use the fleet of cadre servers at this NATS address (default: environment variable CADRE_FLEET, or fleet.url in the configuration)',
+  '--data-dir <directory>  Directory in which cadre stores its data (overrides the environment variable CADRE_DATA_ROOT_DIR)',
+  '--select <id>  Row to select when the interactive screen opens, by id or title (only without a command)',
+  '--json  Write JSON: one document, or one record per line if the command streams its output',
+  '--jq <expression>  Filter the JSON output with a jq expression (implies --json)',
+];
+
 /** The tree of these commands; with `argv` only the branch that it names. */
 export async function createProgram(
   world: World,
@@ -40,44 +61,13 @@ export async function createProgram(
     .description('Run teams of coding agents on one machine')
     .helpOption('-h, --help', 'Show help for a command')
     .version(version, '-V, --version', 'Print the version')
-    .option(
-      '--url <url>',
-      'Address of the cadre server (overrides the environment variable CADRE_URL; repeat the option for several servers)',
-      repeated,
-    )
-    .option(
-      '--token-file <file>',
-      'File that contains the API token for the server (instead of the environment variable CADRE_TOKEN)',
-      repeated,
-    )
-    .option(
-      '--on <server>',
-      'Name of the server to use, if several servers are configured',
-      repeated,
-    )
-    .option(
-      '--fleet [url]',
-      'Use the fleet of cadre servers at this NATS address (default: environment variable CADRE_FLEET, or fleet.url in the configuration)',
-    )
-    .option(
-      '--data-dir <directory>',
-      'Directory in which cadre stores its data (overrides the environment variable CADRE_DATA_ROOT_DIR)',
-    )
-    .option(
-      '--select <id>',
-      'Row to select when the interactive screen opens, by id or title (only without a command)',
-    )
-    .option(
-      '--json',
-      'Write JSON: one document, or one record per line if the command streams its output',
-    )
-    .option('--jq <expression>', 'Filter the JSON output with a jq expression (implies --json)')
     .showSuggestionAfterError()
     .configureOutput({
       writeErr: (text) => world.stderr.write(text),
       writeOut: (text) => world.stdout.write(text),
     })
     .exitOverride();
+  addParameters(program, globalOptions);
   const [first, second] = argv ? operandsOf(argv) : [];
   const said = first === 'help' ? second : first;
   const named = (said && singulars[said]) ?? said;
@@ -103,11 +93,6 @@ export async function createProgram(
     write: (text) => world.stdout.write(text),
   });
   return program;
-}
-
-/** All values of an option. */
-function repeated(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, value];
 }
 
 /** A message of commander in the form of the others: `unknown option "--x" (did you mean --y?)`. */

@@ -21,7 +21,6 @@ export const queueTable = listOf<QueueEntry>(
   ],
 );
 
-/** Sorts the entries by session and position. */
 export function inOrder(entries: readonly QueueEntry[]): QueueEntry[] {
   const sessions = [...Map.groupBy(entries, ({ session_id }) => session_id).values()];
   return sessions.flatMap((own) => own.toSorted((a, b) => a.position - b.position));

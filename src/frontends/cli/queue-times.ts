@@ -1,6 +1,10 @@
-import { type Command, Option } from 'commander';
 import { usageError } from '../../api/errors.ts';
 import { momentOf, zoneOf } from './when.ts';
+import { endpoints } from '../../api/index.ts';
+import type { InputItem } from '../../api/input.ts';
+import { sessionId } from './find.ts';
+import { type TurnSettingOptions, turnSettings } from './turn-settings.ts';
+import type { CommandContext } from './world.ts';
 
 /** When something is due, and what it is called. */
 export interface TimeOptions {
@@ -12,27 +16,18 @@ export interface TimeOptions {
   overlap?: 'skip' | 'queue';
 }
 
-/** Adds the options of `TimeOptions` to a command. */
-export function withTimes(command: Command): Command {
-  return command
-    .option(
-      '--at <time>',
-      'Time at which the prompt is sent: 18:00, +2h, or 2026-11-30T08:00 with an optional UTC offset',
-    )
-    .option(
-      '--every <cron>',
-      'Send the prompt on this cron schedule: minute, hour, day of month, month, day of week',
-    )
-    .option('--zone <zone>', 'Time zone for --at and --every (default: time zone of this machine)')
-    .option('--name <name>', 'Name of the queue entry')
-    .option('--reason <text>', 'Reason for the queue entry (cadre stores the reason)')
-    .addOption(
-      new Option(
-        '--overlap <rule>',
-        'If the previous run is still active when the next run is due, skip or queue the next run (only with --every)',
-      ).choices(['skip', 'queue']),
-    );
-}
+/** These options of a command. */
+export const timeOptions = [
+  '--at <time>  Time at which the prompt is sent: 18:00, +2h, or 2026-11-30T08:00 with an optional UTC offset',
+  '--every <cron>  Send the prompt on this cron schedule: minute, hour, day of month, month, day of week',
+  '--zone <zone>  Time zone for --at and --every (default: time zone of this machine)',
+  '--name <name>  Name of the queue entry',
+  '--reason <text>  Reason for the queue entry (cadre stores the reason)',
+  {
+    line: '--overlap <rule>  If the previous run is still active when the next run is due, skip or queue the next run (only with --every)',
+    choices: ['skip', 'queue'],
+  },
+];
 
 /** The fields of a request that say when; a time of the day is the next one. Throws `usage`. */
 export function timesOf({ at, every, zone }: TimeOptions, now: number) {
@@ -43,4 +38,27 @@ export function timesOf({ at, every, zone }: TimeOptions, now: number) {
   const time_zone = zoneOf(zone);
   if (every !== undefined) return { every, time_zone };
   return { at: momentOf(at ?? '', now, time_zone), time_zone };
+}
+
+/** Adds a prompt to the queue of the session that `said` names, and says when it is due. */
+export async function addToQueue(
+  { client, world, show }: CommandContext,
+  said: string,
+  input: InputItem[],
+  options: TimeOptions & TurnSettingOptions,
+): Promise<void> {
+  const { entryStateText } = await import('./queue-text.ts');
+  const now = world.clock.now();
+  const params = { session_id: await sessionId(client, said) };
+  if (options.permissionMode !== undefined) {
+    const session = await client.call(endpoints.getSession, { params });
+    const { assertPermissionMode } = await import('./talk/assert-mode.ts');
+    await assertPermissionMode({ client }, session, options.permissionMode);
+  }
+  const { name, reason, overlap } = options;
+  const added = await client.call(endpoints.addToQueue, {
+    params,
+    body: { input, ...timesOf(options, now), name, reason, overlap, ...turnSettings(options) },
+  });
+  show(added, () => entryStateText(added, now));
 }

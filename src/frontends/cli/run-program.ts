@@ -79,7 +79,6 @@ async function run({ command, args, env, cwd }: Program, stdio: Streams): Promis
   return { code: exitCode ?? null, stdout: textOf(stdout), stderr: textOf(stderr) };
 }
 
-/** An output that was not read is undefined. */
 function textOf(output: unknown): string {
   return typeof output === 'string' ? output : '';
 }

@@ -1,10 +1,11 @@
 import { configOption } from './output-options.ts';
 import path from 'node:path';
-import { type Command, Option } from 'commander';
 import { keys } from '../../core/config/keys.ts';
 import { choicesOf } from './choices.ts';
 import type { GlobalOptions } from './context.ts';
-import { milliseconds } from './milliseconds.ts';
+import { milliseconds } from './option-values.ts';
+import { invalidError } from '../../api/errors.ts';
+import type { World } from './world.ts';
 
 /** The options of `cadre serve`, and of the commands that start it later. */
 export interface ServeOptions extends GlobalOptions {
@@ -18,30 +19,23 @@ export interface ServeOptions extends GlobalOptions {
   stopAfterIdle?: number;
 }
 
-/** Adds the options that say how a server runs. */
-export function withServeOptions(command: Command): Command {
-  return command
-    .option(...configOption)
-    .option('--bind <host:port>', 'Address and port on which the server listens')
-    .option('--port <port>', 'Port on 127.0.0.1 on which the server listens (0: any free port)')
-    .addOption(
-      new Option(
-        '--log-level <level>',
-        'Minimum level of the log messages that the server writes',
-      ).choices(logLevels()),
-    )
-    .option('--free-port', 'Use any free port if the port is already in use')
-    .option(
-      '--stop-after-idle <duration>',
-      'Stop the server after this time without work and without clients, such as 1h (default: never)',
-      milliseconds,
-    )
-    .option('--allow-remote', 'Allow --bind to use an address that other machines can reach')
-    .option(
-      '--demo',
-      'Use the built-in demo agent, which needs no account and no model (as the provider acp)',
-    );
-}
+/** The options that say how a server runs. */
+export const serveOptions = [
+  configOption,
+  '--bind <host:port>  Address and port on which the server listens',
+  '--port <port>  Port on 127.0.0.1 on which the server listens (0: any free port)',
+  {
+    line: '--log-level <level>  Minimum level of the log messages that the server writes',
+    choices: choicesOf(keys.find(({ name }) => name === 'log.level')?.schema),
+  },
+  '--free-port  Use any free port if the port is already in use',
+  {
+    line: '--stop-after-idle <duration>  Stop the server after this time without work and without clients, such as 1h (default: never)',
+    parse: milliseconds,
+  },
+  '--allow-remote  Allow --bind to use an address that other machines can reach',
+  '--demo  Use the built-in demo agent, which needs no account and no model (as the provider acp)',
+];
 
 /** The words that start such a server from any directory. */
 export function serveWords(options: ServeOptions, cwd: string): string[] {
@@ -64,7 +58,15 @@ export function serveWords(options: ServeOptions, cwd: string): string[] {
   ];
 }
 
-function logLevels(): readonly string[] {
-  const key = keys.find(({ name }) => name === 'log.level');
-  return choicesOf(key?.schema) ?? [];
+/** Throws `invalid` for an address beyond loopback without --allow-remote, because the server speaks plain HTTP. */
+export function refuseRemote(address: string, isAllowed: boolean, { stderr }: World): void {
+  if (/^(127\.\d+\.\d+\.\d+|localhost|\[::1\]):\d+$/.test(address)) return;
+  if (!isAllowed) {
+    throw invalidError(
+      `other machines can reach the address ${address}: pass --allow-remote to allow access from other machines`,
+    );
+  }
+  stderr.write(
+    `cadre: other machines can reach ${address}, and traffic is plain HTTP: put a TLS proxy in front of the server\n`,
+  );
 }

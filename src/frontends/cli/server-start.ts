@@ -14,7 +14,6 @@ import type { World } from './world.ts';
 /** The maximum time to wait for the first answer: a migration of much data takes minutes. */
 const START_MS = 10 * 60_000;
 
-/** A server in the background. */
 export interface StartedServer {
   url: string;
   pid: number;
@@ -26,7 +25,6 @@ export interface StartedServer {
 
 /** Starts a server that outlives this program. */
 export class ServerStart {
-  /** The file with what the server prints. */
   readonly log: string;
   readonly #world: World;
   readonly #options: ServeOptions;
@@ -107,7 +105,6 @@ interface Ended {
   why?: string;
 }
 
-/** Says that a server runs on a directory. */
 export function alreadyRuns(
   directory: string,
   { url, pid }: { url: string; pid: number },

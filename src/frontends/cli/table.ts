@@ -1,7 +1,6 @@
 import { plain } from '../../core/lib/plain.ts';
 import { ago } from '../terminal/time.ts';
 import type { Style } from '../terminal/palette.ts';
-import { shortId } from './short-id.ts';
 import { type Layout, stateStyle, whole } from './layout.ts';
 import { truncated, widthOf } from './widths.ts';
 
@@ -34,7 +33,9 @@ export function table(
   );
   const widths = fitted(wanted, layout.columns);
   return lines
-    .flatMap((line) => (wraps && isRoomy(widths.at(-1)) ? lastWrapped(line, widths) : [line]))
+    .flatMap((line) =>
+      wraps && (widths.at(-1) ?? 0) >= ROOMY ? lastWrapped(line, widths) : [line],
+    )
     .map((line, row) =>
       line
         .slice(0, widths.length)
@@ -60,11 +61,6 @@ function tabbed(row: readonly string[]): string {
 }
 
 const escapes: Readonly<Record<string, string>> = { '\t': '\\t', '\n': '\\n', '\\': '\\\\' };
-
-/** Whether a column is wide enough for words to be wrapped in it, instead of being cut. */
-function isRoomy(width = 0): boolean {
-  return width >= ROOMY;
-}
 
 /** A row, and below it rows with what does not fit into its last cell, cut between words. */
 function lastWrapped(line: readonly string[], widths: readonly number[]): string[][] {
@@ -112,7 +108,6 @@ type ListPrint<T> = ((found: readonly T[], at: { now: number; layout?: Layout })
   isList: true;
 };
 
-/** The cells of a record with its ids whole. */
 function withWholeIds(cells: readonly string[], record: unknown): string[] {
   const fields = Object.entries(record as object) as [string, unknown][];
   const ids = fields.flatMap(([name, value]) =>
@@ -164,4 +159,9 @@ function shareOf(widths: readonly number[], room: number): number {
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, one) => total + one, 0);
+}
+
+/** The last 8 characters of an id, as tables show it. */
+export function shortId(id: string): string {
+  return id.slice(-8);
 }

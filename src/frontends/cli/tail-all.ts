@@ -4,7 +4,7 @@ import type { TailOptions } from './commands/events.ts';
 import { descriptorOf, eventLine, timeOf } from './event-line.ts';
 import { jsonFor, written, type CommandContext } from './world.ts';
 import { z } from 'zod';
-import { fileOf, linesBehind, readCursor, sizeOf, writeCursor } from './cursor-file.ts';
+import { bytes, CursorFile } from './cursor-file.ts';
 
 /** `cadre events tail` of several servers: lines with the server of each event, also on a terminal. */
 export async function tailAll(
@@ -13,14 +13,25 @@ export async function tailAll(
   options: TailOptions,
 ): Promise<void> {
   const { cursorFile: file, kind: kinds, reconnect: reconnectMs, follow, node: only } = options;
-  const cursor = file === undefined ? null : new CursorOfSeveral(file, descriptorOf(world.stdout));
-  const saved = cursor?.start ?? null;
+  const cursor =
+    file === undefined ? null : new CursorFile<Position>(file, descriptorOf(world.stdout), content);
+  const saved = cursor?.saved?.cursor ?? null;
+  // The newest event of each server that is in the output already.
+  const newest = new Map((cursor?.linesBehind() ?? []).flatMap(placeOf));
   const from = saved === null ? beginning(options, world.clock.now()) : { cursor: saved };
   const signal = world.interrupted();
   if (only !== undefined) await servers.named(only);
   const names = only === undefined ? (await servers.list()).map(({ name }) => name) : [only];
   const width = Math.max(0, ...names.map((name) => name.length));
-  const news = new LogWakeup(names, (text) => world.stderr.write(`cadre: ${text}\n`));
+  const away = new Set<string>();
+  const say = (text: string) => void world.stderr.write(`cadre: ${text}\n`);
+  const tell = (node: string, notice: Notice) => {
+    if (notice.state === 'gap') say(`${node}: ${notice.text}`);
+    else if (notice.state === 'unreachable') {
+      away.add(node);
+      say(notice.detail);
+    } else if (away.delete(node)) say(`${node} is reachable again`);
+  };
   const events = servers.streamEvents(
     { from, kinds, node: only, reconnectMs, isStoredOnly: !follow },
     signal,
@@ -28,22 +39,23 @@ export async function tailAll(
   try {
     for await (const one of events) {
       if ('notice' in one) {
-        news.tell(one.node, one.notice);
+        tell(one.node, one.notice);
         continue;
       }
       const { node, epoch, event } = one;
-      if (!cursor?.has(node, event.seq))
+      if (event.seq > (newest.get(node) ?? -1))
         world.stdout.write(
           `${global.json ? jsonFor(world, { node, epoch, ...event }) : `${node.padEnd(width)}  ${eventLine(event)}`}\n`,
         );
-      cursor?.moveTo(() => events.cursor());
+      cursor?.moveTo(() => ({ cursor: events.cursor() }));
     }
   } finally {
     await written(world.stdout);
     cursor?.save();
   }
   if (signal.aborted) world.exit(Number(signal.reason));
-  else news.assertAnswered();
+  else if (away.size === names.length)
+    throw unreachableError('no server answered: see cadre status');
 }
 
 function beginning({ afterSeq, since }: TailOptions, now: number): Beginning {
@@ -57,85 +69,12 @@ function beginning({ afterSeq, since }: TailOptions, now: number): Beginning {
   );
 }
 
-/** Reports when a server becomes unreachable or reachable. */
-class LogWakeup {
-  readonly #away = new Map<string, string>();
-  readonly #names: readonly string[];
-  readonly #say: (text: string) => void;
-
-  constructor(names: readonly string[], say: (text: string) => void) {
-    this.#names = names;
-    this.#say = say;
-  }
-
-  tell(node: string, notice: Notice): void {
-    if (notice.state === 'gap') this.#say(`${node}: ${notice.text}`);
-    else if (notice.state === 'unreachable') {
-      this.#away.set(node, notice.detail);
-      this.#say(notice.detail);
-    } else if (this.#away.delete(node)) this.#say(`${node} is reachable again`);
-  }
-
-  /** Throws `unreachable` where no server at all has answered in the end. */
-  assertAnswered(): void {
-    if (this.#away.size === this.#names.length)
-      throw unreachableError('no server answered: see cadre status');
-  }
+/** The position of a reader of all servers. */
+interface Position {
+  cursor: string;
 }
 
-const content = z.object({
-  /** The position of a reader of all servers. */
-  cursor: z.string(),
-  /** The length of the output at that time; null where the output is not a regular file. */
-  bytes: z.int().nullable(),
-});
-
-/**
- * The cursor of a reader of several logs, kept in one file. Where the output is a regular file, its content decides, as
- * with one log (cursor-file.ts): a line written after the cursor was saved is not written again.
- */
-class CursorOfSeveral {
-  readonly #file: string;
-  readonly #output: number | null;
-  readonly #start: z.output<typeof content> | null;
-  /** The newest event of each server behind the saved length. */
-  readonly #written: ReadonlyMap<string, number>;
-  #cursor: (() => string) | undefined;
-  #saved: NodeJS.Immediate | undefined;
-
-  /** `output` is the descriptor that lines are written to; null where the output has none. */
-  constructor(file: string, output: number | null) {
-    this.#file = file;
-    this.#output = fileOf(output);
-    this.#start = readCursor(file, content);
-    const lines =
-      this.#output === null ? [] : linesBehind(this.#output, this.#start?.bytes ?? null);
-    this.#written = new Map(lines.flatMap(placeOf));
-  }
-
-  /** The position to continue from; null before the first event. */
-  get start(): string | null {
-    return this.#start?.cursor ?? null;
-  }
-
-  /** Whether the line of an event is in the output already. */
-  has(node: string, seq: number): boolean {
-    return seq <= (this.#written.get(node) ?? -1);
-  }
-
-  /** Moves the cursor to what it says in this turn of the event loop, and saves it then. */
-  moveTo(cursor: () => string): void {
-    this.#cursor = cursor;
-    this.#saved ??= setImmediate(() => this.save());
-  }
-
-  save(): void {
-    if (this.#saved) clearImmediate(this.#saved);
-    this.#saved = undefined;
-    if (this.#cursor)
-      writeCursor(this.#file, { cursor: this.#cursor(), bytes: sizeOf(this.#output) });
-  }
-}
+const content = z.object({ cursor: z.string(), bytes });
 
 /** The server and the seq at the start of a line of several servers, as text or JSON; none for any other line. */
 function placeOf(line: string): [node: string, seq: number][] {

@@ -21,7 +21,6 @@ export function sentText(
     : heading + table(['DELIVERY', 'TO', 'STATUS', 'ERROR'], rows, layout);
 }
 
-/** A team, its members and its latest messages. */
 export function viewText(
   { team, members, messages, deliveries_by_message_id }: TeamView,
   { now, layout }: Pick<Call, 'now' | 'layout'>,
@@ -61,7 +60,6 @@ export function viewText(
 
 const TEXT_CHARACTERS = 60;
 
-/** The beginning of a message's text. */
 export function textOf({ input }: Message): string {
   const items = Array.isArray(input) ? input : [input];
   const text = items.map((item) => ('text' in item ? String(item.text) : '[image]')).join(' ');

@@ -33,13 +33,11 @@ export async function showStatus(
   show(states.map(recordOf), () => serverTable(states, { now: world.clock.now(), layout }));
 }
 
-/** Why a server cannot be asked. */
 function sayWhoIsAway(states: readonly ServerState[], { stderr }: CommandContext['world']): void {
   for (const { entry } of states)
     if (!entry.client) stderr.write(`cadre: ${entry.detail ?? `${entry.name} is unreachable`}\n`);
 }
 
-/** A server for `--json`. */
 function recordOf({ entry: { name, url, state, detail }, server, at }: ServerState) {
   return { node: name, url, state, detail, last_known_at: at, server };
 }

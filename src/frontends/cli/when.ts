@@ -1,7 +1,7 @@
-import { usageError } from '../../api/errors.ts';
 import { isTimeZone, localTime, ownTimeZone, recurrenceOf } from '../../core/lib/cron.ts';
-import { parseDuration } from '../../core/lib/duration.ts';
 import { durationText } from '../terminal/time.ts';
+import { usageError } from '../../api/errors.ts';
+import { parseDuration } from '../../core/lib/duration.ts';
 
 /** The time zone of `--zone`, else of this machine. Throws `usage` for an unknown time zone. */
 export function zoneOf(said: string | undefined): string {
@@ -63,4 +63,19 @@ function dated(text: string, zone: string): number | null {
 function isDate(text: string): boolean {
   const day = new Date(`${text}T00:00Z`);
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
+}
+
+/**
+ * The moment of `--since`, in Unix ms: a length of time before now (`7d`), a day (`2026-11-01`) or a time
+ * (`2026-11-01T08:00`) in `zone`, or `all` for 0. Throws `usage` for any other text.
+ */
+export function sinceOf(text: string, now: number, zone: string): number {
+  if (text === 'all') return 0;
+  const length = parseDuration(text);
+  if (length !== null) return Math.max(0, now - length);
+  const at = dated(text.length === 10 ? `${text}T00:00` : text, zone);
+  if (at !== null && at >= 0) return at;
+  throw usageError(
+    `invalid --since "${text}": expected a time such as 7d, 2026-11-01, 2026-11-01T08:00 or all`,
+  );
 }

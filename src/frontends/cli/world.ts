@@ -27,7 +27,6 @@ export interface World {
   connect(options: GlobalOptions, starter?: Starter): Promise<Client>;
   /** Aborts on INT and TERM, with the exit code to end with as its reason. */
   interrupted(): AbortSignal;
-  /** Sets the exit code. */
   exit(code: number): void;
 }
 
@@ -43,7 +42,6 @@ export function terminalOf({ stdin, stdout, env }: World): ScreenStreams | null 
   return { stdin: stdin as NodeJS.ReadStream, stdout: stdout as NodeJS.WriteStream };
 }
 
-/** The arguments of a command that works without a server. */
 export interface LocalContext<Options extends GlobalOptions = GlobalOptions> {
   world: World;
   /** The options of the program and of the command. */
@@ -52,11 +50,9 @@ export interface LocalContext<Options extends GlobalOptions = GlobalOptions> {
   show: (value: unknown, text: () => string, ids?: () => readonly string[]) => void;
   /** Writes a note on stderr, if stderr is a terminal and the output is not JSON. */
   note: (text: string) => void;
-  /** How text for people is laid out on stdout. */
   layout: Layout;
 }
 
-/** The arguments of a client command. */
 export interface CommandContext extends LocalContext {
   client: Client;
 }

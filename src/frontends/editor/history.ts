@@ -2,7 +2,7 @@ import type { SessionUpdate } from '@agentclientprotocol/sdk/unstable';
 import { isDescribed } from '../../api/events.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Turn } from '../../api/sessions.ts';
-import { pagesOf } from '../../client/pages.ts';
+import { recordsOf } from '../../client/records-of.ts';
 import type { ServerLink } from './server-link.ts';
 import { inputUpdates, itemUpdates, planOf, remark, usageOf } from './updates.ts';
 
@@ -15,11 +15,9 @@ export async function endedTurns(
   session_id: string,
   running: string | null,
 ): Promise<Turn[]> {
-  const newest: Turn[] = [];
   const params = { session_id };
-  for await (const page of pagesOf((query) => link.ask(endpoints.listTurns, { params, query })))
-    newest.push(...page);
-  return newest
+  const newest = recordsOf((query) => link.ask(endpoints.listTurns, { params, query }));
+  return (await Array.fromAsync(newest))
     .toReversed()
     .filter(({ turn_id, ended_at }) => turn_id !== running && ended_at !== null);
 }

@@ -7,7 +7,7 @@ import type { Diagnostics } from '../../api/runtime.ts';
 import type { Session } from '../../api/sessions.ts';
 import type { Client } from '../../client/client.ts';
 import { listAll } from '../../client/listing.ts';
-import { pagesOf } from '../../client/pages.ts';
+import { recordsOf } from '../../client/records-of.ts';
 import { replayBefore } from '../../client/replay.ts';
 import { withEvent } from './overview-events.ts';
 import { type Overview, type SessionNow, emptyOverview } from './overview.ts';
@@ -49,14 +49,13 @@ export async function readOverview(
 
 /** The entries of all queues; none where an older server has no queues. */
 async function readQueues(client: Client): Promise<QueueEntry[]> {
-  const found: QueueEntry[] = [];
   try {
-    const pages = pagesOf((query) => client.ask(endpoints.listQueue, { query }));
-    for await (const page of pages) found.push(...page);
+    const entries = recordsOf((query) => client.ask(endpoints.listQueue, { query }));
+    return await Array.fromAsync(entries);
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
+    return [];
   }
-  return found;
 }
 
 /** The overview of what was listed, the newest of each first. */

@@ -68,16 +68,11 @@ function notifyDefinition(command: string): HookDefinition {
   };
 }
 
-function placeOf({
-  session,
-  team,
-  process,
-  worktree,
-}: Pick<Config['hooks'][number], 'session' | 'team' | 'process' | 'worktree'>): Scope {
-  if (session !== null) return { name: 'session', id: session };
-  if (team !== null) return { name: 'team', id: team };
-  if (process !== null) return { name: 'process', id: process };
-  if (worktree !== null) return { name: 'worktree', id: worktree };
+function placeOf(hook: Config['hooks'][number]): Scope {
+  for (const name of ['session', 'team', 'process', 'worktree'] as const) {
+    const id = hook[name];
+    if (id !== null) return { name, id };
+  }
   return { name: 'runtime' };
 }
 

@@ -95,27 +95,23 @@ export class ApprovalLinks {
   look(secret: string): LinkedApproval | null {
     return this.#deps.db.peek((rx) => {
       const link = this.#find(rx, secret);
-      const approval = link && this.#deps.approval(rx, link.approval_id);
-      if (!link || approval?.status !== 'pending') return null;
+      if (link?.approval.status !== 'pending') return null;
       const { title, cwd } = this.#deps.session(rx, link.session_id);
-      return { approval, session: { title, cwd } };
+      return { approval: link.approval, session: { title, cwd } };
     });
   }
 
   /** Answers the approval of a link, which ends all its links. Resolves with null as `look` does. */
   async answer(secret: string, decision: 'accept' | 'decline'): Promise<Approval | null> {
-    const { db } = this.#deps;
-    const found = db.peek((rx) => {
-      const link = this.#find(rx, secret);
-      const approval = link && this.#deps.approval(rx, link.approval_id);
-      return link && approval ? { link, approval } : null;
-    });
-    if (!found) return null;
+    const { db, decide } = this.#deps;
+    const link = db.peek((rx) => this.#find(rx, secret));
+    if (!link) return null;
+    const { id, approval } = link;
     try {
-      return await this.#deps.decide(found.approval, decision, found.link.id, (tx) => {
+      return await decide(approval, decision, id, (tx) => {
         // The transaction may come later than the look above.
         if (!this.#find(tx, secret)) throw notFoundError('the approval link was already used');
-        this.#table.deleteWhere(tx, 'approval_id = ?', found.link.approval_id);
+        this.#table.deleteWhere(tx, 'approval_id = ?', approval.id);
       });
     } catch (error) {
       if (error instanceof AppError && REFUSED.has(error.code)) return null;
@@ -123,9 +119,12 @@ export class ApprovalLinks {
     }
   }
 
-  #find(rx: Reader, secret: string): StoredLink | null {
+  /** Returns a link that has not expired, with its approval. */
+  #find(rx: Reader, secret: string): (StoredLink & { approval: Approval }) | null {
     const [link] = this.#table.where(rx, 'secret_sha256 = ?', digestOf(secret));
-    return link && link.expires_at > this.#deps.clock.now() ? link : null;
+    const approval = link && this.#deps.approval(rx, link.approval_id);
+    if (!link || !approval || link.expires_at <= this.#deps.clock.now()) return null;
+    return { ...link, approval };
   }
 
   #makeRoom(tx: Writer, approvalId: string, now: number): void {

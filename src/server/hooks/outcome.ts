@@ -12,3 +12,12 @@ export interface Delivery {
   /** The part of the body that no error message may repeat. Null if error messages may repeat the whole body. */
   secret: string | null;
 }
+
+/** Returns the message of an error; an error of several addresses has none of its own. */
+export function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '')
+    return error.errors.map(messageOf).join('; ');
+  return error instanceof Error
+    ? error.message || String((error as NodeJS.ErrnoException).code)
+    : String(error);
+}

@@ -5,7 +5,7 @@ import { scopeColumn } from '../../core/events/event.ts';
 import type { AppendedEntry, LogEntry } from '../../core/events/log.ts';
 import type { Writer } from '../../core/store/transaction.ts';
 import type { HookDefinition } from './definition.ts';
-import type { Outcome } from './outcome.ts';
+import { messageOf, type Outcome } from './outcome.ts';
 import { Throttle } from './throttle.ts';
 import type { HookState, HookStore } from './store.ts';
 
@@ -63,9 +63,7 @@ export class HookRunner {
     this.#done = this.#runUntilStopped();
   }
 
-  /**
-   * Ends what is under way, after at most `graceMs`; resolves once nothing of the hook runs and its place is stored.
-   */
+  /** Ends what is under way within `graceMs`; resolves once nothing of the hook runs and its place is stored. */
   async stop(graceMs = 0): Promise<void> {
     this.#stopping.abort();
     this.#wake?.();
@@ -88,31 +86,18 @@ export class HookRunner {
   }
 
   /** Returns the fields of the hook in the list. */
-  describe(): Pick<
-    Hook,
-    | 'state'
-    | 'cursor'
-    | 'waiting'
-    | 'waiting_since'
-    | 'delivered'
-    | 'delivered_at'
-    | 'failure'
-    | 'gap'
-    | 'slowed_since'
-  > {
-    const { delivered, delivered_at, failure, gap } = this.#state;
+  describe(): Progress {
+    const { failure } = this.#state;
     const { slowedAt } = this.#throttle;
     const waiting = this.#waiting();
     const { told: _told, ...shown } = failure ?? { told: false };
     return {
+      ...progressOf(this.#state),
       state: failure ? 'failing' : waiting.count > 0 ? 'delivering' : 'idle',
       cursor: this.#cursor,
       waiting: waiting.count,
       waiting_since: waiting.since,
-      delivered,
-      delivered_at,
       failure: failure ? (shown as Hook['failure']) : null,
-      gap,
       slowed_since: slowedAt === null ? null : Math.round(slowedAt + this.#slowedOffset),
     };
   }
@@ -221,7 +206,9 @@ export class HookRunner {
     const { clock } = this.#deps;
     const { signal } = this.#atHand;
     this.#oldest = createdAt(entry);
-    for (let attempt = this.#attemptsAt(entry.seq) + 1; ; attempt++) {
+    const { failure } = this.#state;
+    const before = failure?.event_seq === entry.seq ? failure.attempts : 0;
+    for (let attempt = before + 1; ; attempt++) {
       const outcome = await this.#deps.attempt(this.definition, entry, attempt, signal);
       if (signal.aborted && !(outcome?.ok ?? true)) return this.#leave();
       if (outcome === null || outcome.ok) return this.#delivered(entry, outcome !== null);
@@ -239,11 +226,6 @@ export class HookRunner {
   /** Continues with the newest event, after a skip or at the end. */
   #leave(): void {
     if (!this.#stopping.signal.aborted) this.#atHand = new AbortController();
-  }
-
-  #attemptsAt(seq: number): number {
-    const { failure } = this.#state;
-    return failure?.event_seq === seq ? failure.attempts : 0;
   }
 
   async #delivered({ seq }: LogEntry, wasTaken: boolean): Promise<void> {
@@ -354,6 +336,23 @@ export class HookRunner {
   }
 }
 
+type Progress = ReturnType<typeof progressOf>;
+
+/** Returns the fields in the list of a hook that does not run. */
+export function progressOf(state: HookState | undefined) {
+  return {
+    state: 'off' as Hook['state'],
+    cursor: state?.cursor ?? 0,
+    waiting: 0,
+    waiting_since: null as number | null,
+    delivered: state?.delivered ?? 0,
+    delivered_at: state?.delivered_at ?? null,
+    failure: null as Hook['failure'],
+    gap: state?.gap ?? null,
+    slowed_since: null as number | null,
+  };
+}
+
 function createdAt({ text }: LogEntry): number {
   return (JSON.parse(text) as { created_at: number }).created_at;
 }
@@ -361,10 +360,6 @@ function createdAt({ text }: LogEntry): number {
 function minutes(ms: number): string {
   const count = Math.floor(ms / 60_000);
   return count < 120 ? `${count} minutes` : `${Math.floor(count / 60)} hours`;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Returns the pause after so many failures at one event, in ms. */

@@ -2,13 +2,14 @@ import type { LookupOptions } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import http from 'node:http';
 import https from 'node:https';
-import { BlockList, type LookupFunction, isIP } from 'node:net';
+import { type LookupFunction, isIP } from 'node:net';
 import { callbackify } from 'node:util';
 import type { Clock } from '../../core/lib/clock.ts';
+import { forbidden, isListed, loopback } from '../../core/lib/addresses.ts';
 import { cutLine } from '../../core/lib/cut-line.ts';
 import { OneAtATime } from '../../core/lib/one-at-a-time.ts';
 import { version } from '../../core/lib/self.ts';
-import type { Delivery, Outcome } from './outcome.ts';
+import { type Delivery, messageOf, type Outcome } from './outcome.ts';
 import { readSecret, signatureHeaders } from './signature.ts';
 import { isLoopbackHost } from '../../core/config/hooks-section.ts';
 
@@ -138,50 +139,15 @@ function guardedLookup(url: URL): LookupFunction {
   };
 }
 
-/** An error of several addresses has no message of its own. */
-function messageOf(error: unknown): string {
-  if (error instanceof AggregateError && error.message === '')
-    return error.errors.map(messageOf).join('; ');
-  return error instanceof Error
-    ? error.message || String((error as NodeJS.ErrnoException).code)
-    : String(error);
-}
-
-/** Addresses of this machine alone. A mapped IPv4 address is judged as what it maps. */
-const loopback = new BlockList();
-loopback.addSubnet('127.0.0.0', 8);
-loopback.addAddress('::1', 'ipv6');
-
-/** Addresses that no hook may reach: of clouds, where machines read their own secrets, of no host, and of many. */
-const forbidden = new BlockList();
-forbidden.addSubnet('0.0.0.0', 8);
-forbidden.addSubnet('169.254.0.0', 16);
-forbidden.addSubnet('224.0.0.0', 3);
-forbidden.addAddress('100.100.100.200');
-forbidden.addAddress('168.63.129.16');
-forbidden.addAddress('192.0.0.192');
-forbidden.addAddress('::', 'ipv6');
-forbidden.addSubnet('fe80::', 10, 'ipv6');
-forbidden.addSubnet('ff00::', 8, 'ipv6');
-// Networks of clouds for metadata and the like: AWS, Google, Scaleway, Oracle, Akamai.
-for (const network of ['fd00:ec2::', 'fd20:ce::', 'fd00:42::', 'fd00:c1::', 'fd00:a9fe::'])
-  forbidden.addSubnet(network, 32, 'ipv6');
-// These carry an IPv4 address, which gateways send on to.
-forbidden.addSubnet('64:ff9b::', 96, 'ipv6');
-forbidden.addSubnet('64:ff9b:1::', 48, 'ipv6');
-forbidden.addSubnet('2002::', 16, 'ipv6');
-forbidden.addSubnet('::ffff:0:0:0', 96, 'ipv6');
-
 /** Returns why a hook may not be sent to an address; null: it may. `protocol` and `hostname` are parts of its URL. */
 export function objectionToAddress(
   address: string,
   { protocol, hostname }: Pick<URL, 'protocol' | 'hostname'>,
 ): string | null {
-  const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
-  if (forbidden.check(address, family))
+  if (isListed(forbidden, address))
     return `${hostname} is ${address}, an address that hooks may not use`;
   const mustBeLocal = protocol === 'http:' || isLoopbackHost(hostname);
-  if (mustBeLocal && !loopback.check(address, family))
+  if (mustBeLocal && !isListed(loopback, address))
     return `${hostname} is ${address}, which is not this machine: use https`;
   return null;
 }

@@ -10,11 +10,11 @@ import type { AppendedEntry, LogEntry } from '../../core/events/log.ts';
 import type { SaveResponse } from '../../core/store/idempotency-store.ts';
 import type { HookDefinition } from './definition.ts';
 import { type ApprovalLinks, LINK_PATH } from './links.ts';
-import type { Delivery, Outcome } from './outcome.ts';
+import { type Delivery, messageOf, type Outcome } from './outcome.ts';
 import { runCommand } from './run-command.ts';
-import { HookRunner } from './runner.ts';
+import { HookRunner, progressOf } from './runner.ts';
 import { sendPost } from './send-post.ts';
-import { HookStore } from './store.ts';
+import { type HookState, HookStore } from './store.ts';
 
 /** The remaining time of an attempt after the configuration of its hook has changed, in ms. */
 const GRACE_MS = 2000;
@@ -24,7 +24,6 @@ interface HookServiceDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'id
   supervisor: Supervisor;
   /** The working directory of commands. */
   directory: string;
-  /** The address of this server. */
   ownUrl: () => string;
   links: Pick<ApprovalLinks, 'make'>;
   /** Returns an approval by its id, if it is still pending. */
@@ -164,13 +163,9 @@ export class HookService {
     }
   }
 
-  #runnerOf(definition: HookDefinition, state: ConstructorParameters<typeof HookRunner>[2]) {
-    const deps = {
-      ...this.#deps,
-      store: this.#store,
-      attempt: (...asked: Parameters<HookService['attempt']>) => this.attempt(...asked),
-    };
-    return new HookRunner(deps, definition, state);
+  #runnerOf(definition: HookDefinition, state: HookState): HookRunner {
+    const attempt: HookService['attempt'] = (...asked) => this.attempt(...asked);
+    return new HookRunner({ ...this.#deps, store: this.#store, attempt }, definition, state);
   }
 
   /** Makes one attempt to deliver an event; null: there is nothing to tell any more. Never rejects. */
@@ -257,12 +252,12 @@ export class HookService {
   #described(definition: HookDefinition): Hook {
     const { name, problem, enabled, patterns, scope, target, link } = definition;
     const place = scope.name === 'runtime' ? null : { type: scope.name, id: scope.id };
-    const runner = this.#runners.get(name);
-    const startPosition = runner?.describe() ?? this.#resting(name);
+    const stored = () => this.#deps.db.peek((rx) => this.#store.get(rx, name));
+    const progress = this.#runners.get(name)?.describe() ?? progressOf(stored());
     return {
       name,
-      ...startPosition,
-      state: problem !== null ? 'broken' : enabled ? startPosition.state : 'off',
+      ...progress,
+      state: problem !== null ? 'broken' : enabled ? progress.state : 'off',
       problem,
       kinds: [...patterns],
       scope: place,
@@ -270,25 +265,8 @@ export class HookService {
       links: link,
     };
   }
-
-  /** The fields of a hook that does not run. */
-  #resting(name: string): ReturnType<HookRunner['describe']> {
-    const state = this.#deps.db.peek((rx) => this.#store.get(rx, name));
-    return {
-      state: 'off',
-      cursor: state?.cursor ?? 0,
-      waiting: 0,
-      waiting_since: null,
-      delivered: state?.delivered ?? 0,
-      delivered_at: state?.delivered_at ?? null,
-      failure: null,
-      gap: state?.gap ?? null,
-      slowed_since: null,
-    };
-  }
 }
 
-/** The events that a person lets a hook skip. */
 export interface SkipRequest {
   all: boolean;
   /** Only if the hook waits with this event; null: whichever. */
@@ -327,7 +305,6 @@ function assertWaits(
     throw conflictError(`hook "${name}" is waiting to deliver event ${head}, not event ${seq}`);
 }
 
-/** The fields of an event that hooks read. */
 interface HookedEvent {
   id: string;
   payload: { approval?: { id?: string } };
@@ -335,8 +312,4 @@ interface HookedEvent {
 
 function isRunnable({ enabled, problem }: HookDefinition): boolean {
   return enabled && problem === null;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

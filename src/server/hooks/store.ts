@@ -1,7 +1,7 @@
 import type { Hook } from '../../api/hooks.ts';
 import type { Database } from '../../core/store/database.ts';
 import { RecordTable } from '../../core/store/records.ts';
-import type { Reader, Writer } from '../../core/store/transaction.ts';
+import type { Writer } from '../../core/store/transaction.ts';
 
 /** The stored state of a hook, under its name. */
 export interface HookState {
@@ -16,27 +16,17 @@ export interface HookState {
 }
 
 /** The rows of hooks. A hook that is no longer configured keeps its row, and continues there when it comes back. */
-export class HookStore {
-  readonly #table: RecordTable<HookState>;
-
+export class HookStore extends RecordTable<HookState> {
   constructor(db: Database) {
-    this.#table = new RecordTable(db, 'hooks', ({ name }) => name);
-  }
-
-  get(rx: Reader, name: string): HookState | undefined {
-    return this.#table.get(rx, name);
+    super(db, 'hooks', ({ name }) => name);
   }
 
   /** Returns the state of a hook; one that is new begins after the event `cursor`. */
   begin(tx: Writer, name: string, cursor: number): HookState {
-    const known = this.#table.get(tx, name);
+    const known = this.get(tx, name);
     if (known) return known;
     const state = { name, cursor, delivered: 0, delivered_at: null, failure: null, gap: null };
-    this.#table.insert(tx, state);
+    this.insert(tx, state);
     return state;
-  }
-
-  update(tx: Writer, state: HookState): void {
-    this.#table.update(tx, state);
   }
 }

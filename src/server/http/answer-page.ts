@@ -45,7 +45,6 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'x-robots-tag': 'noindex, nofollow, noarchive',
 };
 
-/** The page of a request that is to be answered. */
 export function askingPage(
   approval: Approval,
   { title, cwd }: { title: string | null; cwd: string },
@@ -89,7 +88,6 @@ export function objectionToAccept(approval: Approval): string | null {
   return null;
 }
 
-/** The page after an answer. */
 export function answeredPage({ status, title }: Pick<Approval, 'status' | 'title'>): string {
   const word = status === 'accepted' ? 'Accepted' : 'Declined';
   return page(word, `<h1>${word}</h1>\n<p>${lineOf(title)}</p>`);

@@ -14,17 +14,14 @@ import { shorten } from '../../core/lib/shorten.ts';
 /** The maximum size of URL and headers together: in a URL, one character of a path or a search may take 12 bytes. */
 const MAX_HEADER_BYTES = 64 * 1024;
 const BODY_BYTES = 256 * 1024;
-/**
- * The maximum time for the headers of a request to arrive, in milliseconds; the time limit of the whole request may be
- * shorter.
- */
+/** The maximum time for the headers of a request to arrive, in milliseconds, unless the whole request has less. */
 const HEADERS_TIMEOUT_MS = 15_000;
 /** How often Node checks for requests that are past their time limit, in milliseconds. */
 const LATE_EVERY_MS = 1000;
 /** The maximum length of a path parameter; Node itself refuses a longer path. */
 const MAX_PARAM_LENGTH = MAX_HEADER_BYTES;
 
-interface AppSettings {
+export interface AppSettings {
   /** The maximum number of open connections, which the available file descriptors may lower. */
   maxConnections: number;
   /** The maximum time for a whole request to arrive, in milliseconds. Its response may take days. */
@@ -178,10 +175,7 @@ const MAX_DEPTH = 1000;
 /** The maximum number of values in a body, because each wrong value adds some hundred bytes to the error. */
 const MAX_VALUES = 20_000;
 
-/**
- * Parses a JSON body. Throws `invalid` for malformed JSON, for too much nesting or too many values, and for numbers
- * that cannot be stored exactly.
- */
+/** Throws `invalid` for malformed JSON, too deep nesting, too many values, and numbers that are not exact. */
 export function readJson(text: string): unknown {
   assertBounded(text);
   const value = parse(text);

@@ -141,7 +141,6 @@ function withoutSecret(path: string): string {
   return /answer\W/i.test(plain) ? '/answer/…' : path;
 }
 
-/** Returns the path of a request, without its query. */
 export function pathOf(request: FastifyRequest): string {
   return request.url.split('?')[0] ?? request.url;
 }
@@ -189,10 +188,7 @@ function isPreflight({ method, headers }: FastifyRequest): boolean {
   );
 }
 
-/**
- * Responds to a preflight of an allowed origin. The response is the same for every path, so it does not reveal which
- * exist.
- */
+/** Responds to a preflight of an allowed origin: for every path the same, so that it does not reveal which exist. */
 function answerPreflight({ headers }: FastifyRequest, reply: FastifyReply): FastifyReply {
   reply.header('access-control-allow-methods', METHODS);
   reply.header('access-control-allow-headers', REQUEST_HEADERS);

@@ -9,7 +9,6 @@ export interface InsideRequest {
   path: string;
   /** A JSON value; undefined: none. */
   body?: unknown;
-  /** The Idempotency-Key. */
   key?: string;
 }
 

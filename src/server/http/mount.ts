@@ -39,13 +39,9 @@ export interface Call<E> {
   body: BodyOf<E>;
   /** The sender; null on routes without authentication. */
   bearer: Bearer | null;
-  /**
-   * Stores the response for the request's Idempotency-Key, if it has one; to be called in the transaction of the
-   * effect.
-   */
+  /** Stores the response for the request's Idempotency-Key, if any; to be called in the transaction of the effect. */
   saveResponse: SaveResponse;
   header: (name: string) => string | undefined;
-  /** Sets a header of the response. */
   setHeader: (name: string, value: string) => void;
   /** Whether only the headers are requested; a handler then does not wait for anything. */
   isHead: boolean;
@@ -71,7 +67,16 @@ export type Handler<E> = (
 ) => Promise<ResponseOf<E> | RawJson | Readable | undefined> | ResponseOf<E>;
 
 /** Adds a route for an endpoint and its handler. */
-export type Mount = <E extends Endpoint>(endpoint: E, handler: Handler<E>) => void;
+export interface Mount {
+  <E extends Endpoint>(endpoint: E, handler: Handler<E>): void;
+  /** Adds a route that responds with the records of a page, and sends the cursor of the next one in a header. */
+  page: <E extends Endpoint>(endpoint: E, read: (call: Call<E>) => Promise<Page<E>>) => void;
+}
+
+interface Page<E> {
+  records: ResponseOf<E>;
+  nextCursor: string | null;
+}
 
 /** Returns the id of the sender of a request; only for routes with authentication. */
 export function senderOf({ bearer }: Pick<Call<unknown>, 'bearer'>): string {
@@ -79,21 +84,12 @@ export function senderOf({ bearer }: Pick<Call<unknown>, 'bearer'>): string {
   throw new Error('a public route has no sender, because its requests have no token');
 }
 
-/** Returns the records of a page, and sets the header with the cursor of the next one. */
-export function onePage<T>(
-  { records, nextCursor }: { records: T[]; nextCursor: string | null },
-  setHeader: (name: string, value: string) => void,
-): T[] {
-  if (nextCursor) setHeader('X-Next-Cursor', nextCursor);
-  return records;
-}
-
 /** Returns the function that adds endpoints to an app as routes. Each GET route has a HEAD route. */
 export function mounter(
   app: FastifyInstance,
   dependencies: { idempotencyStore: IdempotencyStore; streams: EventStreams },
 ): Mount {
-  return (endpoint, handler) => {
+  const mount = <E extends Endpoint>(endpoint: E, handler: Handler<E>): void => {
     const callOf = callReader(endpoint, dependencies.streams);
     const answer = answerer(endpoint, handler, dependencies.idempotencyStore);
     app.route({
@@ -119,6 +115,13 @@ export function mounter(
       },
     });
   };
+  const page: Mount['page'] = (endpoint, read) =>
+    mount(endpoint, async (call) => {
+      const { records, nextCursor } = await read(call);
+      if (nextCursor) call.setHeader('X-Next-Cursor', nextCursor);
+      return records;
+    });
+  return Object.assign(mount, { page });
 }
 
 /** Runs the handler of an endpoint, once for each Idempotency-Key, and sends its result. */
@@ -152,7 +155,6 @@ function answerer<E extends Endpoint>(
   };
 }
 
-/** Parses and checks a request against the endpoint's schemas. */
 function callReader<E extends Endpoint>(
   endpoint: E,
   streams: EventStreams,
@@ -279,10 +281,7 @@ function validator<T extends z.ZodType>(
   };
 }
 
-/**
- * Returns a checker for path parameters. It throws `not_found` for a value that its schema excludes, because nothing
- * can have that name.
- */
+/** Returns a checker for path parameters. It throws `not_found` for a value that its schema excludes. */
 function pathChecker(fields: Record<string, z.ZodType>): (params: unknown) => unknown {
   const chosen = Object.entries(fields).filter(([, schema]) => schema instanceof z.ZodEnum);
   return (params) => {
@@ -296,9 +295,7 @@ function pathChecker(fields: Record<string, z.ZodType>): (params: unknown) => un
   };
 }
 
-/**
- * Returns a function that converts a query string to typed values by the schema's types; all routes share this codec.
- */
+/** Returns a function that converts a query string to typed values by the schema's types. */
 function queryDecoder(
   fields: Record<string, z.ZodType>,
 ): (query: Record<string, unknown>) => Record<string, unknown> {

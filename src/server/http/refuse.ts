@@ -37,7 +37,6 @@ export function assertNotEncoded({ headers }: FastifyRequest): void {
   );
 }
 
-/** Sends the response to a request that failed. */
 export function sendError(
   error: unknown,
   request: FastifyRequest,

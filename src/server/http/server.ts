@@ -4,44 +4,20 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { AccessRules } from '../../core/access/admit.ts';
 import { FailedAuthentications } from '../../core/access/failed-auth.ts';
 import type { TokenHolder, TokenService } from '../../core/access/tokens.ts';
-import type { RuleService } from '../conversations/approvals/rules/service.ts';
-import type { BudgetService } from '../conversations/usage/budgets/service.ts';
 import { RequestCounts } from '../upkeep/diagnostics/requests.ts';
 import { AppError } from '../../api/errors.ts';
 import type { Feed } from '../../core/events/feed.ts';
 import type { EventLog } from '../../core/events/log.ts';
 import type { ToolGateway } from '../teams/gateway/service.ts';
 import type { Clock } from '../../core/lib/clock.ts';
-import type { Ids } from '../../core/lib/ids.ts';
-import type { Logger } from '../../core/lib/log.ts';
 import type { ProcessService } from '../work/processes/service.ts';
-import type { QueueService } from '../conversations/queue/service.ts';
-import type { HandoffService } from '../conversations/handoff/service.ts';
-import type { ImportService } from '../conversations/imports/service.ts';
-import type { GoalService } from '../conversations/goals/service.ts';
-import type { ReviewService } from '../conversations/reviews/service.ts';
-import type { SessionService } from '../conversations/sessions/service.ts';
 import type { IdempotencyStore } from '../../core/store/idempotency-store.ts';
-import type { InitScripts } from '../work/worktrees/init-scripts.ts';
-import type { SessionOpening } from '../work/worktrees/session-opening.ts';
-import type { UsageService } from '../conversations/usage/service.ts';
-import type { SnapshotService } from '../work/snapshots/service.ts';
-import type { WorktreeService } from '../work/worktrees/service.ts';
-import { createApp } from './app.ts';
+import { type AppSettings, createApp } from './app.ts';
 import { accessOf, AuthHook } from './auth-hook.ts';
 import { askInside, type InsideAnswer, type InsideRequest } from './inside.ts';
 import { type Mount, mounter } from './mount.ts';
 import { assertNotEncoded, isUnknown, refuseUnknown } from './refuse.ts';
-import {
-  approvalRuleRoutes,
-  diffRoutes,
-  goalRoutes,
-  handoffRoutes,
-  queueRoutes,
-  reviewRoutes,
-  sessionRoutes,
-  usageRoutes,
-} from './routes/sessions.ts';
+import { type Conversations, conversationRoutes } from './routes/sessions.ts';
 import { eventRoutes } from './routes/events.ts';
 import { type Teams, gatewayRoutes, teamRoutes } from './routes/teams.ts';
 import {
@@ -55,8 +31,9 @@ import { processRoutes } from './routes/processes.ts';
 import { type ProviderKnowledge, providerRoutes } from './routes/providers.ts';
 import { type Answering, answerRoutes } from './routes/answer.ts';
 import { type Searching, searchRoutes } from './routes/search.ts';
-import { worktreeRoutes } from './routes/worktrees.ts';
+import { type Worktrees, worktreeRoutes } from './routes/worktrees.ts';
 import { EventStreams } from './sse.ts';
+import { ToolDoor, type ToolPort } from './tool-door.ts';
 import type { StreamSettings } from './stream-limits.ts';
 import { UnderWay } from './under-way.ts';
 
@@ -66,58 +43,34 @@ const LAST_ANSWERS_MS = 2000;
 export interface HttpServer {
   /** The address, `http://HOST:PORT`; empty before the server listens. */
   readonly url: string;
-  /**
-   * Resolves once the server listens; with `orFree` on any free port if the port is in use. Throws AppError if it cannot
-   * listen.
-   */
+  /** Resolves once the server listens; with `orFree` on any free port if the port is in use. Throws AppError. */
   listen(host: string, port: number, orFree: boolean): Promise<void>;
   /** The time of the last request on the monotonic clock, in milliseconds; now if a connection is open. */
   lastUsedAt(): Promise<number>;
-  /**
-   * Answers a request that another door has let in, with the rights of `holder`. It cannot stream. A refusal is an
-   * answer, not an error.
-   */
+  /** Answers a request that another door has let in, with the rights of `holder`; a refusal is an answer, too. */
   ask(request: InsideRequest, holder: TokenHolder): Promise<InsideAnswer>;
+  /** The port of the server in the network of a sandbox, which reaches only the tools there. The server has to listen. */
+  readonly tools: ToolPort;
   /** From now on requests that would change something are refused with `shutting_down`. */
   refuseChanges(): void;
   /** Ends the streams after their stored events, then every connection. */
   close(): Promise<void>;
 }
 
-interface HttpServerDependencies {
+interface HttpServerDependencies extends AppSettings, Conversations, Teams, Worktrees {
   access: AccessRules;
   self: SelfKnowledge;
   log: EventLog;
   feed: Feed;
   streamLimits: () => StreamSettings;
-  /** The maximum number of open connections, which the available file descriptors may lower. */
-  maxConnections: number;
-  /** The maximum time for a whole request to arrive, in milliseconds. Its response may take days. */
-  requestTimeoutMs: number;
-  sessions: SessionService;
-  opening: SessionOpening;
-  queue: QueueService;
-  goals: GoalService;
-  handoffs: HandoffService;
-  imports: ImportService;
-  reviews: ReviewService;
   processes: ProcessService;
-  worktrees: WorktreeService;
-  initScripts: InitScripts;
-  snapshots: SnapshotService;
-  teams: Teams;
   providers: ProviderKnowledge;
-  rules: RuleService;
   hooks: Hooks & Answering;
-  usage: UsageService;
-  budgets: BudgetService;
   searching: Searching;
   tokens: TokenService;
   gateway: ToolGateway;
   idempotencyStore: IdempotencyStore;
   clock: Clock;
-  ids: Ids;
-  logger: Logger;
 }
 
 /** Returns the HTTP server, not listening yet. */
@@ -128,6 +81,7 @@ export function createHttpServer(dependencies: HttpServerDependencies): HttpServ
   const requests = new RequestCounts();
   const entrance = new AuthHook({ access, failures, requests });
   const app = createApp(dependencies, entrance);
+  const door = new ToolDoor(app.server);
   const underWay = new UnderWay(clock);
   let takesChanges = true;
   let url = '';
@@ -136,6 +90,7 @@ export function createHttpServer(dependencies: HttpServerDependencies): HttpServ
     lastRequestAt = clock.monotonic();
     entrance.begin(request, reply);
     if (!(await entrance.authenticate(request, reply))) return reply;
+    door.assertAllowed(request.raw);
     underWay.add(request.over);
     admit(request, reply, dependencies, takesChanges);
   });
@@ -157,6 +112,9 @@ export function createHttpServer(dependencies: HttpServerDependencies): HttpServ
       return connections > 0 ? clock.monotonic() : lastRequestAt;
     },
     ask: (request, holder) => askInside(app, request, holder),
+    get tools() {
+      return door.port;
+    },
     refuseChanges() {
       takesChanges = false;
       // The server stops accepting connections, but open ones may still read. `close` of node:http would also close
@@ -201,20 +159,13 @@ function mountRoutes(
 ): void {
   runtimeRoutes(mount, dependencies.self, requests);
   providerRoutes(mount, dependencies.providers);
-  sessionRoutes(mount, dependencies.sessions, dependencies.opening, dependencies.imports);
-  handoffRoutes(mount, dependencies.handoffs);
-  queueRoutes(mount, dependencies.queue);
-  goalRoutes(mount, dependencies.goals);
-  reviewRoutes(mount, dependencies.reviews);
+  conversationRoutes(mount, dependencies);
   searchRoutes(mount, dependencies.searching);
   processRoutes(mount, dependencies.processes);
-  worktreeRoutes(mount, dependencies.worktrees, dependencies.initScripts);
-  diffRoutes(mount, dependencies.snapshots);
-  teamRoutes(mount, dependencies.teams);
-  eventRoutes(mount, { ...dependencies, teams: dependencies.teams.teams });
-  approvalRuleRoutes(mount, dependencies.rules);
+  worktreeRoutes(mount, dependencies);
+  teamRoutes(mount, dependencies);
+  eventRoutes(mount, dependencies);
   hookRoutes(mount, dependencies.hooks);
-  usageRoutes(mount, dependencies.usage, dependencies.budgets);
   tokenRoutes(mount, dependencies.tokens);
   gatewayRoutes(mount, dependencies.gateway);
 }

@@ -8,9 +8,7 @@ import { StreamLimits, type StreamSettings } from './stream-limits.ts';
 
 /** The time between two pings (interface 9.5). */
 const PING_MS = 10_000;
-/**
- * A client that has read nothing for this long while data was waiting is disconnected; it reconnects with its last id.
- */
+/** A client that reads nothing for this long while data waits is disconnected; it reconnects with its last id. */
 const STALLED_MS = 10 * 60_000;
 /** The time limit for a stream that is being ended to send its remaining data, in milliseconds. */
 const LAST_WORDS_MS = 2000;

@@ -25,25 +25,19 @@ export class StreamLimits {
   /** Throws `too_many`, with the limit that is reached. */
   assertRoom({ id, scope }: Pick<TokenHolder, 'id' | 'scope'>): void {
     const { all, ofOneToken } = this.#settings();
-    if (this.#all >= all) {
-      throw new AppError(
-        'too_many',
-        `${all} event streams are already open: close some streams, or raise server.max_streams`,
-      );
-    }
+    if (this.#all >= all)
+      throw tooMany(`${all} event streams are already open`, 'server.max_streams');
     const own = ofOneToken ?? Math.max(1, Math.floor(all / 4));
-    if (id !== API_TOKEN_ID && (this.#ofToken.get(id) ?? 0) >= own) {
-      throw new AppError(
-        'too_many',
-        `this token already has ${own} open event streams: close some streams, or raise server.max_streams_per_token`,
+    if (id !== API_TOKEN_ID && (this.#ofToken.get(id) ?? 0) >= own)
+      throw tooMany(
+        `this token already has ${own} open event streams`,
+        'server.max_streams_per_token',
       );
-    }
-    if (scope === 'read' && this.#readers >= all - keptForAdmins(all)) {
-      throw new AppError(
-        'too_many',
-        `the last ${keptForAdmins(all)} of ${all} event streams are reserved for tokens with the scope admin: close some streams, or raise server.max_streams`,
+    if (scope === 'read' && this.#readers >= all - keptForAdmins(all))
+      throw tooMany(
+        `the last ${keptForAdmins(all)} of ${all} event streams are reserved for tokens with the scope admin`,
+        'server.max_streams',
       );
-    }
   }
 
   opened(holder: Pick<TokenHolder, 'id' | 'scope'>): void {
@@ -61,6 +55,10 @@ export class StreamLimits {
     if (count === 0) this.#ofToken.delete(id);
     else this.#ofToken.set(id, count);
   }
+}
+
+function tooMany(reason: string, key: string): AppError {
+  return new AppError('too_many', `${reason}: close some streams, or raise ${key}`);
 }
 
 /** Returns a sixteenth of all streams; none if there is only one. */

@@ -2,10 +2,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../core/lib/clock.ts';
 
-/**
- * The requests without a complete response, so that the server can stop after the last response instead of cutting it
- * off.
- */
+/** The requests without a complete response, so that the server can stop after the last one. */
 export class UnderWay {
   readonly #clock: Clock;
   readonly #requests = new Set<AbortSignal>();

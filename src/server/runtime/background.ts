@@ -18,7 +18,6 @@ export interface Background {
   stopVerification(): void;
 }
 
-/** Starts all of this work. */
 export function startBackground(base: Base, nouns: Nouns, summary: RecoverySummary): Background {
   const { sessions, teams } = nouns;
   nouns.providers.registry.lookAtLogins();

@@ -1,24 +1,52 @@
+import type { Provider } from '../../agents/provider.ts';
+import type { SessionTokens } from '../../core/access/session-tokens.ts';
 import type { ServerParts } from '../../core/events/server-parts.ts';
 import { prepareDirectory, withDataDirectory } from '../../core/config/data-directory.ts';
 import { LiveConfig } from '../../core/config/live.ts';
+import type { Config } from '../../core/config/schema.ts';
 import { secretsOf } from '../../core/config/secrets.ts';
 import { withToken } from '../../core/config/token.ts';
 import { EventLog } from '../../core/events/log.ts';
-import { systemClock } from '../../core/lib/clock.ts';
-import { noFailpoints } from '../../core/lib/failpoint.ts';
-import { systemIds } from '../../core/lib/ids.ts';
+import { type Clock, systemClock } from '../../core/lib/clock.ts';
+import { type Failpoint, noFailpoints } from '../../core/lib/failpoint.ts';
+import { type Ids, systemIds } from '../../core/lib/ids.ts';
 import { createLog } from '../../core/lib/log.ts';
 import { isTestOfPosix } from '../../core/lib/platform.ts';
 import { readBuilt, sqlWasm, version } from '../../core/lib/self.ts';
 import { Database } from '../../core/store/database.ts';
+import type { FileSystem } from '../../core/store/host/file-system.ts';
 import { lockDirectory } from '../../core/store/lock.ts';
 import { lossText } from '../../core/store/lost-store.ts';
-import type { RuntimeOptions } from './options.ts';
 import type { Undo } from '../../core/lib/undo.ts';
+
+export interface RuntimeOptions {
+  config: Config;
+  /** The directory of all data; created if it does not exist. */
+  directory: string;
+  logTo: NodeJS.WritableStream & { isTTY?: boolean };
+  clock?: Clock;
+  ids?: Ids;
+  failpoint?: Failpoint;
+  /** The tokens of sessions' agents; default: new ones for each run. */
+  sessionTokens?: SessionTokens;
+  /** An agent that has completed a turn has this long to ask for the tools; tests pass another time, or Infinity. */
+  toolsWithinMs?: number;
+  /** Whether programs of agents are asked for their login state in the background (default true). */
+  asksLogins?: boolean;
+  /** Replaces the configured providers, for tests with agents of their own. */
+  providers?: readonly Provider[];
+  /** The file operations of the store; tests pass others to make disks full, faulty or slow. */
+  fs?: FileSystem;
+  /** Listens on any free port if the configured port is in use. */
+  freePort?: boolean;
+  /** Called once when the server has been idle for `server.stop_after_idle_ms`. It has to stop the server. */
+  onIdle?: () => void;
+  /** Called once when the store can no longer promise durability. It has to end the process. */
+  onFatal: (error: Error) => void;
+}
 
 /** The parts that every noun needs. */
 export interface Base extends ServerParts {
-  /** The directory of all data. */
   directory: string;
   /** `config.now` is the current configuration; values that a reload may change are read at each use. */
   config: LiveConfig;

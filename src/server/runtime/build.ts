@@ -1,18 +1,11 @@
 import { AppError } from '../../api/errors.ts';
-import { TokenService } from '../../core/access/tokens.ts';
-import type { RecoverySummary } from '../../api/runtime.ts';
-import type { Base } from './base.ts';
+import type { Base, RuntimeOptions } from './base.ts';
 import { buildChildren } from './build/children.ts';
-import { buildDiagnostics } from './build/diagnostics.ts';
-import { buildGateway } from './build/gateway.ts';
-import { buildProcesses } from './build/processes.ts';
 import { buildProviders } from './build/providers.ts';
-import { buildServer } from './build/server.ts';
 import { buildSessions } from './build/sessions.ts';
-import { buildSnapshots } from './build/snapshots.ts';
 import { buildStorage } from './build/storage.ts';
-import { buildTeams } from './build/teams.ts';
-import { buildWorktrees } from './build/worktrees.ts';
+import { buildGateway, buildTeams } from './build/teams.ts';
+import { buildProcesses, buildSnapshots, buildWorktrees } from './build/work.ts';
 import { CheckRunner } from '../conversations/goals/check-runner.ts';
 import { GoalService } from '../conversations/goals/service.ts';
 import { GoalStore } from '../conversations/goals/store.ts';
@@ -29,14 +22,11 @@ import { NOTICE_TAIL } from '../work/processes/notices.ts';
 import { readPrinted } from '../work/processes/reading.ts';
 import type { SnapshotService } from '../work/snapshots/service.ts';
 import { WorktreeStore } from '../work/worktrees/store.ts';
-import { FleetSeat } from './fleet.ts';
-import { HookSeat } from './hook-seat.ts';
-import { SearchSeat } from './search.ts';
-import type { RuntimeOptions } from './options.ts';
+import { lazyHooks } from './lazy-hooks.ts';
+import { lazySearch } from './search.ts';
 import type { Undo } from '../../core/lib/undo.ts';
 
 export type Nouns = ReturnType<typeof buildNouns>;
-export type Edge = ReturnType<typeof buildEdge>;
 
 /** Builds each noun after those that it needs. Nothing runs by itself yet, and no row is written. */
 export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
@@ -46,7 +36,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
   const providers = buildProviders(base, children, options);
   const sessions = buildSessions(base, { storage, children, providers, teams: rows.teams });
   const { store: sessionStore, inbox, scheduler, limits, service: sessionService } = sessions;
-  const hooks = new HookSeat(base, {
+  const hooks = lazyHooks(base, {
     feed: storage.feed,
     supervisor: children.supervisor,
     approval: (rx, id) => sessionStore.approvals.get(rx, id),
@@ -80,9 +70,9 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
     queue,
     snapshots: snapshots.service,
   });
-  const gateway = buildGateway(base, { ...served, processes, teams }, options);
+  const gateway = buildGateway(base, { ...served, processes, teams, children }, options);
   const searching = undo.use(
-    new SearchSeat(base, {
+    lazySearch(base, {
       store: sessions.store,
       teams: rows.teams,
       shortage: () => storage.budget.shortage(),
@@ -92,7 +82,6 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
   return { ...lower, processes, worktrees, snapshots, reviews, teams, gateway, searching };
 }
 
-/** Builds the goals of sessions, and the runner of their checks. */
 function buildGoals(
   base: Base,
   needs: Pick<Nouns, 'sessions' | 'processes' | 'snapshots' | 'storage'>,
@@ -120,7 +109,6 @@ function buildGoals(
   return { checks, service };
 }
 
-/** Builds the handoffs of sessions to other agents. */
 function buildHandoffs(
   base: Base,
   needs: Pick<Nouns, 'children' | 'sessions' | 'worktrees' | 'snapshots'>,
@@ -132,9 +120,9 @@ function buildHandoffs(
     sessions: sessions.service,
     claims: worktrees.claims,
     readCheckout: (id) => readCheckout(snapshots.service, id),
-    temporaryDirectory: (id) => {
+    temporaryDirectory: ({ id, sandbox: chosen }) => {
       const { tmp } = children.sandbox.ownDirectories({ session_id: id, caller_id: null });
-      return { path: tmp, inAgent: children.sandbox.hasAgents ? '/tmp' : tmp };
+      return { path: tmp, inAgent: children.sandbox.holdsAgent(chosen) ? '/tmp' : tmp };
     },
   });
 }
@@ -155,21 +143,4 @@ async function readCheckout(
     if (error instanceof AppError && error.code === 'conflict') return null;
     throw error;
   }
-}
-
-/** Builds the parts that admit requests. It must follow recovery, because tokens begin to expire here. */
-export function buildEdge(base: Base, nouns: Nouns, recovery: RecoverySummary, undo: Undo) {
-  const { config } = base;
-  const tokens = undo.use(
-    new TokenService({
-      ...base,
-      apiToken: () => config.now.auth.token,
-      onRevoked: (tx, id) => nouns.processes.service.killAllOfCaller(tx, id, 'token_revoked'),
-    }),
-  );
-  const fleet = new FleetSeat(base);
-  const diagnostics = buildDiagnostics(base, { ...nouns, fleet }, recovery, undo);
-  const server = buildServer(base, nouns, { tokens, diagnostics });
-  undo.defer(() => server.close());
-  return { tokens, diagnostics, server, fleet };
 }

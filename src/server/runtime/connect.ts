@@ -1,4 +1,7 @@
+import path from 'node:path';
 import { MCP_SESSION_VARIABLE } from '../../api/tool-names.ts';
+import { inputDetails } from '../../agents/provider.ts';
+import type { HostAnswer } from '../../core/children/sandbox/network/asked-hosts.ts';
 import { killCarriers } from '../../core/children/identity.ts';
 import type { SessionObserver } from '../conversations/sessions/observer.ts';
 import type { Base } from './base.ts';
@@ -10,6 +13,10 @@ export function connect({ logger }: Base, nouns: Nouns): void {
   const { worktrees, snapshots, teams, gateway } = nouns;
   const { observer, budgets } = sessions;
   providers.connectTools(gateway.toolsFor);
+  children.networks.connectPeople(async (owner, ...asked) => {
+    const id = path.basename(owner);
+    return id.startsWith('sess_') ? askForHost(sessions, id, ...asked) : 'nobody';
+  });
   Object.assign(observer, {
     closing(tx, session) {
       const { id, provider } = session;
@@ -27,9 +34,9 @@ export function connect({ logger }: Base, nouns: Nouns): void {
       budgets.guard.dropAll(tx, { session_id: id, team_id: null }, 'closed');
       goals.service.sessionClosed(tx, id);
       sessions.imports.service.sessionClosed(tx, session);
-      processes.service.killAllOf(tx, id, 'session_closed');
+      processes.service.killAllOf(tx, { session_id: id }, 'session_closed');
     },
-    failed: (tx, id) => processes.service.killAllOf(tx, id, 'session_failed'),
+    failed: (tx, id) => processes.service.killAllOf(tx, { session_id: id }, 'session_failed'),
     turnSent: (tx, session) => teams.messages.resetHops(tx, session),
     beforeTurn: (session, turn, signal) => snapshots.taker.before(session, turn, signal),
     afterTurn(session, turn) {
@@ -37,4 +44,34 @@ export function connect({ logger }: Base, nouns: Nouns): void {
       snapshots.taker.after(session, turn);
     },
   } satisfies SessionObserver);
+}
+
+/** Asks whether the processes of a session may reach a host that no list names. In `read_only` nobody is asked. */
+async function askForHost(
+  { service, runner }: Nouns['sessions'],
+  sessionId: string,
+  host: string,
+  port: number,
+  signal: AbortSignal,
+): Promise<HostAnswer> {
+  const { mode, canAsk } = await service.permission(sessionId);
+  if (!canAsk || mode === 'read_only') return 'nobody';
+  const request = { host, port };
+  const answer = await runner.ask(
+    sessionId,
+    {
+      kind: 'tool',
+      tool: 'network',
+      title: `reach ${host}:${port} from the sandbox`,
+      request,
+      details: inputDetails(request),
+      subject: request,
+      scopes: ['once', 'session'],
+      sessionAllows: `connections to ${host}:${port}`,
+      isKeptByCadre: true,
+    },
+    signal,
+  );
+  if (answer.decision === 'accept') return answer.scope === 'session' ? 'session' : 'once';
+  return answer.decision === 'decline' ? 'no' : 'nobody';
 }

@@ -17,68 +17,67 @@ interface FleetParts {
   feed: Feed;
 }
 
+/**
+ * The server's membership in its fleet. Without a configured fleet it loads nothing. Whatever goes wrong with the fleet is
+ * in its status and in the log, and nowhere else: local work continues.
+ */
+export function fleetMembership(base: Base) {
+  const { logger, config } = base;
+  const membership = membershipOf(config.now);
+  let joining: Promise<FleetMember | null> | undefined;
+  let member: FleetMember | null = null;
+  let failure: string | null = null;
+  return {
+    get status(): FleetStatus {
+      if (membership === null) return { state: 'off' };
+      const { state, detail } = member?.status ?? { state: 'joining', detail: failure };
+      return { state, ...(detail === null ? {} : { detail }) };
+    },
+    /** Begins to join the configured fleet, in the background. Called once the server listens. */
+    join(parts: FleetParts): void {
+      if (membership === null) return;
+      joining = memberOf(base, membership, parts).then(
+        (joined) => (member = joined),
+        (error: unknown) => {
+          failure = error instanceof Error ? error.message : String(error);
+          logger.error({ err: error }, 'cannot join the fleet');
+          return null;
+        },
+      );
+    },
+    /** Leaves the fleet; takes 2 s at most, and never throws. */
+    async leave(): Promise<void> {
+      await (await joining)?.leave();
+    },
+  };
+}
+
 /** The part of a member of a fleet that the runtime uses. */
-interface Seat {
+interface FleetMember {
   readonly status: { state: FleetStatus['state']; detail: string | null };
   leave(): Promise<void>;
 }
 
-/**
- * The server's place in its fleet. Without a configured one it loads nothing. Whatever goes wrong with the fleet is in
- * its status and in the log, and nowhere else: local work continues.
- */
-export class FleetSeat {
-  readonly #base: Base;
-  readonly #membership: FleetMembership | null;
-  #taking: Promise<Seat | null> | undefined;
-  #seat: Seat | null = null;
-  #failure: string | null = null;
-
-  constructor(base: Base) {
-    this.#base = base;
-    this.#membership = membershipOf(base.config.now);
-  }
-
-  get status(): FleetStatus {
-    if (this.#membership === null) return { state: 'off' };
-    const { state, detail } = this.#seat?.status ?? { state: 'joining', detail: this.#failure };
-    return { state, ...(detail === null ? {} : { detail }) };
-  }
-
-  /** Begins to join the configured fleet, in the background. Called once the server listens. */
-  join(parts: FleetParts): void {
-    if (this.#membership === null) return;
-    this.#taking = this.#join(this.#membership, parts).catch((error: unknown) => {
-      this.#failure = error instanceof Error ? error.message : String(error);
-      this.#base.logger.error({ err: error }, 'cannot join the fleet');
-      return null;
-    });
-  }
-
-  /** Leaves the fleet; takes 2 s at most, and never throws. */
-  async leave(): Promise<void> {
-    const seat = await this.#taking;
-    await seat?.leave();
-  }
-
-  async #join(membership: FleetMembership, { agents, server, feed }: FleetParts): Promise<Seat> {
-    const { clock, logger, db, config, failpoint } = this.#base;
-    const { Member, mirrorTask } = await import('../../fleet/index.ts');
-    const log = mirroredLog({ ...this.#base, feed });
-    const mirrored = { log, rows: mirrorRows(db), clock, failpoint, logger };
-    this.#seat = new Member({
-      access: membership,
-      labels: membership.labels,
-      self: { instance: newUuid(), epoch: db.epoch, machine: machineId(), version },
-      forks: log.forks.map(({ epoch }) => epoch),
-      load: () => ({ live: agents.busy, max_live: config.now.providers.max_live }),
-      ask: (request, { scope, user }) => server.ask(request, holderOf(scope, user)),
-      tasks: membership.mirror ? [mirrorTask(mirrored)] : [],
-      clock,
-      logger,
-    });
-    return this.#seat;
-  }
+async function memberOf(
+  base: Base,
+  membership: FleetMembership,
+  { agents, server, feed }: FleetParts,
+): Promise<FleetMember> {
+  const { clock, logger, db, config, failpoint } = base;
+  const { Member, mirrorTask } = await import('../../fleet/index.ts');
+  const log = mirroredLog({ ...base, feed });
+  const mirrored = { log, rows: mirrorRows(db), clock, failpoint, logger };
+  return new Member({
+    access: membership,
+    labels: membership.labels,
+    self: { instance: newUuid(), epoch: db.epoch, machine: machineId(), version },
+    forks: log.forks.map(({ epoch }) => epoch),
+    load: () => ({ live: agents.busy, max_live: config.now.providers.max_live }),
+    ask: (request, { scope, user }) => server.ask(request, holderOf(scope, user)),
+    tasks: membership.mirror ? [mirrorTask(mirrored)] : [],
+    clock,
+    logger,
+  });
 }
 
 /** The engine's permissions say who may ask under which name, so a request of a fleet needs no token. */

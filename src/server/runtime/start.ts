@@ -3,12 +3,11 @@ import type { Config } from '../../core/config/schema.ts';
 import { version } from '../../core/lib/self.ts';
 import type { Migration } from '../../core/store/migrate.ts';
 import { startBackground } from './background.ts';
-import { type Base, openBase } from './base.ts';
-import { type Edge, type Nouns, buildEdge, buildNouns } from './build.ts';
+import { type Base, openBase, type RuntimeOptions } from './base.ts';
+import { type Nouns, buildNouns } from './build.ts';
+import { type Edge, buildEdge } from './build/edge.ts';
 import { connect } from './connect.ts';
-import type { RuntimeOptions } from './options.ts';
-import type { Running } from './running.ts';
-import { stop } from './stop.ts';
+import { type Running, stop } from './stop.ts';
 import { startUpkeep } from './upkeep.ts';
 import { Undo } from '../../core/lib/undo.ts';
 import { logPath } from '../work/processes/log-file.ts';
@@ -19,7 +18,6 @@ import { withToken } from '../../core/config/token.ts';
 
 /** A server that listens. */
 export interface Runtime {
-  /** The server's address. */
   readonly url: string;
   readonly token: string;
   readonly tokenFile: string | null;
@@ -50,6 +48,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const upkeep = undo.use(startUpkeep(base, nouns));
   await listen(base, edge, options.freePort === true);
   base.address.url = edge.server.url;
+  nouns.children.networks.connectTools(edge.server.tools);
   for (const turn of startTurns) nouns.sessions.runner.start(turn);
   await nouns.sessions.inbox.open();
   nouns.goals.checks.open();
@@ -129,9 +128,7 @@ function recoverRows(base: Base, nouns: Nouns): Promise<Recovered> {
   });
 }
 
-/**
- * Applies the settings that may change while the server runs. It never throws: an error is logged, and changes nothing.
- */
+/** Applies the settings that may change at run time. It never throws: an error is logged, and changes nothing. */
 function reload({ base, nouns, edge }: Running, load: () => Config): void {
   const { directory, config, logger } = base;
   try {

@@ -1,7 +1,19 @@
+import type { Background } from './background.ts';
 import type { Base } from './base.ts';
 import type { Nouns } from './build.ts';
+import type { Edge } from './build/edge.ts';
 import { AppError } from '../../api/errors.ts';
-import type { Running } from './running.ts';
+
+export interface Running {
+  base: Base;
+  nouns: Nouns;
+  edge: Edge;
+  /** Disposing it ends the periodic work. */
+  upkeep: Disposable;
+  background: Background;
+  /** Disposing it closes and releases everything that the start opened, in reverse order. */
+  opened: AsyncDisposable;
+}
 
 /** The grace period of agents after SIGTERM when the server stops, in milliseconds. */
 const CHILD_GRACE_MS = 2000;
@@ -22,6 +34,7 @@ export async function stop(running: Running, hurry: AbortSignal): Promise<void> 
   await endWorktrees(base, nouns, hurry);
   await endBackground(running);
   await children.supervisor.endAll(hurry.aborted ? 0 : CHILD_GRACE_MS);
+  await children.networks.closeAll();
   // Behind the last event, so that the fleet has it too.
   await edge.fleet.leave();
   await edge.server.close();

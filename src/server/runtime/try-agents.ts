@@ -21,7 +21,6 @@ import { Undo } from '../../core/lib/undo.ts';
 /** An agent has this long to start and open a session, in milliseconds. */
 const PATIENCE_MS = 60_000;
 
-/** The result of the start of one agent. */
 export interface TriedAgent {
   name: string;
   display_name: string;
@@ -75,10 +74,7 @@ export async function tryAgents(config: Config, signal: AbortSignal): Promise<Tr
   return tried;
 }
 
-/**
- * The tools of a session of a server, without a server: the agent starts the same sidecar, which lists all tools, and
- * each call of one fails.
- */
+/** The tools of a session without a server: the agent starts the same sidecar, whose tools all fail. */
 function trialTools(): AgentTools {
   const { file: command, args } = selfCommand();
   return {

@@ -29,7 +29,12 @@ export function startUpkeep(
       goals.service.sessionTrimmed(tx, id);
       sessions.imports.service.sessionTrimmed(tx, id);
       snapshots.store.forgetSession(tx, id);
-      tx.whenDurable(() => void removeSnapshots(id));
+      // Files that cannot be removed now are removed later because of their age.
+      tx.whenDurable(() =>
+        orWarn(snapshots.snapshotObjectStores.removeSession(id), 'cannot remove snapshots', {
+          session_id: id,
+        }),
+      );
     },
     removeLogs: (id) => removeLogs(storage.logs, id),
     budget: storage.budget,
@@ -40,8 +45,8 @@ export function startUpkeep(
   const timers = [
     clock.after(FIRST_CHECK_MS, () => void indexChecker.run(ending.signal)),
     clock.every(CHECK_EVERY_MS, () => void indexChecker.run(ending.signal)),
-    clock.every(COMPACT_EVERY_MS, () => void compact()),
-    clock.every(RETAIN_EVERY_MS, () => void retain()),
+    clock.every(COMPACT_EVERY_MS, () => orWarn(compact(), 'cannot remove settled deltas')),
+    clock.every(RETAIN_EVERY_MS, () => orWarn(retain(), 'cannot remove expired data')),
   ];
   return {
     [Symbol.dispose]() {
@@ -51,30 +56,17 @@ export function startUpkeep(
   };
 
   async function compact(): Promise<void> {
-    try {
-      while (await log.compact());
-      while (await storage.idempotencyStore.trim());
-    } catch (error) {
-      logger.warn({ err: error }, 'cannot remove settled deltas');
-    }
-  }
-
-  /** Removes the files of snapshots. Files that cannot be removed now are removed later because of their age. */
-  async function removeSnapshots(sessionId: string): Promise<void> {
-    try {
-      await snapshots.snapshotObjectStores.removeSession(sessionId);
-    } catch (error) {
-      logger.warn({ err: error, session_id: sessionId }, 'cannot remove snapshots');
-    }
+    while (await log.compact());
+    while (await storage.idempotencyStore.trim());
   }
 
   async function retain(): Promise<void> {
-    try {
-      await retention.run(ending.signal);
-      // Earlier snapshots expire even if snapshots are switched off.
-      await snapshots.snapshotObjectStores.trim();
-    } catch (error) {
-      logger.warn({ err: error }, 'cannot remove expired data');
-    }
+    await retention.run(ending.signal);
+    // Earlier snapshots expire even if snapshots are switched off.
+    await snapshots.snapshotObjectStores.trim();
+  }
+
+  function orWarn(work: Promise<void>, message: string, about: object = {}): void {
+    work.catch((error: unknown) => logger.warn({ err: error, ...about }, message));
   }
 }

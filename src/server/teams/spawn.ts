@@ -169,6 +169,7 @@ export class SpawnService {
       agent_mode: modes.agentMode,
       metadata: preset ? withPreset(request.metadata, preset) : request.metadata,
       title: request.title ?? titleFrom(request.prompt),
+      sandbox: source.sandbox,
     };
   }
 

@@ -1,8 +1,6 @@
 import { AppError } from '../../api/errors.ts';
-import type { Clock } from '../../core/lib/clock.ts';
-import type { Logger } from '../../core/lib/log.ts';
+import type { ServerParts } from '../../core/events/server-parts.ts';
 import { yieldToEventLoop } from '../../core/lib/slices.ts';
-import type { Database } from '../../core/store/database.ts';
 import { checkIndexes, type CheckPosition, type IndexFault } from '../../core/store/index-check.ts';
 
 /** After a slice the check rests for so many times as long as the slice took. */
@@ -16,12 +14,12 @@ const POSITION = 'index_check';
  * the next check begins where this one was.
  */
 export class IndexChecker {
-  readonly #deps: { db: Database; clock: Clock; logger: Logger };
+  readonly #deps: Pick<ServerParts, 'db' | 'clock' | 'logger'>;
   readonly #read;
   readonly #write;
   #isRunning = false;
 
-  constructor(deps: { db: Database; clock: Clock; logger: Logger }) {
+  constructor(deps: Pick<ServerParts, 'db' | 'clock' | 'logger'>) {
     this.#deps = deps;
     this.#read = deps.db.prepare<[string]>('SELECT value FROM meta WHERE key = ?');
     this.#write = deps.db.prepare('INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)');

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { someOf } from '../../support/at-length.ts';
 import { scaled } from '../../support/patience.ts';
@@ -16,156 +16,150 @@ import {
 import { asked, expectWorks, offering, ready, type Play } from './lost-agent.ts';
 import { refuse } from '../../support/providers/rows.ts';
 
-describe('session recovery after a restart', () => {
-  const listing = { ...capabilities, sessionCapabilities: { resume: {}, list: {} } };
+const listing = { ...capabilities, sessionCapabilities: { resume: {}, list: {} } };
 
-  test('Recovery lists the sessions of the agent and resumes only the sessions that are not listed.', async () => {
-    const refs: string[] = [];
-    const forgets: Play = ({ sessionId }) =>
-      sessionId === refs[2] ? refuse(-32_002, 'unknown') : {};
-    const stage = await testRawAgent({
-      methods: {
-        ...offering(listing),
-        'session/list': ({ cursor }) =>
-          cursor === 'more'
-            ? { sessions: [{ sessionId: refs[1] }], nextCursor: null }
-            : {
-                sessions: [{ sessionId: refs[0] }, { sessionId: 'another' }],
-                nextCursor: 'more',
-              },
-        'session/resume': forgets,
-        'session/load': forgets,
-      },
-    });
-    const sessions = [];
-    for (let count = 0; count < 4; count++) sessions.push(await used(stage));
-    refs.push(...stage.agents.map(({ pid }) => `raw-${pid}`));
-    await stage.restart();
-    const { sessions_failed: failures } = await stage.recovered();
-    expect(failures).toMatchObject([{ session_id: sessions[2]?.id, code: 'resume_failed' }]);
-    const [lister, ...askers] = stage.agents.slice(4);
-    expect(asked(lister)).toEqual(['initialize', 'session/list', 'session/list']);
-    expect(askers.map((one) => one.last('session/resume')?.params?.sessionId)).toEqual([
-      refs[2],
-      refs[3],
-    ]);
-    const now = sessions.map(async ({ id }) => (await sessionOf(stage.client, { id })).status);
-    expect(await Promise.all(now)).toEqual(['ready', 'ready', 'failed', 'ready']);
-    await stage.noAgents();
-  });
-
-  const emptyList = { ...offering(listing), 'session/list': () => ({ sessions: [] }) };
-  const troubles: [string, Record<string, Play>][] = [
-    [
-      'returns an invalid list',
-      { ...offering(listing), 'session/list': () => ({ sessions: 'all' }) },
-    ],
-    [
-      'requires a login',
-      { ...emptyList, 'session/resume': () => refuse(-32_000, 'Please log in') },
-    ],
-    [
-      'dies',
-      {
-        ...emptyList,
-        'session/resume': (_params, agent) => {
-          agent.exit(1);
-          return never;
-        },
-      },
-    ],
-    [
-      'refuses the list that it offers',
-      { ...offering(listing), 'session/list': () => refuse(-32_601, 'no method') },
-    ],
-    ['does not answer', { ...emptyList, 'session/resume': () => never }],
-  ];
-  test.each(someOf(troubles, 2))(
-    'Recovery fails no session and leaves no agent running if the agent %s.',
-    async (_name, methods) => {
-      let isAsked = false;
-      const whileAsked = Object.entries(methods).map(([method, play]) => [
-        method,
-        (params: Params, agent: RawAgent) =>
-          isAsked || method === 'initialize' ? play(params, agent) : {},
-      ]);
-      const stage = await testRawAgent(
-        { methods: Object.fromEntries(whileAsked) as Record<string, Play> },
-        { acp: { request_timeout_ms: scaled(3000) } },
-      );
-      const { id } = await used(stage);
-      isAsked = true;
-      await stage.restart();
-      expect((await stage.recovered()).sessions_failed).toEqual([]);
-      await stage.noAgents();
-      expect(await sessionOf(stage.client, { id })).toMatchObject(ready);
-      isAsked = false;
-      await expectGoesOn(stage, id);
+test('Recovery lists the sessions of the agent and resumes only the sessions that are not listed.', async () => {
+  const refs: string[] = [];
+  const forgets: Play = ({ sessionId }) =>
+    sessionId === refs[2] ? refuse(-32_002, 'unknown') : {};
+  const stage = await testRawAgent({
+    methods: {
+      ...offering(listing),
+      'session/list': ({ cursor }) =>
+        cursor === 'more'
+          ? { sessions: [{ sessionId: refs[1] }], nextCursor: null }
+          : {
+              sessions: [{ sessionId: refs[0] }, { sessionId: 'another' }],
+              nextCursor: 'more',
+            },
+      'session/resume': forgets,
+      'session/load': forgets,
     },
-  );
-
-  test('Recovery stops after 500 pages of an endless session list.', async () => {
-    let pages = 0;
-    const stage = await testRawAgent({
-      methods: {
-        ...offering(listing),
-        'session/list'() {
-          pages++;
-          return { sessions: [], nextCursor: 'more' };
-        },
-      },
-    });
-    await used(stage);
-    await stage.restart();
-    const isDone = async () =>
-      (await stage.client.call(endpoints.getRecovery, {})).status === 'done';
-    await until('it is given up', async () => pages > 500 || (await isDone()));
-    expect(pages).toBeLessThanOrEqual(500);
   });
-
-  test('Recovery does not ask an agent to resume a session if the agent cannot do so.', async () => {
-    const stage = await testRawAgent({ methods: offering({}) });
-    await used(stage);
-    await stage.restart();
-    await stage.recovered();
-    expect(asked(stage.agents[1])).toEqual(['initialize']);
-  });
-
-  // Kiro and Devin lock the sessions that they have open.
-  test('A turn runs although the agent of the recovery still has its session open.', async () => {
-    const holders = new Map<unknown, RawAgent>();
-    const stage = await testRawAgent({
-      methods: {
-        ...emptyList,
-        'session/resume'({ sessionId }, agent) {
-          const holder = holders.get(sessionId);
-          if (holder && !holder.gone) refuse(-32_603, 'already open in another process');
-          const isSecond = holders.size === 1 && !holder;
-          holders.set(sessionId, agent);
-          // The agent of the recovery keeps running while it resumes the second session.
-          return isSecond ? never : {};
-        },
-      },
-    });
-    const [first] = [await used(stage), await used(stage)];
-    await stage.restart();
-    await until('both are asked for', () => holders.size === 2);
-    await expectGoesOn(stage, first.id);
-  });
-
-  /** Opens a session and completes a turn in it, so that there is something to resume. */
-  async function used(stage: RawStage): Promise<RawSession> {
-    const session = await stage.open();
-    await expectWorks(session, 'before');
-    return session;
-  }
-
-  async function expectGoesOn({ client }: RawStage, id: string): Promise<void> {
-    const session = new WatchedSession(client, id);
-    await using watch = session.watch;
-    const turnId = await session.send('after');
-    await watch.end(turnId);
-    const turn = await turnOf(client, session, turnId);
-    expect(turn).toMatchObject({ status: 'completed', text: 'after' });
-  }
+  const sessions = [];
+  for (let count = 0; count < 4; count++) sessions.push(await used(stage));
+  refs.push(...stage.agents.map(({ pid }) => `raw-${pid}`));
+  await stage.restart();
+  const { sessions_failed: failures } = await stage.recovered();
+  expect(failures).toMatchObject([{ session_id: sessions[2]?.id, code: 'resume_failed' }]);
+  const [lister, ...askers] = stage.agents.slice(4);
+  expect(asked(lister)).toEqual(['initialize', 'session/list', 'session/list']);
+  expect(askers.map((one) => one.last('session/resume')?.params?.sessionId)).toEqual([
+    refs[2],
+    refs[3],
+  ]);
+  const now = sessions.map(async ({ id }) => (await sessionOf(stage.client, { id })).status);
+  expect(await Promise.all(now)).toEqual(['ready', 'ready', 'failed', 'ready']);
+  await stage.noAgents();
 });
+
+const emptyList = { ...offering(listing), 'session/list': () => ({ sessions: [] }) };
+const troubles: [string, Record<string, Play>][] = [
+  [
+    'returns an invalid list',
+    { ...offering(listing), 'session/list': () => ({ sessions: 'all' }) },
+  ],
+  ['requires a login', { ...emptyList, 'session/resume': () => refuse(-32_000, 'Please log in') }],
+  [
+    'dies',
+    {
+      ...emptyList,
+      'session/resume': (_params, agent) => {
+        agent.exit(1);
+        return never;
+      },
+    },
+  ],
+  [
+    'refuses the list that it offers',
+    { ...offering(listing), 'session/list': () => refuse(-32_601, 'no method') },
+  ],
+  ['does not answer', { ...emptyList, 'session/resume': () => never }],
+];
+test.each(someOf(troubles, 2))(
+  'Recovery fails no session and leaves no agent running if the agent %s.',
+  async (_name, methods) => {
+    let isAsked = false;
+    const whileAsked = Object.entries(methods).map(([method, play]) => [
+      method,
+      (params: Params, agent: RawAgent) =>
+        isAsked || method === 'initialize' ? play(params, agent) : {},
+    ]);
+    const stage = await testRawAgent(
+      { methods: Object.fromEntries(whileAsked) as Record<string, Play> },
+      { acp: { request_timeout_ms: scaled(3000) } },
+    );
+    const { id } = await used(stage);
+    isAsked = true;
+    await stage.restart();
+    expect((await stage.recovered()).sessions_failed).toEqual([]);
+    await stage.noAgents();
+    expect(await sessionOf(stage.client, { id })).toMatchObject(ready);
+    isAsked = false;
+    await expectGoesOn(stage, id);
+  },
+);
+
+test('Recovery stops after 500 pages of an endless session list.', async () => {
+  let pages = 0;
+  const stage = await testRawAgent({
+    methods: {
+      ...offering(listing),
+      'session/list'() {
+        pages++;
+        return { sessions: [], nextCursor: 'more' };
+      },
+    },
+  });
+  await used(stage);
+  await stage.restart();
+  const isDone = async () => (await stage.client.call(endpoints.getRecovery, {})).status === 'done';
+  await until('it is given up', async () => pages > 500 || (await isDone()));
+  expect(pages).toBeLessThanOrEqual(500);
+});
+
+test('Recovery does not ask an agent to resume a session if the agent cannot do so.', async () => {
+  const stage = await testRawAgent({ methods: offering({}) });
+  await used(stage);
+  await stage.restart();
+  await stage.recovered();
+  expect(asked(stage.agents[1])).toEqual(['initialize']);
+});
+
+// Kiro and Devin lock the sessions that they have open.
+test('A turn runs although the agent of the recovery still has its session open.', async () => {
+  const holders = new Map<unknown, RawAgent>();
+  const stage = await testRawAgent({
+    methods: {
+      ...emptyList,
+      'session/resume'({ sessionId }, agent) {
+        const holder = holders.get(sessionId);
+        if (holder && !holder.gone) refuse(-32_603, 'already open in another process');
+        const isSecond = holders.size === 1 && !holder;
+        holders.set(sessionId, agent);
+        // The agent of the recovery keeps running while it resumes the second session.
+        return isSecond ? never : {};
+      },
+    },
+  });
+  const [first] = [await used(stage), await used(stage)];
+  await stage.restart();
+  await until('both are asked for', () => holders.size === 2);
+  await expectGoesOn(stage, first.id);
+});
+
+/** Opens a session and completes a turn in it, so that there is something to resume. */
+async function used(stage: RawStage): Promise<RawSession> {
+  const session = await stage.open();
+  await expectWorks(session, 'before');
+  return session;
+}
+
+async function expectGoesOn({ client }: RawStage, id: string): Promise<void> {
+  const session = new WatchedSession(client, id);
+  await using watch = session.watch;
+  const turnId = await session.send('after');
+  await watch.end(turnId);
+  const turn = await turnOf(client, session, turnId);
+  expect(turn).toMatchObject({ status: 'completed', text: 'after' });
+}

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { anError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { interrupt, until } from '../../support/providers/calls.ts';
 import {
@@ -195,35 +196,25 @@ describe('updates of the options', () => {
   });
 });
 
-describe('a custom model that the agent does not list', () => {
-  test('A session continues with a notice if the agent cannot return to its custom model.', async () => {
-    const { open, agents } = on(new Dependent().role());
-    const session = await open();
-    await session.run('one', { model: 'large' });
-    expect((await session.run('two')).status).toBe('completed');
-    expect((await session.run('three')).status).toBe('completed');
-    expect(wanted(agents[0])).toEqual([
-      'model=large',
-      'prompt',
-      'model=custom',
-      'prompt',
-      'prompt',
-    ]);
-    const notices = session.watch.events.filter(({ kind }) => kind === 'session.notice');
-    expect(notices.map(({ payload }) => payload)).toMatchObject([
-      { code: 'choice_kept', message: expect.stringContaining('"custom"') as string },
-    ]);
-  });
+test('A session continues with a notice if the agent cannot return to its custom model.', async () => {
+  const { open, agents } = on(new Dependent().role());
+  const session = await open();
+  await session.run('one', { model: 'large' });
+  expect((await session.run('two')).status).toBe('completed');
+  expect((await session.run('three')).status).toBe('completed');
+  expect(wanted(agents[0])).toEqual(['model=large', 'prompt', 'model=custom', 'prompt', 'prompt']);
+  const notices = session.watch.events.filter(({ kind }) => kind === 'session.notice');
+  expect(notices.map(({ payload }) => payload)).toMatchObject([anError('choice_kept', '"custom"')]);
+});
 
-  test('A custom model that the agent refuses fails only its own turn, with the list of models.', async () => {
-    const { open } = on(new Dependent().role());
-    const session = await open();
-    await session.run('one', { model: 'large' });
-    const turn = await session.run('two', { model: 'custom' });
-    expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
-    expect(turn.error?.message).toMatch(/Invalid params.*small, large/);
-    expect((await session.run('three', { model: 'small' })).status).toBe('completed');
-  });
+test('A custom model that the agent refuses fails only its own turn, with the list of models.', async () => {
+  const { open } = on(new Dependent().role());
+  const session = await open();
+  await session.run('one', { model: 'large' });
+  const turn = await session.run('two', { model: 'custom' });
+  expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
+  expect(turn.error?.message).toMatch(/Invalid params.*small, large/);
+  expect((await session.run('three', { model: 'small' })).status).toBe('completed');
 });
 
 describe('modes that the agent cannot leave', () => {
@@ -499,10 +490,7 @@ describe('options that an agent offers after it has opened the session', () => {
       expect(turn).toMatchObject({ status: 'completed', text: 'working' });
       expect(wanted(agents[2]).slice(0, 2)).toEqual(['prompt', 'model=two']);
       const notice = session.watch.events.find(({ kind }) => kind === 'session.notice');
-      expect(notice?.payload).toMatchObject({
-        code: 'choice_late',
-        message: expect.stringContaining('model "two"') as string,
-      });
+      expect(notice?.payload).toMatchObject(anError('choice_late', 'model "two"'));
       expect((await strict.run('go')).error?.code).toBe('invalid_permission_mode');
     });
 
@@ -564,9 +552,8 @@ describe('the list of models', () => {
     const stage = await testRawAgent({
       methods: { 'session/new': () => refuse(-32_603, 'out of order') },
     });
-    await expect(models(stage)).rejects.toMatchObject({
-      code: 'provider_unavailable',
-      message: expect.stringContaining('out of order') as string,
-    });
+    await expect(models(stage)).rejects.toMatchObject(
+      anError('provider_unavailable', 'out of order'),
+    );
   });
 });

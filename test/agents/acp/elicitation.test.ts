@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { anError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Approval } from '../../../src/api/approvals.ts';
 import { readElicitation } from '../../../src/agents/acp/elicitation.ts';
@@ -76,221 +77,212 @@ async function answer(
   return { approval, said: JSON.parse(text ?? 'null') };
 }
 
-describe('elicitations of an ACP agent', () => {
-  test('An agent can send elicitations with forms and pages.', async () => {
-    const { open, agents } = on({});
-    await (await open()).run('hello');
-    expect(agents[0]?.last('initialize')?.params?.clientCapabilities).toMatchObject({
-      elicitation: { form: {}, url: {} },
-      session: { notices: {}, compaction: {} },
-    });
-  });
-
-  test('A form is a question with one part per field, and the answers have the types of the fields.', async () => {
-    const stage = on(inForm);
-    const { approval, said } = await answer(stage, await stage.open(), {
-      decision: 'accept',
-      answers: {
-        name: ['it'],
-        count: ['3'],
-        ratio: ['0.5'],
-        sure: ['no'],
-        size: ['Small'],
-        parts: ['Part (a)', 'Part (b)'],
-        words: ['x', 'y'],
-        unlike: ['z'],
-      },
-    });
-    expect(approval).toMatchObject({ kind: 'question', title: 'Some questions', subject: null });
-    const free = { free: true, multiple: false, options: [] };
-    expect(approval.questions).toMatchObject([
-      {
-        id: 'name',
-        question: 'How is it called? (at least 2 characters)',
-        header: 'Name',
-        required: true,
-        ...free,
-      },
-      { id: 'count', type: 'integer', required: true, ...free },
-      { id: 'ratio', type: 'number', required: false, ...free },
-      { id: 'sure', question: 'Are you sure? (default: yes)', required: false, free: false },
-      { id: 'colour', required: false, options: [{ label: 'red' }, { label: 'green' }] },
-      {
-        id: 'size',
-        options: [{ label: 'Small', description: 'fits a pocket' }, { label: 'Large' }],
-      },
-      { id: 'parts', multiple: true, options: [{ label: 'Part (a)' }, { label: 'Part (b)' }] },
-      { id: 'words', multiple: true, free: true },
-      { id: 'unlike', type: 'text', ...free },
-    ]);
-    expect(said).toEqual({
-      action: 'accept',
-      content: {
-        name: 'it',
-        count: 3,
-        ratio: 0.5,
-        sure: false,
-        // A field without an answer has the default of the form.
-        colour: 'green',
-        size: 's',
-        parts: ['a', 'b'],
-        words: ['x', 'y'],
-        unlike: 'z',
-      },
-    });
-  });
-
-  test('An agent receives a decline if the user declines its form.', async () => {
-    const stage = on(inForm);
-    const { said } = await answer(stage, await stage.open(), { decision: 'decline' });
-    expect(said).toEqual({ action: 'decline' });
-  });
-
-  test('An interrupt of the turn cancels its form.', async () => {
-    const { client, open, agents } = on(
-      goes((agent) => {
-        void elicit(agent, { mode: 'form', requestedSchema: form });
-        return never;
-      }),
-    );
-    const session = await open();
-    const turnId = await session.send('go', asking);
-    await asked(session.watch, turnId);
-    const params = { session_id: session.id, turn_id: turnId };
-    await client.call(endpoints.interruptTurn, { params, body: {} });
-    await agents[0]?.hears('session/cancel');
-    const isAnswer = ({ id, method }: Message) => id === 'ask-1' && !method;
-    await until('it is answered', () => agents[0]?.heard.some(isAnswer) === true);
-    expect(agents[0]?.heard.find(isAnswer)).toMatchObject({ result: { action: 'cancel' } });
-    agents[0]?.send({
-      id: agents[0].last('session/prompt')?.id,
-      result: { stopReason: 'cancelled' },
-    });
-    await session.watch.end(turnId);
-  });
-
-  test('A page shows its address and is accepted without an answer.', async () => {
-    const stage = on(
-      goes((agent) =>
-        elicit(agent, { mode: 'url', url: 'http://127.0.0.1/x', elicitationId: 'e' }),
-      ),
-    );
-    const { approval, said } = await answer(stage, await stage.open(), {
-      decision: 'accept',
-      answers: {},
-    });
-    expect(approval).toMatchObject({
-      kind: 'question',
-      title: 'Some questions http://127.0.0.1/x',
-      questions: [{ id: 'page', question: 'open http://127.0.0.1/x', required: false }],
-    });
-    expect(said).toEqual({ action: 'accept' });
-  });
-
-  test('A page that is completed elsewhere needs no answer.', async () => {
-    const { client, open, agents } = on(
-      goes((agent) => {
-        const done = elicit(agent, { mode: 'url', url: 'http://127.0.0.1/x', elicitationId: 'e' });
-        return done;
-      }),
-    );
-    const session = await open();
-    const turnId = await session.send('go', asking);
-    await asked(session.watch, turnId);
-    agents[0]?.send({ method: 'elicitation/complete', params: { elicitationId: 'e' } });
-    await session.watch.end(turnId);
-    expect((await turnOf(client, session, turnId)).text).toBe('{"action":"accept"}');
-    expect(ofKind(session.watch.events, 'approval.resolved')).toMatchObject([
-      { payload: { approval: { status: 'cancelled' } } },
-    ]);
-  });
-
-  test('A form is declined with a notice if the permission mode does not ask the user.', async () => {
-    const { open } = on(inForm);
-    const session = await open();
-    const turn = await session.run('go');
-    expect(turn).toMatchObject({ status: 'completed', text: '{"action":"decline"}' });
-    expect(ofKind(session.watch.of(turn.turn_id), 'session.notice')).toMatchObject([
-      {
-        payload: {
-          code: 'question_declined',
-          message: expect.stringContaining('Some questions'),
-        },
-      },
-    ]);
-  });
-
-  test.each([{ mode: '_vendor', x: 1 }, { mode: 'form' }, { mode: 'url' }, null, 'x'])(
-    'An elicitation that cannot be read is declined: %j.',
-    (params) => expect(readElicitation(params)).toBeNull(),
-  );
-
-  test('A form survives a restart, and its answer goes to the same question of the same call.', async () => {
-    const call = {
-      toolCallId: 'q',
-      title: 'AskUser',
-      kind: 'other',
-      rawInput: { questions: ['Which colour?'] },
-    };
-    const requestedSchema = {
-      type: 'object',
-      required: ['colour'],
-      properties: { colour: { type: 'string', enum: ['red', 'green'] } },
-    };
-    const ask = (agent: RawAgent) => {
-      agent.update({ sessionUpdate: 'tool_call', ...call });
-      return elicit(agent, { mode: 'form', requestedSchema, toolCallId: 'q' });
-    };
-    const stage = await testRawAgent({
-      turns: { go: ask },
-      methods: {
-        'session/prompt': (params, agent) => {
-          const [{ text = '' } = {}] = params.prompt as { text?: string }[];
-          if (text === 'go' || text.startsWith('The request below was approved')) return ask(agent);
-          return endTurn;
-        },
-      },
-    });
-    const first = await stage.open();
-    const turnId = await first.send('go', asking);
-    const approval = await asked(first.watch, turnId);
-    expect(approval.subject).not.toBeNull();
-    await stage.restart();
-    const session = new WatchedSession(stage.client, first.id);
-    await using watch = session.watch;
-    const params = { session_id: first.id, approval_id: approval.id };
-    const body = { decision: 'accept' as const, answers: { colour: ['red'] } };
-    await stage.client.call(endpoints.decideApproval, { params, body });
-    await watch.end(turnId);
-    expect(await turnOf(stage.client, session, turnId)).toMatchObject({
-      status: 'completed',
-      text: '{"action":"accept","content":{"colour":"red"}}',
-    });
+test('An agent can send elicitations with forms and pages.', async () => {
+  const { open, agents } = on({});
+  await (await open()).run('hello');
+  expect(agents[0]?.last('initialize')?.params?.clientCapabilities).toMatchObject({
+    elicitation: { form: {}, url: {} },
+    session: { notices: {}, compaction: {} },
   });
 });
 
-describe('forms', () => {
-  test.each([
-    ['without fields', { type: 'object' }],
-    ['whose fields are not an object', { type: 'object', properties: ['name'] }],
-  ])('A form %s is accepted without an answer.', async (_name, requestedSchema) => {
-    const { client, open } = on(goes((agent) => elicit(agent, { mode: 'form', requestedSchema })));
-    const session = await open(asking);
-    const turnId = await session.send('go');
-    const approval = await asked(session.watch, turnId);
-    expect(approval.questions).toMatchObject([{ id: 'consent', question: 'Some questions' }]);
-    const params = { session_id: session.id, approval_id: approval.id };
-    const body = { decision: 'accept' as const, answers: {} };
-    await client.call(endpoints.decideApproval, { params, body });
-    await session.watch.end(turnId);
-    const text = '{"action":"accept","content":{}}';
-    expect(await turnOf(client, session, turnId)).toMatchObject({ text });
+test('A form is a question with one part per field, and the answers have the types of the fields.', async () => {
+  const stage = on(inForm);
+  const { approval, said } = await answer(stage, await stage.open(), {
+    decision: 'accept',
+    answers: {
+      name: ['it'],
+      count: ['3'],
+      ratio: ['0.5'],
+      sure: ['no'],
+      size: ['Small'],
+      parts: ['Part (a)', 'Part (b)'],
+      words: ['x', 'y'],
+      unlike: ['z'],
+    },
   });
+  expect(approval).toMatchObject({ kind: 'question', title: 'Some questions', subject: null });
+  const free = { free: true, multiple: false, options: [] };
+  expect(approval.questions).toMatchObject([
+    {
+      id: 'name',
+      question: 'How is it called? (at least 2 characters)',
+      header: 'Name',
+      required: true,
+      ...free,
+    },
+    { id: 'count', type: 'integer', required: true, ...free },
+    { id: 'ratio', type: 'number', required: false, ...free },
+    { id: 'sure', question: 'Are you sure? (default: yes)', required: false, free: false },
+    { id: 'colour', required: false, options: [{ label: 'red' }, { label: 'green' }] },
+    {
+      id: 'size',
+      options: [{ label: 'Small', description: 'fits a pocket' }, { label: 'Large' }],
+    },
+    { id: 'parts', multiple: true, options: [{ label: 'Part (a)' }, { label: 'Part (b)' }] },
+    { id: 'words', multiple: true, free: true },
+    { id: 'unlike', type: 'text', ...free },
+  ]);
+  expect(said).toEqual({
+    action: 'accept',
+    content: {
+      name: 'it',
+      count: 3,
+      ratio: 0.5,
+      sure: false,
+      // A field without an answer has the default of the form.
+      colour: 'green',
+      size: 's',
+      parts: ['a', 'b'],
+      words: ['x', 'y'],
+      unlike: 'z',
+    },
+  });
+});
 
-  test('A form keeps its other fields if one field cannot be read.', () => {
-    const properties = { good: { type: 'integer' }, bad: true };
-    const read = readElicitation({ message: 'm', requestedSchema: { type: 'object', properties } });
-    const fields = { good: { type: 'integer' }, bad: { type: 'string' } };
-    expect(read).toMatchObject({ requestedSchema: { properties: fields } });
+test('An agent receives a decline if the user declines its form.', async () => {
+  const stage = on(inForm);
+  const { said } = await answer(stage, await stage.open(), { decision: 'decline' });
+  expect(said).toEqual({ action: 'decline' });
+});
+
+test('An interrupt of the turn cancels its form.', async () => {
+  const { client, open, agents } = on(
+    goes((agent) => {
+      void elicit(agent, { mode: 'form', requestedSchema: form });
+      return never;
+    }),
+  );
+  const session = await open();
+  const turnId = await session.send('go', asking);
+  await asked(session.watch, turnId);
+  const params = { session_id: session.id, turn_id: turnId };
+  await client.call(endpoints.interruptTurn, { params, body: {} });
+  await agents[0]?.hears('session/cancel');
+  const isAnswer = ({ id, method }: Message) => id === 'ask-1' && !method;
+  await until('it is answered', () => agents[0]?.heard.some(isAnswer) === true);
+  expect(agents[0]?.heard.find(isAnswer)).toMatchObject({ result: { action: 'cancel' } });
+  agents[0]?.send({
+    id: agents[0].last('session/prompt')?.id,
+    result: { stopReason: 'cancelled' },
   });
+  await session.watch.end(turnId);
+});
+
+test('A page shows its address and is accepted without an answer.', async () => {
+  const stage = on(
+    goes((agent) => elicit(agent, { mode: 'url', url: 'http://127.0.0.1/x', elicitationId: 'e' })),
+  );
+  const { approval, said } = await answer(stage, await stage.open(), {
+    decision: 'accept',
+    answers: {},
+  });
+  expect(approval).toMatchObject({
+    kind: 'question',
+    title: 'Some questions http://127.0.0.1/x',
+    questions: [{ id: 'page', question: 'open http://127.0.0.1/x', required: false }],
+  });
+  expect(said).toEqual({ action: 'accept' });
+});
+
+test('A page that is completed elsewhere needs no answer.', async () => {
+  const { client, open, agents } = on(
+    goes((agent) => {
+      const done = elicit(agent, { mode: 'url', url: 'http://127.0.0.1/x', elicitationId: 'e' });
+      return done;
+    }),
+  );
+  const session = await open();
+  const turnId = await session.send('go', asking);
+  await asked(session.watch, turnId);
+  agents[0]?.send({ method: 'elicitation/complete', params: { elicitationId: 'e' } });
+  await session.watch.end(turnId);
+  expect((await turnOf(client, session, turnId)).text).toBe('{"action":"accept"}');
+  expect(ofKind(session.watch.events, 'approval.resolved')).toMatchObject([
+    { payload: { approval: { status: 'cancelled' } } },
+  ]);
+});
+
+test('A form is declined with a notice if the permission mode does not ask the user.', async () => {
+  const { open } = on(inForm);
+  const session = await open();
+  const turn = await session.run('go');
+  expect(turn).toMatchObject({ status: 'completed', text: '{"action":"decline"}' });
+  expect(ofKind(session.watch.of(turn.turn_id), 'session.notice')).toMatchObject([
+    {
+      payload: anError('question_declined', 'Some questions'),
+    },
+  ]);
+});
+
+test.each([{ mode: '_vendor', x: 1 }, { mode: 'form' }, { mode: 'url' }, null, 'x'])(
+  'An elicitation that cannot be read is declined: %j.',
+  (params) => expect(readElicitation(params)).toBeNull(),
+);
+
+test('A form survives a restart, and its answer goes to the same question of the same call.', async () => {
+  const call = {
+    toolCallId: 'q',
+    title: 'AskUser',
+    kind: 'other',
+    rawInput: { questions: ['Which colour?'] },
+  };
+  const requestedSchema = {
+    type: 'object',
+    required: ['colour'],
+    properties: { colour: { type: 'string', enum: ['red', 'green'] } },
+  };
+  const ask = (agent: RawAgent) => {
+    agent.update({ sessionUpdate: 'tool_call', ...call });
+    return elicit(agent, { mode: 'form', requestedSchema, toolCallId: 'q' });
+  };
+  const stage = await testRawAgent({
+    turns: { go: ask },
+    methods: {
+      'session/prompt': (params, agent) => {
+        const [{ text = '' } = {}] = params.prompt as { text?: string }[];
+        if (text === 'go' || text.startsWith('The request below was approved')) return ask(agent);
+        return endTurn;
+      },
+    },
+  });
+  const first = await stage.open();
+  const turnId = await first.send('go', asking);
+  const approval = await asked(first.watch, turnId);
+  expect(approval.subject).not.toBeNull();
+  await stage.restart();
+  const session = new WatchedSession(stage.client, first.id);
+  await using watch = session.watch;
+  const params = { session_id: first.id, approval_id: approval.id };
+  const body = { decision: 'accept' as const, answers: { colour: ['red'] } };
+  await stage.client.call(endpoints.decideApproval, { params, body });
+  await watch.end(turnId);
+  expect(await turnOf(stage.client, session, turnId)).toMatchObject({
+    status: 'completed',
+    text: '{"action":"accept","content":{"colour":"red"}}',
+  });
+});
+
+test.each([
+  ['without fields', { type: 'object' }],
+  ['whose fields are not an object', { type: 'object', properties: ['name'] }],
+])('A form %s is accepted without an answer.', async (_name, requestedSchema) => {
+  const { client, open } = on(goes((agent) => elicit(agent, { mode: 'form', requestedSchema })));
+  const session = await open(asking);
+  const turnId = await session.send('go');
+  const approval = await asked(session.watch, turnId);
+  expect(approval.questions).toMatchObject([{ id: 'consent', question: 'Some questions' }]);
+  const params = { session_id: session.id, approval_id: approval.id };
+  const body = { decision: 'accept' as const, answers: {} };
+  await client.call(endpoints.decideApproval, { params, body });
+  await session.watch.end(turnId);
+  const text = '{"action":"accept","content":{}}';
+  expect(await turnOf(client, session, turnId)).toMatchObject({ text });
+});
+
+test('A form keeps its other fields if one field cannot be read.', () => {
+  const properties = { good: { type: 'integer' }, bad: true };
+  const read = readElicitation({ message: 'm', requestedSchema: { type: 'object', properties } });
+  const fields = { good: { type: 'integer' }, bad: { type: 'string' } };
+  expect(read).toMatchObject({ requestedSchema: { properties: fields } });
 });

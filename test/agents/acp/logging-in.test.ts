@@ -57,28 +57,26 @@ function lockedRole(
 const key = { acp: { env: { RAW_API_KEY: 'dummy' } } };
 const withKey = sharedRawAgent(key);
 
-describe('authentication with a key in the environment', () => {
-  test.each(['session/new', 'session/prompt'] as const)(
-    'The server authenticates and the turn runs if the agent refuses %s.',
-    async (refused) => {
-      const { open, agents } = withKey(lockedRole([apiKey, browser], refused));
-      const session = await open();
-      const turn = await session.run('hello');
-      expect(turn).toMatchObject({ status: 'completed', text: 'hello' });
-      expect(agents[0]?.last('authenticate')?.params).toEqual({ methodId: 'api-key' });
-      expect(agents[0]?.heard.filter(({ method }) => method === refused)).toHaveLength(2);
-    },
-  );
-
-  test('The server authenticates and the turn runs if the agent refuses to resume its session.', async () => {
-    const { open, agents, diagnostics } = withKey(lockedRole([apiKey], 'session/resume'));
+test.each(['session/new', 'session/prompt'] as const)(
+  'The server authenticates and the turn runs if the agent refuses %s.',
+  async (refused) => {
+    const { open, agents } = withKey(lockedRole([apiKey, browser], refused));
     const session = await open();
-    await session.run('log out');
-    agents[0]?.exit(0);
-    await until('cadre knows of it', async () => (await diagnostics()).sessions === 0);
-    expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
-    expect(agents[1]?.last('authenticate')?.params).toEqual({ methodId: 'api-key' });
-  });
+    const turn = await session.run('hello');
+    expect(turn).toMatchObject({ status: 'completed', text: 'hello' });
+    expect(agents[0]?.last('authenticate')?.params).toEqual({ methodId: 'api-key' });
+    expect(agents[0]?.heard.filter(({ method }) => method === refused)).toHaveLength(2);
+  },
+);
+
+test('The server authenticates and the turn runs if the agent refuses to resume its session.', async () => {
+  const { open, agents, diagnostics } = withKey(lockedRole([apiKey], 'session/resume'));
+  const session = await open();
+  await session.run('log out');
+  agents[0]?.exit(0);
+  await until('cadre knows of it', async () => (await diagnostics()).sessions === 0);
+  expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+  expect(agents[1]?.last('authenticate')?.params).toEqual({ methodId: 'api-key' });
 });
 
 describe('turns of an agent without a login', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
@@ -48,76 +48,72 @@ async function rowsIn(client: Client, name: string): Promise<number | undefined>
   return tables.find((one) => one.name === name)?.rows;
 }
 
-describe('MCP servers of a session', () => {
-  test('Every agent of a session receives its MCP servers and the cadre server, also after a restart.', async () => {
-    const stage = await testRawAgent(takes({ http: true }));
-    const { agents, open, restart } = stage;
-    const session = await open({ mcp_servers });
-    await session.run('hello');
-    const cadre = { name: 'cadre', env: expect.anything() as object };
-    expect(agents[0]?.last('session/new')?.params?.mcpServers).toMatchObject([cadre, ...asGiven]);
-    await restart();
-    const params = { session_id: session.id };
-    const body = { input: [{ type: 'text' as const, text: 'again' }] };
-    await stage.client.call(endpoints.sendTurn, { params, body });
-    // The agent of the recovery may start before or after the agent of the turn.
-    const resumed = () => agents.flatMap((one) => one.last('session/resume') ?? []);
-    const given = () => resumed().map(({ params }) => params?.mcpServers as object[]);
-    await expectEventually(() => given().find(({ length }) => length > 0)).toMatchObject([
-      cadre,
-      ...asGiven,
-    ]);
-  });
+test('Every agent of a session receives its MCP servers and the cadre server, also after a restart.', async () => {
+  const stage = await testRawAgent(takes({ http: true }));
+  const { agents, open, restart } = stage;
+  const session = await open({ mcp_servers });
+  await session.run('hello');
+  const cadre = { name: 'cadre', env: expect.anything() as object };
+  expect(agents[0]?.last('session/new')?.params?.mcpServers).toMatchObject([cadre, ...asGiven]);
+  await restart();
+  const params = { session_id: session.id };
+  const body = { input: [{ type: 'text' as const, text: 'again' }] };
+  await stage.client.call(endpoints.sendTurn, { params, body });
+  // The agent of the recovery may start before or after the agent of the turn.
+  const resumed = () => agents.flatMap((one) => one.last('session/resume') ?? []);
+  const given = () => resumed().map(({ params }) => params?.mcpServers as object[]);
+  await expectEventually(() => given().find(({ length }) => length > 0)).toMatchObject([
+    cadre,
+    ...asGiven,
+  ]);
+});
 
-  test('Secrets of MCP servers appear in no answer, event or log, and are deleted with the session.', async () => {
-    const stage = await testRawAgent(takes({ http: true }));
-    const { client, given, open } = stage;
-    const session = await open({ mcp_servers });
-    await session.run('hello');
-    const params = { session_id: session.id };
-    const shown = [
-      await client.call(endpoints.getSession, { params }),
-      await client.call(endpoints.listSessions, { query: {} }),
-      await client.call(endpoints.replayEvents, { query: { limit: 10_000 } }),
-      await client.call(endpoints.getDiagnostics, {}),
-      given.logLines(),
-    ];
-    expect(JSON.stringify(shown)).not.toContain(SECRET);
-    expect(await rowsIn(client, 'session_mcp_servers')).toBe(1);
-    await client.call(endpoints.closeSession, { params, body: {} });
-    // Rows are counted at the start and once a minute.
-    await stage.restart();
-    expect(await rowsIn(stage.client, 'session_mcp_servers')).toBe(0);
-  });
+test('Secrets of MCP servers appear in no answer, event or log, and are deleted with the session.', async () => {
+  const stage = await testRawAgent(takes({ http: true }));
+  const { client, given, open } = stage;
+  const session = await open({ mcp_servers });
+  await session.run('hello');
+  const params = { session_id: session.id };
+  const shown = [
+    await client.call(endpoints.getSession, { params }),
+    await client.call(endpoints.listSessions, { query: {} }),
+    await client.call(endpoints.replayEvents, { query: { limit: 10_000 } }),
+    await client.call(endpoints.getDiagnostics, {}),
+    given.logLines(),
+  ];
+  expect(JSON.stringify(shown)).not.toContain(SECRET);
+  expect(await rowsIn(client, 'session_mcp_servers')).toBe(1);
+  await client.call(endpoints.closeSession, { params, body: {} });
+  // Rows are counted at the start and once a minute.
+  await stage.restart();
+  expect(await rowsIn(stage.client, 'session_mcp_servers')).toBe(0);
+});
 
-  test('A turn fails with the name of an MCP server whose transport the agent does not support.', async () => {
-    const { open } = await testRawAgent(takes({}));
-    const refused = await open({ mcp_servers });
-    expect(await refused.run('hello')).toMatchObject({
-      status: 'failed',
-      error: {
-        code: 'provider_unavailable',
-        message:
-          'acp: this agent does not support MCP servers over http: open the session without MCP server "far"',
-      },
-    });
-    const fine = await open({ mcp_servers: mcp_servers.slice(0, 1) });
-    expect(await fine.run('hello')).toMatchObject({ status: 'completed' });
+test('A turn fails with the name of an MCP server whose transport the agent does not support.', async () => {
+  const { open } = await testRawAgent(takes({}));
+  const refused = await open({ mcp_servers });
+  expect(await refused.run('hello')).toMatchObject({
+    status: 'failed',
+    error: {
+      code: 'provider_unavailable',
+      message:
+        'acp: this agent does not support MCP servers over http: open the session without MCP server "far"',
+    },
   });
+  const fine = await open({ mcp_servers: mcp_servers.slice(0, 1) });
+  expect(await fine.run('hello')).toMatchObject({ status: 'completed' });
+});
 
-  test('MCP servers with an invalid name or an unsupported transport are refused.', async () => {
-    const { open, client, cwd } = await testRawAgent({});
-    const [one] = mcp_servers;
-    await expect(open({ mcp_servers: [one, one] })).rejects.toThrow(
-      /two servers with the same name/,
-    );
-    await expect(open({ mcp_servers: [{ ...one, name: 'cadre' }] })).rejects.toThrow(
-      /not start with "cadre"/,
-    );
-    const sse = [{ type: 'sse' as const, name: 'old', url: 'http://127.0.0.1:9/' }];
-    const body = { provider: 'codex' as const, cwd, mcp_servers: sse };
-    await expect(client.call(endpoints.createSession, { body })).rejects.toThrow(
-      /provider codex does not support MCP servers over sse: leave out server "old"/,
-    );
-  });
+test('MCP servers with an invalid name or an unsupported transport are refused.', async () => {
+  const { open, client, cwd } = await testRawAgent({});
+  const [one] = mcp_servers;
+  await expect(open({ mcp_servers: [one, one] })).rejects.toThrow(/two servers with the same name/);
+  await expect(open({ mcp_servers: [{ ...one, name: 'cadre' }] })).rejects.toThrow(
+    /not start with "cadre"/,
+  );
+  const sse = [{ type: 'sse' as const, name: 'old', url: 'http://127.0.0.1:9/' }];
+  const body = { provider: 'codex' as const, cwd, mcp_servers: sse };
+  await expect(client.call(endpoints.createSession, { body })).rejects.toThrow(
+    /provider codex does not support MCP servers over sse: leave out server "old"/,
+  );
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { anError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { AgentModes } from '../../../src/agents/acp/catalogue-entry.ts';
 import { modeFor } from '../../../src/agents/acp/modes.ts';
@@ -54,33 +55,28 @@ function notices(session: RawSession) {
     .map(({ payload }) => payload);
 }
 
-describe('require_approval', () => {
-  test('A session with require_approval switches the agent to the mode in which it asks.', async () => {
-    const { open, agents } = withModes(automatic);
-    const session = await open(asking);
-    await session.run('one');
-    await session.run('two', { permission_mode: 'default' });
-    expect(wanted(agents[0])).toBe('default prompt auto prompt');
-  });
-
-  test.each([
-    ['its asking mode is unknown', {}],
-    ['the agent lacks its asking mode', { modes: { require_approval: 'other' } }],
-  ])(
-    'A session with require_approval does not change the mode of the agent if %s.',
-    async (_why, agent) => {
-      const { open, agents } = await testRawAgent(automatic, knownAs(agent));
-      expect((await (await open(asking)).run('one')).status).toBe('completed');
-      expect(wanted(agents[0])).toBe('prompt');
-    },
-  );
+test('A session with require_approval switches the agent to the mode in which it asks.', async () => {
+  const { open, agents } = withModes(automatic);
+  const session = await open(asking);
+  await session.run('one');
+  await session.run('two', { permission_mode: 'default' });
+  expect(wanted(agents[0])).toBe('default prompt auto prompt');
 });
 
+test.each([
+  ['its asking mode is unknown', {}],
+  ['the agent lacks its asking mode', { modes: { require_approval: 'other' } }],
+])(
+  'A session with require_approval does not change the mode of the agent if %s.',
+  async (_why, agent) => {
+    const { open, agents } = await testRawAgent(automatic, knownAs(agent));
+    expect((await (await open(asking)).run('one')).status).toBe('completed');
+    expect(wanted(agents[0])).toBe('prompt');
+  },
+);
+
 describe('an agent mode that does not ask', () => {
-  const frank = {
-    code: 'agent_mode_does_not_ask',
-    message: expect.stringContaining('runs in its own mode "auto"') as string,
-  };
+  const frank = anError('agent_mode_does_not_ask', 'runs in its own mode "auto"');
 
   test.each([
     ['a known agent', { modes: names }],
@@ -106,10 +102,7 @@ describe('an agent mode that does not ask', () => {
     const session = await open();
     await session.run('one');
     expect(notices(session)).toMatchObject([
-      {
-        code: 'agent_mode_does_not_ask',
-        message: expect.stringContaining('its own mode "Rocket" (m7)') as string,
-      },
+      anError('agent_mode_does_not_ask', 'its own mode "Rocket" (m7)'),
     ]);
   });
 
@@ -160,12 +153,7 @@ describe('an agent that never asks', () => {
     expect((await session.record()).agent_asks).toBe(false);
     await session.run('one');
     await session.run('two');
-    expect(notices(session)).toMatchObject([
-      {
-        code: 'agent_never_asks',
-        message: expect.stringContaining('require_approval') as string,
-      },
-    ]);
+    expect(notices(session)).toMatchObject([anError('agent_never_asks', 'require_approval')]);
     expect((await session.record()).agent_asks).toBe(false);
   });
 
@@ -189,9 +177,7 @@ describe('an agent that never asks', () => {
     expect((await session.record()).agent_asks).toBeNull();
     await session.run('go');
     await session.run('go');
-    expect(notices(session)).toMatchObject([
-      { code: 'agent_did_not_ask', message: expect.stringContaining('"touch it"') as string },
-    ]);
+    expect(notices(session)).toMatchObject([anError('agent_did_not_ask', '"touch it"')]);
   });
 
   test.each([
@@ -213,9 +199,7 @@ describe('an agent without its asking mode', () => {
     const session = await open(asking);
     await session.run('one');
     await session.run('two');
-    expect(notices(session)).toMatchObject([
-      { code: 'asking_mode_missing', message: expect.stringContaining('"gone"') as string },
-    ]);
+    expect(notices(session)).toMatchObject([anError('asking_mode_missing', '"gone"')]);
     expect((await session.record()).agent_asks).toBeNull();
   });
 
@@ -281,10 +265,7 @@ describe('agent_mode beside permission_mode', () => {
 
   test('Claude and Codex refuse agent_mode because their modes are values of permission_mode.', () => {
     const settings = { ...defaultSettings(), agentMode: 'plan' };
-    const refused = {
-      code: 'invalid_agent_mode',
-      message: expect.stringContaining('acp') as string,
-    };
+    const refused = anError('invalid_agent_mode', 'acp');
     expect(claudeObjection(settings, [], {}, null)).toMatchObject(refused);
     expect(codexObjection(settings, null, [])).toMatchObject(refused);
   });

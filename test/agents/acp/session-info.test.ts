@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { version } from '../../../src/core/lib/self.ts';
 import { sessionOf, until } from '../../support/providers/calls.ts';
@@ -20,144 +20,134 @@ const offering = (...names: string[]) => ({
   availableCommands: names.map((name) => ({ name, description: `does ${name}`, input: null })),
 });
 
-describe('the title from an ACP agent', () => {
-  const renaming = goes((agent: RawAgent) => {
-    for (const title of ['Fix it', 'Fix it', 'Fix the build', null, '  ', 'New session - today'])
-      agent.update(titled(title));
-    return endTurn;
-  });
+const renaming = goes((agent: RawAgent) => {
+  for (const title of ['Fix it', 'Fix it', 'Fix the build', null, '  ', 'New session - today'])
+    agent.update(titled(title));
+  return endTurn;
+});
 
-  test('A title from the agent replaces the title from the first prompt, with one event per change.', async () => {
-    const { open } = on(renaming);
-    const session = await open();
-    await session.run('go');
-    expect(await session.record()).toMatchObject({
-      title: 'Fix the build',
-      title_source: 'agent',
-    });
-    const changes = ofKind(session.watch.events, 'session.updated');
-    expect(changes.map(({ payload }) => (payload.session as { title: string }).title)).toEqual([
-      'Fix it',
-      'Fix the build',
-    ]);
+test('A title from the agent replaces the title from the first prompt, with one event per change.', async () => {
+  const { open } = on(renaming);
+  const session = await open();
+  await session.run('go');
+  expect(await session.record()).toMatchObject({
+    title: 'Fix the build',
+    title_source: 'agent',
   });
+  const changes = ofKind(session.watch.events, 'session.updated');
+  expect(changes.map(({ payload }) => (payload.session as { title: string }).title)).toEqual([
+    'Fix it',
+    'Fix the build',
+  ]);
+});
 
-  test('A title from the agent does not replace a title that a user set.', async () => {
-    const { client, open } = on(renaming);
-    const session = await open({ title: 'mine' });
-    await session.run('go');
-    expect(await session.record()).toMatchObject({ title: 'mine', title_source: 'person' });
-    const params = { session_id: session.id };
-    await client.call(endpoints.updateSession, { params, body: { title: 'yours' } });
-    await session.run('go');
-    expect(await session.record()).toMatchObject({ title: 'yours', title_source: 'person' });
-    await client.call(endpoints.updateSession, { params, body: { title: null } });
-    expect(await session.record()).toMatchObject({ title: null, title_source: null });
-    await session.run('go');
-    expect((await session.record()).title).toBe('Fix the build');
-  });
+test('A title from the agent does not replace a title that a user set.', async () => {
+  const { client, open } = on(renaming);
+  const session = await open({ title: 'mine' });
+  await session.run('go');
+  expect(await session.record()).toMatchObject({ title: 'mine', title_source: 'person' });
+  const params = { session_id: session.id };
+  await client.call(endpoints.updateSession, { params, body: { title: 'yours' } });
+  await session.run('go');
+  expect(await session.record()).toMatchObject({ title: 'yours', title_source: 'person' });
+  await client.call(endpoints.updateSession, { params, body: { title: null } });
+  expect(await session.record()).toMatchObject({ title: null, title_source: null });
+  await session.run('go');
+  expect((await session.record()).title).toBe('Fix the build');
+});
 
-  test('An agent can send a title and commands while it resumes a session.', async () => {
-    const stage = await testRawAgent({
-      methods: {
-        'session/resume': (_params, agent) => {
-          agent.update(titled('Again'), offering('again'));
-          return {};
-        },
+test('An agent can send a title and commands while it resumes a session.', async () => {
+  const stage = await testRawAgent({
+    methods: {
+      'session/resume': (_params, agent) => {
+        agent.update(titled('Again'), offering('again'));
+        return {};
       },
-    });
-    const first = await stage.open();
-    await first.run('go');
-    await stage.restart();
-    const session = new WatchedSession(stage.client, first.id);
-    await using _watch = session.watch;
-    await session.run('more');
-    expect((await session.record()).title).toBe('Again');
-    const params = { session_id: first.id };
-    expect(await stage.client.call(endpoints.listCommands, { params })).toMatchObject([
-      { name: 'again' },
-    ]);
+    },
+  });
+  const first = await stage.open();
+  await first.run('go');
+  await stage.restart();
+  const session = new WatchedSession(stage.client, first.id);
+  await using _watch = session.watch;
+  await session.run('more');
+  expect((await session.record()).title).toBe('Again');
+  const params = { session_id: first.id };
+  expect(await stage.client.call(endpoints.listCommands, { params })).toMatchObject([
+    { name: 'again' },
+  ]);
+});
+
+test('The commands of a session are the last ones that its agent sent, also after a restart.', async () => {
+  const stage = await testRawAgent(
+    goes((agent) => {
+      agent.update(offering('old'), offering('plan', 'test'));
+      return endTurn;
+    }),
+  );
+  const { id } = await stage.open();
+  const params = { session_id: id };
+  const read = () => stage.client.call(endpoints.listCommands, { params });
+  expect(await read()).toEqual([]);
+  const session = new WatchedSession(stage.client, id);
+  await using _watch = session.watch;
+  await session.run('go');
+  const commands = [
+    { name: 'plan', description: 'does plan', hint: null },
+    { name: 'test', description: 'does test', hint: null },
+  ];
+  expect(await read()).toEqual(commands);
+  await stage.restart();
+  expect(await read()).toEqual(commands);
+  const unknown = { params: { session_id: 'sess_none' } };
+  await expect(stage.client.call(endpoints.listCommands, unknown)).rejects.toMatchObject({
+    code: 'not_found',
   });
 });
 
-describe('slash commands of an ACP agent', () => {
-  test('The commands of a session are the last ones that its agent sent, also after a restart.', async () => {
-    const stage = await testRawAgent(
-      goes((agent) => {
-        agent.update(offering('old'), offering('plan', 'test'));
-        return endTurn;
-      }),
-    );
-    const { id } = await stage.open();
-    const params = { session_id: id };
-    const read = () => stage.client.call(endpoints.listCommands, { params });
-    expect(await read()).toEqual([]);
-    const session = new WatchedSession(stage.client, id);
-    await using _watch = session.watch;
-    await session.run('go');
-    const commands = [
-      { name: 'plan', description: 'does plan', hint: null },
-      { name: 'test', description: 'does test', hint: null },
-    ];
-    expect(await read()).toEqual(commands);
-    await stage.restart();
-    expect(await read()).toEqual(commands);
-    const unknown = { params: { session_id: 'sess_none' } };
-    await expect(stage.client.call(endpoints.listCommands, unknown)).rejects.toMatchObject({
-      code: 'not_found',
-    });
-  });
+test('Notices and compaction updates are events of the turn, each with its code.', async () => {
+  const { open, diagnostics } = on(
+    goes((agent) => {
+      const compaction = { sessionUpdate: 'compaction_update', compactionId: 'c' };
+      agent.update(
+        { sessionUpdate: 'notice', severity: 'warning', title: 'Slow', description: 'today' },
+        { ...compaction, status: 'in_progress' },
+        { sessionUpdate: 'compaction_summary_chunk', compactionId: 'c', content: {} },
+        { ...compaction, status: 'failed', error: 'no room' },
+      );
+      return endTurn;
+    }),
+  );
+  const session = await open();
+  const { unknown_messages } = await diagnostics();
+  const turn = await session.run('go');
+  const notices = ofKind(session.watch.of(turn.turn_id), 'session.notice');
+  expect(notices.map(({ payload }) => payload)).toEqual([
+    { code: 'warning', message: 'Slow: today' },
+    { code: 'compaction', message: 'compacting the context' },
+    { code: 'compaction', message: 'context compaction failed: no room' },
+  ]);
+  expect((await diagnostics()).unknown_messages).toBe(unknown_messages);
 });
 
-describe('notices of an ACP agent', () => {
-  test('Notices and compaction updates are events of the turn, each with its code.', async () => {
-    const { open, diagnostics } = on(
-      goes((agent) => {
-        const compaction = { sessionUpdate: 'compaction_update', compactionId: 'c' };
-        agent.update(
-          { sessionUpdate: 'notice', severity: 'warning', title: 'Slow', description: 'today' },
-          { ...compaction, status: 'in_progress' },
-          { sessionUpdate: 'compaction_summary_chunk', compactionId: 'c', content: {} },
-          { ...compaction, status: 'failed', error: 'no room' },
-        );
-        return endTurn;
-      }),
-    );
-    const session = await open();
-    const { unknown_messages } = await diagnostics();
-    const turn = await session.run('go');
-    const notices = ofKind(session.watch.of(turn.turn_id), 'session.notice');
-    expect(notices.map(({ payload }) => payload)).toEqual([
-      { code: 'warning', message: 'Slow: today' },
-      { code: 'compaction', message: 'compacting the context' },
-      { code: 'compaction', message: 'context compaction failed: no room' },
-    ]);
-    expect((await diagnostics()).unknown_messages).toBe(unknown_messages);
-  });
+test('An ACP agent receives the version of cadre.', async () => {
+  const { open, agents } = on({});
+  await (await open()).run('hello');
+  const clientInfo = agents[0]?.last('initialize')?.params?.clientInfo;
+  expect(clientInfo).toEqual({ name: 'cadre', version });
 });
 
-describe('the client info', () => {
-  test('An ACP agent receives the version of cadre.', async () => {
-    const { open, agents } = on({});
-    await (await open()).run('hello');
-    const clientInfo = agents[0]?.last('initialize')?.params?.clientInfo;
-    expect(clientInfo).toEqual({ name: 'cadre', version });
+test('Text outside a turn is completed without a next turn.', async () => {
+  const { client, open, agents } = on({});
+  const session = await open();
+  await session.run('hello');
+  agents[0]?.say('By the way');
+  const isAside = ({ kind, turn_id }: { kind: string; turn_id: string | null }) =>
+    kind === 'message.completed' && turn_id === null;
+  expect((await session.watch.until('the end of it', isAside)).payload).toMatchObject({
+    text: 'By the way',
+    status: 'completed',
   });
-});
-
-describe('text outside a turn', () => {
-  test('Text outside a turn is completed without a next turn.', async () => {
-    const { client, open, agents } = on({});
-    const session = await open();
-    await session.run('hello');
-    agents[0]?.say('By the way');
-    const isAside = ({ kind, turn_id }: { kind: string; turn_id: string | null }) =>
-      kind === 'message.completed' && turn_id === null;
-    expect((await session.watch.until('the end of it', isAside)).payload).toMatchObject({
-      text: 'By the way',
-      status: 'completed',
-    });
-    expect(await sessionOf(client, session)).toMatchObject({ status: 'ready' });
-    await until('it is idle', async () => (await session.record()).status === 'ready');
-  });
+  expect(await sessionOf(client, session)).toMatchObject({ status: 'ready' });
+  await until('it is idle', async () => (await session.record()).status === 'ready');
 });

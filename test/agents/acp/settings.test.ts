@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { anError } from '../../support/an-error.ts';
 import { interrupt, until } from '../../support/providers/calls.ts';
 import {
   endTurn,
@@ -7,7 +8,7 @@ import {
   type Role,
   sharedRawAgent,
 } from '../../support/providers/raw-agent.ts';
-import { asking, dies, refuse } from '../../support/providers/rows.ts';
+import { asking, refuse } from '../../support/providers/rows.ts';
 
 const on = sharedRawAgent();
 
@@ -48,15 +49,6 @@ describe('permission modes', () => {
     await expect(refused).rejects.toMatchObject({ code: 'invalid' });
   });
 
-  test('A mode is set again in an agent that resumes the session.', async () => {
-    const { open, agents } = on({ methods: withModes });
-    const session = await open({ permission_mode: 'read_only' });
-    await session.run('one');
-    await dies(agents[0]);
-    await session.run('two');
-    expect(wanted(agents[1])).toEqual(['read_only', 'prompt']);
-  });
-
   test('A mode that the agent leaves by itself is set again for the next turn.', async () => {
     const { open, agents } = on({
       methods: withModes,
@@ -82,34 +74,6 @@ describe('permission modes', () => {
     });
     const session = await open({ permission_mode: 'read_only' });
     expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
-  });
-
-  test('A mode that the agent lacks fails the turn with the list of modes.', async () => {
-    const { open, agents } = on({ methods: withModes });
-    const session = await open({ permission_mode: 'yolo' });
-    const turn = await session.run('hello');
-    expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_permission_mode' } });
-    expect(turn.error?.message).toMatch(/"yolo".*default, read_only, full_access/);
-    expect(wanted(agents[0])).toEqual([]);
-    expect((await session.record()).status).toBe('ready');
-  });
-
-  test('A mode that a running agent lacks is refused when the turn is sent, with the list of modes.', async () => {
-    const { open } = on({ methods: withModes });
-    const session = await open();
-    await session.run('hello');
-    const sending = session.send('more', { permission_mode: 'yolo' });
-    await expect(sending).rejects.toMatchObject({
-      code: 'invalid',
-      message: expect.stringMatching(/"yolo".*default, read_only, full_access/) as string,
-    });
-  });
-
-  test('A mode fails the turn if the agent offers no modes.', async () => {
-    const { open } = on({});
-    const turn = await (await open({ permission_mode: 'read_only' })).run('hello');
-    expect(turn.error?.code).toBe('invalid_permission_mode');
-    expect(turn.error?.message).toContain('the agent has not offered any yet');
   });
 
   test('A mode that the agent refuses fails the turn before its prompt.', async () => {
@@ -154,47 +118,68 @@ describe('permission modes', () => {
   });
 });
 
-describe('models', () => {
-  test('A model of the session or the turn is chosen before the prompt.', async () => {
-    const { open, agents } = on(withOptions());
-    const session = await open({ model: 'm/two' });
-    await session.run('one');
-    await session.run('two', { model: 'm/one' });
-    await session.run('three');
-    const chosen = (agents[0]?.heard ?? []).filter(
-      ({ method }) => method === 'session/set_config_option',
-    );
-    expect(chosen.map(({ params }) => [params?.configId, params?.value])).toEqual([
-      ['the-model', 'm/two'],
-      ['the-model', 'm/one'],
-      ['the-model', 'm/two'],
-    ]);
-  });
+test('A model of the session or the turn is chosen before the prompt.', async () => {
+  const { open, agents } = on(withOptions());
+  const session = await open({ model: 'm/two' });
+  await session.run('one');
+  await session.run('two', { model: 'm/one' });
+  await session.run('three');
+  const chosen = (agents[0]?.heard ?? []).filter(
+    ({ method }) => method === 'session/set_config_option',
+  );
+  expect(chosen.map(({ params }) => [params?.configId, params?.value])).toEqual([
+    ['the-model', 'm/two'],
+    ['the-model', 'm/one'],
+    ['the-model', 'm/two'],
+  ]);
+});
 
-  test('A model that the agent lacks fails the turn with the list of models.', async () => {
-    const { open } = on(withOptions());
-    const session = await open({ model: 'gpt-0' });
-    const turn = await session.run('hello');
-    expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_model' } });
-    expect(turn.error?.message).toMatch(/"gpt-0".*m\/one, m\/two/);
-    expect((await session.record()).status).toBe('ready');
-  });
+describe('a value that the agent does not offer', () => {
+  const lacking = [
+    {
+      what: 'mode',
+      wish: { permission_mode: 'yolo' },
+      error: { code: 'invalid_permission_mode' },
+      list: /"yolo".*build, plan/,
+    },
+    {
+      what: 'model',
+      wish: { model: 'gpt-0' },
+      error: { code: 'invalid_model' },
+      list: /"gpt-0".*m\/one, m\/two/,
+    },
+  ];
 
-  test('A model that a running agent lacks is refused when the turn is sent.', async () => {
-    const { open } = on(withOptions());
-    const session = await open();
-    await session.run('hello');
-    const sending = session.send('more', { model: 'gpt-0' });
-    await expect(sending).rejects.toMatchObject({
-      code: 'invalid',
-      message: expect.stringMatching(/"gpt-0".*m\/one, m\/two/) as string,
-    });
-  });
+  test.for(lacking)(
+    'A $what that the agent lacks fails the turn with the list of offered values.',
+    async ({ wish, error, list }) => {
+      const { open, agents } = on(withOptions());
+      const session = await open(wish);
+      const turn = await session.run('hello');
+      expect(turn).toMatchObject({ status: 'failed', error });
+      expect(turn.error?.message).toMatch(list);
+      expect(agents[0]?.last('session/prompt')).toBeUndefined();
+      expect((await session.record()).status).toBe('ready');
+    },
+  );
 
-  test('A model fails the turn if the agent offers no models.', async () => {
+  test.for(lacking)(
+    'A $what that a running agent lacks is refused when the turn is sent, with the list.',
+    async ({ wish, list }) => {
+      const { open } = on(withOptions());
+      const session = await open();
+      await session.run('hello');
+      await expect(session.send('more', wish)).rejects.toMatchObject(anError('invalid', list));
+    },
+  );
+
+  test.for(lacking)('A $what fails the turn if the agent offers none.', async ({ wish, error }) => {
     const { open } = on({});
-    const turn = await (await open({ model: 'gpt-0' })).run('hello');
-    expect(turn.error?.code).toBe('invalid_model');
+    const turn = await (await open(wish)).run('hello');
+    expect(turn.error).toMatchObject({
+      ...error,
+      message: expect.stringContaining('the agent has not offered any yet') as string,
+    });
   });
 });
 

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { ofKind } from '../../support/turns.ts';
 import { asked, decide, itemsOf, turnOf } from '../../support/providers/calls.ts';
 import { endTurn, sharedRawAgent } from '../../support/providers/raw-agent.ts';
@@ -6,150 +6,129 @@ import { asking, done, goes, textContent, touch } from '../../support/providers/
 
 const on = sharedRawAgent();
 
-describe('tool calls', () => {
-  test('A tool call whose first message is an update has one start and one end.', async () => {
-    const { client, open } = on(
-      goes((agent) => {
-        agent.update({
-          sessionUpdate: 'tool_call_update',
-          ...touch,
-          status: 'completed',
-          content: [textContent('touched')],
-        });
-        return endTurn;
-      }),
-    );
-    const session = await open();
-    const turn = await session.run('go');
-    expect(turn.status).toBe('completed');
-    const events = session.watch.of(turn.turn_id);
-    expect(ofKind(events, 'tool.started')).toHaveLength(1);
-    expect(ofKind(events, 'tool.completed')).toHaveLength(1);
-    expect(await itemsOf(client, turn)).toMatchObject([
-      {
-        kind: 'tool',
+test('A tool call whose first message is an update has one start and one end.', async () => {
+  const { client, open } = on(
+    goes((agent) => {
+      agent.update({
+        sessionUpdate: 'tool_call_update',
+        ...touch,
         status: 'completed',
-        text: 'touched',
-        tool: { call_ref: 't1', title: 'touch it', kind: 'execute', input: touch.rawInput },
-      },
-    ]);
-  });
+        content: [textContent('touched')],
+      });
+      return endTurn;
+    }),
+  );
+  const session = await open();
+  const turn = await session.run('go');
+  expect(turn.status).toBe('completed');
+  const events = session.watch.of(turn.turn_id);
+  expect(ofKind(events, 'tool.started')).toHaveLength(1);
+  expect(ofKind(events, 'tool.completed')).toHaveLength(1);
+  expect(await itemsOf(client, turn)).toMatchObject([
+    {
+      kind: 'tool',
+      status: 'completed',
+      text: 'touched',
+      tool: { call_ref: 't1', title: 'touch it', kind: 'execute', input: touch.rawInput },
+    },
+  ]);
+});
 
-  test('A tool call whose first message is a permission request has one start and one end.', async () => {
-    const { client, open } = on(
-      goes(async (agent) => {
-        await agent.ask({ ...touch, status: 'pending' });
-        agent.update({ ...done, rawOutput: 'touched' });
-        return endTurn;
-      }),
-    );
-    const session = await open(asking);
-    const turnId = await session.send('go');
-    const approval = await asked(session.watch, turnId);
-    expect(approval).toMatchObject({ kind: 'command', title: 'touch it' });
-    await decide(client, approval, 'accept');
-    await session.watch.end(turnId);
-    const events = session.watch.of(turnId);
-    expect(ofKind(events, 'tool.started')).toHaveLength(1);
-    const [completed] = ofKind(events, 'tool.completed');
-    expect(completed?.payload).toMatchObject({ status: 'completed', text: 'touched' });
-  });
+test('A tool call whose first message is a permission request has one start and one end.', async () => {
+  const { client, open } = on(
+    goes(async (agent) => {
+      await agent.ask({ ...touch, status: 'pending' });
+      agent.update({ ...done, rawOutput: 'touched' });
+      return endTurn;
+    }),
+  );
+  const session = await open(asking);
+  const turnId = await session.send('go');
+  const approval = await asked(session.watch, turnId);
+  expect(approval).toMatchObject({ kind: 'command', title: 'touch it' });
+  await decide(client, approval, 'accept');
+  await session.watch.end(turnId);
+  const events = session.watch.of(turnId);
+  expect(ofKind(events, 'tool.started')).toHaveLength(1);
+  const [completed] = ofKind(events, 'tool.completed');
+  expect(completed?.payload).toMatchObject({ status: 'completed', text: 'touched' });
+});
 
-  test('An approval shows the title and input of its call, although the request only has the id.', async () => {
-    const { open } = on(
-      goes(async (agent) => {
-        agent.update({ sessionUpdate: 'tool_call', ...touch, status: 'pending' });
-        await agent.ask({ toolCallId: 't1', kind: 'execute', status: 'pending' });
-        return endTurn;
-      }),
-    );
-    const session = await open(asking);
-    const approval = await asked(session.watch, await session.send('go'));
-    expect(approval).toMatchObject({
-      kind: 'command',
-      title: 'touch it',
-      subject: { input: touch.rawInput },
-    });
+test('An approval shows the title and input of its call, although the request only has the id.', async () => {
+  const { open } = on(
+    goes(async (agent) => {
+      agent.update({ sessionUpdate: 'tool_call', ...touch, status: 'pending' });
+      await agent.ask({ toolCallId: 't1', kind: 'execute', status: 'pending' });
+      return endTurn;
+    }),
+  );
+  const session = await open(asking);
+  const approval = await asked(session.watch, await session.send('go'));
+  expect(approval).toMatchObject({
+    kind: 'command',
+    title: 'touch it',
+    subject: { input: touch.rawInput },
   });
+});
 
-  test('A declined tool call has failed if the agent does not mention it again.', async () => {
-    const { client, open } = on(
-      goes(async (agent) => {
-        const { optionId } = await agent.ask(touch);
-        agent.say(`answered ${optionId}`);
-        return endTurn;
-      }),
-    );
-    const session = await open(asking);
-    const turnId = await session.send('go');
-    await decide(client, await asked(session.watch, turnId), 'decline');
-    await session.watch.end(turnId);
-    const turn = await turnOf(client, session, turnId);
-    expect(turn).toMatchObject({ status: 'completed', text: 'answered r1' });
-    expect(ofKind(session.watch.of(turnId), 'tool.completed')).toMatchObject([
-      { payload: { status: 'failed' } },
-    ]);
-  });
+test('A declined tool call has failed if the agent does not mention it again.', async () => {
+  const { client, open } = on(
+    goes(async (agent) => {
+      const { optionId } = await agent.ask(touch);
+      agent.say(`answered ${optionId}`);
+      return endTurn;
+    }),
+  );
+  const session = await open(asking);
+  const turnId = await session.send('go');
+  await decide(client, await asked(session.watch, turnId), 'decline');
+  await session.watch.end(turnId);
+  const turn = await turnOf(client, session, turnId);
+  expect(turn).toMatchObject({ status: 'completed', text: 'answered r1' });
+  expect(ofKind(session.watch.of(turnId), 'tool.completed')).toMatchObject([
+    { payload: { status: 'failed' } },
+  ]);
+});
 
-  test('A tool call that the agent never ends is completed with its turn.', async () => {
-    const { client, open } = on(
-      goes((agent) => {
-        agent.update({ sessionUpdate: 'tool_call', ...touch, status: 'in_progress' });
-        return endTurn;
-      }),
-    );
-    const session = await open();
-    const turn = await session.run('go');
-    expect(await itemsOf(client, turn)).toMatchObject([{ kind: 'tool', status: 'completed' }]);
-  });
+test('A tool call that the agent never ends is completed with its turn.', async () => {
+  const { client, open } = on(
+    goes((agent) => {
+      agent.update({ sessionUpdate: 'tool_call', ...touch, status: 'in_progress' });
+      return endTurn;
+    }),
+  );
+  const session = await open();
+  const turn = await session.run('go');
+  expect(await itemsOf(client, turn)).toMatchObject([{ kind: 'tool', status: 'completed' }]);
+});
 
-  test('A completed tool call ignores later updates.', async () => {
-    const { client, open } = on(
-      goes((agent) => {
-        agent.update(
-          { sessionUpdate: 'tool_call', ...touch },
-          { ...done, rawOutput: 'touched' },
-          { ...done, status: 'failed', rawOutput: 'no' },
-        );
-        return endTurn;
-      }),
-    );
-    const session = await open();
-    const turn = await session.run('go');
-    expect(await itemsOf(client, turn)).toMatchObject([
-      { kind: 'tool', status: 'completed', text: 'touched' },
-    ]);
-    expect(ofKind(session.watch.of(turn.turn_id), 'tool.completed')).toHaveLength(1);
-  });
-
-  test.each([
-    ['a text', { rawOutput: 'out' }, 'out'],
-    ['an object with its output', { rawOutput: { output: 'out', metadata: {} } }, 'out'],
-    ['another object', { rawOutput: { exit: 0 } }, '{"exit":0}'],
-    ['an array', { rawOutput: [{ type: 'text' }] }, '[{"type":"text"}]'],
-    ['content beside raw output', { rawOutput: 'raw', content: [textContent('out')] }, 'out'],
-    [
-      'several contents',
-      { content: [textContent('one'), { type: 'terminal', terminalId: 'x' }, textContent('two')] },
-      'one\ntwo',
-    ],
-    [
-      'a diff',
-      { content: [{ type: 'diff', path: '/a', oldText: '', newText: 'new' }] },
-      '--- /a\n+++ /a\n@@ -0,0 +1,1 @@\n+new\n\\ No newline at end of file\n',
-    ],
-    ['nothing', {}, ''],
-    ['fields of the wrong kind', { content: 7, status: 'done', title: [] }, ''],
-  ])('A tool may return %s as its output.', async (_name, output, text) => {
-    const { client, open } = on(
-      goes((agent) => {
-        agent.update({ sessionUpdate: 'tool_call', ...touch }, { ...done, ...output });
-        return endTurn;
-      }),
-    );
-    const session = await open();
-    const turn = await session.run('go');
-    expect(turn.status).toBe('completed');
-    expect(await itemsOf(client, turn)).toMatchObject([{ text, tool: { title: 'touch it' } }]);
-  });
+test.each([
+  ['a text', { rawOutput: 'out' }, 'out'],
+  ['an object with its output', { rawOutput: { output: 'out', metadata: {} } }, 'out'],
+  ['another object', { rawOutput: { exit: 0 } }, '{"exit":0}'],
+  ['an array', { rawOutput: [{ type: 'text' }] }, '[{"type":"text"}]'],
+  ['content beside raw output', { rawOutput: 'raw', content: [textContent('out')] }, 'out'],
+  [
+    'several contents',
+    { content: [textContent('one'), { type: 'terminal', terminalId: 'x' }, textContent('two')] },
+    'one\ntwo',
+  ],
+  [
+    'a diff',
+    { content: [{ type: 'diff', path: '/a', oldText: '', newText: 'new' }] },
+    '--- /a\n+++ /a\n@@ -0,0 +1,1 @@\n+new\n\\ No newline at end of file\n',
+  ],
+  ['nothing', {}, ''],
+  ['fields of the wrong kind', { content: 7, status: 'done', title: [] }, ''],
+])('A tool may return %s as its output.', async (_name, output, text) => {
+  const { client, open } = on(
+    goes((agent) => {
+      agent.update({ sessionUpdate: 'tool_call', ...touch }, { ...done, ...output });
+      return endTurn;
+    }),
+  );
+  const session = await open();
+  const turn = await session.run('go');
+  expect(turn.status).toBe('completed');
+  expect(await itemsOf(client, turn)).toMatchObject([{ text, tool: { title: 'touch it' } }]);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { anError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { someOf } from '../../support/at-length.ts';
 import { ofKind } from '../../support/turns.ts';
@@ -151,10 +152,7 @@ test('A question is answered with the chosen options.', async () => {
   ] as const) {
     const body = { decision: 'accept' as const, answers: wrong as Record<string, string[]> };
     const refused = client.call(endpoints.decideApproval, { params, body });
-    await expect(refused).rejects.toMatchObject({
-      code: 'invalid',
-      message: expect.stringContaining(why) as string,
-    });
+    await expect(refused).rejects.toMatchObject(anError('invalid', why));
   }
   const answers = { 'Which one?': ['B'], How: ['fast', 'well'] };
   await client.call(endpoints.decideApproval, { params, body: { decision: 'accept', answers } });
@@ -275,12 +273,10 @@ test('A mode that claude refuses fails the turn, and later unknown modes are ref
   const { error } = await session.run('x');
   expect(error?.code).toBe('invalid_permission_mode');
   expect(error?.message).toContain('must be one of plan, default');
-  const refusal = {
-    code: 'invalid',
-    message: expect.stringMatching(
-      /unknown permission_mode "other": choose from .*read_only.*plan/,
-    ) as string,
-  };
+  const refusal = anError(
+    'invalid',
+    /unknown permission_mode "other": choose from .*read_only.*plan/,
+  );
   await expect(session.send('x', { permission_mode: 'other' })).rejects.toMatchObject(refusal);
   await expect(open({ permission_mode: 'other' })).rejects.toMatchObject(refusal);
   for (const permission_mode of ['plan', 'read_only', 'workspace_write', 'require_approval'])
@@ -338,10 +334,7 @@ test.skipIf(!isRoot)(
   async () => {
     const { open, agents } = on({});
     const full_access = { permission_mode: 'full_access' };
-    const refused = {
-      code: 'invalid',
-      message: expect.stringMatching(/for root: .*IS_SANDBOX/) as string,
-    };
+    const refused = anError('invalid', /for root: .*IS_SANDBOX/);
     await expect(open(full_access)).rejects.toMatchObject(refused);
     const session = await open();
     await expect(session.run('x', full_access)).rejects.toMatchObject(refused);

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
+import { anError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Session } from '../../../src/api/sessions.ts';
 import { Refusal } from '../../../src/agents/json-connection.ts';
@@ -118,10 +119,9 @@ it.skipIf(!hasProc)(
         { in_use: { pid: holder.pid, program: 'codex' } },
       ]);
       const body = { provider: 'codex' as const, import: { ref: 'thread-own' } };
-      await expect(stage.client.call(endpoints.createSession, { body })).rejects.toMatchObject({
-        code: 'conflict',
-        message: expect.stringContaining(`process ${holder.pid}`) as string,
-      });
+      await expect(stage.client.call(endpoints.createSession, { body })).rejects.toMatchObject(
+        anError('conflict', `process ${holder.pid}`),
+      );
     } finally {
       holder.kill('SIGKILL');
     }

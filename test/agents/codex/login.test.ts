@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { anError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { testDirectory } from '../../support/temp.ts';
 import { until } from '../../support/providers/calls.ts';
@@ -19,10 +20,7 @@ test('A change of the login of the user is refused with the command that changes
     () => client.call(endpoints.importCodexLogin, { body: imported }),
     () => client.call(endpoints.endCodexLogin, {}),
   ]) {
-    await expect(change()).rejects.toMatchObject({
-      code: 'provider_managed',
-      message: expect.stringContaining('codex login') as string,
-    });
+    await expect(change()).rejects.toMatchObject(anError('provider_managed', 'codex login'));
   }
 });
 
@@ -134,19 +132,15 @@ test.for<[string, Record<string, unknown>]>([
   const { client } = await testRawCodex({}, { codex: { home } });
   await expect(
     client.call(endpoints.importCodexLogin, { body: { auth_json } }),
-  ).rejects.toMatchObject({
-    code: 'invalid',
-    message: expect.stringMatching(/^body\.auth_json: .*OPENAI_API_KEY/) as string,
-  });
+  ).rejects.toMatchObject(anError('invalid', /^body\.auth_json: .*OPENAI_API_KEY/));
   expect(() => statSync(join(home, 'auth.json'))).toThrow('ENOENT');
 });
 
 test('A home that cannot be created fails the login with the name of its setting.', async () => {
   const { client } = await testRawCodex({}, { codex: { home: '/dev/null/home' } });
-  await expect(client.call(endpoints.setCodexApiKey, { body })).rejects.toMatchObject({
-    code: 'provider_unavailable',
-    message: expect.stringContaining('providers.codex.home') as string,
-  });
+  await expect(client.call(endpoints.setCodexApiKey, { body })).rejects.toMatchObject(
+    anError('provider_unavailable', 'providers.codex.home'),
+  );
 });
 
 test('Codex receives keys that pass_env names, and the login status names the other keys.', async () => {

@@ -1,6 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { anError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Client } from '../../../src/client/client.ts';
 import type { WatchedSession } from '../../support/providers/contract-stage.ts';
@@ -285,10 +286,7 @@ test('A session is refused if codex is not installed or is disabled.', async () 
     [{ enabled: false }, /disabled: set providers.codex.enabled/],
   ] as const) {
     const { open, client } = await testRawCodex({}, { codex });
-    await expect(open()).rejects.toMatchObject({
-      code: 'provider_unavailable',
-      message: expect.stringMatching(words) as string,
-    });
+    await expect(open()).rejects.toMatchObject(anError('provider_unavailable', words));
     const status = await client.call(endpoints.getCodexAuthStatus, {});
     expect(status).toMatchObject({ authenticated: false, mode: 'not_configured' });
   }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { anError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { ofKind } from '../../support/turns.ts';
 import { itemsOf, interrupt, until } from '../../support/providers/calls.ts';
@@ -228,14 +229,8 @@ test('A retry is a notice of the turn, and a final error fails the turn with the
   for (const text of ['unauthorized', 'full', 'strange'])
     errors.push((await session.run(text)).error);
   expect(errors).toEqual([
-    {
-      code: 'auth_required',
-      message: expect.stringMatching(/401 \(httpConnectionFailed\): .*codex login/) as string,
-    },
-    {
-      code: 'provider_error',
-      message: expect.stringMatching(/too much \(contextWindowExceeded\): .*new session/) as string,
-    },
+    anError('auth_required', /401 \(httpConnectionFailed\): .*codex login/),
+    anError('provider_error', /too much \(contextWindowExceeded\): .*new session/),
     { code: 'provider_error', message: 'codex failed: no reason given' },
   ]);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Meter } from '../../../src/agents/codex/usage.ts';
 
 function used(input: number, cached: number, output: number): object {
@@ -14,39 +14,37 @@ function told(total: object, last: object): object {
   return { tokenUsage: { total, last, modelContextWindow: 1000 } };
 }
 
-describe('the usage of a turn', () => {
-  test('The usage is the increase since the start of the turn.', () => {
-    const meter = new Meter();
-    meter.read(told(used(100, 10, 5), used(40, 4, 2)));
-    meter.begin();
-    meter.read(told(used(120, 15, 6), used(20, 5, 1)));
-    expect(meter.read(told(used(150, 20, 9), used(30, 5, 3)))).toEqual({
-      input_tokens: 40,
-      cached_input_tokens: 10,
-      output_tokens: 4,
-      total_tokens: 54,
-      context_tokens: 33,
-      context_window: 1000,
-    });
+test('The usage is the increase since the start of the turn.', () => {
+  const meter = new Meter();
+  meter.read(told(used(100, 10, 5), used(40, 4, 2)));
+  meter.begin();
+  meter.read(told(used(120, 15, 6), used(20, 5, 1)));
+  expect(meter.read(told(used(150, 20, 9), used(30, 5, 3)))).toEqual({
+    input_tokens: 40,
+    cached_input_tokens: 10,
+    output_tokens: 4,
+    total_tokens: 54,
+    context_tokens: 33,
+    context_window: 1000,
   });
+});
 
-  test('The usage starts with the first request of the turn if the earlier total is unknown.', () => {
-    const meter = new Meter();
-    meter.begin();
-    const first = told(used(100, 10, 5), used(40, 4, 2));
-    for (let times = 0; times < 2; times++)
-      expect(meter.read(first)).toMatchObject({ input_tokens: 36, output_tokens: 2 });
-  });
+test('The usage starts with the first request of the turn if the earlier total is unknown.', () => {
+  const meter = new Meter();
+  meter.begin();
+  const first = told(used(100, 10, 5), used(40, 4, 2));
+  for (let times = 0; times < 2; times++)
+    expect(meter.read(first)).toMatchObject({ input_tokens: 36, output_tokens: 2 });
+});
 
-  test('The usage is never negative.', () => {
-    const meter = new Meter();
-    meter.read(told(used(100, 10, 5), used(40, 4, 2)));
-    meter.begin();
-    const less = meter.read(told(used(10, 0, 1), used(10, 0, 1)));
-    expect(less).toMatchObject({ input_tokens: 0, total_tokens: 0 });
-  });
+test('The usage is never negative.', () => {
+  const meter = new Meter();
+  meter.read(told(used(100, 10, 5), used(40, 4, 2)));
+  meter.begin();
+  const less = meter.read(told(used(10, 0, 1), used(10, 0, 1)));
+  expect(less).toMatchObject({ input_tokens: 0, total_tokens: 0 });
+});
 
-  test('A report that cannot be read is not counted.', () => {
-    expect(new Meter().read({ tokenUsage: { total: 3 } })).toBe('unknown');
-  });
+test('A report that cannot be read is not counted.', () => {
+  expect(new Meter().read({ tokenUsage: { total: 3 } })).toBe('unknown');
 });

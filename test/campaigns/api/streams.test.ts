@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { pathToFileURL } from 'node:url';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { eventKinds } from '../../../src/api/events.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { type TestServer, withServer } from '../../support/server.ts';
@@ -23,12 +23,10 @@ interface Reading {
   faults: unknown[];
 }
 
-describe('event streams over connections that are cut at random positions', () => {
-  test('The client eventsource (npm) receives 1,000 events over 20 cut connections once and in order.', () =>
-    expectWhole(readWithEventSource));
-  test('The client httpx-sse (PyPI) receives 1,000 events over 20 cut connections once and in order.', () =>
-    expectWhole(readWithHttpx));
-});
+test('The client eventsource (npm) receives 1,000 events over 20 cut connections once and in order.', () =>
+  expectWhole(readWithEventSource));
+test('The client httpx-sse (PyPI) receives 1,000 events over 20 cut connections once and in order.', () =>
+  expectWhole(readWithHttpx));
 
 /** Half of the events are there before they are read, the others come while they are. */
 async function expectWhole(

@@ -3,8 +3,8 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Worktree } from '../../../src/api/worktrees.ts';
-import { startServer, type TestServer, untilNothingCarries } from '../../support/server.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { testServer, type TestServer } from '../../support/server.ts';
+import { testDirectory } from '../../support/temp.ts';
 import { openSession } from '../../support/turns.ts';
 import { scaled } from '../../support/patience.ts';
 import {
@@ -29,41 +29,36 @@ async function expectAfterDeath(
   point: string,
   { meanwhile, after }: { meanwhile?: (life: Life) => void; after: (life: Life) => unknown },
 ): Promise<void> {
-  await using place = tempDirectory('merge');
-  const data = path.join(place.path, 'data');
+  const place = testDirectory('merge');
+  const data = path.join(place, 'data');
   fs.mkdirSync(data);
-  const repo = makeRepository(path.join(place.path, 'repo'));
+  const repo = makeRepository(path.join(place, 'repo'));
   const person = '[user]\n\tname = Ada\n\temail = ada@example.org\n';
   fs.appendFileSync(path.join(repo, '.git/config'), person);
   write(repo, { 'goes.txt': 'goes\n', 'stays.txt': 'stays\n' });
   const before = commit(repo, 'second');
-  let server = await startServer(data, { env: { CADRE_FAILPOINTS: `${point}=kill` } });
-  try {
-    const { id: session } = await openSession(server.client, repo);
-    const tree = await create({ ...server, session });
-    write(tree.path, { 'a.txt': 'changed\n', 'new/file.txt': 'new\n' });
-    fs.rmSync(path.join(tree.path, 'goes.txt'));
-    commit(tree.path, 'mine');
-    write(tree.path, { 'sub/b.txt': 'not yet committed\n' });
-    const params = { worktree_id: tree.id };
-    const body = { dry_run: false, commit_message: 'the rest' };
-    await expect(
-      server.client.call(endpoints.mergeWorktree, { params, body }),
-    ).rejects.toMatchObject({ code: 'unreachable' });
-    expect((await server.exited).signal).toBe('SIGKILL');
-    expect(() => git(repo, 'add', 'a.txt')).toThrow(/index.lock/);
-    meanwhile?.({ repo, tree, before, server });
-    server = await startServer(data);
-    await after({ repo, tree, before, server });
-    for (const directory of [repo, tree.path])
-      expect(() => git(directory, 'update-index', '--refresh')).not.toThrow(/index.lock/);
-    expect(fs.readdirSync(path.join(data, 'scratch'))).toEqual([]);
-    const counts = await server.client.call(endpoints.getWorktreeDiagnostics, {});
-    expect(counts.under_way).toBe(0);
-  } finally {
-    await server.end('SIGKILL');
-    await untilNothingCarries(place.path);
-  }
+  let server = await testServer({ directory: data, env: { CADRE_FAILPOINTS: `${point}=kill` } });
+  const { id: session } = await openSession(server.client, repo);
+  const tree = await create({ ...server, session });
+  write(tree.path, { 'a.txt': 'changed\n', 'new/file.txt': 'new\n' });
+  fs.rmSync(path.join(tree.path, 'goes.txt'));
+  commit(tree.path, 'mine');
+  write(tree.path, { 'sub/b.txt': 'not yet committed\n' });
+  const params = { worktree_id: tree.id };
+  const body = { dry_run: false, commit_message: 'the rest' };
+  await expect(server.client.call(endpoints.mergeWorktree, { params, body })).rejects.toMatchObject(
+    { code: 'unreachable' },
+  );
+  expect((await server.exited).signal).toBe('SIGKILL');
+  expect(() => git(repo, 'add', 'a.txt')).toThrow(/index.lock/);
+  meanwhile?.({ repo, tree, before, server });
+  server = await testServer({ directory: data });
+  await after({ repo, tree, before, server });
+  for (const directory of [repo, tree.path])
+    expect(() => git(directory, 'update-index', '--refresh')).not.toThrow(/index.lock/);
+  expect(fs.readdirSync(path.join(data, 'scratch'))).toEqual([]);
+  const counts = await server.client.call(endpoints.getWorktreeDiagnostics, {});
+  expect(counts.under_way).toBe(0);
 }
 
 async function expectMerged({ repo, tree, before, server }: Life): Promise<void> {

@@ -1,3 +1,4 @@
+import { anEvent } from '../../support/event-record.ts';
 import { describe, expect, it } from 'vitest';
 import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
@@ -28,21 +29,8 @@ function log(): UntypedEvent[] {
 }
 
 function event(seq: number, kind: string, more: Partial<UntypedEvent> = {}): UntypedEvent {
-  return {
-    seq,
-    id: `evt_${seq}`,
-    kind,
-    scope: 'session',
-    session_id: SESSION,
-    turn_id: TURN,
-    process_id: null,
-    worktree_id: null,
-    team_id: null,
-    created_at: 1,
-    v: 1,
-    payload: {},
-    ...more,
-  };
+  const own = { scope: 'session', session_id: SESSION, turn_id: TURN } as const;
+  return anEvent({ seq, id: `evt_${seq}`, kind, ...own, ...more });
 }
 
 /** A copy with a change; `at` is an index. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { deltaKinds, settlingKinds } from '../../../src/api/events.ts';
-import { settle } from '../../../src/client/settle.ts';
+import { settle } from '../../support/settle.ts';
 import type { UntypedEvent } from '../../support/untyped-events.ts';
 
 /** Faults, each with the details that help to find its cause. Empty if nothing is wrong. */

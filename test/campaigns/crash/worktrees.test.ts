@@ -1,10 +1,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Worktree } from '../../../src/api/worktrees.ts';
-import { startServer, type TestServer, untilNothingCarries } from '../../support/server.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { testServer, type TestServer } from '../../support/server.ts';
+import { testDirectory } from '../../support/temp.ts';
 import { openSession } from '../../support/turns.ts';
 import {
   branches,
@@ -45,36 +45,31 @@ async function expectMended<T>(
     isPassedBefore?: boolean;
   },
 ): Promise<void> {
-  await using place = tempDirectory('death');
-  const data = path.join(place.path, 'data');
+  const place = testDirectory('death');
+  const data = path.join(place, 'data');
   fs.mkdirSync(data);
-  const repo = makeRepository(path.join(place.path, 'repo'));
+  const repo = makeRepository(path.join(place, 'repo'));
   const deadly = { env: { CADRE_FAILPOINTS: `${point}=kill` } };
-  let server = await startServer(data, isPassedBefore ? {} : deadly);
-  try {
-    const { id: session } = await openSession(server.client, repo);
-    const left = await before({ ...server, repo, session });
-    if (isPassedBefore) {
-      await server.end('SIGTERM');
-      server = await startServer(data, deadly);
-    }
-    await expect(dying({ ...server, repo, session }, left)).rejects.toMatchObject({
-      code: 'unreachable',
-    });
-    expect((await server.exited).signal).toBe('SIGKILL');
-    server = await startServer(data);
-    await after({ ...server, repo, session }, left);
-    expect(fs.readdirSync(path.join(data, 'scratch'))).toEqual([]);
-    const counts = await server.client.call(endpoints.getWorktreeDiagnostics, {});
-    expect(counts.under_way).toBe(0);
-    for (const name of fs
-      .readdirSync(path.join(data, 'worktrees'))
-      .filter((one) => one.startsWith('.')))
-      expect(fs.readdirSync(path.join(data, 'worktrees', name))).toEqual([]);
-  } finally {
-    await server.end('SIGKILL');
-    await untilNothingCarries(place.path);
+  let server = await testServer({ directory: data, ...(isPassedBefore ? {} : deadly) });
+  const { id: session } = await openSession(server.client, repo);
+  const left = await before({ ...server, repo, session });
+  if (isPassedBefore) {
+    await server.end('SIGTERM');
+    server = await testServer({ directory: data, ...deadly });
   }
+  await expect(dying({ ...server, repo, session }, left)).rejects.toMatchObject({
+    code: 'unreachable',
+  });
+  expect((await server.exited).signal).toBe('SIGKILL');
+  server = await testServer({ directory: data });
+  await after({ ...server, repo, session }, left);
+  expect(fs.readdirSync(path.join(data, 'scratch'))).toEqual([]);
+  const counts = await server.client.call(endpoints.getWorktreeDiagnostics, {});
+  expect(counts.under_way).toBe(0);
+  for (const name of fs
+    .readdirSync(path.join(data, 'worktrees'))
+    .filter((one) => one.startsWith('.')))
+    expect(fs.readdirSync(path.join(data, 'worktrees', name))).toEqual([]);
 }
 
 /** Work of each kind in a worktree. */
@@ -113,106 +108,98 @@ async function cleaned(life: Life): Promise<Worktree> {
   return tree;
 }
 
-describe('a server that is killed while it creates a worktree', () => {
-  test.for(['worktree.creating', 'worktree.added', 'worktree.included'])(
-    'After a kill at %s, no worktree is left, and its name is free.',
-    (point) =>
-      expectMended(point, {
-        before: async () => undefined,
-        dying: (life) => create(life),
-        async after(life) {
-          expect(await life.client.call(endpoints.listWorktrees, { query: {} })).toEqual([]);
-          expect([branches(life.repo), known(life.repo)]).toEqual([['main'], []]);
-          const made = await create(life);
-          expect(made.created).toBe(true);
-          expectTruth(life, made);
-        },
-      }),
-  );
-
-  test('After a kill during the init script, no worktree and no process of the script is left.', () =>
-    expectMended('child.registered', {
-      async before({ repo }) {
-        write(repo, { '.cadre/worktree-init.sh': 'echo x > made; sleep 300\n' });
-        commit(repo, 'with a script');
-      },
-      dying: (life) => create(life, { run_init_script: true }),
+test.for(['worktree.creating', 'worktree.added', 'worktree.included'])(
+  'After a kill at %s, no worktree is left, and its name is free.',
+  (point) =>
+    expectMended(point, {
+      before: async () => undefined,
+      dying: (life) => create(life),
       async after(life) {
+        expect(await life.client.call(endpoints.listWorktrees, { query: {} })).toEqual([]);
         expect([branches(life.repo), known(life.repo)]).toEqual([['main'], []]);
+        const made = await create(life);
+        expect(made.created).toBe(true);
+        expectTruth(life, made);
       },
-    }));
-});
+    }),
+);
 
-describe('a server that is killed while it cleans up a worktree', () => {
-  test.for([
-    ['worktree.archived', 'retained'],
-    ['worktree.aside', 'cleaned'],
-    ['worktree.removed', 'cleaned'],
-  ] as const)(
-    'After a kill at %s, the worktree is %s, as in its record, and keeps all its work.',
-    ([point, status]) =>
-      expectMended(point, {
-        async before(life) {
-          const tree = await create(life);
-          work(tree);
-          return tree;
-        },
-        dying: (life, tree) => release(life, tree, life.session),
-        async after(life, tree) {
-          const now = await get(life, tree);
-          expect(now).toMatchObject({ status, archive_ref: `refs/cadre/archive/${tree.id}` });
-          expectTruth(life, now);
-          expect((await kindsOf(life)).filter((kind) => kind === 'worktree.cleaned')).toHaveLength(
-            status === 'cleaned' ? 1 : 0,
-          );
-          if (status === 'retained') {
-            expectWork(now);
-            expect((await cleanUp(life, tree)).status).toBe('cleaned');
-          }
-          expectWork(await restore(life, tree));
-        },
-      }),
-  );
-});
+test('After a kill during the init script, no worktree and no process of the script is left.', () =>
+  expectMended('child.registered', {
+    async before({ repo }) {
+      write(repo, { '.cadre/worktree-init.sh': 'echo x > made; sleep 300\n' });
+      commit(repo, 'with a script');
+    },
+    dying: (life) => create(life, { run_init_script: true }),
+    async after(life) {
+      expect([branches(life.repo), known(life.repo)]).toEqual([['main'], []]);
+    },
+  }));
 
-describe('a server that is killed while it restores a worktree', () => {
-  test.for(['worktree.restoring', 'worktree.added', 'worktree.restored'])(
-    'After a kill at %s, the worktree is still cleaned, and the next restore returns all its work.',
-    (point) =>
-      expectMended(point, {
-        before: cleaned,
-        isPassedBefore: point === 'worktree.added',
-        dying: restore,
-        async after(life, tree) {
-          const now = await get(life, tree);
-          expect(now.status).toBe('cleaned');
-          expectTruth(life, now);
-          expectWork(await restore(life, tree));
-        },
-      }),
-  );
-});
-
-describe('a start after a kill', () => {
-  test('A start reports missing worktrees, and keeps the claims of open sessions.', () =>
-    expectMended('worktree.creating', {
-      isPassedBefore: true,
+test.for([
+  ['worktree.archived', 'retained'],
+  ['worktree.aside', 'cleaned'],
+  ['worktree.removed', 'cleaned'],
+] as const)(
+  'After a kill at %s, the worktree is %s, as in its record, and keeps all its work.',
+  ([point, status]) =>
+    expectMended(point, {
       async before(life) {
-        const gone = await create(life, { worktree_name: 'gone' });
-        const kept = await create(life, { worktree_name: 'kept' });
-        return { gone, kept };
+        const tree = await create(life);
+        work(tree);
+        return tree;
       },
-      async dying(life, { gone }) {
-        fs.rmSync(gone.path, { recursive: true });
-        await create(life);
+      dying: (life, tree) => release(life, tree, life.session),
+      async after(life, tree) {
+        const now = await get(life, tree);
+        expect(now).toMatchObject({ status, archive_ref: `refs/cadre/archive/${tree.id}` });
+        expectTruth(life, now);
+        expect((await kindsOf(life)).filter((kind) => kind === 'worktree.cleaned')).toHaveLength(
+          status === 'cleaned' ? 1 : 0,
+        );
+        if (status === 'retained') {
+          expectWork(now);
+          expect((await cleanUp(life, tree)).status).toBe('cleaned');
+        }
+        expectWork(await restore(life, tree));
       },
-      async after(life, { gone, kept }) {
-        expect((await get(life, gone)).status).toBe('missing');
-        const there = await get(life, kept);
-        expect(there.status).toBe('active');
-        expect(there.claims.map(({ released_at }) => released_at)).toEqual([null]);
-        const recovery = await life.client.call(endpoints.getRecovery, {});
-        expect(recovery).toMatchObject({ worktrees_missing: [gone.id], claims_released: [] });
+    }),
+);
+
+test.for(['worktree.restoring', 'worktree.added', 'worktree.restored'])(
+  'After a kill at %s, the worktree is still cleaned, and the next restore returns all its work.',
+  (point) =>
+    expectMended(point, {
+      before: cleaned,
+      isPassedBefore: point === 'worktree.added',
+      dying: restore,
+      async after(life, tree) {
+        const now = await get(life, tree);
+        expect(now.status).toBe('cleaned');
+        expectTruth(life, now);
+        expectWork(await restore(life, tree));
       },
-    }));
-});
+    }),
+);
+
+test('A start reports missing worktrees, and keeps the claims of open sessions.', () =>
+  expectMended('worktree.creating', {
+    isPassedBefore: true,
+    async before(life) {
+      const gone = await create(life, { worktree_name: 'gone' });
+      const kept = await create(life, { worktree_name: 'kept' });
+      return { gone, kept };
+    },
+    async dying(life, { gone }) {
+      fs.rmSync(gone.path, { recursive: true });
+      await create(life);
+    },
+    async after(life, { gone, kept }) {
+      expect((await get(life, gone)).status).toBe('missing');
+      const there = await get(life, kept);
+      expect(there.status).toBe('active');
+      expect(there.claims.map(({ released_at }) => released_at)).toEqual([null]);
+      const recovery = await life.client.call(endpoints.getRecovery, {});
+      expect(recovery).toMatchObject({ worktrees_missing: [gone.id], claims_released: [] });
+    },
+  }));

@@ -167,5 +167,9 @@ function stable(text: string): string {
       .replaceAll(/reconnecting \(\d+s\)/g, 'reconnecting (Ns)')
       .replaceAll(/ \dm(?= *(│|\n|$))/g, 'now')
       .replaceAll(/\n{3,}/g, '\n\n')
+      .replaceAll(
+        /^( *│\n)\1{2,}/gm,
+        (lines, line: string) => `${line}(${lines.length / line.length} such lines)\n`,
+      )
   );
 }

@@ -1,7 +1,7 @@
 import { errors, type NatsConnection } from '@nats-io/transport-node';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { pagesOf } from '../../../src/client/pages.ts';
+import { recordsOf } from '../../../src/client/records-of.ts';
 import { FleetServers } from '../../../src/fleet/servers.ts';
 import { AppError } from '../../../src/api/errors.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
@@ -112,8 +112,8 @@ async function killAll({ nodes }: Arena, random: Random, signal: AbortSignal): P
 async function storedSessions({ nodes }: Arena): Promise<string[]> {
   const stored: string[] = [];
   for (const { server } of nodes) {
-    const pages = pagesOf((query) => server.client.ask(endpoints.listSessions, { query }));
-    for await (const page of pages) for (const { title, id } of page) stored.push(`${title} ${id}`);
+    const records = recordsOf((query) => server.client.ask(endpoints.listSessions, { query }));
+    for await (const { title, id } of records) stored.push(`${title} ${id}`);
   }
   return stored;
 }

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { anError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { identify, isAlive } from '../../../src/core/children/identity.ts';
 import { selfCommand } from '../../../src/core/lib/self.ts';
@@ -12,10 +13,7 @@ import { tempDirectory } from '../../support/temp.ts';
 import { scaled } from '../../support/patience.ts';
 
 const SHORT = '[processes]\nkill_grace_ms = 100\n[server]\ndrain_ms = 200\n';
-const NOT_ENDED = {
-  code: 'not_ended',
-  message: expect.stringMatching(/runs? as another user|running as another user/),
-};
+const NOT_ENDED = anError('not_ended', /runs? as another user|running as another user/);
 
 /** A server of an unprivileged user, and the command that makes a child of its become root's. */
 interface Stage {

@@ -10,6 +10,8 @@ import { type Escapes, hasPython, tryEscapes, type User, withWorld } from './wor
 
 /** The attempts that a sandbox does not stop; docs/sandbox.md names them. */
 const OPEN = ['a socket of the host in the root'];
+/** With a list of hosts, the port of the server has the tools of agents, and nothing else. */
+const OPEN_WITH_HOSTS = ['the port of the server', ...OPEN];
 /** The number of attempts that succeed without a sandbox, at least: they show that the attempts are real. */
 const CONTROLS = 25;
 
@@ -29,12 +31,15 @@ function failedWork({ got }: Escapes): string[] {
 describe.skipIf(!hasSandbox || !hasPython).each(users)('a hostile process of %s', (_name, user) => {
   test('A hostile process leaves the sandbox by no attempt but the listed ones, and without a sandbox by many.', async () => {
     const bare = await withWorld({ user, mode: 'off' }, tryEscapes);
-    const inside = await withWorld({ user, mode: 'require' }, async (world) => {
-      const escapes = await tryEscapes(world);
-      const { sandbox } = await world.server.client.call(endpoints.getHealth, {});
-      expect(sandbox?.level).toMatch(/full|partial/);
-      return escapes;
-    });
+    const tryInside = (network: 'none' | 'hosts') =>
+      withWorld({ user, mode: 'require', network }, async (world) => {
+        const escapes = await tryEscapes(world);
+        const { sandbox } = await world.server.client.call(endpoints.getHealth, {});
+        expect(sandbox?.level).toMatch(/full|partial/);
+        return escapes;
+      });
+    const inside = await tryInside('none');
+    const withHosts = await tryInside('hosts');
     const attempts = Object.keys(inside.got).filter((name) => !name.startsWith('work: ')).length;
     console.log(
       `${attempts} attempts: ${succeeded(bare).length} succeed without a sandbox, ${succeeded(inside).length} inside; ` +
@@ -45,6 +50,9 @@ describe.skipIf(!hasSandbox || !hasPython).each(users)('a hostile process of %s'
     expect(bare.planted.length).toBeGreaterThanOrEqual(10);
     expect(succeeded(inside)).toEqual(OPEN);
     expect(inside.planted).toEqual([]);
+    expect(failedWork(withHosts)).toEqual([]);
+    expect(succeeded(withHosts).toSorted()).toEqual(OPEN_WITH_HOSTS.toSorted());
+    expect(withHosts.planted).toEqual([]);
   });
 });
 
@@ -73,7 +81,8 @@ describe.skipIf(!hasSandbox)('a SIGKILL of the server', () => {
     const left: Record<string, number> = {};
     for (const mode of ['off', 'require'] as const) {
       const seconds = `86${mode.length}0.${process.pid}`;
-      await withWorld({ user: undefined, mode }, async ({ server, session }) => {
+      const network = mode === 'require' ? 'hosts' : 'none';
+      await withWorld({ user: undefined, mode, network }, async ({ server, session }) => {
         const started = await run(
           server,
           `${hoppers(seconds)} sleep 0.3; echo ready; sleep 600`,
@@ -94,13 +103,17 @@ describe.skipIf(!hasSandbox)('a SIGKILL of the server', () => {
     const rounds = Number(process.env.SANDBOX_KILLS ?? 5);
     for (let round = 0; round < rounds; round++) {
       const seconds = `8650.${process.pid}${round}`;
-      await withWorld({ user: undefined, mode: 'require' }, async ({ server, session }) => {
-        await run(server, 'true', session);
-        await run(server, `sleep ${seconds}`, session);
-        await sleep((round * 7) % 11);
-        await server.end('SIGKILL');
-        await expectEventually(() => sleepersOf(seconds)).toEqual([]);
-      });
+      const network = round % 2 === 0 ? 'hosts' : 'none';
+      await withWorld(
+        { user: undefined, mode: 'require', network },
+        async ({ server, session }) => {
+          await run(server, 'true', session);
+          await run(server, `sleep ${seconds}`, session);
+          await sleep((round * 7) % 11);
+          await server.end('SIGKILL');
+          await expectEventually(() => sleepersOf(seconds)).toEqual([]);
+        },
+      );
     }
   });
 });

@@ -34,7 +34,7 @@ const OTHER_TMP = 'sandbox/other/tmp/secret';
 
 /** Runs a test in a new world. The children of the server run in a sandbox, or without one. */
 export async function withWorld<T>(
-  { user, mode }: { user: User; mode: Mode },
+  { user, mode, network = 'none' }: { user: User; mode: Mode; network?: 'none' | 'hosts' },
   test: (world: World) => Promise<T>,
 ): Promise<T> {
   await using directory = tempDirectory('world');
@@ -48,7 +48,13 @@ export async function withWorld<T>(
   if (user) execFileSync('chown', ['-R', `${user.uid}:${user.gid}`, directory.path]);
   const server = await startServer(data, {
     user,
-    env: { HOME: home, CADRE_SANDBOX_MODE: mode, PATH: '/usr/bin:/bin', SSH_AUTH_SOCK: '/nowhere' },
+    env: {
+      HOME: home,
+      CADRE_SANDBOX_MODE: mode,
+      CADRE_SANDBOX_NETWORK: network,
+      PATH: '/usr/bin:/bin',
+      SSH_AUTH_SOCK: '/nowhere',
+    },
   });
   try {
     const body = { provider: 'acp', cwd: root } as const;

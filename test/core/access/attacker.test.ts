@@ -44,6 +44,7 @@ const foreignHosts: readonly (readonly string[])[] = [
   [],
   [''],
   ['evil.example:PORT', '127.0.0.1:PORT'],
+  ['127.0.0.1:PORT', 'evil.example:PORT'],
   ['127.0.0.1:PORT, evil.example:PORT'],
   ['evil.example@127.0.0.1:PORT'],
   ['127.0.0.1:PORT@evil.example'],
@@ -142,14 +143,10 @@ describe('DNS rebinding', () => {
     },
   );
 
-  // The request names several hosts, and one of them is foreign.
-  test.for<[what: string, request: Partial<Raw>]>([
-    ['a second Host', { hosts: ['127.0.0.1:PORT', 'evil.example:PORT'] }],
-    ['the full address of another and our Host', { path: 'http://evil.example/v1/version' }],
-  ])('A request with %s is refused.', async ([, request]) => {
+  test('A request with the full URL of another host and the own Host is refused.', async () => {
     const { stage, raw } = victim();
     const headers = [`Authorization: Bearer ${stage.given.token}`];
-    const reply = await raw({ method: 'GET', path: '/v1/version', headers, ...request });
+    const reply = await raw({ method: 'GET', path: 'http://evil.example/v1/version', headers });
     expect(reply.status).toBe(403);
   });
 });
@@ -392,8 +389,7 @@ async function victimOf(stage: Stage): Promise<Victim> {
 /** Starts a turn with a pending approval, and makes a team, a message and a token. Returns the parameters of paths. */
 async function something(stage: Stage): Promise<Record<string, string>> {
   const { client } = stage.given;
-  const session = await stage.open();
-  const turn = await stage.play(session);
+  const { session, turn } = await stage.atWork();
   await turn.sink.update({ type: 'message', text: 'hello' });
   void turn.ask();
   const approval = await stage.asked(session.id);

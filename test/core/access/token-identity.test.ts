@@ -4,15 +4,9 @@ import { endpoints } from '../../../src/api/index.ts';
 import type { CreatedToken, Token } from '../../../src/api/tokens.ts';
 import { configSchema } from '../../../src/core/config/schema.ts';
 import { testStage } from '../../support/sessions/stage.ts';
-import {
-  openRuntime,
-  sharedRuntime,
-  type TestRuntime,
-  withRuntime,
-  testRuntime,
-} from '../../support/runtime.ts';
+import { sharedRuntime, type TestRuntime, testRuntime } from '../../support/runtime.ts';
 import { scriptedProvider } from '../../support/scripted-provider.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { testDirectory } from '../../support/temp.ts';
 import { openSession } from '../../support/turns.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -32,52 +26,49 @@ async function make(given: TestRuntime, body: object): Promise<CreatedToken> {
   return reply.json() as CreatedToken;
 }
 
-describe('the id of a token', () => {
-  test('The log line of each request has the id of its token, also for refused requests and streams.', async () => {
-    const given = await testRuntime(options());
-    const { url, token, client, directory, logLines } = given;
-    const made = await make(given, { scope: 'read' });
-    const { id } = await openSession(client, directory);
-    await send(url, { path: '/v1/version', headers: bearer(made.secret) });
-    await send(url, { method: 'POST', path: '/v1/sessions', headers: bearer(made.secret) });
-    const at = `/v1/sessions/${id}/events/stream`;
-    (await openStream({ url, token: made.secret }, { path: at })).close();
-    await send(url, { path: '/v1/sessions', headers: bearer(token) });
-    await send(url, { path: '/v1/health', headers: bearer('nobody-has-this-one') });
-    await send(url, { path: '/health', headers: bearer(token) });
-    const requests = () =>
-      logLines()
-        .filter(({ msg }) => msg === 'request')
-        .map(({ route, status, token: of }) => [route, status, of]);
-    await expectEventually(requests).toEqual(
-      expect.arrayContaining([
-        ['/v1/version', 200, made.id],
-        ['/v1/sessions', 403, made.id],
-        ['/v1/sessions/:session_id/events/stream', 200, made.id],
-        ['/v1/sessions', 200, 'api'],
-        ['/v1/health', 401, undefined],
-        ['/health', 200, undefined],
-      ]),
-    );
-  });
+test('The log line of each request has the id of its token, also for refused requests and streams.', async () => {
+  const given = await testRuntime(options());
+  const { url, token, client, directory, logLines } = given;
+  const made = await make(given, { scope: 'read' });
+  const { id } = await openSession(client, directory);
+  await send(url, { path: '/v1/version', headers: bearer(made.secret) });
+  await send(url, { method: 'POST', path: '/v1/sessions', headers: bearer(made.secret) });
+  const at = `/v1/sessions/${id}/events/stream`;
+  (await openStream({ url, token: made.secret }, { path: at })).close();
+  await send(url, { path: '/v1/sessions', headers: bearer(token) });
+  await send(url, { path: '/v1/health', headers: bearer('nobody-has-this-one') });
+  await send(url, { path: '/health', headers: bearer(token) });
+  const requests = () =>
+    logLines()
+      .filter(({ msg }) => msg === 'request')
+      .map(({ route, status, token: of }) => [route, status, of]);
+  await expectEventually(requests).toEqual(
+    expect.arrayContaining([
+      ['/v1/version', 200, made.id],
+      ['/v1/sessions', 403, made.id],
+      ['/v1/sessions/:session_id/events/stream', 200, made.id],
+      ['/v1/sessions', 200, 'api'],
+      ['/v1/health', 401, undefined],
+      ['/health', 200, undefined],
+    ]),
+  );
+});
 
-  test('The id of the token is in decided_by of an approval.', async () => {
-    const stage = await testStage();
-    const made = await make(stage.given, { scope: 'admin' });
-    for (const [secret, by] of [
-      [made.secret, made.id],
-      [stage.given.token, 'api'],
-    ] as const) {
-      const session = await stage.open({ permission_mode: 'require_approval' });
-      const turn = await stage.play(session);
-      void turn.ask();
-      const approval = await stage.asked(session.id);
-      const api = apiOf({ url: stage.given.url, token: secret });
-      const at = `/v1/sessions/${session.id}/approvals/${approval.id}`;
-      const reply = await api('POST', at, { body: { decision: 'accept' } });
-      expect(reply.json()).toMatchObject({ decision: 'accept', decided_by: by });
-    }
-  });
+test('The id of the token is in decided_by of an approval.', async () => {
+  const stage = await testStage();
+  const made = await make(stage.given, { scope: 'admin' });
+  for (const [secret, by] of [
+    [made.secret, made.id],
+    [stage.given.token, 'api'],
+  ] as const) {
+    const { session, turn } = await stage.atWork({ permission_mode: 'require_approval' });
+    void turn.ask();
+    const approval = await stage.asked(session.id);
+    const api = apiOf({ url: stage.given.url, token: secret });
+    const at = `/v1/sessions/${session.id}/approvals/${approval.id}`;
+    const reply = await api('POST', at, { body: { decision: 'accept' } });
+    expect(reply.json()).toMatchObject({ decision: 'accept', decided_by: by });
+  }
 });
 
 describe('the expiry of a token', () => {
@@ -105,29 +96,24 @@ describe('the expiry of a token', () => {
   });
 
   test('A token also expires while the server is down, and a token without expiry does not.', async () => {
-    await using directory = tempDirectory();
+    const directory = testDirectory();
     const clock = new ManualClock();
-    const first = await openRuntime(directory.path, { ...options(), clock });
+    const first = await testRuntime({ ...options(), clock, directory });
     const [short, long] = [
       await make(first, { scope: 'read', expires_in_ms: 60_000 }),
       await make(first, { scope: 'read', expires_in_ms: null }),
     ];
     expect(long.expires_at).toBeNull();
-    first.client.close();
-    await first.runtime.stop(AbortSignal.abort());
+    await first.stop(AbortSignal.abort());
     clock.advance(60_000);
-    await withRuntime(
-      async ({ url }) => {
-        for (const [{ secret }, status] of [
-          [short, 401],
-          [long, 200],
-        ] as [Made, number][])
-          expect((await send(url, { path: '/v1/sessions', headers: bearer(secret) })).status).toBe(
-            status,
-          );
-      },
-      { ...options(), clock, directory: directory.path },
-    );
+    const { url } = await testRuntime({ ...options(), clock, directory });
+    for (const [{ secret }, status] of [
+      [short, 401],
+      [long, 200],
+    ] as [Made, number][])
+      expect((await send(url, { path: '/v1/sessions', headers: bearer(secret) })).status).toBe(
+        status,
+      );
   });
 
   test.for([0, 999, -1, 1.5, 315_360_000_001, '30d'])(
@@ -176,31 +162,27 @@ describe('the streams of a token', () => {
 
   test('When a token is revoked, its stream is cut if the client does not read.', async () => {
     const clock = new ManualClock();
-    await using directory = tempDirectory('tokens');
+    const directory = testDirectory('tokens');
     await writeLog(
-      directory.path,
+      directory,
       Array.from({ length: 60 }, () => longEvent(200_000)),
     );
-    await withRuntime(
-      async (given) => {
-        const { url, client } = given;
-        const made = await make(given, { scope: 'admin' });
-        const stream = await openStream({ url, token: made.secret }, { paused: true });
-        const followers = async () => (await client.call(endpoints.getDiagnostics, {})).streams;
-        // All buffers between the server and the client are full once the lag stays the same.
-        for (let lag = 0, same = 0; same < 20;) {
-          const { max_lag } = await followers();
-          same = max_lag > 0 && max_lag === lag ? same + 1 : 0;
-          lag = max_lag;
-        }
-        await apiOf(given)('DELETE', `/v1/tokens/${made.id}`);
-        await expectEventually(followers).toMatchObject({ followers: 0 });
-        clock.advance(2000);
-        stream.resume();
-        expect(await stream.ended).toBe('cut');
-      },
-      { ...options(), clock, directory: directory.path },
-    );
+    const given = await testRuntime({ ...options(), clock, directory });
+    const { url, client } = given;
+    const made = await make(given, { scope: 'admin' });
+    const stream = await openStream({ url, token: made.secret }, { paused: true });
+    const followers = async () => (await client.call(endpoints.getDiagnostics, {})).streams;
+    // All buffers between the server and the client are full once the lag stays the same.
+    for (let lag = 0, same = 0; same < 20;) {
+      const { max_lag } = await followers();
+      same = max_lag > 0 && max_lag === lag ? same + 1 : 0;
+      lag = max_lag;
+    }
+    await apiOf(given)('DELETE', `/v1/tokens/${made.id}`);
+    await expectEventually(followers).toMatchObject({ followers: 0 });
+    clock.advance(2000);
+    stream.resume();
+    expect(await stream.ended).toBe('cut');
   });
 
   test('When the API token is replaced, its streams end.', async () => {
@@ -278,23 +260,21 @@ describe('the stream limits of tokens', () => {
   });
 });
 
-describe('a token of the scope tools', () => {
-  test('A token with the scope tools may call tools as any session, and nothing else.', async () => {
-    const stage = await testStage();
-    const { given } = stage;
-    const made = await make(given, { scope: 'tools' });
-    const session = await stage.open();
-    const api = apiOf({ url: given.url, token: made.secret });
-    const body = { tool_name: 'cadre_process_status', caller_agent_id: session.id, args: {} };
-    const called = await api('POST', '/v1/mcp/invoke', { body });
-    expect(called.json()).toMatchObject({ ok: true });
-    expect((await api('GET', '/v1/mcp/capabilities')).status).toBe(200);
-    for (const at of ['/v1/sessions', '/v1/events/stream', '/metrics', '/v1/tokens', '/v1/nope']) {
-      const reply = await api('GET', at);
-      expect([at, reply.status]).toEqual([at, 403]);
-      expect(reply.json()).toMatchObject({ code: 'forbidden_scope' });
-    }
-  });
+test('A token with the scope tools may call tools as any session, and nothing else.', async () => {
+  const stage = await testStage();
+  const { given } = stage;
+  const made = await make(given, { scope: 'tools' });
+  const session = await stage.open();
+  const api = apiOf({ url: given.url, token: made.secret });
+  const body = { tool_name: 'cadre_process_status', caller_agent_id: session.id, args: {} };
+  const called = await api('POST', '/v1/mcp/invoke', { body });
+  expect(called.json()).toMatchObject({ ok: true });
+  expect((await api('GET', '/v1/mcp/capabilities')).status).toBe(200);
+  for (const at of ['/v1/sessions', '/v1/events/stream', '/metrics', '/v1/tokens', '/v1/nope']) {
+    const reply = await api('GET', at);
+    expect([at, reply.status]).toEqual([at, 403]);
+    expect(reply.json()).toMatchObject({ code: 'forbidden_scope' });
+  }
 });
 
 test('A token with the scope read may wait for the exit and output of a process, not for a port.', async () => {

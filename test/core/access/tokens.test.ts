@@ -7,17 +7,11 @@ import { endpoints } from '../../../src/api/index.ts';
 import type { CreatedToken, Token, TokenScope } from '../../../src/api/tokens.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { someOf } from '../../support/at-length.ts';
-import {
-  openRuntime,
-  sharedRuntime,
-  type TestRuntime,
-  withRuntime,
-  testRuntime,
-} from '../../support/runtime.ts';
+import { sharedRuntime, type TestRuntime, testRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider, writeFile } from '../../support/scripted-provider.ts';
 import { openSession, runTurn } from '../../support/turns.ts';
 import { makeRepository } from '../../support/worktrees/work.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { testDirectory } from '../../support/temp.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { apiOf, expectAsDescribed, send, table, unauthorized } from '../../support/http/request.ts';
@@ -124,25 +118,20 @@ describe('a token', () => {
   });
 
   test('Tokens and their revocations survive a restart.', async () => {
-    await using directory = tempDirectory('tokens');
-    const first = await openRuntime(directory.path, options());
+    const directory = testDirectory('tokens');
+    const first = await testRuntime({ ...options(), directory });
     const [kept, revoked] = [await make(first.client, 'read'), await make(first.client, 'admin')];
     await first.client.call(endpoints.deleteToken, { params: { token_id: revoked.id } });
-    first.client.close();
-    await first.runtime.stop();
+    await first.stop();
 
-    await withRuntime(
-      async ({ url, client }) => {
-        const { secret, ...token } = kept;
-        expect(await statusOf(url, secret)).toBe(200);
-        expect(await statusOf(url, secret, '/v1/tokens')).toBe(403);
-        expect(await statusOf(url, revoked.secret)).toBe(401);
-        expect(await client.call(endpoints.listTokens, {})).toEqual([
-          { ...token, last_used_at: expect.any(Number) },
-        ]);
-      },
-      { ...options(), directory: directory.path },
-    );
+    const { url, client } = await testRuntime({ ...options(), directory });
+    const { secret, ...token } = kept;
+    expect(await statusOf(url, secret)).toBe(200);
+    expect(await statusOf(url, secret, '/v1/tokens')).toBe(403);
+    expect(await statusOf(url, revoked.secret)).toBe(401);
+    expect(await client.call(endpoints.listTokens, {})).toEqual([
+      { ...token, last_used_at: expect.any(Number) },
+    ]);
   });
 
   test.for([
@@ -186,36 +175,34 @@ test('The list of tokens is newest first, and its pages contain all tokens.', as
   expect(second.headers['x-next-cursor']).toBeUndefined();
 });
 
-describe('an Idempotency-Key', () => {
-  test('An Idempotency-Key for a new token is refused, because the response contains a secret.', async () => {
-    const given = await testRuntime(options());
-    const reply = await apiOf(given)('POST', '/v1/tokens', {
-      headers: { 'idempotency-key': 'a-key' },
-      body: { name: 'x', scope: 'read' },
-    });
-    expect(reply.status).toBe(400);
-    expect(reply.json()).toEqual({
-      error:
-        'the route /v1/tokens does not support Idempotency-Key, because its responses contain secrets: leave the header out',
-      code: 'invalid',
-    });
-    expect(await given.client.call(endpoints.listTokens, {})).toEqual([]);
+test('An Idempotency-Key for a new token is refused, because the response contains a secret.', async () => {
+  const given = await testRuntime(options());
+  const reply = await apiOf(given)('POST', '/v1/tokens', {
+    headers: { 'idempotency-key': 'a-key' },
+    body: { name: 'x', scope: 'read' },
   });
+  expect(reply.status).toBe(400);
+  expect(reply.json()).toEqual({
+    error:
+      'the route /v1/tokens does not support Idempotency-Key, because its responses contain secrets: leave the header out',
+    code: 'invalid',
+  });
+  expect(await given.client.call(endpoints.listTokens, {})).toEqual([]);
+});
 
-  test('The same Idempotency-Key of two tokens is two different keys.', async () => {
-    const { url, token, client, directory } = on();
-    const { secret } = await make(client, 'admin');
-    const ids: string[] = [];
-    for (const bearer of [token, secret, secret]) {
-      const reply = await apiOf({ url, token: bearer })('POST', '/v1/sessions', {
-        headers: { 'idempotency-key': 'same' },
-        body: { provider: 'acp', cwd: directory },
-      });
-      ids.push((reply.json() as { id: string }).id);
-    }
-    expect(ids[0]).not.toBe(ids[1]);
-    expect(ids[1]).toBe(ids[2]);
-  });
+test('The same Idempotency-Key of two tokens is two different keys.', async () => {
+  const { url, token, client, directory } = on();
+  const { secret } = await make(client, 'admin');
+  const ids: string[] = [];
+  for (const bearer of [token, secret, secret]) {
+    const reply = await apiOf({ url, token: bearer })('POST', '/v1/sessions', {
+      headers: { 'idempotency-key': 'same' },
+      body: { provider: 'acp', cwd: directory },
+    });
+    ids.push((reply.json() as { id: string }).id);
+  }
+  expect(ids[0]).not.toBe(ids[1]);
+  expect(ids[1]).toBe(ids[2]);
 });
 
 describe('a token of the scope read', () => {
@@ -298,38 +285,36 @@ describe('a token of the scope read', () => {
   });
 });
 
-describe('the secret of a token', () => {
-  test('No log line, event or file of the data directory contains the secret of a token.', async () => {
-    await using directory = tempDirectory('tokens');
-    const given = await openRuntime(directory.path, speaking());
-    const { url, client } = given;
-    const secrets: string[] = [];
-    for (const scope of ['admin', 'read'] as const) {
-      const { id, secret } = await make(client, scope);
-      secrets.push(secret.slice('cadre_'.length));
-      const headers = { ...bearer(secret), 'idempotency-key': 'a-key' };
-      const asked = { path: '/v1/sessions', headers, method: 'POST' };
-      await send(url, { ...asked, headers: { ...headers, 'content-type': 'application/json' } });
-      await send(url, { ...asked, path: `/v1/nope?token=${secret}` });
-      await send(url, { ...asked, path: '/v1/%zz' });
-      await send(url, { ...asked, headers: bearer(`${secret}x`) });
-      await send(url, { ...asked, headers: { authorization: `Basic ${secret}` } });
-      await client.call(endpoints.listTokens, {});
-      if (scope === 'read') await client.call(endpoints.deleteToken, { params: { token_id: id } });
-      await send(url, { ...asked, method: 'GET' });
-    }
-    const events = (await apiOf(given)('GET', '/v1/events?limit=10000')).text;
-    const whileItRuns = contentsOf(directory.path);
-    client.close();
-    await given.runtime.stop();
-    const log = JSON.stringify(given.logLines());
-    expect(log).toContain('a token was created');
-    expect(log).toContain('a token was revoked');
-    expect(log).toContain('a request failed to authenticate');
-    for (const text of [log, events, whileItRuns, contentsOf(directory.path)]) {
-      for (const secret of secrets) expect(text).not.toContain(secret);
-    }
-  });
+test('No log line, event or file of the data directory contains the secret of a token.', async () => {
+  const directory = testDirectory('tokens');
+  const given = await testRuntime({ ...speaking(), directory });
+  const { url, client } = given;
+  const secrets: string[] = [];
+  for (const scope of ['admin', 'read'] as const) {
+    const { id, secret } = await make(client, scope);
+    secrets.push(secret.slice('cadre_'.length));
+    const headers = { ...bearer(secret), 'idempotency-key': 'a-key' };
+    const asked = { path: '/v1/sessions', headers, method: 'POST' };
+    await send(url, { ...asked, headers: { ...headers, 'content-type': 'application/json' } });
+    await send(url, { ...asked, path: `/v1/nope?token=${secret}` });
+    await send(url, { ...asked, path: '/v1/%zz' });
+    await send(url, { ...asked, headers: bearer(`${secret}x`) });
+    await send(url, { ...asked, headers: { authorization: `Basic ${secret}` } });
+    await client.call(endpoints.listTokens, {});
+    if (scope === 'read') await client.call(endpoints.deleteToken, { params: { token_id: id } });
+    await send(url, { ...asked, method: 'GET' });
+  }
+  const events = (await apiOf(given)('GET', '/v1/events?limit=10000')).text;
+  const whileItRuns = contentsOf(directory);
+  client.close();
+  await given.runtime.stop();
+  const log = JSON.stringify(given.logLines());
+  expect(log).toContain('a token was created');
+  expect(log).toContain('a token was revoked');
+  expect(log).toContain('a request failed to authenticate');
+  for (const text of [log, events, whileItRuns, contentsOf(directory)]) {
+    for (const secret of secrets) expect(text).not.toContain(secret);
+  }
 });
 
 describe('a failed authentication', () => {

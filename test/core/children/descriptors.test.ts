@@ -3,12 +3,12 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { hasProc } from '../../../src/core/lib/platform.ts';
 import { ranTo, stdout } from '../../support/processes/work.ts';
-import { startServer } from '../../support/server.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { testServer } from '../../support/server.ts';
+import { testDirectory } from '../../support/temp.ts';
 
 test.skipIf(!hasProc)('No child inherits a descriptor that the server inherited.', async () => {
-  await using directory = tempDirectory('inherited');
-  const secret = path.join(directory.path, 'secret');
+  const directory = testDirectory('inherited');
+  const secret = path.join(directory, 'secret');
   fs.writeFileSync(secret, 'secret');
   // A control: a child of the same shell has the descriptor.
   const wrap = [
@@ -17,19 +17,15 @@ test.skipIf(!hasProc)('No child inherits a descriptor that the server inherited.
     `exec 7<${secret}; cat <&7 >${secret}.seen; exec 7<${secret}; exec "$@"`,
     'sh',
   ];
-  const data = path.join(directory.path, 'data');
-  const server = await startServer(data, { wrap });
-  try {
-    expect(fs.readFileSync(`${secret}.seen`, 'utf8')).toBe('secret');
-    const command = 'for one in /proc/self/fd/*; do readlink $one; done; cat <&7';
-    const text = await stdout(server, await ranTo(server, command));
-    expect(text).not.toContain('secret');
-    const beyond = await ranTo(
-      server,
-      'for one in /proc/$$/fd/*; do [ ${one##*/} -gt 2 ] && [ -e $one ] && echo $one; done; true',
-    );
-    expect(await stdout(server, beyond)).toBe('');
-  } finally {
-    await server.end('SIGTERM');
-  }
+  const data = path.join(directory, 'data');
+  const server = await testServer({ directory: data, wrap });
+  expect(fs.readFileSync(`${secret}.seen`, 'utf8')).toBe('secret');
+  const command = 'for one in /proc/self/fd/*; do readlink $one; done; cat <&7';
+  const text = await stdout(server, await ranTo(server, command));
+  expect(text).not.toContain('secret');
+  const beyond = await ranTo(
+    server,
+    'for one in /proc/$$/fd/*; do [ ${one##*/} -gt 2 ] && [ -e $one ] && echo $one; done; true',
+  );
+  expect(await stdout(server, beyond)).toBe('');
 });

@@ -2,8 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { bootId, type Identity, identify, isAlive } from '../../../src/core/children/identity.ts';
-import { MARKER_VARIABLE } from '../../../src/core/children/marker.ts';
+import {
+  bootId,
+  type Identity,
+  identify,
+  isAlive,
+  MARKER_VARIABLE,
+} from '../../../src/core/children/identity.ts';
 import type { SqlValue } from '../../../src/core/store/raw-statement.ts';
 import { untilNothingRemains } from '../../campaigns/crash/census.ts';
 import { stubbornAgent, stubbornProcesses } from '../../campaigns/stubborn-agent.ts';
@@ -75,59 +80,55 @@ describe('a SIGKILL of the server', () => {
   });
 });
 
-describe('the sweep at the start', () => {
-  it('The sweep spares a process with a reused pid, or with a record of another boot.', async () => {
-    await withDirectory(async (directory) => {
-      await withRuntime(async () => undefined, { directory });
-      const decoys = await Promise.all(
-        [1, 2, 3, 4].map((n) => startDecoy(MARKER_VARIABLE, `forged-marker-${n}`)),
-      );
-      try {
-        const [otherTime, otherBoot, otherRun, ours] = decoys.map(({ identity }) => identity) as [
-          Identity,
-          Identity,
-          Identity,
-          Identity,
-        ];
-        await write(directory, async (run) => {
-          const child =
-            'INSERT INTO children (pid, started_ticks, boot_id, marker, what, created_at) VALUES (?, ?, ?, ?, ?, 0)';
-          run(
-            child,
-            otherTime.pid,
-            otherTime.startedTicks - 1,
-            bootId(),
-            'm',
-            'a number that is used again',
-          );
-          run(child, otherBoot.pid, otherBoot.startedTicks, 'another boot', 'm', 'of another boot');
-          run(child, ours.pid, ours.startedTicks, bootId(), 'm', 'really ours');
-          const unswept =
-            'INSERT INTO runs (marker, boot_id, durability, started_at) VALUES (?, ?, ?, 0)';
-          run(unswept, 'forged-marker-3', 'another boot', 'full');
-        });
-
-        await withRuntime(
-          async ({ client }) => {
-            const { orphans_killed: killed } = await client.call(endpoints.getRecovery, {});
-            expect(killed).toEqual([ours.pid]);
-            await poll('the end of the one that is ours', () => !isAlive(ours));
-            expect([otherTime, otherBoot, otherRun].map(isAlive)).toEqual([true, true, true]);
-          },
-          { directory },
+it('The sweep spares a process with a reused pid, or with a record of another boot.', async () => {
+  await withDirectory(async (directory) => {
+    await withRuntime(async () => undefined, { directory });
+    const decoys = await Promise.all(
+      [1, 2, 3, 4].map((n) => startDecoy(MARKER_VARIABLE, `forged-marker-${n}`)),
+    );
+    try {
+      const [otherTime, otherBoot, otherRun, ours] = decoys.map(({ identity }) => identity) as [
+        Identity,
+        Identity,
+        Identity,
+        Identity,
+      ];
+      await write(directory, async (run) => {
+        const child =
+          'INSERT INTO children (pid, started_ticks, boot_id, marker, what, created_at) VALUES (?, ?, ?, ?, ?, 0)';
+        run(
+          child,
+          otherTime.pid,
+          otherTime.startedTicks - 1,
+          bootId(),
+          'm',
+          'a number that is used again',
         );
-      } finally {
-        for (const { child } of decoys) child.kill('SIGKILL');
-      }
-    });
+        run(child, otherBoot.pid, otherBoot.startedTicks, 'another boot', 'm', 'of another boot');
+        run(child, ours.pid, ours.startedTicks, bootId(), 'm', 'really ours');
+        const unswept =
+          'INSERT INTO runs (marker, boot_id, durability, started_at) VALUES (?, ?, ?, 0)';
+        run(unswept, 'forged-marker-3', 'another boot', 'full');
+      });
+
+      await withRuntime(
+        async ({ client }) => {
+          const { orphans_killed: killed } = await client.call(endpoints.getRecovery, {});
+          expect(killed).toEqual([ours.pid]);
+          await poll('the end of the one that is ours', () => !isAlive(ours));
+          expect([otherTime, otherBoot, otherRun].map(isAlive)).toEqual([true, true, true]);
+        },
+        { directory },
+      );
+    } finally {
+      for (const { child } of decoys) child.kill('SIGKILL');
+    }
   });
 });
 
-describe('the spawn barrier', () => {
-  // test/campaigns/keeper.test.ts has the other failpoint, after the registration of the child.
-  it('A command does not run before the next start if the server dies at child.gated.', () =>
-    expectHeldBack('child.gated'));
-});
+// test/campaigns/keeper.test.ts has the other failpoint, after the registration of the child.
+it('A command does not run before the next start if the server dies at child.gated.', () =>
+  expectHeldBack('child.gated'));
 
 describe('an orderly stop', () => {
   it('A stop leaves no process, and the next start finds it clean and the turn interrupted.', async () => {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { prepareDirectory } from '../../../src/core/config/data-directory.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
@@ -37,108 +37,103 @@ function expectRefused(directory: string, why: RegExp): void {
   expect(lookOf(directory)).toEqual(before);
 }
 
-describe('a data directory', () => {
-  test.for<[string, Record<string, string | null>]>([
-    ['empty', {}],
-    ['with a configuration and a token in it', { 'config.toml': '', auth: null }],
-    ['with what a file system brings along', { 'lost+found': null }],
-    ['that the Finder has looked into', { '.DS_Store': 'x' }],
-    [
-      "a server's of before",
-      { README: 'This directory belongs to cadre. …', 'events.cadre': '', own: '' },
-    ],
-    ['a restored backup', { 'events.cadre': 'x' }],
-  ])('A data directory may be %s, and is then accessible to its user only.', async ([, files]) => {
-    await using place = tempDirectory('data');
-    const directory = directoryWith(place.path, files);
-    prepareDirectory(directory);
-    expect(mode(directory)).toBe('700');
-    expect(fs.readFileSync(path.join(directory, 'README'), 'utf8')).toContain('belongs to cadre');
-    prepareDirectory(directory);
-  });
+test.for<[string, Record<string, string | null>]>([
+  ['empty', {}],
+  ['with a configuration and a token in it', { 'config.toml': '', auth: null }],
+  ['with what a file system brings along', { 'lost+found': null }],
+  ['that the Finder has looked into', { '.DS_Store': 'x' }],
+  [
+    "a server's of before",
+    { README: 'This directory belongs to cadre. …', 'events.cadre': '', own: '' },
+  ],
+  ['a restored backup', { 'events.cadre': 'x' }],
+])('A data directory may be %s, and is then accessible to its user only.', async ([, files]) => {
+  await using place = tempDirectory('data');
+  const directory = directoryWith(place.path, files);
+  prepareDirectory(directory);
+  expect(mode(directory)).toBe('700');
+  expect(fs.readFileSync(path.join(directory, 'README'), 'utf8')).toContain('belongs to cadre');
+  prepareDirectory(directory);
+});
 
-  test('A missing data directory is created.', async () => {
-    await using place = tempDirectory('data');
-    const directory = path.join(place.path, 'a', 'b');
-    prepareDirectory(directory);
-    expect(mode(directory)).toBe('700');
-  });
+test('A missing data directory is created.', async () => {
+  await using place = tempDirectory('data');
+  const directory = path.join(place.path, 'a', 'b');
+  prepareDirectory(directory);
+  expect(mode(directory)).toBe('700');
+});
 
-  test('A data directory may be reached through a link, and contain links to directories of its user.', async () => {
-    await using place = tempDirectory('data');
-    const directory = directoryWith(place.path, { 'events.cadre': '' });
-    const elsewhere = path.join(place.path, 'elsewhere');
-    fs.mkdirSync(elsewhere);
-    fs.symlinkSync(elsewhere, path.join(directory, 'worktrees'));
-    fs.symlinkSync(directory, path.join(place.path, 'link'));
-    prepareDirectory(path.join(place.path, 'link'));
-    expect(mode(directory)).toBe('700');
-  });
+test('A data directory may be reached through a link, and contain links to directories of its user.', async () => {
+  await using place = tempDirectory('data');
+  const directory = directoryWith(place.path, { 'events.cadre': '' });
+  const elsewhere = path.join(place.path, 'elsewhere');
+  fs.mkdirSync(elsewhere);
+  fs.symlinkSync(elsewhere, path.join(directory, 'worktrees'));
+  fs.symlinkSync(directory, path.join(place.path, 'link'));
+  prepareDirectory(path.join(place.path, 'link'));
+  expect(mode(directory)).toBe('700');
+});
 
-  test('A directory with other files is refused as a data directory, and nothing changes.', async () => {
-    await using place = tempDirectory('data');
-    expectRefused(
-      directoryWith(place.path, { 'my thesis': 'x', 'photo.png': 'y' }),
-      /contains my thesis and 1 more, and is not a data directory of cadre/,
-    );
-  });
-
-  test('A directory that all users can write is refused, and keeps its mode.', async () => {
-    await using place = tempDirectory('data');
-    const directory = directoryWith(place.path, {});
-    fs.chmodSync(directory, 0o1777);
-    expectRefused(
-      directory,
-      /is writable for all users: choose another directory, new or existing, with --data-dir/,
-    );
-    expect(mode(directory)).toBe('1777');
-  });
-
-  test('A directory with a README of another project is refused.', async () => {
-    await using place = tempDirectory('data');
-    expectRefused(
-      directoryWith(place.path, { README: 'How to build' }),
-      /is not a data directory of cadre/,
-    );
-  });
-
-  test.for(['README', 'lock', 'server.json', 'events.cadre', 'events.cadre-wal', 'logs', 'auth'])(
-    'A data directory in which %s is a FIFO is refused without waiting.',
-    async (name) => {
-      await using place = tempDirectory('data');
-      const directory = directoryWith(place.path, { 'events.cadre': '' });
-      fs.rmSync(path.join(directory, name), { force: true });
-      execFileSync('mkfifo', [path.join(directory, name)]);
-      expectRefused(
-        directory,
-        /is not a data directory of cadre|is not a (regular file|directory)/,
-      );
-    },
-  );
-
-  test('A data directory with a link in place of a file is refused.', async () => {
-    await using place = tempDirectory('data');
-    const directory = directoryWith(place.path, { 'events.cadre': '' });
-    fs.symlinkSync('/etc/passwd', path.join(directory, 'server.json'));
-    expectRefused(directory, /contains server\.json, which is not a regular file/);
-  });
-
-  test.skipIf(!isRoot)('A data directory of another user is refused (needs root).', async () => {
-    await using place = tempDirectory('data');
-    const directory = directoryWith(place.path, {});
-    fs.chownSync(directory, NOBODY, NOBODY);
-    expectRefused(directory, /belongs to another user \(uid 65534\)/);
-  });
-
-  test.skipIf(!isRoot)(
-    'A data directory that contains a file of another user is refused (needs root).',
-    async () => {
-      await using place = tempDirectory('data');
-      const directory = directoryWith(place.path, { 'events.cadre': '' });
-      const link = path.join(directory, 'blobs');
-      fs.symlinkSync('/etc', link);
-      fs.lchownSync(link, NOBODY, NOBODY);
-      expectRefused(directory, /contains blobs, which belongs to another user/);
-    },
+test('A directory with other files is refused as a data directory, and nothing changes.', async () => {
+  await using place = tempDirectory('data');
+  expectRefused(
+    directoryWith(place.path, { 'my thesis': 'x', 'photo.png': 'y' }),
+    /contains my thesis and 1 more, and is not a data directory of cadre/,
   );
 });
+
+test('A directory that all users can write is refused, and keeps its mode.', async () => {
+  await using place = tempDirectory('data');
+  const directory = directoryWith(place.path, {});
+  fs.chmodSync(directory, 0o1777);
+  expectRefused(
+    directory,
+    /is writable for all users: choose another directory, new or existing, with --data-dir/,
+  );
+  expect(mode(directory)).toBe('1777');
+});
+
+test('A directory with a README of another project is refused.', async () => {
+  await using place = tempDirectory('data');
+  expectRefused(
+    directoryWith(place.path, { README: 'How to build' }),
+    /is not a data directory of cadre/,
+  );
+});
+
+test.for(['README', 'lock', 'server.json', 'events.cadre', 'events.cadre-wal', 'logs', 'auth'])(
+  'A data directory in which %s is a FIFO is refused without waiting.',
+  async (name) => {
+    await using place = tempDirectory('data');
+    const directory = directoryWith(place.path, { 'events.cadre': '' });
+    fs.rmSync(path.join(directory, name), { force: true });
+    execFileSync('mkfifo', [path.join(directory, name)]);
+    expectRefused(directory, /is not a data directory of cadre|is not a (regular file|directory)/);
+  },
+);
+
+test('A data directory with a link in place of a file is refused.', async () => {
+  await using place = tempDirectory('data');
+  const directory = directoryWith(place.path, { 'events.cadre': '' });
+  fs.symlinkSync('/etc/passwd', path.join(directory, 'server.json'));
+  expectRefused(directory, /contains server\.json, which is not a regular file/);
+});
+
+test.skipIf(!isRoot)('A data directory of another user is refused (needs root).', async () => {
+  await using place = tempDirectory('data');
+  const directory = directoryWith(place.path, {});
+  fs.chownSync(directory, NOBODY, NOBODY);
+  expectRefused(directory, /belongs to another user \(uid 65534\)/);
+});
+
+test.skipIf(!isRoot)(
+  'A data directory that contains a file of another user is refused (needs root).',
+  async () => {
+    await using place = tempDirectory('data');
+    const directory = directoryWith(place.path, { 'events.cadre': '' });
+    const link = path.join(directory, 'blobs');
+    fs.symlinkSync('/etc', link);
+    fs.lchownSync(link, NOBODY, NOBODY);
+    expectRefused(directory, /contains blobs, which belongs to another user/);
+  },
+);

@@ -35,111 +35,111 @@ function refusal(
 /** The defaults of a provider whose agent the user has installed. */
 const installed = { enabled: null, args: [], env: {}, pass_env: [], home: null, sandbox: null };
 
-describe('the defaults', () => {
-  test('The defaults apply without a configuration file and without configured values.', () => {
-    expect(load(null)).toEqual({
-      public_base_url: null,
-      servers: [],
-      server: {
-        bind_address: '127.0.0.1:7433',
-        allowed_hosts: [],
-        allowed_origins: [],
-        drain_ms: 10_000,
-        max_streams: 4096,
-        max_connections: 8192,
-        request_timeout_ms: 60_000,
-        stop_after_idle_ms: null,
-        max_streams_per_token: null,
-      },
-      client: { autostart: null, history: true, permission_mode: 'require_approval' },
-      screen: { theme: 'auto', colors: {}, keys: {}, mouse: false, diff: 'auto' },
-      log: { level: 'info' },
-      defaults: { provider: null, agent: null, model: null, effort: null, permission_mode: null },
-      auth: { token: null, token_file: null },
-      data: { root_dir: null, durability: 'full' },
-      retention: { max_bytes: 2_147_483_648, max_age_days: null, min_free_bytes: 268_435_456 },
-      processes: {
-        allow_shell: true,
-        max_concurrent: 32,
-        max_queued: 1000,
-        max_per_session: 16,
-        max_queued_per_session: 100,
-        default_timeout_ms: 600_000,
-        kill_grace_ms: 5000,
-        max_output_bytes_per_process: 20_000_000,
-        env_remove: [],
-        env_pass: [],
-      },
-      sessions: { turn_timeout_ms: null, after_limit: 'resume' },
-      sandbox: {
-        mode: 'off',
-        children: ['tools', 'init'],
-        network: 'none',
-        read: [],
-        write: [],
-        hide: [],
-        nests: false,
-        max_processes: 4096,
-      },
-      snapshots: { enabled: false, max_bytes: 1024 ** 3, max_age_days: 14 },
-      approvals: {
-        timeout_ms: null,
-        notify_command: null,
-        max_pending_per_session: 32,
-        link_base_url: null,
-        link_expires_ms: 3_600_000,
-      },
-      hooks: [],
-      gateway: { free: [] },
-      teams: {
-        enabled: true,
-        non_lead_can_add_members: false,
-        non_lead_can_remove_members: false,
-        max_hops: 1000,
-        max_spawned_per_session: 16,
-        model_presets: [],
-      },
-      worktrees: {
-        root_dir: null,
-        init_script_path: '.cadre/worktree-init.sh',
-        deletion_policy_default: 'delete_on_last_claim',
-        port_first: 20_000,
-        port_last: 29_999,
-        port_block: 20,
-      },
-      fleet: {
-        url: null,
-        name: null,
-        fleet: 'default',
-        credentials: null,
-        tls: { ca: null, cert: null, key: null },
-        labels: [],
-        mirror: true,
-        person: { name: null, credentials: null, scope: 'admin' },
-      },
-      providers: {
-        idle_timeout_ms: 900_000,
-        max_live: 32,
-        acp: null,
-        codex: { ...installed, command: 'codex' },
-        claude: { ...installed, command: 'claude' },
-      },
-    });
-    expect(load('')).toEqual(configSchema.parse({}));
-  });
-
-  test('The defaults of the acp provider apply once its section exists.', () => {
-    expect(load('[providers.acp]').providers.acp).toEqual({
+test('The defaults apply without a configuration file and without configured values.', () => {
+  expect(load(null)).toEqual({
+    public_base_url: null,
+    servers: [],
+    server: {
+      bind_address: '127.0.0.1:7433',
+      allowed_hosts: [],
+      allowed_origins: [],
+      drain_ms: 10_000,
+      max_streams: 4096,
+      max_connections: 8192,
+      request_timeout_ms: 60_000,
+      stop_after_idle_ms: null,
+      max_streams_per_token: null,
+    },
+    client: { autostart: null, history: true, permission_mode: 'require_approval' },
+    screen: { theme: 'auto', colors: {}, keys: {}, mouse: false, diff: 'auto' },
+    log: { level: 'info' },
+    defaults: { provider: null, agent: null, model: null, effort: null, permission_mode: null },
+    auth: { token: null, token_file: null },
+    data: { root_dir: null, durability: 'full' },
+    retention: { max_bytes: 2_147_483_648, max_age_days: null, min_free_bytes: 268_435_456 },
+    processes: {
+      allow_shell: true,
+      max_concurrent: 32,
+      max_queued: 1000,
+      max_per_session: 16,
+      max_queued_per_session: 100,
+      default_timeout_ms: 600_000,
+      kill_grace_ms: 5000,
+      max_output_bytes_per_process: 20_000_000,
+      env_remove: [],
+      env_pass: [],
+    },
+    sessions: { turn_timeout_ms: null, after_limit: 'resume' },
+    sandbox: {
+      mode: 'off',
+      children: ['tools', 'init'],
+      network: 'none',
+      hosts: [],
+      read: [],
+      write: [],
+      hide: [],
+      nests: false,
+      max_processes: 4096,
+      auto_allow: false,
+    },
+    snapshots: { enabled: false, max_bytes: 1024 ** 3, max_age_days: 14 },
+    approvals: {
+      timeout_ms: null,
+      notify_command: null,
+      max_pending_per_session: 32,
+      link_base_url: null,
+      link_expires_ms: 3_600_000,
+    },
+    hooks: [],
+    gateway: { free: [] },
+    teams: {
       enabled: true,
-      command: null,
-      args: [],
-      env: {},
-      transport: 'stdio',
-      sandbox: null,
-      request_timeout_ms: 120_000,
-      default_agent: null,
-      agents: {},
-    });
+      non_lead_can_add_members: false,
+      non_lead_can_remove_members: false,
+      max_hops: 1000,
+      max_spawned_per_session: 16,
+      model_presets: [],
+    },
+    worktrees: {
+      root_dir: null,
+      init_script_path: '.cadre/worktree-init.sh',
+      deletion_policy_default: 'delete_on_last_claim',
+      port_first: 20_000,
+      port_last: 29_999,
+      port_block: 20,
+    },
+    fleet: {
+      url: null,
+      name: null,
+      fleet: 'default',
+      credentials: null,
+      tls: { ca: null, cert: null, key: null },
+      labels: [],
+      mirror: true,
+      person: { name: null, credentials: null, scope: 'admin' },
+    },
+    providers: {
+      idle_timeout_ms: 900_000,
+      max_live: 32,
+      acp: null,
+      codex: { ...installed, command: 'codex' },
+      claude: { ...installed, command: 'claude' },
+    },
+  });
+  expect(load('')).toEqual(configSchema.parse({}));
+});
+
+test('The defaults of the acp provider apply once its section exists.', () => {
+  expect(load('[providers.acp]').providers.acp).toEqual({
+    enabled: true,
+    command: null,
+    args: [],
+    env: {},
+    transport: 'stdio',
+    sandbox: null,
+    request_timeout_ms: 120_000,
+    default_agent: null,
+    agents: {},
   });
 });
 
@@ -216,6 +216,11 @@ describe('the default agent', () => {
 describe('precedence', () => {
   const file =
     '[server]\nbind_address = "127.0.0.1:1"\n[log]\nlevel = "warn"\n[data]\nroot_dir = "/file"';
+  const env = {
+    CADRE_SERVER_BIND_ADDRESS: '127.0.0.1:2',
+    CADRE_LOG_LEVEL: 'error',
+    CADRE_DATA_ROOT_DIR: '/env',
+  };
 
   test('The file takes precedence over the defaults, key by key.', () => {
     expect(load(file)).toMatchObject({
@@ -226,11 +231,6 @@ describe('precedence', () => {
   });
 
   test('The environment takes precedence over the file.', () => {
-    const env = {
-      CADRE_SERVER_BIND_ADDRESS: '127.0.0.1:2',
-      CADRE_LOG_LEVEL: 'error',
-      CADRE_DATA_ROOT_DIR: '/env',
-    };
     expect(load(file, env)).toMatchObject({
       server: { bind_address: '127.0.0.1:2' },
       log: { level: 'error' },
@@ -239,11 +239,6 @@ describe('precedence', () => {
   });
 
   test('Flags take precedence over the environment.', () => {
-    const env = {
-      CADRE_SERVER_BIND_ADDRESS: '127.0.0.1:2',
-      CADRE_LOG_LEVEL: 'error',
-      CADRE_DATA_ROOT_DIR: '/env',
-    };
     const flags = { bind: '127.0.0.1:3', port: '4', logLevel: 'debug', dataDir: '/flag' };
     expect(load(file, env, flags)).toMatchObject({
       server: { bind_address: '127.0.0.1:3' },
@@ -475,22 +470,18 @@ describe('the report of cadre config check', () => {
   });
 });
 
-describe('the data directory', () => {
-  test('The data directory is the configured one, else $XDG_DATA_HOME/cadre, else ~/.local/share/cadre.', () => {
-    const config = configSchema.parse({});
-    expect(dataDirectory(configSchema.parse({ data: { root_dir: '/data' } }), {})).toBe('/data');
-    expect(dataDirectory(config, { XDG_DATA_HOME: '/xdg' })).toBe('/xdg/cadre');
-    expect(dataDirectory(config, { HOME: '/home/me' })).toBe('/home/me/.local/share/cadre');
-    expect(defaultDataDirectory({ CADRE_DATA_ROOT_DIR: '/env', XDG_DATA_HOME: '/xdg' })).toBe(
-      '/env',
-    );
-  });
+test('The data directory is the configured one, else $XDG_DATA_HOME/cadre, else ~/.local/share/cadre.', () => {
+  const config = configSchema.parse({});
+  expect(dataDirectory(configSchema.parse({ data: { root_dir: '/data' } }), {})).toBe('/data');
+  expect(dataDirectory(config, { XDG_DATA_HOME: '/xdg' })).toBe('/xdg/cadre');
+  expect(dataDirectory(config, { HOME: '/home/me' })).toBe('/home/me/.local/share/cadre');
+  expect(defaultDataDirectory({ CADRE_DATA_ROOT_DIR: '/env', XDG_DATA_HOME: '/xdg' })).toBe('/env');
+});
 
-  test('A relative data directory is resolved against the working directory.', () => {
-    expect(dataDirectory(configSchema.parse({ data: { root_dir: 'here' } }), {})).toBe(
-      path.resolve('here'),
-    );
-  });
+test('A relative data directory is resolved against the working directory.', () => {
+  expect(dataDirectory(configSchema.parse({ data: { root_dir: 'here' } }), {})).toBe(
+    path.resolve('here'),
+  );
 });
 
 test('An unknown tool in gateway.free is refused with the most similar tool.', () => {
@@ -544,42 +535,40 @@ test('Relative paths of servers and of the fleet are resolved against the config
   expect(fleet.tls).toEqual({ ca: '/home/ada/ca.pem', cert: '/etc/cert.pem', key: null });
 });
 
-describe('the fleet section', () => {
-  test.for<[what: string, text: string, refused: RegExp]>([
-    [
-      'an address that is none of NATS',
-      'url = "http://h:1"\nname = "n"',
-      /fleet\.url: "http:\/\/h:1" is not an address of NATS: expected nats:/,
-    ],
-    [
-      'one of several that is none',
-      'url = ["nats://h", "nats:"]\nname = "n"',
-      /fleet\.url: "nats:" is not an address/,
-    ],
-    ['no address', 'url = ","\nname = "n"', /fleet\.url: no NATS address is given: expected nats:/],
-    [
-      'a name alone',
-      'name = "n"',
-      /fleet\.name: fleet\.name is set without fleet\.url: set fleet\.url/,
-    ],
-    [
-      'an address alone',
-      'url = "nats://h"',
-      /fleet\.url: fleet\.url is set, but neither fleet\.name nor \[fleet\.person\] is set: set fleet\.name .* or add \[fleet\.person\]/,
-    ],
-    [
-      'the key of a node without a name',
-      'url = "nats://h"\ncredentials = "a.nk"\n[fleet.person]\nname = "ada"',
-      /fleet\.credentials: .*set fleet\.name to the name of this node, or use fleet\.person\.credentials/,
-    ],
-  ])('A fleet section with %s is refused with the change to make.', ([, text, refused]) => {
-    expect(refusal(`[fleet]\n${text}\n`)).toMatch(refused);
-  });
-
-  test.for(['name = "n"', '[fleet.person]\nname = "ada"', '[fleet.person]\ncredentials = "a.nk"'])(
-    'A fleet section with an address and %s is accepted.',
-    (text) => {
-      expect(load(`[fleet]\nurl = "nats://h:4222, tls://i"\n${text}\n`).fleet.url).not.toBeNull();
-    },
-  );
+test.for<[what: string, text: string, refused: RegExp]>([
+  [
+    'an address that is none of NATS',
+    'url = "http://h:1"\nname = "n"',
+    /fleet\.url: "http:\/\/h:1" is not an address of NATS: expected nats:/,
+  ],
+  [
+    'one of several that is none',
+    'url = ["nats://h", "nats:"]\nname = "n"',
+    /fleet\.url: "nats:" is not an address/,
+  ],
+  ['no address', 'url = ","\nname = "n"', /fleet\.url: no NATS address is given: expected nats:/],
+  [
+    'a name alone',
+    'name = "n"',
+    /fleet\.name: fleet\.name is set without fleet\.url: set fleet\.url/,
+  ],
+  [
+    'an address alone',
+    'url = "nats://h"',
+    /fleet\.url: fleet\.url is set, but neither fleet\.name nor \[fleet\.person\] is set: set fleet\.name .* or add \[fleet\.person\]/,
+  ],
+  [
+    'the key of a node without a name',
+    'url = "nats://h"\ncredentials = "a.nk"\n[fleet.person]\nname = "ada"',
+    /fleet\.credentials: .*set fleet\.name to the name of this node, or use fleet\.person\.credentials/,
+  ],
+])('A fleet section with %s is refused with the change to make.', ([, text, refused]) => {
+  expect(refusal(`[fleet]\n${text}\n`)).toMatch(refused);
 });
+
+test.for(['name = "n"', '[fleet.person]\nname = "ada"', '[fleet.person]\ncredentials = "a.nk"'])(
+  'A fleet section with an address and %s is accepted.',
+  (text) => {
+    expect(load(`[fleet]\nurl = "nats://h:4222, tls://i"\n${text}\n`).fleet.url).not.toBeNull();
+  },
+);

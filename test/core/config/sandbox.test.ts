@@ -42,7 +42,8 @@ test('A path that starts with ~ is in the home directory.', () => {
 test.for([
   ['mode = "on"', /^sandbox\.mode: .*off.*auto.*require/],
   ['children = ["tool"]', /^sandbox\.children\.?.*"tool" is not a class .*tools, init, user/],
-  ['network = "ask"', /^sandbox\.network: .*none.*all/],
+  ['network = "some"', /^sandbox\.network: .*none.*hosts.*ask.*all/],
+  ['hosts = ["https://example.com"]', /^sandbox\.hosts\.?.*has to be a host, such as example\.com/],
   ['read = ["relative"]', /^sandbox\.read\.?.*has to be an absolute path, or start with ~\//],
   ['write = ["~other/x"]', /^sandbox\.write\.?.*has to be an absolute path/],
   ['max_processes = 1', /^sandbox\.max_processes: /],
@@ -52,7 +53,7 @@ test.for([
 
 test('The section of an agent accepts a network and paths, and refuses keys of the machine.', () => {
   const section = (line: string) => read(`[providers.claude.sandbox]\n${line}\n`).problems;
-  expect(section('network = "all"\nread = ["~/docs"]')).toEqual([]);
+  expect(section('network = "ask"\nhosts = ["localhost:8080"]\nread = ["~/docs"]')).toEqual([]);
   expect(section('nests = true')).toEqual([expect.stringMatching(/providers\.claude\.sandbox/)]);
   expect(section('write = ["relative"]')).toEqual([expect.stringMatching(/absolute path/)]);
 });

@@ -16,7 +16,7 @@ describe('the token', () => {
   test('The token is 32 random bytes in base64url, in a file of mode 0600 in a directory of mode 0700.', async () => {
     await using place = tempDirectory();
     const tokenFile = path.join(place.path, 'auth', 'token');
-    const token = loadOrCreateToken({ token: null, tokenFile });
+    const token = loadOrCreateToken(tokenFile);
     expect(token).toMatch(/^[\w-]{43}$/);
     expect(Buffer.from(token, 'base64url')).toHaveLength(32);
     expect(fs.readFileSync(tokenFile, 'utf8')).toBe(`${token}\n`);
@@ -26,15 +26,21 @@ describe('the token', () => {
   test('An existing token file is reused, and another path gets another token.', async () => {
     await using place = tempDirectory();
     const [one, other] = [path.join(place.path, 'one'), path.join(place.path, 'other')];
-    const token = loadOrCreateToken({ token: null, tokenFile: one });
-    expect(loadOrCreateToken({ token: null, tokenFile: one })).toBe(token);
-    expect(loadOrCreateToken({ token: null, tokenFile: other })).not.toBe(token);
+    const token = loadOrCreateToken(one);
+    expect(loadOrCreateToken(one)).toBe(token);
+    expect(loadOrCreateToken(other)).not.toBe(token);
   });
 
   test('A configured token takes precedence over the file, which is not created.', async () => {
     await using place = tempDirectory();
     const tokenFile = path.join(place.path, 'token');
-    expect(loadOrCreateToken({ token: 'configured-token', tokenFile })).toBe('configured-token');
+    const config = configSchema.parse({
+      auth: { token: 'a-configured-token', token_file: tokenFile },
+    });
+    expect(withToken(config, place.path).auth).toEqual({
+      token: 'a-configured-token',
+      token_file: null,
+    });
     expect(fs.existsSync(tokenFile)).toBe(false);
   });
 
@@ -42,7 +48,7 @@ describe('the token', () => {
     await using place = tempDirectory();
     const [link, target] = [path.join(place.path, 'token'), path.join(place.path, 'theirs')];
     fs.symlinkSync(target, link);
-    expect(() => loadOrCreateToken({ token: null, tokenFile: link })).toThrow(Error);
+    expect(() => loadOrCreateToken(link)).toThrow(Error);
     expect(fs.existsSync(target)).toBe(false);
   });
 
@@ -51,9 +57,9 @@ describe('the token', () => {
     (bits) => {
       using place = tempDirectory();
       const tokenFile = path.join(place.path, 'token');
-      const token = loadOrCreateToken({ token: null, tokenFile });
+      const token = loadOrCreateToken(tokenFile);
       fs.chmodSync(tokenFile, bits);
-      const attempt = () => loadOrCreateToken({ token: null, tokenFile });
+      const attempt = () => loadOrCreateToken(tokenFile);
       expect(attempt).toThrow(expect.objectContaining({ name: 'AppError', code: 'invalid' }));
       expect(attempt).toThrow(/chmod 600/);
       expect(attempt).not.toThrow(token);
@@ -80,16 +86,14 @@ describe('the token', () => {
   });
 });
 
-describe('the token of a configuration', () => {
-  test('The token is auth.token, else the one in auth.token_file, else the one in the data directory.', async () => {
-    await using place = tempDirectory();
-    const own = path.join(place.path, 'own');
-    const usual = path.join(place.path, 'auth', 'token');
-    const fileOf = (auth: object) => tokenFileOf(configSchema.parse({ auth }), place.path);
-    expect(fileOf({})).toBe(usual);
-    expect(fileOf({ token_file: own })).toBe(own);
-    expect(fileOf({ token_file: own, token: 'configured-token' })).toBeNull();
-    const { auth } = withToken(configSchema.parse({ auth: { token_file: own } }), place.path);
-    expect(auth).toEqual({ token: readToken(own), token_file: own });
-  });
+test('The token is auth.token, else the one in auth.token_file, else the one in the data directory.', async () => {
+  await using place = tempDirectory();
+  const own = path.join(place.path, 'own');
+  const usual = path.join(place.path, 'auth', 'token');
+  const fileOf = (auth: object) => tokenFileOf(configSchema.parse({ auth }), place.path);
+  expect(fileOf({})).toBe(usual);
+  expect(fileOf({ token_file: own })).toBe(own);
+  expect(fileOf({ token_file: own, token: 'configured-token' })).toBeNull();
+  const { auth } = withToken(configSchema.parse({ auth: { token_file: own } }), place.path);
+  expect(auth).toEqual({ token: readToken(own), token_file: own });
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { assertAddressed, hostName, identify } from '../../../src/core/access/admit.ts';
 import { AppError } from '../../../src/api/errors.ts';
 import { plain } from '../../../src/core/lib/plain.ts';
-import { splitWords } from '../../../src/server/work/processes/words.ts';
+import { splitWords } from '../../../src/server/work/processes/command.ts';
 import { messageInput } from '../../../src/server/teams/dispatcher.ts';
 import { isAtLength } from '../../support/at-length.ts';
 
@@ -105,20 +105,3 @@ function workOf(read: () => unknown, enough: number): number {
   }
   return least;
 }
-
-describe('plain', () => {
-  test.each([
-    ['\u001b[31mred\u001b[0m', 'red'],
-    ['\u001b]0;title\u0007text', 'text'],
-    ['\u001b]52;c;aGk=\u001b\\text', 'text'],
-    ['\u009b31mred', 'red'],
-    ['\u001b(Btext\u001bc', 'text'],
-    ['\u001bPq#0;2\u001b\\text', 'text'],
-    ['\u001b]0;never ended', '0;never ended'],
-    ['\u001b]0;a\u001b]0;b\u0007c', '0;ac'],
-    ['a\tb\nc\rd\u0000e\u009c', 'a\tb\ncde'],
-    ['漢字 \u{1f600}', '漢字 \u{1f600}'],
-  ])('The plain text of %j is %j.', (text, wanted) => {
-    expect(plain(text)).toBe(wanted);
-  });
-});

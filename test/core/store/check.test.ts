@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { anError } from '../../support/an-error.ts';
 import { ANCHOR_FILE } from '../../../src/core/store/anchor.ts';
 import { type CheckReport, checkStore } from '../../../src/core/store/check.ts';
 import type { Writer } from '../../../src/core/store/transaction.ts';
@@ -58,145 +59,140 @@ function overwrite(file: string, at: number, bytes: string): void {
 const rowsOf = ({ tables }: CheckReport) =>
   Object.fromEntries(tables.map(({ name, rows }) => [name, rows]));
 
-describe('the check of a store', () => {
-  test('The check of an intact store finds nothing, and counts the rows.', async () => {
-    const report = await checked(() => undefined);
-    expect(report.told).toEqual([]);
-    expect(rowsOf(report)).toMatchObject({ events: 200, sessions: 200, deltas: 0, tokens: 0 });
-  });
+test('The check of an intact store finds nothing, and counts the rows.', async () => {
+  const report = await checked(() => undefined);
+  expect(report.told).toEqual([]);
+  expect(rowsOf(report)).toMatchObject({ events: 200, sessions: 200, deltas: 0, tokens: 0 });
+});
 
-  test('The check finds a changed byte of a record.', async () => {
-    const report = await checked(
-      () => undefined,
-      (file) => {
-        const at = fs.readFileSync(file).lastIndexOf('"note-7"');
-        overwrite(file, at + 1, 'N');
-      },
-    );
-    expect(report.told).toEqual([
-      expect.stringMatching(/^(events|sessions) \d+: the row differs from what was written: /),
-    ]);
-  });
+test('The check finds a changed byte of a record.', async () => {
+  const report = await checked(
+    () => undefined,
+    (file) => {
+      const at = fs.readFileSync(file).lastIndexOf('"note-7"');
+      overwrite(file, at + 1, 'N');
+    },
+  );
+  expect(report.told).toEqual([
+    expect.stringMatching(/^(events|sessions) \d+: the row differs from what was written: /),
+  ]);
+});
 
-  test('The check finds a changed checksum, and an intact record in the wrong row.', async () => {
-    const report = await checked((store, tx) => {
-      run('UPDATE events SET sum = sum + 1 WHERE seq = 9')(store, tx);
-      run("UPDATE sessions SET id = 'another' WHERE n = 5")(store, tx);
-    });
-    expect(report.told).toEqual([
-      expect.stringMatching(/^events 9: the row differs from what was written/),
-      expect.stringMatching(/^sessions 5: the row differs from what was written/),
-    ]);
+test('The check finds a changed checksum, and an intact record in the wrong row.', async () => {
+  const report = await checked((store, tx) => {
+    run('UPDATE events SET sum = sum + 1 WHERE seq = 9')(store, tx);
+    run("UPDATE sessions SET id = 'another' WHERE n = 5")(store, tx);
   });
+  expect(report.told).toEqual([
+    expect.stringMatching(/^events 9: the row differs from what was written/),
+    expect.stringMatching(/^sessions 5: the row differs from what was written/),
+  ]);
+});
 
-  test('The check reports a hundred corrupt rows of a table, and the number of the others.', async () => {
-    const report = await checked(run('UPDATE events SET sum = sum + 1'));
-    expect(report.told).toHaveLength(101);
-    expect(report.told.at(-1)).toMatch(/^events null: 100 more rows are corrupt/);
-  });
+test('The check reports a hundred corrupt rows of a table, and the number of the others.', async () => {
+  const report = await checked(run('UPDATE events SET sum = sum + 1'));
+  expect(report.told).toHaveLength(101);
+  expect(report.told.at(-1)).toMatch(/^events null: 100 more rows are corrupt/);
+});
 
-  test.for<[what: string, sql: string, told: RegExp]>([
-    [
-      'a number beyond the last one of the sequence',
-      'UPDATE events SET seq = 999 WHERE seq = 200',
-      /^events 999: the sequence number is greater than the last one of the sequence/,
-    ],
-    [
-      'an event and a delta with one number',
-      'INSERT INTO deltas SELECT *, NULL FROM events WHERE seq = 3',
-      /^deltas 3: an event has the same sequence number/,
-    ],
-  ])('The database check finds %s.', async ([, sql, told]) => {
-    expect((await checked(run(sql))).told).toContainEqual(expect.stringMatching(told));
-  });
+test.for<[what: string, sql: string, told: RegExp]>([
+  [
+    'a number beyond the last one of the sequence',
+    'UPDATE events SET seq = 999 WHERE seq = 200',
+    /^events 999: the sequence number is greater than the last one of the sequence/,
+  ],
+  [
+    'an event and a delta with one number',
+    'INSERT INTO deltas SELECT *, NULL FROM events WHERE seq = 3',
+    /^deltas 3: an event has the same sequence number/,
+  ],
+])('The database check finds %s.', async ([, sql, told]) => {
+  expect((await checked(run(sql))).told).toContainEqual(expect.stringMatching(told));
+});
 
-  test('The check finds an active turn that does not exist.', async () => {
-    const report = await checked(({ notes }, tx) => {
-      const found = notes.get(tx, 'note-3');
-      if (found) notes.update(tx, { ...found, active_turn_id: 'turn_gone' });
-    });
-    expect(report.told).toEqual([
-      expect.stringMatching(/^sessions 4: the active turn does not exist/),
-    ]);
+test('The check finds an active turn that does not exist.', async () => {
+  const report = await checked(({ notes }, tx) => {
+    const found = notes.get(tx, 'note-3');
+    if (found) notes.update(tx, { ...found, active_turn_id: 'turn_gone' });
   });
+  expect(report.told).toEqual([
+    expect.stringMatching(/^sessions 4: the active turn does not exist/),
+  ]);
+});
 
-  test('The check finds an overwritten page, and continues with other tables.', async () => {
-    const report = await checked(
-      () => undefined,
-      (file) => {
-        const at = Math.floor(fs.readFileSync(file).lastIndexOf('"note-7"') / PAGE) * PAGE;
-        overwrite(file, at, 'nonsense');
-      },
-    );
-    expect(report.told[0]).toMatch(/^(events|sessions) null: Tree \d+ page \d+: /);
-    expect(report.told.at(-1)).toMatch(/^(events|sessions) null: some rows cannot be read/);
-    expect(rowsOf(report)).toHaveProperty('turns', 0);
-  });
+test('The check finds an overwritten page, and continues with other tables.', async () => {
+  const report = await checked(
+    () => undefined,
+    (file) => {
+      const at = Math.floor(fs.readFileSync(file).lastIndexOf('"note-7"') / PAGE) * PAGE;
+      overwrite(file, at, 'nonsense');
+    },
+  );
+  expect(report.told[0]).toMatch(/^(events|sessions) null: Tree \d+ page \d+: /);
+  expect(report.told.at(-1)).toMatch(/^(events|sessions) null: some rows cannot be read/);
+  expect(rowsOf(report)).toHaveProperty('turns', 0);
+});
 
-  test('The check finds a changed id, in its row and as an entry that its index lacks.', async () => {
-    const report = await checked(
-      () => undefined,
-      (file) => {
-        const bytes = fs.readFileSync(file);
-        // The id in the row: the id in the record has quotes.
-        const at = [...bytes.toString('latin1').matchAll(/note-55(?!["\d])/g)].at(-1)?.index ?? 0;
-        overwrite(file, at, 'nOte');
-      },
-    );
-    expect(report.told).toEqual([
-      expect.stringMatching(
-        /^sessions 56: row 56 missing from index sqlite_autoindex_sessions_1: /,
-      ),
-      expect.stringMatching(/^sessions 56: the row differs from what was written: /),
-    ]);
-  });
+test('The check finds a changed id, in its row and as an entry that its index lacks.', async () => {
+  const report = await checked(
+    () => undefined,
+    (file) => {
+      const bytes = fs.readFileSync(file);
+      // The id in the row: the id in the record has quotes.
+      const at = [...bytes.toString('latin1').matchAll(/note-55(?!["\d])/g)].at(-1)?.index ?? 0;
+      overwrite(file, at, 'nOte');
+    },
+  );
+  expect(report.told).toEqual([
+    expect.stringMatching(/^sessions 56: row 56 missing from index sqlite_autoindex_sessions_1: /),
+    expect.stringMatching(/^sessions 56: the row differs from what was written: /),
+  ]);
+});
 
-  test.for<[what: string, damage: (file: string) => void, message: RegExp]>([
-    [
-      'was cut off',
-      (file) => fs.truncateSync(file, 10 * PAGE),
-      /cannot read .* as a database of cadre.*malformed/,
-    ],
-    ['is no database', (file) => fs.writeFileSync(file, 'x'.repeat(PAGE)), /not a database/],
-    ['is empty', (file) => fs.writeFileSync(file, ''), /is empty/],
-    [
-      'holds zeros alone',
-      (file) => fs.writeFileSync(file, Buffer.alloc(PAGE)),
-      /as a database of cadre|not a database of cadre/,
-    ],
-  ])('The check refuses a file that %s, and says what to do.', async ([, damage, message]) => {
-    await expect(checked(() => undefined, damage)).rejects.toMatchObject({
-      code: 'storage_damaged',
-      message: expect.stringMatching(message),
-    });
-  });
+test.for<[what: string, damage: (file: string) => void, message: RegExp]>([
+  [
+    'was cut off',
+    (file) => fs.truncateSync(file, 10 * PAGE),
+    /cannot read .* as a database of cadre.*malformed/,
+  ],
+  ['is no database', (file) => fs.writeFileSync(file, 'x'.repeat(PAGE)), /not a database/],
+  ['is empty', (file) => fs.writeFileSync(file, ''), /is empty/],
+  [
+    'holds zeros alone',
+    (file) => fs.writeFileSync(file, Buffer.alloc(PAGE)),
+    /as a database of cadre|not a database of cadre/,
+  ],
+])('The check refuses a file that %s, and says what to do.', async ([, damage, message]) => {
+  await expect(checked(() => undefined, damage)).rejects.toMatchObject(
+    anError('storage_damaged', message),
+  );
+});
 
-  test('The check refuses a file of a newer version, and names that version.', async () => {
-    const newer = (store: TestStore, tx: Writer) => {
-      run("UPDATE meta SET value = '9.9.9' WHERE key = 'written_by'")(store, tx);
-      run('PRAGMA user_version = 99')(store, tx);
-    };
-    await expect(checked(newer)).rejects.toMatchObject({
-      message: expect.stringMatching(/data format 99 of cadre 9\.9\.9.*use the newer version/),
-    });
+test('The check refuses a file of a newer version, and names that version.', async () => {
+  const newer = (store: TestStore, tx: Writer) => {
+    run("UPDATE meta SET value = '9.9.9' WHERE key = 'written_by'")(store, tx);
+    run('PRAGMA user_version = 99')(store, tx);
+  };
+  await expect(checked(newer)).rejects.toMatchObject({
+    message: expect.stringMatching(/data format 99 of cadre 9\.9\.9.*use the newer version/),
   });
+});
 
-  test('The check reads the write-ahead log of the file, and does not change it.', async () => {
-    await using directory = tempDirectory();
-    await using copy = tempDirectory();
-    await using store = await openStore(directory.path);
-    for (let i = 0; i < 30; i++) await store.db.transact((tx) => store.write(tx, `note-${i}`));
-    for (const name of [DATABASE_FILE, WAL_FILE])
-      fs.copyFileSync(path.join(directory.path, name), path.join(copy.path, name));
-    const wal = fs.readFileSync(path.join(copy.path, WAL_FILE));
-    const report = await checkStore({
-      file: path.join(copy.path, DATABASE_FILE),
-      wasm: sqlWasm,
-      version: '1.0.0',
-      signal: new AbortController().signal,
-      onProgress: () => undefined,
-    });
-    expect([report.damage, rowsOf(report).events]).toEqual([[], 30]);
-    expect(fs.readFileSync(path.join(copy.path, WAL_FILE)).equals(wal)).toBe(true);
+test('The check reads the write-ahead log of the file, and does not change it.', async () => {
+  await using directory = tempDirectory();
+  await using copy = tempDirectory();
+  await using store = await openStore(directory.path);
+  for (let i = 0; i < 30; i++) await store.db.transact((tx) => store.write(tx, `note-${i}`));
+  for (const name of [DATABASE_FILE, WAL_FILE])
+    fs.copyFileSync(path.join(directory.path, name), path.join(copy.path, name));
+  const wal = fs.readFileSync(path.join(copy.path, WAL_FILE));
+  const report = await checkStore({
+    file: path.join(copy.path, DATABASE_FILE),
+    wasm: sqlWasm,
+    version: '1.0.0',
+    signal: new AbortController().signal,
+    onProgress: () => undefined,
   });
+  expect([report.damage, rowsOf(report).events]).toEqual([[], 30]);
+  expect(fs.readFileSync(path.join(copy.path, WAL_FILE)).equals(wal)).toBe(true);
 });

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { AppError } from '../../../src/api/errors.ts';
 import type { Scope } from '../../../src/core/events/event.ts';
 import { pageOf } from '../../support/entries.ts';
@@ -47,57 +47,55 @@ function readAll({ log, db }: TestStore, scope: Scope, limit: number, from = 0):
   }
 }
 
-describe('pages of events with a corrupt key', () => {
-  test.each([
-    ['in the middle of the log', 231],
-    ['at the end of the log', 261],
-  ])(
-    'A page fails with storage_damaged, instead of ending early, if a key %s became huge.',
-    async (_, seq) => {
-      await using directory = tempDirectory();
-      const bytes = await storedBytes(directory.path);
-      // Now the key seems to have more than two bytes.
-      bytes[keyOf(bytes, seq) + 1]! |= 0x80;
-      fs.writeFileSync(path.join(directory.path, DATABASE_FILE), bytes);
-      await using store = await openStore(directory.path);
-      for (const scope of scopes) {
-        for (const limit of [7, 1000]) expect(readAll(store, scope, limit)).toBe('storage_damaged');
-      }
-      expect(store.db.damage.found).not.toEqual([]);
-    },
-  );
-
-  test('A page fails with storage_damaged, instead of skipping events, if a key became smaller.', async () => {
+test.each([
+  ['in the middle of the log', 231],
+  ['at the end of the log', 261],
+])(
+  'A page fails with storage_damaged, instead of ending early, if a key %s became huge.',
+  async (_, seq) => {
     await using directory = tempDirectory();
     const bytes = await storedBytes(directory.path);
-    const found = new Set<number | string>();
-    for (let seq = 256; seq <= 261; seq++) {
-      const damaged = Buffer.from(bytes);
-      damaged[keyOf(bytes, seq)]! ^= 2;
-      fs.writeFileSync(path.join(directory.path, DATABASE_FILE), damaged);
-      await using store = await openStore(directory.path);
-      for (let after = 240; after < 261; after++) {
-        const seqs = readAll(store, { name: 'runtime' }, 1000, after);
-        found.add(typeof seqs === 'string' ? seqs : seqs.length - (261 - after));
-      }
-    }
-    // A search that does not meet the corrupt key finds all events after the cursor.
-    expect(found).toEqual(new Set([0, 'storage_damaged']));
-  });
-
-  test('A page fails with storage_damaged, instead of never ending, if the file names a row twice.', async () => {
-    await using directory = tempDirectory();
-    const bytes = await storedBytes(directory.path);
-    const size = bytes.readUInt16BE(16);
-    const page = Math.floor(keyOf(bytes, 261) / size) * size;
-    // After the header of 8 bytes, a page has a list of its rows with two bytes each.
-    const lastRow = page + 8 + 2 * (bytes.readUInt16BE(page + 3) - 1);
-    bytes.copy(bytes, lastRow, lastRow - 6, lastRow - 4);
+    // Now the key seems to have more than two bytes.
+    bytes[keyOf(bytes, seq) + 1]! |= 0x80;
     fs.writeFileSync(path.join(directory.path, DATABASE_FILE), bytes);
     await using store = await openStore(directory.path);
-    for (const limit of [1, 2, 7, 1000])
-      expect(readAll(store, { name: 'runtime' }, limit)).toBe('storage_damaged');
-  });
+    for (const scope of scopes) {
+      for (const limit of [7, 1000]) expect(readAll(store, scope, limit)).toBe('storage_damaged');
+    }
+    expect(store.db.damage.found).not.toEqual([]);
+  },
+);
+
+test('A page fails with storage_damaged, instead of skipping events, if a key became smaller.', async () => {
+  await using directory = tempDirectory();
+  const bytes = await storedBytes(directory.path);
+  const found = new Set<number | string>();
+  for (let seq = 256; seq <= 261; seq++) {
+    const damaged = Buffer.from(bytes);
+    damaged[keyOf(bytes, seq)]! ^= 2;
+    fs.writeFileSync(path.join(directory.path, DATABASE_FILE), damaged);
+    await using store = await openStore(directory.path);
+    for (let after = 240; after < 261; after++) {
+      const seqs = readAll(store, { name: 'runtime' }, 1000, after);
+      found.add(typeof seqs === 'string' ? seqs : seqs.length - (261 - after));
+    }
+  }
+  // A search that does not meet the corrupt key finds all events after the cursor.
+  expect(found).toEqual(new Set([0, 'storage_damaged']));
+});
+
+test('A page fails with storage_damaged, instead of never ending, if the file names a row twice.', async () => {
+  await using directory = tempDirectory();
+  const bytes = await storedBytes(directory.path);
+  const size = bytes.readUInt16BE(16);
+  const page = Math.floor(keyOf(bytes, 261) / size) * size;
+  // After the header of 8 bytes, a page has a list of its rows with two bytes each.
+  const lastRow = page + 8 + 2 * (bytes.readUInt16BE(page + 3) - 1);
+  bytes.copy(bytes, lastRow, lastRow - 6, lastRow - 4);
+  fs.writeFileSync(path.join(directory.path, DATABASE_FILE), bytes);
+  await using store = await openStore(directory.path);
+  for (const limit of [1, 2, 7, 1000])
+    expect(readAll(store, { name: 'runtime' }, limit)).toBe('storage_damaged');
 });
 
 test('A record with a corrupt key or header is read unchanged, or fails with storage_damaged.', async () => {

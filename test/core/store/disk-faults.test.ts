@@ -171,55 +171,53 @@ describe('a full disk', () => {
   });
 });
 
-describe('a full database', () => {
-  test('A statement without space fails its group so far, and later transactions form a new group.', async () => {
-    const { store, directory } = await freshStore();
-    const pages = () => query<[number]>(store.db, 'PRAGMA page_count')[0]?.[0] ?? 0;
-    const limit = (count: number) => query(store.db, `PRAGMA max_page_count = ${count}`);
-    let failures = 0;
-    for (let room = 0, group = 0; ; room += 3, group++) {
-      const durable = store.db.durableSeq;
-      limit(pages() + room);
-      const outcomes = await Promise.allSettled(writeGroup(store, group, 'x'.repeat(5000)));
-      limit(1_000_000);
-      const kept = outcomes.filter(({ status }) => status === 'fulfilled').length;
-      // If a transaction fails, all earlier ones of the group fail, and the later ones start a new group.
-      const firstKept = outcomes.findIndex(({ status }) => status === 'fulfilled');
-      expect(outcomes.map(codeOf)).toEqual(
-        outcomes.map((_, i) => (kept > 0 && i >= firstKept ? 'ok' : 'storage_full')),
-      );
-      expect(rowsOf(store, group)).toBe(kept);
-      expect(store.db.durableSeq).toBe(durable + kept);
-      const next = await store.db.transact((tx) => store.write(tx, `after${group}`).seq);
-      expect(next).toBe(durable + kept + 1);
-      expect(integrity(store.db)).toBe('ok');
-      if (kept === MEMBERS) break;
-      failures++;
-    }
-    expect(failures).toBeGreaterThan(10);
-    const seqs = store.entries().map(({ seq }) => seq);
-    expect(seqs).toEqual(Array.from({ length: store.db.durableSeq }, (_, i) => i + 1));
-    expect(await integrityOfCopy(directory)).toBe('ok');
-  });
+test('A statement without space fails its group so far, and later transactions form a new group.', async () => {
+  const { store, directory } = await freshStore();
+  const pages = () => query<[number]>(store.db, 'PRAGMA page_count')[0]?.[0] ?? 0;
+  const limit = (count: number) => query(store.db, `PRAGMA max_page_count = ${count}`);
+  let failures = 0;
+  for (let room = 0, group = 0; ; room += 3, group++) {
+    const durable = store.db.durableSeq;
+    limit(pages() + room);
+    const outcomes = await Promise.allSettled(writeGroup(store, group, 'x'.repeat(5000)));
+    limit(1_000_000);
+    const kept = outcomes.filter(({ status }) => status === 'fulfilled').length;
+    // If a transaction fails, all earlier ones of the group fail, and the later ones start a new group.
+    const firstKept = outcomes.findIndex(({ status }) => status === 'fulfilled');
+    expect(outcomes.map(codeOf)).toEqual(
+      outcomes.map((_, i) => (kept > 0 && i >= firstKept ? 'ok' : 'storage_full')),
+    );
+    expect(rowsOf(store, group)).toBe(kept);
+    expect(store.db.durableSeq).toBe(durable + kept);
+    const next = await store.db.transact((tx) => store.write(tx, `after${group}`).seq);
+    expect(next).toBe(durable + kept + 1);
+    expect(integrity(store.db)).toBe('ok');
+    if (kept === MEMBERS) break;
+    failures++;
+  }
+  expect(failures).toBeGreaterThan(10);
+  const seqs = store.entries().map(({ seq }) => seq);
+  expect(seqs).toEqual(Array.from({ length: store.db.durableSeq }, (_, i) => i + 1));
+  expect(await integrityOfCopy(directory)).toBe('ok');
+});
 
-  test('A statement without space fails its group even if its function catches the error.', async () => {
-    const { store } = await freshStore();
-    query(store.db, 'PRAGMA max_page_count = 1');
-    const outcomes = await Promise.allSettled([
-      store.db.transact((tx) => store.write(tx, 'a')),
-      store.db.transact((tx) => {
-        try {
-          store.write(tx, 'b', 'x'.repeat(200_000));
-        } catch {
-          // The function ignores the error.
-        }
-        return 'went on';
-      }),
-    ]);
-    expect(outcomes.map(codeOf)).toEqual(['storage_full', 'storage_full']);
-    query(store.db, 'PRAGMA max_page_count = 1000000');
-    expect(await store.db.transact((tx) => store.write(tx, 'c').seq)).toBe(1);
-  });
+test('A statement without space fails its group even if its function catches the error.', async () => {
+  const { store } = await freshStore();
+  query(store.db, 'PRAGMA max_page_count = 1');
+  const outcomes = await Promise.allSettled([
+    store.db.transact((tx) => store.write(tx, 'a')),
+    store.db.transact((tx) => {
+      try {
+        store.write(tx, 'b', 'x'.repeat(200_000));
+      } catch {
+        // The function ignores the error.
+      }
+      return 'went on';
+    }),
+  ]);
+  expect(outcomes.map(codeOf)).toEqual(['storage_full', 'storage_full']);
+  query(store.db, 'PRAGMA max_page_count = 1000000');
+  expect(await store.db.transact((tx) => store.write(tx, 'c').seq)).toBe(1);
 });
 
 describe('disk errors', () => {
@@ -372,30 +370,28 @@ describe('failed syncs', () => {
   });
 });
 
-describe('a deleted write-ahead log', () => {
-  test('If another program deletes the log, nothing more is acknowledged.', async () => {
-    const { store, directory } = await storeOnTestDisk();
-    await store.db.transact((tx) => store.write(tx, 'a'));
-    nodeFs.unlinkSync(path.join(directory, WAL_FILE));
-    const write = store.db.transact((tx) => store.write(tx, 'b'));
-    expect(await isAcknowledged(write)).toBe(false);
-    expect(store.fatal).toMatchObject([{ code: 'storage_damaged' }]);
-    expect(store.fatal[0]?.message).toMatch(/was deleted by another program/);
-  });
+test('If another program deletes the log, nothing more is acknowledged.', async () => {
+  const { store, directory } = await storeOnTestDisk();
+  await store.db.transact((tx) => store.write(tx, 'a'));
+  nodeFs.unlinkSync(path.join(directory, WAL_FILE));
+  const write = store.db.transact((tx) => store.write(tx, 'b'));
+  expect(await isAcknowledged(write)).toBe(false);
+  expect(store.fatal).toMatchObject([{ code: 'storage_damaged' }]);
+  expect(store.fatal[0]?.message).toMatch(/was deleted by another program/);
+});
 
-  test('A deleted data directory is reported even if new work is refused before it is written.', async () => {
-    const { store, directory } = await freshStore();
-    await store.db.transact((tx) => store.write(tx, 'a'));
-    const settings = { max_bytes: 0, max_age_days: null, min_free_bytes: 0 };
-    const place = { directory: directory, logs: directory };
-    const given = { ...place, db: store.db, clock: systemClock, settings: () => settings };
-    const budget = new StorageBudget(given);
-    nodeFs.rmSync(directory, { recursive: true });
-    expect(() => budget.assertRoom()).toThrow(
-      'the data directory of the server was deleted while the server was running',
-    );
-    expect(store.fatal[0]?.message).toMatch(/was deleted by another program/);
-  });
+test('A deleted data directory is reported even if new work is refused before it is written.', async () => {
+  const { store, directory } = await freshStore();
+  await store.db.transact((tx) => store.write(tx, 'a'));
+  const settings = { max_bytes: 0, max_age_days: null, min_free_bytes: 0 };
+  const place = { directory: directory, logs: directory };
+  const given = { ...place, db: store.db, clock: systemClock, settings: () => settings };
+  const budget = new StorageBudget(given);
+  nodeFs.rmSync(directory, { recursive: true });
+  expect(() => budget.assertRoom()).toThrow(
+    'the data directory of the server was deleted while the server was running',
+  );
+  expect(store.fatal[0]?.message).toMatch(/was deleted by another program/);
 });
 
 function takeAll(_file: string, bytes: number): number {

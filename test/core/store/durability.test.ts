@@ -69,45 +69,43 @@ async function makeStore(directory: string): Promise<void> {
   await using _store = await openStore(directory);
 }
 
-describe('durability "full"', () => {
-  test('Syncs run off the main thread, and never with fsync under a load with pauses.', async () => {
-    const { store, disk } = await storeOnTestDisk({
-      // More than the opening writes, which may cause a checkpoint without a pause.
-      checkpointBytes: 512 * 1024,
-    });
-    for (let i = 0; i < 120; i++) {
-      await store.db.transact((tx) => store.write(tx, `n${i}`, 'x'.repeat(1000)));
-      disk.journal.push('answered');
-    }
-    expect(store.db.checkpoints).toBeGreaterThan(2);
-    const restarts = store.db.checkpoints + 1;
-    // SQLite syncs the header of each restarted log, and the opening of the store syncs once.
-    expect(disk.count(`fsync ${WAL_FILE}`)).toBeLessThanOrEqual(restarts + 1);
-    expect(disk.count(`fsync ${DATABASE_FILE}`)).toBeLessThanOrEqual(2);
+test('With durability "full", syncs run off the main thread, and never with fsync under a load with pauses.', async () => {
+  const { store, disk } = await storeOnTestDisk({
+    // More than the opening writes, which may cause a checkpoint without a pause.
+    checkpointBytes: 512 * 1024,
   });
+  for (let i = 0; i < 120; i++) {
+    await store.db.transact((tx) => store.write(tx, `n${i}`, 'x'.repeat(1000)));
+    disk.journal.push('answered');
+  }
+  expect(store.db.checkpoints).toBeGreaterThan(2);
+  const restarts = store.db.checkpoints + 1;
+  // SQLite syncs the header of each restarted log, and the opening of the store syncs once.
+  expect(disk.count(`fsync ${WAL_FILE}`)).toBeLessThanOrEqual(restarts + 1);
+  expect(disk.count(`fsync ${DATABASE_FILE}`)).toBeLessThanOrEqual(2);
+});
 
-  test('A checkpoint syncs the log first, and the database before the log restarts.', async () => {
-    await using directory = tempDirectory();
-    await makeStore(directory.path);
-    const disk = testDisk();
-    // Two transactions exceed this limit, but not twice the limit.
-    await using store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 60_000 });
-    // The first transaction in a log writes its header.
-    await store.db.transact((tx) => store.write(tx, 'first'));
-    disk.journal.length = 0;
-    using held = disk.holdSyncs(DATABASE_FILE);
-    await store.db.transact((tx) => store.write(tx, 'a', 'x'.repeat(10_000)));
-    await held.next();
-    const order = disk.journal.filter((line, i) => line !== disk.journal[i - 1]);
-    expect(order).toEqual([
-      `write ${WAL_FILE}`,
-      `sync ${WAL_FILE}`,
-      `synced ${WAL_FILE}`,
-      `write ${ANCHOR_FILE}`,
-      `write ${DATABASE_FILE}`,
-      `sync ${DATABASE_FILE}`,
-    ]);
-  });
+test('With durability "full", a checkpoint syncs the log first, and the database before the log restarts.', async () => {
+  await using directory = tempDirectory();
+  await makeStore(directory.path);
+  const disk = testDisk();
+  // Two transactions exceed this limit, but not twice the limit.
+  await using store = await openStore(directory.path, { fs: disk.fs, checkpointBytes: 60_000 });
+  // The first transaction in a log writes its header.
+  await store.db.transact((tx) => store.write(tx, 'first'));
+  disk.journal.length = 0;
+  using held = disk.holdSyncs(DATABASE_FILE);
+  await store.db.transact((tx) => store.write(tx, 'a', 'x'.repeat(10_000)));
+  await held.next();
+  const order = disk.journal.filter((line, i) => line !== disk.journal[i - 1]);
+  expect(order).toEqual([
+    `write ${WAL_FILE}`,
+    `sync ${WAL_FILE}`,
+    `synced ${WAL_FILE}`,
+    `write ${ANCHOR_FILE}`,
+    `write ${DATABASE_FILE}`,
+    `sync ${DATABASE_FILE}`,
+  ]);
 });
 
 describe('skipped sequence numbers', () => {

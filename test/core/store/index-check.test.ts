@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   checkIndexes,
   type CheckPosition,
@@ -52,103 +52,101 @@ async function faultsIn(bytes: Buffer): Promise<string[]> {
   );
 }
 
-describe('the check of the indexes', () => {
-  test('The check finds nothing in an intact store under writes, and reads every table with an index.', async () => {
-    await using directory = tempDirectory();
-    await storedBytes(directory.path);
-    await using store = await openStore(directory.path);
-    const faults: IndexFault[] = [];
-    const tables = new Set<string>();
-    let count = 0;
-    for await (const { table } of checkIndexes(store.db, null, (fault) => faults.push(fault))) {
-      tables.add(table);
-      const id = `sess_${1 + (count++ % 200)}`;
-      await store.db.transact((tx) => {
-        store.notes.update(tx, note(id, { status: 'closed' }));
-        if (count % 7 === 0) store.notes.deleteWhere(tx, 'id = ?', `sess_${NOTES - (count % 50)}`);
-        store.write(tx, `later_${count}`);
-      });
-    }
-    expect(faults).toEqual([]);
-    expect(integrity(store.db)).toBe('ok');
-    const indexed = query<[string]>(
-      store.db,
-      `SELECT DISTINCT tbl_name FROM sqlite_schema JOIN pragma_table_list AS list ON list.name = tbl_name
+test('The check finds nothing in an intact store under writes, and reads every table with an index.', async () => {
+  await using directory = tempDirectory();
+  await storedBytes(directory.path);
+  await using store = await openStore(directory.path);
+  const faults: IndexFault[] = [];
+  const tables = new Set<string>();
+  let count = 0;
+  for await (const { table } of checkIndexes(store.db, null, (fault) => faults.push(fault))) {
+    tables.add(table);
+    const id = `sess_${1 + (count++ % 200)}`;
+    await store.db.transact((tx) => {
+      store.notes.update(tx, note(id, { status: 'closed' }));
+      if (count % 7 === 0) store.notes.deleteWhere(tx, 'id = ?', `sess_${NOTES - (count % 50)}`);
+      store.write(tx, `later_${count}`);
+    });
+  }
+  expect(faults).toEqual([]);
+  expect(integrity(store.db)).toBe('ok');
+  const indexed = query<[string]>(
+    store.db,
+    `SELECT DISTINCT tbl_name FROM sqlite_schema JOIN pragma_table_list AS list ON list.name = tbl_name
        WHERE sqlite_schema.type = 'index' AND wr = 0`,
-    );
-    expect([...tables].toSorted()).toEqual(indexed.map(([name]) => name).toSorted());
-  });
-
-  test.each([
-    ['sessions_status', 'ready'],
-    ['sessions_provider', 'acp'],
-    ['sqlite_autoindex_sessions_1', 'sess_77'],
-    ['events_kind', 'session.updated'],
-    ['events_session', 'sess_a'],
-  ])(
-    'The check names the index %s, which has lost a row because of one bit.',
-    async (index, value) => {
-      await using directory = tempDirectory();
-      const stored = await storedBytes(directory.path);
-      const found = [];
-      for (const page of pagesWith(stored, INDEX_LEAF, value)) {
-        const bytes = Buffer.from(stored.bytes);
-        bytes[bytes.subarray(0, page + stored.size).lastIndexOf(value) + 2]! ^= 1;
-        found.push(...(await faultsIn(bytes)));
-      }
-      expect(found).toContainEqual(expect.stringMatching(`^${index} does not contain row \\d+$`));
-    },
   );
+  expect([...tables].toSorted()).toEqual(indexed.map(([name]) => name).toSorted());
+});
 
-  test.each([
-    ['two adjacent pages that have changed places', 0, 1],
-    ['two distant pages that have changed places', 0, 4],
-  ])('The check names the table with %s.', async (_, one, other) => {
+test.each([
+  ['sessions_status', 'ready'],
+  ['sessions_provider', 'acp'],
+  ['sqlite_autoindex_sessions_1', 'sess_77'],
+  ['events_kind', 'session.updated'],
+  ['events_session', 'sess_a'],
+])(
+  'The check names the index %s, which has lost a row because of one bit.',
+  async (index, value) => {
     await using directory = tempDirectory();
-    const { bytes, size } = await storedBytes(directory.path);
-    const pages = pagesWith({ bytes, size }, TABLE_LEAF, '"id":"sess_');
-    const [first = 0, second = 0] = [pages[one], pages[other]];
-    const copy = Buffer.from(bytes);
-    bytes.copy(copy, first, second, second + size);
-    bytes.copy(copy, second, first, first + size);
-    expect(await faultsIn(copy)).toContainEqual(
-      expect.stringMatching(/^sessions (hides rows|has row \d+ behind)/),
-    );
-  });
+    const stored = await storedBytes(directory.path);
+    const found = [];
+    for (const page of pagesWith(stored, INDEX_LEAF, value)) {
+      const bytes = Buffer.from(stored.bytes);
+      bytes[bytes.subarray(0, page + stored.size).lastIndexOf(value) + 2]! ^= 1;
+      found.push(...(await faultsIn(bytes)));
+    }
+    expect(found).toContainEqual(expect.stringMatching(`^${index} does not contain row \\d+$`));
+  },
+);
 
-  test('The check names an index with entries without a row, if a page of a table has a smaller count.', async () => {
-    await using directory = tempDirectory();
-    const { bytes, size } = await storedBytes(directory.path);
-    const [page = 0] = pagesWith({ bytes, size }, TABLE_LEAF, '"id":"sess_150"');
-    bytes[page + 4]! ^= 1;
-    if (bytes.readUInt16BE(page + 3) > 20) bytes[page + 4]! ^= 3;
-    expect(await faultsIn(bytes)).toContainEqual(
-      expect.stringMatching(/^sqlite_autoindex_sessions_1 has an entry without its row: \d+$/),
-    );
-  });
+test.each([
+  ['two adjacent pages that have changed places', 0, 1],
+  ['two distant pages that have changed places', 0, 4],
+])('The check names the table with %s.', async (_, one, other) => {
+  await using directory = tempDirectory();
+  const { bytes, size } = await storedBytes(directory.path);
+  const pages = pagesWith({ bytes, size }, TABLE_LEAF, '"id":"sess_');
+  const [first = 0, second = 0] = [pages[one], pages[other]];
+  const copy = Buffer.from(bytes);
+  bytes.copy(copy, first, second, second + size);
+  bytes.copy(copy, second, first, first + size);
+  expect(await faultsIn(copy)).toContainEqual(
+    expect.stringMatching(/^sessions (hides rows|has row \d+ behind)/),
+  );
+});
 
-  test('The check names the table with a changed row.', async () => {
-    await using directory = tempDirectory();
-    const { bytes } = await storedBytes(directory.path);
-    bytes[bytes.indexOf('xxxxx', bytes.indexOf('{"id":"sess_150"'))]! ^= 1;
-    expect(await faultsIn(bytes)).toContainEqual(
-      expect.stringMatching(/^sessions has a damaged row: \d+$/),
-    );
-  });
+test('The check names an index with entries without a row, if a page of a table has a smaller count.', async () => {
+  await using directory = tempDirectory();
+  const { bytes, size } = await storedBytes(directory.path);
+  const [page = 0] = pagesWith({ bytes, size }, TABLE_LEAF, '"id":"sess_150"');
+  bytes[page + 4]! ^= 1;
+  if (bytes.readUInt16BE(page + 3) > 20) bytes[page + 4]! ^= 3;
+  expect(await faultsIn(bytes)).toContainEqual(
+    expect.stringMatching(/^sqlite_autoindex_sessions_1 has an entry without its row: \d+$/),
+  );
+});
 
-  test('A check from a position checks the rest of that table, and then all other tables.', async () => {
-    await using directory = tempDirectory();
-    await storedBytes(directory.path);
-    await using store = await openStore(directory.path);
-    const positions: CheckPosition[] = [];
-    const from = { table: 'sessions', row: 250 };
-    for await (const position of checkIndexes(store.db, from, () => undefined))
-      positions.push(position);
-    expect(positions[0]).toEqual(from);
-    expect(positions.map(({ table }) => table)).toContain('events');
-    const ofSessions = positions.filter(({ table }) => table === 'sessions');
-    expect(Math.min(...ofSessions.map(({ row }) => row))).toBe(250);
-  });
+test('The check names the table with a changed row.', async () => {
+  await using directory = tempDirectory();
+  const { bytes } = await storedBytes(directory.path);
+  bytes[bytes.indexOf('xxxxx', bytes.indexOf('{"id":"sess_150"'))]! ^= 1;
+  expect(await faultsIn(bytes)).toContainEqual(
+    expect.stringMatching(/^sessions has a damaged row: \d+$/),
+  );
+});
+
+test('A check from a position checks the rest of that table, and then all other tables.', async () => {
+  await using directory = tempDirectory();
+  await storedBytes(directory.path);
+  await using store = await openStore(directory.path);
+  const positions: CheckPosition[] = [];
+  const from = { table: 'sessions', row: 250 };
+  for await (const position of checkIndexes(store.db, from, () => undefined))
+    positions.push(position);
+  expect(positions[0]).toEqual(from);
+  expect(positions.map(({ table }) => table)).toContain('events');
+  const ofSessions = positions.filter(({ table }) => table === 'sessions');
+  expect(Math.min(...ofSessions.map(({ row }) => row))).toBe(250);
 });
 
 test('A list fails with storage_damaged if its index has a row under a wrong value.', async () => {

@@ -1,6 +1,6 @@
 import nodeFs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { deltaKinds } from '../../../src/api/events.ts';
 import { AppError } from '../../../src/api/errors.ts';
 import type { AppendedEntry } from '../../../src/core/events/log.ts';
@@ -45,104 +45,102 @@ function honest(random: Random): (file: string) => SyncPlan {
   };
 }
 
-describe('a power loss', () => {
-  test(
-    'A power loss under load leaves an intact store with everything that was acknowledged.',
-    { timeout: scaled(60_000 + IMAGES * 1000) },
-    async () => {
-      console.info(`power loss: ${IMAGES} images, POWER_SEED=${SEED}`);
-      let checkpoints = 0;
-      for (let done = 0, seed = SEED; done < IMAGES; done += IMAGES_A_LOAD, seed++) {
-        const count = Math.min(IMAGES_A_LOAD, IMAGES - done);
-        const verdict = await losePower(seed, honest, count);
-        expect(verdict.bad, `seed ${seed}`).toEqual([]);
-        checkpoints += verdict.checkpoints;
-        expect(verdict.mostAcknowledged).toBeGreaterThan(100);
-      }
-      // Each load has many checkpoints, so that the images show all phases of a checkpoint.
-      expect(checkpoints).toBeGreaterThan((IMAGES / IMAGES_A_LOAD) * 5);
-    },
-  );
+test(
+  'A power loss under load leaves an intact store with everything that was acknowledged.',
+  { timeout: scaled(60_000 + IMAGES * 1000) },
+  async () => {
+    console.info(`power loss: ${IMAGES} images, POWER_SEED=${SEED}`);
+    let checkpoints = 0;
+    for (let done = 0, seed = SEED; done < IMAGES; done += IMAGES_A_LOAD, seed++) {
+      const count = Math.min(IMAGES_A_LOAD, IMAGES - done);
+      const verdict = await losePower(seed, honest, count);
+      expect(verdict.bad, `seed ${seed}`).toEqual([]);
+      checkpoints += verdict.checkpoints;
+      expect(verdict.mostAcknowledged).toBeGreaterThan(100);
+    }
+    // Each load has many checkpoints, so that the images show all phases of a checkpoint.
+    expect(checkpoints).toBeGreaterThan((IMAGES / IMAGES_A_LOAD) * 5);
+  },
+);
 
-  test(
-    'A power loss leaves an intact store even if the disk was full at times.',
-    { timeout: scaled(60_000 + IMAGES * 500) },
-    async () => {
-      console.info(`power loss with a full disk: POWER_SEED=${SEED}`);
-      for (let done = 0, seed = SEED; done < IMAGES / 2; done += IMAGES_A_LOAD, seed++) {
-        const { bad, full } = await losePower(seed, honest, IMAGES_OF_A_KIND, {
-          fullness: 0.01,
-        });
-        expect(bad, `seed ${seed}`).toEqual([]);
-        expect(full).toBeGreaterThan(10);
-      }
-    },
-  );
+test(
+  'A power loss leaves an intact store even if the disk was full at times.',
+  { timeout: scaled(60_000 + IMAGES * 500) },
+  async () => {
+    console.info(`power loss with a full disk: POWER_SEED=${SEED}`);
+    for (let done = 0, seed = SEED; done < IMAGES / 2; done += IMAGES_A_LOAD, seed++) {
+      const { bad, full } = await losePower(seed, honest, IMAGES_OF_A_KIND, {
+        fullness: 0.01,
+      });
+      expect(bad, `seed ${seed}`).toEqual([]);
+      expect(full).toBeGreaterThan(10);
+    }
+  },
+);
 
-  test(
-    'A power loss may lose the newest rows of durability "normal", but leaves a store without gaps.',
-    { timeout: scaled(60_000) },
-    async () => {
-      console.info(`power loss in durability normal: POWER_SEED=${SEED}`);
-      const { bad } = await losePower(SEED, honest, IMAGES_OF_A_KIND, { durability: 'normal' });
-      expect(bad, `seed ${SEED}`).toEqual([]);
-    },
-  );
+test(
+  'A power loss may lose the newest rows of durability "normal", but leaves a store without gaps.',
+  { timeout: scaled(60_000) },
+  async () => {
+    console.info(`power loss in durability normal: POWER_SEED=${SEED}`);
+    const { bad } = await losePower(SEED, honest, IMAGES_OF_A_KIND, { durability: 'normal' });
+    expect(bad, `seed ${SEED}`).toEqual([]);
+  },
+);
 
-  test(
-    'A power loss during the creation of a store leaves a store that opens.',
-    { timeout: scaled(60_000) },
-    async () => {
-      console.info(`power loss at the beginning: POWER_SEED=${SEED}`);
-      await using directory = tempDirectory('power');
-      const live = path.join(directory.path, 'live');
-      nodeFs.mkdirSync(live);
-      const random = seededRandom(SEED);
-      using disk = new PowerDisk(live, honest(random));
-      {
-        await using store = await openStore(live, { fs: disk.fs });
-        await store.db.transact((tx) => {
-          store.notes.insert(tx, note('a'));
-          store.log.append(tx, told('a', { version: 1 }));
-        });
-      }
-      const bad: string[] = [];
-      for (let i = 0; i < atLength(15, 40, 40); i++) {
-        const moment = below(disk.now + 1, random);
-        const image = path.join(directory.path, `image${i}`);
-        const how = disk.image(moment, image, random);
-        const wrong = await judge(image, []);
-        if (wrong !== null)
-          bad.push(`image ${i}, at moment ${moment} of ${disk.now}, ${how}: ${wrong}`);
-      }
-      expect(bad, `seed ${SEED}`).toEqual([]);
-    },
-  );
+test(
+  'A power loss during the creation of a store leaves a store that opens.',
+  { timeout: scaled(60_000) },
+  async () => {
+    console.info(`power loss at the beginning: POWER_SEED=${SEED}`);
+    await using directory = tempDirectory('power');
+    const live = path.join(directory.path, 'live');
+    nodeFs.mkdirSync(live);
+    const random = seededRandom(SEED);
+    using disk = new PowerDisk(live, honest(random));
+    {
+      await using store = await openStore(live, { fs: disk.fs });
+      await store.db.transact((tx) => {
+        store.notes.insert(tx, note('a'));
+        store.log.append(tx, told('a', { version: 1 }));
+      });
+    }
+    const bad: string[] = [];
+    for (let i = 0; i < atLength(15, 40, 40); i++) {
+      const moment = below(disk.now + 1, random);
+      const image = path.join(directory.path, `image${i}`);
+      const how = disk.image(moment, image, random);
+      const wrong = await judge(image, []);
+      if (wrong !== null)
+        bad.push(`image ${i}, at moment ${moment} of ${disk.now}, ${how}: ${wrong}`);
+    }
+    expect(bad, `seed ${SEED}`).toEqual([]);
+  },
+);
 
-  test('This test detects a store that syncs nothing.', { timeout: scaled(60_000) }, async () => {
-    const { bad, images } = await losePower(
-      1,
-      () => () => ({ told: 1, done: null }),
-      atLength(10, 20, 20),
-    );
-    expect(bad.length).toBeGreaterThan(images / 2);
-  });
-
-  test(
-    'This test detects a COMMIT that does not wait for the sync of a checkpoint.',
-    { timeout: scaled(60_000) },
-    async () => {
-      const ungated = (random: Random) => {
-        const others = honest(random);
-        return (file: string) =>
-          file === DATABASE_FILE ? { ...others(file), told: 0 } : others(file);
-      };
-      const { bad, images } = await losePower(2, ungated, atLength(20, 60, 60));
-      console.info(`power loss without the gate: ${bad.length} of ${images} images bad, seed 2`);
-      expect(bad.length).toBeGreaterThan(0);
-    },
+test('This test detects a store that syncs nothing.', { timeout: scaled(60_000) }, async () => {
+  const { bad, images } = await losePower(
+    1,
+    () => () => ({ told: 1, done: null }),
+    atLength(10, 20, 20),
   );
+  expect(bad.length).toBeGreaterThan(images / 2);
 });
+
+test(
+  'This test detects a COMMIT that does not wait for the sync of a checkpoint.',
+  { timeout: scaled(60_000) },
+  async () => {
+    const ungated = (random: Random) => {
+      const others = honest(random);
+      return (file: string) =>
+        file === DATABASE_FILE ? { ...others(file), told: 0 } : others(file);
+    };
+    const { bad, images } = await losePower(2, ungated, atLength(20, 60, 60));
+    console.info(`power loss without the gate: ${bad.length} of ${images} images bad, seed 2`);
+    expect(bad.length).toBeGreaterThan(0);
+  },
+);
 
 interface Conditions {
   durability: 'full' | 'normal';

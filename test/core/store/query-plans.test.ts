@@ -68,16 +68,14 @@ describe('a page of events', () => {
   });
 });
 
-describe('the log', () => {
-  test('The deltas of an item or a process are found by their session or process, for reads and for removal.', async () => {
-    const { store } = await freshStore();
-    const sqls = await sqlsOf(store.db, () => new ItemDeltas(store.db));
-    expect(sqls.map((sql) => planOf(store.db, sql))).toEqual([
-      ['SEARCH deltas USING INDEX deltas_session (session_id=?)'],
-      ['SEARCH deltas USING INDEX deltas_session (session_id=? AND seq<?)'],
-      ['SEARCH deltas USING INDEX deltas_process (process_id=? AND seq<?)'],
-    ]);
-  });
+test('The deltas of an item or a process are found by their session or process, for reads and for removal.', async () => {
+  const { store } = await freshStore();
+  const sqls = await sqlsOf(store.db, () => new ItemDeltas(store.db));
+  expect(sqls.map((sql) => planOf(store.db, sql))).toEqual([
+    ['SEARCH deltas USING INDEX deltas_session (session_id=?)'],
+    ['SEARCH deltas USING INDEX deltas_session (session_id=? AND seq<?)'],
+    ['SEARCH deltas USING INDEX deltas_process (process_id=? AND seq<?)'],
+  ]);
 });
 
 describe('the records', () => {

@@ -112,30 +112,28 @@ describe('a page of records', () => {
   });
 });
 
-describe('a page of events', () => {
-  test.each([
-    ['letters', 'x', 30_000],
-    ['three-byte characters', '\u8a9e', 10_000],
-  ])(
-    'A page ends before its limit in bytes of %s, but has at least one event.',
-    async (_what, character, count) => {
-      const { store } = await freshStore();
-      await store.db.transact((tx) => {
-        for (let i = 0; i < 5; i++)
-          store.log.append(tx, told('a', { text: character.repeat(count) }));
-      });
-      const page = (maxBytes: number, after = 0) =>
-        pageOf(
-          store.log,
-          { name: 'runtime' },
-          { after, upTo: store.db.durableSeq, limit: 100, maxBytes },
-        ).entries.map(({ seq }) => seq);
-      expect(page(70_000)).toEqual([1, 2]);
-      expect(page(70_000, 2)).toEqual([3, 4]);
-      expect(page(10)).toEqual([1]);
-    },
-  );
-});
+test.each([
+  ['letters', 'x', 30_000],
+  ['three-byte characters', '\u8a9e', 10_000],
+])(
+  'A page ends before its limit in bytes of %s, but has at least one event.',
+  async (_what, character, count) => {
+    const { store } = await freshStore();
+    await store.db.transact((tx) => {
+      for (let i = 0; i < 5; i++)
+        store.log.append(tx, told('a', { text: character.repeat(count) }));
+    });
+    const page = (maxBytes: number, after = 0) =>
+      pageOf(
+        store.log,
+        { name: 'runtime' },
+        { after, upTo: store.db.durableSeq, limit: 100, maxBytes },
+      ).entries.map(({ seq }) => seq);
+    expect(page(70_000)).toEqual([1, 2]);
+    expect(page(70_000, 2)).toEqual([3, 4]);
+    expect(page(10)).toEqual([1]);
+  },
+);
 
 describe('a record', () => {
   test('An updated record must exist, and keeps its position.', async () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { Database } from '../../../src/core/store/database.ts';
 import { Statement } from '../../../src/core/store/statement.ts';
@@ -40,40 +40,38 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-describe('query plans on a directory with work in every state', () => {
-  test('No statement of a start scans a table that grows with the log.', () =>
-    onLeftovers(async (directory) => {
-      let atStart: string[] = [];
-      await runOn(directory, async () => {
-        atStart = ran.take();
-      });
-      expect(atStart.filter((sql) => sql.includes('FROM sessions'))).not.toEqual([]);
-      expect(atStart.filter((sql) => sql.includes('FROM turns'))).not.toEqual([]);
-      expect(await scansOf(directory, atStart)).toEqual([]);
-    }));
+test('No statement of a start scans a table that grows with the log.', () =>
+  onLeftovers(async (directory) => {
+    let atStart: string[] = [];
+    await runOn(directory, async () => {
+      atStart = ran.take();
+    });
+    expect(atStart.filter((sql) => sql.includes('FROM sessions'))).not.toEqual([]);
+    expect(atStart.filter((sql) => sql.includes('FROM turns'))).not.toEqual([]);
+    expect(await scansOf(directory, atStart)).toEqual([]);
+  }));
 
-  test('No statement of a first page scans a table that grows with the log, whatever its filters.', () =>
-    onLeftovers(async (directory) => {
-      const byRequest = new Map<string, string[]>();
-      await runOn(directory, async (given) => {
-        const api = apiOf(given);
-        ran.take();
-        for (const path of firstPages()) {
-          const { status } = await api('GET', path);
-          expect([200, 404], `GET ${path}`).toContain(status);
-          byRequest.set(path, ran.take());
-        }
-      });
-      for (const path of ['/v1/events', '/v1/sessions', '/v1/sessions/sess_busy/turns'])
-        expect(byRequest.get(path), `GET ${path}`).not.toEqual([]);
-      const seen = new Set<string>();
-      for (const [path, sqls] of byRequest) {
-        const fresh = sqls.filter((sql) => !seen.has(sql));
-        for (const sql of fresh) seen.add(sql);
-        if (fresh.length > 0) expect(await scansOf(directory, fresh), `GET ${path}`).toEqual([]);
+test('No statement of a first page scans a table that grows with the log, whatever its filters.', () =>
+  onLeftovers(async (directory) => {
+    const byRequest = new Map<string, string[]>();
+    await runOn(directory, async (given) => {
+      const api = apiOf(given);
+      ran.take();
+      for (const path of firstPages()) {
+        const { status } = await api('GET', path);
+        expect([200, 404], `GET ${path}`).toContain(status);
+        byRequest.set(path, ran.take());
       }
-    }));
-});
+    });
+    for (const path of ['/v1/events', '/v1/sessions', '/v1/sessions/sess_busy/turns'])
+      expect(byRequest.get(path), `GET ${path}`).not.toEqual([]);
+    const seen = new Set<string>();
+    for (const [path, sqls] of byRequest) {
+      const fresh = sqls.filter((sql) => !seen.has(sql));
+      for (const sql of fresh) seen.add(sql);
+      if (fresh.length > 0) expect(await scansOf(directory, fresh), `GET ${path}`).toEqual([]);
+    }
+  }));
 
 /** Collects the SQL of all statements that run. */
 class Ran {

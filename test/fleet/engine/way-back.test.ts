@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { jetstreamManager } from '@nats-io/jetstream';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { FleetCursor } from '../../../src/fleet/cursor.ts';
@@ -78,63 +78,59 @@ async function newEpochOf(directory: string): Promise<void> {
   expect((await cadre(['db', 'restore', copy, '--yes'])).code).toBe(0);
 }
 
-describe('a node whose data directory was reset', () => {
-  test('A node whose data directory was reset is diverged, and continues under its name on the documented way back.', async () => {
-    await using live = tempDirectory('node');
-    await using early = tempDirectory('node');
-    await onNode('reset', live.path, (given) => titled(given, 'reset', ['one']));
-    fs.cpSync(live.path, early.path, { recursive: true });
-    await onNode('reset', live.path, (given) => titled(given, 'reset', ['two', 'three']));
-    await onNode('reset', early.path, async (given) => {
-      const detail = await reached(given, 'diverged');
-      expect(detail).toContain('back up and restore its database to give the log a new epoch');
-    });
-    await newEpochOf(early.path);
-    await onNode('reset', early.path, async (given) => {
-      await titled(given, 'reset', ['four']);
-      const { epoch } = await given.client.call(endpoints.getVersion, {});
-      const head = await new NatsMirrorStream(fleet().connection, names, 'reset').head();
-      expect(head?.epoch).toBe(epoch);
-    });
-    expect(await titlesIn('reset')).toEqual(['one', 'two', 'three', 'four']);
+test('A node whose data directory was reset is diverged, and continues under its name on the documented way back.', async () => {
+  await using live = tempDirectory('node');
+  await using early = tempDirectory('node');
+  await onNode('reset', live.path, (given) => titled(given, 'reset', ['one']));
+  fs.cpSync(live.path, early.path, { recursive: true });
+  await onNode('reset', live.path, (given) => titled(given, 'reset', ['two', 'three']));
+  await onNode('reset', early.path, async (given) => {
+    const detail = await reached(given, 'diverged');
+    expect(detail).toContain('back up and restore its database to give the log a new epoch');
   });
-
-  test('A node whose data directory was reset and then wrote other events needs its name freed, too.', async () => {
-    await using live = tempDirectory('node');
-    await using early = tempDirectory('node');
-    await onNode('twice', live.path, (given) => titled(given, 'twice', ['one']));
-    fs.cpSync(live.path, early.path, { recursive: true });
-    await onNode('twice', live.path, (given) => titled(given, 'twice', ['two']));
-    // Outside of the fleet it gives the numbers of those events to other ones, and more.
-    await withRuntime(
-      async ({ client, directory }) => {
-        for (const title of ['x', 'y', 'z']) await openSession(client, directory, { title });
-      },
-      { directory: early.path, providers: [scriptedProvider()] },
-    );
-    await onNode('twice', early.path, async (given) => {
-      expect(await reached(given, 'diverged')).toContain('cadre fleet nodes replace NAME --yes');
-    });
-    await newEpochOf(early.path);
-    await replaceNode(fleet().connection, names, 'twice');
-    await onNode('twice', early.path, (given) => titled(given, 'twice', ['three']));
-    expect(await titlesIn('twice')).toEqual(['one', 'two', 'one', 'x', 'y', 'z', 'three']);
+  await newEpochOf(early.path);
+  await onNode('reset', early.path, async (given) => {
+    await titled(given, 'reset', ['four']);
+    const { epoch } = await given.client.call(endpoints.getVersion, {});
+    const head = await new NatsMirrorStream(fleet().connection, names, 'reset').head();
+    expect(head?.epoch).toBe(epoch);
   });
+  expect(await titlesIn('reset')).toEqual(['one', 'two', 'three', 'four']);
 });
 
-describe('a node whose backup was restored', () => {
-  test('A node whose backup was restored continues under its name from the event of the backup.', async () => {
-    await using live = tempDirectory('node');
-    await using place = tempDirectory('backup');
-    const backup = path.join(place.path, 'copy');
-    const cadre = cadreOn({ directory: live.path });
-    await onNode('restored', live.path, (given) => titled(given, 'restored', ['one']));
-    expect((await cadre(['db', 'backup', backup])).code).toBe(0);
-    await onNode('restored', live.path, (given) => titled(given, 'restored', ['two']));
-    expect((await cadre(['db', 'restore', backup, '--yes'])).code).toBe(0);
-    await onNode('restored', live.path, (given) => titled(given, 'restored', ['three']));
-    expect(await titlesIn('restored')).toEqual(['one', 'two', 'three']);
+test('A node whose data directory was reset and then wrote other events needs its name freed, too.', async () => {
+  await using live = tempDirectory('node');
+  await using early = tempDirectory('node');
+  await onNode('twice', live.path, (given) => titled(given, 'twice', ['one']));
+  fs.cpSync(live.path, early.path, { recursive: true });
+  await onNode('twice', live.path, (given) => titled(given, 'twice', ['two']));
+  // Outside of the fleet it gives the numbers of those events to other ones, and more.
+  await withRuntime(
+    async ({ client, directory }) => {
+      for (const title of ['x', 'y', 'z']) await openSession(client, directory, { title });
+    },
+    { directory: early.path, providers: [scriptedProvider()] },
+  );
+  await onNode('twice', early.path, async (given) => {
+    expect(await reached(given, 'diverged')).toContain('cadre fleet nodes replace NAME --yes');
   });
+  await newEpochOf(early.path);
+  await replaceNode(fleet().connection, names, 'twice');
+  await onNode('twice', early.path, (given) => titled(given, 'twice', ['three']));
+  expect(await titlesIn('twice')).toEqual(['one', 'two', 'one', 'x', 'y', 'z', 'three']);
+});
+
+test('A node whose backup was restored continues under its name from the event of the backup.', async () => {
+  await using live = tempDirectory('node');
+  await using place = tempDirectory('backup');
+  const backup = path.join(place.path, 'copy');
+  const cadre = cadreOn({ directory: live.path });
+  await onNode('restored', live.path, (given) => titled(given, 'restored', ['one']));
+  expect((await cadre(['db', 'backup', backup])).code).toBe(0);
+  await onNode('restored', live.path, (given) => titled(given, 'restored', ['two']));
+  expect((await cadre(['db', 'restore', backup, '--yes'])).code).toBe(0);
+  await onNode('restored', live.path, (given) => titled(given, 'restored', ['three']));
+  expect(await titlesIn('restored')).toEqual(['one', 'two', 'three']);
 });
 
 test('A node whose fleet was emptied copies its events again, and reports it until its next start.', async () => {

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { cadreOn, runCadre, startCadre } from '../../support/cli/cadre.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
@@ -60,79 +60,76 @@ if (!process.argv.includes('--login'))
   });
 `;
 
-describe('cadre providers login acp', () => {
-  let own: ReturnType<typeof tempDirectory>;
-  let server: TestRuntime;
-  beforeAll(async () => {
-    own = tempDirectory('agent-login');
-    const script = path.join(own.path, 'played.cjs');
-    const home = path.join(own.path, 'home');
-    fs.writeFileSync(script, program);
-    const command = { command: process.execPath, args: [script] };
-    const played = { ...command, home, env: { OF_AGENT: 'yes' } };
-    server = await openRuntime(own.path, {
-      config: { providers: { acp: { agents: { played } } } },
-    });
+let own: ReturnType<typeof tempDirectory>;
+let server: TestRuntime;
+beforeAll(async () => {
+  own = tempDirectory('agent-login');
+  const script = path.join(own.path, 'played.cjs');
+  const home = path.join(own.path, 'home');
+  fs.writeFileSync(script, program);
+  const command = { command: process.execPath, args: [script] };
+  const played = { ...command, home, env: { OF_AGENT: 'yes' } };
+  server = await openRuntime(own.path, {
+    config: { providers: { acp: { agents: { played } } } },
   });
-  afterAll(async () => {
-    server.client.close();
-    await server.runtime.stop();
-    await untilNothingCarries(own.path);
-    await own[Symbol.asyncDispose]();
-  });
-  const ask = (...args: string[]) => cadreOn(server)(['providers', ...args]);
-  const status = async () => (await ask('auth', 'acp', '--agent', 'played', '--json')).json();
+});
+afterAll(async () => {
+  await server.stop();
+  await untilNothingCarries(own.path);
+  await own[Symbol.asyncDispose]();
+});
+const ask = (...args: string[]) => cadreOn(server)(['providers', ...args]);
+const status = async () => (await ask('auth', 'acp', '--agent', 'played', '--json')).json();
 
-  test('The login runs the program of a terminal method with the variables of the agent and the method.', async () => {
-    const login = ['providers', 'login', 'acp', '--agent', 'played', '--method', 'tui'];
-    // The login program uses the terminal of the command, so the command needs a separate process.
-    const cadre = (args: string[], stdin: string) =>
-      runCadre(own.path, ['--data-dir', own.path, ...args], { stdin });
-    const wrong = await cadre(login, 'wrong\n');
-    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('exited with code 3')]);
-    expect(await status()).toMatchObject({ authenticated: null });
-    const right = await cadre([...login, '--json'], 'right\n');
-    expect([right.code, right.stderr]).toEqual([0, expect.stringContaining('as told: yes yes')]);
-    expect(right.json()).toMatchObject({ authenticated: true, mode: 'agent_managed' });
-    expect(await status()).toEqual(right.json());
-    expect((await ask('logout', 'acp')).stdout).toMatch(/^authenticated +false$/m);
-  });
+test('The login runs the program of a terminal method with the variables of the agent and the method.', async () => {
+  const login = ['providers', 'login', 'acp', '--agent', 'played', '--method', 'tui'];
+  // The login program uses the terminal of the command, so the command needs a separate process.
+  const cadre = (args: string[], stdin: string) =>
+    runCadre(own.path, ['--data-dir', own.path, ...args], { stdin });
+  const wrong = await cadre(login, 'wrong\n');
+  expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('exited with code 3')]);
+  expect(await status()).toMatchObject({ authenticated: null });
+  const right = await cadre([...login, '--json'], 'right\n');
+  expect([right.code, right.stderr]).toEqual([0, expect.stringContaining('as told: yes yes')]);
+  expect(right.json()).toMatchObject({ authenticated: true, mode: 'agent_managed' });
+  expect(await status()).toEqual(right.json());
+  expect((await ask('logout', 'acp')).stdout).toMatch(/^authenticated +false$/m);
+});
 
-  test('The login calls the method of the agent, and lists the methods if it cannot ask.', async () => {
-    const several = await ask('login', 'acp');
-    expect(several).toMatchObject({ code: 2, stdout: '' });
-    expect(several.stderr).toMatch(/several login methods.*--method \(tui, browser, page, env\)/);
-    const unknown = await ask('login', 'acp', '--method', 'nonsense');
-    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('browser')]);
-    const made = await ask('login', 'acp', '--method', 'browser', '--json');
-    expect(made.json()).toMatchObject({ authenticated: true });
-  });
+test('The login calls the method of the agent, and lists the methods if it cannot ask.', async () => {
+  const several = await ask('login', 'acp');
+  expect(several).toMatchObject({ code: 2, stdout: '' });
+  expect(several.stderr).toMatch(/several login methods.*--method \(tui, browser, page, env\)/);
+  const unknown = await ask('login', 'acp', '--method', 'nonsense');
+  expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('browser')]);
+  const made = await ask('login', 'acp', '--method', 'browser', '--json');
+  expect(made.json()).toMatchObject({ authenticated: true });
+});
 
-  test('The login shows the page to open while it waits.', async () => {
-    const method = ['--agent', 'played', '--method', 'page'];
-    const login = ['--data-dir', own.path, 'providers', 'login', 'acp', ...method];
-    const command = startCadre(own.path, login);
-    await expectEventually(command.stderr).toContain('Sign in. Open https://login.invalid/code');
-    fs.writeFileSync(path.join(own.path, 'home', 'opened'), '');
-    const { code, stdout, stderr } = await command.ended;
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/^authenticated +true$/m)]);
-    expect(stderr).not.toContain('\u001b');
-    const params = { agent: 'played' };
-    expect(await server.client.call(endpoints.listLoginPages, { params })).toEqual([]);
-  });
+test('The login shows the page to open while it waits.', async () => {
+  const method = ['--agent', 'played', '--method', 'page'];
+  const login = ['--data-dir', own.path, 'providers', 'login', 'acp', ...method];
+  const command = startCadre(own.path, login);
+  await expectEventually(command.stderr).toContain('Sign in. Open https://login.invalid/code');
+  fs.writeFileSync(path.join(own.path, 'home', 'opened'), '');
+  const { code, stdout, stderr } = await command.ended;
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^authenticated +true$/m)]);
+  expect(stderr).not.toContain('\u001b');
+  const params = { agent: 'played' };
+  expect(await server.client.call(endpoints.listLoginPages, { params })).toEqual([]);
+});
 
-  test('A login with a variable names the variable and the settings for it.', async () => {
-    const { code, stderr } = await ask('login', 'acp', '--agent', 'played', '--method', 'env');
-    expect(code).toBe(2);
-    expect(stderr).toContain('PLAYED_TOKEN');
-    expect(stderr).toContain('[providers.acp.agents.played.env]');
-    expect(stderr).toContain('pass_env');
-  });
+test('A login with a variable names the variable and the settings for it.', async () => {
+  const { code, stderr } = await ask('login', 'acp', '--agent', 'played', '--method', 'env');
+  expect(code).toBe(2);
+  expect(stderr).toContain('PLAYED_TOKEN');
+  expect(stderr).toContain('[providers.acp.agents.played.env]');
+  expect(stderr).toContain('pass_env');
+});
 
-  test('The options of an agent login are refused for other providers, and theirs for an agent.', async () => {
-    const agent = await ask('login', 'claude', '--agent', 'x');
-    expect([agent.code, agent.stderr]).toEqual([2, expect.stringContaining('--agent')]);
-    const file = await ask('login', 'acp', '--auth-json', 'x');
-    expect([file.code, file.stderr]).toEqual([2, expect.stringContaining('--auth-json')]);
-  });
+test('The options of an agent login are refused for other providers, and theirs for an agent.', async () => {
+  const agent = await ask('login', 'claude', '--agent', 'x');
+  expect([agent.code, agent.stderr]).toEqual([2, expect.stringContaining('--agent')]);
+  const file = await ask('login', 'acp', '--auth-json', 'x');
+  expect([file.code, file.stderr]).toEqual([2, expect.stringContaining('--auth-json')]);
 });

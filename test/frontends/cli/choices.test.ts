@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { loginProviderIds, providerId } from '../../../src/api/provider-kinds.ts';
 import { choicesOf } from '../../../src/frontends/cli/choices.ts';
@@ -77,20 +77,18 @@ const unlisted = {
   'service uninstall --manager': [...managerNames],
 };
 
-describe('the choices of options and arguments', () => {
-  it('The choices equal the enum of the schema, if the schema has one.', async () => {
-    const listed = Object.entries(schemas).map(([place, schema]) => [place, choicesOf(schema)]);
-    expect(choicesIn(await createProgram({} as World, commands))).toEqual({
-      ...Object.fromEntries(listed),
-      ...unlisted,
-    });
+it('The choices equal the enum of the schema, if the schema has one.', async () => {
+  const listed = Object.entries(schemas).map(([place, schema]) => [place, choicesOf(schema)]);
+  expect(choicesIn(await createProgram({} as World, commands))).toEqual({
+    ...Object.fromEntries(listed),
+    ...unlisted,
   });
+});
 
-  it('The choices are found in optional, nullable and default schemas, and nowhere else.', () => {
-    expect(choicesOf(providerId.nullish().default('acp'))).toEqual(providerId.options);
-    expect(choicesOf(endpoints.listSessions.query.limit)).toBeNull();
-    expect(choicesOf(undefined)).toBeNull();
-  });
+it('The choices are found in optional, nullable and default schemas, and nowhere else.', () => {
+  expect(choicesOf(providerId.nullish().default('acp'))).toEqual(providerId.options);
+  expect(choicesOf(endpoints.listSessions.query.limit)).toBeNull();
+  expect(choicesOf(undefined)).toBeNull();
 });
 
 /** Returns all choices of a command and the commands below it, by paths such as `teams message --priority`. */

@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { testDemo } from '../../support/demo-server.ts';
 import type { Session } from '../../../src/api/sessions.ts';
 import { version } from '../../../src/core/lib/self.ts';
-import { startServer } from '../../support/server.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { testServer } from '../../support/server.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 import { cadreOn, runCadre, runHere } from '../../support/cli/cadre.ts';
 
 /** One line on stderr, and nothing on stdout. */
@@ -294,17 +294,13 @@ describe('the search for the server and the token', () => {
   );
 
   test('A client finds a server in the data directory of the configuration.', async () => {
-    await using home = tempDirectory();
-    const data = path.join(home.path, 'elsewhere');
-    const configured = path.join(home.path, '.config', 'cadre');
+    const home = testDirectory();
+    const data = path.join(home, 'elsewhere');
+    const configured = path.join(home, '.config', 'cadre');
     fs.mkdirSync(configured, { recursive: true });
     fs.writeFileSync(path.join(configured, 'config.toml'), `[data]\nroot_dir = "${data}"\n`);
-    const server = await startServer(data);
-    try {
-      expect(await runHere(home.path, ['status'])).toMatchObject({ code: 0 });
-    } finally {
-      await server.end('SIGTERM');
-    }
+    await testServer({ directory: data });
+    expect(await runHere(home, ['status'])).toMatchObject({ code: 0 });
   });
 });
 
@@ -376,16 +372,14 @@ describe('sessions', () => {
   });
 });
 
-describe('status', () => {
-  test('cadre status prints a few lines, and all fields with --json.', async () => {
-    const server = await testDemo();
-    const cadre = cadreOn(server);
-    const people = await cadre(['status']);
-    expect(people.stdout).toMatch(new RegExp(`^server +${server.url}$`, 'm'));
-    expect(people.stdout).toMatch(/^status +ok$/m);
-    expect((await cadre(['status', '--json'])).json()).toMatchObject({
-      health: { status: 'ok', version },
-      providers: [{ id: 'acp', healthy: true }, { id: 'claude' }, { id: 'codex' }],
-    });
+test('cadre status prints a few lines, and all fields with --json.', async () => {
+  const server = await testDemo();
+  const cadre = cadreOn(server);
+  const people = await cadre(['status']);
+  expect(people.stdout).toMatch(new RegExp(`^server +${server.url}$`, 'm'));
+  expect(people.stdout).toMatch(/^status +ok$/m);
+  expect((await cadre(['status', '--json'])).json()).toMatchObject({
+    health: { status: 'ok', version },
+    providers: [{ id: 'acp', healthy: true }, { id: 'claude' }, { id: 'codex' }],
   });
 });

@@ -18,37 +18,35 @@ import { openSession, runTurn } from '../../support/turns.ts';
 
 const shells = Object.keys(scripts) as (keyof typeof scripts)[];
 
-describe('describeTree', () => {
-  it('The tree has no hidden commands and options, and has the help option once.', () => {
-    const program = new Command('cadre').addOption(new Option('--secret').hideHelp());
-    program.command('inner', { hidden: true });
-    program
-      .command('watch')
-      .alias('look')
-      .description('look')
-      .argument('<session>')
-      .argument('[path...]')
-      .option('-k, --kind <kind...>', 'of which kind');
-    const tree = describeTree(program);
-    expect(tree.options.map(({ flags }) => flags)).toEqual([['-h', '--help']]);
-    expect(tree.commands.map(({ name }) => name)).toEqual(['watch', 'help']);
-    expect(tree.commands[0]).toEqual({
-      name: 'watch',
-      aliases: ['look'],
-      description: 'look',
-      commands: [],
-      options: [
-        {
-          flags: ['-k', '--kind'],
-          description: 'of which kind',
-          value: { name: 'kind', choices: [], variadic: true },
-        },
-      ],
-      operands: [
-        { name: 'session', choices: [], variadic: false },
-        { name: 'path', choices: [], variadic: true },
-      ],
-    });
+it('The tree has no hidden commands and options, and has the help option once.', () => {
+  const program = new Command('cadre').addOption(new Option('--secret').hideHelp());
+  program.command('inner', { hidden: true });
+  program
+    .command('watch')
+    .alias('look')
+    .description('look')
+    .argument('<session>')
+    .argument('[path...]')
+    .option('-k, --kind <kind...>', 'of which kind');
+  const tree = describeTree(program);
+  expect(tree.options.map(({ flags }) => flags)).toEqual([['-h', '--help']]);
+  expect(tree.commands.map(({ name }) => name)).toEqual(['watch', 'help']);
+  expect(tree.commands[0]).toEqual({
+    name: 'watch',
+    aliases: ['look'],
+    description: 'look',
+    commands: [],
+    options: [
+      {
+        flags: ['-k', '--kind'],
+        description: 'of which kind',
+        value: { name: 'kind', choices: [], variadic: true },
+      },
+    ],
+    operands: [
+      { name: 'session', choices: [], variadic: false },
+      { name: 'path', choices: [], variadic: true },
+    ],
   });
 });
 

@@ -160,27 +160,16 @@ describe('cadre config check', () => {
       expect.stringMatching(/^fleet\.person\.credentials: .* contains no seed/),
     ]);
   });
-
-  test('A configuration file that was named and does not exist ends the command with 2.', async () => {
-    using home = tempDirectory();
-    const { code, stdout } = await runHere(home.path, ['config', 'check', '--config', 'none.toml']);
-    expect([code, stdout]).toEqual([
-      2,
-      expect.stringContaining('cannot read the configuration file none.toml'),
-    ]);
-  });
 });
 
-describe('cadre config path', () => {
-  test('The command prints the path of the file, and with --json whether the file exists.', async () => {
-    using home = tempDirectory();
-    const usual = path.join(home.path, '.config', 'cadre', 'config.toml');
-    expect((await runHere(home.path, ['config', 'path'])).stdout).toBe(`${usual}\n`);
-    const json = () => runHere(home.path, ['config', 'path', '--json']).then((ran) => ran.json());
-    expect(await json()).toEqual({ path: usual, exists: false });
-    configure(home.path, '');
-    expect(await json()).toEqual({ path: usual, exists: true });
-    const named = await runCadre(home.path, ['config', 'path', '--config', 'mine.toml']);
-    expect(named.stdout).toBe(`${path.join(home.path, 'mine.toml')}\n`);
-  });
+test('The command prints the path of the file, and with --json whether the file exists.', async () => {
+  using home = tempDirectory();
+  const usual = path.join(home.path, '.config', 'cadre', 'config.toml');
+  expect((await runHere(home.path, ['config', 'path'])).stdout).toBe(`${usual}\n`);
+  const json = () => runHere(home.path, ['config', 'path', '--json']).then((ran) => ran.json());
+  expect(await json()).toEqual({ path: usual, exists: false });
+  configure(home.path, '');
+  expect(await json()).toEqual({ path: usual, exists: true });
+  const named = await runCadre(home.path, ['config', 'path', '--config', 'mine.toml']);
+  expect(named.stdout).toBe(`${path.join(home.path, 'mine.toml')}\n`);
 });

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { CursorFile } from '../../../src/frontends/cli/cursor-file.ts';
+import { LogCursor } from '../../../src/frontends/cli/cursor-file.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 describe('a cursor file in a shared directory', () => {
@@ -11,12 +11,12 @@ describe('a cursor file in a shared directory', () => {
     fs.writeFileSync(victim, 'precious');
     fs.symlinkSync(victim, path.join(place.path, '.cursor.part'));
     const file = path.join(place.path, 'cursor');
-    const cursor = new CursorFile(file, null);
+    const cursor = new LogCursor(file, null);
     cursor.start('epoch');
     // A link in place of the file is replaced, not followed.
     fs.rmSync(file);
     fs.symlinkSync(victim, file);
-    cursor.moveTo(7);
+    cursor.moveToSeq(7);
     cursor.save();
     expect(fs.readFileSync(victim, 'utf8')).toBe('precious');
     expect(fs.lstatSync(file).isFile()).toBe(true);
@@ -27,7 +27,7 @@ describe('a cursor file in a shared directory', () => {
   test('A draft is removed if the cursor file cannot be replaced.', async () => {
     await using place = tempDirectory('cursor');
     const file = path.join(place.path, 'cursor');
-    const cursor = new CursorFile(file, null);
+    const cursor = new LogCursor(file, null);
     cursor.start('epoch');
     fs.rmSync(file);
     fs.mkdirSync(path.join(file, 'in the way'), { recursive: true });
@@ -43,9 +43,9 @@ describe('a cursor file in a shared directory', () => {
     for (const name of names) fs.writeFileSync(path.join(place.path, name), '');
     for (const name of [draft('1'), '.cursor.part', '.other.part'])
       fs.utimesSync(path.join(place.path, name), 1, 1);
-    new CursorFile(file, null).start('epoch');
+    new LogCursor(file, null).start('epoch');
     fs.utimesSync(file, 2, 2);
-    expect(new CursorFile(file, null).start('epoch')).toBeNull();
+    expect(new LogCursor(file, null).start('epoch')).toBeNull();
     const left = fs.readdirSync(place.path).toSorted();
     expect(left).toEqual([...names.slice(1), 'cursor'].toSorted());
   });

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { sqlWasm } from '../../../src/core/lib/self.ts';
 import { SideFile } from '../../../src/core/store/side-file.ts';
@@ -60,114 +60,112 @@ function flipBit(file: string, at: number): void {
   fs.writeFileSync(file, bytes);
 }
 
-describe('cadre db check', () => {
-  test('The check reads logs and the search index of a running server, and counts logs without checksums.', async () => {
-    const server = await testServer();
-    await fill(server);
-    using gate = new Gate(server.directory);
-    const running = await run(server, `echo more; ${gate.wait}`);
-    await printed(server, running, 'more');
-    const cadre = cadreOn(server);
-    const { code, stdout } = await cadre(['db', 'check']);
-    expect([code, stdout]).toEqual([
-      0,
-      expect.stringMatching(
-        /^Checked \d+ rows in \d+\.\d MiB, 3 logs \(1 without checksums\), \d+ texts of the search index: ok\n$/,
-      ),
-    ]);
-    const report = (await cadre(['db', 'check', '--json'])).json();
-    expect(report).toMatchObject({
-      ok: true,
-      logs: { files: 3, unverified: 1 },
-      search: { state: 'checked' },
-    });
-    gate.open();
+test('The check reads logs and the search index of a running server, and counts logs without checksums.', async () => {
+  const server = await testServer();
+  await fill(server);
+  using gate = new Gate(server.directory);
+  const running = await run(server, `echo more; ${gate.wait}`);
+  await printed(server, running, 'more');
+  const cadre = cadreOn(server);
+  const { code, stdout } = await cadre(['db', 'check']);
+  expect([code, stdout]).toEqual([
+    0,
+    expect.stringMatching(
+      /^Checked \d+ rows in \d+\.\d MiB, 3 logs \(1 without checksums\), \d+ texts of the search index: ok\n$/,
+    ),
+  ]);
+  const report = (await cadre(['db', 'check', '--json'])).json();
+  expect(report).toMatchObject({
+    ok: true,
+    logs: { files: 3, unverified: 1 },
+    search: { state: 'checked' },
   });
+  gate.open();
+});
 
-  test('The check of a backup reads no logs and no search index.', async () => {
-    const { directory, cadre } = copyStopped();
-    const copy = path.join(directory, 'copy');
-    await cadre(['db', 'backup', copy]);
-    expect((await cadre(['db', 'check', copy, '--json'])).json()).toMatchObject({
-      ok: true,
-      logs: null,
-      images: null,
-      search: null,
-    });
+test('The check of a backup reads no logs and no search index.', async () => {
+  const { directory, cadre } = copyStopped();
+  const copy = path.join(directory, 'copy');
+  await cadre(['db', 'backup', copy]);
+  expect((await cadre(['db', 'check', copy, '--json'])).json()).toMatchObject({
+    ok: true,
+    logs: null,
+    images: null,
+    search: null,
   });
+});
 
-  test('The check compares each stored image with the digest in its name.', async () => {
-    const { directory, cadre } = copyStopped();
-    const images = path.join(directory, 'blobs');
-    const stored = new Blobs(images);
-    const whole = await stored.saveFile(Buffer.from('whole'));
-    const harmed = await stored.saveFile(Buffer.from('harmed'));
-    const gone = await stored.saveFile(Buffer.from('a directory comes in its place'));
-    fs.mkdirSync(path.join(images, '.draft-left'));
-    expect((await cadre(['db', 'check'])).stdout).toMatch(/, 3 images, .*: ok\n$/);
-    flipBit(harmed?.path ?? '', 2);
-    fs.rmSync(gone?.path ?? '');
-    fs.mkdirSync(gone?.path ?? '');
-    const { code, stdout } = await cadre(['db', 'check']);
-    const lines = [harmed, gone].map(
-      (one) =>
-        `blobs/${path.basename(one?.path ?? '')}: the file differs from what was stored: restore it from a copy`,
-    );
-    expect([code, stdout.split('\n').slice(0, 2).toSorted()]).toEqual([1, lines.toSorted()]);
-    expect(stdout).not.toContain(path.basename(whole?.path ?? ''));
+test('The check compares each stored image with the digest in its name.', async () => {
+  const { directory, cadre } = copyStopped();
+  const images = path.join(directory, 'blobs');
+  const stored = new Blobs(images);
+  const whole = await stored.saveFile(Buffer.from('whole'));
+  const harmed = await stored.saveFile(Buffer.from('harmed'));
+  const gone = await stored.saveFile(Buffer.from('a directory comes in its place'));
+  fs.mkdirSync(path.join(images, '.draft-left'));
+  expect((await cadre(['db', 'check'])).stdout).toMatch(/, 3 images, .*: ok\n$/);
+  flipBit(harmed?.path ?? '', 2);
+  fs.rmSync(gone?.path ?? '');
+  fs.mkdirSync(gone?.path ?? '');
+  const { code, stdout } = await cadre(['db', 'check']);
+  const lines = [harmed, gone].map(
+    (one) =>
+      `blobs/${path.basename(one?.path ?? '')}: the file differs from what was stored: restore it from a copy`,
+  );
+  expect([code, stdout.split('\n').slice(0, 2).toSorted()]).toEqual([1, lines.toSorted()]);
+  expect(stdout).not.toContain(path.basename(whole?.path ?? ''));
+});
+
+const logHarms: [name: string, harm: (log: string) => void][] = [
+  ['a changed bit', (log) => flipBit(log, 1)],
+  ['a missing end', (log) => fs.truncateSync(log, 2)],
+  ['a pipe in its place', (log) => (fs.rmSync(log), fs.mkdirSync(log))],
+  ['checksums alone', (log) => fs.rmSync(log)],
+];
+
+test.each(logHarms)('The check reports a log with %s and ends with 1.', async (_, harm) => {
+  const { log, cadre } = copyStopped();
+  harm(log);
+  const { code, stdout } = await cadre(['db', 'check']);
+  expect([code, stdout.split('\n')[0]]).toEqual([
+    1,
+    `logs/${path.basename(log)}: the log differs from what was written: restore it from a copy`,
+  ]);
+  const json = (await cadre(['db', 'check', '--json'])).json();
+  expect(json).toMatchObject({
+    ok: false,
+    damage: [{ table: null, row: null, file: `logs/${path.basename(log)}` }],
   });
+});
 
-  const logHarms: [name: string, harm: (log: string) => void][] = [
-    ['a changed bit', (log) => flipBit(log, 1)],
-    ['a missing end', (log) => fs.truncateSync(log, 2)],
-    ['a pipe in its place', (log) => (fs.rmSync(log), fs.mkdirSync(log))],
-    ['checksums alone', (log) => fs.rmSync(log)],
-  ];
+const indexHarms: [says: string, sql: string][] = [
+  ['row \\d+ of docs is not what was written', 'UPDATE docs SET at = 1'],
+  ['are missing', 'DELETE FROM docs WHERE doc = (SELECT min(doc) + 1 FROM docs)'],
+  ['of places is not what was written', 'UPDATE places SET n = n + 1'],
+  ['of shards is not what was written', 'UPDATE shards SET newest = 1'],
+  ['no such table: docs', 'DROP TABLE docs'],
+];
 
-  test.each(logHarms)('The check reports a log with %s and ends with 1.', async (_, harm) => {
-    const { log, cadre } = copyStopped();
-    harm(log);
-    const { code, stdout } = await cadre(['db', 'check']);
-    expect([code, stdout.split('\n')[0]]).toEqual([
-      1,
-      `logs/${path.basename(log)}: the log differs from what was written: restore it from a copy`,
-    ]);
-    const json = (await cadre(['db', 'check', '--json'])).json();
-    expect(json).toMatchObject({
-      ok: false,
-      damage: [{ table: null, row: null, file: `logs/${path.basename(log)}` }],
-    });
-  });
+test.each(indexHarms)('The check reports damage in the search index: %s.', async (says, sql) => {
+  const { directory, cadre } = copyStopped();
+  await changeIndex(directory, sql);
+  const before = fs.readFileSync(path.join(directory, 'search.cadre'));
+  const { code, stdout } = await cadre(['db', 'check']);
+  expect([code, stdout]).toEqual([
+    1,
+    expect.stringMatching(
+      new RegExp(`^search\\.cadre: .*${says}.*: stop the server and delete the file;`),
+    ),
+  ]);
+  expect(fs.readFileSync(path.join(directory, 'search.cadre')).equals(before)).toBe(true);
+});
 
-  const indexHarms: [says: string, sql: string][] = [
-    ['row \\d+ of docs is not what was written', 'UPDATE docs SET at = 1'],
-    ['are missing', 'DELETE FROM docs WHERE doc = (SELECT min(doc) + 1 FROM docs)'],
-    ['of places is not what was written', 'UPDATE places SET n = n + 1'],
-    ['of shards is not what was written', 'UPDATE shards SET newest = 1'],
-    ['no such table: docs', 'DROP TABLE docs'],
-  ];
-
-  test.each(indexHarms)('The check reports damage in the search index: %s.', async (says, sql) => {
-    const { directory, cadre } = copyStopped();
-    await changeIndex(directory, sql);
-    const before = fs.readFileSync(path.join(directory, 'search.cadre'));
-    const { code, stdout } = await cadre(['db', 'check']);
-    expect([code, stdout]).toEqual([
-      1,
-      expect.stringMatching(
-        new RegExp(`^search\\.cadre: .*${says}.*: stop the server and delete the file;`),
-      ),
-    ]);
-    expect(fs.readFileSync(path.join(directory, 'search.cadre')).equals(before)).toBe(true);
-  });
-
-  test('The check skips a search index that the server will rebuild.', async () => {
-    const { directory, cadre } = copyStopped();
-    await changeIndex(directory, "UPDATE meta SET value = 'b' WHERE key = 'open_since_boot'");
-    await changeIndex(directory, 'UPDATE docs SET at = 1');
-    const { code, stdout } = await cadre(['db', 'check']);
-    expect([code, stdout]).toEqual([0, expect.stringContaining('no search index (the server')]);
-  });
+test('The check skips a search index that the server will rebuild.', async () => {
+  const { directory, cadre } = copyStopped();
+  await changeIndex(directory, "UPDATE meta SET value = 'b' WHERE key = 'open_since_boot'");
+  await changeIndex(directory, 'UPDATE docs SET at = 1');
+  const { code, stdout } = await cadre(['db', 'check']);
+  expect([code, stdout]).toEqual([0, expect.stringContaining('no search index (the server')]);
 });
 
 test('The check reads both ends of a shortened log, and the position of its end.', async () => {

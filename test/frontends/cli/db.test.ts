@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { settle } from '../../../src/client/settle.ts';
+import { settle } from '../../support/settle.ts';
 import { withDemo } from '../../support/demo-server.ts';
 import { type TestRuntime, testRuntime } from '../../support/runtime.ts';
 import { startServer, type TestServer, withServer } from '../../support/server.ts';

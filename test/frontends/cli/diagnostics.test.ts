@@ -1,40 +1,38 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { testDemo } from '../../support/demo-server.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { openSession } from '../../support/turns.ts';
 import { cadreOn } from '../../support/cli/cadre.ts';
 import { scaled } from '../../support/patience.ts';
 
-describe('cadre diagnostics', () => {
-  test(
-    'The command shows each part of the state of the server, as lines and as JSON.',
-    { timeout: scaled(60_000) },
-    async () => {
-      const server = await testDemo();
-      const cadre = cadreOn(server);
-      const parts = {
-        all: 'recovery',
-        recovery: 'previous_stop',
-        providers: 'healthy',
-        processes: 'running',
-        worktrees: 'active',
-        comms: 'deliveries',
-        storage: 'latest_seq',
-      };
-      await Promise.all(
-        Object.entries(parts).map(async ([part, field]) => {
-          const shown = await cadre(['diagnostics', part]);
-          expect([part, shown.code]).toEqual([part, 0]);
-          expect(shown.stdout).toMatch(new RegExp(`^${field}( +|$)`, 'm'));
-        }),
-      );
-      const json = (await cadre(['diagnostics', 'recovery', '--json'])).json();
-      expect(json).toHaveProperty('previous_stop');
-      const { stdout } = await cadre(['metrics']);
-      expect(stdout).toMatch(/^# HELP cadre_/m);
-    },
-  );
-});
+test(
+  'The command shows each part of the state of the server, as lines and as JSON.',
+  { timeout: scaled(60_000) },
+  async () => {
+    const server = await testDemo();
+    const cadre = cadreOn(server);
+    const parts = {
+      all: 'recovery',
+      recovery: 'previous_stop',
+      providers: 'healthy',
+      processes: 'running',
+      worktrees: 'active',
+      comms: 'deliveries',
+      storage: 'latest_seq',
+    };
+    await Promise.all(
+      Object.entries(parts).map(async ([part, field]) => {
+        const shown = await cadre(['diagnostics', part]);
+        expect([part, shown.code]).toEqual([part, 0]);
+        expect(shown.stdout).toMatch(new RegExp(`^${field}( +|$)`, 'm'));
+      }),
+    );
+    const json = (await cadre(['diagnostics', 'recovery', '--json'])).json();
+    expect(json).toHaveProperty('previous_stop');
+    const { stdout } = await cadre(['metrics']);
+    expect(stdout).toMatch(/^# HELP cadre_/m);
+  },
+);
 
 test(
   'One item of a turn is shown whole by cadre sessions item.',

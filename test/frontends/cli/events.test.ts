@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { withDemo, testDemo } from '../../support/demo-server.ts';
 import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import { endpoints } from '../../../src/api/index.ts';
-import { settle } from '../../../src/client/settle.ts';
+import { settle } from '../../support/settle.ts';
 import { keptPort } from '../../support/kept-port.ts';
 import { startServer, untilNothingCarries } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { runCadre, runHere } from '../../support/cli/cadre.ts';
 import { callTool, withToolServer } from '../../support/mcp.ts';
@@ -120,186 +120,180 @@ function home(): Home {
 
 const run = (command: string) => ({ command, wait_ms: 30_000 });
 
-describe('cadre mcp install', () => {
-  test('cadre mcp install gives claude the process tools with a private token, which is in no argument and no log.', async () => {
-    const own = home();
-    const server = await own.serveApart();
-    const mode = ['--permission-mode', 'full_access'];
-    const made = await own.cadreApart('mcp', 'install', 'claude', ...mode, '--json');
-    expect([made.code, made.stderr]).toEqual([0, '']);
-    const tokens = await server.client.call(endpoints.listTokens, {});
-    expect(tokens).toMatchObject([
-      { name: 'claude on this machine', scope: 'tools', permission_mode: 'full_access' },
+test('cadre mcp install gives claude the process tools with a private token, which is in no argument and no log.', async () => {
+  const own = home();
+  const server = await own.serveApart();
+  const mode = ['--permission-mode', 'full_access'];
+  const made = await own.cadreApart('mcp', 'install', 'claude', ...mode, '--json');
+  expect([made.code, made.stderr]).toEqual([0, '']);
+  const tokens = await server.client.call(endpoints.listTokens, {});
+  expect(tokens).toMatchObject([
+    { name: 'claude on this machine', scope: 'tools', permission_mode: 'full_access' },
+  ]);
+  const id = tokens[0]?.id ?? '';
+  expect(made.json()).toMatchObject({ agent: 'claude', token_id: id });
+  expect(made.stdout + own.told() + server.log()).not.toMatch(/cadre_[\w-]{43}/);
+  const file = path.join(own.data, 'callers', 'claude.json');
+  expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+  expect(fs.statSync(path.dirname(file)).mode & 0o777).toBe(0o700);
+
+  await own.asClaude(async (client) => {
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual([
+      'cadre_process_run',
+      'cadre_process_status',
+      'cadre_process_logs',
+      'cadre_process_kill',
     ]);
-    const id = tokens[0]?.id ?? '';
-    expect(made.json()).toMatchObject({ agent: 'claude', token_id: id });
-    expect(made.stdout + own.told() + server.log()).not.toMatch(/cadre_[\w-]{43}/);
-    const file = path.join(own.data, 'callers', 'claude.json');
-    expect(fs.statSync(file).mode & 0o777).toBe(0o600);
-    expect(fs.statSync(path.dirname(file)).mode & 0o777).toBe(0o700);
-
-    await own.asClaude(async (client) => {
-      const { tools } = await client.listTools();
-      expect(tools.map(({ name }) => name)).toEqual([
-        'cadre_process_run',
-        'cadre_process_status',
-        'cadre_process_logs',
-        'cadre_process_kill',
-      ]);
-      const { result } = await callTool(client, 'cadre_process_run', run('pwd'));
-      expect(result.process).toMatchObject({ session_id: null, caller_id: id });
-      expect(result.stdout_tail).toBe(`${process.cwd()}\n`);
-      const team = await callTool(client, 'cadre_team_status');
-      expect(team.error).toMatchObject({ code: 'unauthorized' });
-      expect(team.error.message).toMatch(/this caller has no session/);
-    });
-    const listed = await own.cadre('mcp', 'list', '--json');
-    expect(listed.json()).toMatchObject([
-      { agent: 'claude', token_id: id, token_valid: true, last_used_at: expect.any(Number) },
-    ]);
-
-    const gone = await own.cadre('mcp', 'uninstall', 'claude', '--json');
-    expect(gone.json()).toEqual({ agent: 'claude', entry_removed: true, revoked_token_id: id });
-    expect(own.start()).toBeUndefined();
-    expect(fs.existsSync(file)).toBe(false);
-    expect(await server.client.call(endpoints.listTokens, {})).toEqual([]);
-    expect((await own.cadre('mcp', 'list', '--json')).json()).toEqual([]);
-    expect((await own.cadre('mcp', 'uninstall', 'claude')).code).toBe(3);
+    const { result } = await callTool(client, 'cadre_process_run', run('pwd'));
+    expect(result.process).toMatchObject({ session_id: null, caller_id: id });
+    expect(result.stdout_tail).toBe(`${process.cwd()}\n`);
+    const team = await callTool(client, 'cadre_team_status');
+    expect(team.error).toMatchObject({ code: 'unauthorized' });
+    expect(team.error.message).toMatch(/this caller has no session/);
   });
+  const listed = await own.cadre('mcp', 'list', '--json');
+  expect(listed.json()).toMatchObject([
+    { agent: 'claude', token_id: id, token_valid: true, last_used_at: expect.any(Number) },
+  ]);
 
-  test('A second installation has one entry and one token, which a running server accepts.', async () => {
-    const own = home();
-    const server = await own.serve();
-    await own.cadre('mcp', 'install', 'claude');
-    const [first] = await server.client.call(endpoints.listTokens, {});
-    await own.asClaude(async (client) => {
-      const refused = await callTool(client, 'cadre_process_run', run('true'));
-      expect(refused.error.code).toBe('unauthorized');
-      expect(refused.error.message).toMatch(/full_access.*\[gateway\] free/);
-      expect((await callTool(client, 'cadre_process_status')).ok).toBe(true);
-      await own.cadre('mcp', 'install', 'claude', '--permission-mode', 'full_access');
-      expect((await callTool(client, 'cadre_process_run', run('true'))).ok).toBe(true);
-    });
-    const tokens = await server.client.call(endpoints.listTokens, {});
-    expect(tokens).toHaveLength(1);
-    expect(tokens[0]?.id).not.toBe(first?.id);
-  });
+  const gone = await own.cadre('mcp', 'uninstall', 'claude', '--json');
+  expect(gone.json()).toEqual({ agent: 'claude', entry_removed: true, revoked_token_id: id });
+  expect(own.start()).toBeUndefined();
+  expect(fs.existsSync(file)).toBe(false);
+  expect(await server.client.call(endpoints.listTokens, {})).toEqual([]);
+  expect((await own.cadre('mcp', 'list', '--json')).json()).toEqual([]);
+  expect((await own.cadre('mcp', 'uninstall', 'claude')).code).toBe(3);
+});
 
-  test('The tools work again when the server starts, restarts or has another address.', async () => {
-    const own = home();
-    // This server is killed and leaves its registration; the next one stops cleanly.
-    await own.serveApart();
+test('A second installation has one entry and one token, which a running server accepts.', async () => {
+  const own = home();
+  const server = await own.serve();
+  await own.cadre('mcp', 'install', 'claude');
+  const [first] = await server.client.call(endpoints.listTokens, {});
+  await own.asClaude(async (client) => {
+    const refused = await callTool(client, 'cadre_process_run', run('true'));
+    expect(refused.error.code).toBe('unauthorized');
+    expect(refused.error.message).toMatch(/full_access.*\[gateway\] free/);
+    expect((await callTool(client, 'cadre_process_status')).ok).toBe(true);
     await own.cadre('mcp', 'install', 'claude', '--permission-mode', 'full_access');
+    expect((await callTool(client, 'cadre_process_run', run('true'))).ok).toBe(true);
+  });
+  const tokens = await server.client.call(endpoints.listTokens, {});
+  expect(tokens).toHaveLength(1);
+  expect(tokens[0]?.id).not.toBe(first?.id);
+});
+
+test('The tools work again when the server starts, restarts or has another address.', async () => {
+  const own = home();
+  // This server is killed and leaves its registration; the next one stops cleanly.
+  await own.serveApart();
+  await own.cadre('mcp', 'install', 'claude', '--permission-mode', 'full_access');
+  await own.stop();
+  await own.asClaude(async (client) => {
+    const { error } = await callTool(client, 'cadre_process_status');
+    expect(error).toMatchObject({ code: 'backend_unavailable' });
+    expect(error.message).toMatch(/no cadre server is.*cadre serve/);
+    expect((await client.listTools()).tools).toHaveLength(4);
+    await own.serve();
+    const { result } = await callTool(client, 'cadre_process_run', run('echo 1'));
+    expect(result.stdout_tail).toBe('1\n');
     await own.stop();
-    await own.asClaude(async (client) => {
-      const { error } = await callTool(client, 'cadre_process_status');
-      expect(error).toMatchObject({ code: 'backend_unavailable' });
-      expect(error.message).toMatch(/no cadre server is.*cadre serve/);
-      expect((await client.listTools()).tools).toHaveLength(4);
-      await own.serve();
-      const { result } = await callTool(client, 'cadre_process_run', run('echo 1'));
-      expect(result.stdout_tail).toBe('1\n');
-      await own.stop();
-      expect((await callTool(client, 'cadre_process_status')).error.code).toBe(
-        'backend_unavailable',
-      );
-      await own.serve();
-      expect((await callTool(client, 'cadre_process_status')).ok).toBe(true);
-    });
-    expect((await own.cadre('mcp', 'list')).stdout).toMatch(/^claude\t/m);
+    expect((await callTool(client, 'cadre_process_status')).error.code).toBe('backend_unavailable');
+    await own.serve();
+    expect((await callTool(client, 'cadre_process_status')).ok).toBe(true);
   });
+  expect((await own.cadre('mcp', 'list')).stdout).toMatch(/^claude\t/m);
+});
 
-  test('The tools run as the session that --session names, with its permissions.', async () => {
-    const own = home();
-    const { client, directory } = await own.serve();
-    const body = { provider: 'acp' as const, cwd: directory, permission_mode: 'read_only' };
-    const { id } = await client.call(endpoints.createSession, { body });
-    await client.call(endpoints.createTeam, { body: { name: 'one', lead_agent_id: id } });
-    await own.cadre('mcp', 'install', 'claude', '--session', id.slice(-8));
-    await own.asClaude(async (tools) => {
-      expect((await tools.listTools()).tools).toHaveLength(7);
-      expect((await callTool(tools, 'cadre_team_status')).ok).toBe(true);
-      const { error } = await callTool(tools, 'cadre_process_run', run('true'));
-      expect(error.message).toContain('read_only');
-    });
-  });
-
-  test('All paths are absolute, whether a flag or a variable names the data directory.', async () => {
-    const own = home();
-    const cwd = path.join(own.path, 'work');
-    fs.mkdirSync(cwd);
-    const named = [
-      { flags: ['--data-dir', '../data'], env: {} },
-      { flags: [], env: { CADRE_DATA_ROOT_DIR: '../data' } },
-    ];
-    for (const name of ['claude', 'codex', 'opencode', 'gemini'])
-      for (const { flags, env } of name === 'claude' ? named : named.slice(0, 1)) {
-        const args = [...flags, 'mcp', 'install', name, '--print'];
-        const { stdout } = await runCadre(own.path, args, { cwd, env });
-        const words = stdout.split(/[\s",']+/);
-        expect(words[words.indexOf('--data-dir') + 1]).toBe(own.data);
-        expect(
-          words.filter((word) => /^\.{0,2}\w*\/|^\.\./.test(word) && !path.isAbsolute(word)),
-        ).toEqual([]);
-      }
-  });
-
-  test('A failed installation changes nothing.', async () => {
-    const own = home();
-    const { client } = await own.serve();
-    fs.writeFileSync(path.join(own.path, 'broken'), '');
-    const refused = await own.cadre('mcp', 'install', 'claude');
-    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('mcp add')]);
-    expect(refused.stderr).toMatch(/it is broken/);
-    fs.rmSync(path.join(own.bin, 'claude'));
-    const missing = await own.cadre('mcp', 'install', 'claude');
-    expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining('PATH')]);
-    const both = ['--session', 'fe7289aa', '--permission-mode', 'full_access'];
-    const ambiguous = await own.cadre('mcp', 'install', 'claude', ...both);
-    expect([ambiguous.code, ambiguous.stderr]).toEqual([2, expect.stringMatching(/--session/)]);
-    expect(await client.call(endpoints.listTokens, {})).toEqual([]);
-    expect(fs.readdirSync(path.join(own.data, 'callers'))).toEqual([]);
+test('The tools run as the session that --session names, with its permissions.', async () => {
+  const own = home();
+  const { client, directory } = await own.serve();
+  const body = { provider: 'acp' as const, cwd: directory, permission_mode: 'read_only' };
+  const { id } = await client.call(endpoints.createSession, { body });
+  await client.call(endpoints.createTeam, { body: { name: 'one', lead_agent_id: id } });
+  await own.cadre('mcp', 'install', 'claude', '--session', id.slice(-8));
+  await own.asClaude(async (tools) => {
+    expect((await tools.listTools()).tools).toHaveLength(7);
+    expect((await callTool(tools, 'cadre_team_status')).ok).toBe(true);
+    const { error } = await callTool(tools, 'cadre_process_run', run('true'));
+    expect(error.message).toContain('read_only');
   });
 });
 
-describe('cadre mcp install opencode', () => {
-  test('Only the entry of cadre changes: comments, other entries, permissions and links stay.', async () => {
-    const own = home();
-    await own.serve();
-    const kept = path.join(own.path, 'dotfiles.jsonc');
-    const text = '{\n  // mine\n  "mcp": {\n    "other": {"type": "local"} // too\n  }\n}\n';
-    fs.writeFileSync(kept, text, { mode: 0o640 });
-    const directory = path.join(own.path, '.config', 'opencode');
-    fs.mkdirSync(directory, { recursive: true });
-    const file = path.join(directory, 'opencode.jsonc');
-    fs.symlinkSync(kept, file);
+test('All paths are absolute, whether a flag or a variable names the data directory.', async () => {
+  const own = home();
+  const cwd = path.join(own.path, 'work');
+  fs.mkdirSync(cwd);
+  const named = [
+    { flags: ['--data-dir', '../data'], env: {} },
+    { flags: [], env: { CADRE_DATA_ROOT_DIR: '../data' } },
+  ];
+  for (const name of ['claude', 'codex', 'opencode', 'gemini'])
+    for (const { flags, env } of name === 'claude' ? named : named.slice(0, 1)) {
+      const args = [...flags, 'mcp', 'install', name, '--print'];
+      const { stdout } = await runCadre(own.path, args, { cwd, env });
+      const words = stdout.split(/[\s",']+/);
+      expect(words[words.indexOf('--data-dir') + 1]).toBe(own.data);
+      expect(
+        words.filter((word) => /^\.{0,2}\w*\/|^\.\./.test(word) && !path.isAbsolute(word)),
+      ).toEqual([]);
+    }
+});
 
-    const printed = await own.cadre('mcp', 'install', 'opencode', '--print');
-    expect(printed.stdout).toContain('// mine');
-    expect(printed.stdout).toContain('"cadre"');
-    expect(fs.readFileSync(file, 'utf8')).toBe(text);
-    const made = await own.cadre('mcp', 'install', 'opencode', '--json');
-    expect(made.json()).toMatchObject({ file });
-    const after = fs.readFileSync(kept, 'utf8');
-    expect(after).toContain('"other": {"type": "local"} // too');
-    expect(after).toMatch(/"command": \[\s*"[^"]*node/);
-    expect(after).not.toMatch(/cadre_[\w-]{43}/);
-    expect(fs.lstatSync(file).isSymbolicLink()).toBe(true);
-    expect(fs.statSync(kept).mode & 0o777).toBe(0o640);
-    await own.cadre('mcp', 'uninstall', 'opencode');
-    expect(fs.readFileSync(kept, 'utf8')).toBe(text);
-  });
+test('A failed installation changes nothing.', async () => {
+  const own = home();
+  const { client } = await own.serve();
+  fs.writeFileSync(path.join(own.path, 'broken'), '');
+  const refused = await own.cadre('mcp', 'install', 'claude');
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('mcp add')]);
+  expect(refused.stderr).toMatch(/it is broken/);
+  fs.rmSync(path.join(own.bin, 'claude'));
+  const missing = await own.cadre('mcp', 'install', 'claude');
+  expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining('PATH')]);
+  const both = ['--session', 'fe7289aa', '--permission-mode', 'full_access'];
+  const ambiguous = await own.cadre('mcp', 'install', 'claude', ...both);
+  expect([ambiguous.code, ambiguous.stderr]).toEqual([2, expect.stringMatching(/--session/)]);
+  expect(await client.call(endpoints.listTokens, {})).toEqual([]);
+  expect(fs.readdirSync(path.join(own.data, 'callers'))).toEqual([]);
+});
 
-  test('An unreadable file is refused with its name and line, and no token is created.', async () => {
-    const own = home();
-    const { client } = await own.serve();
-    const file = path.join(own.path, '.config', 'opencode', 'opencode.json');
-    fs.mkdirSync(path.dirname(file), { recursive: true });
-    fs.writeFileSync(file, '{\n  "mcp": nonsense here\n}\n');
-    const refused = await own.cadre('mcp', 'install', 'opencode');
-    expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain(`${file}: line 2`);
-    expect(await client.call(endpoints.listTokens, {})).toEqual([]);
-    expect(fs.readFileSync(file, 'utf8')).toContain('nonsense');
-  });
+test('Only the entry of cadre changes: comments, other entries, permissions and links stay.', async () => {
+  const own = home();
+  await own.serve();
+  const kept = path.join(own.path, 'dotfiles.jsonc');
+  const text = '{\n  // mine\n  "mcp": {\n    "other": {"type": "local"} // too\n  }\n}\n';
+  fs.writeFileSync(kept, text, { mode: 0o640 });
+  const directory = path.join(own.path, '.config', 'opencode');
+  fs.mkdirSync(directory, { recursive: true });
+  const file = path.join(directory, 'opencode.jsonc');
+  fs.symlinkSync(kept, file);
+
+  const printed = await own.cadre('mcp', 'install', 'opencode', '--print');
+  expect(printed.stdout).toContain('// mine');
+  expect(printed.stdout).toContain('"cadre"');
+  expect(fs.readFileSync(file, 'utf8')).toBe(text);
+  const made = await own.cadre('mcp', 'install', 'opencode', '--json');
+  expect(made.json()).toMatchObject({ file });
+  const after = fs.readFileSync(kept, 'utf8');
+  expect(after).toContain('"other": {"type": "local"} // too');
+  expect(after).toMatch(/"command": \[\s*"[^"]*node/);
+  expect(after).not.toMatch(/cadre_[\w-]{43}/);
+  expect(fs.lstatSync(file).isSymbolicLink()).toBe(true);
+  expect(fs.statSync(kept).mode & 0o777).toBe(0o640);
+  await own.cadre('mcp', 'uninstall', 'opencode');
+  expect(fs.readFileSync(kept, 'utf8')).toBe(text);
+});
+
+test('An unreadable file is refused with its name and line, and no token is created.', async () => {
+  const own = home();
+  const { client } = await own.serve();
+  const file = path.join(own.path, '.config', 'opencode', 'opencode.json');
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, '{\n  "mcp": nonsense here\n}\n');
+  const refused = await own.cadre('mcp', 'install', 'opencode');
+  expect(refused.code).toBe(2);
+  expect(refused.stderr).toContain(`${file}: line 2`);
+  expect(await client.call(endpoints.listTokens, {})).toEqual([]);
+  expect(fs.readFileSync(file, 'utf8')).toContain('nonsense');
 });

@@ -92,15 +92,13 @@ describe('a list', () => {
   });
 });
 
-describe('a record', () => {
-  test('--quiet prints the id of the record, and --output json the record.', async () => {
-    const id = await opened('one');
-    for (const command of ['get', 'show']) {
-      expect((await cadre('sessions', command, id, '-q')).stdout).toBe(`${id}\n`);
-      expect((await cadre('sessions', command, id, '-o', 'name')).stdout).toBe(`${id}\n`);
-    }
-    expect((await cadre('sessions', 'get', id, '-o', 'json')).json()).toMatchObject({ id });
-  });
+test('--quiet prints the id of the record, and --output json the record.', async () => {
+  const id = await opened('one');
+  for (const command of ['get', 'show']) {
+    expect((await cadre('sessions', command, id, '-q')).stdout).toBe(`${id}\n`);
+    expect((await cadre('sessions', command, id, '-o', 'name')).stdout).toBe(`${id}\n`);
+  }
+  expect((await cadre('sessions', 'get', id, '-o', 'json')).json()).toMatchObject({ id });
 });
 
 test('Every command named list and show has the options of the output form.', async () => {
@@ -196,28 +194,26 @@ h_other NaN
   });
 });
 
-describe('the singular of a group', () => {
-  test('The singular names the group, in the built program as well, and help does not show it.', async () => {
-    const { directory } = server();
-    const id = await opened('by the singular');
-    expect((await cadre('session', 'list', '-q')).stdout).toContain(id);
-    expect((await cadre('approval', 'rule', 'list')).code).toBe(0);
-    const line = ['--data-dir', directory, 'session', 'list', '-q'];
-    expect((await runCadre(directory, line)).stdout).toContain(id);
-    const { stdout } = await cadre('help', 'session');
-    expect(stdout).toMatch(/^Usage: cadre sessions \[options\] \[command\]\n/);
-  });
+test('The singular names the group, in the built program as well, and help does not show it.', async () => {
+  const { directory } = server();
+  const id = await opened('by the singular');
+  expect((await cadre('session', 'list', '-q')).stdout).toContain(id);
+  expect((await cadre('approval', 'rule', 'list')).code).toBe(0);
+  const line = ['--data-dir', directory, 'session', 'list', '-q'];
+  expect((await runCadre(directory, line)).stdout).toContain(id);
+  const { stdout } = await cadre('help', 'session');
+  expect(stdout).toMatch(/^Usage: cadre sessions \[options\] \[command\]\n/);
+});
 
-  test('The singular of every group that has one is known, and its commands complete.', async () => {
-    using home = tempDirectory();
-    for (const [singular, group] of Object.entries(singulars).filter(([one]) => one !== 'rule')) {
-      const words = async (name: string) => (await completeHere(home.path, [name, ''])).stdout;
-      expect(await words(singular)).toBe(await words(group));
-      const help = await runHere(home.path, [singular, '--help']);
-      expect([help.code, help.stdout]).toEqual([
-        0,
-        (await runHere(home.path, [group, '--help'])).stdout,
-      ]);
-    }
-  });
+test('The singular of every group that has one is known, and its commands complete.', async () => {
+  using home = tempDirectory();
+  for (const [singular, group] of Object.entries(singulars).filter(([one]) => one !== 'rule')) {
+    const words = async (name: string) => (await completeHere(home.path, [name, ''])).stdout;
+    expect(await words(singular)).toBe(await words(group));
+    const help = await runHere(home.path, [singular, '--help']);
+    expect([help.code, help.stdout]).toEqual([
+      0,
+      (await runHere(home.path, [group, '--help'])).stdout,
+    ]);
+  }
 });

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { whole } from '../../../src/frontends/cli/layout.ts';
-import { ago, details, plain, shortId, table } from '../../../src/frontends/cli/output.ts';
+import { ago, details, shortId, table } from '../../../src/frontends/cli/output.ts';
 import { jsonFor } from '../../../src/frontends/cli/world.ts';
 import { paletteFor } from '../../../src/frontends/terminal/palette.ts';
 import { loadWidths } from '../../../src/frontends/cli/widths.ts';
@@ -30,75 +30,6 @@ describe('JSON for a terminal', () => {
 
   test('The JSON is not escaped further without a terminal.', () => {
     expect(jsonFor(at(false), '\u202e')).toBe('"\u202e"');
-  });
-});
-
-describe('plain', () => {
-  test.for([
-    ['a colour (CSI)', 'a\u001b[31mred\u001b[0mb', 'aredb'],
-    ['moves and clears (CSI)', 'a\u001b[2J\u001b[1;1H\u001b[?1049hb', 'ab'],
-    ['an 8-bit CSI', 'a\u009b31mb', 'ab'],
-    ['a title (OSC 0)', 'a\u001b]0;title\u0007b', 'ab'],
-    ['a link (OSC 8)', '\u001b]8;;http://x\u0007text\u001b]8;;\u0007', 'text'],
-    ['the clipboard (OSC 52)', 'a\u001b]52;c;aGVsbG8=\u0007b', 'ab'],
-    ['carriage return and backspace', 'good\rbad\b\b', 'goodbad'],
-    ['NUL, BEL, DEL', 'a\u0000b\u0007c\u007fd', 'abcd'],
-    ['single C1 characters', 'a\u0085b\u0090c\u009fd', 'abcd'],
-  ] as const)('`plain` removes %s.', ([, text, clean]) => {
-    expect(plain(text)).toBe(clean);
-  });
-
-  test('`plain` removes the control characters of terminated and unterminated sequences.', () => {
-    for (const text of [
-      '\u001b]52;c;aGk=',
-      '\u001bP1$r\u001b\\',
-      '\u001b',
-      '\u001b[',
-      '\u009d52;c;x\u009c',
-      '\u001b\u001b[31m',
-      '\u001b[3\u001b[31m1m',
-    ]) {
-      expect(plain(text)).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
-    }
-  });
-
-  test('`plain` keeps text, tabs and line breaks.', () => {
-    const text = 'Zoë’s\tlist\n- 💥 “ü” – [31m is text\n';
-    expect(plain(text)).toBe(text);
-  });
-
-  test('`plain` is idempotent, adds nothing, and removes everything that a terminal obeys.', () => {
-    const part = fc.constantFrom(
-      '\u001b',
-      '\u009b',
-      '\u001b[',
-      '[',
-      ']52;c;',
-      '\u0007',
-      '\u001b\\',
-      ';',
-      '31',
-      'm',
-      '\u009d',
-      '\u0090',
-      'x',
-      '\n',
-      '\t',
-      '💥',
-    );
-    const text = fc.oneof(
-      fc.array(part, { maxLength: 30 }).map((parts) => parts.join('')),
-      anyText({ maxLength: 50 }),
-    );
-    fc.assert(
-      fc.property(text, (given) => {
-        const clean = plain(given);
-        expect(plain(clean)).toBe(clean);
-        expect(clean.length).toBeLessThanOrEqual(given.length);
-        expect(clean).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
-      }),
-      { numRuns: 500 },
-    );
   });
 });
 

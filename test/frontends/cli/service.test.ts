@@ -137,19 +137,17 @@ function runs(pid: number): boolean {
   return identity !== undefined && isAlive(identity);
 }
 
-describe('a server in the foreground', () => {
-  test('cadre service status shows a server in the foreground, and service logs names its stderr.', async () => {
-    const { directory } = await testRuntime();
-    const { pid } = process;
-    const place = ['--data-dir', directory];
-    const status = await runHere(directory, [...place, 'service', 'status', '--json']);
-    expect(status.json()).toMatchObject({ server: { started_by: 'foreground', log: null, pid } });
-    const logs = await runHere(directory, [...place, 'service', 'logs']);
-    expect(logs).toMatchObject({ code: 7, stdout: '' });
-    expect(logs.stderr).toContain(
-      `the server (pid ${pid}): a server in the foreground writes its log only to stderr`,
-    );
-  });
+test('cadre service status shows a server in the foreground, and service logs names its stderr.', async () => {
+  const { directory } = await testRuntime();
+  const { pid } = process;
+  const place = ['--data-dir', directory];
+  const status = await runHere(directory, [...place, 'service', 'status', '--json']);
+  expect(status.json()).toMatchObject({ server: { started_by: 'foreground', log: null, pid } });
+  const logs = await runHere(directory, [...place, 'service', 'logs']);
+  expect(logs).toMatchObject({ code: 7, stdout: '' });
+  expect(logs.stderr).toContain(
+    `the server (pid ${pid}): a server in the foreground writes its log only to stderr`,
+  );
 });
 
 describe('service install', () => {

@@ -5,7 +5,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { completeHere, runCadre, shell, startCadre } from '../../support/cli/cadre.ts';
 import { scaled } from '../../support/patience.ts';
-import { openOn, sharedServers, withServers } from '../../support/several-servers.ts';
+import { openOn, sharedServers, testServers } from '../../support/several-servers.ts';
 import { openSession, runTurn, send } from '../../support/turns.ts';
 
 describe('commands with several servers', () => {
@@ -211,95 +211,89 @@ describe('commands with several servers', () => {
   });
 });
 
-describe('cadre events tail with several servers', () => {
-  test('cadre events tail continues from one cursor file, and writes no line twice.', () =>
-    withServers(['laptop', 'gpu'], async (given) => {
-      const { home } = given;
-      const names = ['laptop', 'gpu'] as const;
-      for (const name of names)
-        await openSession(given.client(name), given.directory(name), { title: name });
-      const cursor = path.join(home, 'cursor');
-      const output = path.join(home, 'events');
-      const words = ['events', 'tail', '--no-follow', '--json', '--cursor-file', cursor];
-      const tail = () => given.cadre(words);
-      const first = await runCadre(home, words);
-      expect(first.lines().map(({ node }) => node)).toEqual(expect.arrayContaining([...names]));
-      expect((await tail()).stdout).toBe('');
-      await openSession(given.client('gpu'), given.directory('gpu'), { title: 'later' });
-      const later = await tail();
-      expect(later.lines()).toMatchObject([{ node: 'gpu', kind: 'session.created' }]);
-      // After a kill, the output may have a line that the cursor does not include, and half a line.
-      const [whole = ''] = later.stdout.split('\n');
-      fs.writeFileSync(output, '');
-      const saved = { ...(JSON.parse(fs.readFileSync(cursor, 'utf8')) as object), bytes: 0 };
-      const { cursor: text } = saved as unknown as { cursor: string };
-      const before = JSON.parse(text) as Record<string, { seq: number }>;
-      if (before.gpu) before.gpu.seq -= 1;
-      fs.writeFileSync(cursor, JSON.stringify({ ...saved, cursor: JSON.stringify(before) }));
-      fs.writeFileSync(output, `${whole}\n${whole.slice(0, 30)}`);
-      await runTurn(
-        given.client('laptop'),
-        (await openSession(given.client('laptop'), home)).id,
-        'say end',
-      );
-      await appendTo(output, home, cursor);
-      const lines = fs.readFileSync(output, 'utf8').trimEnd().split('\n');
-      expect(lines[0]).toBe(whole);
-      const keys = lines.map((line) => {
-        const { node, seq } = JSON.parse(line) as { node: string; seq: number };
-        return `${node} ${seq}`;
-      });
-      expect(new Set(keys).size).toBe(keys.length);
-      expect(keys.filter((key) => key.startsWith('gpu'))).toHaveLength(1);
-    }));
-
-  test('cadre events tail reports when a server disappears and returns, and continues.', () =>
-    withServers(['laptop', 'gpu'], async (given) => {
-      const tail = startCadre(given.home, ['events', 'tail', '--kind', 'session.created']);
-      await openSession(given.client('gpu'), given.directory('gpu'), { title: 'one' });
-      await tail.until('one');
-      await given.stop('gpu');
-      await expectEventually(tail.stderr).toMatch(/gpu is unreachable: /);
-      await openSession(given.client('laptop'), given.directory('laptop'), { title: 'two' });
-      await tail.until('two');
-      await given.start('gpu');
-      await openSession(given.client('gpu'), given.directory('gpu'), { title: 'three' });
-      await tail.until('three');
-      expect(tail.stderr()).toContain('cadre: gpu is reachable again\n');
-      expect(tail.stdout()).toMatch(/^gpu +\d+ .*\nlaptop +\d+ .*\ngpu +\d+ /);
-      tail.child.kill('SIGINT');
-      expect((await tail.ended).code).toBe(130);
-    }));
+test('cadre events tail continues from one cursor file, and writes no line twice.', async () => {
+  const given = await testServers(['laptop', 'gpu']);
+  const { home } = given;
+  const names = ['laptop', 'gpu'] as const;
+  for (const name of names)
+    await openSession(given.client(name), given.directory(name), { title: name });
+  const cursor = path.join(home, 'cursor');
+  const output = path.join(home, 'events');
+  const words = ['events', 'tail', '--no-follow', '--json', '--cursor-file', cursor];
+  const tail = () => given.cadre(words);
+  const first = await runCadre(home, words);
+  expect(first.lines().map(({ node }) => node)).toEqual(expect.arrayContaining([...names]));
+  expect((await tail()).stdout).toBe('');
+  await openSession(given.client('gpu'), given.directory('gpu'), { title: 'later' });
+  const later = await tail();
+  expect(later.lines()).toMatchObject([{ node: 'gpu', kind: 'session.created' }]);
+  // After a kill, the output may have a line that the cursor does not include, and half a line.
+  const [whole = ''] = later.stdout.split('\n');
+  fs.writeFileSync(output, '');
+  const saved = { ...(JSON.parse(fs.readFileSync(cursor, 'utf8')) as object), bytes: 0 };
+  const { cursor: text } = saved as unknown as { cursor: string };
+  const before = JSON.parse(text) as Record<string, { seq: number }>;
+  if (before.gpu) before.gpu.seq -= 1;
+  fs.writeFileSync(cursor, JSON.stringify({ ...saved, cursor: JSON.stringify(before) }));
+  fs.writeFileSync(output, `${whole}\n${whole.slice(0, 30)}`);
+  await runTurn(
+    given.client('laptop'),
+    (await openSession(given.client('laptop'), home)).id,
+    'say end',
+  );
+  await appendTo(output, home, cursor);
+  const lines = fs.readFileSync(output, 'utf8').trimEnd().split('\n');
+  expect(lines[0]).toBe(whole);
+  const keys = lines.map((line) => {
+    const { node, seq } = JSON.parse(line) as { node: string; seq: number };
+    return `${node} ${seq}`;
+  });
+  expect(new Set(keys).size).toBe(keys.length);
+  expect(keys.filter((key) => key.startsWith('gpu'))).toHaveLength(1);
 });
 
-describe('a server that does not answer', () => {
-  test('An unreachable server does not affect the others, and its commands end with 6 and its name.', () =>
-    withServers(['laptop', 'gpu'], async (given) => {
-      const { id } = await openSession(given.client('gpu'), given.directory('gpu'), {
-        title: 'last words',
-      });
-      await given.cadre(['sessions', 'list']);
-      await given.stop('gpu');
-      const list = await given.cadre(['sessions', 'list', '--padded']);
-      expect(list.code).toBe(0);
-      expect(list.stdout).toMatch(
-        new RegExp(`${id.slice(-8)}  gpu \\(\\d+s old\\) .* last words `),
-      );
-      expect(list.stderr).toMatch(/^cadre: gpu is unreachable: no server answers at http/);
-      const send = await given.cadre(['sessions', 'send', id.slice(-8), 'say hi']);
-      expect(send.code).toBe(6);
-      expect(send.stderr).toMatch(/^cadre: gpu is unreachable/);
-      const run = await given.cadre(['run', '--on', 'gpu', 'say hi']);
-      expect([run.code, run.stderr.startsWith('cadre: gpu is unreachable')]).toEqual([6, true]);
-      const unknown = await given.cadre(['sessions', 'get', 'no such title']);
-      expect(unknown.code).toBe(6);
-      expect(unknown.stderr).toMatch(/gpu is unreachable.*session ".*" not found/);
-      const top = await given.cadre(['top']);
-      expect(top.stdout).toMatch(/\ngpu +unreachable +1 /);
-      expect(top.stdout).toMatch(/gpu \(\d+s old\) .* last words/);
-      const version = await given.client('laptop').call(endpoints.getVersion, {});
-      expect(version.epoch).toMatch(/^epoch_/);
-    }));
+test('cadre events tail reports when a server disappears and returns, and continues.', async () => {
+  const given = await testServers(['laptop', 'gpu']);
+  const tail = startCadre(given.home, ['events', 'tail', '--kind', 'session.created']);
+  await openSession(given.client('gpu'), given.directory('gpu'), { title: 'one' });
+  await tail.until('one');
+  await given.stop('gpu');
+  await expectEventually(tail.stderr).toMatch(/gpu is unreachable: /);
+  await openSession(given.client('laptop'), given.directory('laptop'), { title: 'two' });
+  await tail.until('two');
+  await given.start('gpu');
+  await openSession(given.client('gpu'), given.directory('gpu'), { title: 'three' });
+  await tail.until('three');
+  expect(tail.stderr()).toContain('cadre: gpu is reachable again\n');
+  expect(tail.stdout()).toMatch(/^gpu +\d+ .*\nlaptop +\d+ .*\ngpu +\d+ /);
+  tail.child.kill('SIGINT');
+  expect((await tail.ended).code).toBe(130);
+});
+
+test('An unreachable server does not affect the others, and its commands end with 6 and its name.', async () => {
+  const given = await testServers(['laptop', 'gpu']);
+  const { id } = await openSession(given.client('gpu'), given.directory('gpu'), {
+    title: 'last words',
+  });
+  await given.cadre(['sessions', 'list']);
+  await given.stop('gpu');
+  const list = await given.cadre(['sessions', 'list', '--padded']);
+  expect(list.code).toBe(0);
+  expect(list.stdout).toMatch(new RegExp(`${id.slice(-8)}  gpu \\(\\d+s old\\) .* last words `));
+  expect(list.stderr).toMatch(/^cadre: gpu is unreachable: no server answers at http/);
+  const send = await given.cadre(['sessions', 'send', id.slice(-8), 'say hi']);
+  expect(send.code).toBe(6);
+  expect(send.stderr).toMatch(/^cadre: gpu is unreachable/);
+  const run = await given.cadre(['run', '--on', 'gpu', 'say hi']);
+  expect([run.code, run.stderr.startsWith('cadre: gpu is unreachable')]).toEqual([6, true]);
+  const unknown = await given.cadre(['sessions', 'get', 'no such title']);
+  expect(unknown.code).toBe(6);
+  expect(unknown.stderr).toMatch(/gpu is unreachable.*session ".*" not found/);
+  const top = await given.cadre(['top']);
+  expect(top.stdout).toMatch(/\ngpu +unreachable +1 /);
+  expect(top.stdout).toMatch(/gpu \(\d+s old\) .* last words/);
+  const version = await given.client('laptop').call(endpoints.getVersion, {});
+  expect(version.epoch).toMatch(/^epoch_/);
 });
 
 /** Appends the output of a tail to a file. */

@@ -171,39 +171,37 @@ describe('cadre worktrees', () => {
   });
 });
 
-describe('cadre worktrees trust', () => {
-  test('cadre worktrees trust shows the script and allows it after a confirmation, and untrust withdraws that.', async () => {
-    const server = await testDemo();
-    const cadre = cadreOn(server);
-    const repo = makeRepository(path.join(server.directory, 'repo'));
-    const { id: session } = await openSession(server.client, repo);
-    const create = (name: string, ...more: string[]) =>
-      cadre(['worktrees', 'create', name, '--session', session, ...more]);
-    const at = ['--repo', repo];
-    expect((await cadre(['worktrees', 'trust', ...at])).code).toBe(3);
-    write(repo, { '.cadre/worktree-init.sh': 'touch ran\n' });
-    commit(repo, 'with a script');
+test('cadre worktrees trust shows the script and allows it after a confirmation, and untrust withdraws that.', async () => {
+  const server = await testDemo();
+  const cadre = cadreOn(server);
+  const repo = makeRepository(path.join(server.directory, 'repo'));
+  const { id: session } = await openSession(server.client, repo);
+  const create = (name: string, ...more: string[]) =>
+    cadre(['worktrees', 'create', name, '--session', session, ...more]);
+  const at = ['--repo', repo];
+  expect((await cadre(['worktrees', 'trust', ...at])).code).toBe(3);
+  write(repo, { '.cadre/worktree-init.sh': 'touch ran\n' });
+  commit(repo, 'with a script');
 
-    const asked = await create('asked', '--init-if-trusted');
-    expect(asked.stderr).toContain(`cadre worktrees trust --repo ${repo}`);
-    expect(fs.existsSync(path.join(asked.stdout.trim(), 'ran'))).toBe(false);
-    expect(fs.existsSync(path.join((await create('said')).stdout.trim(), 'ran'))).toBe(true);
-    const none = await create('none', '--no-init');
-    expect(fs.existsSync(path.join(none.stdout.trim(), 'ran'))).toBe(false);
+  const asked = await create('asked', '--init-if-trusted');
+  expect(asked.stderr).toContain(`cadre worktrees trust --repo ${repo}`);
+  expect(fs.existsSync(path.join(asked.stdout.trim(), 'ran'))).toBe(false);
+  expect(fs.existsSync(path.join((await create('said')).stdout.trim(), 'ran'))).toBe(true);
+  const none = await create('none', '--no-init');
+  expect(fs.existsSync(path.join(none.stdout.trim(), 'ran'))).toBe(false);
 
-    const nobody = await cadre(['worktrees', 'trust', ...at]);
-    expect([nobody.code, nobody.stdout]).toEqual([2, '']);
-    expect(nobody.stderr).toContain('  | touch ran\n');
-    const trusted = await cadre(['worktrees', 'trust', ...at, '--yes']);
-    expect(trusted.stdout).toMatch(/^Trusted [0-9a-f]{64} for /);
-    const sha256 = trusted.stdout.slice('Trusted '.length).slice(0, 64);
-    expect((await cadre(['worktrees', 'list-trusted', ...at])).stdout).toContain(sha256);
-    const allowed = await create('allowed', '--init-if-trusted');
-    expect(fs.existsSync(path.join(allowed.stdout.trim(), 'ran'))).toBe(true);
+  const nobody = await cadre(['worktrees', 'trust', ...at]);
+  expect([nobody.code, nobody.stdout]).toEqual([2, '']);
+  expect(nobody.stderr).toContain('  | touch ran\n');
+  const trusted = await cadre(['worktrees', 'trust', ...at, '--yes']);
+  expect(trusted.stdout).toMatch(/^Trusted [0-9a-f]{64} for /);
+  const sha256 = trusted.stdout.slice('Trusted '.length).slice(0, 64);
+  expect((await cadre(['worktrees', 'list-trusted', ...at])).stdout).toContain(sha256);
+  const allowed = await create('allowed', '--init-if-trusted');
+  expect(fs.existsSync(path.join(allowed.stdout.trim(), 'ran'))).toBe(true);
 
-    const withdrawn = await cadre(['worktrees', 'untrust', ...at]);
-    expect(withdrawn.stdout).toBe(`Withdrew 1 permission for ${repo}\n`);
-    const byDigest = await cadre(['worktrees', 'trust', ...at, '--sha256', sha256, '--json']);
-    expect(byDigest.json()).toMatchObject([{ repo_root: repo, sha256 }]);
-  });
+  const withdrawn = await cadre(['worktrees', 'untrust', ...at]);
+  expect(withdrawn.stdout).toBe(`Withdrew 1 permission for ${repo}\n`);
+  const byDigest = await cadre(['worktrees', 'trust', ...at, '--sha256', sha256, '--json']);
+  expect(byDigest.json()).toMatchObject([{ repo_root: repo, sha256 }]);
 });

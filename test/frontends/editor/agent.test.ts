@@ -317,51 +317,47 @@ describe('session/load', () => {
   });
 });
 
-describe('session/resume', () => {
-  test('session/resume sends no earlier updates, but the pending requests.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
-    await runTurn(client, id, 'say before');
-    await send(client, id, 'ask to go on; say over');
-    const query = { session_id: id };
-    await expectEventually(
-      async () => (await client.call(endpoints.listApprovals, { query })).length,
-    ).toBe(1);
-    const editor = await openEditor(server());
-    await editor.agent.request(of.resume, { sessionId: id, cwd: directory });
-    await expectEventually(() => editor.text()).toContain('over');
-    expect(editor.text()).not.toContain('before');
-    expect(await editor.prompt(id, 'history')).toMatchObject({ stopReason: 'end_turn' });
-  });
+test('session/resume sends no earlier updates, but the pending requests.', async () => {
+  const { client, directory } = server();
+  const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
+  await runTurn(client, id, 'say before');
+  await send(client, id, 'ask to go on; say over');
+  const query = { session_id: id };
+  await expectEventually(
+    async () => (await client.call(endpoints.listApprovals, { query })).length,
+  ).toBe(1);
+  const editor = await openEditor(server());
+  await editor.agent.request(of.resume, { sessionId: id, cwd: directory });
+  await expectEventually(() => editor.text()).toContain('over');
+  expect(editor.text()).not.toContain('before');
+  expect(await editor.prompt(id, 'history')).toMatchObject({ stopReason: 'end_turn' });
 });
 
-describe('session/list', () => {
-  test('session/list returns open sessions, by page and by directory.', async () => {
-    const { client, directory } = server();
-    const cwd = path.join(directory, 'listed');
-    mkdirSync(cwd);
-    const kept = await openSession(client, cwd, { title: 'kept' });
-    const closed = await openSession(client, cwd, { title: 'closed' });
-    await client.call(endpoints.closeSession, { params: { session_id: closed.id }, body: {} });
-    const others = Array.from({ length: 101 }, () => openSession(client, directory));
-    await Promise.all(others);
-    const editor = await openEditor(server());
-    const { sessions } = await editor.agent.request(of.list, { cwd: `${cwd}/` });
-    expect(sessions).toEqual([
-      { sessionId: kept.id, cwd, title: 'kept', updatedAt: expect.stringMatching(/Z$/) as string },
-    ]);
-    const all: string[] = [];
-    for (let cursor: string | null | undefined; ;) {
-      const page: ListSessionsResponse = await editor.agent.request(of.list, { cursor });
-      all.push(...page.sessions.map((one) => one.sessionId));
-      cursor = page.nextCursor;
-      if (!cursor) break;
-    }
-    expect(new Set(all).size).toBe(all.length);
-    expect(all.length).toBeGreaterThan(101);
-    expect(all).toContain(kept.id);
-    expect(all).not.toContain(closed.id);
-  });
+test('session/list returns open sessions, by page and by directory.', async () => {
+  const { client, directory } = server();
+  const cwd = path.join(directory, 'listed');
+  mkdirSync(cwd);
+  const kept = await openSession(client, cwd, { title: 'kept' });
+  const closed = await openSession(client, cwd, { title: 'closed' });
+  await client.call(endpoints.closeSession, { params: { session_id: closed.id }, body: {} });
+  const others = Array.from({ length: 101 }, () => openSession(client, directory));
+  await Promise.all(others);
+  const editor = await openEditor(server());
+  const { sessions } = await editor.agent.request(of.list, { cwd: `${cwd}/` });
+  expect(sessions).toEqual([
+    { sessionId: kept.id, cwd, title: 'kept', updatedAt: expect.stringMatching(/Z$/) as string },
+  ]);
+  const all: string[] = [];
+  for (let cursor: string | null | undefined; ;) {
+    const page: ListSessionsResponse = await editor.agent.request(of.list, { cursor });
+    all.push(...page.sessions.map((one) => one.sessionId));
+    cursor = page.nextCursor;
+    if (!cursor) break;
+  }
+  expect(new Set(all).size).toBe(all.length);
+  expect(all.length).toBeGreaterThan(101);
+  expect(all).toContain(kept.id);
+  expect(all).not.toContain(closed.id);
 });
 
 describe('session/close and session/delete', () => {

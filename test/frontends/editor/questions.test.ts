@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Question } from '../../../src/api/approvals.ts';
 import { openEditor } from '../../support/acp/editor.ts';
 import { sharedRuntime } from '../../support/runtime.ts';
@@ -61,90 +61,88 @@ async function asking({ input, sink, end }: ScriptedTurn): Promise<void> {
   end(completed);
 }
 
-describe('questions of an agent', () => {
-  test('Questions are a form in an editor that supports forms.', async () => {
-    const { url, token, directory } = withRuntime();
-    const editor = await openEditor(
-      { url, token },
-      {
-        fillForm(request) {
-          expect(request).toMatchObject({
-            mode: 'form',
-            message:
-              'Colour: Which colour?\n- red: like fire\n- blue\n\nWhich sizes?\n- red: like fire\n- blue\n\nHow many?',
-            requestedSchema: {
-              type: 'object',
-              required: ['q2'],
-              properties: {
-                q1: {
-                  type: 'string',
-                  title: 'Colour',
-                  oneOf: [{ const: 'red' }, { const: 'blue' }],
-                },
-                q1_other: { type: 'string' },
-                q2: { type: 'array', items: { anyOf: [{ const: 'red' }, { const: 'blue' }] } },
-                q3: { type: 'integer' },
+test('Questions are a form in an editor that supports forms.', async () => {
+  const { url, token, directory } = withRuntime();
+  const editor = await openEditor(
+    { url, token },
+    {
+      fillForm(request) {
+        expect(request).toMatchObject({
+          mode: 'form',
+          message:
+            'Colour: Which colour?\n- red: like fire\n- blue\n\nWhich sizes?\n- red: like fire\n- blue\n\nHow many?',
+          requestedSchema: {
+            type: 'object',
+            required: ['q2'],
+            properties: {
+              q1: {
+                type: 'string',
+                title: 'Colour',
+                oneOf: [{ const: 'red' }, { const: 'blue' }],
               },
+              q1_other: { type: 'string' },
+              q2: { type: 'array', items: { anyOf: [{ const: 'red' }, { const: 'blue' }] } },
+              q3: { type: 'integer' },
             },
-          });
-          return {
-            action: 'accept',
-            content: { q1: 'red', q1_other: 'green', q2: ['red', 'blue'], q3: 3 },
-          };
-        },
+          },
+        });
+        return {
+          action: 'accept',
+          content: { q1: 'red', q1_other: 'green', q2: ['red', 'blue'], q3: 3 },
+        };
       },
-    );
-    const { sessionId } = await editor.open(directory);
-    await editor.prompt(sessionId, 'all');
-    expect(JSON.parse(editor.text())).toMatchObject({
-      decision: 'accept',
-      answers: { q1: ['green'], q2: ['red', 'blue'], q3: ['3'] },
-    });
+    },
+  );
+  const { sessionId } = await editor.open(directory);
+  await editor.prompt(sessionId, 'all');
+  expect(JSON.parse(editor.text())).toMatchObject({
+    decision: 'accept',
+    answers: { q1: ['green'], q2: ['red', 'blue'], q3: ['3'] },
   });
+});
 
-  test('Questions are declined with their form.', async () => {
-    const { url, token, directory } = withRuntime();
-    const editor = await openEditor({ url, token }, { fillForm: () => ({ action: 'decline' }) });
-    const { sessionId } = await editor.open(directory);
-    await editor.prompt(sessionId, 'all');
-    expect(JSON.parse(editor.text())).toMatchObject({ decision: 'decline' });
-  });
+test('Questions are declined with their form.', async () => {
+  const { url, token, directory } = withRuntime();
+  const editor = await openEditor({ url, token }, { fillForm: () => ({ action: 'decline' }) });
+  const { sessionId } = await editor.open(directory);
+  await editor.prompt(sessionId, 'all');
+  expect(JSON.parse(editor.text())).toMatchObject({ decision: 'decline' });
+});
 
-  test('A single question with options is a permission request in an editor without forms.', async () => {
-    const { url, token, directory } = withRuntime();
-    const editor = await openEditor(
-      { url, token },
-      {
-        askUser({ options, toolCall }) {
-          expect(options.map(({ name }) => name)).toEqual(['red', 'blue', 'Decline']);
-          expect(JSON.stringify(toolCall.content)).toContain('Which colour?');
-          return { outcome: 'selected', optionId: options[1]?.optionId ?? '' };
-        },
+test('A single question with options is a permission request in an editor without forms.', async () => {
+  const { url, token, directory } = withRuntime();
+  const editor = await openEditor(
+    { url, token },
+    {
+      askUser({ options, toolCall }) {
+        expect(options.map(({ name }) => name)).toEqual(['red', 'blue', 'Decline']);
+        expect(JSON.stringify(toolCall.content)).toContain('Which colour?');
+        return { outcome: 'selected', optionId: options[1]?.optionId ?? '' };
       },
-    );
-    const { sessionId } = await editor.open(directory);
-    await editor.prompt(sessionId, 'one');
-    expect(JSON.parse(editor.text())).toMatchObject({
-      decision: 'accept',
-      answers: { q1: ['blue'] },
-    });
+    },
+  );
+  const { sessionId } = await editor.open(directory);
+  await editor.prompt(sessionId, 'one');
+  expect(JSON.parse(editor.text())).toMatchObject({
+    decision: 'accept',
+    answers: { q1: ['blue'] },
   });
+});
 
-  test('Questions that an editor cannot show name the other places for the answer.', async () => {
-    const { url, token, directory } = withRuntime();
-    let shown = '';
-    const editor = await openEditor(
-      { url, token },
-      {
-        askUser({ options, toolCall }) {
-          shown = JSON.stringify(toolCall.content);
-          return { outcome: 'selected', optionId: options[0]?.optionId ?? '' };
-        },
+test('Questions that an editor cannot show name the other places for the answer.', async () => {
+  const { url, token, directory } = withRuntime();
+  let shown = '';
+  const editor = await openEditor(
+    { url, token },
+    {
+      askUser({ options, toolCall }) {
+        shown = JSON.stringify(toolCall.content);
+        return { outcome: 'selected', optionId: options[0]?.optionId ?? '' };
       },
-    );
-    const { sessionId } = await editor.open(directory);
-    await editor.prompt(sessionId, 'all');
-    expect(shown).toContain(`cadre sessions attach ${sessionId}`);
-    expect(JSON.parse(editor.text())).toMatchObject({ decision: 'decline' });
-  });
+    },
+  );
+  const { sessionId } = await editor.open(directory);
+  await editor.prompt(sessionId, 'all');
+  expect(shown).toContain(`cadre sessions attach ${sessionId}`);
+  expect(JSON.parse(editor.text())).toMatchObject({ decision: 'decline' });
 });

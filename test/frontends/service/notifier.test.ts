@@ -133,19 +133,17 @@ describe.skipIf(!canNotify)('a service manager', () => {
   });
 });
 
-describe('a server without systemd-notify', () => {
-  test('A server without systemd-notify runs, and reports that messages are lost.', async () => {
-    await using place = tempDirectory('notify');
-    const troubles: string[] = [];
-    const onTrouble = (message: string) => void troubles.push(message);
-    const env = { PATH: place.path, NOTIFY_SOCKET: '/nowhere' };
-    expect(Notifier.takenFrom(env, { clock: systemClock, onTrouble })).toBeNull();
-    expect(troubles).toEqual([expect.stringContaining('systemd-notify not found on PATH')]);
-  });
+test('A server without systemd-notify runs, and reports that messages are lost.', async () => {
+  await using place = tempDirectory('notify');
+  const troubles: string[] = [];
+  const onTrouble = (message: string) => void troubles.push(message);
+  const env = { PATH: place.path, NOTIFY_SOCKET: '/nowhere' };
+  expect(Notifier.takenFrom(env, { clock: systemClock, onTrouble })).toBeNull();
+  expect(troubles).toEqual([expect.stringContaining('systemd-notify not found on PATH')]);
+});
 
-  test('A server without a service manager reports nothing.', () => {
-    expect(Notifier.takenFrom({ PATH }, { clock: systemClock, onTrouble: unexpected })).toBeNull();
-  });
+test('A server without a service manager reports nothing.', () => {
+  expect(Notifier.takenFrom({ PATH }, { clock: systemClock, onTrouble: unexpected })).toBeNull();
 });
 
 function unexpected(message: string): never {

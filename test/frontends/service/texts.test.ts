@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { launchAgent } from '../../../src/frontends/cli/service/launchd.ts';
 import { sealOf } from '../../../src/frontends/service/sealed.ts';
 import {
@@ -29,118 +29,110 @@ function odd(directory: string): ServiceStart {
   };
 }
 
-describe('the systemd unit', () => {
-  test.skipIf(!hasAnalyze).for([true, false])(
-    'The systemd unit is valid for systemd, even with unusual paths (Type=notify: %s).',
-    async (canNotify) => {
-      await using place = tempDirectory('unit');
-      const unit = path.join(place.path, 'cadre.service');
-      fs.writeFileSync(unit, systemdUnit(odd(place.path), { version: '1.2.3', canNotify }));
-      const found = spawnSync('systemd-analyze', ['verify', '--user', unit], {
-        encoding: 'utf8',
-        env: { PATH: process.env.PATH, HOME: place.path, XDG_RUNTIME_DIR: place.path },
-      });
-      expect(found).toMatchObject({ status: 0, stdout: '', stderr: '' });
-    },
-  );
-
-  test('The systemd unit has Type=notify only if systemd-notify is installed.', () => {
-    const start = { command: ['/c'], variables: {}, variablesFile: '/e', log: '/l' } as const;
-    const told = systemdUnit(start, { version: '1', canNotify: true });
-    expect(told).toMatch(/^Type=notify\nNotifyAccess=all\nWatchdogSec=2min$/m);
-    expect(systemdUnit(start, { version: '1', canNotify: false })).not.toMatch(/notify|Watchdog/);
-  });
-});
-
-describe('the launchd agent', () => {
-  test.skipIf(!hasPython)(
-    'The launchd agent is a property list with the same command and variables.',
-    async () => {
-      await using place = tempDirectory('agent');
-      const start = odd(place.path);
-      const { stdout, stderr } = spawnSync(
-        python,
-        [
-          '-ISc',
-          'import json, plistlib, sys; print(json.dumps(plistlib.loads(sys.stdin.buffer.read())))',
-        ],
-        { input: launchAgent(start, { version: '1.2.3' }), encoding: 'utf8' },
-      );
-      expect(stderr).toBe('');
-      expect(JSON.parse(stdout)).toEqual({
-        Label: 'cadre.server',
-        ProgramArguments: start.command,
-        EnvironmentVariables: start.variables,
-        RunAtLoad: true,
-        KeepAlive: { SuccessfulExit: false },
-        ThrottleInterval: 10,
-        ExitTimeOut: 45,
-        StandardOutPath: start.log,
-        StandardErrorPath: start.log,
-      });
-    },
-  );
-});
-
-describe('a file of a service', () => {
-  test('A service file counts as ours until it is changed, whoever wrote its first lines.', () => {
-    const start = { command: ['/c'], variables: {}, variablesFile: '/e', log: '/l' } as const;
-    const options = { version: '1', canNotify: true };
-    for (const text of [systemdUnit(start, options), launchAgent(start, options)]) {
-      expect(sealOf(text)).toBe('ours');
-      expect(sealOf(`${text} `)).toBe('edited');
-      expect(sealOf(text.replace('/c', '/d'))).toBe('edited');
-      expect(sealOf(text.slice(text.indexOf('\n') + 1).replace(/^<!--.*\n/, ''))).toBe('foreign');
-    }
-    expect(sealOf('')).toBe('foreign');
-  });
-});
-
-describe('the variables of a service', () => {
-  test('The variables are PATH and directories without secrets, and left-out settings are named.', () => {
-    const env = {
-      PATH: '/opt/a:relative:/opt/b::/opt/a:.',
-      XDG_DATA_HOME: '/data',
-      CADRE_CONFIG: '/etc/cadre.toml',
-      CADRE_AUTH_TOKEN: 'secret',
-      CADRE_LOG_LEVEL: 'debug',
-      ANTHROPIC_API_KEY: 'secret',
-      HTTPS_PROXY: 'http://me:secret@127.0.0.1:1',
-    };
-    expect(variablesOf(env)).toEqual({
-      PATH: '/opt/a:/opt/b',
-      XDG_DATA_HOME: '/data',
-      CADRE_CONFIG: '/etc/cadre.toml',
+test.skipIf(!hasAnalyze).for([true, false])(
+  'The systemd unit is valid for systemd, even with unusual paths (Type=notify: %s).',
+  async (canNotify) => {
+    await using place = tempDirectory('unit');
+    const unit = path.join(place.path, 'cadre.service');
+    fs.writeFileSync(unit, systemdUnit(odd(place.path), { version: '1.2.3', canNotify }));
+    const found = spawnSync('systemd-analyze', ['verify', '--user', unit], {
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH, HOME: place.path, XDG_RUNTIME_DIR: place.path },
     });
-    expect(settingsLeftBehind(env)).toEqual(['CADRE_AUTH_TOKEN', 'CADRE_LOG_LEVEL']);
-    expect(variablesOf({})).toEqual({ PATH: '/usr/local/bin:/usr/bin:/bin' });
-  });
+    expect(found).toMatchObject({ status: 0, stdout: '', stderr: '' });
+  },
+);
 
-  test('The variables have permanent directories if a version manager links one per shell.', async () => {
-    await using place = tempDirectory('path');
-    const [installed, shell] = ['versions/24/bin', 'fnm_multishells/1_2'].map((name) =>
-      path.join(place.path, name),
-    ) as [string, string];
-    fs.mkdirSync(installed, { recursive: true });
-    fs.mkdirSync(path.dirname(shell), { recursive: true });
-    fs.symlinkSync(path.dirname(installed), shell);
-    expect(variablesOf({ PATH: `${shell}/bin:/usr/bin` }).PATH).toBe(`${installed}:/usr/bin`);
-    const node = path.join(installed, 'node');
-    fs.writeFileSync(node, '');
-    expect(lastingFile(node, `${shell}/bin`)).toBe(node);
-  });
+test('The systemd unit has Type=notify only if systemd-notify is installed.', () => {
+  const start = { command: ['/c'], variables: {}, variablesFile: '/e', log: '/l' } as const;
+  const told = systemdUnit(start, { version: '1', canNotify: true });
+  expect(told).toMatch(/^Type=notify\nNotifyAccess=all\nWatchdogSec=2min$/m);
+  expect(systemdUnit(start, { version: '1', canNotify: false })).not.toMatch(/notify|Watchdog/);
+});
 
-  test('The service starts the link that an upgrade replaces, not the file of one version.', async () => {
-    await using place = tempDirectory('path');
-    const [bin, version] = [path.join(place.path, 'bin'), path.join(place.path, 'cellar')];
-    for (const directory of [bin, version]) fs.mkdirSync(directory);
-    const file = path.join(version, 'cadre');
-    fs.writeFileSync(file, '');
-    expect(lastingFile(file, bin)).toBe(file);
-    fs.writeFileSync(path.join(bin, 'cadre'), '');
-    expect(lastingFile(file, bin)).toBe(file);
-    fs.rmSync(path.join(bin, 'cadre'));
-    fs.symlinkSync(file, path.join(bin, 'cadre'));
-    expect(lastingFile(file, `/nowhere:${bin}`)).toBe(path.join(bin, 'cadre'));
+test.skipIf(!hasPython)(
+  'The launchd agent is a property list with the same command and variables.',
+  async () => {
+    await using place = tempDirectory('agent');
+    const start = odd(place.path);
+    const { stdout, stderr } = spawnSync(
+      python,
+      [
+        '-ISc',
+        'import json, plistlib, sys; print(json.dumps(plistlib.loads(sys.stdin.buffer.read())))',
+      ],
+      { input: launchAgent(start, { version: '1.2.3' }), encoding: 'utf8' },
+    );
+    expect(stderr).toBe('');
+    expect(JSON.parse(stdout)).toEqual({
+      Label: 'cadre.server',
+      ProgramArguments: start.command,
+      EnvironmentVariables: start.variables,
+      RunAtLoad: true,
+      KeepAlive: { SuccessfulExit: false },
+      ThrottleInterval: 10,
+      ExitTimeOut: 45,
+      StandardOutPath: start.log,
+      StandardErrorPath: start.log,
+    });
+  },
+);
+
+test('A service file counts as ours until it is changed, whoever wrote its first lines.', () => {
+  const start = { command: ['/c'], variables: {}, variablesFile: '/e', log: '/l' } as const;
+  const options = { version: '1', canNotify: true };
+  for (const text of [systemdUnit(start, options), launchAgent(start, options)]) {
+    expect(sealOf(text)).toBe('ours');
+    expect(sealOf(`${text} `)).toBe('edited');
+    expect(sealOf(text.replace('/c', '/d'))).toBe('edited');
+    expect(sealOf(text.slice(text.indexOf('\n') + 1).replace(/^<!--.*\n/, ''))).toBe('foreign');
+  }
+  expect(sealOf('')).toBe('foreign');
+});
+
+test('The variables are PATH and directories without secrets, and left-out settings are named.', () => {
+  const env = {
+    PATH: '/opt/a:relative:/opt/b::/opt/a:.',
+    XDG_DATA_HOME: '/data',
+    CADRE_CONFIG: '/etc/cadre.toml',
+    CADRE_AUTH_TOKEN: 'secret',
+    CADRE_LOG_LEVEL: 'debug',
+    ANTHROPIC_API_KEY: 'secret',
+    HTTPS_PROXY: 'http://me:secret@127.0.0.1:1',
+  };
+  expect(variablesOf(env)).toEqual({
+    PATH: '/opt/a:/opt/b',
+    XDG_DATA_HOME: '/data',
+    CADRE_CONFIG: '/etc/cadre.toml',
   });
+  expect(settingsLeftBehind(env)).toEqual(['CADRE_AUTH_TOKEN', 'CADRE_LOG_LEVEL']);
+  expect(variablesOf({})).toEqual({ PATH: '/usr/local/bin:/usr/bin:/bin' });
+});
+
+test('The variables have permanent directories if a version manager links one per shell.', async () => {
+  await using place = tempDirectory('path');
+  const [installed, shell] = ['versions/24/bin', 'fnm_multishells/1_2'].map((name) =>
+    path.join(place.path, name),
+  ) as [string, string];
+  fs.mkdirSync(installed, { recursive: true });
+  fs.mkdirSync(path.dirname(shell), { recursive: true });
+  fs.symlinkSync(path.dirname(installed), shell);
+  expect(variablesOf({ PATH: `${shell}/bin:/usr/bin` }).PATH).toBe(`${installed}:/usr/bin`);
+  const node = path.join(installed, 'node');
+  fs.writeFileSync(node, '');
+  expect(lastingFile(node, `${shell}/bin`)).toBe(node);
+});
+
+test('The service starts the link that an upgrade replaces, not the file of one version.', async () => {
+  await using place = tempDirectory('path');
+  const [bin, version] = [path.join(place.path, 'bin'), path.join(place.path, 'cellar')];
+  for (const directory of [bin, version]) fs.mkdirSync(directory);
+  const file = path.join(version, 'cadre');
+  fs.writeFileSync(file, '');
+  expect(lastingFile(file, bin)).toBe(file);
+  fs.writeFileSync(path.join(bin, 'cadre'), '');
+  expect(lastingFile(file, bin)).toBe(file);
+  fs.rmSync(path.join(bin, 'cadre'));
+  fs.symlinkSync(file, path.join(bin, 'cadre'));
+  expect(lastingFile(file, `/nowhere:${bin}`)).toBe(path.join(bin, 'cadre'));
 });

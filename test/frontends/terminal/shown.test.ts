@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import type { MergeResult, PullRequest } from '../../../src/api/worktree-merge.ts';
-import { jsonFor, type World } from '../../../src/frontends/cli/world.ts';
 import {
   mergeResultLines,
   type MergeResultStyle,
@@ -9,14 +8,6 @@ import {
 import { colorless } from '../../../src/frontends/terminal/palette.ts';
 
 const HIDDEN = 'x\u001b]0;p\u0007\u202e\u009b\u200b\u00ad\u2028\r.txt';
-
-test('JSON on a terminal escapes all that the terminal would hide or obey, and is the same JSON.', () => {
-  const value = { [HIDDEN]: [HIDDEN, '\u{e0041}', 'é\u{1f600}'] };
-  const on = (isTTY: boolean) => jsonFor({ stdout: { isTTY } as World['stdout'] }, value, 2);
-  expect(on(true)).toMatch(/^[\n\u0020-\u007eé\u{1f600}]*$/u);
-  expect(JSON.parse(on(true))).toEqual(value);
-  expect(on(false)).toContain('\u202e');
-});
 
 test('The plans of a merge and of a pull request show hidden characters as code points.', () => {
   const style: MergeResultStyle = { palette: colorless, hintFor: () => null };

@@ -4,6 +4,10 @@ import { anyText } from '../../support/any-text.ts';
 
 /** Parts that are hard to measure, to wrap or to make safe. */
 const hard = [
+  '\u001b',
+  '\u001b[',
+  '\u009d',
+  '\u001b\\',
   '\u001b[31m',
   '\u001b]0;title\u0007',
   '\u009b2J',

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { testDemo } from '../../support/demo-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { keys, withScreen } from '../../support/tui/stage.tsx';
+import { keys, testScreen } from '../../support/tui/stage.tsx';
 import { openSession, send } from '../../support/turns.ts';
 
 test('A request on the screen has the keys of the prompt: l leaves it pending, v goes to its beginning, n declines it.', async () => {
@@ -11,20 +11,19 @@ test('A request on the screen has the keys of the prompt: l leaves it pending, v
   await send(client, id, 'ask rm -rf build');
   const withStatus = async (status: 'pending' | 'declined') =>
     (await client.call(endpoints.listApprovals, { query: { status } })).length;
-  await withScreen(client, { page: 'top' }, async ({ expectShows, expectHides, press }) => {
-    await expectShows('NEEDS APPROVAL 1');
-    await press('a');
-    await expectShows('⏎ approve');
-    await press('l');
-    await expectHides('⏎ approve');
-    expect(await withStatus('pending')).toBe(1);
-    await press('a');
-    await expectShows('⏎ approve');
-    await press('v');
-    await expectShows('tool: rm -rf build');
-    await press('n');
-    await expectShows('Reason (optional, ⏎ declines):');
-    await press(keys.enter);
-    await expectEventually(() => withStatus('declined')).toBe(1);
-  });
+  const { expectShows, expectHides, press } = testScreen(client, { page: 'top' });
+  await expectShows('NEEDS APPROVAL 1');
+  await press('a');
+  await expectShows('⏎ approve');
+  await press('l');
+  await expectHides('⏎ approve');
+  expect(await withStatus('pending')).toBe(1);
+  await press('a');
+  await expectShows('⏎ approve');
+  await press('v');
+  await expectShows('tool: rm -rf build');
+  await press('n');
+  await expectShows('Reason (optional, ⏎ declines):');
+  await press(keys.enter);
+  await expectEventually(() => withStatus('declined')).toBe(1);
 });

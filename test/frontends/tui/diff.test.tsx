@@ -2,177 +2,144 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import type { Client } from '../../../src/client/client.ts';
 import { defaultScreen } from '../../../src/core/lib/screen-settings.ts';
 import { numbered } from '../../support/diffs.ts';
-import { withRuntime } from '../../support/runtime.ts';
+import { testRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
-import { keys, withScreen } from '../../support/tui/stage.tsx';
+import { keys, testScreen } from '../../support/tui/stage.tsx';
 import { openSession } from '../../support/turns.ts';
 import { makeRepository, write } from '../../support/worktrees/work.ts';
 
 const start = { page: 'top' } as const;
 
-interface Changed {
-  client: Client;
-  id: string;
-  repo: string;
-  comments: () => Promise<string[]>;
-  provider: ReturnType<typeof scriptedProvider>;
-}
-
 /** A session with a new file of 40 lines and one changed line. */
-async function onChanges(run: (changed: Changed) => Promise<void>): Promise<void> {
+async function changedSession() {
   const provider = scriptedProvider({});
-  await withRuntime(
-    async ({ client, directory }) => {
-      const repo = makeRepository(path.join(directory, 'repo'));
-      const { id } = await openSession(client, repo, { title: 'the job' });
-      write(repo, { 'a.txt': 'ONE\n', 'new.txt': numbered(1, 40) });
-      const comments = async () => {
-        const read = await client.call(endpoints.getReview, { params: { session_id: id } });
-        return read.comments.map(
-          (one) => `${one.path}:${one.first_line}-${one.last_line} ${one.text}`,
-        );
-      };
-      await run({ client, id, repo, comments, provider });
-    },
-    { providers: [provider] },
-  );
+  const { client, directory } = await testRuntime({ providers: [provider] });
+  const repo = makeRepository(path.join(directory, 'repo'));
+  const { id } = await openSession(client, repo, { title: 'the job' });
+  write(repo, { 'a.txt': 'ONE\n', 'new.txt': numbered(1, 40) });
+  const comments = async () => {
+    const read = await client.call(endpoints.getReview, { params: { session_id: id } });
+    return read.comments.map((one) => `${one.path}:${one.first_line}-${one.last_line} ${one.text}`);
+  };
+  return { client, id, repo, comments, provider };
 }
 
-test('Lines of a diff are commented on, one by one and as a range, and all comments are sent as one turn.', () =>
-  onChanges(({ client, comments, provider }) =>
-    withScreen(
-      client,
-      start,
-      async ({ expectShows, expectHides, press, resize }) => {
-        await expectShows('the job');
-        await press('D');
-        await expectShows(/1\/2 a\.txt +\+41 -1\n▌a\.txt {2}modified {2}\+1 -1/);
-        await press('j', 'j', 'c');
-        await expectShows('Comment on line 1 (removed)');
-        await press('w', 'h', 'y', '\n', '?', keys.enter);
-        await expectShows(/ {2}-one\n +┃ why\n +┃ \?\n/);
-        await press('}', 'j', 'j', 'v', 'j', 'j');
-        await expectShows(/│ +1 \+line 1\n│ +2 \+line 2\n▌ +3 \+line 3/);
-        await press('c', 't', 'h', 'r', 'e', 'e', keys.enter);
-        await expectShows(/3 \+line 3\n +┃ three/);
-        await press('{', '{', keys.tab, 'c', '!', keys.enter);
-        await expectShows('┃ ?!');
-        expect(await comments()).toEqual(['a.txt:1-1 why\n?!', 'new.txt:1-3 three']);
-        await press('G');
-        await expectShows(/▌ +40 \+line 40\n/);
-        await press('c', 'x', keys.enter);
-        await expectShows(/┃ x\n/);
-        await press(keys.tab, 'x');
-        await expectShows('Drop this comment?  y yes  n no');
-        await press('y');
-        await expectHides('┃ x');
-        resize({ rows: 12, columns: 40 });
-        await expectShows(/2\/2 new\.txt +\+41 -1 {2}2 comments\n/);
-        await press('s');
-        await expectShows('Send 2 comments as one turn?');
-        await press('y');
-        const turn = await provider.nextTurn();
-        expect(turn.text).toMatch(/^This is a review of your changes: 2 comments on 2 files\./);
-        turn.end(completed);
-        await expectHides('new.txt');
-        expect(await comments()).toEqual([]);
-      },
-      { rows: 24, columns: 80 },
-    ),
-  ));
+test('Lines of a diff are commented on, one by one and as a range, and all comments are sent as one turn.', async () => {
+  const { client, comments, provider } = await changedSession();
+  const size = { rows: 24, columns: 80 };
+  const { expectShows, expectHides, press, resize } = testScreen(client, start, size);
+  await expectShows('the job');
+  await press('D');
+  await expectShows(/1\/2 a\.txt +\+41 -1\n▌a\.txt {2}modified {2}\+1 -1/);
+  await press('j', 'j', 'c');
+  await expectShows('Comment on line 1 (removed)');
+  await press('w', 'h', 'y', '\n', '?', keys.enter);
+  await expectShows(/ {2}-one\n +┃ why\n +┃ \?\n/);
+  await press('}', 'j', 'j', 'v', 'j', 'j');
+  await expectShows(/│ +1 \+line 1\n│ +2 \+line 2\n▌ +3 \+line 3/);
+  await press('c', 't', 'h', 'r', 'e', 'e', keys.enter);
+  await expectShows(/3 \+line 3\n +┃ three/);
+  await press('{', '{', keys.tab, 'c', '!', keys.enter);
+  await expectShows('┃ ?!');
+  expect(await comments()).toEqual(['a.txt:1-1 why\n?!', 'new.txt:1-3 three']);
+  await press('G');
+  await expectShows(/▌ +40 \+line 40\n/);
+  await press('c', 'x', keys.enter);
+  await expectShows(/┃ x\n/);
+  await press(keys.tab, 'x');
+  await expectShows('Drop this comment?  y yes  n no');
+  await press('y');
+  await expectHides('┃ x');
+  resize({ rows: 12, columns: 40 });
+  await expectShows(/2\/2 new\.txt +\+41 -1 {2}2 comments\n/);
+  await press('s');
+  await expectShows('Send 2 comments as one turn?');
+  await press('y');
+  const turn = await provider.nextTurn();
+  expect(turn.text).toMatch(/^This is a review of your changes: 2 comments on 2 files\./);
+  turn.end(completed);
+  await expectHides('new.txt');
+  expect(await comments()).toEqual([]);
+});
 
-test('A comment of another client is there at once; the draft survives closing; lines that changed are stale when they are read again.', () =>
-  onChanges(({ client, id, repo, comments }) =>
-    withScreen(client, start, async ({ expectShows, press }) => {
-      await expectShows('the job');
-      await press('D');
-      await expectShows('1/2 a.txt');
-      await client.call(endpoints.addReviewComment, {
-        params: { session_id: id },
-        body: { path: 'new.txt', first_line: 2, text: 'from elsewhere' },
-      });
-      await expectShows('┃ from elsewhere');
-      fs.writeFileSync(path.join(repo, 'new.txt'), `zero\n${numbered(1, 40)}`);
-      await press('r');
-      await expectShows(/\n +! stale: on line 2, now at 3\n +! from elsewhere/);
-      await expectShows('1 comment, 1 stale');
-      await press('q', 'D');
-      await expectShows('! from elsewhere');
-      expect(await comments()).toEqual(['new.txt:2-2 from elsewhere']);
-    }),
-  ));
+test('A comment of another client is there at once; the draft survives closing; lines that changed are stale when they are read again.', async () => {
+  const { client, id, repo, comments } = await changedSession();
+  const { expectShows, press } = testScreen(client, start);
+  await expectShows('the job');
+  await press('D');
+  await expectShows('1/2 a.txt');
+  await client.call(endpoints.addReviewComment, {
+    params: { session_id: id },
+    body: { path: 'new.txt', first_line: 2, text: 'from elsewhere' },
+  });
+  await expectShows('┃ from elsewhere');
+  fs.writeFileSync(path.join(repo, 'new.txt'), `zero\n${numbered(1, 40)}`);
+  await press('r');
+  await expectShows(/\n +! stale: on line 2, now at 3\n +! from elsewhere/);
+  await expectShows('1 comment, 1 stale');
+  await press('q', 'D');
+  await expectShows('! from elsewhere');
+  expect(await comments()).toEqual(['new.txt:2-2 from elsewhere']);
+});
 
-test('The diff dialog gives the reason if it cannot add, edit, drop or send a comment.', () =>
-  onChanges(({ client, id }) =>
-    withScreen(client, start, async ({ expectShows, expectHides, press }) => {
-      await expectShows('the job');
-      await press('D');
-      await expectShows('1/2 a.txt');
-      // At the name of the file, a comment belongs to the first line below.
-      await press('c');
-      await expectShows('Comment on line 1');
-      await press(keys.escape);
-      await expectHides('Comment on line');
-      await press('g', 'x');
-      await expectShows('select a comment: press tab for the next one');
-      await press('s');
-      await expectShows('no comments: press c to add one');
-      await press('e');
-      await expectShows('no editor is available');
-      await press('j', 'j', 'v', '}', 'j', 'j', 'c');
-      await expectShows('a comment covers lines of one hunk');
-      await press('v', 'c', 'o', 'k', keys.enter);
-      await expectShows('┃ ok');
-      await client.call(endpoints.sendTurn, {
-        params: { session_id: id },
-        body: { input: { type: 'text', text: 'go' } },
-      });
-      await press('s', 'y');
-      await expectShows('a turn is running: press s, then w to queue the comments');
-      await press('s', 'w');
-      await expectShows('Comments queued as one turn');
-    }),
-  ));
+test('The diff dialog gives the reason if it cannot add, edit, drop or send a comment.', async () => {
+  const { client, id } = await changedSession();
+  const { expectShows, expectHides, press } = testScreen(client, start);
+  await expectShows('the job');
+  await press('D');
+  await expectShows('1/2 a.txt');
+  // At the name of the file, a comment belongs to the first line below.
+  await press('c');
+  await expectShows('Comment on line 1');
+  await press(keys.escape);
+  await expectHides('Comment on line');
+  await press('g', 'x');
+  await expectShows('select a comment: press tab for the next one');
+  await press('s');
+  await expectShows('no comments: press c to add one');
+  await press('e');
+  await expectShows('no editor is available');
+  await press('j', 'j', 'v', '}', 'j', 'j', 'c');
+  await expectShows('a comment covers lines of one hunk');
+  await press('v', 'c', 'o', 'k', keys.enter);
+  await expectShows('┃ ok');
+  await client.call(endpoints.sendTurn, {
+    params: { session_id: id },
+    body: { input: { type: 'text', text: 'go' } },
+  });
+  await press('s', 'y');
+  await expectShows('a turn is running: press s, then w to queue the comments');
+  await press('s', 'w');
+  await expectShows('Comments queued as one turn');
+});
 
-test('A wide terminal shows a diff side by side; t and the configuration select another form.', () =>
-  onChanges(async ({ client, comments }) => {
-    const size = { rows: 24, columns: 160 };
-    const unified = /▌ 1 {4}-one\n {5}1 \+ONE/;
-    const split = /▌ 1 -one +1 \+ONE/;
-    await withScreen(
-      client,
-      start,
-      async ({ expectShows, press }) => {
-        await expectShows('the job');
-        await press('D');
-        await expectShows('1/2 a.txt');
-        await press('j', 'j');
-        await expectShows(split);
-        await press('c', 'w', 'h', 'y', keys.enter);
-        await expectShows(/1 \+ONE\n +┃ why/);
-        expect(await comments()).toEqual(['a.txt:1-1 why']);
-        await press('t');
-        await expectShows(/ {2}1 {4}-one\n▌ {4}1 \+ONE\n +┃ why/);
-        await press('k', 't');
-        await expectShows(split);
-      },
-      size,
-    );
-    await withScreen(
-      client,
-      start,
-      async ({ expectShows, press }) => {
-        await expectShows('the job');
-        await press('D');
-        await expectShows('1/2 a.txt');
-        await press('j', 'j');
-        await expectShows(unified);
-        await expectShows('t side by side');
-      },
-      size,
-      { ...defaultScreen, diff: 'unified' },
-    );
-  }));
+test('A wide terminal shows a diff side by side; t and the configuration select another form.', async () => {
+  const { client, comments } = await changedSession();
+  const size = { rows: 24, columns: 160 };
+  const unified = /▌ 1 {4}-one\n {5}1 \+ONE/;
+  const split = /▌ 1 -one +1 \+ONE/;
+  const first = testScreen(client, start, size);
+  await first.expectShows('the job');
+  await first.press('D');
+  await first.expectShows('1/2 a.txt');
+  await first.press('j', 'j');
+  await first.expectShows(split);
+  await first.press('c', 'w', 'h', 'y', keys.enter);
+  await first.expectShows(/1 \+ONE\n +┃ why/);
+  expect(await comments()).toEqual(['a.txt:1-1 why']);
+  await first.press('t');
+  await first.expectShows(/ {2}1 {4}-one\n▌ {4}1 \+ONE\n +┃ why/);
+  await first.press('k', 't');
+  await first.expectShows(split);
+
+  const configured = { ...defaultScreen, diff: 'unified' } as const;
+  const { expectShows, press } = testScreen(client, start, size, configured);
+  await expectShows('the job');
+  await press('D');
+  await expectShows('1/2 a.txt');
+  await press('j', 'j');
+  await expectShows(unified);
+  await expectShows('t side by side');
+});

@@ -3,9 +3,9 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { HISTORY_FILE, PromptHistory } from '../../../src/core/lib/prompt-history.ts';
 import { sharedDemo } from '../../support/demo-server.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { testDirectory } from '../../support/temp.ts';
 import { hasPty, inTerminal } from '../../support/tui/pty.ts';
-import { keys, withScreen } from '../../support/tui/stage.tsx';
+import { keys, testScreen } from '../../support/tui/stage.tsx';
 import { openSession } from '../../support/turns.ts';
 
 const CTRL_D = '\u0004';
@@ -13,38 +13,36 @@ const CTRL_R = '\u0012';
 const server = sharedDemo();
 
 test('The composer of the screen goes through what was sent, searches it, and adds to it.', async () => {
-  using home = tempDirectory('history');
+  const home = testDirectory('history');
   const { client, directory } = server();
   const { id } = await openSession(client, directory, { title: 'the talk' });
-  const history = new PromptHistory(home.path);
+  const history = new PromptHistory(home);
   for (const text of ['say one', 'say first\nthen second', 'ask']) history.add(text);
-  await withScreen(
+  const { expectShows, expectHides, press } = testScreen(
     client,
     { page: 'top', select: id },
-    async ({ expectShows, expectHides, press }) => {
-      await expectShows('No messages yet');
-      await press('i', 'm', keys.up);
-      await expectShows(/> ask/);
-      await press(keys.up);
-      await expectShows(/> say first *\n.*then second/);
-      await press(keys.up);
-      await expectShows(/> say one/);
-      await press(keys.down, keys.down, keys.down, keys.down);
-      await expectShows(/> m/);
-      await press('\u0015', 's', 'a', 'y', CTRL_R);
-      await expectShows(/> say first/);
-      await press(CTRL_R);
-      await expectShows(/> say one/);
-      await press('s', keys.enter);
-      await expectHides('Prompt for the talk');
-      expect(new PromptHistory(home.path).read().at(-1)).toBe('say ones');
-      await press('i', keys.up);
-      await expectShows(/> say ones/);
-    },
     { rows: 24, columns: 100 },
     undefined,
     history,
   );
+  await expectShows('No messages yet');
+  await press('i', 'm', keys.up);
+  await expectShows(/> ask/);
+  await press(keys.up);
+  await expectShows(/> say first *\n.*then second/);
+  await press(keys.up);
+  await expectShows(/> say one/);
+  await press(keys.down, keys.down, keys.down, keys.down);
+  await expectShows(/> m/);
+  await press('\u0015', 's', 'a', 'y', CTRL_R);
+  await expectShows(/> say first/);
+  await press(CTRL_R);
+  await expectShows(/> say one/);
+  await press('s', keys.enter);
+  await expectHides('Prompt for the talk');
+  expect(new PromptHistory(home).read().at(-1)).toBe('say ones');
+  await press('i', keys.up);
+  await expectShows(/> say ones/);
 });
 
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.

@@ -3,7 +3,7 @@ import { selfCommand } from '../../../src/core/lib/self.ts';
 import { sharedRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { hasPty, inTerminal, programInTerminal } from '../../support/tui/pty.ts';
-import { keys, withScreen } from '../../support/tui/stage.tsx';
+import { keys, testScreen } from '../../support/tui/stage.tsx';
 import { openSession, send } from '../../support/turns.ts';
 
 const provider = scriptedProvider({});
@@ -22,24 +22,23 @@ test('A click selects a row and folds a section, and the wheel moves the place i
   const { client, directory } = withRuntime();
   await openSession(client, directory, { title: 'the first' });
   await openSession(client, directory, { title: 'the second' });
-  await withScreen(client, start, async ({ expectShows, expectHides, press, lines }) => {
-    await expectShows('the first');
-    await expectShows('the second');
-    const lineOf = (text: string) =>
-      lines().findIndex((line) => line.slice(0, 40).includes(text)) + 1;
-    for (const title of ['the first', 'the second', 'the first']) {
-      await press(click(10, lineOf(title)));
-      await expectShows(new RegExp(`^▌○ +${title}`, 'm'));
-    }
-    const other = lineOf('the first') < lineOf('the second') ? wheelDown : wheelUp;
-    await press(other(10, 10));
-    await expectShows(/^▌○ +the second/m);
-    await press(click(5, lineOf('SESSIONS')));
-    await expectShows(/▌▸ SESSIONS/);
-    await expectHides('the first');
-    await press(click(5, lineOf('SESSIONS')));
-    await expectShows('the first');
-  });
+  const { expectShows, expectHides, press, lines } = testScreen(client, start);
+  await expectShows('the first');
+  await expectShows('the second');
+  const lineOf = (text: string) =>
+    lines().findIndex((line) => line.slice(0, 40).includes(text)) + 1;
+  for (const title of ['the first', 'the second', 'the first']) {
+    await press(click(10, lineOf(title)));
+    await expectShows(new RegExp(`^▌○ +${title}`, 'm'));
+  }
+  const other = lineOf('the first') < lineOf('the second') ? wheelDown : wheelUp;
+  await press(other(10, 10));
+  await expectShows(/^▌○ +the second/m);
+  await press(click(5, lineOf('SESSIONS')));
+  await expectShows(/▌▸ SESSIONS/);
+  await expectHides('the first');
+  await press(click(5, lineOf('SESSIONS')));
+  await expectShows('the first');
 });
 
 test('Over the pane, the wheel scrolls the conversation, and a click gives it the keys.', async () => {
@@ -50,34 +49,32 @@ test('Over the pane, the wheel scrolls the conversation, and a click gives it th
   const text = Array.from({ length: 60 }, (_, at) => `line ${at + 1}\n\n`).join('');
   await turn.sink.update({ type: 'message', text });
   turn.end(completed);
-  await withScreen(client, { ...start, select: id }, async ({ expectShows, press }) => {
-    await expectShows('line 60');
-    await press(wheelUp(80, 10), wheelUp(80, 10));
-    await expectShows('more below (G)');
-    await press(wheelDown(80, 10), wheelDown(80, 10));
-    await expectShows('line 60');
-    await expectShows('? help  q quit');
-    await press(click(80, 10));
-    await expectShows('esc back');
-    await press(click(10, 4), 'i', 'h', wheelUp(80, 10), click(10, 4));
-    await expectShows('more below (G)');
-    await expectShows('> h');
-    await press(keys.escape);
-  });
+  const { expectShows, press } = testScreen(client, { ...start, select: id });
+  await expectShows('line 60');
+  await press(wheelUp(80, 10), wheelUp(80, 10));
+  await expectShows('more below (G)');
+  await press(wheelDown(80, 10), wheelDown(80, 10));
+  await expectShows('line 60');
+  await expectShows('? help  q quit');
+  await press(click(80, 10));
+  await expectShows('esc back');
+  await press(click(10, 4), 'i', 'h', wheelUp(80, 10), click(10, 4));
+  await expectShows('more below (G)');
+  await expectShows('> h');
+  await press(keys.escape);
 });
 
 test('In a dialog the wheel is as the arrow keys, and no report of a mouse is typed anywhere.', async () => {
   const { client, directory } = withRuntime();
   await openSession(client, directory, { title: 'the job' });
-  await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
-    await expectShows('the job');
-    await press('?');
-    await expectShows('Previous row, next row');
-    await press(wheelDown(10, 10));
-    await expectHides('Previous row, next row');
-    await press('q', '/', report(2, 3, 3), report(35, 3, 3), click(3, 19), 'x');
-    await expectShows(/^\/ x$/m);
-  });
+  const { expectShows, expectHides, press } = testScreen(client, start);
+  await expectShows('the job');
+  await press('?');
+  await expectShows('Previous row, next row');
+  await press(wheelDown(10, 10));
+  await expectHides('Previous row, next row');
+  await press('q', '/', report(2, 3, 3), report(35, 3, 3), click(3, 19), 'x');
+  await expectShows(/^\/ x$/m);
 });
 
 const crashing = 'process.on("SIGUSR2",()=>{throw new Error("crashed")})';

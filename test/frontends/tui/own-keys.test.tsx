@@ -7,7 +7,7 @@ import { OwnKeys } from '../../../src/frontends/tui/screen/own-keys.ts';
 import type { ScreenState } from '../../../src/frontends/tui/screen/screen-state.ts';
 import { testRuntime } from '../../support/runtime.ts';
 import { scriptedProvider } from '../../support/scripted-provider.ts';
-import { withScreen } from '../../support/tui/stage.tsx';
+import { testScreen } from '../../support/tui/stage.tsx';
 import { openSession } from '../../support/turns.ts';
 
 test('Every key of the list belongs to an action that can have another key, or is fixed.', () => {
@@ -41,23 +41,21 @@ test('Two actions that swap their keys each have the key of the other one.', () 
 test('A key of the user does what its action does, its usual key does nothing, and the help shows it.', async () => {
   const { client, directory } = await testRuntime({ providers: [scriptedProvider({})] });
   await openSession(client, directory, { title: 'the job' });
-  await withScreen(
+  const { expectShows, expectHides, press, lines } = testScreen(
     client,
     { page: 'top' },
-    async ({ expectShows, expectHides, press, lines }) => {
-      await expectShows('the job');
-      await expectShows(/K prompt .*H help {2}Q quit$/);
-      await press('R', 'K');
-      await expectShows('Prompt for the job');
-      await press('\u001B');
-      await expectHides('Prompt for the job');
-      await press('i', '?', 'H');
-      await expectShows(/K +Send a prompt to the session/);
-      expect(lines().join('\n')).not.toMatch(/^i +Send/m);
-      await press('\u001B');
-      await expectShows('the job');
-    },
     { rows: 40, columns: 100 },
     { ...defaultScreen, keys: { prompt: 'K', help: 'H', quit: 'Q', rename: 'ctrl-r' } },
   );
+  await expectShows('the job');
+  await expectShows(/K prompt .*H help {2}Q quit$/);
+  await press('R', 'K');
+  await expectShows('Prompt for the job');
+  await press('\u001B');
+  await expectHides('Prompt for the job');
+  await press('i', '?', 'H');
+  await expectShows(/K +Send a prompt to the session/);
+  expect(lines().join('\n')).not.toMatch(/^i +Send/m);
+  await press('\u001B');
+  await expectShows('the job');
 });

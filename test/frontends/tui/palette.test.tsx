@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { type ActionName, defaultKeys } from '../../../src/core/lib/screen-actions.ts';
 import { OwnKeys, wordsOf } from '../../../src/frontends/tui/screen/own-keys.ts';
 import { testDemo } from '../../support/demo-server.ts';
-import { keys, withScreen } from '../../support/tui/stage.tsx';
+import { keys, testScreen } from '../../support/tui/stage.tsx';
 import { openSession } from '../../support/turns.ts';
 
 const start = { page: 'top' } as const;
@@ -10,73 +10,64 @@ const start = { page: 'top' } as const;
 test('The command palette lists every action of the help with its key.', async () => {
   const { client, directory } = await testDemo();
   await openSession(client, directory, { title: 'the job' });
-  await withScreen(
-    client,
-    start,
-    async ({ expectShows, press, lines }) => {
-      await expectShows('▌○  the job');
-      await press(':');
-      await expectShows('↑ ↓ select  tab complete');
-      const shown = lines().map((line) => line.replace('▌', ' '));
-      const names = Object.keys(defaultKeys) as ActionName[];
-      for (const name of names.filter((one) => one !== 'palette')) {
-        const entry = ` ${new OwnKeys().label(name).padEnd(9)}${wordsOf(name)}`;
-        expect(shown.filter((line) => line.startsWith(entry))).toHaveLength(1);
-      }
-    },
-    { rows: 60, columns: 120 },
-  );
+  const { expectShows, press, lines } = testScreen(client, start, { rows: 60, columns: 120 });
+  await expectShows('▌○  the job');
+  await press(':');
+  await expectShows('↑ ↓ select  tab complete');
+  const shown = lines().map((line) => line.replace('▌', ' '));
+  const names = Object.keys(defaultKeys) as ActionName[];
+  for (const name of names.filter((one) => one !== 'palette')) {
+    const entry = ` ${new OwnKeys().label(name).padEnd(9)}${wordsOf(name)}`;
+    expect(shown.filter((line) => line.startsWith(entry))).toHaveLength(1);
+  }
 });
 
 test('The command palette completes an action with Tab and runs it with Enter.', async () => {
   const { client, directory } = await testDemo();
   await openSession(client, directory, { title: 'the job' });
-  await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
-    await expectShows('▌○  the job');
-    await press(':', 'ren');
-    await expectShows(/▌R +rename +Rename a session/);
-    await press(keys.tab);
-    await expectShows(': rename');
-    await press(keys.enter);
-    await expectShows('New title (⏎ save): the job');
-    await press(keys.escape);
-    await expectHides('New title');
-    await press(':', 'show');
-    await expectShows(/▌1 +show needs you/);
-    await press(keys.down, keys.down, keys.down);
-    await expectShows(/▌4 +show ended/);
-    await press(keys.enter);
-    await expectShows('No rows here: press 5');
-    await press(':', keys.escape);
-    await expectHides('tab complete');
-  });
+  const { expectShows, expectHides, press } = testScreen(client, start);
+  await expectShows('▌○  the job');
+  await press(':', 'ren');
+  await expectShows(/▌R +rename +Rename a session/);
+  await press(keys.tab);
+  await expectShows(': rename');
+  await press(keys.enter);
+  await expectShows('New title (⏎ save): the job');
+  await press(keys.escape);
+  await expectHides('New title');
+  await press(':', 'show');
+  await expectShows(/▌1 +show needs you/);
+  await press(keys.down, keys.down, keys.down);
+  await expectShows(/▌4 +show ended/);
+  await press(keys.enter);
+  await expectShows('No rows here: press 5');
+  await press(':', keys.escape);
+  await expectHides('tab complete');
 });
 
 test('The command palette goes to a session by its title, whatever the list shows.', async () => {
   const { client, directory } = await testDemo();
   for (const title of ['first job', 'second job', 'third job'])
     await openSession(client, directory, { title });
-  await withScreen(client, start, async ({ expectShows, press }) => {
-    await expectShows('▌○  third job');
-    await press('/', 'third', keys.enter);
-    await press(':', 'FIRST');
-    await expectShows(/▌session +first job/);
-    await press(keys.enter);
-    await expectShows('▌○  first job');
-    await expectShows('t expand tools');
-  });
+  const { expectShows, press } = testScreen(client, start);
+  await expectShows('▌○  third job');
+  await press('/', 'third', keys.enter);
+  await press(':', 'FIRST');
+  await expectShows(/▌session +first job/);
+  await press(keys.enter);
+  await expectShows('▌○  first job');
+  await expectShows('t expand tools');
 });
 
 test('The command palette says that nothing matches, and stays open.', async () => {
   const { client, directory } = await testDemo();
   await openSession(client, directory, { title: 'the job' });
-  await withScreen(client, start, async ({ expectShows, press }) => {
-    await expectShows('▌○  the job');
-    await press(':', 'frobnicate');
-    await expectShows('No action and no row matches "frobnicate"');
-    await press(keys.enter, keys.tab);
-    await expectShows('No action and no row matches "frobnicate"');
-    await press('\u0015', 'server', keys.enter);
-    await expectShows(/status +ok/);
-  });
+  const { expectShows, press } = testScreen(client, start);
+  await expectShows('▌○  the job');
+  await press(':', 'frobnicate');
+  await expectShows('No action and no row matches "frobnicate"');
+  await press(keys.enter, keys.tab);
+  await expectShows('No action and no row matches "frobnicate"');
+  await press('\u0015', 'server', keys.enter);
+  await expectShows(/status +ok/);
 });

@@ -3,7 +3,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { testDemo } from '../../support/demo-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { keys, withScreen } from '../../support/tui/stage.tsx';
+import { keys, testScreen } from '../../support/tui/stage.tsx';
 import { openSession, send } from '../../support/turns.ts';
 
 const start = { page: 'top' } as const;
@@ -30,29 +30,28 @@ async function busyWith(client: Client, directory: string, texts: readonly strin
 test('The queue of a session is moved, paused, changed and dropped with keys.', async () => {
   const { client, directory } = await testDemo();
   const { said } = await busyWith(client, directory, ['one', 'two', 'three']);
-  await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
-    await expectShows(/◐ +the job/);
-    await press('w');
-    await expectShows('Queue: 3 entries');
-    await press('J');
-    await expectEventually(said).toEqual(['two', 'one', 'three']);
-    await expectShows(/two\n.*▌.*one/);
-    await press('J');
-    await expectEventually(said).toEqual(['two', 'three', 'one']);
-    await expectShows(/three\n.*▌.*one/);
-    await press('p');
-    await expectShows(/▌.*paused +one/);
-    await press('p');
-    await expectHides('paused');
-    await press('e', ' more', keys.enter);
-    await expectEventually(said).toEqual(['two', 'three', 'one more']);
-    await expectShows(/▌.*one more/);
-    await press('x');
-    await expectShows('Drop "one more" from the queue?  y yes  n no');
-    await press('y');
-    await expectEventually(said).toEqual(['two', 'three']);
-    await expectShows('Queue: 2 entries');
-  });
+  const { expectShows, expectHides, press } = testScreen(client, start);
+  await expectShows(/◐ +the job/);
+  await press('w');
+  await expectShows('Queue: 3 entries');
+  await press('J');
+  await expectEventually(said).toEqual(['two', 'one', 'three']);
+  await expectShows(/two\n.*▌.*one/);
+  await press('J');
+  await expectEventually(said).toEqual(['two', 'three', 'one']);
+  await expectShows(/three\n.*▌.*one/);
+  await press('p');
+  await expectShows(/▌.*paused +one/);
+  await press('p');
+  await expectHides('paused');
+  await press('e', ' more', keys.enter);
+  await expectEventually(said).toEqual(['two', 'three', 'one more']);
+  await expectShows(/▌.*one more/);
+  await press('x');
+  await expectShows('Drop "one more" from the queue?  y yes  n no');
+  await press('y');
+  await expectEventually(said).toEqual(['two', 'three']);
+  await expectShows('Queue: 2 entries');
 });
 
 test('A question about an entry keeps its entry when the queue changes.', async () => {
@@ -63,44 +62,42 @@ test('A question about an entry keeps its entry when the queue changes.', async 
     'three',
     'four',
   ]);
-  await withScreen(client, start, async ({ expectShows, press }) => {
-    await expectShows(/◐ +the job/);
-    await press('w');
-    await expectShows('Queue: 4 entries');
-    await press('j');
-    await expectShows(/▌.*two/);
-    await press('x');
-    await drop(entries[0] ?? '');
-    await expectShows('Queue: 3 entries');
-    await press('y');
-    await expectEventually(said).toEqual(['three', 'four']);
-    await expectShows(/▌.*four/);
-    await press('e');
-    await drop(entries[2] ?? '');
-    await expectShows('Queue: 1 entry');
-    await press('!', keys.enter);
-    await expectEventually(said).toEqual(['four!']);
-  });
+  const { expectShows, press } = testScreen(client, start);
+  await expectShows(/◐ +the job/);
+  await press('w');
+  await expectShows('Queue: 4 entries');
+  await press('j');
+  await expectShows(/▌.*two/);
+  await press('x');
+  await drop(entries[0] ?? '');
+  await expectShows('Queue: 3 entries');
+  await press('y');
+  await expectEventually(said).toEqual(['three', 'four']);
+  await expectShows(/▌.*four/);
+  await press('e');
+  await drop(entries[2] ?? '');
+  await expectShows('Queue: 1 entry');
+  await press('!', keys.enter);
+  await expectEventually(said).toEqual(['four!']);
 });
 
 test('Enter in the composer while a turn runs offers to queue the prompt: y queues it, another key keeps the draft.', async () => {
   const { client, directory } = await testDemo();
   const { said } = await busyWith(client, directory, []);
-  await withScreen(client, start, async ({ expectShows, expectHides, press }) => {
-    await expectShows(/◐ +the job/);
-    await press('i', 'say more', keys.enter);
-    await expectShows('A turn is running. Queue the prompt?  y yes');
-    await press('n');
-    await expectHides('Queue the prompt?');
-    expect(await said()).toEqual([]);
-    await press('i');
-    await expectShows('> say more');
-    await press(keys.enter);
-    await expectShows('Queue the prompt?');
-    await press('y');
-    await expectEventually(said).toEqual(['say more']);
-    await expectShows('Queued: sent when the turn ends');
-    await press('i');
-    await expectHides('> say more');
-  });
+  const { expectShows, expectHides, press } = testScreen(client, start);
+  await expectShows(/◐ +the job/);
+  await press('i', 'say more', keys.enter);
+  await expectShows('A turn is running. Queue the prompt?  y yes');
+  await press('n');
+  await expectHides('Queue the prompt?');
+  expect(await said()).toEqual([]);
+  await press('i');
+  await expectShows('> say more');
+  await press(keys.enter);
+  await expectShows('Queue the prompt?');
+  await press('y');
+  await expectEventually(said).toEqual(['say more']);
+  await expectShows('Queued: sent when the turn ends');
+  await press('i');
+  await expectHides('> say more');
 });

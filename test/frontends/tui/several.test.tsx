@@ -1,90 +1,82 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { scaled } from '../../support/patience.ts';
-import { withServers } from '../../support/several-servers.ts';
+import { testServers } from '../../support/several-servers.ts';
 import { openSession, runTurn, send } from '../../support/turns.ts';
-import { keys, withScreen } from '../../support/tui/stage.tsx';
+import { keys, testScreen } from '../../support/tui/stage.tsx';
 
 const start = { page: 'top' } as const;
 
-describe('the screen over several servers', () => {
-  test('The screen shows the server and the work of each row, and answers approvals on that server.', () =>
-    withServers(['laptop', 'gpu'], async (given) => {
-      const open = (node: string, title: string, more: object = {}) =>
-        openSession(given.client(node), given.directory(node), { title, ...more });
-      await open('laptop', 'here');
-      const there = await open('gpu', 'there', { permission_mode: 'require_approval' });
-      const client = await given.all();
-      await withScreen(client, start, async ({ expectShows, press, lines }) => {
-        await expectShows('2 live');
-        await expectShows(/○ +here/);
-        await expectShows(/laptop · /);
-        await send(given.client('gpu'), there.id, 'ask may I?; say thanks');
-        await expectShows(/◆ +may I\?/);
-        await press(keys.home, 'a');
-        await expectShows('⏎ approve');
-        await press(keys.enter);
-        await expectShows(/Approved "may I\?"/);
-        await press('v');
-        await expectShows(/gpu +ok +version/);
-        await press(keys.escape);
-        await expectShows('SESSIONS 2');
-        await press('n');
-        await expectShows('▌prompt');
-        await press('say made there', keys.enter);
-        await expectShows('▌node       laptop');
-        await press(keys.right);
-        await expectShows('▌node       gpu');
-        // The server does not have the directory of the test; ^R fills in a recent directory of the server.
-        await press(keys.down, keys.down, keys.down, keys.down, keys.down, '\u0012');
-        await press('\u0013');
-        await expectShows(/say made there/);
-        await expect
-          .poll(
-            async () => {
-              const found = await given.client('gpu').call(endpoints.listSessions, { query: {} });
-              return found.map(({ title }) => title);
-            },
-            { timeout: scaled(10_000) },
-          )
-          .toContain('say made there');
-        expect(lines()[0]).toContain('2 live');
-      });
-      client.close();
-    }));
+test('The screen shows the server and the work of each row, and answers approvals on that server.', async () => {
+  const given = await testServers(['laptop', 'gpu']);
+  const open = (node: string, title: string, more: object = {}) =>
+    openSession(given.client(node), given.directory(node), { title, ...more });
+  await open('laptop', 'here');
+  const there = await open('gpu', 'there', { permission_mode: 'require_approval' });
+  const client = await given.all();
+  const { expectShows, press, lines } = testScreen(client, start);
+  await expectShows('2 live');
+  await expectShows(/○ +here/);
+  await expectShows(/laptop · /);
+  await send(given.client('gpu'), there.id, 'ask may I?; say thanks');
+  await expectShows(/◆ +may I\?/);
+  await press(keys.home, 'a');
+  await expectShows('⏎ approve');
+  await press(keys.enter);
+  await expectShows(/Approved "may I\?"/);
+  await press('v');
+  await expectShows(/gpu +ok +version/);
+  await press(keys.escape);
+  await expectShows('SESSIONS 2');
+  await press('n');
+  await expectShows('▌prompt');
+  await press('say made there', keys.enter);
+  await expectShows('▌node       laptop');
+  await press(keys.right);
+  await expectShows('▌node       gpu');
+  // The server does not have the directory of the test; ^R fills in a recent directory of the server.
+  await press(keys.down, keys.down, keys.down, keys.down, keys.down, '\u0012');
+  await press('\u0013');
+  await expectShows(/say made there/);
+  await expect
+    .poll(
+      async () => {
+        const found = await given.client('gpu').call(endpoints.listSessions, { query: {} });
+        return found.map(({ title }) => title);
+      },
+      { timeout: scaled(10_000) },
+    )
+    .toContain('say made there');
+  expect(lines()[0]).toContain('2 live');
+});
 
-  test('The screen keeps the rows of a server that stops, and updates them when the server is back.', () =>
-    withServers(['laptop', 'gpu'], async (given) => {
-      const { id } = await openSession(given.client('gpu'), given.directory('gpu'), {
-        title: 'far away',
-      });
-      const client = await given.all();
-      await withScreen(client, start, async ({ expectShows, press }) => {
-        await expectShows(/○ +far away/);
-        await given.stop('gpu');
-        await expectShows(/gpu unreachable \d+s/);
-        await expectShows('gpu? · ');
-        await expectShows(/○ +far away/);
-        await given.start('gpu');
-        await expectShows('2 live');
-        await runTurn(given.client('gpu'), id, 'say back again');
-        await expectShows('back again');
-        await press('E');
-        await expectShows(/cadre events all on gpu/);
-      });
-      client.close();
-    }));
+test('The screen keeps the rows of a server that stops, and updates them when the server is back.', async () => {
+  const given = await testServers(['laptop', 'gpu']);
+  const { id } = await openSession(given.client('gpu'), given.directory('gpu'), {
+    title: 'far away',
+  });
+  const client = await given.all();
+  const { expectShows, press } = testScreen(client, start);
+  await expectShows(/○ +far away/);
+  await given.stop('gpu');
+  await expectShows(/gpu unreachable \d+s/);
+  await expectShows('gpu? · ');
+  await expectShows(/○ +far away/);
+  await given.start('gpu');
+  await expectShows('2 live');
+  await runTurn(given.client('gpu'), id, 'say back again');
+  await expectShows('back again');
+  await press('E');
+  await expectShows(/cadre events all on gpu/);
+});
 
-  test('The screen shows the last known rows of a server that never responds.', () =>
-    withServers(['laptop', 'gpu'], async (given) => {
-      await openSession(given.client('gpu'), given.directory('gpu'), { title: 'remembered' });
-      await given.cadre(['sessions', 'list']);
-      await given.stop('gpu');
-      const client = await given.all();
-      await withScreen(client, start, async ({ expectShows }) => {
-        await expectShows(/gpu unreachable/);
-        await expectShows(/○ +remembered/);
-      });
-      client.close();
-    }));
+test('The screen shows the last known rows of a server that never responds.', async () => {
+  const given = await testServers(['laptop', 'gpu']);
+  await openSession(given.client('gpu'), given.directory('gpu'), { title: 'remembered' });
+  await given.cadre(['sessions', 'list']);
+  await given.stop('gpu');
+  const client = await given.all();
+  const { expectShows } = testScreen(client, start);
+  await expectShows(/gpu unreachable/);
+  await expectShows(/○ +remembered/);
 });

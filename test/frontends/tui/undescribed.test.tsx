@@ -3,7 +3,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { testRawAgent } from '../../support/providers/raw-agent.ts';
 import { asking, goes } from '../../support/providers/rows.ts';
-import { keys, withScreen } from '../../support/tui/stage.tsx';
+import { keys, testScreen } from '../../support/tui/stage.tsx';
 
 test('The screen accepts what the agent does not describe only with a typed word.', async () => {
   const { client, open } = await testRawAgent(
@@ -15,21 +15,20 @@ test('The screen accepts what the agent does not describe only with a typed word
   const session = await open(asking);
   const turnId = await session.send('go');
   const accepted = () => client.call(endpoints.listApprovals, { query: { status: 'accepted' } });
-  await withScreen(client, { page: 'top' }, async ({ expectShows, expectHides, press }) => {
-    await expectShows('NEEDS APPROVAL 1');
-    await press('a');
-    await expectShows('does not say what this request would do');
-    await expectShows('⏎ approve');
-    await press('y');
-    await expectShows('Type yes to approve (the request is incomplete):');
-    // Another word accepts nothing.
-    await press('no', keys.enter);
-    await expectHides('Type yes to approve (the request is incomplete):');
-    expect(await accepted()).toEqual([]);
-    await press('y');
-    await expectShows('Type yes to approve (the request is incomplete):');
-    await press('yes', keys.enter);
-    await expectEventually(async () => (await accepted()).length).toBe(1);
-  });
+  const { expectShows, expectHides, press } = testScreen(client, { page: 'top' });
+  await expectShows('NEEDS APPROVAL 1');
+  await press('a');
+  await expectShows('does not say what this request would do');
+  await expectShows('⏎ approve');
+  await press('y');
+  await expectShows('Type yes to approve (the request is incomplete):');
+  // Another word accepts nothing.
+  await press('no', keys.enter);
+  await expectHides('Type yes to approve (the request is incomplete):');
+  expect(await accepted()).toEqual([]);
+  await press('y');
+  await expectShows('Type yes to approve (the request is incomplete):');
+  await press('yes', keys.enter);
+  await expectEventually(async () => (await accepted()).length).toBe(1);
   await session.watch.end(turnId);
 });

@@ -9,7 +9,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { Receiver, type Received, signatureOf } from '../../support/hooks/receiver.ts';
 import { scaled } from '../../support/patience.ts';
-import { openRuntime, type TestRuntime, testRuntime } from '../../support/runtime.ts';
+import { type TestRuntime, testRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { tempDirectory, testDirectory } from '../../support/temp.ts';
 import { openSession } from '../../support/turns.ts';
@@ -326,48 +326,39 @@ describe('a person', () => {
 describe('a hook', () => {
   test('A hook of a session gets events of its session alone.', async () => {
     await using receiver = await new Receiver().open();
-    await using own = tempDirectory('hooks');
-    const given = await openRuntime(own.path, { providers: [provider()] });
-    try {
-      const mine = await openSession(given.client, own.path);
-      const other = await openSession(given.client, own.path);
-      reload(given, { hooks: [posting(receiver, { session: mine.id })] });
-      await eventually(async () => (await hooksIn(given)).length).toBe(1);
-      await rename(given, other.id, 'other');
-      await rename(given, mine.id, 'mine');
-      await receiver.until(1);
-      expect(titles(receiver.got)).toEqual(['mine']);
-      expect((await hookIn(given)).scope).toEqual({ type: 'session', id: mine.id });
-    } finally {
-      given.client.close();
-      await given.runtime.stop();
-    }
+    const own = testDirectory('hooks');
+    const given = await testRuntime({ providers: [provider()], directory: own });
+    const mine = await openSession(given.client, own);
+    const other = await openSession(given.client, own);
+    reload(given, { hooks: [posting(receiver, { session: mine.id })] });
+    await eventually(async () => (await hooksIn(given)).length).toBe(1);
+    await rename(given, other.id, 'other');
+    await rename(given, mine.id, 'mine');
+    await receiver.until(1);
+    expect(titles(receiver.got)).toEqual(['mine']);
+    expect((await hookIn(given)).scope).toEqual({ type: 'session', id: mine.id });
   });
 
   test('A new hook gets no earlier events, and after a restart all events that it has missed.', async () => {
     await using receiver = await new Receiver().open();
-    await using own = tempDirectory('hooks');
+    const own = testDirectory('hooks');
     const open = (hooks: object[]) =>
-      openRuntime(own.path, { providers: [provider()], config: { hooks } });
+      testRuntime({ providers: [provider()], config: { hooks }, directory: own });
     const first = await open([]);
-    const { id } = await openSession(first.client, own.path);
+    const { id } = await openSession(first.client, own);
     await rename(first, id, 'before');
-    first.client.close();
-    await first.runtime.stop();
+    await first.stop();
     const second = await open([posting(receiver)]);
     await eventually(async () => (await hooksIn(second)).length).toBe(1);
     receiver.answer = (_got, reply) => reply.send(500);
     await rename(second, id, 'one');
     await rename(second, id, 'two');
     await receiver.until(1);
-    second.client.close();
-    await second.runtime.stop();
+    await second.stop();
     receiver.answer = (_got, reply) => reply.send(200);
-    const third = await open([posting(receiver)]);
+    await open([posting(receiver)]);
     await receiver.until(3);
     expect(titles(receiver.got)).toEqual(['one', 'one', 'two']);
-    third.client.close();
-    await third.runtime.stop();
   });
 
   test('A hook that causes events that match it is slowed down, and the list shows that.', async () => {
@@ -389,77 +380,65 @@ describe('a hook', () => {
 
   test('An event and health report a hook that fails for five minutes, and its recovery.', async () => {
     await using receiver = await new Receiver().open();
-    await using own = tempDirectory('hooks');
+    const own = testDirectory('hooks');
     const clock = new ManualClock();
     const config = { hooks: [posting(receiver)] };
-    const given = await openRuntime(own.path, { clock, config, providers: [provider()] });
-    try {
-      await eventually(async () => (await hooksIn(given)).length).toBe(1);
-      const { id } = await openSession(given.client, own.path);
-      receiver.answer = (_got, reply) => reply.send(500);
-      await rename(given, id, 'one');
-      for (let attempt = 1; attempt <= 10; attempt++) {
-        await eventually(async () => (await hookIn(given)).failure?.attempts).toBe(attempt);
-        if (attempt === 9) expect(await eventsOf(given, 'hook.failing')).toEqual([]);
-        if (attempt < 10) clock.advance(pauseAfter(attempt));
-      }
-      expect(await eventsOf(given, 'hook.failing')).toMatchObject([
-        {
-          payload: { hook: 'post', attempts: 10, error: expect.stringContaining('500') as string },
-        },
-      ]);
-      expect(await given.client.call(endpoints.getHealth, {})).toMatchObject({
-        status: 'degraded',
-        checks: {
-          hooks: {
-            detail: expect.stringContaining('hook "post": has failed for 8 minutes') as string,
-          },
-        },
-      });
-      receiver.answer = (_got, reply) => reply.send(200);
-      clock.advance(pauseAfter(10));
-      await eventually(async () => (await hookIn(given)).state).toBe('idle');
-      expect(await eventsOf(given, 'hook.recovered')).toMatchObject([
-        { payload: { hook: 'post' } },
-      ]);
-      expect((await given.client.call(endpoints.getHealth, {})).checks.hooks).toEqual({
-        status: 'ok',
-      });
-    } finally {
-      given.client.close();
-      await given.runtime.stop(AbortSignal.abort());
+    const given = await testRuntime({ clock, config, providers: [provider()], directory: own });
+    await eventually(async () => (await hooksIn(given)).length).toBe(1);
+    const { id } = await openSession(given.client, own);
+    receiver.answer = (_got, reply) => reply.send(500);
+    await rename(given, id, 'one');
+    for (let attempt = 1; attempt <= 10; attempt++) {
+      await eventually(async () => (await hookIn(given)).failure?.attempts).toBe(attempt);
+      if (attempt === 9) expect(await eventsOf(given, 'hook.failing')).toEqual([]);
+      if (attempt < 10) clock.advance(pauseAfter(attempt));
     }
+    expect(await eventsOf(given, 'hook.failing')).toMatchObject([
+      {
+        payload: { hook: 'post', attempts: 10, error: expect.stringContaining('500') as string },
+      },
+    ]);
+    expect(await given.client.call(endpoints.getHealth, {})).toMatchObject({
+      status: 'degraded',
+      checks: {
+        hooks: {
+          detail: expect.stringContaining('hook "post": has failed for 8 minutes') as string,
+        },
+      },
+    });
+    receiver.answer = (_got, reply) => reply.send(200);
+    clock.advance(pauseAfter(10));
+    await eventually(async () => (await hookIn(given)).state).toBe('idle');
+    expect(await eventsOf(given, 'hook.recovered')).toMatchObject([{ payload: { hook: 'post' } }]);
+    expect((await given.client.call(endpoints.getHealth, {})).checks.hooks).toEqual({
+      status: 'ok',
+    });
   });
 
   test('A hook whose events retention has removed reports that, and continues.', async () => {
     await using receiver = await new Receiver().open();
-    await using own = tempDirectory('hooks');
+    const own = testDirectory('hooks');
     const clock = new ManualClock();
     const retention = { max_age_days: 1 };
     const config = { hooks: [posting(receiver)], retention };
-    const given = await openRuntime(own.path, { clock, config, providers: [provider()] });
-    try {
-      const { id } = await openSession(given.client, own.path);
-      await rename(given, id, 'one');
-      await receiver.until(1);
-      reload(given, { hooks: [posting(receiver, { enabled: false })], retention });
-      await eventually(async () => (await hookIn(given)).state).toBe('off');
-      await rename(given, id, 'lost');
-      clock.advance(3 * 24 * 3_600_000);
-      await eventually(async () => {
-        clock.advance(10_000);
-        return (await eventsOf(given, 'session.updated')).length;
-      }).toBe(0);
-      reload(given, { hooks: [posting(receiver)], retention });
-      await eventually(async () => (await hookIn(given)).gap?.times).toBe(1);
-      await rename(given, id, 'two');
-      await receiver.until(2);
-      expect(titles(receiver.got)).toEqual(['one', 'two']);
-      expect(await eventsOf(given, 'hook.gap')).toMatchObject([{ payload: { hook: 'post' } }]);
-    } finally {
-      given.client.close();
-      await given.runtime.stop(AbortSignal.abort());
-    }
+    const given = await testRuntime({ clock, config, providers: [provider()], directory: own });
+    const { id } = await openSession(given.client, own);
+    await rename(given, id, 'one');
+    await receiver.until(1);
+    reload(given, { hooks: [posting(receiver, { enabled: false })], retention });
+    await eventually(async () => (await hookIn(given)).state).toBe('off');
+    await rename(given, id, 'lost');
+    clock.advance(3 * 24 * 3_600_000);
+    await eventually(async () => {
+      clock.advance(10_000);
+      return (await eventsOf(given, 'session.updated')).length;
+    }).toBe(0);
+    reload(given, { hooks: [posting(receiver)], retention });
+    await eventually(async () => (await hookIn(given)).gap?.times).toBe(1);
+    await rename(given, id, 'two');
+    await receiver.until(2);
+    expect(titles(receiver.got)).toEqual(['one', 'two']);
+    expect(await eventsOf(given, 'hook.gap')).toMatchObject([{ payload: { hook: 'post' } }]);
   });
 
   test('Health and the list report a hook that cannot work; other hooks work.', async () => {

@@ -4,13 +4,13 @@ import type { Approval } from '../../../src/api/approvals.ts';
 import type { ApprovalLink } from '../../../src/api/hooks.ts';
 import { Receiver } from '../../support/hooks/receiver.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { onStage, sharedStage, type Stage, testStage } from '../../support/sessions/stage.ts';
+import { sharedStage, type Stage, testStage } from '../../support/sessions/stage.ts';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { send } from '../../support/http/request.ts';
 import { testRuntime } from '../../support/runtime.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { testDirectory } from '../../support/temp.ts';
 
 const PUBLIC = 'https://box.example';
 const options = { config: { approvals: { link_base_url: PUBLIC } } };
@@ -69,8 +69,7 @@ function press(stage: Stage, at: string, decision: string, headers: Record<strin
 
 /** Lets an agent ask, and makes a link for that. */
 async function asked(stage: Stage, request: object = { title: 'rm -rf build' }) {
-  const session = await stage.open();
-  const turn = await stage.play(session);
+  const { session, turn } = await stage.atWork();
   const answer = turn.ask(request);
   const approval = await stage.asked(session.id);
   return { session, turn, answer, approval };
@@ -266,36 +265,34 @@ describe('the page of a link', () => {
   );
 });
 
-describe('the public host of links', () => {
-  test('The public host of links serves only the page, and no other host serves it.', async () => {
-    const stage = sharedLater();
-    const { approval } = await asked(stage);
-    const at = await pathOfLink(stage, approval);
-    const authorization = `Bearer ${stage.given.token}`;
-    for (const other of [
-      '/health',
-      '/openapi.yaml',
-      '/v1/sessions',
-      '/metrics',
-      '/answer',
-      `${at}/x`,
-      '/',
-    ])
-      expect((await browse(stage, other, { headers: { authorization } })).status).toBe(403);
-    for (const host of ['evil.example', 'box.example.evil.example'])
-      expect((await browse(stage, at, { headers: { host } })).status).toBe(403);
-    for (const host of ['box.example', 'box.example:443', 'localhost', '127.0.0.1:1'])
-      expect((await browse(stage, at, { headers: { host } })).status).toBe(200);
-  });
+test('The public host of links serves only the page, and no other host serves it.', async () => {
+  const stage = sharedLater();
+  const { approval } = await asked(stage);
+  const at = await pathOfLink(stage, approval);
+  const authorization = `Bearer ${stage.given.token}`;
+  for (const other of [
+    '/health',
+    '/openapi.yaml',
+    '/v1/sessions',
+    '/metrics',
+    '/answer',
+    `${at}/x`,
+    '/',
+  ])
+    expect((await browse(stage, other, { headers: { authorization } })).status).toBe(403);
+  for (const host of ['evil.example', 'box.example.evil.example'])
+    expect((await browse(stage, at, { headers: { host } })).status).toBe(403);
+  for (const host of ['box.example', 'box.example:443', 'localhost', '127.0.0.1:1'])
+    expect((await browse(stage, at, { headers: { host } })).status).toBe(200);
+});
 
-  test('A form from the public host that the tunnel forwards is accepted.', async () => {
-    const stage = sharedLater();
-    const { approval } = await asked(stage);
-    const at = await pathOfLink(stage, approval);
-    expect(
-      (await press(stage, at, 'decline', { host: '127.0.0.1:9', origin: PUBLIC })).status,
-    ).toBe(200);
-  });
+test('A form from the public host that the tunnel forwards is accepted.', async () => {
+  const stage = sharedLater();
+  const { approval } = await asked(stage);
+  const at = await pathOfLink(stage, approval);
+  expect((await press(stage, at, 'decline', { host: '127.0.0.1:9', origin: PUBLIC })).status).toBe(
+    200,
+  );
 });
 
 describe('the secret of a link', () => {
@@ -371,48 +368,42 @@ describe('the secret of a link', () => {
   });
 });
 
-describe('a hook that asks for links', () => {
-  test('A hook with links gets a link with each approval, which answers it.', async () => {
-    await using receiver = await new Receiver().open();
-    await using own = tempDirectory('links');
-    const secret_file = path.join(own.path, 'secret');
-    fs.writeFileSync(secret_file, 'a secret of a test, long enough', { mode: 0o600 });
-    const clock = new ManualClock();
-    clock.runFree();
-    const hook = {
-      name: 'phone',
-      kinds: ['approval.*'],
-      url: receiver.url,
-      secret_file,
-      link: true,
-    };
-    const config = { ...options.config, hooks: [hook] };
-    await onStage(
-      async (stage) => {
-        const { approval, answer } = await asked(stage);
-        await receiver.until(1);
-        const { answer_url = '', ...event } = receiver.got[0]?.event ?? { kind: '' };
-        expect(event.kind).toBe('approval.requested');
-        expect((await press(stage, new URL(answer_url).pathname, 'accept')).status).toBe(200);
-        expect((await answer).decision).toBe('accept');
-        expect((await statusOf(stage, approval)).status).toBe('accepted');
-        await receiver.until(2);
-        expect(receiver.got[1]?.event).not.toHaveProperty('answer_url');
-      },
-      { config, clock },
-    );
-  });
+test('A hook with links gets a link with each approval, which answers it.', async () => {
+  await using receiver = await new Receiver().open();
+  const own = testDirectory('links');
+  const secret_file = path.join(own, 'secret');
+  fs.writeFileSync(secret_file, 'a secret of a test, long enough', { mode: 0o600 });
+  const clock = new ManualClock();
+  clock.runFree();
+  const hook = {
+    name: 'phone',
+    kinds: ['approval.*'],
+    url: receiver.url,
+    secret_file,
+    link: true,
+  };
+  const config = { ...options.config, hooks: [hook] };
+  const stage = await testStage({ config, clock });
+  const { approval, answer } = await asked(stage);
+  await receiver.until(1);
+  const { answer_url = '', ...event } = receiver.got[0]?.event ?? { kind: '' };
+  expect(event.kind).toBe('approval.requested');
+  expect((await press(stage, new URL(answer_url).pathname, 'accept')).status).toBe(200);
+  expect((await answer).decision).toBe('accept');
+  expect((await statusOf(stage, approval)).status).toBe('accepted');
+  await receiver.until(2);
+  expect(receiver.got[1]?.event).not.toHaveProperty('answer_url');
+});
 
-  test('A hook may print the address of a link, and nobody receives that.', async () => {
-    const clock = new ManualClock();
-    clock.runFree();
-    const command = `sed 's,.*/answer/,no way to ,; s,".*,,' >&2; exit 1`;
-    const hook = { name: 'phone', kinds: ['approval.*'], command, link: true };
-    const stage = await testStage({ config: { ...options.config, hooks: [hook] }, clock });
-    await asked(stage);
-    await expectEventually(async () => {
-      const { body: hooks } = await stage.get<{ failure: { error: string } }[]>('/v1/hooks');
-      return hooks[0]?.failure?.error;
-    }).toBe('exit code 1: no way to …');
-  });
+test('A hook may print the address of a link, and nobody receives that.', async () => {
+  const clock = new ManualClock();
+  clock.runFree();
+  const command = `sed 's,.*/answer/,no way to ,; s,".*,,' >&2; exit 1`;
+  const hook = { name: 'phone', kinds: ['approval.*'], command, link: true };
+  const stage = await testStage({ config: { ...options.config, hooks: [hook] }, clock });
+  await asked(stage);
+  await expectEventually(async () => {
+    const { body: hooks } = await stage.get<{ failure: { error: string } }[]>('/v1/hooks');
+    return hooks[0]?.failure?.error;
+  }).toBe('exit code 1: no way to …');
 });

@@ -122,36 +122,30 @@ describe('an address', () => {
   });
 });
 
-describe('a failed attempt', () => {
-  test('A failed attempt is repeated after a delay that doubles up to five minutes.', () => {
-    expect([1, 2, 3, 9, 10, 1000].map(pauseAfter)).toEqual([
-      1000, 2000, 4000, 256_000, 300_000, 300_000,
-    ]);
-  });
+test('A failed attempt is repeated after a delay that doubles up to five minutes.', () => {
+  expect([1, 2, 3, 9, 10, 1000].map(pauseAfter)).toEqual([
+    1000, 2000, 4000, 256_000, 300_000, 300_000,
+  ]);
 });
 
-describe('a hook that triggers itself', () => {
-  test('A hook that triggers itself is limited to one round a second, and a quiet one is not.', () => {
-    const pace = new Throttle(0);
-    let now = 0;
-    for (let round = 0; round < 1000; round++) now += pace.begin(now) + 1;
-    expect(now).toBeGreaterThan(930_000);
-    expect(pace.slowedAt).not.toBe(null);
-    expect(pace.begin(now + 120_000)).toBe(0);
-    expect(pace.slowedAt).toBe(null);
-  });
+test('A hook that triggers itself is limited to one round a second, and a quiet one is not.', () => {
+  const pace = new Throttle(0);
+  let now = 0;
+  for (let round = 0; round < 1000; round++) now += pace.begin(now) + 1;
+  expect(now).toBeGreaterThan(930_000);
+  expect(pace.slowedAt).not.toBe(null);
+  expect(pace.begin(now + 120_000)).toBe(0);
+  expect(pace.slowedAt).toBe(null);
 });
 
-describe('a signature', () => {
-  test('The signature is the one of Standard Webhooks.', () => {
-    // The example of its specification.
-    const key = Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64');
-    const body = '{"test": 2432232314}';
-    const id = 'msg_p5jXN8AQM9LWM0D4loKWxJek';
-    expect(signatureHeaders(key, { id, now: 1_614_265_330_000, body })).toEqual({
-      'webhook-id': id,
-      'webhook-timestamp': '1614265330',
-      'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
-    });
+test('The signature is the one of Standard Webhooks.', () => {
+  // The example of its specification.
+  const key = Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64');
+  const body = '{"test": 2432232314}';
+  const id = 'msg_p5jXN8AQM9LWM0D4loKWxJek';
+  expect(signatureHeaders(key, { id, now: 1_614_265_330_000, body })).toEqual({
+    'webhook-id': id,
+    'webhook-timestamp': '1614265330',
+    'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
   });
 });

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { assertBounded, readJson } from '../../../src/server/http/app.ts';
 import type { Scanned } from '../../../src/core/lib/json-string.ts';
 
@@ -22,42 +22,40 @@ const pathological: Record<string, (n: number) => string> = {
   spaces: (n) => ' '.repeat(2 * n),
 };
 
-describe('the scan of a body', () => {
-  test.each(Object.entries(pathological))(
-    'The scan of a body looks at each character once: %s.',
-    (_name, make) => {
-      for (const n of [1000, 2000, 131_072]) {
-        const text = make(n);
-        const { scanned, looks } = counted(text);
-        assertBounded(scanned);
-        expect(looks()).toBeLessThanOrEqual(text.length);
-      }
-    },
+test.each(Object.entries(pathological))(
+  'The scan of a body looks at each character once: %s.',
+  (_name, make) => {
+    for (const n of [1000, 2000, 131_072]) {
+      const text = make(n);
+      const { scanned, looks } = counted(text);
+      assertBounded(scanned);
+      expect(looks()).toBeLessThanOrEqual(text.length);
+    }
+  },
+);
+
+test('The scan of a body refuses what is nested deeper than 1000 levels, wherever that is.', () => {
+  expect(() => readJson('['.repeat(1001))).toThrow('nested deeper than 1000 levels');
+  expect(() => readJson(`{"a":${'{"b":'.repeat(1000)}`)).toThrow('nested deeper');
+  expect(readJson(`${'['.repeat(1000)}${']'.repeat(1000)}`)).toBeInstanceOf(Array);
+});
+
+test('The scan of a body refuses more values than are ever meant, before they cost anything.', () => {
+  expect(() => readJson(`[${'1,'.repeat(4_000_000)}1]`)).toThrow('more than 20000 values');
+  expect(() => readJson('{},'.repeat(30_000))).toThrow('more than 20000 values');
+});
+
+test('The scan of a body takes every other JSON for what it is, brackets in texts too.', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const text = JSON.stringify(value);
+      expect(readJson(text)).toEqual(JSON.parse(text));
+    }),
   );
+  const texts = { '[': ']}'.repeat(5000), '"\\': '\\"[{'.repeat(5000) };
+  expect(readJson(JSON.stringify(texts))).toEqual(texts);
+});
 
-  test('The scan of a body refuses what is nested deeper than 1000 levels, wherever that is.', () => {
-    expect(() => readJson('['.repeat(1001))).toThrow('nested deeper than 1000 levels');
-    expect(() => readJson(`{"a":${'{"b":'.repeat(1000)}`)).toThrow('nested deeper');
-    expect(readJson(`${'['.repeat(1000)}${']'.repeat(1000)}`)).toBeInstanceOf(Array);
-  });
-
-  test('The scan of a body refuses more values than are ever meant, before they cost anything.', () => {
-    expect(() => readJson(`[${'1,'.repeat(4_000_000)}1]`)).toThrow('more than 20000 values');
-    expect(() => readJson('{},'.repeat(30_000))).toThrow('more than 20000 values');
-  });
-
-  test('The scan of a body takes every other JSON for what it is, brackets in texts too.', () => {
-    fc.assert(
-      fc.property(fc.jsonValue(), (value) => {
-        const text = JSON.stringify(value);
-        expect(readJson(text)).toEqual(JSON.parse(text));
-      }),
-    );
-    const texts = { '[': ']}'.repeat(5000), '"\\': '\\"[{'.repeat(5000) };
-    expect(readJson(JSON.stringify(texts))).toEqual(texts);
-  });
-
-  test('The scan of a body names the error in malformed JSON.', () => {
-    expect(() => readJson('{"a":')).toThrow('the request body is not valid JSON: ');
-  });
+test('The scan of a body names the error in malformed JSON.', () => {
+  expect(() => readJson('{"a":')).toThrow('the request body is not valid JSON: ');
 });

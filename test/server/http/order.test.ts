@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { testRuntime } from '../../support/runtime.ts';
 import {
   type Asked,
@@ -99,208 +99,115 @@ function requestWith(token: string, wrong: typeof faults): Asked {
   return asked;
 }
 
-describe('the order of checks', () => {
-  test.for(faults.map((fault, at) => ({ ...fault, at })))(
-    'The order of checks refuses a wrong $name with $status, although all that is looked at later is wrong, too.',
-    async ({ at, status, body }) => {
-      const { url, token } = on();
-      const reply = await send(url, requestWith(token, faults.slice(at)));
+test.for(faults.map((fault, at) => ({ ...fault, at })))(
+  'The order of checks refuses a wrong $name with $status, whether all that is looked at later is right or wrong.',
+  async ({ at, status, body }) => {
+    const { url, token } = on();
+    for (const wrong of [faults.slice(at), faults.slice(at, at + 1)]) {
+      const reply = await send(url, requestWith(token, wrong));
       expect(reply.json()).toEqual(body);
       expect(reply.status).toBe(status);
       expectRefusal(reply);
-    },
-  );
-
-  test.for(faults)(
-    'The order of checks refuses a wrong $name, where all else is right.',
-    async ({ status, body, put, name }) => {
-      const { url, token } = on();
-      const asked = requestWith(
-        token,
-        faults.filter((fault) => fault.name === name),
-      );
-      expect(put).toBeDefined();
-      const reply = await send(url, asked);
-      expect(reply.json()).toEqual(body);
-      expect(reply.status).toBe(status);
-    },
-  );
-
-  test('The order of checks refuses an unknown route before its body is read: not as JSON, not for its size.', async () => {
-    const { url, token } = on();
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-    for (const body of ['{', 'x'.repeat(300_000)]) {
-      const reply = await send(url, { method: 'POST', path: '/v1/nope', headers, body });
-      expect(reply.status).toBe(404);
     }
-  });
+  },
+);
+
+test('The order of checks refuses an unknown route before its body is read: not as JSON, not for its size.', async () => {
+  const { url, token } = on();
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  for (const body of ['{', 'x'.repeat(300_000)]) {
+    const reply = await send(url, { method: 'POST', path: '/v1/nope', headers, body });
+    expect(reply.status).toBe(404);
+  }
 });
 
-describe('Host', () => {
-  test('Host has to be there: without one, a request is refused like one for a foreign host.', async () => {
-    const { url, token } = on();
-    const headers = { authorization: `Bearer ${token}` };
-    const reply = await send(url, { path: '/v1/sessions', headers, noHost: true });
-    expect(reply.status).toBe(403);
-    expect(reply.json()).toMatchObject({ code: 'forbidden_host' });
+test('Host may be any loopback name, a configured one or the host of public_base_url, with any port and in any case.', async () => {
+  const { url } = await testRuntime({
+    config: {
+      server: { bind_address: '127.0.0.1:0', allowed_hosts: ['box.lan'] },
+      public_base_url: 'https://pub.example/cadre',
+    },
   });
-
-  test('Host is looked at on public routes, too.', async () => {
-    const { url } = on();
-    for (const path of ['/health', '/openapi.yaml']) {
-      const reply = await send(url, { path, headers: { host: 'evil.example' } });
-      expect(reply.status).toBe(403);
-      expect(reply.json()).toMatchObject({ code: 'forbidden_host' });
-    }
-  });
-
-  test('Host may be any loopback name, a configured one or the host of public_base_url, with any port and in any case.', async () => {
-    const { url } = await testRuntime({
-      config: {
-        server: { bind_address: '127.0.0.1:0', allowed_hosts: ['box.lan'] },
-        public_base_url: 'https://pub.example/cadre',
-      },
-    });
-    const good = [
-      'localhost',
-      'LOCALHOST:1',
-      '127.0.0.1:99',
-      '[::1]:80',
-      'box.lan',
-      'pub.example:443',
-    ];
-    for (const host of good) {
-      const { status } = await send(url, { path: '/health', headers: { host } });
-      expect([host, status]).toEqual([host, 200]);
-    }
-    const bad = [
-      'evil.example',
-      'localhost.evil.example',
-      '127.0.0.1.nip.io',
-      'a@localhost',
-      '127.0.0.2',
-      '0.0.0.0',
-      'localhost:x',
-    ];
-    for (const host of bad) {
-      const { status } = await send(url, { path: '/health', headers: { host } });
-      expect([host, status]).toEqual([host, 403]);
-    }
-  });
-
-  test('Host is compared without regard to how the configuration writes it.', async () => {
-    const { url } = await testRuntime({
-      config: { server: { bind_address: '127.0.0.1:0', allowed_hosts: ['MyBox.LAN'] } },
-    });
-    const reply = await send(url, { path: '/health', headers: { host: 'mybox.lan' } });
-    expect(reply.status).toBe(200);
-  });
+  const good = [
+    'localhost',
+    'LOCALHOST:1',
+    '127.0.0.1:99',
+    '[::1]:80',
+    'box.lan',
+    'pub.example:443',
+  ];
+  for (const host of good) {
+    const { status } = await send(url, { path: '/health', headers: { host } });
+    expect([host, status]).toEqual([host, 200]);
+  }
 });
 
-describe('Origin', () => {
-  test('Origin is refused even with the right token, unless it is allowed; none is fine.', async () => {
-    const { url, token } = await testRuntime({
-      config: {
-        server: { bind_address: '127.0.0.1:0', allowed_origins: ['https://good.example'] },
-      },
-    });
-    const ask = (origin: string) =>
-      send(url, {
-        path: '/v1/sessions',
-        headers: { authorization: `Bearer ${token}`, origin },
-      });
-    expect((await ask('https://good.example')).status).toBe(200);
-    for (const origin of ['http://good.example', 'https://good.example.evil', 'null', url]) {
-      const reply = await ask(origin);
-      expect([origin, reply.status]).toEqual([origin, 403]);
-      expect(reply.json()).toMatchObject({ code: 'forbidden_origin' });
-    }
+test('Host is compared without regard to how the configuration writes it.', async () => {
+  const { url } = await testRuntime({
+    config: { server: { bind_address: '127.0.0.1:0', allowed_hosts: ['MyBox.LAN'] } },
   });
-
-  test('No answer has a CORS header, not even to a preflight.', async () => {
-    const { url, token } = on();
-    const headers = { authorization: `Bearer ${token}` };
-    for (const method of ['GET', 'OPTIONS']) {
-      const reply = await send(url, { method, path: '/v1/sessions', headers });
-      const cors = Object.keys(reply.headers).filter((name) => name.startsWith('access-control'));
-      expect(cors).toEqual([]);
-    }
-  });
+  const reply = await send(url, { path: '/health', headers: { host: 'mybox.lan' } });
+  expect(reply.status).toBe(200);
 });
 
-describe('the token', () => {
-  test('The token has to be a bearer token, whole and as it is; the scheme is read in any case.', async () => {
-    const { url, token } = on();
-    const status = async (authorization: string) =>
-      (await send(url, { path: '/v1/version', headers: { authorization } })).status;
-    expect(await status(`Bearer ${token}`)).toBe(200);
-    expect(await status(`bearer ${token}`)).toBe(200);
-    const basic = Buffer.from(`x:${token}`).toString('base64');
-    const wrong = ['', 'Bearer', 'Bearer ', token, `Basic ${basic}`, `Bearer ${token}x`];
-    wrong.push(`Bearer ${token.slice(0, -1)}`, `Bearer ${token.toUpperCase()}`, `Token ${token}`);
-    for (const authorization of wrong) {
-      expect([authorization, await status(authorization)]).toEqual([authorization, 401]);
-    }
-  });
-
-  test('The token is not taken from a query string or a cookie.', async () => {
-    const { url, token } = on();
-    const path = `/v1/version?token=${token}&access_token=${token}`;
-    const reply = await send(url, { path, headers: { cookie: `token=${token}` } });
-    expect(reply.status).toBe(401);
-    expect(reply.json()).toEqual(unauthorized);
-  });
-
-  test('The token is not needed on public routes, and a wrong one does no harm there.', async () => {
-    const { url } = on();
-    for (const path of ['/health', '/openapi.yaml']) {
-      for (const headers of [{}, { authorization: 'Bearer wrong' }]) {
-        expect((await send(url, { path, headers })).status).toBe(200);
-      }
-    }
-  });
+test('The token has to be a bearer token, whole and as it is; the scheme is read in any case.', async () => {
+  const { url, token } = on();
+  const status = async (authorization: string) =>
+    (await send(url, { path: '/v1/version', headers: { authorization } })).status;
+  expect(await status(`Bearer ${token}`)).toBe(200);
+  expect(await status(`bearer ${token}`)).toBe(200);
+  const basic = Buffer.from(`x:${token}`).toString('base64');
+  const wrong = ['', 'Bearer', 'Bearer ', token, `Basic ${basic}`, `Bearer ${token}x`];
+  wrong.push(`Bearer ${token.slice(0, -1)}`, `Bearer ${token.toUpperCase()}`, `Token ${token}`);
+  for (const authorization of wrong) {
+    expect([authorization, await status(authorization)]).toEqual([authorization, 401]);
+  }
 });
 
-describe('a text in a query', () => {
-  const widest = '\u{1d873}';
-  test.for([
-    {
-      name: 'of the greatest length',
-      at: '/v1/sessions/sess_nope/files?path=',
-      times: 4096,
-      status: 404,
-    },
-    {
-      name: 'that is too long',
-      at: '/v1/sessions/sess_nope/files?path=',
-      times: 4097,
-      status: 400,
-    },
-    { name: 'with too long a word', at: '/v1/search?q=', times: 1000, status: 400 },
-  ])(
-    'A text $name in a query reaches its route, whatever its characters.',
-    async ({ at, times, status }) => {
-      const { url, token } = on();
-      const path = `${at}${encodeURIComponent(widest.repeat(times))}`;
-      const reply = await send(url, { path, headers: { authorization: `Bearer ${token}` } });
-      expect(reply.status).toBe(status);
-    },
-  );
+test('The token is not taken from a query string or a cookie.', async () => {
+  const { url, token } = on();
+  const path = `/v1/version?token=${token}&access_token=${token}`;
+  const reply = await send(url, { path, headers: { cookie: `token=${token}` } });
+  expect(reply.status).toBe(401);
+  expect(reply.json()).toEqual(unauthorized);
 });
 
-describe('bytes that are not an HTTP request', () => {
-  test.for([
-    { name: 'bytes that are not HTTP', status: 400, bytes: 'GARBAGE\r\n\r\n' },
-    {
-      name: 'headers without end',
-      status: 431,
-      bytes: `GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(70_000)}\r\n\r\n`,
-    },
-  ])('A connection with $name gets a refusal with the usual body.', async ({ status, bytes }) => {
-    const { url } = on();
-    const answer = await sendBytes(url, bytes);
-    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
-    const body = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as object;
-    expect(Object.keys(body).toSorted()).toEqual(['code', 'error']);
-  });
+const widest = '\u{1d873}';
+test.for([
+  {
+    name: 'of the greatest length',
+    at: '/v1/sessions/sess_nope/files?path=',
+    times: 4096,
+    status: 404,
+  },
+  {
+    name: 'that is too long',
+    at: '/v1/sessions/sess_nope/files?path=',
+    times: 4097,
+    status: 400,
+  },
+  { name: 'with too long a word', at: '/v1/search?q=', times: 1000, status: 400 },
+])(
+  'A text $name in a query reaches its route, whatever its characters.',
+  async ({ at, times, status }) => {
+    const { url, token } = on();
+    const path = `${at}${encodeURIComponent(widest.repeat(times))}`;
+    const reply = await send(url, { path, headers: { authorization: `Bearer ${token}` } });
+    expect(reply.status).toBe(status);
+  },
+);
+
+test.for([
+  { name: 'bytes that are not HTTP', status: 400, bytes: 'GARBAGE\r\n\r\n' },
+  {
+    name: 'headers without end',
+    status: 431,
+    bytes: `GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(70_000)}\r\n\r\n`,
+  },
+])('A connection with $name gets a refusal with the usual body.', async ({ status, bytes }) => {
+  const { url } = on();
+  const answer = await sendBytes(url, bytes);
+  expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  const body = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as object;
+  expect(Object.keys(body).toSorted()).toEqual(['code', 'error']);
 });

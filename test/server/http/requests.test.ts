@@ -1,9 +1,9 @@
 import net from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, test } from 'vitest';
-import { openRuntime, sharedRuntime } from '../../support/runtime.ts';
+import { expect, test } from 'vitest';
+import { testRuntime, sharedRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { testDirectory } from '../../support/temp.ts';
 import { openSession, send as sendTurn } from '../../support/turns.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { apiOf, expectRefusal, send } from '../../support/http/request.ts';
@@ -11,81 +11,72 @@ import { openStream } from '../../support/http/stream.ts';
 
 const on = sharedRuntime({ providers: [scriptedProvider()] });
 
-describe('a number in a body', () => {
-  test.for(['12345678901234567890', '9007199254740993', '1e400', '0.12345678901234567890123'])(
-    'The number %s, which would be stored as another one, is refused by name.',
-    async (number) => {
-      const given = on();
-      const api = apiOf(given);
-      for (const [path, body] of [
-        ['/v1/sessions', `{"provider":"acp","metadata":{"id":${number}}}`],
-        ['/v1/mcp/invoke', `{"tool_name":"x","caller_agent_id":"y","args":{"id":[${number}]}}`],
-      ] as const) {
-        const reply = await api('POST', path, { body });
-        expect(reply.status).toBe(400);
-        expect(reply.json()).toEqual({
-          error: `the request body contains numbers that cannot be stored exactly (${number}): send these numbers as strings`,
-          code: 'invalid',
-        });
-      }
-    },
-  );
-
-  test('A number in a body that is kept comes back as it was sent, and digits in a text stay text.', async () => {
+test.for(['12345678901234567890', '9007199254740993', '1e400', '0.12345678901234567890123'])(
+  'The number %s, which would be stored as another one, is refused by name.',
+  async (number) => {
     const given = on();
-    const metadata = '{"a":9007199254740991,"b":0.1,"c":"12345678901234567890","d":1e100}';
-    const reply = await apiOf(given)('POST', '/v1/sessions', {
-      body: `{"provider":"acp","metadata":${metadata}}`,
-    });
-    expect(reply.status).toBe(200);
-    expect(reply.text).toContain(metadata.replace('1e100', '1e+100'));
-  });
-});
-
-describe('a compressed body', () => {
-  test.for(['gzip', 'br', 'deflate', 'GZIP'])(
-    'A compressed body of %s is 415.',
-    async (encoding) => {
-      const { url, token } = on();
-      const reply = await send(url, {
-        method: 'POST',
-        path: '/v1/sessions',
-        headers: {
-          authorization: `Bearer ${token}`,
-          'content-type': 'application/json',
-          'content-encoding': encoding,
-        },
-        body: gzipSync('{"provider":"acp"}').toString('latin1'),
+    const api = apiOf(given);
+    for (const [path, body] of [
+      ['/v1/sessions', `{"provider":"acp","metadata":{"id":${number}}}`],
+      ['/v1/mcp/invoke', `{"tool_name":"x","caller_agent_id":"y","args":{"id":[${number}]}}`],
+    ] as const) {
+      const reply = await api('POST', path, { body });
+      expect(reply.status).toBe(400);
+      expect(reply.json()).toEqual({
+        error: `the request body contains numbers that cannot be stored exactly (${number}): send these numbers as strings`,
+        code: 'invalid',
       });
-      expect(reply.status).toBe(415);
-      expect(reply.json()).toMatchObject({ code: 'unsupported_media_type' });
-      expectRefusal(reply);
-    },
-  );
+    }
+  },
+);
 
-  test('A body with the encoding "identity" is accepted.', async () => {
-    const given = on();
-    const headers = { 'content-encoding': 'identity' };
-    const body = { provider: 'acp' };
-    expect((await apiOf(given)('POST', '/v1/sessions', { body, headers })).status).toBe(200);
+test('A number in a body that is kept comes back as it was sent, and digits in a text stay text.', async () => {
+  const given = on();
+  const metadata = '{"a":9007199254740991,"b":0.1,"c":"12345678901234567890","d":1e100}';
+  const reply = await apiOf(given)('POST', '/v1/sessions', {
+    body: `{"provider":"acp","metadata":${metadata}}`,
   });
+  expect(reply.status).toBe(200);
+  expect(reply.text).toContain(metadata.replace('1e100', '1e+100'));
 });
 
-describe('a public route', () => {
-  test('A public route does not show how much happens here: it has no X-Seq and no X-Epoch.', async () => {
-    const { url } = on();
-    for (const path of ['/health', '/openapi.yaml', '/nope'])
-      for (const method of ['GET', 'HEAD']) {
-        const { headers } = await send(url, { method, path });
-        expect([headers['x-seq'], headers['x-epoch']]).toEqual([undefined, undefined]);
-      }
+test.for(['gzip', 'br', 'deflate', 'GZIP'])('A compressed body of %s is 415.', async (encoding) => {
+  const { url, token } = on();
+  const reply = await send(url, {
+    method: 'POST',
+    path: '/v1/sessions',
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      'content-encoding': encoding,
+    },
+    body: gzipSync('{"provider":"acp"}').toString('latin1'),
   });
+  expect(reply.status).toBe(415);
+  expect(reply.json()).toMatchObject({ code: 'unsupported_media_type' });
+  expectRefusal(reply);
+});
 
-  test('A public route takes any query, as of monitors that keep caches away.', async () => {
-    const { url } = on();
-    for (const path of ['/health?t=1', '/health?_=123&_=456', '/openapi.yaml?v=2'])
-      expect((await send(url, { path })).status).toBe(200);
-  });
+test('A body with the encoding "identity" is accepted.', async () => {
+  const given = on();
+  const headers = { 'content-encoding': 'identity' };
+  const body = { provider: 'acp' };
+  expect((await apiOf(given)('POST', '/v1/sessions', { body, headers })).status).toBe(200);
+});
+
+test('A public route does not show how much happens here: it has no X-Seq and no X-Epoch.', async () => {
+  const { url } = on();
+  for (const path of ['/health', '/openapi.yaml', '/nope'])
+    for (const method of ['GET', 'HEAD']) {
+      const { headers } = await send(url, { method, path });
+      expect([headers['x-seq'], headers['x-epoch']]).toEqual([undefined, undefined]);
+    }
+});
+
+test('A public route takes any query, as of monitors that keep caches away.', async () => {
+  const { url } = on();
+  for (const path of ['/health?t=1', '/health?_=123&_=456', '/openapi.yaml?v=2'])
+    expect((await send(url, { path })).status).toBe(200);
 });
 
 test('A provider that the interface does not name is 404, one that this server does not have is not.', async () => {
@@ -102,12 +93,12 @@ test('A provider that the interface does not name is 404, one that this server d
 });
 
 test('A connection that is idle when the server begins to stop has its next request answered.', async () => {
-  await using directory = tempDirectory();
+  const directory = testDirectory();
   const provider = scriptedProvider();
   const config = { server: { bind_address: '127.0.0.1:0', drain_ms: 60_000 } };
-  const given = await openRuntime(directory.path, { providers: [provider], config });
+  const given = await testRuntime({ providers: [provider], config, directory });
   const { url, token, client } = given;
-  const { id } = await openSession(client, directory.path);
+  const { id } = await openSession(client, directory);
   await sendTurn(client, id, 'go');
   const turn = await provider.nextTurn();
   const { hostname: host, port } = new URL(url);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { demoSection } from '../../support/providers/demo-agents.ts';
@@ -25,32 +25,30 @@ async function spawned(client: Client, more: object) {
   return member.session;
 }
 
-describe('a member of a team', () => {
-  test.for([
-    [{}, 'one'],
-    [{ provider: 'acp' }, 'one'],
-    [{ agent: 'two' }, 'two'],
-    [{ provider: 'acp', agent: 'two' }, 'two'],
-    [{ model_preset: 'second' }, 'two'],
-    [{ agent: 'default' }, 'default'],
-  ] as const)(
-    'A member that is spawned with %j is served by the agent %j.',
-    async ([more, agent]) => {
-      const { client } = given();
-      expect(await spawned(client, more)).toMatchObject({ provider: 'acp', agent });
-    },
-  );
-
-  test('A member with an unknown agent, or with an agent and a preset, is refused.', async () => {
+test.for([
+  [{}, 'one'],
+  [{ provider: 'acp' }, 'one'],
+  [{ agent: 'two' }, 'two'],
+  [{ provider: 'acp', agent: 'two' }, 'two'],
+  [{ model_preset: 'second' }, 'two'],
+  [{ agent: 'default' }, 'default'],
+] as const)(
+  'A member that is spawned with %j is served by the agent %j.',
+  async ([more, agent]) => {
     const { client } = given();
-    await expect(spawned(client, { agent: 'nobody' })).rejects.toThrow(/unknown agent "nobody"/);
-    const both = spawned(client, { agent: 'one', model_preset: 'second' });
-    await expect(both).rejects.toThrow(/cannot be combined with provider, agent or model/);
-  });
+    expect(await spawned(client, more)).toMatchObject({ provider: 'acp', agent });
+  },
+);
 
-  test('A member may have a preset with an agent, which the tools list.', async () => {
-    const { client } = given();
-    const { cadreTeamModelPresets: presets } = await client.call(endpoints.getCapabilities, {});
-    expect(presets).toMatchObject([{ name: 'second', provider: 'acp', agent: 'two' }]);
-  });
+test('A member with an unknown agent, or with an agent and a preset, is refused.', async () => {
+  const { client } = given();
+  await expect(spawned(client, { agent: 'nobody' })).rejects.toThrow(/unknown agent "nobody"/);
+  const both = spawned(client, { agent: 'one', model_preset: 'second' });
+  await expect(both).rejects.toThrow(/cannot be combined with provider, agent or model/);
+});
+
+test('A member may have a preset with an agent, which the tools list.', async () => {
+  const { client } = given();
+  const { cadreTeamModelPresets: presets } = await client.call(endpoints.getCapabilities, {});
+  expect(presets).toMatchObject([{ name: 'second', provider: 'acp', agent: 'two' }]);
 });

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Delivery, Message } from '../../../src/api/team-messages.ts';
 import * as rules from '../../../src/server/teams/delivery.ts';
 import { contextRemaining } from '../../../src/server/teams/team.ts';
@@ -9,54 +9,52 @@ import { aTurn } from '../../support/records.ts';
 const error = { code: 'why', message: 'because' };
 const ending = fc.constantFrom('completed' as const, 'failed' as const, 'interrupted' as const);
 
-describe('a delivery', () => {
-  it('A delivery can be retried only if it failed, is deferred, or its turn did not complete.', () => {
-    const fresh = rules.newDelivery('dlv_1', { id: 'msg_1', team_id: 'team_1' }, 'sess_1', 1);
-    const inTurn = rules.injected(rules.inject(fresh, aTurn(), 2), 3);
-    const after = (status: 'completed' | 'failed') =>
-      rules.afterTurn(inTurn, aTurn({ status, error: null }), 4);
-    const good = [rules.fail(fresh, error, 2), rules.defer(fresh, error, 2), after('failed')];
-    const bad = [
-      fresh,
-      rules.inject(fresh, aTurn(), 2),
-      inTurn,
-      after('completed'),
-      rules.cancel(fresh, 2),
-    ];
-    for (const one of good)
-      expect(rules.retry(one, 5)).toMatchObject({ status: 'pending', error: null });
-    for (const one of bad)
-      expect(() => rules.retry(one, 5)).toThrow(/^cannot retry delivery dlv_1, which is /);
-  });
+it('A delivery can be retried only if it failed, is deferred, or its turn did not complete.', () => {
+  const fresh = rules.newDelivery('dlv_1', { id: 'msg_1', team_id: 'team_1' }, 'sess_1', 1);
+  const inTurn = rules.injected(rules.inject(fresh, aTurn(), 2), 3);
+  const after = (status: 'completed' | 'failed') =>
+    rules.afterTurn(inTurn, aTurn({ status, error: null }), 4);
+  const good = [rules.fail(fresh, error, 2), rules.defer(fresh, error, 2), after('failed')];
+  const bad = [
+    fresh,
+    rules.inject(fresh, aTurn(), 2),
+    inTurn,
+    after('completed'),
+    rules.cancel(fresh, 2),
+  ];
+  for (const one of good)
+    expect(rules.retry(one, 5)).toMatchObject({ status: 'pending', error: null });
+  for (const one of bad)
+    expect(() => rules.retry(one, 5)).toThrow(/^cannot retry delivery dlv_1, which is /);
+});
 
-  it('A delivery is consumed only by a completed turn, and counts its attempts.', () => {
-    const move = fc.oneof(
-      fc.record({ to: fc.constantFrom('inject', 'start', 'defer', 'fail', 'retry') }),
-      fc.record({ to: fc.constant('end'), status: ending }),
-    );
-    fc.assert(
-      fc.property(fc.array(move, { maxLength: 30 }), (moves) => {
-        let one: Delivery = rules.newDelivery('d', { id: 'm', team_id: 't' }, 's', 1);
-        let tries = 0;
-        for (const [i, { to, ...more }] of moves.entries()) {
-          const isIn = one.status === 'injected' && one.consumed_at === null && one.error === null;
-          if (to === 'inject' && rules.waits(one)) {
-            one = rules.inject(one, aTurn(), i);
-            tries++;
-          } else if (to === 'start' && one.status === 'injecting') one = rules.injected(one, i);
-          else if (to === 'defer' && one.status === 'injecting') one = rules.defer(one, error, i);
-          else if (to === 'fail' && rules.waits(one)) one = rules.fail(one, error, i);
-          else if (to === 'end' && isIn && 'status' in more)
-            one = rules.afterTurn(one, aTurn({ status: more.status, error: null }), i);
-          else if (to === 'retry' && (one.error !== null || one.status === 'failed'))
-            one = rules.retry(one, i);
-          expect(one.attempts).toBe(tries);
-          expect(one.injected_turn_id !== null).toBe(one.status.startsWith('inject'));
-          if (one.consumed_at !== null) expect([one.status, one.error]).toEqual(['injected', null]);
-        }
-      }),
-    );
-  });
+it('A delivery is consumed only by a completed turn, and counts its attempts.', () => {
+  const move = fc.oneof(
+    fc.record({ to: fc.constantFrom('inject', 'start', 'defer', 'fail', 'retry') }),
+    fc.record({ to: fc.constant('end'), status: ending }),
+  );
+  fc.assert(
+    fc.property(fc.array(move, { maxLength: 30 }), (moves) => {
+      let one: Delivery = rules.newDelivery('d', { id: 'm', team_id: 't' }, 's', 1);
+      let tries = 0;
+      for (const [i, { to, ...more }] of moves.entries()) {
+        const isIn = one.status === 'injected' && one.consumed_at === null && one.error === null;
+        if (to === 'inject' && rules.waits(one)) {
+          one = rules.inject(one, aTurn(), i);
+          tries++;
+        } else if (to === 'start' && one.status === 'injecting') one = rules.injected(one, i);
+        else if (to === 'defer' && one.status === 'injecting') one = rules.defer(one, error, i);
+        else if (to === 'fail' && rules.waits(one)) one = rules.fail(one, error, i);
+        else if (to === 'end' && isIn && 'status' in more)
+          one = rules.afterTurn(one, aTurn({ status: more.status, error: null }), i);
+        else if (to === 'retry' && (one.error !== null || one.status === 'failed'))
+          one = rules.retry(one, i);
+        expect(one.attempts).toBe(tries);
+        expect(one.injected_turn_id !== null).toBe(one.status.startsWith('inject'));
+        if (one.consumed_at !== null) expect([one.status, one.error]).toEqual(['injected', null]);
+      }
+    }),
+  );
 });
 
 it('The remaining context is a whole percentage from 0 to 100, or unknown.', () => {

@@ -125,99 +125,95 @@ describe('the members of a team', () => {
   });
 });
 
-describe('deleting a team', () => {
-  it('Deleting a team cancels waiting deliveries, and all else becomes read-only.', async () => {
-    const cast = await testTeam();
-    const { stage, path, agents } = cast;
-    const work = await stage.play(agents[1] as { id: string });
-    const { message, delivery } = await cast.say('wait');
-    const deleted = await stage.del(path);
-    expect([deleted.status, deleted.body]).toEqual([204, undefined]);
-    expect((await stage.del(path)).status).toBe(204);
-    expect((await stage.del('/v1/teams/team_none')).status).toBe(404);
-    expect((await cast.delivery(delivery.id)).status).toBe('cancelled');
-    expect((await stage.get<Reply>(path)).body.team.deleted_at).not.toBeNull();
-    expect((await cast.view()).messages.map(({ id }) => id)).toEqual([message.id]);
-    const [sender, recipient] = agents.map(({ id }) => id);
-    const input = { type: 'text', text: 'x' };
-    for (const [route, body] of [
-      ['/members', { agent_id: sender }],
-      ['/members/spawn', { source_session_id: sender }],
-      ['/lead', { lead_agent_id: sender }],
-      ['/interrupt-all', {}],
-      ['/messages', { sender_agent_id: sender, recipient_agent_id: recipient, input }],
-      ['/broadcasts', { sender_agent_id: sender, input }],
-      [`/messages/${message.id}/cancel`, {}],
-      [`/deliveries/${delivery.id}/retry`, {}],
-    ] as const) {
-      const reply = await stage.post<Reply>(path + route, body);
-      expect([route, reply.status, reply.body.code]).toEqual([route, 409, 'team_deleted']);
-    }
-    expect((await stage.del<Reply>(`${path}/members/${sender}`)).body.code).toBe('team_deleted');
-    work.end(completed);
-    await stage.until(({ kind }) => kind === 'turn.completed');
-  });
+it('Deleting a team cancels waiting deliveries, and all else becomes read-only.', async () => {
+  const cast = await testTeam();
+  const { stage, path, agents } = cast;
+  const work = await stage.play(agents[1] as { id: string });
+  const { message, delivery } = await cast.say('wait');
+  const deleted = await stage.del(path);
+  expect([deleted.status, deleted.body]).toEqual([204, undefined]);
+  expect((await stage.del(path)).status).toBe(204);
+  expect((await stage.del('/v1/teams/team_none')).status).toBe(404);
+  expect((await cast.delivery(delivery.id)).status).toBe('cancelled');
+  expect((await stage.get<Reply>(path)).body.team.deleted_at).not.toBeNull();
+  expect((await cast.view()).messages.map(({ id }) => id)).toEqual([message.id]);
+  const [sender, recipient] = agents.map(({ id }) => id);
+  const input = { type: 'text', text: 'x' };
+  for (const [route, body] of [
+    ['/members', { agent_id: sender }],
+    ['/members/spawn', { source_session_id: sender }],
+    ['/lead', { lead_agent_id: sender }],
+    ['/interrupt-all', {}],
+    ['/messages', { sender_agent_id: sender, recipient_agent_id: recipient, input }],
+    ['/broadcasts', { sender_agent_id: sender, input }],
+    [`/messages/${message.id}/cancel`, {}],
+    [`/deliveries/${delivery.id}/retry`, {}],
+  ] as const) {
+    const reply = await stage.post<Reply>(path + route, body);
+    expect([route, reply.status, reply.body.code]).toEqual([route, 409, 'team_deleted']);
+  }
+  expect((await stage.del<Reply>(`${path}/members/${sender}`)).body.code).toBe('team_deleted');
+  work.end(completed);
+  await stage.until(({ kind }) => kind === 'turn.completed');
 });
 
-describe('the view of a team', () => {
-  it('The view of a team shows the activity, last words and context use of its members.', async () => {
-    const cast = await testTeam();
-    const { stage, agents } = cast;
-    const { message } = await cast.say('hello');
-    const turn = await stage.provider.nextTurn();
-    const usage = (context_tokens: number | null, context_window: number | null) =>
-      turn.sink.update({ type: 'usage', usage: { context_tokens, context_window } });
-    await usage(50_000, 200_000);
-    turn.end(completed);
-    await stage.until(({ kind }) => kind === 'delivery.consumed');
-    const next = await stage.play(agents[1] as { id: string });
-    const { message: second, delivery } = await cast.say('and now');
-    const view = await cast.view();
-    expect(view.members).toMatchObject([
-      {
-        agent_id: agents[0].id,
-        state: 'idle',
-        added_by: 'api',
-        worktree: null,
-        context_window_remaining_percentage: null,
-        pending_deliveries: 0,
-        last_message: { message_id: second.id, direction: 'sent', text: 'and now' },
-      },
-      {
-        agent_id: agents[1]?.id,
-        state: 'working',
-        context_window_remaining_percentage: 75,
-        pending_deliveries: 1,
-        last_message: { message_id: second.id, direction: 'received' },
-      },
-    ]);
-    expect(view.messages.map(({ id }) => id)).toEqual([second.id, message.id]);
-    expect(view.deliveries_by_message_id?.[second.id]?.map(({ id }) => id)).toEqual([delivery.id]);
-    const newest = await cast.view('?message_limit=1&include_delivery_map=false');
-    expect(newest.messages).toHaveLength(1);
-    expect(newest.deliveries_by_message_id).toBeNull();
-    expect((await cast.view('?message_limit=0')).messages).toEqual([]);
-    for (const query of ['message_limit=501', 'message_limit=-1', 'include_delivery_map=2'])
-      expect((await stage.get(`${cast.path}/view?${query}`)).status).toBe(400);
-    const after = (
-      await stage.get<RuntimeEventRecord[]>(`${cast.path}/events?after_seq=${view.latest_seq}`)
-    ).body;
-    expect(after).toEqual([]);
-    next.end(completed);
-    (await stage.provider.nextTurn()).end(completed);
-    await stage.times('delivery.consumed', 2);
-  });
+it('The view of a team shows the activity, last words and context use of its members.', async () => {
+  const cast = await testTeam();
+  const { stage, agents } = cast;
+  const { message } = await cast.say('hello');
+  const turn = await stage.provider.nextTurn();
+  const usage = (context_tokens: number | null, context_window: number | null) =>
+    turn.sink.update({ type: 'usage', usage: { context_tokens, context_window } });
+  await usage(50_000, 200_000);
+  turn.end(completed);
+  await stage.until(({ kind }) => kind === 'delivery.consumed');
+  const next = await stage.play(agents[1] as { id: string });
+  const { message: second, delivery } = await cast.say('and now');
+  const view = await cast.view();
+  expect(view.members).toMatchObject([
+    {
+      agent_id: agents[0].id,
+      state: 'idle',
+      added_by: 'api',
+      worktree: null,
+      context_window_remaining_percentage: null,
+      pending_deliveries: 0,
+      last_message: { message_id: second.id, direction: 'sent', text: 'and now' },
+    },
+    {
+      agent_id: agents[1]?.id,
+      state: 'working',
+      context_window_remaining_percentage: 75,
+      pending_deliveries: 1,
+      last_message: { message_id: second.id, direction: 'received' },
+    },
+  ]);
+  expect(view.messages.map(({ id }) => id)).toEqual([second.id, message.id]);
+  expect(view.deliveries_by_message_id?.[second.id]?.map(({ id }) => id)).toEqual([delivery.id]);
+  const newest = await cast.view('?message_limit=1&include_delivery_map=false');
+  expect(newest.messages).toHaveLength(1);
+  expect(newest.deliveries_by_message_id).toBeNull();
+  expect((await cast.view('?message_limit=0')).messages).toEqual([]);
+  for (const query of ['message_limit=501', 'message_limit=-1', 'include_delivery_map=2'])
+    expect((await stage.get(`${cast.path}/view?${query}`)).status).toBe(400);
+  const after = (
+    await stage.get<RuntimeEventRecord[]>(`${cast.path}/events?after_seq=${view.latest_seq}`)
+  ).body;
+  expect(after).toEqual([]);
+  next.end(completed);
+  (await stage.provider.nextTurn()).end(completed);
+  await stage.times('delivery.consumed', 2);
+});
 
-  it('The diagnostics count the deliveries that are in progress.', async () => {
-    const cast = await testTeam();
-    await cast.say('hello');
-    (await cast.stage.provider.nextTurn()).end(completed);
-    await cast.stage.until(({ kind }) => kind === 'delivery.consumed');
-    expect((await cast.stage.get('/v1/diagnostics/comms')).body).toEqual({
-      teams: 1,
-      messages: 1,
-      deliveries: { injected: 1 },
-      spawns_under_way: 0,
-    });
+it('The diagnostics count the deliveries that are in progress.', async () => {
+  const cast = await testTeam();
+  await cast.say('hello');
+  (await cast.stage.provider.nextTurn()).end(completed);
+  await cast.stage.until(({ kind }) => kind === 'delivery.consumed');
+  expect((await cast.stage.get('/v1/diagnostics/comms')).body).toEqual({
+    teams: 1,
+    messages: 1,
+    deliveries: { injected: 1 },
+    spawns_under_way: 0,
   });
 });

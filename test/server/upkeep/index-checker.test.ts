@@ -6,10 +6,10 @@ import { IndexChecker } from '../../../src/server/upkeep/index-checker.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { apiOf } from '../../support/http/request.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { openRuntime, withRuntime } from '../../support/runtime.ts';
+import { testRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { DATABASE_FILE, query, freshStore } from '../../support/store.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { testDirectory } from '../../support/temp.ts';
 import { openSession } from '../../support/turns.ts';
 
 const INDEX_LEAF = 10;
@@ -28,36 +28,31 @@ function damageIndex(directory: string, value: string): void {
 }
 
 test('A minute after the start, health names an index that has lost a row, and the log says what to do.', async () => {
-  await using directory = tempDirectory();
-  const first = await openRuntime(directory.path, scripted());
-  const { id } = await openSession(first.client, directory.path);
-  first.client.close();
-  await first.runtime.stop();
-  damageIndex(directory.path, 'ready');
+  const directory = testDirectory();
+  const first = await testRuntime({ ...scripted(), directory });
+  const { id } = await openSession(first.client, directory);
+  await first.stop();
+  damageIndex(directory, 'ready');
   const clock = new ManualClock();
-  await withRuntime(
-    async (server) => {
-      const api = apiOf(server);
-      const store = async () =>
-        ((await api('GET', '/v1/health')).json() as { checks: { store: object } }).checks.store;
-      const list = (await api('GET', '/v1/sessions?status=ready')).json();
-      expect(JSON.stringify(list)).not.toContain(id);
-      expect(await store()).toEqual({ status: 'ok' });
-      clock.advance(60_000);
-      await expectEventually(store).toEqual({
-        status: 'degraded',
-        detail: expect.stringMatching(
-          /index sessions_status of table sessions does not contain row 1/,
-        ) as unknown,
-      });
-      await expectEventually(() => server.logLines()).toContainEqual(
-        expect.objectContaining({
-          index: 'sessions_status',
-          msg: expect.stringMatching(/back up the database.*restore an older backup/) as unknown,
-        }),
-      );
-    },
-    { ...scripted(), directory: directory.path, clock },
+  const server = await testRuntime({ ...scripted(), directory, clock });
+  const api = apiOf(server);
+  const store = async () =>
+    ((await api('GET', '/v1/health')).json() as { checks: { store: object } }).checks.store;
+  const list = (await api('GET', '/v1/sessions?status=ready')).json();
+  expect(JSON.stringify(list)).not.toContain(id);
+  expect(await store()).toEqual({ status: 'ok' });
+  clock.advance(60_000);
+  await expectEventually(store).toEqual({
+    status: 'degraded',
+    detail: expect.stringMatching(
+      /index sessions_status of table sessions does not contain row 1/,
+    ) as unknown,
+  });
+  await expectEventually(() => server.logLines()).toContainEqual(
+    expect.objectContaining({
+      index: 'sessions_status',
+      msg: expect.stringMatching(/back up the database.*restore an older backup/) as unknown,
+    }),
   );
 });
 

@@ -272,8 +272,7 @@ async function withPlayed<A extends Played>(
     until('no agent is left', () => theatre.open === 0 && agents.every(({ gone }) => gone));
   const stop = async () => {
     await leave();
-    given.client.close();
-    await given.runtime.stop(AbortSignal.abort());
+    await given.stop(AbortSignal.abort());
     await untilNothingCarries(own.path);
   };
   try {

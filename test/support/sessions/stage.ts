@@ -5,7 +5,7 @@ import type { Approval } from '../../../src/api/approvals.ts';
 import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
 import { onTestFinished } from 'vitest';
-import { settle } from '../../../src/client/settle.ts';
+import { settle } from '../settle.ts';
 import { SessionTokens } from '../../../src/core/access/session-tokens.ts';
 import { openRuntime, type TestRuntime, type TestRuntimeOptions } from '../runtime.ts';
 import { isEnd, Watch } from '../providers/watch.ts';
@@ -14,9 +14,11 @@ import { tempDirectory } from '../temp.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { soon } from './soon.ts';
 import {
+  completed,
   type ScriptedOptions,
   type ScriptedProvider,
   scriptedProvider,
+  type ScriptedTurn,
 } from '../scripted-provider.ts';
 import type { UntypedEvent } from '../untyped-events.ts';
 
@@ -73,7 +75,11 @@ export interface Stage {
     body: string | object,
   ): Promise<Reply<Refusal & { turn_id: string }>>;
   /** Sends a text, and waits until the agent has received it. */
-  play(session: { id: string }, text?: string): ReturnType<ScriptedProvider['nextTurn']>;
+  play(session: { id: string }, text?: string): Promise<ScriptedTurn>;
+  /** Opens a session whose agent has received a turn. */
+  atWork(more?: object): Promise<{ session: Session; turn: ScriptedTurn; turnId: string }>;
+  /** Ends the running turn of a session, and waits for its end. */
+  complete(turn: ScriptedTurn): Promise<UntypedEvent>;
   session(id: string): Promise<Session>;
   turn(sessionId: string, turnId: string): Promise<Turn>;
   approvals(query?: string): Promise<Approval[]>;
@@ -137,8 +143,6 @@ export async function onStage<T>(
       return (await response.json()) as ToolReply<T>;
     },
     seen: events.events,
-    until: async (matches) =>
-      events.events.findLast(matches) ?? (await events.until('such event', matches)),
     times: (kind, count) => events.times((event) => event.kind === kind, count),
     logged: (text) => log.until(text),
   };
@@ -237,27 +241,43 @@ function callsOf(given: TestRuntime, provider: ScriptedProvider, watch: Watch) {
       `/v1/sessions/${session.id}/turns`,
       typeof body === 'string' ? { input: [{ type: 'text', text: body }] } : body,
     );
+  const session = async (id: string) => (await get<Session>(`/v1/sessions/${id}`)).body;
+  const open = async (more: object = {}) => {
+    const opened = await post<Session>('/v1/sessions', {
+      provider: 'acp',
+      permission_mode: 'require_approval',
+      ...more,
+    });
+    if (opened.status !== 200) throw new Error(JSON.stringify(opened.body));
+    return opened.body;
+  };
+  const play = async (session: { id: string }, text = 'go') => {
+    const { status, body } = await send(session, text);
+    if (status !== 200) throw new Error(JSON.stringify(body));
+    return provider.nextTurn();
+  };
+  const until = async (matches: (event: UntypedEvent) => boolean) =>
+    watch.events.findLast(matches) ?? (await watch.until('such event', matches));
   return {
     get,
     post,
     patch,
     del,
     send,
-    async open(more: object = {}) {
-      const opened = await post<Session>('/v1/sessions', {
-        provider: 'acp',
-        permission_mode: 'require_approval',
-        ...more,
-      });
-      if (opened.status !== 200) throw new Error(JSON.stringify(opened.body));
-      return opened.body;
+    open,
+    play,
+    session,
+    until,
+    async atWork(more: object = {}) {
+      const opened = await open(more);
+      const turn = await play(opened);
+      return { session: opened, turn, turnId: (await session(opened.id)).active_turn_id ?? '' };
     },
-    async play(session: { id: string }, text = 'go') {
-      const { status, body } = await send(session, text);
-      if (status !== 200) throw new Error(JSON.stringify(body));
-      return provider.nextTurn();
+    async complete(turn: ScriptedTurn) {
+      const { active_turn_id } = await session(turn.session.id);
+      turn.end(completed);
+      return until(endOf(active_turn_id ?? ''));
     },
-    session: async (id: string) => (await get<Session>(`/v1/sessions/${id}`)).body,
     turn: async (sessionId: string, turnId: string) =>
       (await get<Turn>(`/v1/sessions/${sessionId}/turns/${turnId}`)).body,
     approvals: async (query = '') => (await get<Approval[]>(`/v1/approvals${query}`)).body,

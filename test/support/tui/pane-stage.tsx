@@ -1,3 +1,4 @@
+import { onTestFinished } from 'vitest';
 import { type ReactNode, useState } from 'react';
 import { colorless } from '../../../src/frontends/terminal/palette.ts';
 import { emptyKeyboard, Listeners, useKeyboard } from '../../../src/frontends/tui/keyboard.ts';
@@ -14,13 +15,12 @@ export interface PaneStage extends Pick<
   told: string[];
 }
 
-/** Starts a model, shows its pane to a test, and takes both away whatever happens. */
-export async function withPane<Model extends PaneModel>(
+/** Starts a model and shows its pane until the test has finished. */
+export function testPane<Model extends PaneModel>(
   model: Model,
   Pane: (props: PaneProps<Model>) => ReactNode,
-  test: (stage: PaneStage) => Promise<void>,
   size = { rows: 12, columns: 60 },
-): Promise<void> {
+): PaneStage {
   const told: string[] = [];
   let hold: Hold = null;
   const onHold = (next: Hold) => (hold = next);
@@ -37,10 +37,9 @@ export async function withPane<Model extends PaneModel>(
   }
   const stage = drawn(<Frame />, size);
   model.start();
-  try {
-    await test({ ...stage, hold: () => hold, told });
-  } finally {
+  onTestFinished(() => {
     model.stop();
     stage.end();
-  }
+  });
+  return { ...stage, hold: () => hold, told };
 }

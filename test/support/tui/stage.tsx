@@ -1,3 +1,4 @@
+import { onTestFinished } from 'vitest';
 import type { Client } from '../../../src/client/client.ts';
 import { noDefaults } from '../../../src/client/defaults.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
@@ -30,15 +31,14 @@ export const keys = {
   tab: '\t',
 } as const;
 
-/** Shows the screen to a test, and takes it away whatever happens. */
-export async function withScreen(
+/** Shows the screen until the test has finished. */
+export function testScreen(
   client: Client,
   start: Start,
-  test: (stage: Stage) => Promise<void>,
   first: Size = { rows: 20, columns: 100 },
   settings?: ScreenSettings,
   history?: PromptHistory,
-): Promise<void> {
+): Stage {
   let interrupted = false;
   const hasFocus = new Observable(true);
   let written = '';
@@ -73,9 +73,6 @@ export async function withScreen(
     for (const pointed of pointedIn(String(data)))
       for (const pointer of outside.pointers) pointer(pointed);
   });
-  try {
-    await test({ ...stage, interrupted: () => interrupted, hasFocus, written: () => written });
-  } finally {
-    stage.end();
-  }
+  onTestFinished(stage.end);
+  return { ...stage, interrupted: () => interrupted, hasFocus, written: () => written };
 }

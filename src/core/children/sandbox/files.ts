@@ -1,5 +1,6 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
+import { unless } from '../../lib/system-error.ts';
 
 /** A file or directory that exists. */
 export interface Found {
@@ -12,13 +13,11 @@ export interface Found {
   links: readonly string[];
 }
 
-/** A file or directory on which another path is mounted. */
 export type MountPoint = Pick<Found, 'path' | 'isDirectory'>;
 
 /** The number of links that the kernel follows in one path. */
 const MAX_LINKS = 40;
 
-/** Resolves with the files and directories of `paths` that exist. */
 export async function findExisting(paths: readonly string[]): Promise<Found[]> {
   const found = await Promise.all(paths.map(find));
   return found.filter((one) => one !== null);
@@ -71,13 +70,21 @@ export async function createMountPoints(points: readonly MountPoint[]): Promise<
     const isRight = isDirectory ? now?.isDirectory() : now?.isFile();
     if (isRight) continue;
     if (now) await fs.rm(at, { recursive: true });
-    await (
-      isDirectory ? fs.mkdir(at, { mode: 0o700 }) : fs.writeFile(at, '', { flag: 'wx' })
-    ).catch(
-      // Another child of the same session may have been first.
-      (error: unknown) => {
-        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-      },
-    );
+    // Another child of the same session may be first.
+    const isFirst = unless('EEXIST');
+    if (isDirectory) await fs.mkdir(at, { mode: 0o700 }).catch(isFirst);
+    else await fs.writeFile(at, '', { flag: 'wx' }).catch(isFirst);
   }
+}
+
+/** A path with the content of a new file; null: a directory. */
+export interface PinnedPath {
+  path: string;
+  text: string | null;
+}
+
+/** Creates a path that is missing. */
+export async function createMissing({ path: missing, text }: PinnedPath): Promise<void> {
+  if (text === null) await fs.mkdir(missing, { recursive: true, mode: 0o700 });
+  else await fs.writeFile(missing, text, { flag: 'wx', mode: 0o600 }).catch(unless('EEXIST'));
 }

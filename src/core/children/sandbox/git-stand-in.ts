@@ -9,7 +9,6 @@ import type { GitDirectories } from './git-directories.ts';
  * which has no effect outside. Parts of the common directory are mounted in it.
  */
 export interface GitStandIn {
-  /** The stand-in. */
   directory: string;
   /** Directories of the common directory that programs inside write. */
   writable: readonly string[];
@@ -46,10 +45,7 @@ const PINNED = ['commondir', 'gitdir', 'config.worktree'];
 /** Files of the common directory to which the stand-in has links. Git replaces them, so they cannot be mounted. */
 const LINKED = ['HEAD', 'config', 'description', 'shallow'];
 
-/**
- * Prepares the stand-in of a worktree in `directory`. Null: a part of the repository cannot be mounted, so its git
- * directories have to be read-only.
- */
+/** Prepares the stand-in of a worktree. Null: a part of the repository cannot be mounted, so all is read-only. */
 export async function prepareStandIn(
   { commonDirectory, gitDirectory }: GitDirectories,
   directory: string,

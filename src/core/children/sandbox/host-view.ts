@@ -12,7 +12,6 @@ import {
   TOP_LEVEL,
 } from './host-paths.ts';
 
-/** The facts about the files of the host that all plans need. */
 export interface HostView {
   home: string;
   dataDirectory: string;
@@ -42,32 +41,22 @@ const MAX_LINKS = 500;
 /** The names of directories beside `bin` that show that programs need the directory above. */
 const PARTS = ['lib', 'libexec', 'share'];
 
-/** Reads the facts about the host. */
 export async function readHostView(paths: HostPaths): Promise<HostView> {
   const [home, dataDirectory, worktrees] = (await Promise.all(
     [paths.home, paths.dataDirectory, paths.worktrees].map(realPath),
   )) as [string, string, string];
   const inHome = (names: readonly string[]) => names.map((name) => path.join(home, name));
-  const [top, system, homeReadable, tools, secrets, procReadOnly, procHidden] = await Promise.all([
-    readTop(),
-    findExisting(SYSTEM),
-    findSettings(inHome(HOME_READABLE)),
-    findTools(paths.searchPath, home),
-    findExisting([...SYSTEM_SECRETS, ...inHome(HOME_SECRETS)]),
-    findExisting(PROC_READ_ONLY),
-    findExisting(PROC_HIDDEN),
-  ]);
   return {
     home,
     dataDirectory,
     worktrees,
-    top,
-    system,
-    homeReadable,
-    tools,
-    secrets,
-    procReadOnly,
-    procHidden,
+    top: await readTop(),
+    system: await findExisting(SYSTEM),
+    homeReadable: await findSettings(inHome(HOME_READABLE)),
+    tools: await findTools(paths.searchPath, home),
+    secrets: await findExisting([...SYSTEM_SECRETS, ...inHome(HOME_SECRETS)]),
+    procReadOnly: await findExisting(PROC_READ_ONLY),
+    procHidden: await findExisting(PROC_HIDDEN),
   };
 }
 

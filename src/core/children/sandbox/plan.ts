@@ -4,22 +4,23 @@ import { isInside } from '../../lib/paths.ts';
 import type { Found, MountPoint } from './files.ts';
 import type { HostView } from './host-view.ts';
 import { NEVER_WORKED_IN, UNSET } from './host-paths.ts';
+import type { OwnDirectories } from './own-directories.ts';
 import type { GitDirectories } from './git-directories.ts';
 import { type GitStandIn, PACKING, REAL } from './git-stand-in.ts';
 
-/** The directories of cadre that a sandbox has as its home directory, as /tmp and as directories of its agent, and the directory of its stand-ins. */
-export interface OwnDirectories {
-  home: string;
-  tmp: string;
-  git: string;
-  scratch: string;
+/**
+ * The network of a sandbox: its own loopback interface, also listed hosts, also other hosts that a person allows, or the network
+ * of the machine.
+ */
+export type NetworkMode = 'none' | 'hosts' | 'ask' | 'all';
+
+/** Whether a sandbox has a network namespace of its session with a proxy. */
+export function hasProxy(mode: NetworkMode): boolean {
+  return mode === 'hosts' || mode === 'ask';
 }
 
-/** Returns the own directories in a directory. */
-export function ownDirectoriesIn(directory: string): OwnDirectories {
-  const at = (name: string) => path.join(directory, name);
-  return { home: at('home'), tmp: at('tmp'), git: at('git'), scratch: at('scratch') };
-}
+/** The port of the proxy in a network with listed hosts. The kernel gives it to no program, and few programs choose it. */
+export const PROXY_PORT = 61_128;
 
 /** How much of a full sandbox the machine allows. */
 export interface SandboxVariant {
@@ -47,11 +48,11 @@ export interface PlanInput {
   hide: readonly Found[];
   /** Directories that are mounted at directories of the agent. */
   scratch: readonly { at: string; source: string }[];
-  /** The repository of the root. */
   repository: GitDirectories | null;
   /** The stand-in for the common directory of the repository. Null: the common directory is read-only. */
   standIn: GitStandIn | null;
-  network: 'none' | 'all';
+  /** With `hosts` and `ask`, the child starts in a network namespace that has the proxy. */
+  network: NetworkMode;
   /** Whether programs inside may create namespaces. */
   nests: boolean;
   maxProcesses: number;
@@ -91,6 +92,19 @@ const ISOLATION = [
 /** The home directory inside if the server has `/` as its home directory. */
 const HOME_INSTEAD_OF_ROOT = '/home/cadre';
 
+/** How programs inside find the proxy. The loopback interface is their own, so they reach it without the proxy. */
+const PROXY_VARIABLES = {
+  ...bothCases('HTTP_PROXY', `http://127.0.0.1:${PROXY_PORT}`),
+  ...bothCases('HTTPS_PROXY', `http://127.0.0.1:${PROXY_PORT}`),
+  ...bothCases('ALL_PROXY', `http://127.0.0.1:${PROXY_PORT}`),
+  ...bothCases('NO_PROXY', 'localhost,127.0.0.1,::1'),
+  NODE_USE_ENV_PROXY: '1',
+};
+
+function bothCases(name: string, value: string): Record<string, string> {
+  return { [name]: value, [name.toLowerCase()]: value };
+}
+
 /**
  * The shell inside. It limits the number of processes, which counts in the new user namespace alone (the option is `-u` in
  * bash, `-p` in dash and BusyBox), and exits with 127 for a command that does not exist.
@@ -102,10 +116,7 @@ const shellInside = (maxProcesses: number) => [
   'cadre',
 ];
 
-/**
- * Returns the plan of a child. It looks at nothing: `input` has all facts about the files. Throws `invalid` for a directory
- * in which a sandbox could hide nothing.
- */
+/** Returns the plan of a child from facts alone. Throws `invalid` for a directory in which nothing could be hidden. */
 export function planOf(input: PlanInput): SandboxPlan {
   assertRoot(input);
   const mounts = new Map<string, Mount>();
@@ -135,7 +146,7 @@ export function planOf(input: PlanInput): SandboxPlan {
     ...[...hiddenDirectories(sorted), '/run', '/'].flatMap((at) => ['--remount-ro', at]),
     '--chdir',
     cwd,
-    ...environmentInside(view),
+    ...environmentInside(view, network),
     ...(variant.filter === null ? [] : ['--seccomp', '9']),
     '--',
     ...shellInside(maxProcesses),
@@ -147,8 +158,9 @@ function hiddenDirectories(mounts: readonly Mount[]): string[] {
   return mounts.filter((one) => one.kind === 'hidden' && one.isDirectory).map(({ at }) => at);
 }
 
-function environmentInside(view: HostView): string[] {
-  const set = { HOME: homeInside(view), TMPDIR: '/tmp' };
+function environmentInside(view: HostView, network: NetworkMode): string[] {
+  const proxy = hasProxy(network) ? PROXY_VARIABLES : {};
+  const set = { HOME: homeInside(view), TMPDIR: '/tmp', ...proxy };
   return [
     ...Object.entries(set).flatMap(([name, value]) => ['--setenv', name, value]),
     ...UNSET.flatMap((name) => ['--unsetenv', name]),
@@ -239,9 +251,7 @@ function addStandIn(
   for (const one of readable) put(at(one.path), 'read', one.isDirectory);
 }
 
-/**
- * Whether a link on the way to a path is in a directory that programs inside write: they could make it lead anywhere.
- */
+/** Whether a link to a path is in a directory that programs inside write: they could make it lead anywhere. */
 function isMisleading({ links }: Found, { root, write }: PlanInput): boolean {
   const writable = [root, ...write.map((one) => one.path)];
   return links.some((link) => writable.some((directory) => isInside(link, directory)));

@@ -1,11 +1,15 @@
 import fs from 'node:fs/promises';
+import type { Socket } from 'node:net';
 import path from 'node:path';
+import type { Clock } from '../../lib/clock.ts';
 import { findProgram } from '../../lib/find-program.ts';
 import { hasProc } from '../../lib/platform.ts';
 import type { BarrierCommand } from '../spawn-barrier.ts';
+import { SandboxNetwork } from './network/network.ts';
 import { createMountPoints } from './files.ts';
 import { readHostView } from './host-view.ts';
-import { ownDirectoriesIn, planOf, type SandboxVariant } from './plan.ts';
+import { hasProxy, type NetworkMode, planOf, PROXY_PORT, type SandboxVariant } from './plan.ts';
+import { ownDirectoriesIn } from './own-directories.ts';
 import {
   type MachineSettings,
   NESTS_AS_ROOT,
@@ -19,7 +23,6 @@ import {
 } from './reasons.ts';
 import { filterFor, hasFilter } from './seccomp.ts';
 
-/** The result of a probe: the level of the sandbox on this machine. */
 export type SandboxLevel =
   | { level: 'full'; program: string; variant: SandboxVariant }
   | ({ level: 'partial'; program: string; variant: SandboxVariant } & Reason)
@@ -28,9 +31,10 @@ export type SandboxLevel =
 export interface ProbeOptions {
   /** Runs a command to its end. Rejects if it takes too long. */
   run: (command: BarrierCommand) => Promise<{ stdout: string; stderr: string }>;
+  clock: Clock;
   /** The value of PATH, in which bubblewrap is searched. */
   searchPath: string;
-  network: 'none' | 'all';
+  network: NetworkMode;
   nests: boolean;
   /** The directory for the file of the filter, and for the files of the probe. */
   directory: string;
@@ -42,10 +46,7 @@ const CONFINED = 'confined';
 /** The names of directories with the files of a probe; a server that was killed may leave one. */
 export const PROBE_PREFIX = 'probe-';
 
-/**
- * Finds the level by starting a sandbox. The command inside reports whether it is confined, so that a wrapper that merely
- * runs commands does not pass.
- */
+/** Starts a sandbox to find the level. The command inside reports whether it is confined: a wrapper does not pass. */
 export async function probeSandbox(options: ProbeOptions): Promise<SandboxLevel> {
   const { searchPath, nests, directory, arch = process.arch } = options;
   if (!hasProc) return { level: 'none', ...NOT_LINUX };
@@ -69,7 +70,15 @@ export async function probeSandbox(options: ProbeOptions): Promise<SandboxLevel>
 async function tryVariant(
   program: string,
   variant: SandboxVariant,
-  { run, searchPath, network, nests, directory, readMachine = readMachineSettings }: ProbeOptions,
+  {
+    run,
+    searchPath,
+    network,
+    nests,
+    directory,
+    clock,
+    readMachine = readMachineSettings,
+  }: ProbeOptions,
 ): Promise<Reason | null> {
   const scratch = await fs.mkdtemp(path.join(await fs.realpath(directory), PROBE_PREFIX));
   try {
@@ -104,6 +113,7 @@ async function tryVariant(
       maxProcesses: 4096,
     });
     await createMountPoints(plan.mountPoints);
+    await using entered = hasProxy(network) ? await openNetwork(searchPath, clock) : null;
     const mode = variant.filter === null ? 0 : 2;
     const text = `while read -r name value; do [ "$name" = Seccomp: ] && mode=$value; done < /proc/self/status
 [ ! -e '${secret}' ] && [ -w . ] && [ ! -w /usr ] && [ "$mode" = ${mode} ] && echo ${CONFINED}`;
@@ -113,7 +123,11 @@ async function tryVariant(
       cwd: at.root,
       env: { PATH: searchPath },
       stdin: 'none',
-      sandbox: { words: [program, ...plan.words], filter: plan.filter, gitSettings: {} },
+      sandbox: {
+        words: [...(entered?.words ?? []), program, ...plan.words],
+        filter: plan.filter,
+        gitSettings: {},
+      },
     });
     if (stdout.trim() === CONFINED) return null;
     return stderr.trim() === '' ? NOT_CONFINED : reasonOf(stderr, await readMachine());
@@ -122,6 +136,11 @@ async function tryVariant(
   } finally {
     await fs.rm(scratch, { recursive: true, force: true });
   }
+}
+
+function openNetwork(searchPath: string, clock: Clock): Promise<SandboxNetwork> {
+  const port = { port: PROXY_PORT, accept: (socket: Socket) => void socket.destroy() };
+  return SandboxNetwork.open(searchPath, [port], clock);
 }
 
 /** Writes the file of the filter. Resolves with null if there is no filter for this architecture. */

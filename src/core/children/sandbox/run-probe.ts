@@ -13,15 +13,15 @@ const LIMIT_MS = 10_000;
 
 /** Probes this machine. The supervisor knows nothing of the started sandboxes: each ends with this process. */
 export function probeThisMachine(
-  options: Omit<ProbeOptions, 'run'>,
+  options: Omit<ProbeOptions, 'run' | 'clock'>,
   clock: Clock,
 ): Promise<SandboxLevel> {
-  return probeSandbox({ ...options, run: (command) => runToEnd(command, clock) });
+  return probeSandbox({ ...options, clock, run: (command) => runToEnd(command, clock) });
 }
 
 /** Probes this machine for a command that starts no sandbox. */
 export async function probeBriefly(
-  options: Omit<ProbeOptions, 'run' | 'directory'>,
+  options: Omit<ProbeOptions, 'run' | 'directory' | 'clock'>,
   clock: Clock,
 ): Promise<SandboxLevel> {
   const directory = await fs.mkdtemp(path.join(os.tmpdir(), 'cadre-filter-'));

@@ -3,15 +3,18 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError, invalidError } from '../../../api/errors.ts';
 import type { SandboxStatus } from '../../../api/runtime.ts';
+import type { SessionSandbox } from '../../../api/session-sandbox.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { BarrierSandbox } from '../spawn-barrier.ts';
 import { isInside, realPath } from '../../lib/paths.ts';
-import { createMountPoints, findExisting } from './files.ts';
+import type { Networks } from './network/networks.ts';
+import { createMissing, createMountPoints, findExisting, type PinnedPath } from './files.ts';
 import { findGitDirectories, type GitDirectories } from './git-directories.ts';
 import { GIT_SETTINGS, type GitStandIn, prepareStandIn } from './git-stand-in.ts';
 import { directoriesOf, type HostPaths, type HostView, readHostView } from './host-view.ts';
-import { type OwnDirectories, ownDirectoriesIn, type PlanInput, planOf } from './plan.ts';
+import { hasProxy, type NetworkMode, planOf } from './plan.ts';
+import { type OwnDirectories, ownDirectoriesIn, ownerOf, scratchOf } from './own-directories.ts';
 import { PROBE_PREFIX, type SandboxLevel } from './probe.ts';
 import { textOf } from './reasons.ts';
 
@@ -21,13 +24,16 @@ export type SandboxedClass = 'agents' | 'tools' | 'init' | 'user';
 export interface SandboxSettings {
   mode: 'off' | 'auto' | 'require';
   children: readonly SandboxedClass[];
-  network: 'none' | 'all';
+  network: NetworkMode;
+  /** The hosts that `network: "hosts"` reaches. */
+  hosts: readonly string[];
   /** Absolute paths. */
   read: readonly string[];
   write: readonly string[];
   hide: readonly string[];
   nests: boolean;
   max_processes: number;
+  auto_allow: boolean;
 }
 
 export interface SandboxRequest {
@@ -37,16 +43,12 @@ export interface SandboxRequest {
   own: OwnDirectories;
   /** More directories that the child may read. One that contains the home directory is not shown. */
   read?: readonly string[];
-}
-
-/** A path with the content of a new file; null: a directory. */
-export interface PinnedPath {
-  path: string;
-  text: string | null;
+  /** The sandbox of its session, if the session has its own. */
+  chosen?: SessionSandbox | undefined;
 }
 
 /** The agent of a session, and the files that it needs in its sandbox. */
-export interface SandboxedAgent extends Pick<SandboxRequest, 'root' | 'own'> {
+export interface SandboxedAgent extends Pick<SandboxRequest, 'root' | 'own' | 'chosen'> {
   isReadOnly: boolean;
   /** The name of the agent in the configuration, such as `providers.claude`. */
   section: string;
@@ -62,19 +64,31 @@ export interface SandboxedAgent extends Pick<SandboxRequest, 'root' | 'own'> {
   pinned: readonly PinnedPath[];
   /** The keys of the section, with absolute paths. Null: none. */
   more:
-    | (Pick<SandboxSettings, 'read' | 'write' | 'hide'> & { network: 'none' | 'all' | null })
+    | (Pick<SandboxSettings, 'read' | 'write' | 'hide' | 'hosts'> & {
+        network: NetworkMode | null;
+      })
     | null;
+  /** The hosts that the agent needs, such as the host of its models. */
+  hosts: readonly string[];
 }
 
 interface SandboxDependencies {
   settings: SandboxSettings;
   paths: HostPaths;
+  networks: Networks;
   probe: (directory: string) => Promise<SandboxLevel>;
   clock: Clock;
   logger: Logger;
 }
 
 type AvailableLevel = Exclude<SandboxLevel, { level: 'none' }>;
+
+const NETWORK_TEXTS: Record<NetworkMode, string> = {
+  none: 'no network',
+  hosts: 'the hosts of sandbox.hosts',
+  ask: 'the hosts of sandbox.hosts, and hosts that a person allows',
+  all: 'the whole network',
+};
 
 /** The age at which the facts about the files of the host are read again, in milliseconds. */
 const VIEW_MS = 10_000;
@@ -111,12 +125,13 @@ export class Sandbox {
     childClass: Exclude<SandboxedClass, 'agents'>,
     request: SandboxRequest,
   ): Promise<BarrierSandbox | null> {
-    const level = await this.#levelFor(childClass);
+    const settings = this.#settingsFor(request.chosen);
+    const level = await this.#levelFor(childClass, settings);
     if (level === null) return null;
-    const { read, write, hide, network } = this.#deps.settings;
+    const { read, write, hide, network, hosts } = settings;
     const { home } = this.#deps.paths;
     const more = (request.read ?? []).filter((one) => !isInside(home, one));
-    return this.#plan(level, {
+    return this.#plan(level, false, {
       ...request,
       isReadOnly: false,
       read: [...read, ...more],
@@ -124,35 +139,40 @@ export class Sandbox {
       hide,
       scratch: [],
       network,
+      hosts,
     });
   }
 
-  /** Whether agents run in a sandbox. */
-  get hasAgents(): boolean {
-    const { mode, children } = this.#deps.settings;
+  /** Whether the agent of a session runs in a sandbox. */
+  holdsAgent(chosen: SessionSandbox | undefined): boolean {
+    const { mode, children } = this.#settingsFor(chosen);
     return mode !== 'off' && children.includes('agents') && this.#level?.level !== 'none';
   }
 
   /**
-   * Resolves with the sandbox of an agent, as `planFor` does. Throws `sandbox_unavailable` for an agent without a network,
-   * because it could reach neither its model nor the tools of cadre.
+   * Resolves with the sandbox of an agent, as `planFor` does. Throws `sandbox_unavailable` for an agent whose section forbids
+   * a network.
    */
   async planForAgent(request: SandboxedAgent): Promise<BarrierSandbox | null> {
-    const level = await this.#levelFor('agents');
+    const settings = this.#settingsFor(request.chosen);
+    const level = await this.#levelFor('agents', settings);
     if (level === null) return null;
-    const { settings, paths } = this.#deps;
+    const { paths } = this.#deps;
     const { root, own, isReadOnly, section, programs, state, scratch, pinned } = request;
-    const more = request.more ?? { read: [], write: [], hide: [] };
-    const network = request.more?.network ?? settings.network;
-    if (network === 'none')
+    const more = request.more ?? { read: [], write: [], hide: [], hosts: [] };
+    if (request.more?.network === 'none')
       throw new AppError(
         'sandbox_unavailable',
-        `the sandbox of the agent has no network, so the agent reaches neither its model nor the tools of cadre: set ${section}.sandbox.network to "all", or remove "agents" from sandbox.children`,
+        `${section}.sandbox.network is "none", so the agent reaches neither its model nor the tools of cadre: set the key to "hosts", "ask" or "all"`,
       );
+    const wanted = request.chosen?.network ?? request.more?.network ?? settings.network;
+    // Without a network, an agent could only fail: it reaches its model and the tools, and nothing else.
+    const network = wanted === 'none' ? 'hosts' : wanted;
+    const shared = wanted === 'none' ? [] : settings.hosts;
     for (const one of [...state, ...scratch]) await fs.mkdir(one, { recursive: true, mode: 0o700 });
     for (const one of pinned) await createMissing(one);
     const shown = await Promise.all(programs.map((one) => directoriesOf(one, paths.home)));
-    return this.#plan(level, {
+    return this.#plan(level, true, {
       root,
       cwd: root,
       own,
@@ -167,13 +187,46 @@ export class Sandbox {
       ],
       write: [...settings.write, ...more.write, ...state],
       hide: [...settings.hide, ...more.hide],
+      hosts: [...shared, ...more.hosts, ...request.hosts],
       scratch,
     });
   }
 
+  /** Describes the sandbox of processes of a session for people who decide about them. Null: the configuration wants none. */
+  async describe(root: string, chosen: SessionSandbox | undefined): Promise<string | null> {
+    const { mode, children, network, write } = this.#settingsFor(chosen);
+    if (mode === 'off' || !children.includes('tools')) return null;
+    const { level } = await this.#probe();
+    if (level === 'none') return 'none: the command runs with all rights of the server';
+    return `${level}: the command writes ${[root, ...write].join(', ')}, and reaches ${NETWORK_TEXTS[network]}`;
+  }
+
+  /** Whether processes of a session can run without an approval, because they run in a full sandbox without a network. */
+  async allowsTools(chosen: SessionSandbox | undefined): Promise<boolean> {
+    const { mode, children, network, auto_allow } = this.#settingsFor(chosen);
+    const isWanted = auto_allow && mode !== 'off' && children.includes('tools');
+    return isWanted && network === 'none' && (await this.#probe()).level === 'full';
+  }
+
+  /** Returns the settings for a session. A sandbox of its own holds its agent and its processes. */
+  #settingsFor(chosen: SessionSandbox | undefined): SandboxSettings {
+    const { settings } = this.#deps;
+    if (!chosen) return settings;
+    return {
+      ...settings,
+      mode: chosen.mode,
+      children: [...settings.children, 'agents', 'tools'],
+      network: chosen.network ?? settings.network,
+      hosts: [...settings.hosts, ...chosen.hosts],
+      write: [...settings.write, ...chosen.write],
+    };
+  }
+
   /** Resolves with the level for a class. Null: its children run without a sandbox. */
-  async #levelFor(childClass: SandboxedClass): Promise<AvailableLevel | null> {
-    const { mode, children } = this.#deps.settings;
+  async #levelFor(
+    childClass: SandboxedClass,
+    { mode, children }: SandboxSettings,
+  ): Promise<AvailableLevel | null> {
     if (mode === 'off' || !children.includes(childClass)) return null;
     const level = await this.#probe();
     if (level.level !== 'none') return level;
@@ -186,15 +239,15 @@ export class Sandbox {
 
   async #plan(
     level: AvailableLevel,
+    isAgent: boolean,
     request: SandboxRequest &
-      Pick<SandboxSettings, 'read' | 'write' | 'hide' | 'network'> &
+      Pick<SandboxSettings, 'read' | 'write' | 'hide' | 'network' | 'hosts'> &
       Pick<SandboxedAgent, 'scratch' | 'isReadOnly'>,
   ): Promise<BarrierSandbox> {
     const { nests, max_processes } = this.#deps.settings;
-    const { isReadOnly, network } = request;
     const root = await this.#rootOf(request.root);
     const scratch = await scratchOf(request.scratch, request.own);
-    const [view, shown, writable, hidden, repository, cwd] = await Promise.all([
+    const [view, read, write, hide, repository, cwd] = await Promise.all([
       this.#readView(),
       findExisting(request.read),
       findExisting(request.write),
@@ -202,29 +255,34 @@ export class Sandbox {
       findGitDirectories(root),
       realPath(request.cwd),
     ]);
-    const standIn = isReadOnly ? null : await standInOf(repository, request.own);
+    const standIn = request.isReadOnly ? null : await standInOf(repository, request.own);
     const plan = planOf({
+      ...request,
       view,
       variant: level.variant,
       root,
-      isReadOnly,
       cwd,
-      own: request.own,
-      read: shown,
-      write: writable,
-      hide: hidden,
+      read,
+      write,
+      hide,
       scratch,
       repository,
       standIn,
-      network,
       nests,
       maxProcesses: max_processes,
     });
     for (const own of [request.own.home, request.own.tmp])
       await fs.mkdir(own, { recursive: true, mode: 0o700 });
     await createMountPoints(plan.mountPoints);
+    const inNetwork = hasProxy(request.network)
+      ? await this.#deps.networks.wordsFor(ownerOf(request.own), {
+          hosts: request.hosts,
+          asks: request.network === 'ask',
+          isAgent,
+        })
+      : [];
     return {
-      words: [level.program, ...plan.words],
+      words: [...inNetwork, level.program, ...plan.words],
       filter: plan.filter,
       gitSettings: standIn === null ? {} : GIT_SETTINGS,
     };
@@ -237,8 +295,14 @@ export class Sandbox {
     return ownDirectoriesIn(path.join(this.#directory, name));
   }
 
-  /** Removes the own directories of a session. Its processes may still be ending. */
+  /** Closes the network of processes that have these own directories. */
+  closeNetwork(own: OwnDirectories): Promise<void> {
+    return this.#deps.networks.close(ownerOf(own));
+  }
+
+  /** Removes the network and the own directories of a session. Its processes may still be ending. */
   async removeSession(id: string): Promise<void> {
+    await this.#deps.networks.close(path.join(this.#directory, id));
     await fs
       .rm(path.join(this.#directory, id), { recursive: true, force: true, maxRetries: 5 })
       .catch((error: unknown) =>
@@ -259,8 +323,7 @@ export class Sandbox {
   }
 
   #probe(): Promise<SandboxLevel> {
-    this.#probed ??= this.#probeOnce();
-    return this.#probed;
+    return (this.#probed ??= this.#probeOnce());
   }
 
   async #probeOnce(): Promise<SandboxLevel> {
@@ -301,28 +364,6 @@ export class Sandbox {
       this.#view = { read: readHostView(paths), at: now };
     return this.#view.read;
   }
-}
-
-async function createMissing({ path: missing, text }: PinnedPath): Promise<void> {
-  if (text === null) await fs.mkdir(missing, { recursive: true, mode: 0o700 });
-  else
-    await fs.writeFile(missing, text, { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    });
-}
-
-/** Creates the own directories of a session for directories of its agent. */
-async function scratchOf(
-  directories: readonly string[],
-  { scratch }: OwnDirectories,
-): Promise<PlanInput['scratch']> {
-  const made = [];
-  for (const one of directories) {
-    const source = path.join(scratch, path.basename(one));
-    await fs.mkdir(source, { recursive: true, mode: 0o700 });
-    made.push({ at: await realPath(one), source });
-  }
-  return made;
 }
 
 /**

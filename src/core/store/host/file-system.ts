@@ -35,7 +35,6 @@ export interface HostFile {
   position: number;
   /** The end of the last write, in bytes from the start of the file. */
   written: number;
-  /** The number of writes so far. */
   writes: number;
   /** The writes that are not written yet; null for a file other than a WAL. */
   readonly buffer: WriteBuffer | null;

@@ -56,15 +56,15 @@ export interface HostedSqlite {
   syncError(): Error | undefined;
 }
 
-/**
- * Opens a SQLite on the files of `directory`. `wasm` is read for the first one of this process alone. Throws for any
- * WASM except the pinned one.
- */
-export async function loadHostedSqlite(options: {
+export interface HostOptions {
+  /** Reads the WASM, for the first SQLite of this process alone. */
   wasm: () => Uint8Array;
   directory: string;
   fs?: FileSystem;
-}): Promise<HostedSqlite> {
+}
+
+/** Opens a SQLite on the files of `directory`. Throws for any WASM except the pinned one. */
+export async function loadHostedSqlite(options: HostOptions): Promise<HostedSqlite> {
   const { wasm, fs = nodeFs } = options;
   const directory = realDirectory(options.directory);
   loading ??= instantiate(wasm());

@@ -1,56 +1,43 @@
-import type { Command } from 'commander';
 import { commit, version, LICENSES_FILE, readBuilt, programFile } from '../../../core/lib/self.ts';
-import { localAction, type World } from '../world.ts';
+import { localCommand } from '../command.ts';
 import { notFoundError } from '../../../api/errors.ts';
 import { licensesIn } from '../licenses.ts';
 import fs from 'node:fs';
 import path from 'node:path';
 import { shellWord } from '../../../core/lib/shell-word.ts';
 
-/** `cadre version`. */
-export function versionCommand(program: Command, world: World): void {
-  program
-    .command('version')
-    .description('Print the version of cadre')
-    .action(
-      localAction(world, ({ show }) => {
-        const { version: node } = process;
-        const text = () => `cadre ${version} (${commit}, node ${node})\n`;
-        show({ name: 'cadre', version, commit, node }, text);
-      }),
-    );
-}
+export const versionCommand = localCommand({
+  name: 'version',
+  description: 'Print the version of cadre',
+  run: ({ show }) => {
+    const { version: node } = process;
+    const text = () => `cadre ${version} (${commit}, node ${node})\n`;
+    show({ name: 'cadre', version, commit, node }, text);
+  },
+});
 
-/** `cadre licenses`. */
-export function licensesCommand(program: Command, world: World): void {
-  program
-    .command('licenses')
-    .description('Print the licenses of the software bundled with cadre')
-    .action(
-      localAction(world, ({ show }) => {
-        const bytes = readBuilt(LICENSES_FILE);
-        if (!bytes)
-          throw notFoundError(
-            `the file ${LICENSES_FILE} does not exist: build cadre to create the file`,
-          );
-        const text = new TextDecoder().decode(bytes);
-        show({ licenses: licensesIn(text) }, () => text);
-      }),
-    );
-}
+export const licensesCommand = localCommand({
+  name: 'licenses',
+  description: 'Print the licenses of the software bundled with cadre',
+  run: ({ show }) => {
+    const bytes = readBuilt(LICENSES_FILE);
+    if (!bytes)
+      throw notFoundError(
+        `the file ${LICENSES_FILE} does not exist: build cadre to create the file`,
+      );
+    const text = new TextDecoder().decode(bytes);
+    show({ licenses: licensesIn(text) }, () => text);
+  },
+});
 
-/** `cadre upgrade`: it downloads and changes nothing. */
-export function upgradeCommand(program: Command, world: World): void {
-  program
-    .command('upgrade')
-    .description('Show how to upgrade this copy of cadre')
-    .action(
-      localAction(world, ({ show }) => {
-        const found = installationOf(programFile());
-        show({ version, ...found }, () => upgradeText(found));
-      }),
-    );
-}
+export const upgradeCommand = localCommand({
+  name: 'upgrade',
+  description: 'Show how to upgrade this copy of cadre',
+  run: ({ show }) => {
+    const found = installationOf(programFile());
+    show({ version, ...found }, () => upgradeText(found));
+  },
+});
 
 function upgradeText({ method, program, directory, command, before }: Installation): string {
   const place = directory === null ? '' : ` in ${directory}`;
@@ -73,7 +60,6 @@ const kinds: Readonly<Record<InstallMethod, string>> = {
   archive: 'unpacked from an archive',
 };
 
-/** How a copy of cadre was installed. */
 type InstallMethod = 'deb' | 'homebrew' | 'npm' | 'install.sh' | 'make' | 'checkout' | 'archive';
 
 /** An installed copy of cadre, and how it is upgraded. */

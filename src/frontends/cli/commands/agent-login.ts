@@ -79,7 +79,6 @@ async function methodOf(
   );
 }
 
-/** A method as one line for people. */
 function lineOf({ id, name, description, type, variables }: AuthMethodRecord): string {
   const needs = variables.map((one) => `${one.name}${one.set ? ' is set' : ' is not set'}`);
   const where = type === 'terminal' ? ['in this terminal'] : [];

@@ -4,21 +4,15 @@ import type { Client } from '../../../client/client.ts';
 import { deciderText } from '../../../core/lib/decider-text.ts';
 import { filledFields } from '../../../core/lib/filled-fields.ts';
 import { approvalText } from '../../terminal/approval-text.ts';
-import {
-  commandGroup,
-  endpointCommand,
-  type OptionParameter,
-  type Reading,
-  type Register,
-} from '../endpoint-command.ts';
+import { clientCommand, commandGroup, type Register } from '../command.ts';
+import { endpointCommand, type EndpointParameter, type Reading } from '../endpoint-command.ts';
 import { idArgument, matches, onlyOne } from '../find.ts';
 import type { Layout } from '../layout.ts';
-import { milliseconds } from '../milliseconds.ts';
+import { milliseconds } from '../option-values.ts';
 import { approvals } from '../nouns.ts';
-import { asRecord } from '../output-options.ts';
+import { recordOptions } from '../output-options.ts';
 import { ago, details, listOf, shortId, plain } from '../output.ts';
-import { limit, rule, sessionAs, valueOf } from '../parameters.ts';
-import { clientAction, type CommandContext } from '../world.ts';
+import { limit, rule, sessionAs, unsent } from '../parameters.ts';
 import { usageError } from '../../../api/errors.ts';
 import {
   ARGUMENTS_MISSING,
@@ -28,13 +22,12 @@ import {
 import path from 'node:path';
 import type { ApprovalRule, RuleDecision } from '../../../api/approval-rules.ts';
 
-/** `cadre approvals rules …`: what is decided without asking. */
 const approvalRuleCommands = commandGroup('rules', 'Manage rules that answer approval requests', [
   endpointCommand({
     name: 'list',
     description: 'List approval rules, newest first',
     endpoint: endpoints.listApprovalRules,
-    options: [limit],
+    parameters: [limit],
     empty: 'no approval rules: every approval request waits for your answer',
     print: listOf<ApprovalRule>(['ID', 'EFFECT', 'AGE', 'BY', 'RULE'], (one, now) => [
       shortId(one.id),
@@ -49,45 +42,18 @@ const approvalRuleCommands = commandGroup('rules', 'Manage rules that answer app
     description:
       'Add an approval rule (if several rules match a request, deny overrides ask, and ask overrides allow)',
     endpoint: endpoints.addApprovalRule,
-    operands: [
-      valueOf('effect', '<effect>', 'Decision of the rule about each matching approval request'),
-    ],
-    options: [
-      valueOf(
-        'command',
-        '--command <words>',
-        'Match requests to run this command, such as "git log **" (* is one word; ** at the end is any number of words)',
-      ),
-      valueOf(
-        'path',
-        '--path <path>',
-        'Match requests to change only files at this path, such as "src/**" (relative to the session\'s directory)',
-      ),
-      valueOf(
-        'tool',
-        '--tool <name>',
-        "Match requests to use the agent's tool with this name, such as WebFetch",
-      ),
-      valueOf(
-        'provider',
-        '--provider <provider>',
-        'Match only requests from agents of this provider, such as claude',
-      ),
+    parameters: [
+      '<effect>  Decision of the rule about each matching approval request',
+      '--command <words>  Match requests to run this command, such as "git log **" (* is one word; ** at the end is any number of words)',
+      '--path <path>  Match requests to change only files at this path, such as "src/**" (relative to the session\'s directory)',
+      "--tool <name>  Match requests to use the agent's tool with this name, such as WebFetch",
+      '--provider <provider>  Match only requests from agents of this provider, such as claude',
       {
-        flags: '--directory <directory>',
-        description: 'Match only requests from sessions in this directory or its subdirectories',
+        line: '--directory <directory>  Match only requests from sessions in this directory or its subdirectories',
         read: (directory: string) => ({ directory: path.resolve(directory) }),
       },
-      valueOf(
-        'i_know',
-        '--i-know',
-        'Add the rule even if * follows the name of a program that cadre does not know to be harmless',
-      ),
-      valueOf(
-        'reason',
-        '--reason <text>',
-        'Reason for the decision (sent to the agent when the rule declines a request)',
-      ),
+      '--i-know  Add the rule even if * follows the name of a program that cadre does not know to be harmless',
+      '--reason <text>  Reason for the decision (sent to the agent when the rule declines a request)',
     ],
     print: (added) =>
       `Added rule ${added.id}: ${plain(`${added.effect} ${conditionsOf(added)}`)}\n`,
@@ -96,35 +62,20 @@ const approvalRuleCommands = commandGroup('rules', 'Manage rules that answer app
     name: 'remove',
     description: 'Remove an approval rule',
     endpoint: endpoints.removeApprovalRule,
-    operands: [rule],
+    parameters: [rule],
     print: ({ id }) => `Removed rule ${id}\n`,
   }),
   endpointCommand({
     name: 'test',
     description: 'Show how the approval rules would answer a request, without running a command',
     endpoint: endpoints.testApprovalRules,
-    operands: [
-      valueOf('command', '[command]', 'Command line to test against the approval rules, in quotes'),
-    ],
-    options: [
-      valueOf(
-        'path',
-        '--path <path>',
-        'Check whether the approval rules allow a change of this file',
-      ),
-      valueOf(
-        'tool',
-        '--tool <name>',
-        "Check whether the approval rules allow the agent's tool with this name, such as WebFetch",
-      ),
-      valueOf(
-        'provider',
-        '--provider <provider>',
-        'Assume that an agent of this provider sends the request',
-      ),
+    parameters: [
+      '[command]  Command line to test against the approval rules, in quotes',
+      '--path <path>  Check whether the approval rules allow a change of this file',
+      "--tool <name>  Check whether the approval rules allow the agent's tool with this name, such as WebFetch",
+      '--provider <provider>  Assume that an agent of this provider sends the request',
       {
-        flags: '--cwd <directory>',
-        description: 'Working directory of the command to test (default: current directory)',
+        line: '--cwd <directory>  Working directory of the command to test (default: current directory)',
         read: (directory: string) => ({ cwd: path.resolve(directory) }),
         absent: ({ world }) => Promise.resolve({ cwd: world.cwd() }),
       },
@@ -144,7 +95,6 @@ function refusalOf({ id, refused }: ApprovalRule): string {
     : ` (${refused}; remove it with cadre approvals rules remove ${shortId(id)})`;
 }
 
-/** Returns one line of text about a rule. */
 function conditionsOf(one: ApprovalRule): string {
   const conditions = (['command', 'path', 'tool', 'provider', 'directory'] as const).flatMap(
     (name) => {
@@ -157,7 +107,6 @@ function conditionsOf(one: ApprovalRule): string {
 
 const approvalArgument = idArgument('approval');
 
-/** `cadre approvals …`: one inbox over all sessions. */
 export const approvalCommands = commandGroup(
   'approvals',
   'Manage approval requests of agents, and approval rules',
@@ -166,18 +115,12 @@ export const approvalCommands = commandGroup(
       name: 'list',
       description: 'List approval requests, newest first',
       endpoint: endpoints.listApprovals,
-      options: [
+      parameters: [
         {
-          flags: '-s, --status <status>',
-          description: 'Show only approval requests with this status',
-          field: 'status',
+          line: '-s, --status <status>  Show only approval requests with this status',
           default: 'pending',
         },
-        sessionAs(
-          'session_id',
-          '--session <session>',
-          'Show only approval requests of this session',
-        ),
+        sessionAs('session_id', '--session <session>  Show only approval requests of this session'),
       ],
       empty: 'no approval requests: an agent sends a request when an action requires your approval',
       print: listOf<Approval>(['ID', 'SESSION', 'KIND', 'STATUS', 'AGE', 'TITLE'], (one, now) => [
@@ -189,27 +132,26 @@ export const approvalCommands = commandGroup(
         one.title,
       ]),
     }),
-    (parent, world) =>
-      asRecord(parent.command('show'))
-        .description('Show an approval request and everything that the request would allow')
-        .argument(...approvalArgument)
-        .action(clientAction(world, show)),
+    clientCommand({
+      name: 'show',
+      description: 'Show an approval request and everything that the request would allow',
+      parameters: [...recordOptions, approvalArgument],
+      async run({ client, show, layout }, end: string) {
+        const approval = await findApproval(client, end);
+        show(approval, () => textOf(approval, layout));
+      },
+    }),
     decisionCommand(
       'accept',
       'Accept an approval request, and optionally similar requests until the agent exits',
       [
         {
-          flags: '--scope <scope>',
-          description:
-            'Scope of the acceptance: once (this request) or session (also similar requests until the agent exits)',
-          field: 'scope',
+          line: '--scope <scope>  Scope of the acceptance: once (this request) or session (also similar requests until the agent exits)',
           default: 'once',
         },
-        {
-          flags: '--undescribed',
-          description:
-            'Accept the request even if the agent did not describe the requested action completely',
-        },
+        unsent(
+          '--undescribed  Accept the request even if the agent did not describe the requested action completely',
+        ),
       ],
     ),
     decisionCommand('decline', 'Decline an approval request'),
@@ -217,12 +159,10 @@ export const approvalCommands = commandGroup(
       name: 'link',
       description: 'Create a single-use link to a page on which you can answer an approval request',
       endpoint: endpoints.linkApproval,
-      operands: [approvalOperand()],
-      options: [
+      parameters: [
+        approvalOperand(),
         {
-          flags: '--expires <time>',
-          description:
-            'Lifetime of the link, such as 30m or 8h (default: approvals.link_expires_ms in the configuration)',
+          line: '--expires <time>  Lifetime of the link, such as 30m or 8h (default: approvals.link_expires_ms in the configuration)',
           parse: milliseconds,
           field: 'expires_in_ms',
         },
@@ -236,23 +176,17 @@ export const approvalCommands = commandGroup(
 function decisionCommand(
   decision: 'accept' | 'decline',
   description: string,
-  options: readonly OptionParameter<typeof endpoints.decideApproval>[] = [],
+  options: readonly EndpointParameter<typeof endpoints.decideApproval>[] = [],
 ): Register {
   return endpointCommand({
     name: decision,
     description,
     endpoint: endpoints.decideApproval,
-    operands: [
+    parameters: [
       approvalOperand(async (approval, reading) => {
         if (decision === 'accept') await confirmUndescribed(approval, reading);
       }),
-    ],
-    options: [
-      valueOf(
-        'reason',
-        '--reason <text>',
-        'Reason for the decision, which cadre records and sends to the agent',
-      ),
+      '--reason <text>  Reason for the decision, which cadre records and sends to the agent',
       ...options,
     ],
     fields: () => ({ decision }),
@@ -263,21 +197,14 @@ function decisionCommand(
 
 /** The argument that names an approval. `check` is called with it before the request. */
 function approvalOperand(check?: (approval: Approval, reading: Reading) => Promise<void>) {
-  const [flags, description] = approvalArgument;
   return {
-    flags,
-    description,
+    line: approvalArgument,
     async read(end: string, reading: Reading) {
       const approval = await findApproval(reading.client, end);
       await check?.(approval, reading);
       return { approval_id: approval.id, session_id: approval.session_id };
     },
   };
-}
-
-async function show({ client, show, layout }: CommandContext, end: string): Promise<void> {
-  const approval = await findApproval(client, end);
-  show(approval, () => textOf(approval, layout));
 }
 
 /** All that an approval would allow, and what became of it. */

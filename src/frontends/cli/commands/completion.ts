@@ -1,40 +1,35 @@
-import { Argument, type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { readAsset } from '../../../core/lib/self.ts';
-import { localAction, type World } from '../world.ts';
+import { command, localCommand, type Register } from '../command.ts';
+import type { World } from '../world.ts';
 
 /** The files of completions/, by their shells. The shells look for these names. */
 export const scripts = { bash: 'cadre.bash', zsh: '_cadre', fish: 'cadre.fish' } as const;
 type Shell = keyof typeof scripts;
 
-/** `cadre completion`. */
-export function completionCommand(program: Command, world: World): void {
-  program
-    .command('completion')
-    .description('Print a shell completion script')
-    .addArgument(new Argument('<shell>', 'Shell').choices(Object.keys(scripts)))
-    .option(
-      '--name <command>',
-      'Name under which you run cadre, such as an alias',
-      commandName,
-      'cadre',
-    )
-    .addHelpText(
-      'after',
-      `
+export const completionCommand = localCommand({
+  name: 'completion',
+  description: 'Print a shell completion script',
+  parameters: [
+    { line: '<shell>  Shell', choices: Object.keys(scripts) },
+    {
+      line: '--name <command>  Name under which you run cadre, such as an alias',
+      parse: commandName,
+      default: 'cadre',
+    },
+  ],
+  help: `
 Install the script, then start a new shell:
   bash  cadre completion bash > ~/.local/share/bash-completion/completions/cadre
         or in ~/.bashrc, after an alias for cadre: source <(cadre completion bash)
   zsh   cadre completion zsh > "\${fpath[1]}/_cadre"
         or in ~/.zshrc, after compinit and an alias for cadre: source <(cadre completion zsh)
   fish  cadre completion fish > ~/.config/fish/completions/cadre.fish`,
-    )
-    .action(
-      localAction(world, ({ show }, shell: Shell, { name }: { name: string }) => {
-        const script = completionScript(shell, name);
-        show({ shell, script }, () => script);
-      }),
-    );
-}
+  run: ({ show }, shell: Shell, { name }: { name: string }) => {
+    const script = completionScript(shell, name);
+    show({ shell, script }, () => script);
+  },
+});
 
 /** The script with which a shell completes a command, `cadre` or an alias for it. */
 export function completionScript(shell: Shell, name: string): string {
@@ -52,11 +47,14 @@ function commandName(text: string): string {
  * `cadre __commands`: prints what `cadre __complete` knows without a server. The build makes an asset of it. It is the
  * only command that needs all others, so it takes the function that creates the whole tree.
  */
-export function commandTableCommand(createProgram: (world: World) => Promise<Command>) {
-  return (program: Command, world: World): void => {
-    program.command('__commands', { hidden: true }).action(async () => {
+export function commandTableCommand(createProgram: (world: World) => Promise<Command>): Register {
+  return command({
+    name: '__commands',
+    description: '',
+    hidden: true,
+    action: (world) => async () => {
       const { describeProgram } = await import('../complete/describe.ts');
       world.stdout.write(`${JSON.stringify(describeProgram(await createProgram(world)))}\n`);
-    });
-  };
+    },
+  });
 }

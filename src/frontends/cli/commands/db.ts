@@ -1,6 +1,5 @@
 import { configOption } from '../output-options.ts';
 import path from 'node:path';
-import type { Command } from 'commander';
 import { backUp } from '../db/backup.ts';
 import { check, type Checked, type Finding } from '../db/check.ts';
 import {
@@ -10,91 +9,66 @@ import {
   rollBack,
   rolledBackText,
 } from '../db/replace.ts';
+import { commandGroup, localCommand } from '../command.ts';
 import { exitCodes } from '../exit.ts';
 import { mebibytes, plain } from '../output.ts';
-import { localAction, type LocalContext, type World } from '../world.ts';
+import type { LocalContext } from '../world.ts';
 import { counted } from '../../../core/lib/counted.ts';
 
-/** `cadre db …`. */
-export function dbCommands(program: Command, world: World): void {
-  const db = program
-    .command('db')
-    .description('Back up, check, restore and roll back the database');
-  copyCommands(db, world);
-  restoreCommand(db, world);
-  rollbackCommand(db, world);
-}
-
-/** These commands work with a running server and without one. */
-function copyCommands(db: Command, world: World): void {
-  db.command('backup')
-    .description('Back up the database to one file (also possible while the server runs)')
-    .argument('<file>', 'Backup file to create (the file must not exist yet)')
-    .option(...configOption)
-    .addHelpText(
-      'after',
-      '\nTo use the backup as the database of a new data directory, name the backup file events.cadre.',
-    )
-    .action(
-      localAction(world, async ({ global, show }, file: string) => {
-        const copied = await backUp(world, global, path.resolve(world.cwd(), file));
-        const { path: to, bytes, seq } = copied;
-        show(copied, () => `Backed up to ${to} (${bytes} bytes, up to event ${seq})\n`);
-      }),
-    );
-
-  db.command('check')
-    .description('Check the stored data or a backup for damage (exit code 1 if data is damaged)')
-    .argument(
-      '[file]',
-      'Backup file to check (default: the database, the logs, the images and the search index)',
-    )
-    .option(...configOption)
-    .action(
-      localAction(world, async ({ global, show }, file: string | undefined) => {
-        const report = await check(world, global, file);
-        const rows = report.tables.reduce((sum, table) => sum + table.rows, 0);
-        const ok = report.damage.length === 0;
-        show({ ok, rows, ...report }, () =>
-          [...report.damage.map(lineOf), summaryOf(rows, report)].join(''),
-        );
-        if (!ok) world.exit(exitCodes.failed);
-      }),
-    );
-}
-
-function restoreCommand(db: Command, world: World): void {
-  db.command('restore')
-    .description(
+export const dbCommands = commandGroup('db', 'Back up, check, restore and roll back the database', [
+  localCommand({
+    name: 'backup',
+    description: 'Back up the database to one file (also possible while the server runs)',
+    parameters: ['<file>  Backup file to create (the file must not exist yet)', configOption],
+    help: '\nTo use the backup as the database of a new data directory, name the backup file events.cadre.',
+    run: async ({ world, global, show }, file: string) => {
+      const copied = await backUp(world, global, path.resolve(world.cwd(), file));
+      const { path: to, bytes, seq } = copied;
+      show(copied, () => `Backed up to ${to} (${bytes} bytes, up to event ${seq})\n`);
+    },
+  }),
+  localCommand({
+    name: 'check',
+    description: 'Check the stored data or a backup for damage (exit code 1 if data is damaged)',
+    parameters: [
+      '[file]  Backup file to check (default: the database, the logs, the images and the search index)',
+      configOption,
+    ],
+    run: async ({ world, global, show }, file: string | undefined) => {
+      const report = await check(world, global, file);
+      const rows = report.tables.reduce((sum, table) => sum + table.rows, 0);
+      const ok = report.damage.length === 0;
+      show({ ok, rows, ...report }, () =>
+        [...report.damage.map(lineOf), summaryOf(rows, report)].join(''),
+      );
+      if (!ok) world.exit(exitCodes.failed);
+    },
+  }),
+  localCommand({
+    name: 'restore',
+    description:
       'Restore a backup in place of a lost or damaged database (the server must be stopped)',
-    )
-    .argument('<file>', 'Backup file that cadre db backup created')
-    .option('--yes', 'Replace an existing database without asking for confirmation')
-    .option(...configOption)
-    .action(
-      localAction(world, async (context: LocalContext<ReplaceOptions>, file: string) =>
-        showReplaced(context, await restore(world, context.global, file), restoredText),
-      ),
-    );
-}
-
-function rollbackCommand(db: Command, world: World): void {
-  db.command('rollback')
-    .description(
+    parameters: [
+      '<file>  Backup file that cadre db backup created',
+      '--yes  Replace an existing database without asking for confirmation',
+      configOption,
+    ],
+    run: async (context: LocalContext<ReplaceOptions>, file: string) =>
+      showReplaced(context, await restore(context.world, context.global, file), restoredText),
+  }),
+  localCommand({
+    name: 'rollback',
+    description:
       'Restore the data from before an upgrade of cadre (the server must be stopped; the replaced data is kept in a file)',
-    )
-    .argument(
-      '[file]',
-      'File with the data to restore (default: the newest copy that a server saved before an upgrade)',
-    )
-    .option('--yes', 'Roll back without asking for confirmation')
-    .option(...configOption)
-    .action(
-      localAction(world, async (context: LocalContext<ReplaceOptions>, file: string | undefined) =>
-        showReplaced(context, await rollBack(world, context.global, file), rolledBackText),
-      ),
-    );
-}
+    parameters: [
+      '[file]  File with the data to restore (default: the newest copy that a server saved before an upgrade)',
+      '--yes  Roll back without asking for confirmation',
+      configOption,
+    ],
+    run: async (context: LocalContext<ReplaceOptions>, file: string | undefined) =>
+      showReplaced(context, await rollBack(context.world, context.global, file), rolledBackText),
+  }),
+]);
 
 /** Shows the result of a command that replaces the database; null means that the user declined. */
 function showReplaced<Done extends object>(

@@ -1,8 +1,8 @@
 import { endpoints } from '../../../api/index.ts';
-import { commandGroup, endpointCommand, type Register } from '../endpoint-command.ts';
+import { commandGroup, type Register } from '../command.ts';
+import { endpointCommand } from '../endpoint-command.ts';
 import { details } from '../output.ts';
 
-/** `cadre diagnostics …`. */
 export const diagnosticsCommands = commandGroup(
   'diagnostics',
   'Show the state of the server in detail',
@@ -52,7 +52,6 @@ export const diagnosticsCommands = commandGroup(
   ],
 );
 
-/** `cadre metrics`. */
 export const metricsCommand: Register = endpointCommand({
   name: 'metrics',
   description: 'Print the metrics of the server in Prometheus format',
@@ -96,7 +95,6 @@ export function metricsDocument(text: string): Metric[] {
   return metrics;
 }
 
-/** The labels between the braces of a sample. */
 function labelsIn(text: string): Record<string, string> {
   const pairs = text.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g);
   return Object.fromEntries(

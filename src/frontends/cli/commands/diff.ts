@@ -1,7 +1,7 @@
-import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
+import { clientCommand } from '../command.ts';
 import { sessionArgument, sessionId, turnId } from '../find.ts';
-import { clientAction, type CommandContext, type World, jsonFor } from '../world.ts';
+import { jsonFor } from '../world.ts';
 
 interface DiffOptions {
   stat?: boolean;
@@ -10,52 +10,41 @@ interface DiffOptions {
   at?: string;
 }
 
-/** `cadre diff`. */
-export function diffCommand(program: Command, world: World): void {
-  program
-    .command('diff')
-    .description('Show the committed and uncommitted changes of a session')
-    .argument(...sessionArgument)
-    .argument(
-      '[path...]',
-      'Show only files at or below these paths, relative to the root of the git checkout',
-    )
-    .option('--stat', 'Show only the changed files and the number of changed lines in each file')
-    .option('--head', 'Show only changes that are not committed')
-    .option(
-      '--since <turn>',
-      'Show changes since the start of this turn (requires a file snapshot of the turn)',
-    )
-    .option(
-      '--at <turn>',
-      'Show only changes of this turn (with --since: all changes up to the end of this turn)',
-    )
-    .action(clientAction(world, show));
-}
-
-async function show(
-  { world, client, global, layout }: CommandContext,
-  said: string,
-  paths: string[],
-  { stat = false, head = false, since, at }: DiffOptions,
-): Promise<void> {
-  const params = { session_id: await sessionId(client, said) };
-  const against = head ? ('head' as const) : ('start' as const);
-  const query = {
-    against,
-    path: paths,
-    stat,
-    exact: !stat && !global.json && !layout.isTerminal,
-    since: since === undefined ? undefined : await turnId(client, since, params.session_id),
-    at: at === undefined ? undefined : await turnId(client, at, params.session_id),
-  };
-  const found = await client.call(endpoints.getSessionDiff, { params, query });
-  if (global.json) {
-    world.stdout.write(`${jsonFor(world, found, 2)}\n`);
-    return;
-  }
-  const { diffNotes, diffText, statText } = await import('../diff-text.ts');
-  const { writePaged } = await import('../talk/pager.ts');
-  await writePaged(stat ? statText(found, layout) : diffText(found, layout), world);
-  for (const note of diffNotes(found, query)) world.stderr.write(`cadre: ${note}\n`);
-}
+export const diffCommand = clientCommand({
+  name: 'diff',
+  description: 'Show the committed and uncommitted changes of a session',
+  parameters: [
+    sessionArgument,
+    '[path...]  Show only files at or below these paths, relative to the root of the git checkout',
+    '--stat  Show only the changed files and the number of changed lines in each file',
+    '--head  Show only changes that are not committed',
+    '--since <turn>  Show changes since the start of this turn (requires a file snapshot of the turn)',
+    '--at <turn>  Show only changes of this turn (with --since: all changes up to the end of this turn)',
+  ],
+  async run(
+    { world, client, global, layout },
+    said: string,
+    paths: string[],
+    { stat = false, head = false, since, at }: DiffOptions,
+  ) {
+    const params = { session_id: await sessionId(client, said) };
+    const against = head ? ('head' as const) : ('start' as const);
+    const query = {
+      against,
+      path: paths,
+      stat,
+      exact: !stat && !global.json && !layout.isTerminal,
+      since: since === undefined ? undefined : await turnId(client, since, params.session_id),
+      at: at === undefined ? undefined : await turnId(client, at, params.session_id),
+    };
+    const found = await client.call(endpoints.getSessionDiff, { params, query });
+    if (global.json) {
+      world.stdout.write(`${jsonFor(world, found, 2)}\n`);
+      return;
+    }
+    const { diffNotes, diffText, statText } = await import('../diff-text.ts');
+    const { writePaged } = await import('../talk/pager.ts');
+    await writePaged(stat ? statText(found, layout) : diffText(found, layout), world);
+    for (const note of diffNotes(found, query)) world.stderr.write(`cadre: ${note}\n`);
+  },
+});

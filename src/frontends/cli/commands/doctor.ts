@@ -1,5 +1,4 @@
 import { configOption } from '../output-options.ts';
-import type { Command } from 'commander';
 import { agentFindings, providerFindings, rules, server } from '../doctor/server.ts';
 import {
   configuration,
@@ -20,11 +19,12 @@ import {
   checkInput,
   type Verdict,
 } from '../doctor/check.ts';
+import { localCommand } from '../command.ts';
 import type { GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
 import { type Layout, stateStyle } from '../layout.ts';
 import { plain } from '../output.ts';
-import { localAction, type LocalContext, type World } from '../world.ts';
+import type { LocalContext } from '../world.ts';
 
 const checks: Record<string, Check> = {
   node,
@@ -39,29 +39,22 @@ const checks: Record<string, Check> = {
   server,
 };
 
-/** `cadre doctor`. */
-export function doctorCommand(program: Command, world: World): void {
-  program
-    .command('doctor')
-    .description('Check this machine and print fixes (exit code 1 on failure)')
-    .option(...configOption)
-    .option('--agents', 'Also start each agent, and open a session with each ACP agent')
-    .action(localAction(world, diagnose));
-}
-
-async function diagnose({
-  world,
-  global,
-  show,
-  layout,
-}: LocalContext<GlobalOptions & { agents?: boolean }>): Promise<void> {
-  const input = checkInput(world, global);
-  const findings = await allFindings(input);
-  if (global.agents) findings.push(...(await agentFindings(input)));
-  const passed = findings.every(({ status }) => status !== 'fail');
-  show({ ok: passed, checks: findings }, () => linesOf(findings, layout));
-  if (!passed) world.exit(exitCodes.failed);
-}
+export const doctorCommand = localCommand({
+  name: 'doctor',
+  description: 'Check this machine and print fixes (exit code 1 on failure)',
+  parameters: [
+    configOption,
+    '--agents  Also start each agent, and open a session with each ACP agent',
+  ],
+  async run({ world, global, show, layout }: LocalContext<GlobalOptions & { agents?: boolean }>) {
+    const input = checkInput(world, global);
+    const findings = await allFindings(input);
+    if (global.agents) findings.push(...(await agentFindings(input)));
+    const passed = findings.every(({ status }) => status !== 'fail');
+    show({ ok: passed, checks: findings }, () => linesOf(findings, layout));
+    if (!passed) world.exit(exitCodes.failed);
+  },
+});
 
 async function allFindings(input: CheckInput): Promise<Finding[]> {
   const findingOf = async (name: string, check: Check) => [

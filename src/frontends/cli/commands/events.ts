@@ -2,16 +2,16 @@ import type { Command } from 'commander';
 import type { RuntimeEventRecord, StreamGap } from '../../../api/events.ts';
 import { endpoints } from '../../../api/index.ts';
 import type { EventScope } from '../../../client/event-scope.ts';
-import { seqBefore } from '../../../client/seq-before.ts';
+import { seqBefore, storedEvents } from '../../../client/replay.ts';
 import { type StreamOptions, streamEvents } from '../../../client/stream.ts';
-import { storedEvents } from '../../../client/replay.ts';
 import { describeGap } from '../../../client/event-summary.ts';
 import { serversOf } from '../../../client/routed.ts';
 import { usageError } from '../../../api/errors.ts';
-import { CursorFile } from '../cursor-file.ts';
+import { command, commandGroup } from '../command.ts';
+import { LogCursor } from '../cursor-file.ts';
 import { descriptorOf, eventLine, timeOf } from '../event-line.ts';
 import { processId, sessionId, teamId } from '../find.ts';
-import { milliseconds } from '../milliseconds.ts';
+import { milliseconds } from '../option-values.ts';
 import { openScreen } from '../screen.ts';
 import type { GlobalOptions } from '../context.ts';
 import { clientAction, type CommandContext, type World, jsonFor, written } from '../world.ts';
@@ -30,62 +30,48 @@ export interface TailOptions {
   reconnect?: number;
 }
 
-/** `cadre events tail`. */
-export function eventCommands(program: Command, world: World): void {
-  program
-    .command('events')
-    .description('Show the event log, and follow new events')
-    .command('tail')
-    .description('Show the stored events, then follow new events')
-    .option('--session <session>', 'Show only events of this session')
-    .option('--process <process>', 'Show only events of this process')
-    .option('--team <team>', 'Show only events of this team')
-    .option(
-      '--node <name>',
-      'Show only events of the server with this name, even if it is offline (only with several servers)',
-    )
-    .option(
-      '--kind <kind...>',
-      'Show only events of these kinds, such as turn.completed, or turn.* for all kinds of turn events',
-    )
-    .option(
-      '--after-seq <seq>',
-      'Show only events after the event with this sequence number (latest: show only new events)',
-    )
-    .option(
-      '--since <time>',
-      'Show only events that are newer than a date, or than an age such as 30s, 5m, 2h or 7d',
-    )
-    .option(
-      '--cursor-file <file>',
-      'File that stores the number of the last shown event, so that the next run continues after that event',
-    )
-    .option('--no-follow', 'Exit after the newest stored event')
-    .option(
-      '--reconnect <duration>',
-      'Maximum time to wait for a server that is unreachable or has not started yet (default: no limit)',
-      milliseconds,
-    )
-    .option('--no-reconnect', 'Exit if the server is unreachable (the same as --reconnect 0)')
-    .action(async ({ reconnect, ...others }: GivenOptions, self: Command) => {
-      const limit = reconnect === false ? 0 : reconnect;
-      const options = { ...others, ...(limit === undefined ? {} : { reconnect: limit }) };
-      let hasBegun = false;
-      const show = clientAction(world, (context) =>
-        tail(context, options, () => (hasBegun = true)),
-      );
-      for (;;) {
-        try {
-          return await show(self);
-        } catch (error) {
-          if (hasBegun || !options.follow) throw error;
-          const global = self.optsWithGlobals<GlobalOptions>();
-          const { waitForServer } = await import('../no-server.ts');
-          if (!(await waitForServer(world, global, error, limit))) return;
+export const eventCommands = commandGroup('events', 'Show the event log, and follow new events', [
+  command({
+    name: 'tail',
+    description: 'Show the stored events, then follow new events',
+    parameters: [
+      '--session <session>  Show only events of this session',
+      '--process <process>  Show only events of this process',
+      '--team <team>  Show only events of this team',
+      '--node <name>  Show only events of the server with this name, even if it is offline (only with several servers)',
+      '--kind <kind...>  Show only events of these kinds, such as turn.completed, or turn.* for all kinds of turn events',
+      '--after-seq <seq>  Show only events after the event with this sequence number (latest: show only new events)',
+      '--since <time>  Show only events that are newer than a date, or than an age such as 30s, 5m, 2h or 7d',
+      '--cursor-file <file>  File that stores the number of the last shown event, so that the next run continues after that event',
+      '--no-follow  Exit after the newest stored event',
+      {
+        line: '--reconnect <duration>  Maximum time to wait for a server that is unreachable or has not started yet (default: no limit)',
+        parse: milliseconds,
+      },
+      '--no-reconnect  Exit if the server is unreachable (the same as --reconnect 0)',
+    ],
+    action:
+      (world) =>
+      async ({ reconnect, ...others }: GivenOptions, self: Command) => {
+        const limit = reconnect === false ? 0 : reconnect;
+        const options = { ...others, ...(limit === undefined ? {} : { reconnect: limit }) };
+        let hasBegun = false;
+        const show = clientAction(world, (context) =>
+          tail(context, options, () => (hasBegun = true)),
+        );
+        for (;;) {
+          try {
+            return await show(self);
+          } catch (error) {
+            if (hasBegun || !options.follow) throw error;
+            const global = self.optsWithGlobals<GlobalOptions>();
+            const { waitForServer } = await import('../no-server.ts');
+            if (!(await waitForServer(world, global, error, limit))) return;
+          }
         }
-      }
-    });
-}
+      },
+  }),
+]);
 
 /** The options as commander reads them: `--no-reconnect` is false. */
 type GivenOptions = Omit<TailOptions, 'reconnect'> & { reconnect?: number | false };
@@ -96,10 +82,11 @@ async function tail(
   options: TailOptions,
   onBegin: () => void,
 ): Promise<void> {
+  const { world, client: all, global } = base;
   const { session, process, team, kind, cursorFile: file } = options;
   const [said, ...others] = [session, process, team].filter((one) => one !== undefined);
   if (others.length > 0) throw usageError('pass only one of --session, --process and --team');
-  const servers = serversOf(base.client);
+  const servers = serversOf(all);
   if (servers && said === undefined) {
     onBegin();
     return (await import('../tail-all.ts')).tailAll(base, servers, options);
@@ -108,23 +95,24 @@ async function tail(
     throw usageError(
       '--node requires several servers, and cannot be combined with --session, --process and --team',
     );
-  const context = await withOwner(base, options);
-  const { world, client, global } = context;
-  const cursor = file === undefined ? null : new CursorFile(file, descriptorOf(world.stdout));
-  const reading: Reading = {
-    sessionId: session === undefined ? undefined : await sessionId(client, session),
-    processId: process === undefined ? undefined : await processId(client, process),
-    teamId: team === undefined ? undefined : await teamId(client, team),
+  const scope = {
+    sessionId: session === undefined ? undefined : await sessionId(all, session),
+    processId: process === undefined ? undefined : await processId(all, process),
+    teamId: team === undefined ? undefined : await teamId(all, team),
     kinds: kind,
-    after: await startingPoint(context, options, cursor),
   };
+  const owned = scope.sessionId ?? scope.processId ?? scope.teamId;
+  const client = owned === undefined ? all : await all.clientOf(owned);
+  const context = { ...base, client };
+  const cursor = file === undefined ? null : new LogCursor(file, descriptorOf(world.stdout));
+  const reading: Reading = { ...scope, after: await startingPoint(context, options, cursor) };
   const isAsked = options.afterSeq !== undefined;
   if (options.follow) await client.call(endpoints.getVersion, {});
   onBegin();
   if (options.follow && (await watch(context, reading, isAsked, cursor))) return;
   const write = (event: RuntimeEventRecord) => {
     world.stdout.write(`${global.json ? jsonFor(world, event) : eventLine(event)}\n`);
-    cursor?.moveTo(event.seq);
+    cursor?.moveToSeq(event.seq);
   };
   try {
     if (options.follow)
@@ -136,35 +124,19 @@ async function tail(
   }
 }
 
-/** Chooses the server with the session, process or team, if there are several servers. */
-async function withOwner(
-  context: CommandContext,
-  { session, process, team }: TailOptions,
-): Promise<CommandContext> {
-  const { client } = context;
-  if (!serversOf(client)) return context;
-  const id =
-    session !== undefined
-      ? await sessionId(client, session)
-      : process !== undefined
-        ? await processId(client, process)
-        : await teamId(client, team ?? '');
-  return { ...context, client: await client.clientOf(id) };
-}
-
 /** Shows the events on the screen. Answers false where there is no terminal for it. */
 async function watch(
   context: CommandContext,
   { after, ...scope }: Reading,
   isAsked: boolean,
-  cursor: CursorFile | null,
+  cursor: LogCursor | null,
 ): Promise<boolean> {
   // The screen begins with the newest events, unless the options say otherwise. Older ones are read on scrolling up.
   const start = {
     page: 'tail',
     scope,
     after: after === 0 && !isAsked ? undefined : after,
-    onSeq: (seq: number) => cursor?.moveTo(seq),
+    onSeq: (seq: number) => cursor?.moveToSeq(seq),
   } as const;
   try {
     return await openScreen(context, start);
@@ -201,7 +173,6 @@ async function follow(
   if (signal.aborted) world.exit(Number(signal.reason));
 }
 
-/** The events that are stored now. */
 function stored({ world, client }: CommandContext, { after, ...scope }: Reading) {
   return after === 'latest' ? [] : storedEvents(client, scope, after, (gap) => tellGap(world, gap));
 }
@@ -214,7 +185,7 @@ function tellGap({ stderr }: World, gap: StreamGap): void {
 async function startingPoint(
   { world, client }: CommandContext,
   { afterSeq, since }: TailOptions,
-  cursor: CursorFile | null,
+  cursor: LogCursor | null,
 ): Promise<number | 'latest'> {
   if (afterSeq !== undefined && since !== undefined)
     throw usageError('pass either --after-seq or --since, not both');

@@ -1,27 +1,70 @@
-import type { Command } from 'commander';
 import type { FleetVisit } from '../../../core/config/fleet.ts';
 import { usageError } from '../../../api/errors.ts';
 import type { EngineStatus, FleetNode } from '../../../fleet/index.ts';
+import { commandGroup, localCommand, repeatable } from '../command.ts';
 import type { GlobalOptions } from '../context.ts';
 import { details, listOf, mebibytes } from '../output.ts';
-import { asList } from '../output-options.ts';
-import { localAction, type LocalContext, type World } from '../world.ts';
+import { listOptions } from '../output-options.ts';
+import type { LocalContext, World } from '../world.ts';
 import path from 'node:path';
 import { newUuid } from '../../../core/lib/ids.ts';
-import { count } from '../count.ts';
+import { count } from '../option-values.ts';
 
-/** `cadre fleet …`: what is about the fleet itself. */
-export function fleetCommands(program: Command, world: World): void {
-  const fleet = program
-    .command('fleet')
-    .description('Combine cadre servers on several machines (over NATS)');
-  fleetInit(fleet, world);
+const credentialsOption =
+  '--credentials <file>  Key file of the fleet administrator (default: fleet.person.credentials in the configuration)';
 
-  fleet
-    .command('status')
-    .description('Show the state of the NATS servers of the fleet')
-    .action(
-      localAction(world, async ({ global, show, layout }) => {
+export const fleetCommands = commandGroup(
+  'fleet',
+  'Combine cadre servers on several machines (over NATS)',
+  [
+    localCommand({
+      name: 'init',
+      description:
+        'Create the NATS stream and buckets for a fleet of servers, or print the NATS configuration',
+      parameters: [
+        {
+          line: '--replicas <n>  Number of NATS servers that store each event: 1 or 3 (default: 3 with at least three NATS addresses, otherwise 1)',
+          parse: count,
+        },
+        {
+          line: '--max-bytes <n>  Maximum size of the stored events in bytes (above this size, the fleet deletes the oldest events)',
+          parse: count,
+          default: 4 * 1024 ** 3,
+        },
+        '--print-nats-config  Print the configuration of the NATS servers and create missing keys, but do not create the fleet',
+        {
+          line: '--keys <directory>  Directory with the key files of the fleet (cadre creates missing keys)',
+          default: 'fleet-keys',
+        },
+        credentialsOption,
+        repeatable(
+          '--host <host>  Host that runs a NATS server (repeat the option for three hosts)',
+        ),
+        repeatable(
+          '--node <name>  Name of a cadre server in the fleet (repeat the option for more servers)',
+        ),
+        repeatable(
+          '--person <name>  Name of a user with full access to the fleet (repeat the option for more users)',
+        ),
+        repeatable(
+          '--reader <name>  Name of a user with read access to the fleet (repeat the option for more users)',
+        ),
+        {
+          line: '--tls-dir <directory>  Directory with the TLS certificates on each NATS host',
+          default: '/etc/nats/tls',
+        },
+        {
+          line: '--store-dir <directory>  Directory for the data of NATS on each NATS host',
+          default: '/var/lib/nats',
+        },
+      ],
+      run: (context: LocalContext<InitOptions>) =>
+        context.global.printNatsConfig ? printConfig(context) : createFleet(context),
+    }),
+    localCommand({
+      name: 'status',
+      description: 'Show the state of the NATS servers of the fleet',
+      run: async ({ world, global, show, layout }) => {
         const { engineStatus, fleetNodes } = await import('../../../fleet/index.ts');
         const found = await onFleet(global, world, async ({ connection, names }) => {
           const nodes = await fleetNodes(connection, names);
@@ -33,59 +76,57 @@ export function fleetCommands(program: Command, world: World): void {
           return { fleet: names.fleet, ...engine, nodes: nodes.length, alive, not_mirrored };
         });
         show(found, () => details(statusFields(found), { layout }));
-      }),
-    );
-
-  const nodes = asList(fleet.command('nodes'))
-    .description('List the nodes (cadre servers) of the fleet, including offline nodes')
-    .action(
-      localAction(world, async ({ global, show, layout }) => {
+      },
+    }),
+    localCommand({
+      name: 'nodes',
+      description: 'List the nodes (cadre servers) of the fleet, including offline nodes',
+      parameters: listOptions,
+      run: async ({ world, global, show, layout }) => {
         const { fleetNodes } = await import('../../../fleet/index.ts');
         const found = await onFleet(global, world, ({ connection, names }) =>
           fleetNodes(connection, names),
         );
         show(found, () => nodeTable(found, { now: world.clock.now(), layout }));
-      }),
-    );
-  nodes
-    .command('replace')
-    .description(
-      'Make the name of a lost node (cadre server) available for a new node (requires the admin key)',
-    )
-    .argument('<name>', 'Name of the node (cadre server of the fleet)')
-    .option('--yes', 'Confirm the command (required)')
-    .option(
-      '--credentials <file>',
-      'Key file of the fleet administrator (default: fleet.person.credentials in the configuration)',
-    )
-    .action(localAction(world, replaceNode));
-}
+      },
+      commands: [
+        localCommand({
+          name: 'replace',
+          description:
+            'Make the name of a lost node (cadre server) available for a new node (requires the admin key)',
+          parameters: [
+            '<name>  Name of the node (cadre server of the fleet)',
+            '--yes  Confirm the command (required)',
+            credentialsOption,
+          ],
+          async run({ world, global, show }, name: string, { yes, credentials }: ReplaceOptions) {
+            if (yes !== true)
+              throw usageError(
+                `the fleet loses the event log of node "${name}" when a new server with this name starts: pass --yes to confirm`,
+              );
+            const fleet = await import('../../../fleet/index.ts');
+            const as = credentials === undefined ? {} : { name: fleet.ADMIN, credentials };
+            const replaced = await onFleet(
+              global,
+              world,
+              ({ connection, names }) => fleet.replaceNode(connection, names, name),
+              as,
+            );
+            show({ node: name, replaced }, () =>
+              replaced === null
+                ? `Node name ${name} was already free\n`
+                : `Freed node name ${name}\n`,
+            );
+          },
+        }),
+      ],
+    }),
+  ],
+);
 
 interface ReplaceOptions {
   yes?: true;
   credentials?: string;
-}
-
-async function replaceNode(
-  { world, global, show }: LocalContext,
-  name: string,
-  { yes, credentials }: ReplaceOptions,
-): Promise<void> {
-  if (yes !== true)
-    throw usageError(
-      `the fleet loses the event log of node "${name}" when a new server with this name starts: pass --yes to confirm`,
-    );
-  const fleet = await import('../../../fleet/index.ts');
-  const as = credentials === undefined ? {} : { name: fleet.ADMIN, credentials };
-  const replaced = await onFleet(
-    global,
-    world,
-    ({ connection, names }) => fleet.replaceNode(connection, names, name),
-    as,
-  );
-  show({ node: name, replaced }, () =>
-    replaced === null ? `Node name ${name} was already free\n` : `Freed node name ${name}\n`,
-  );
 }
 
 const nodeTable = listOf<FleetNode>(
@@ -164,82 +205,6 @@ interface InitOptions extends GlobalOptions {
   storeDir: string;
   replicas?: number;
   maxBytes: number;
-}
-
-/** `cadre fleet init`. */
-function fleetInit(fleet: Command, world: World): void {
-  fleet
-    .command('init')
-    .description(
-      'Create the NATS stream and buckets for a fleet of servers, or print the NATS configuration',
-    )
-    .option(
-      '--replicas <n>',
-      'Number of NATS servers that store each event: 1 or 3 (default: 3 with at least three NATS addresses, otherwise 1)',
-      count,
-    )
-    .option(
-      '--max-bytes <n>',
-      'Maximum size of the stored events in bytes (above this size, the fleet deletes the oldest events)',
-      count,
-      4 * 1024 ** 3,
-    )
-    .option(
-      '--print-nats-config',
-      'Print the configuration of the NATS servers and create missing keys, but do not create the fleet',
-    )
-    .option(
-      '--keys <directory>',
-      'Directory with the key files of the fleet (cadre creates missing keys)',
-      'fleet-keys',
-    )
-    .option(
-      '--credentials <file>',
-      'Key file of the fleet administrator (default: fleet.person.credentials in the configuration)',
-    )
-    .option(
-      '--host <host>',
-      'Host that runs a NATS server (repeat the option for three hosts)',
-      several,
-      [],
-    )
-    .option(
-      '--node <name>',
-      'Name of a cadre server in the fleet (repeat the option for more servers)',
-      several,
-      [],
-    )
-    .option(
-      '--person <name>',
-      'Name of a user with full access to the fleet (repeat the option for more users)',
-      several,
-      [],
-    )
-    .option(
-      '--reader <name>',
-      'Name of a user with read access to the fleet (repeat the option for more users)',
-      several,
-      [],
-    )
-    .option(
-      '--tls-dir <directory>',
-      'Directory with the TLS certificates on each NATS host',
-      '/etc/nats/tls',
-    )
-    .option(
-      '--store-dir <directory>',
-      'Directory for the data of NATS on each NATS host',
-      '/var/lib/nats',
-    )
-    .action(
-      localAction(world, (context: LocalContext<InitOptions>) =>
-        context.global.printNatsConfig ? printConfig(context) : createFleet(context),
-      ),
-    );
-}
-
-function several(value: string, before: readonly string[]): string[] {
-  return [...before, value];
 }
 
 /** Prints the configuration. Only the public halves of the keys are in it. */

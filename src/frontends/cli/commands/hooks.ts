@@ -3,14 +3,14 @@ import { endpoints } from '../../../api/index.ts';
 import { usageError } from '../../../api/errors.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { durationText } from '../../terminal/time.ts';
-import { commandGroup, endpointCommand } from '../endpoint-command.ts';
+import { commandGroup } from '../command.ts';
+import { endpointCommand } from '../endpoint-command.ts';
 import { valueOf } from '../parameters.ts';
 import { exitCodes } from '../exit.ts';
 import { ago, listOf } from '../output.ts';
 
-const hook = valueOf('hook_name', '<hook>', 'Name of the hook in the configuration');
+const hook = valueOf('hook_name', '<hook>  Name of the hook in the configuration');
 
-/** `cadre hooks …`. */
 export const hookCommands = commandGroup('hooks', 'Send events to commands and URLs', [
   endpointCommand({
     name: 'list',
@@ -35,7 +35,7 @@ export const hookCommands = commandGroup('hooks', 'Send events to commands and U
     name: 'test',
     description: 'Send a test event to a hook and show the result',
     endpoint: endpoints.testHook,
-    operands: [hook],
+    parameters: [hook],
     print: ({ ok, error, elapsed_ms }) =>
       ok ? `Delivered in ${elapsed_ms} ms\n` : `Not delivered: ${oneLine(error ?? '')}\n`,
     after({ ok }, world) {
@@ -47,15 +47,13 @@ export const hookCommands = commandGroup('hooks', 'Send events to commands and U
     description:
       'Skip the event that a hook repeatedly fails to deliver, or all pending events of the hook',
     endpoint: endpoints.skipHook,
-    operands: [hook],
-    options: [
+    parameters: [
+      hook,
       {
-        flags: '--event <seq>',
-        description:
-          'Skip only the event with this sequence number (if another event is next, skip nothing)',
+        line: '--event <seq>  Skip only the event with this sequence number (if another event is next, skip nothing)',
         read: (seq: string) => ({ event_seq: seqOf(seq) }),
       },
-      valueOf('all', '--all', 'Skip all pending events of the hook'),
+      '--all  Skip all pending events of the hook',
     ],
     print: ({ name, after_seq, up_to_seq }) =>
       after_seq === up_to_seq
@@ -69,7 +67,6 @@ function waitingText({ waiting, waiting_since }: Hook, now: number): string {
   return `${waiting}${waiting === 1000 ? '+' : ''}, ${ago(waiting_since, now)}`;
 }
 
-/** The problems and limits of a hook, as one line. */
 function noteOn({ problem, failure, gap, slowed_since }: Hook, now: number): string {
   const notes = [
     problem,

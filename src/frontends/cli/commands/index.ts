@@ -1,4 +1,4 @@
-import { shortcut } from '../endpoint-command.ts';
+import { shortcut } from '../command.ts';
 import { type Commands, createProgram } from '../program.ts';
 import { clients } from './clients.ts';
 

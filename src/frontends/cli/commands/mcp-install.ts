@@ -1,13 +1,13 @@
-import { Argument, type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import type { Client } from '../../../client/client.ts';
 import { AppError, notFoundError, usageError } from '../../../api/errors.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
 import { type GlobalOptions, serverDirectory } from '../context.ts';
-import type { Register } from '../endpoint-command.ts';
+import { clientCommand, command, localCommand, type Register } from '../command.ts';
 import { sessionId } from '../find.ts';
 import { details, ago, table } from '../output.ts';
-import { asList } from '../output-options.ts';
+import { listOptions } from '../output-options.ts';
 import {
   clientAction,
   type CommandContext,
@@ -21,52 +21,102 @@ import { tokens as tokenNoun } from '../nouns.ts';
 const agentNames = ['claude', 'codex', 'opencode', 'gemini'];
 const modes = ['read_only', 'default', 'full_access'] as const;
 
-/** `cadre mcp install | uninstall | list`: cadre's tools in the user's own agents, outside of cadre. */
+const agentArgument = {
+  line: '<agent>  Agent program to configure, which you start outside of cadre',
+  choices: agentNames,
+};
+
 export const installCommands: readonly Register[] = [
-  (mcp, world) =>
-    mcp
-      .command('install')
-      .description(
-        "Install cadre's tools in an agent that you start outside of cadre (run the command again to replace its token)",
-      )
-      .addArgument(agentArgument())
-      .option(
-        '--session <session>',
-        "Session for which the agent calls cadre's process and team tools (without a session: only process tools)",
-      )
-      .addOption(
-        new Option(
-          '--permission-mode <mode>',
-          'Permissions of the agent if --session is not set; full_access lets it run commands (default: cadre asks on a terminal)',
-        )
-          .choices(modes)
-          .conflicts('session'),
-      )
-      .option(
-        '--print',
-        'Print the change to the configuration file of the agent, but do not write the file',
-      )
-      .action((name: string, options: InstallOptions, command: Command) =>
-        (options.print ? localAction(world, printPlan) : clientAction(world, install))(
-          name,
-          options,
-          command,
-        ),
+  command({
+    name: 'install',
+    description:
+      "Install cadre's tools in an agent that you start outside of cadre (run the command again to replace its token)",
+    parameters: [
+      agentArgument,
+      "--session <session>  Session for which the agent calls cadre's process and team tools (without a session: only process tools)",
+      {
+        line: '--permission-mode <mode>  Permissions of the agent if --session is not set; full_access lets it run commands (default: cadre asks on a terminal)',
+        choices: modes,
+        conflicts: 'session',
+      },
+      '--print  Print the change to the configuration file of the agent, but do not write the file',
+    ],
+    action: (world) => (name: string, options: InstallOptions, self: Command) =>
+      (options.print ? localAction(world, printPlan) : clientAction(world, install))(
+        name,
+        options,
+        self,
       ),
-  (mcp, world) =>
-    mcp
-      .command('uninstall')
-      .description(
-        "Remove cadre's tools from an agent that runs outside of cadre, and revoke the token of the agent",
-      )
-      .addArgument(agentArgument())
-      .action(clientAction(world, uninstall)),
-  (mcp, world) =>
-    asList(mcp.command('list'))
-      .description(
-        "List agents outside of cadre in which cadre's tools are installed, with the token of each agent",
-      )
-      .action(localAction(world, listCallers)),
+  }),
+  clientCommand({
+    name: 'uninstall',
+    description:
+      "Remove cadre's tools from an agent that runs outside of cadre, and revoke the token of the agent",
+    parameters: [agentArgument],
+    async run({ world, client, global, show, layout }, name: string) {
+      const { readCaller, removeCaller } = await import('../../../core/config/caller-file.ts');
+      const { removeEntry } = await import('../mcp/agents.ts');
+      const directory = await serverDirectory(global, world.env);
+      const caller = readCaller(directory, name);
+      // The token first: an agent whose configuration cannot be changed has no use of the entry then.
+      if (caller) await revoke(client, caller.token_id);
+      removeCaller(directory, name);
+      const removed = await removeEntry(await agentOf(name), world.env);
+      if (!caller && !removed)
+        throw notFoundError(`agent ${name} does not have the tools of cadre: see cadre mcp list`);
+      const done = {
+        agent: name,
+        entry_removed: removed,
+        revoked_token_id: caller?.token_id ?? null,
+      };
+      show(done, () => details(done, { layout }));
+    },
+  }),
+  localCommand({
+    name: 'list',
+    description:
+      "List agents outside of cadre in which cadre's tools are installed, with the token of each agent",
+    parameters: listOptions,
+    // Without a server it is not known when the tokens were last used.
+    async run({ world, global, show, note, layout }) {
+      const { readCaller } = await import('../../../core/config/caller-file.ts');
+      const { fileWithEntry, mcpAgents } = await import('../mcp/agents.ts');
+      const directory = await serverDirectory(global, world.env);
+      const tokens = await knownTokens(world, global);
+      const found = mcpAgents.flatMap((agent) => {
+        const caller = readCaller(directory, agent.name);
+        const file = fileWithEntry(agent, world.env);
+        if (!caller && file === null) return [];
+        const token = tokens?.find(({ id }) => id === caller?.token_id);
+        return {
+          agent: agent.name,
+          file,
+          token_id: caller?.token_id ?? null,
+          token_valid: tokens && token !== undefined,
+          permission_mode: token?.permission_mode ?? null,
+          session_id: caller?.session_id ?? null,
+          last_used_at: token?.last_used_at ?? null,
+        };
+      });
+      const rows = found.map((one) => [
+        one.agent,
+        one.file ?? 'no entry: install it again',
+        one.token_id === null ? 'none: install it again' : one.token_id.slice(-8),
+        one.token_valid === false && one.token_id !== null
+          ? 'revoked'
+          : (one.permission_mode ?? '-'),
+        one.session_id?.slice(-8) ?? '-',
+        one.last_used_at === null ? '-' : ago(one.last_used_at, world.clock.now()),
+      ]);
+      show(
+        found,
+        () =>
+          table(['AGENT', 'CONFIGURED IN', 'TOKEN', 'MODE', 'SESSION', 'LAST USED'], rows, layout),
+        () => found.map(({ agent }) => agent),
+      );
+      if (found.length === 0) note('no agent has the tools: see cadre mcp install --help');
+    },
+  }),
 ];
 
 interface InstallOptions {
@@ -74,11 +124,6 @@ interface InstallOptions {
   permissionMode?: (typeof modes)[number];
   print?: boolean;
 }
-
-const agentArgument = () =>
-  new Argument('<agent>', 'Agent program to configure, which you start outside of cadre').choices(
-    agentNames,
-  );
 
 async function install(
   { world, client, global, show, note, layout }: CommandContext,
@@ -133,24 +178,6 @@ async function printPlan({ world, global, show }: LocalContext, name: string): P
   show({ agent: name, ...change }, text);
 }
 
-async function uninstall(
-  { world, client, global, show, layout }: CommandContext,
-  name: string,
-): Promise<void> {
-  const { readCaller, removeCaller } = await import('../../../core/config/caller-file.ts');
-  const { removeEntry } = await import('../mcp/agents.ts');
-  const directory = await serverDirectory(global, world.env);
-  const caller = readCaller(directory, name);
-  // The token first: an agent whose configuration cannot be changed has no use of the entry then.
-  if (caller) await revoke(client, caller.token_id);
-  removeCaller(directory, name);
-  const removed = await removeEntry(await agentOf(name), world.env);
-  if (!caller && !removed)
-    throw notFoundError(`agent ${name} does not have the tools of cadre: see cadre mcp list`);
-  const done = { agent: name, entry_removed: removed, revoked_token_id: caller?.token_id ?? null };
-  show(done, () => details(done, { layout }));
-}
-
 async function agentOf(name: string) {
   const { mcpAgents } = await import('../mcp/agents.ts');
   const agent = mcpAgents.find((one) => one.name === name);
@@ -197,51 +224,12 @@ async function revoke(client: Client, token_id: string): Promise<void> {
   }
 }
 
-/** `cadre mcp list`. Without a server it is not known when the tokens were last used. */
-async function listCallers({ world, global, show, note, layout }: LocalContext): Promise<void> {
-  const { readCaller } = await import('../../../core/config/caller-file.ts');
-  const { fileWithEntry, mcpAgents } = await import('../mcp/agents.ts');
-  const directory = await serverDirectory(global, world.env);
-  const tokens = await knownTokens(world, global);
-  const found = mcpAgents.flatMap((agent) => {
-    const caller = readCaller(directory, agent.name);
-    const file = fileWithEntry(agent, world.env);
-    if (!caller && file === null) return [];
-    const token = tokens?.find(({ id }) => id === caller?.token_id);
-    return {
-      agent: agent.name,
-      file,
-      token_id: caller?.token_id ?? null,
-      token_valid: tokens && token !== undefined,
-      permission_mode: token?.permission_mode ?? null,
-      session_id: caller?.session_id ?? null,
-      last_used_at: token?.last_used_at ?? null,
-    };
-  });
-  const rows = found.map((one) => [
-    one.agent,
-    one.file ?? 'no entry: install it again',
-    one.token_id === null ? 'none: install it again' : one.token_id.slice(-8),
-    one.token_valid === false && one.token_id !== null ? 'revoked' : (one.permission_mode ?? '-'),
-    one.session_id?.slice(-8) ?? '-',
-    one.last_used_at === null ? '-' : ago(one.last_used_at, world.clock.now()),
-  ]);
-  show(
-    found,
-    () => table(['AGENT', 'CONFIGURED IN', 'TOKEN', 'MODE', 'SESSION', 'LAST USED'], rows, layout),
-    () => found.map(({ agent }) => agent),
-  );
-  if (found.length === 0) note('no agent has the tools: see cadre mcp install --help');
-}
-
 /** The tokens of the server; null where no server answers, or this user may not see them. */
 async function knownTokens(world: World, global: GlobalOptions): Promise<Token[] | null> {
   let client: Client | undefined;
   try {
     client = await world.connect(global);
-    const all: Token[] = [];
-    for await (const page of tokenNoun.all(client)) all.push(...page);
-    return all;
+    return await Array.fromAsync(tokenNoun.all(client));
   } catch (error) {
     if (error instanceof AppError) return null;
     throw error;

@@ -1,86 +1,72 @@
-import { type Command, Option } from 'commander';
 import type { ResponseOf } from '../../../api/endpoint.ts';
 import { endpoints } from '../../../api/index.ts';
 import { usageError } from '../../../api/errors.ts';
 import { newUuid } from '../../../core/lib/ids.ts';
+import { clientCommand, repeatable } from '../command.ts';
 import { exitCodes } from '../exit.ts';
 import { sessionId } from '../find.ts';
 import { table } from '../output.ts';
-import { asList } from '../output-options.ts';
-import { clientAction, type World, jsonFor } from '../world.ts';
+import { listOptions } from '../output-options.ts';
+import { jsonFor } from '../world.ts';
 import { installCommands } from './mcp-install.ts';
-import { mcpGroup, serveSubcommand } from './mcp-serve.ts';
+import { mcpGroup, serveCommand } from './mcp-serve.ts';
 
-/** `cadre mcp …`: the tools that the agents of sessions call. */
-export function mcpCommands(program: Command, world: World): void {
-  const mcp = mcpGroup(program);
-  for (const register of installCommands) register(mcp, world);
-
-  serveSubcommand(mcp, world);
-
-  asList(mcp.command('tools'))
-    .description('List the tools of cadre that agents can call')
-    .action(
-      clientAction(world, async ({ client, show, layout }) => {
-        const found = await client.call(endpoints.getCapabilities, {});
-        const rows = found.namespaces.flatMap(({ tools }) =>
-          tools.map(({ name, description }) => [name, description]),
-        );
-        show(
-          found,
-          () => table(['TOOL', 'DESCRIPTION'], rows, layout),
-          () => rows.map(([name = '']) => name),
-        );
-      }),
-    );
-
-  mcp
-    .command('call')
-    .description('Call a tool of cadre for a session, and print the complete response as JSON')
-    .argument('<tool>', 'Name of the tool (list the names with cadre mcp tools)')
-    .requiredOption(
-      '--as <session>',
-      'Session on whose behalf the tool is called (id, last 6 or more characters of the id, or title)',
-    )
-    .option(
-      '--arg <name=value>',
-      'Argument of the tool: text if the tool expects text, otherwise JSON (repeat the option for more arguments)',
-      collect,
-      [],
-    )
-    .addOption(
-      new Option('--args <json>', 'All arguments of the tool, as one JSON object').conflicts('arg'),
-    )
-    .action(
-      clientAction(world, async ({ client }, tool: string, options: CallOptions) => {
-        const properties =
-          options.arg.length === 0
-            ? {}
-            : propertiesOf(await client.call(endpoints.getCapabilities, {}), tool);
-        const body = {
-          tool_name: tool,
-          caller_agent_id: await sessionId(client, options.as),
-          invocation_id: newUuid(),
-          args:
-            options.args === undefined
-              ? fromPairs(options.arg, properties)
-              : fromJson(options.args),
-        };
-        const envelope = await client.call(endpoints.invokeTool, { body }, world.interrupted());
-        world.stdout.write(`${jsonFor(world, envelope, 2)}\n`);
-        if (!envelope.ok) world.exit(exitCodes.failed);
-      }),
-    );
-}
+export const mcpCommands = mcpGroup([
+  ...installCommands,
+  serveCommand,
+  clientCommand({
+    name: 'tools',
+    description: 'List the tools of cadre that agents can call',
+    parameters: listOptions,
+    run: async ({ client, show, layout }) => {
+      const found = await client.call(endpoints.getCapabilities, {});
+      const rows = found.namespaces.flatMap(({ tools }) =>
+        tools.map(({ name, description }) => [name, description]),
+      );
+      show(
+        found,
+        () => table(['TOOL', 'DESCRIPTION'], rows, layout),
+        () => rows.map(([name = '']) => name),
+      );
+    },
+  }),
+  clientCommand({
+    name: 'call',
+    description: 'Call a tool of cadre for a session, and print the complete response as JSON',
+    parameters: [
+      '<tool>  Name of the tool (list the names with cadre mcp tools)',
+      {
+        line: '--as <session>  Session on whose behalf the tool is called (id, last 6 or more characters of the id, or title)',
+        required: true,
+      },
+      repeatable(
+        '--arg <name=value>  Argument of the tool: text if the tool expects text, otherwise JSON (repeat the option for more arguments)',
+      ),
+      { line: '--args <json>  All arguments of the tool, as one JSON object', conflicts: 'arg' },
+    ],
+    run: async ({ client, world }, tool: string, options: CallOptions) => {
+      const properties =
+        options.arg.length === 0
+          ? {}
+          : propertiesOf(await client.call(endpoints.getCapabilities, {}), tool);
+      const body = {
+        tool_name: tool,
+        caller_agent_id: await sessionId(client, options.as),
+        invocation_id: newUuid(),
+        args:
+          options.args === undefined ? fromPairs(options.arg, properties) : fromJson(options.args),
+      };
+      const envelope = await client.call(endpoints.invokeTool, { body }, world.interrupted());
+      world.stdout.write(`${jsonFor(world, envelope, 2)}\n`);
+      if (!envelope.ok) world.exit(exitCodes.failed);
+    },
+  }),
+]);
 
 interface CallOptions {
   as: string;
   arg: string[];
   args?: string;
-}
-
-function collect(one: string, all: string[]): string[] {
-  return [...all, one];
 }
 
 type Properties = Readonly<Record<string, unknown>>;
@@ -105,7 +91,6 @@ function fromPairs(pairs: readonly string[], properties: Properties): Record<str
   );
 }
 
-/** Whether a JSON Schema allows strings. */
 function takesText(schema: unknown): boolean {
   if (typeof schema !== 'object' || schema === null) return false;
   if ('type' in schema && [schema.type].flat().includes('string')) return true;

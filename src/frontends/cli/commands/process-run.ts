@@ -1,53 +1,38 @@
 import os from 'node:os';
 import path from 'node:path';
-import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import type { Process } from '../../../api/processes.ts';
 import type { Client } from '../../../client/client.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
+import { clientCommand } from '../command.ts';
 import { exitCodes } from '../exit.ts';
 import { sessionId } from '../find.ts';
-import { followOutput } from '../follow-output.ts';
-import { milliseconds } from '../milliseconds.ts';
+import { followOutput, statusText } from '../process-output.ts';
+import { milliseconds } from '../option-values.ts';
 import { durationText } from '../../terminal/time.ts';
-import { statusText } from '../process-text.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
+import type { CommandContext } from '../world.ts';
 import { on } from 'node:events';
 import { isInForeground } from '../../../core/children/identity.ts';
 import { AppError } from '../../../api/errors.ts';
 
-/** `cadre processes run`. */
-export function processRun(processes: Command, world: World): void {
-  processes
-    .command('run')
-    .description(
-      'Run a command on the server (the command outlives this terminal, and stops with the server)',
-    )
-    .argument(
-      '<command...>',
-      'Command to run: a shell command line in quotes, or a program and its arguments after --',
-    )
-    .option(
-      '--cwd <directory>',
-      'Working directory of the process (default: current directory, or with --session the directory of the session)',
-    )
-    .option(
-      '--session <session>',
-      'Session that owns the process (closing the session stops the process)',
-    )
-    .option(
-      '--timeout <time>',
-      'Maximum run time of the process, such as 10s, 5m or 1h30m (default: no limit)',
-      milliseconds,
-    )
-    .option('--notify', 'Start a turn of the session when the process exits (requires --session)')
-    .option('--wait', 'Wait until the process exits, and exit with the exit code of the process')
-    .option(
-      '--follow',
-      'Attach to the process: show its output, send it typed input, and exit with its exit code',
-    )
-    .action(clientAction(world, run));
-}
+export const processRun = clientCommand({
+  name: 'run',
+  description:
+    'Run a command on the server (the command outlives this terminal, and stops with the server)',
+  parameters: [
+    '<command...>  Command to run: a shell command line in quotes, or a program and its arguments after --',
+    '--cwd <directory>  Working directory of the process (default: current directory, or with --session the directory of the session)',
+    '--session <session>  Session that owns the process (closing the session stops the process)',
+    {
+      line: '--timeout <time>  Maximum run time of the process, such as 10s, 5m or 1h30m (default: no limit)',
+      parse: milliseconds,
+    },
+    '--notify  Start a turn of the session when the process exits (requires --session)',
+    '--wait  Wait until the process exits, and exit with the exit code of the process',
+    '--follow  Attach to the process: show its output, send it typed input, and exit with its exit code',
+  ],
+  run,
+});
 
 interface RunOptions {
   cwd?: string;

@@ -1,23 +1,22 @@
 import { endpoints } from '../../../api/index.ts';
 import type { Process } from '../../../api/processes.ts';
-import { commandGroup, endpointCommand } from '../endpoint-command.ts';
+import { clientCommand, commandGroup } from '../command.ts';
+import { endpointCommand } from '../endpoint-command.ts';
 import { ago, details, labelOf, listOf, shortId } from '../output.ts';
-import { limit, process, reason, sessionAs, valueOf } from '../parameters.ts';
+import { limit, process, reason, sessionAs } from '../parameters.ts';
 import { durationText } from '../../terminal/time.ts';
-import { statusText } from '../process-text.ts';
+import { followOutput, type Output, outputs, statusText } from '../process-output.ts';
 import { processRun } from './process-run.ts';
-import { type Command, Option } from 'commander';
 import { AppError } from '../../../api/errors.ts';
 import { exitCodes } from '../exit.ts';
 import { processArgument, processId } from '../find.ts';
-import { milliseconds } from '../milliseconds.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
+import { count, milliseconds } from '../option-values.ts';
+import type { CommandContext } from '../world.ts';
 import type { Client } from '../../../client/client.ts';
 import { choicesOf } from '../choices.ts';
-import { count } from '../count.ts';
-import { followOutput, type Output, outputs } from '../follow-output.ts';
 
-/** `cadre processes …`. */
+const TAIL_LINES = 200;
+
 export const processCommands = commandGroup(
   'processes',
   'Run commands on the server, and show their output',
@@ -28,9 +27,9 @@ export const processCommands = commandGroup(
       alias: 'ps',
       description: 'List processes, newest first',
       endpoint: endpoints.listProcesses,
-      options: [
-        sessionAs('session_id', '--session <session>', 'Show only processes of this session'),
-        valueOf('status', '-s, --status <status>', 'Show only processes with this status'),
+      parameters: [
+        sessionAs('session_id', '--session <session>  Show only processes of this session'),
+        '-s, --status <status>  Show only processes with this status',
         limit,
       ],
       empty: 'no processes: start a process with cadre processes run COMMAND',
@@ -52,18 +51,92 @@ export const processCommands = commandGroup(
       alias: 'get',
       description: 'Show the state of a process',
       endpoint: endpoints.getProcess,
-      operands: [process],
+      parameters: [process],
       print: (process, shown) => details(withLimit(process), shown),
     }),
-    processLogs,
-    processWait,
+    clientCommand({
+      name: 'logs',
+      description: 'Show the last lines of the output of a process',
+      parameters: [
+        processArgument,
+        {
+          line: '--stream <stream>  Output stream to show',
+          choices: choicesOf(endpoints.getProcessLogs.query.stream),
+          default: 'both',
+        },
+        {
+          line: `--tail <lines>  Number of last lines to show of each output stream (default: ${TAIL_LINES}, or all lines with --follow)`,
+          parse: count,
+        },
+        {
+          line: '--max-bytes <bytes>  Maximum number of bytes to show of each output stream',
+          parse: count,
+          default: 65_536,
+        },
+        '-f, --follow  Also show new output until the process exits',
+      ],
+      async run(context, end: string, options: LogsOptions) {
+        const { world, client, show } = context;
+        const id = await processId(client, end);
+        if (options.follow) return follow(context, id, options);
+        const found = await tailOf(client, id, options);
+        show(found, () => found.stdout?.content ?? '');
+        if (context.global.json) return;
+        if (found.stderr) world.stderr.write(found.stderr.content);
+        const cut = outputs.filter((one) => found[one]?.truncated);
+        if (cut.length > 0)
+          world.stderr.write(
+            `cadre: only the end of ${cut.join(' and ')} is shown: show more with --tail and --max-bytes\n`,
+          );
+        const unverified = outputs.filter((one) => found[one]?.verified === false);
+        if (unverified.length > 0 && (await hasEnded(client, id)))
+          world.stderr.write(
+            `cadre: ${unverified.join(' and ')} not verified: no checksums stored\n`,
+          );
+      },
+    }),
+    clientCommand({
+      name: 'wait',
+      description:
+        'Wait until a process exits, a port accepts connections, or a text appears in the output',
+      parameters: [
+        processArgument,
+        {
+          line: '--for <what>  Condition to wait for: exit, port:N (port N accepts connections) or log:TEXT (TEXT is in the output)',
+          default: 'exit',
+        },
+        {
+          line: '--timeout <time>  Maximum wait time, such as 10s, 5m or 1h30m (default: no limit)',
+          parse: milliseconds,
+        },
+      ],
+      async run({ world, client, show }, end: string, options: { for: string; timeout?: number }) {
+        const params = { process_id: await processId(client, end) };
+        const until = world.clock.monotonic() + (options.timeout ?? Number.POSITIVE_INFINITY);
+        for (;;) {
+          const left = Math.max(0, Math.ceil(until - world.clock.monotonic()));
+          const query = { for: options.for, timeout_ms: Math.min(MAX_WAIT_MS, left) };
+          const answer = await client.call(endpoints.waitForProcess, { params, query });
+          const isOver = !['queued', 'running'].includes(answer.process.status);
+          if (answer.matched || isOver) {
+            show(answer, () => `${statusText(answer.process)}\n`);
+            if (!answer.matched) world.exit(exitCodes.failed);
+            return;
+          }
+          if (world.clock.monotonic() >= until)
+            throw new AppError(
+              'timeout',
+              `the condition "${options.for}" was not met within ${options.timeout} ms`,
+            );
+        }
+      },
+    }),
     endpointCommand({
       name: 'stop',
       alias: 'kill',
       description: 'Stop a process and all its child processes',
       endpoint: endpoints.killProcess,
-      operands: [process],
-      options: [reason],
+      parameters: [process, reason],
       confirm: (said) => `stop process "${said}" and its child processes?`,
       document: ({ process }) => process,
       print: ({ process }) =>
@@ -75,7 +148,7 @@ export const processCommands = commandGroup(
       name: 'restart',
       description: 'Stop a process, and run the command of the process again as a new process',
       endpoint: endpoints.restartProcess,
-      operands: [process],
+      parameters: [process],
       document: ({ process }) => process,
       print: ({ process }) => `${process.process_id}\n`,
     }),
@@ -90,103 +163,11 @@ function withLimit({ timeout_ms, ...process }: Process): object {
 /** One request waits at most this long; the command repeats it. */
 const MAX_WAIT_MS = 60_000;
 
-/** `cadre processes wait`. */
-function processWait(processes: Command, world: World): void {
-  processes
-    .command('wait')
-    .description(
-      'Wait until a process exits, a port accepts connections, or a text appears in the output',
-    )
-    .argument(...processArgument)
-    .option(
-      '--for <what>',
-      'Condition to wait for: exit, port:N (port N accepts connections) or log:TEXT (TEXT is in the output)',
-      'exit',
-    )
-    .option(
-      '--timeout <time>',
-      'Maximum wait time, such as 10s, 5m or 1h30m (default: no limit)',
-      milliseconds,
-    )
-    .action(clientAction(world, wait));
-}
-
-async function wait(
-  { world, client, show }: CommandContext,
-  end: string,
-  options: { for: string; timeout?: number },
-): Promise<void> {
-  const params = { process_id: await processId(client, end) };
-  const until = world.clock.monotonic() + (options.timeout ?? Number.POSITIVE_INFINITY);
-  for (;;) {
-    const left = Math.max(0, Math.ceil(until - world.clock.monotonic()));
-    const query = { for: options.for, timeout_ms: Math.min(MAX_WAIT_MS, left) };
-    const answer = await client.call(endpoints.waitForProcess, { params, query });
-    const isOver = !['queued', 'running'].includes(answer.process.status);
-    if (answer.matched || isOver) {
-      show(answer, () => `${statusText(answer.process)}\n`);
-      if (!answer.matched) world.exit(exitCodes.failed);
-      return;
-    }
-    if (world.clock.monotonic() >= until)
-      throw new AppError(
-        'timeout',
-        `the condition "${options.for}" was not met within ${options.timeout} ms`,
-      );
-  }
-}
-
-const streams = choicesOf(endpoints.getProcessLogs.query.stream) ?? [];
-
-const TAIL_LINES = 200;
-
-/** `cadre processes logs`. */
-function processLogs(processes: Command, world: World): void {
-  processes
-    .command('logs')
-    .description('Show the last lines of the output of a process')
-    .argument(...processArgument)
-    .addOption(
-      new Option('--stream <stream>', 'Output stream to show').choices(streams).default('both'),
-    )
-    .option(
-      '--tail <lines>',
-      `Number of last lines to show of each output stream (default: ${TAIL_LINES}, or all lines with --follow)`,
-      count,
-    )
-    .option(
-      '--max-bytes <bytes>',
-      'Maximum number of bytes to show of each output stream',
-      count,
-      65_536,
-    )
-    .option('-f, --follow', 'Also show new output until the process exits')
-    .action(clientAction(world, logs));
-}
-
 interface LogsOptions {
   stream: Output | 'both';
   tail?: number;
   maxBytes: number;
   follow?: boolean;
-}
-
-async function logs(context: CommandContext, end: string, options: LogsOptions): Promise<void> {
-  const { world, client, show } = context;
-  const id = await processId(client, end);
-  if (options.follow) return follow(context, id, options);
-  const found = await tailOf(client, id, options);
-  show(found, () => found.stdout?.content ?? '');
-  if (context.global.json) return;
-  if (found.stderr) world.stderr.write(found.stderr.content);
-  const cut = outputs.filter((one) => found[one]?.truncated);
-  if (cut.length > 0)
-    world.stderr.write(
-      `cadre: only the end of ${cut.join(' and ')} is shown: show more with --tail and --max-bytes\n`,
-    );
-  const unverified = outputs.filter((one) => found[one]?.verified === false);
-  if (unverified.length > 0 && (await hasEnded(client, id)))
-    world.stderr.write(`cadre: ${unverified.join(' and ')} not verified: no checksums stored\n`);
 }
 
 async function hasEnded(client: Client, id: string): Promise<boolean> {

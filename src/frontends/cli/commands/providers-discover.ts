@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import {
   agentProvider,
   DEFAULT_AGENT,
@@ -8,13 +7,14 @@ import {
 import type { ProviderRecord } from '../../../api/providers.ts';
 import type { Config } from '../../../core/config/schema.ts';
 import { findProgram } from '../../../core/lib/find-program.ts';
+import { localCommand } from '../command.ts';
 import { configuration, type GlobalOptions } from '../context.ts';
 import type { Layout } from '../layout.ts';
 import { loginText, providersNow } from '../login-text.ts';
-import { asList, configOption } from '../output-options.ts';
+import { configOption, listOptions } from '../output-options.ts';
 import { table } from '../output.ts';
 import { knownAgents } from '../talk/agents-on-path.ts';
-import { localAction, type World } from '../world.ts';
+import type { World } from '../world.ts';
 
 /** An agent that is known or configured. */
 interface Discovered {
@@ -32,26 +32,22 @@ interface Discovered {
 }
 
 /** `cadre providers discover`. It needs no server, and asks one that runs what it finds. */
-export function providersDiscover(providers: Command, world: World): void {
-  asList(providers.command('discover'))
-    .description(
-      'Find installed and configured agents, and show the next setup step for each agent',
-    )
-    .option(...configOption)
-    .option(
-      '--all',
-      'Also list agents that are not installed, with the command that installs each agent',
-    )
-    .action(
-      localAction(world, async ({ global, show, layout }, { all }: { all?: boolean }) => {
-        const config = await configuration(global, world.env);
-        const said = config === null ? () => false : await settingsOf(global, world.env);
-        const server = await listedBy(world, global);
-        const found = discover(config, world.env, { said, server });
-        show(found, () => textOf(found, all === true, layout));
-      }),
-    );
-}
+export const providersDiscover = localCommand({
+  name: 'discover',
+  description: 'Find installed and configured agents, and show the next setup step for each agent',
+  parameters: [
+    ...listOptions,
+    configOption,
+    '--all  Also list agents that are not installed, with the command that installs each agent',
+  ],
+  run: async ({ world, global, show, layout }, { all }: { all?: boolean }) => {
+    const config = await configuration(global, world.env);
+    const said = config === null ? () => false : await settingsOf(global, world.env);
+    const server = await listedBy(world, global);
+    const found = discover(config, world.env, { said, server });
+    show(found, () => textOf(found, all === true, layout));
+  },
+});
 
 /** The providers of the server that runs; null where none answers. */
 async function listedBy(world: World, options: GlobalOptions): Promise<ProviderRecord[] | null> {

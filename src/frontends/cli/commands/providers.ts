@@ -1,5 +1,4 @@
 import fs from 'node:fs';
-import { Argument, Option } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import {
   type LoginProviderId,
@@ -12,23 +11,19 @@ import { authStatusEndpoints, loginEndpoints } from '../../../api/provider-login
 import type { AgentRecord, AuthStatus, Model, ProviderRecord } from '../../../api/providers.ts';
 import type { Client } from '../../../client/client.ts';
 import { usageError } from '../../../api/errors.ts';
-import { commandGroup, endpointCommand } from '../endpoint-command.ts';
-import { valueOf } from '../parameters.ts';
+import { clientCommand, commandGroup } from '../command.ts';
+import { endpointCommand } from '../endpoint-command.ts';
+import { agentOption } from '../parameters.ts';
 import { providersDiscover } from './providers-discover.ts';
 import { loginText } from '../login-text.ts';
 import { details, listOf, table } from '../output.ts';
 import { readSecret } from '../prompt.ts';
-import { clientAction, type CommandContext } from '../world.ts';
+import type { CommandContext } from '../world.ts';
 
-const loginArgument = () =>
-  new Argument('<provider>', 'Provider').choices([...loginProviderIds, 'acp']);
-const agentOption = () =>
-  new Option(
-    '--agent <agent>',
-    'Name of the ACP agent, such as gemini (default: the default agent of new sessions)',
-  );
+const loginArgument = { line: '<provider>  Provider', choices: [...loginProviderIds, 'acp'] };
+const acpAgentOption =
+  '--agent <agent>  Name of the ACP agent, such as gemini (default: the default agent of new sessions)';
 
-/** `cadre providers …`. */
 export const providerCommands = commandGroup(
   'providers',
   'List agents and models, and log in to agents',
@@ -48,51 +43,73 @@ export const providerCommands = commandGroup(
       name: 'models',
       description: 'List the models of a provider',
       endpoint: endpoints.listModels,
-      operands: [valueOf('provider', '<provider>', 'Provider')],
-      options: [
-        valueOf(
-          'agent',
-          '--agent <agent>',
-          'Name of the agent for the provider acp, such as gemini (list the names with cadre providers discover)',
-        ),
-      ],
+      parameters: ['<provider>  Provider', agentOption],
       empty: 'no models: the agent does not publish a list of models',
       print: listOf<Model>(
         ['ID', 'NAME', 'REASONING'],
         ({ id, display_name, reasoning_levels }) => [id, display_name, reasoning_levels.join(' ')],
       ),
     }),
-    (providers, world) =>
-      providers
-        .command('auth')
-        .description('Show whether an agent is logged in, if cadre can detect the login')
-        .addArgument(new Argument('[provider]', 'Provider').choices(providerIds).default('acp'))
-        .addOption(agentOption())
-        .action(clientAction(world, auth)),
-    (providers, world) =>
-      providers
-        .command('login')
-        .description(
-          'Log in to an agent (claude and codex read an API key from stdin; other agents offer login methods)',
-        )
-        .addArgument(loginArgument())
-        .option(
-          '--auth-json <file>',
-          `Import an existing login file instead of reading an API key: ${loginFiles()}`,
-        )
-        .addOption(agentOption())
-        .option(
-          '--method <id>',
-          'Login method of the agent, for the provider acp (default: cadre asks if the agent has several methods)',
-        )
-        .action(clientAction(world, logIn)),
-    (providers, world) =>
-      providers
-        .command('logout')
-        .description('Log out of an agent (for claude and codex, cadre deletes the stored login)')
-        .addArgument(loginArgument())
-        .addOption(agentOption())
-        .action(clientAction(world, logOut)),
+    clientCommand({
+      name: 'auth',
+      description: 'Show whether an agent is logged in, if cadre can detect the login',
+      parameters: [
+        { line: '[provider]  Provider', choices: providerIds, default: 'acp' },
+        acpAgentOption,
+      ],
+      async run({ client, show, layout }, provider: ProviderId, { agent }: LoginOptions) {
+        if (provider !== 'acp') assertNoAgent(provider, { agent });
+        const found = await client.call(authStatusEndpoints[provider], { query: { agent } });
+        show(found, () => details(found, { layout }));
+      },
+    }),
+    clientCommand({
+      name: 'login',
+      description:
+        'Log in to an agent (claude and codex read an API key from stdin; other agents offer login methods)',
+      parameters: [
+        loginArgument,
+        `--auth-json <file>  Import an existing login file instead of reading an API key: ${loginFiles()}`,
+        acpAgentOption,
+        '--method <id>  Login method of the agent, for the provider acp (default: cadre asks if the agent has several methods)',
+      ],
+      async run(
+        context,
+        provider: LoginProviderId | 'acp',
+        { authJson, agent, method }: LoginOptions,
+      ) {
+        if (provider === 'acp') {
+          if (authJson !== undefined)
+            throw usageError('--auth-json cannot be used with the provider acp: pass --method');
+          const { logInToAgent } = await import('./agent-login.ts');
+          return logInToAgent(context, await agentOf(context, agent), method);
+        }
+        assertNoAgent(provider, { agent, method });
+        const { world, client, show, layout } = context;
+        const found =
+          authJson === undefined
+            ? await client.call(loginEndpoints[provider].setKey, {
+                body: { api_key: await readSecret('API key', world) },
+              })
+            : await importLogin(client, provider, authJson);
+        show(found, () => details(found, { layout }));
+      },
+    }),
+    clientCommand({
+      name: 'logout',
+      description: 'Log out of an agent (for claude and codex, cadre deletes the stored login)',
+      parameters: [loginArgument, acpAgentOption],
+      async run(context, provider: LoginProviderId | 'acp', { agent }: LoginOptions) {
+        if (provider === 'acp') {
+          const { logOutOfAgent } = await import('./agent-login.ts');
+          return logOutOfAgent(context, await agentOf(context, agent));
+        }
+        assertNoAgent(provider, { agent });
+        const { client, show, layout } = context;
+        const found = await client.call(loginEndpoints[provider].end, {});
+        show(found, () => details(found, { layout }));
+      },
+    }),
   ],
 );
 
@@ -113,57 +130,10 @@ function cellsOf(
   return [display_name, healthy ? 'yes' : 'no', login, detail];
 }
 
-async function auth(
-  { client, show, layout }: CommandContext,
-  provider: ProviderId,
-  { agent }: LoginOptions,
-): Promise<void> {
-  if (provider !== 'acp') assertNoAgent(provider, { agent });
-  const found = await client.call(authStatusEndpoints[provider], { query: { agent } });
-  show(found, () => details(found, { layout }));
-}
-
 interface LoginOptions {
   authJson?: string | undefined;
   agent?: string | undefined;
   method?: string | undefined;
-}
-
-async function logIn(
-  context: CommandContext,
-  provider: LoginProviderId | 'acp',
-  { authJson, agent, method }: LoginOptions,
-): Promise<void> {
-  if (provider === 'acp') {
-    if (authJson !== undefined)
-      throw usageError('--auth-json cannot be used with the provider acp: pass --method');
-    const { logInToAgent } = await import('./agent-login.ts');
-    return logInToAgent(context, await agentOf(context, agent), method);
-  }
-  assertNoAgent(provider, { agent, method });
-  const { world, client, show, layout } = context;
-  const found =
-    authJson === undefined
-      ? await client.call(loginEndpoints[provider].setKey, {
-          body: { api_key: await readSecret('API key', world) },
-        })
-      : await importLogin(client, provider, authJson);
-  show(found, () => details(found, { layout }));
-}
-
-async function logOut(
-  context: CommandContext,
-  provider: LoginProviderId | 'acp',
-  { agent }: LoginOptions,
-): Promise<void> {
-  if (provider === 'acp') {
-    const { logOutOfAgent } = await import('./agent-login.ts');
-    return logOutOfAgent(context, await agentOf(context, agent));
-  }
-  assertNoAgent(provider, { agent });
-  const { client, show, layout } = context;
-  const found = await client.call(loginEndpoints[provider].end, {});
-  show(found, () => details(found, { layout }));
 }
 
 /** The agent that the command line names, else the one that acp prefers. Throws `usage` where it prefers none. */

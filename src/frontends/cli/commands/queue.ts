@@ -3,32 +3,41 @@ import type { SessionQueue } from '../../../api/queue.ts';
 import { usageError } from '../../../api/errors.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { confirmChoice } from '../choose.ts';
-import { commandGroup, endpointCommand } from '../endpoint-command.ts';
+import { clientCommand, command, commandGroup, optional } from '../command.ts';
+import { endpointCommand } from '../endpoint-command.ts';
 import { entryArgument, entryId, sessionId, sessionArgument } from '../find.ts';
 import { details, labelOf } from '../output.ts';
-import { entry, entryAs, limit, sessionAs, valueOf } from '../parameters.ts';
+import { entry, entryAs, limit, sessionAs } from '../parameters.ts';
 import { inOrder, entryStateText, queueTable } from '../queue-text.ts';
 import { momentOf, momentText, zoneOf } from '../when.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
+import { clientAction } from '../world.ts';
 import type { Command } from 'commander';
-import { addToQueue } from '../add-to-queue.ts';
-import { type TimeOptions, withTimes, timesOf } from '../queue-times.ts';
-import { readInput, withPrompt } from '../talk/prompt.ts';
-import { type TurnSettingOptions, withTurnSettings } from '../turn-settings.ts';
+import { addToQueue, timeOptions, type TimeOptions, timesOf } from '../queue-times.ts';
+import { promptParameters, readInput } from '../talk/prompt.ts';
+import { type TurnSettingOptions, turnSettingOptions } from '../turn-settings.ts';
 
-/** `cadre queue …`: what becomes a turn later. */
 export const queueCommands = commandGroup(
   'queue',
   'Manage prompts that are sent later or on a schedule',
   [
-    queueAdd,
+    // The same as `cadre sessions send --queue`.
+    command({
+      name: 'add',
+      description: 'Queue a prompt to send when the session is idle, or at a set time',
+      parameters: [sessionArgument, ...promptParameters, ...turnSettingOptions, ...timeOptions],
+      action:
+        (world) => async (said: string, words: string[], options: AddOptions, self: Command) => {
+          const input = await readInput(words, options, world);
+          await clientAction(world, (context) => addToQueue(context, said, input, options))(self);
+        },
+    }),
     endpointCommand({
       name: 'list',
       description: 'List queue entries (prompts that are sent later), in queue order',
       endpoint: endpoints.listQueue,
-      options: [
-        sessionAs('session_id', '--session <session>', 'Show only queue entries of this session'),
-        valueOf('status', '-s, --status <status>', 'Show only queue entries with this status'),
+      parameters: [
+        sessionAs('session_id', '--session <session>  Show only queue entries of this session'),
+        '-s, --status <status>  Show only queue entries with this status',
         limit,
       ],
       document: inOrder,
@@ -40,68 +49,137 @@ export const queueCommands = commandGroup(
       name: 'show',
       description: 'Show a queue entry with its full text',
       endpoint: endpoints.getQueueEntry,
-      operands: [entry],
+      parameters: [entry],
       print: details,
     }),
-    queueEdit,
+    clientCommand({
+      name: 'edit',
+      description: 'Change the text, due time or name of a queue entry',
+      parameters: [
+        entryArgument,
+        '[text...]  New text of the queued prompt',
+        ...timeOptions,
+        '--now  Remove the due time, so that the prompt is sent as soon as the session is idle',
+        '--model <model>  Model for the turns that the queue entry starts',
+      ],
+      async run(
+        { client, show, world },
+        said: string,
+        words: readonly string[],
+        options: EditOptions,
+      ) {
+        const now = world.clock.now();
+        const { now: isNow, name, reason, overlap, model } = options;
+        if (isNow && (options.at !== undefined || options.every !== undefined))
+          throw usageError('pass only one of --now, --at and --every');
+        const text = words.join(' ');
+        if (text === '' && Object.keys(options).length === 0)
+          throw usageError('there is nothing to change: pass a text, or an option such as --at');
+        const body = {
+          ...(text === '' ? {} : { input: { type: 'text' as const, text } }),
+          ...(isNow ? { at: null, every: null } : timesOf(options, now)),
+          name,
+          reason,
+          overlap,
+          model,
+        };
+        const params = { entry_id: await entryId(client, said) };
+        const edited = await client.call(endpoints.editQueueEntry, { params, body });
+        show(edited, () => entryStateText(edited, now));
+      },
+    }),
     endpointCommand({
       name: 'move',
       description: 'Move a queue entry within the queue of the session',
       endpoint: endpoints.moveQueueEntry,
-      operands: [entry],
-      options: [
+      parameters: [
+        entry,
         entryAs(
           'before',
-          '--before <entry>',
-          'Move the entry to the position before this queue entry',
+          '--before <entry>  Move the entry to the position before this queue entry',
         ),
         {
-          flags: '--first',
-          description: 'Move the entry to the front of the queue',
+          line: '--first  Move the entry to the front of the queue',
           read: (_, { fields }) => placeAt('first', fields),
         },
         {
-          flags: '--last',
-          description: 'Move the entry to the end of the queue (default)',
+          line: '--last  Move the entry to the end of the queue (default)',
           read: (_, { fields }) => placeAt('last', fields),
         },
       ],
       print: ({ entries }, call) => queueTable(entries, call),
     }),
-    (queue, world) =>
-      queue
-        .command('pause')
-        .description('Pause a queue entry, or the whole queue of a session')
-        .argument(`[${entryArgument[0].slice(1, -1)}]`, entryArgument[1])
-        .option(
-          '--session <session>',
-          'Pause the whole queue of this session (a running turn continues)',
-        )
-        .option(
-          '--until <time>',
-          "Time at which the session's queue resumes: 18:00, +2h or an ISO time (only with --session)",
-        )
-        .option('--zone <zone>', 'Time zone for --until (default: time zone of this machine)')
-        .option('--reason <text>', 'Reason for the pause (cadre stores the reason)')
-        .action(clientAction(world, pause)),
-    (queue, world) =>
-      queue
-        .command('resume')
-        .description('Resume a queue entry, or the whole queue of a session')
-        .argument(`[${entryArgument[0].slice(1, -1)}]`, entryArgument[1])
-        .option(
-          '--session <session>',
-          'Resume the whole queue of this session, even if the interrupt of a turn paused the queue',
-        )
-        .action(clientAction(world, resume)),
-    (queue, world) =>
-      queue
-        .command('remove')
-        .alias('drop')
-        .description('Remove an entry from the queue of a session')
-        .argument(...entryArgument)
-        .option('--yes', 'Remove the queue entry without asking for confirmation')
-        .action(clientAction(world, drop)),
+    clientCommand({
+      name: 'pause',
+      description: 'Pause a queue entry, or the whole queue of a session',
+      parameters: [
+        optional(entryArgument),
+        '--session <session>  Pause the whole queue of this session (a running turn continues)',
+        "--until <time>  Time at which the session's queue resumes: 18:00, +2h or an ISO time (only with --session)",
+        '--zone <zone>  Time zone for --until (default: time zone of this machine)',
+        '--reason <text>  Reason for the pause (cadre stores the reason)',
+      ],
+      async run(context, said: string | undefined, options: PauseOptions) {
+        const { client, show, world } = context;
+        const now = world.clock.now();
+        const { session, reason, until } = options;
+        assertOne(said, session);
+        if (options.zone !== undefined && until === undefined)
+          throw usageError('--zone requires --until');
+        if (session !== undefined) {
+          const params = { session_id: await sessionId(client, session) };
+          const end = until === undefined ? undefined : momentOf(until, now, zoneOf(options.zone));
+          const body = { reason, until: end };
+          const queue = await client.call(endpoints.pauseSessionQueue, { params, body });
+          return show(queue, () => holdsText(queue, now, options.zone));
+        }
+        if (until !== undefined) throw usageError('--until requires --session');
+        const params = { entry_id: await entryId(client, said ?? '') };
+        const paused = await client.call(endpoints.pauseQueueEntry, { params, body: { reason } });
+        show(paused, () => entryStateText(paused, now));
+      },
+    }),
+    clientCommand({
+      name: 'resume',
+      description: 'Resume a queue entry, or the whole queue of a session',
+      parameters: [
+        optional(entryArgument),
+        '--session <session>  Resume the whole queue of this session, even if the interrupt of a turn paused the queue',
+      ],
+      async run(
+        { client, show, world },
+        said: string | undefined,
+        { session }: { session?: string },
+      ) {
+        const now = world.clock.now();
+        assertOne(said, session);
+        if (session !== undefined) {
+          const params = { session_id: await sessionId(client, session) };
+          const queue = await client.call(endpoints.resumeSessionQueue, { params, body: {} });
+          return show(queue, () => holdsText(queue, now));
+        }
+        const params = { entry_id: await entryId(client, said ?? '') };
+        const resumed = await client.call(endpoints.resumeQueueEntry, { params, body: {} });
+        show(resumed, () => entryStateText(resumed, now));
+      },
+    }),
+    clientCommand({
+      name: 'remove',
+      alias: 'drop',
+      description: 'Remove an entry from the queue of a session',
+      parameters: [entryArgument, '--yes  Remove the queue entry without asking for confirmation'],
+      async run({ client, show, world }, said: string, { yes }: { yes?: boolean }) {
+        const params = { entry_id: await entryId(client, said) };
+        if (yes !== true) {
+          const { name } = await client.call(endpoints.getQueueEntry, { params });
+          const question = `remove "${oneLine(name ?? params.entry_id)}" from the queue? Its text is deleted.`;
+          const refusal = 'the queue entry was not removed, because you did not confirm';
+          await confirmChoice(world, question, ['remove it', 'keep it'], refusal);
+        }
+        const dropped = await client.call(endpoints.dropQueueEntry, { params });
+        show(dropped, () => `Removed queue entry ${labelOf(dropped.id, dropped.name)}\n`);
+      },
+    }),
   ],
 );
 
@@ -115,64 +193,6 @@ interface PauseOptions {
   until?: string;
   zone?: string;
   reason?: string;
-}
-
-async function pause(context: CommandContext, said: string | undefined, options: PauseOptions) {
-  const { client, show, world } = context;
-  const now = world.clock.now();
-  const { session, reason, until } = options;
-  assertOne(said, session);
-  if (options.zone !== undefined && until === undefined)
-    throw usageError('--zone requires --until');
-  if (session !== undefined) {
-    const params = { session_id: await sessionId(client, session) };
-    const end = until === undefined ? undefined : momentOf(until, now, zoneOf(options.zone));
-    const body = { reason, until: end };
-    const queue = await client.call(endpoints.pauseSessionQueue, { params, body });
-    return show(queue, () => holdsText(queue, now, options.zone));
-  }
-  if (until !== undefined) throw usageError('--until requires --session');
-  const params = { entry_id: await entryId(client, said ?? '') };
-  const paused = await client.call(endpoints.pauseQueueEntry, { params, body: { reason } });
-  show(paused, () => entryStateText(paused, now));
-}
-
-async function resume(
-  { client, show, world }: CommandContext,
-  said: string | undefined,
-  { session }: { session?: string },
-) {
-  const now = world.clock.now();
-  assertOne(said, session);
-  if (session !== undefined) {
-    const params = { session_id: await sessionId(client, session) };
-    const queue = await client.call(endpoints.resumeSessionQueue, { params, body: {} });
-    return show(queue, () => holdsText(queue, now));
-  }
-  const params = { entry_id: await entryId(client, said ?? '') };
-  const resumed = await client.call(endpoints.resumeQueueEntry, { params, body: {} });
-  show(resumed, () => entryStateText(resumed, now));
-}
-
-async function drop(
-  { client, show, world }: CommandContext,
-  said: string,
-  { yes }: { yes?: boolean },
-) {
-  const params = { entry_id: await entryId(client, said) };
-  if (yes !== true)
-    await confirmDrop(
-      world,
-      (await client.call(endpoints.getQueueEntry, { params })).name ?? params.entry_id,
-    );
-  const dropped = await client.call(endpoints.dropQueueEntry, { params });
-  show(dropped, () => `Removed queue entry ${labelOf(dropped.id, dropped.name)}\n`);
-}
-
-function confirmDrop(world: World, label: string): Promise<void> {
-  const question = `remove "${oneLine(label)}" from the queue? Its text is deleted.`;
-  const refusal = 'the queue entry was not removed, because you did not confirm';
-  return confirmChoice(world, question, ['remove it', 'keep it'], refusal);
 }
 
 function assertOne(entryId: string | undefined, session: string | undefined): void {
@@ -192,63 +212,7 @@ function holdsText({ session_id, holds }: SessionQueue, now: number, zone?: stri
 
 type AddOptions = TimeOptions & TurnSettingOptions & { image: string[] };
 
-/** `cadre queue add`: the same as `cadre sessions send --queue`. */
-function queueAdd(queue: Command, world: World): void {
-  const command = withPrompt(queue.command('add').argument(...sessionArgument)).description(
-    'Queue a prompt to send when the session is idle, or at a set time',
-  );
-  withTimes(withTurnSettings(command)).action(
-    async (said: string, words: string[], options: AddOptions, self: Command) => {
-      const input = await readInput(words, options, world);
-      await clientAction(world, (context) => addToQueue(context, said, input, options))(self);
-    },
-  );
-}
-
-/** `cadre queue edit`. */
-function queueEdit(queue: Command, world: World): void {
-  withTimes(
-    queue
-      .command('edit')
-      .description('Change the text, due time or name of a queue entry')
-      .argument(...entryArgument)
-      .argument('[text...]', 'New text of the queued prompt'),
-  )
-    .option(
-      '--now',
-      'Remove the due time, so that the prompt is sent as soon as the session is idle',
-    )
-    .option('--model <model>', 'Model for the turns that the queue entry starts')
-    .action(clientAction(world, edit));
-}
-
 interface EditOptions extends TimeOptions {
   now?: boolean;
   model?: string;
-}
-
-async function edit(
-  { client, show, world }: CommandContext,
-  said: string,
-  words: readonly string[],
-  options: EditOptions,
-): Promise<void> {
-  const now = world.clock.now();
-  const { now: isNow, name, reason, overlap, model } = options;
-  if (isNow && (options.at !== undefined || options.every !== undefined))
-    throw usageError('pass only one of --now, --at and --every');
-  const text = words.join(' ');
-  if (text === '' && Object.keys(options).length === 0)
-    throw usageError('there is nothing to change: pass a text, or an option such as --at');
-  const body = {
-    ...(text === '' ? {} : { input: { type: 'text' as const, text } }),
-    ...(isNow ? { at: null, every: null } : timesOf(options, now)),
-    name,
-    reason,
-    overlap,
-    model,
-  };
-  const params = { entry_id: await entryId(client, said) };
-  const edited = await client.call(endpoints.editQueueEntry, { params, body });
-  show(edited, () => entryStateText(edited, now));
 }

@@ -4,89 +4,143 @@ import { notFoundError, usageError } from '../../../api/errors.ts';
 import { anchorOf } from '../../../core/lib/diff-anchor.ts';
 import { readPatches } from '../../../core/lib/unified-diff.ts';
 import { confirmChoice } from '../choose.ts';
-import { commandGroup } from '../endpoint-command.ts';
+import { clientCommand, optional } from '../command.ts';
 import { commentArgument, commentId, sessionArgument, sessionId } from '../find.ts';
-import { asRecord } from '../output-options.ts';
-import { withFollowOptions, type FollowOptions } from '../talk/follow-options.ts';
-import { clientAction, type CommandContext, terminalOf, type World } from '../world.ts';
+import { recordOptions } from '../output-options.ts';
+import { type FollowOptions, followOptions } from '../talk/follow-options.ts';
+import { type CommandContext, terminalOf } from '../world.ts';
 import { oneLine, revealed } from '../../../core/lib/plain.ts';
 import type { Layout } from '../layout.ts';
 import { shortId } from '../output.ts';
 import { counted } from '../../../core/lib/counted.ts';
 
 /** `cadre review …`: comments on lines of what a session has changed, sent as one turn. */
-export const reviewCommands = commandGroup(
-  'review',
-  'Comment on changes, and send the comments to the agent',
-  [
-    (group, world) =>
-      group
-        .argument(`[${sessionArgument[0].slice(1, -1)}]`, sessionArgument[1])
-        .argument('[text...]', 'Text of the review comment (only with --comment)')
-        .option(
-          '--comment <place>',
-          'Add a comment on one line (FILE:LINE) or several lines (FILE:FIRST-LAST) without an editor',
-        )
-        .option(
-          '--removed',
-          'Use the line numbers of the file before the change (only with --comment)',
-        )
-        .action(clientAction(world, review)),
-    (group, world) =>
-      asRecord(group.command('show'))
-        .description('Show review comments that you have not sent to the agent yet')
-        .argument(...sessionArgument)
-        .action(clientAction(world, show)),
-    (group, world) =>
-      group
-        .command('remove')
-        .alias('drop')
-        .description('Remove a review comment, or all review comments of a session')
-        .argument(...sessionArgument)
-        .argument(`[${commentArgument[0].slice(1, -1)}]`, commentArgument[1])
-        .option('--all', 'Remove all review comments of the session')
-        .option('--yes', 'Remove the review comments without asking for confirmation')
-        .action(clientAction(world, drop)),
-    (group, world) =>
-      withFollowOptions(
-        group
-          .command('send')
-          .description('Send all review comments as one prompt, and stream the answer of the agent')
-          .argument(...sessionArgument)
-          .argument('[text...]', 'Text to place before the comments in the prompt')
-          .option('--queue', 'Queue the comments, and send them when the session is idle')
-          .option('--no-wait', 'Exit without waiting until the turn ends')
-          .option('--expect <turn>', 'Send only if the most recent turn of the session has this id')
-          .option('--model <model>', 'Model of the agent for this turn')
-          .option('--effort <effort>', 'Reasoning effort of the model for this turn'),
-      ).action(clientAction(world, reviewSend)),
+export const reviewCommands = clientCommand({
+  name: 'review',
+  description: 'Comment on changes, and send the comments to the agent',
+  parameters: [
+    optional(sessionArgument),
+    '[text...]  Text of the review comment (only with --comment)',
+    '--comment <place>  Add a comment on one line (FILE:LINE) or several lines (FILE:FIRST-LAST) without an editor',
+    '--removed  Use the line numbers of the file before the change (only with --comment)',
   ],
-);
+  // Adds a comment, or opens the diff with all comments in an editor.
+  async run(
+    context,
+    said: string | undefined,
+    words: readonly string[],
+    { comment, removed = false }: ReviewOptions,
+  ) {
+    if (said === undefined) throw usageError('no session given: see cadre review --help');
+    const session = await sessionId(context.client, said);
+    if (comment !== undefined)
+      return addComment(context, session, comment, words.join(' '), removed);
+    if (words.length > 0 || removed)
+      throw usageError(
+        'a comment text and the option --removed require --comment: pass --comment FILE:LINE',
+      );
+    await inEditor(context, session);
+  },
+  commands: [
+    clientCommand({
+      name: 'show',
+      description: 'Show review comments that you have not sent to the agent yet',
+      parameters: [...recordOptions, sessionArgument],
+      async run({ client, show, note, layout }, said: string) {
+        const params = { session_id: await sessionId(client, said) };
+        const found = await client.call(endpoints.getReview, { params });
+        show(found, () => reviewText(found, layout));
+        if (found.comments.length === 0) note(`no comments: add some with cadre review ${said}`);
+      },
+    }),
+    clientCommand({
+      name: 'remove',
+      alias: 'drop',
+      description: 'Remove a review comment, or all review comments of a session',
+      parameters: [
+        sessionArgument,
+        optional(commentArgument),
+        '--all  Remove all review comments of the session',
+        '--yes  Remove the review comments without asking for confirmation',
+      ],
+      async run(
+        { client, show, world },
+        said: string,
+        comment: string | undefined,
+        { all = false, yes = false }: DropOptions,
+      ) {
+        if ((comment === undefined) !== all) throw usageError('pass either a comment or --all');
+        const session_id = await sessionId(client, said);
+        if (comment !== undefined) {
+          const comment_id = await commentId(client, comment, session_id);
+          const dropped = await client.call(endpoints.dropReviewComment, {
+            params: { session_id, comment_id },
+          });
+          return show(dropped, () => `Removed comment ${dropped.id}\n`);
+        }
+        const params = { session_id };
+        const found = await client.call(endpoints.getReview, { params });
+        if (!yes) {
+          const question = `remove all ${found.comments.length} comments? Their text is deleted.`;
+          const refusal = 'the comments were not removed, because you did not confirm';
+          await confirmChoice(world, question, ['remove them', 'keep them'], refusal);
+        }
+        const left = await client.call(endpoints.dropReview, { params });
+        show(left, () => `Removed ${counted(found.comments.length, 'comment')}\n`);
+      },
+    }),
+    clientCommand({
+      name: 'send',
+      description: 'Send all review comments as one prompt, and stream the answer of the agent',
+      parameters: [
+        sessionArgument,
+        '[text...]  Text to place before the comments in the prompt',
+        '--queue  Queue the comments, and send them when the session is idle',
+        '--no-wait  Exit without waiting until the turn ends',
+        '--expect <turn>  Send only if the most recent turn of the session has this id',
+        '--model <model>  Model of the agent for this turn',
+        '--effort <effort>  Reasoning effort of the model for this turn',
+        ...followOptions,
+      ],
+      async run(context, said: string, words: readonly string[], options: SendOptions) {
+        const { client, show } = context;
+        const { queue = false, wait, expect, model, effort } = options;
+        if (queue && expect !== undefined)
+          throw usageError('--expect cannot be combined with --queue');
+        const params = { session_id: await sessionId(client, said) };
+        // Whatever the turn does comes after what the log holds now.
+        const { value: session, headers } = await client.ask(endpoints.getSession, { params });
+        const sent = await client.call(endpoints.sendReview, {
+          params,
+          body: {
+            text: words.join(' '),
+            queue,
+            expected_turn_id: expect,
+            model,
+            thinking_effort: effort,
+          },
+        });
+        const { turn_id, entry_id, comments } = sent;
+        if (turn_id === null)
+          return show(sent, () => `Queued ${counted(comments, 'comment')} as entry ${entry_id}\n`);
+        if (!wait)
+          return show(sent, () => `Sent ${counted(comments, 'comment')} as turn ${turn_id}\n`);
+        const { followTurn } = await import('../talk/follow-turn.ts');
+        const after = Number(headers['x-seq'] ?? 0);
+        const mode = session.permission_mode;
+        await followTurn(context, { ...params, turn_id, after, mode }, options);
+      },
+    }),
+  ],
+});
 
 interface ReviewOptions {
   comment?: string;
   removed?: boolean;
 }
 
-/** Adds a comment, or opens the diff with all comments in an editor. */
-async function review(
-  context: CommandContext,
-  said: string | undefined,
-  words: readonly string[],
-  { comment, removed = false }: ReviewOptions,
-): Promise<void> {
-  if (said === undefined) throw usageError('no session given: see cadre review --help');
-  const session = await sessionId(context.client, said);
-  if (comment !== undefined) return addComment(context, session, comment, words.join(' '), removed);
-  if (words.length > 0 || removed)
-    throw usageError(
-      'a comment text and the option --removed require --comment: pass --comment FILE:LINE',
-    );
-  await inEditor(context, session);
-}
-
 async function addComment(
-  { client, show: print }: CommandContext,
+  { client, show }: CommandContext,
   session_id: string,
   place: string,
   text: string,
@@ -114,7 +168,7 @@ async function addComment(
   }
   const body = { ...anchor, text };
   const added = await client.call(endpoints.addReviewComment, { params, body });
-  print(added, () => `Added comment ${added.id} on ${place}\n`);
+  show(added, () => `Added comment ${added.id} on ${place}\n`);
 }
 
 /** FILE:LINE or FILE:FIRST-LAST. */
@@ -127,7 +181,7 @@ function placeIn(place: string): { path: string; first_line: number; last_line: 
 }
 
 async function inEditor(context: CommandContext, session_id: string): Promise<void> {
-  const { client, world, note, show: print } = context;
+  const { client, world, note, show } = context;
   if (!terminalOf(world))
     throw usageError(
       'not a terminal, so no editor can be opened: pass --comment FILE:LINE and the text of the comment',
@@ -139,49 +193,14 @@ async function inEditor(context: CommandContext, session_id: string): Promise<vo
   const { editorOf } = await import('../editor.ts');
   const read = await readDiffAndReview(client, session_id);
   const changed = await editReview(client, read, reviewFile, editorOf(world.env));
-  print(changed, () => reviewText(changed, context.layout));
+  show(changed, () => reviewText(changed, context.layout));
   if (changed.comments.length > 0)
     note(`send the comments with cadre review send ${session_id.slice(-8)}`);
-}
-
-async function show({ client, show: print, note, layout }: CommandContext, said: string) {
-  const params = { session_id: await sessionId(client, said) };
-  const found = await client.call(endpoints.getReview, { params });
-  print(found, () => reviewText(found, layout));
-  if (found.comments.length === 0) note(`no comments: add some with cadre review ${said}`);
 }
 
 interface DropOptions {
   all?: boolean;
   yes?: boolean;
-}
-
-async function drop(
-  { client, show: print, world }: CommandContext,
-  said: string,
-  comment: string | undefined,
-  { all = false, yes = false }: DropOptions,
-): Promise<void> {
-  if ((comment === undefined) !== all) throw usageError('pass either a comment or --all');
-  const session_id = await sessionId(client, said);
-  if (comment !== undefined) {
-    const comment_id = await commentId(client, comment, session_id);
-    const dropped = await client.call(endpoints.dropReviewComment, {
-      params: { session_id, comment_id },
-    });
-    return print(dropped, () => `Removed comment ${dropped.id}\n`);
-  }
-  const params = { session_id };
-  const found = await client.call(endpoints.getReview, { params });
-  if (!yes) await confirmDrop(world, found);
-  const left = await client.call(endpoints.dropReview, { params });
-  print(left, () => `Removed ${counted(found.comments.length, 'comment')}\n`);
-}
-
-function confirmDrop(world: World, { comments }: Review): Promise<void> {
-  const question = `remove all ${comments.length} comments? Their text is deleted.`;
-  const refusal = 'the comments were not removed, because you did not confirm';
-  return confirmChoice(world, question, ['remove them', 'keep them'], refusal);
 }
 
 /** The comments of a review, each with its place, its lines and what it says; nothing for none. */
@@ -219,37 +238,4 @@ interface SendOptions extends FollowOptions {
   expect?: string;
   model?: string;
   effort?: string;
-}
-
-/** `cadre review send`. */
-async function reviewSend(
-  context: CommandContext,
-  said: string,
-  words: readonly string[],
-  options: SendOptions,
-): Promise<void> {
-  const { client, show } = context;
-  const { queue = false, wait, expect, model, effort } = options;
-  if (queue && expect !== undefined) throw usageError('--expect cannot be combined with --queue');
-  const params = { session_id: await sessionId(client, said) };
-  // Whatever the turn does comes after what the log holds now.
-  const { value: session, headers } = await client.ask(endpoints.getSession, { params });
-  const sent = await client.call(endpoints.sendReview, {
-    params,
-    body: {
-      text: words.join(' '),
-      queue,
-      expected_turn_id: expect,
-      model,
-      thinking_effort: effort,
-    },
-  });
-  const { turn_id, entry_id, comments } = sent;
-  if (turn_id === null)
-    return show(sent, () => `Queued ${counted(comments, 'comment')} as entry ${entry_id}\n`);
-  if (!wait) return show(sent, () => `Sent ${counted(comments, 'comment')} as turn ${turn_id}\n`);
-  const { followTurn } = await import('../talk/follow-turn.ts');
-  const after = Number(headers['x-seq'] ?? 0);
-  const mode = session.permission_mode;
-  await followTurn(context, { ...params, turn_id, after, mode }, options);
 }

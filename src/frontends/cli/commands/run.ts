@@ -4,23 +4,19 @@ import { endpoints } from '../../../api/index.ts';
 import { usageError } from '../../../api/errors.ts';
 import type { Goal } from '../../../api/goals.ts';
 import { shorten } from '../../../core/lib/shorten.ts';
+import { command } from '../command.ts';
 import { sessionId } from '../find.ts';
 import { plain, shortId } from '../output.ts';
-import { type FollowOptions, withFollowOptions } from '../talk/follow-options.ts';
+import { type FollowOptions, followOptions } from '../talk/follow-options.ts';
 import { followTurn } from '../talk/follow-turn.ts';
-import { promptHistory } from '../talk/history.ts';
+import { promptHistory } from '../talk/defaults.ts';
 import { latestHere } from '../talk/latest.ts';
-import { type OpenOptions, openBody, withOpenOptions } from '../talk/open-session.ts';
-import { readInput, withPrompt } from '../talk/prompt.ts';
+import { type OpenOptions, openBody, openOptions } from '../talk/open-session.ts';
+import { promptParameters, readInput } from '../talk/prompt.ts';
 import { sendTurn } from '../talk/send.ts';
 import { turnSettings } from '../turn-settings.ts';
-import {
-  assertNoGoalOptions,
-  goalBody,
-  type GoalOptions,
-  withGoalOptions,
-} from './session-until.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
+import { assertNoGoalOptions, goalBody, type GoalOptions, goalOptions } from './session-until.ts';
+import { clientAction, type CommandContext } from '../world.ts';
 import type { InputItem } from '../../../api/input.ts';
 
 interface RunOptions extends OpenOptions, FollowOptions, GoalOptions {
@@ -31,28 +27,26 @@ interface RunOptions extends OpenOptions, FollowOptions, GoalOptions {
 }
 
 /** `cadre run "text"`: sends one turn to a new session, or to an earlier one, and streams it. */
-export function runCommand(program: Command, world: World): void {
-  const command = withPrompt(program.command('run'))
-    .description('Send a prompt to an agent and stream its answer')
-    .option(
-      '-c, --continue',
-      'Continue the latest session in the current directory, or in a worktree of the same repository',
-    )
-    .option('--session <session>', 'Send the prompt to this session instead of a new session');
-  withOpenOptions(command).option(
-    '--until <command>',
-    'Shell command line that is checked after each turn; while it fails, its output is sent as the next prompt',
-  );
-  withFollowOptions(withGoalOptions(command, ', requires --until')).action(
-    async (words: string[], options: RunOptions, self: Command) => {
-      // Before the server is looked for, because without a prompt there is nothing to ask of it.
-      const said = untangled(words, options);
-      const input = await readInput(said.words, said.options, world);
-      const send = (context: CommandContext) => run(context, input, said.options);
-      await clientAction(world, send)(self);
-    },
-  );
-}
+export const runCommand = command({
+  name: 'run',
+  description: 'Send a prompt to an agent and stream its answer',
+  parameters: [
+    ...promptParameters,
+    '-c, --continue  Continue the latest session in the current directory, or in a worktree of the same repository',
+    '--session <session>  Send the prompt to this session instead of a new session',
+    ...openOptions,
+    '--until <command>  Shell command line that is checked after each turn; while it fails, its output is sent as the next prompt',
+    ...goalOptions(', requires --until'),
+    ...followOptions,
+  ],
+  action: (world) => async (words: string[], options: RunOptions, self: Command) => {
+    // Before the server is looked for, because without a prompt there is nothing to ask of it.
+    const said = untangled(words, options);
+    const input = await readInput(said.words, said.options, world);
+    const send = (context: CommandContext) => run(context, input, said.options);
+    await clientAction(world, send)(self);
+  },
+});
 
 /** The words and the options. `--worktree "fix the login"` is a text: no name of a worktree has white space. */
 function untangled(words: string[], options: RunOptions): { words: string[]; options: RunOptions } {
@@ -75,7 +69,8 @@ async function run(
   const goal = await setGoal(context, session_id, options);
   const accepted = await sendTurn(context, session_id, { input, ...turnOnly }).catch(
     async (error: unknown) => {
-      if (goal) await cancelGoal(context, goal);
+      const params = { session_id };
+      if (goal) await context.client.call(endpoints.cancelGoal, { params }).catch(() => undefined);
       throw error;
     },
   );
@@ -96,10 +91,6 @@ async function setGoal(
   if (until === undefined) return null;
   const body = goalBody(until, options);
   return client.call(endpoints.setGoal, { params: { session_id }, body });
-}
-
-async function cancelGoal({ client }: CommandContext, { session_id }: Goal): Promise<void> {
-  await client.call(endpoints.cancelGoal, { params: { session_id } }).catch(() => undefined);
 }
 
 /** Keeps what a person has typed; a script types nothing. */

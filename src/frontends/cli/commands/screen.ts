@@ -1,3 +1,4 @@
+import { clientCommand } from '../command.ts';
 import { serversOf } from '../../../client/routed.ts';
 import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
@@ -91,24 +92,20 @@ async function offerServer(world: World, options: HomeOptions): Promise<boolean>
   return isStarted;
 }
 
-/** `cadre top`. */
-export function topCommand(program: Command, world: World): void {
-  program
-    .command('top')
-    .description('Show a live view of sessions, approvals and processes')
-    .action(
-      clientAction(world, async (context) => {
-        if (await openScreen(context, { page: 'top' })) return;
-        const { client, show, layout } = context;
-        const servers = serversOf(client);
-        if (servers) return (await import('../top-of-all.ts')).showAll(context, servers);
-        const { server, ...listed } = await listAll(client);
-        show({ url: client.url, server, ...listed }, () =>
-          describe(client.url, { server, ...listed }, { now: world.clock.now(), layout }),
-        );
-      }),
+export const topCommand = clientCommand({
+  name: 'top',
+  description: 'Show a live view of sessions, approvals and processes',
+  run: async (context) => {
+    if (await openScreen(context, { page: 'top' })) return;
+    const { client, show, layout, world } = context;
+    const servers = serversOf(client);
+    if (servers) return (await import('../top-of-all.ts')).showAll(context, servers);
+    const { server, ...listed } = await listAll(client);
+    show({ url: client.url, server, ...listed }, () =>
+      describe(client.url, { server, ...listed }, { now: world.clock.now(), layout }),
     );
-}
+  },
+});
 
 function describe(
   url: string,

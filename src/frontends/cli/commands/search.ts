@@ -1,18 +1,17 @@
 import path from 'node:path';
-import { type Command, Option } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import type { ProviderId } from '../../../api/provider-kinds.ts';
 import type { SearchHit, SearchIndex } from '../../../api/search.ts';
 import type { Client } from '../../../client/client.ts';
 import { serversOf } from '../../../client/routed.ts';
 import { usageError } from '../../../api/errors.ts';
+import { clientCommand } from '../command.ts';
 import { choicesOf } from '../choices.ts';
-import { count } from '../count.ts';
+import { count } from '../option-values.ts';
 import { sessionId, teamId } from '../find.ts';
 import { details, ago, mebibytes, shortId } from '../output.ts';
-import { sinceOf } from '../since.ts';
-import { zoneOf } from '../when.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
+import { sinceOf, zoneOf } from '../when.ts';
+import type { CommandContext } from '../world.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import type { Layout } from '../layout.ts';
 
@@ -29,61 +28,45 @@ interface SearchOptions {
   forget?: boolean;
 }
 
-/** `cadre search`. */
-export function searchCommand(program: Command, world: World): void {
-  const { kind, provider } = endpoints.search.query;
-  program
-    .command('search')
-    .description('Search the prompts, answers, commands and titles of sessions')
-    .argument(
-      '[words...]',
-      'Words to find, in any order: word, "a phrase" or prefix* (without words, all texts match)',
-    )
-    .addOption(
-      new Option(
-        '--kind <kind>',
-        'Search only prompts, answers, tool calls (such as commands) or session titles',
-      ).choices(choicesOf(kind) ?? []),
-    )
-    .option('--session <session>', 'Search only this session')
-    .option('--team <team>', 'Search only the sessions of this team')
-    .addOption(
-      new Option('--provider <provider>', 'Search only sessions of this provider').choices(
-        choicesOf(provider) ?? [],
-      ),
-    )
-    .option('--cwd <directory>', 'Search only sessions in this directory and its subdirectories')
-    .option(
-      '--since <time>',
-      'Search only texts that are newer than an age such as 2d or 3h, or a time such as 2026-11-01 or 2026-11-01T08:00',
-    )
-    .option('--best', 'Sort the 400 newest matches by relevance (default: newest matches first)')
-    .option('-L, --limit <n>', 'Maximum number of results', count, 20)
-    .option('--status', 'Show the progress and size of the search index')
-    .option('--forget', 'Delete the search index (the next search creates a new index)')
-    .addHelpText(
-      'after',
-      '\nTo exclude texts with a word, add -- and then -WORD after the words to find.',
-    )
-    .action(clientAction(world, search));
-}
-
-async function search(
-  context: CommandContext,
-  words: readonly string[],
-  options: SearchOptions,
-): Promise<void> {
-  const { client, show, note, layout, world } = context;
-  if (options.status === true) return showStatus(context);
-  if (options.forget === true) return forget(context);
-  const query = await queryOf(context, words, options);
-  const { hits, hasMore } = await upTo(client, query, options.limit);
-  show(hits, () => hitsText(hits, { now: world.clock.now(), layout }));
-  if (hits.length === 0) note('no results');
-  if (hasMore && !context.global.json)
-    world.stderr.write(`cadre: the first ${hits.length} are shown, and more exist: pass --limit\n`);
-  if (!context.global.json) for (const text of await behind(client)) note(text);
-}
+export const searchCommand = clientCommand({
+  name: 'search',
+  description: 'Search the prompts, answers, commands and titles of sessions',
+  parameters: [
+    '[words...]  Words to find, in any order: word, "a phrase" or prefix* (without words, all texts match)',
+    {
+      line: '--kind <kind>  Search only prompts, answers, tool calls (such as commands) or session titles',
+      choices: choicesOf(endpoints.search.query.kind),
+    },
+    '--session <session>  Search only this session',
+    '--team <team>  Search only the sessions of this team',
+    {
+      line: '--provider <provider>  Search only sessions of this provider',
+      choices: choicesOf(endpoints.search.query.provider),
+    },
+    '--cwd <directory>  Search only sessions in this directory and its subdirectories',
+    '--since <time>  Search only texts that are newer than an age such as 2d or 3h, or a time such as 2026-11-01 or 2026-11-01T08:00',
+    '--best  Sort the 400 newest matches by relevance (default: newest matches first)',
+    { line: '-L, --limit <n>  Maximum number of results', parse: count, default: 20 },
+    '--status  Show the progress and size of the search index',
+    '--forget  Delete the search index (the next search creates a new index)',
+  ],
+  help: '\nTo exclude texts with a word, add -- and then -WORD after the words to find.',
+  async run(context, words: readonly string[], options: SearchOptions) {
+    const { client, show, note, layout, world } = context;
+    if (options.status === true) return showStatus(context);
+    if (options.forget === true) return forget(context);
+    const query = await queryOf(context, words, options);
+    const { hits, hasMore } = await upTo(client, query, options.limit);
+    const now = world.clock.now();
+    show(hits, () => hits.map((hit) => hitText(hit, now, layout)).join('\n'));
+    if (hits.length === 0) note('no results');
+    if (hasMore && !context.global.json)
+      world.stderr.write(
+        `cadre: the first ${hits.length} are shown, and more exist: pass --limit\n`,
+      );
+    if (!context.global.json) for (const text of await behind(client)) note(text);
+  },
+});
 
 async function queryOf(
   { client, world }: CommandContext,
@@ -169,14 +152,7 @@ async function forget({ client, show }: CommandContext): Promise<void> {
 
 const KIND_COLUMNS = 6;
 
-/** The results: for each its session, the text, and the command that shows the whole turn. */
-function hitsText(
-  hits: readonly SearchHit[],
-  { now, layout }: { now: number; layout: Layout },
-): string {
-  return hits.map((hit) => hitText(hit, now, layout)).join('\n');
-}
-
+/** A result: its session, the text, and the command that shows the whole turn. */
 function hitText(hit: SearchHit, now: number, { palette }: Layout): string {
   const { kind, session_title: title, session_id, created_at, node } = hit;
   const of = [
@@ -193,7 +169,6 @@ function wayTo({ session_id, turn_id }: SearchHit): string {
   return turn_id === null ? show : `${show} --turn ${turn_id}`;
 }
 
-/** The text with what was found in it in a style. */
 function marked({ text, marks }: SearchHit, style: (text: string) => string): string {
   let line = '';
   let at = 0;
@@ -220,7 +195,6 @@ function behindText({ state, done, back_to, detail }: SearchIndex): string | nul
   return `the search index is being built (${percent(done)} done)${from}`;
 }
 
-/** The state of an index for people. */
 function indexDetails({ state, documents, done, back_to, bytes, detail }: SearchIndex) {
   return {
     state,

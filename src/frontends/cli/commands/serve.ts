@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { fleetFileProblems } from '../../../core/config/fleet.ts';
 import { closeInherited } from '../../../core/children/descriptors.ts';
 import { dataDirectory, findConfig, usable } from '../../../core/config/load.ts';
@@ -13,10 +12,10 @@ import type { Runtime } from '../../../server/runtime/start.ts';
 import { Notifier } from '../../service/notifier.ts';
 import type { Migration } from '../../../core/store/migrate.ts';
 import { durationText } from '../../terminal/time.ts';
+import { localCommand } from '../command.ts';
 import { exitCodes } from '../exit.ts';
-import { refuseRemote } from '../refuse-remote.ts';
-import { type ServeOptions, withServeOptions } from '../serve-options.ts';
-import { showDocument, type World } from '../world.ts';
+import { refuseRemote, serveOptions, type ServeOptions } from '../serve-options.ts';
+import { type LocalContext, showDocument, type World } from '../world.ts';
 import { counted } from '../../../core/lib/counted.ts';
 
 /** How long what is still open may keep a stopped server alive, in milliseconds. */
@@ -27,18 +26,16 @@ const QUIET = '  log    warnings and errors (all with --log-level info)\n  stop 
 const STOP_MS = 20_000;
 
 /** `cadre serve`: runs the server in the foreground, or starts a server in the background. */
-export function serveCommand(program: Command, world: World): void {
-  withServeOptions(program.command('serve').description('Start the server in the foreground'))
-    .option(
-      '--detach',
-      'Start the server in the background, and exit as soon as the server answers',
-    )
-    .action(async (options: ServeOptions & { detach?: boolean }, command: Command) => {
-      const all = { ...command.optsWithGlobals<ServeOptions>(), ...options };
-      if (options.detach) await detach(world, all);
-      else await serve(world, all);
-    });
-}
+export const serveCommand = localCommand({
+  name: 'serve',
+  description: 'Start the server in the foreground',
+  parameters: [
+    ...serveOptions,
+    '--detach  Start the server in the background, and exit as soon as the server answers',
+  ],
+  run: ({ world, global }: LocalContext<ServeOptions & { detach?: boolean }>) =>
+    global.detach ? detach(world, global) : serve(world, global),
+});
 
 async function detach(world: World, options: ServeOptions): Promise<void> {
   const { ServerStart } = await import('../server-start.ts');
@@ -124,7 +121,6 @@ async function serveTelling(
   }
 }
 
-/** Says that the server listens, and where. */
 function announce(
   { stdout }: World,
   { json }: ServeOptions,

@@ -1,10 +1,10 @@
-import { type Command, Option } from 'commander';
 import { shellWord } from '../../../core/lib/shell-word.ts';
-import { count } from '../count.ts';
+import { commandGroup, localCommand } from '../command.ts';
+import { count } from '../option-values.ts';
 import { serverDirectory } from '../context.ts';
 import { details } from '../details.ts';
 import { exitCodes } from '../exit.ts';
-import { withServeOptions } from '../serve-options.ts';
+import { serveOptions } from '../serve-options.ts';
 import { managerFor, managerOf, managerToPrint } from '../service/choose-manager.ts';
 import {
   type InstallOptions,
@@ -13,54 +13,40 @@ import {
   serviceText,
   uninstall,
 } from '../service/install.ts';
-import { type Manager, type ManagerName, managerNames } from '../service/manager.ts';
+import { followedFile, type ManagerName, managerNames } from '../service/manager.ts';
 import { type ServiceStatus, statusOf, whatRuns } from '../service/status.ts';
-import { type LocalContext, type World, localAction } from '../world.ts';
-import { describeStop } from './stop.ts';
+import type { LocalContext } from '../world.ts';
+import { stop } from './stop.ts';
 import { existsSync } from 'node:fs';
 import { AppError, conflictError, notFoundError } from '../../../api/errors.ts';
 import { logFile } from '../../../core/lib/own-log.ts';
 import { lineForPeople } from '../../../core/lib/log-line.ts';
 import { plain } from '../../../core/lib/plain.ts';
 import { type Program, runAndFollow } from '../run-program.ts';
-import { followedFile } from '../service/log-program.ts';
 
 const TAIL_LINES = 50;
 
-/** `cadre service …`: the server as a service of the user, and servers in the background. */
-export function serviceCommands(program: Command, world: World): void {
-  const service = program
-    .command('service')
-    .description('Start the server at each login, and show its state and log');
-  installCommand(service, world);
-  uninstallCommand(service, world);
-  statusCommand(service, world);
-  logsCommand(service, world);
-  describeStop(
-    service
-      .command('stop')
-      .description(
-        'Stop the running server (if the service is installed, the server starts again at the next login)',
-      ),
-    world,
-  );
-}
+const managerOption = {
+  line: '--manager <name>  Service manager to use (default: the service manager of this machine)',
+  choices: managerNames,
+};
 
-function installCommand(service: Command, world: World): void {
-  withServeOptions(
-    service
-      .command('install')
-      .description('Start the server now and at each login with systemd or launchd'),
-  )
-    .option('--print', 'Print the service file, but do not install the service')
-    .addOption(managerOption())
-    .option(
-      '--force',
-      'Replace the service file even if cadre did not write the file, or if the file was edited',
-    )
-    .option('--allow-root', 'Allow an installation for the user root (agents then run as root)')
-    .action(
-      localAction(world, async ({ global, show }: LocalContext<GivenOptions>) => {
+/** `cadre service …`: the server as a service of the user, and servers in the background. */
+export const serviceCommands = commandGroup(
+  'service',
+  'Start the server at each login, and show its state and log',
+  [
+    localCommand({
+      name: 'install',
+      description: 'Start the server now and at each login with systemd or launchd',
+      parameters: [
+        ...serveOptions,
+        '--print  Print the service file, but do not install the service',
+        managerOption,
+        '--force  Replace the service file even if cadre did not write the file, or if the file was edited',
+        '--allow-root  Allow an installation for the user root (agents then run as root)',
+      ],
+      run: async ({ world, global, show }: LocalContext<GivenOptions>) => {
         if (global.print) {
           const manager = managerToPrint(global.manager, world.env);
           const text = serviceText(world, global, manager);
@@ -68,22 +54,81 @@ function installCommand(service: Command, world: World): void {
         }
         const installed = await install(world, global, managerFor(global.manager, world.env));
         show(installed, () => installedText(installed));
-      }),
-    );
-}
+      },
+    }),
+    localCommand({
+      name: 'uninstall',
+      description: 'Stop and remove the service, but keep the data and the configuration',
+      parameters: [
+        managerOption,
+        '--force  Remove the service file even if cadre did not write the file, or if the file was edited',
+      ],
+      run: async ({ world, show }, own: Chosen & { force?: boolean }) => {
+        const manager = managerFor(own.manager, world.env);
+        const result = await uninstall(manager, own.force === true);
+        const { file, removed, ran } = result;
+        show(result, () =>
+          removed
+            ? `${ran.map((line) => `ran ${line}\n`).join('')}Removed ${file}\n`
+            : `No service is installed (${file} not found)\n`,
+        );
+      },
+    }),
+    localCommand({
+      name: 'status',
+      description:
+        'Show the running server, its log file, and how the server was started (exit code 6 if no server runs)',
+      run: async ({ world, global, show, layout }) => {
+        const directory = await serverDirectory(global, world.env);
+        const status = await statusOf(directory, managerOf(world.env), world.interrupted());
+        show(status, () => details(statusLines(status), { layout }));
+        if (status.server?.health == null) world.exit(exitCodes.unreachable);
+      },
+    }),
+    localCommand({
+      name: 'logs',
+      description: 'Show the log of the service or of a background server',
+      parameters: [
+        {
+          line: '--tail <lines>  Number of the newest log lines to show',
+          parse: count,
+          default: TAIL_LINES,
+        },
+        '-f, --follow  Also show new log lines as the server writes them',
+      ],
+      // The log of the running server, of the service, or of the last background server, in this order.
+      async run({ world, global }, { tail, follow = false }: { tail: number; follow?: boolean }) {
+        const directory = await serverDirectory(global, world.env);
+        const program = await logProgram(world.env, directory, tail, follow);
+        const form = global.json ? inJson : forPeople;
+        const signal = world.interrupted();
+        const write = (line: string) => void world.stdout.write(`${form(line)}\n`);
+        const { code, stderr } = await runAndFollow(program, write, signal);
+        if (signal.aborted) return world.exit(Number(signal.reason));
+        const said = plain(stderr.trim());
+        if (code !== 0)
+          throw new AppError(
+            'internal',
+            `the command ${program.command} exited with code ${code}: ${said}`,
+          );
+        // Such as that some of the journal may not be read.
+        if (said !== '') world.stderr.write(`cadre: ${said}\n`);
+      },
+    }),
+    localCommand({
+      name: 'stop',
+      description:
+        'Stop the running server (if the service is installed, the server starts again at the next login)',
+      run: stop,
+    }),
+  ],
+);
 
 interface Chosen {
   manager?: ManagerName;
 }
 
 type GivenOptions = InstallOptions & Chosen & { print?: boolean };
-
-function managerOption(): Option {
-  return new Option(
-    '--manager <name>',
-    'Service manager to use (default: the service manager of this machine)',
-  ).choices(managerNames);
-}
 
 function installedText(installed: Installed): string {
   const { file, change, command, path, data_dir, ran, url, remarks } = installed;
@@ -101,46 +146,6 @@ function installedText(installed: Installed): string {
   ].join('');
 }
 
-function uninstallCommand(service: Command, world: World): void {
-  service
-    .command('uninstall')
-    .description('Stop and remove the service, but keep the data and the configuration')
-    .addOption(managerOption())
-    .option(
-      '--force',
-      'Remove the service file even if cadre did not write the file, or if the file was edited',
-    )
-    .action(
-      localAction(world, async ({ show }, own: Chosen & { force?: boolean }) => {
-        const manager = managerFor(own.manager, world.env);
-        const result = await uninstall(manager, own.force === true);
-        const { file, removed, ran } = result;
-        show(result, () =>
-          removed
-            ? `${ran.map((line) => `ran ${line}\n`).join('')}Removed ${file}\n`
-            : `No service is installed (${file} not found)\n`,
-        );
-      }),
-    );
-}
-
-function statusCommand(service: Command, world: World): void {
-  service
-    .command('status')
-    .description(
-      'Show the running server, its log file, and how the server was started (exit code 6 if no server runs)',
-    )
-    .action(
-      localAction(world, async ({ global, show, layout }) => {
-        const directory = await serverDirectory(global, world.env);
-        const status = await statusOf(directory, managerOf(world.env), world.interrupted());
-        show(status, () => details(statusLines(status), { layout }));
-        if (status.server?.health == null) world.exit(exitCodes.unreachable);
-      }),
-    );
-}
-
-/** The status as people read it. */
 function statusLines({ data_dir, server, service }: ServiceStatus): object {
   return {
     ...(server
@@ -165,62 +170,14 @@ function statusLines({ data_dir, server, service }: ServiceStatus): object {
   };
 }
 
-function logsCommand(service: Command, world: World): void {
-  service
-    .command('logs')
-    .description('Show the log of the service or of a background server')
-    .option('--tail <lines>', 'Number of the newest log lines to show', count, TAIL_LINES)
-    .option('-f, --follow', 'Also show new log lines as the server writes them')
-    .action(
-      localAction(world, async ({ global }, own: { tail: number; follow?: boolean }) =>
-        showLog(world, managerOf(world.env), {
-          directory: await serverDirectory(global, world.env),
-          tail: own.tail,
-          isFollowed: own.follow === true,
-          isJson: global.json === true,
-        }),
-      ),
-    );
-}
-
-interface LogOptions {
-  directory: string;
-  /** How many of the newest lines are shown. */
-  tail: number;
-  isFollowed: boolean;
-  isJson: boolean;
-}
-
-/**
- * Shows the log of the running server, of the service, or of the last background server, in this order. Throws
- * `conflict` if the server logs to a terminal, `not_found` if the service has no log.
- */
-async function showLog(world: World, manager: Manager | null, options: LogOptions): Promise<void> {
-  const program = await programFor(world, manager, options);
-  const form = options.isJson ? inJson : forPeople;
-  const signal = world.interrupted();
-  const { code, stderr } = await runAndFollow(
-    program,
-    (line) => void world.stdout.write(`${form(line)}\n`),
-    signal,
-  );
-  if (signal.aborted) return world.exit(Number(signal.reason));
-  if (code === 0) {
-    // Such as that some of the journal may not be read.
-    if (stderr.trim() !== '') world.stderr.write(`cadre: ${plain(stderr.trim())}\n`);
-    return;
-  }
-  throw new AppError(
-    'internal',
-    `the command ${program.command} exited with code ${code}: ${plain(stderr.trim())}`,
-  );
-}
-
-async function programFor(
-  world: World,
-  manager: Manager | null,
-  { directory, tail, isFollowed }: LogOptions,
+/** Throws `conflict` if the server logs to a terminal, `not_found` if the service has no log. */
+async function logProgram(
+  env: NodeJS.ProcessEnv,
+  directory: string,
+  lines: number,
+  isFollowed: boolean,
 ): Promise<Program> {
+  const manager = managerOf(env);
   const { server, state } = await whatRuns(directory, manager);
   const file = server?.log ?? logFile(directory);
   if (server?.started_by === 'foreground')
@@ -228,9 +185,9 @@ async function programFor(
       `cannot show the log of the server (pid ${server.pid}): a server in the foreground writes its log only to stderr`,
     );
   const isOfManager = server ? server.started_by === manager?.name : state !== null;
-  if (manager && isOfManager) return manager.log(tail, isFollowed, file);
+  if (manager && isOfManager) return manager.log(lines, isFollowed, file);
   if (!existsSync(file)) throw notFoundError(`no server log found in ${directory}`);
-  return followedFile(file, tail, isFollowed, world.env);
+  return followedFile(file, lines, isFollowed, env);
 }
 
 function forPeople(line: string): string {

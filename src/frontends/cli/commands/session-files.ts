@@ -1,120 +1,125 @@
-import { Argument, type Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import type { ResponseOf } from '../../../api/endpoint.ts';
 import { usageError } from '../../../api/errors.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
-import type { Register } from '../endpoint-command.ts';
+import { clientCommand, type Register } from '../command.ts';
 import { sessionArgument, sessionId, turnId } from '../find.ts';
 import { ago, table } from '../output.ts';
-import { asList } from '../output-options.ts';
-import { clientAction, type CommandContext } from '../world.ts';
-
-/** The commands of `cadre sessions` for the files that turns changed. */
-export const sessionFileCommands: readonly Register[] = [
-  (sessions, world) =>
-    asList(sessions.command('snapshots'))
-      .description('List the file snapshots of a session, or enable or disable file snapshots')
-      .argument(...sessionArgument)
-      .addArgument(
-        new Argument(
-          '[state]',
-          'Whether cadre takes file snapshots from the next turn on (the value default follows the configuration)',
-        ).choices(states),
-      )
-      .action(clientAction(world, snapshots)),
-  (sessions, world) =>
-    atTurn(
-      sessions
-        .command('files')
-        .description(
-          'List all files of a session that git does not ignore, or only the files that a turn changed',
-        )
-        .argument(...sessionArgument)
-        .argument(
-          '[path]',
-          'Show only files at or below this path, relative to the root of the git checkout',
-        ),
-    )
-      .option(
-        '--tree',
-        'List all files at the end of the turn that --at names, instead of only the changed files',
-      )
-      .action(clientAction(world, files)),
-  (sessions, world) =>
-    atTurn(
-      sessions
-        .command('restore')
-        .description('Restore a file to its content at the start or end of a turn')
-        .argument(...sessionArgument)
-        .argument('<file>', 'Path of the file, relative to the root of the git checkout'),
-    )
-      .option(
-        '--force',
-        'Restore the file even if someone changed it between turns (a copy of the current file is kept)',
-      )
-      .action(clientAction(world, restore)),
-];
+import { listOptions } from '../output-options.ts';
+import type { CommandContext } from '../world.ts';
 
 /** The words that switch snapshots. */
 export const states = ['on', 'off', 'default'] as const;
 
-function atTurn(command: Command): Command {
-  return command
-    .option('--at <turn>', 'Use the version of the files from the end of this turn')
-    .option('--before <turn>', 'Use the version of the files from the start of this turn');
-}
+const momentOptions = [
+  '--at <turn>  Use the version of the files from the end of this turn',
+  '--before <turn>  Use the version of the files from the start of this turn',
+];
 
-async function snapshots(
-  { client, show, note, layout, world }: CommandContext,
-  said: string,
-  state: (typeof states)[number] | undefined,
-): Promise<void> {
-  const params = { session_id: await sessionId(client, said) };
-  const enabled = { on: true, off: false, default: null };
-  const found = await (state === undefined
-    ? client.call(endpoints.getSnapshots, { params })
-    : client.call(endpoints.setSnapshots, { params, body: { enabled: enabled[state] } }));
-  show(found, () => {
-    if (found.snapshots.length === 0) return '';
-    const now = world.clock.now();
-    const rows = found.snapshots.map((one) => [
-      one.turn_id,
-      one.moment,
-      ago(one.taken_at, now),
-      `${one.took_ms} ms`,
-      one.problem ??
-        (one.is_late ? 'taken after the turn started' : one.is_whole ? '-' : 'incomplete'),
-    ]);
-    return table(['TURN', 'MOMENT', 'AGE', 'DURATION', 'REMARK'], rows, layout);
-  });
-  const none = found.snapshots.length === 0 ? ' (none stored yet)' : '';
-  note(`snapshots of this session are ${found.enabled ? 'on' : 'off'}${none}`);
-}
+/** The commands of `cadre sessions` for the files that turns changed. */
+export const sessionFileCommands: readonly Register[] = [
+  clientCommand({
+    name: 'snapshots',
+    description: 'List the file snapshots of a session, or enable or disable file snapshots',
+    parameters: [
+      ...listOptions,
+      sessionArgument,
+      {
+        line: '[state]  Whether cadre takes file snapshots from the next turn on (the value default follows the configuration)',
+        choices: states,
+      },
+    ],
+    async run(
+      { client, show, note, layout, world },
+      said: string,
+      state: (typeof states)[number] | undefined,
+    ) {
+      const params = { session_id: await sessionId(client, said) };
+      const enabled = { on: true, off: false, default: null };
+      const found = await (state === undefined
+        ? client.call(endpoints.getSnapshots, { params })
+        : client.call(endpoints.setSnapshots, { params, body: { enabled: enabled[state] } }));
+      show(found, () => {
+        if (found.snapshots.length === 0) return '';
+        const now = world.clock.now();
+        const rows = found.snapshots.map((one) => [
+          one.turn_id,
+          one.moment,
+          ago(one.taken_at, now),
+          `${one.took_ms} ms`,
+          one.problem ??
+            (one.is_late ? 'taken after the turn started' : one.is_whole ? '-' : 'incomplete'),
+        ]);
+        return table(['TURN', 'MOMENT', 'AGE', 'DURATION', 'REMARK'], rows, layout);
+      });
+      const none = found.snapshots.length === 0 ? ' (none stored yet)' : '';
+      note(`snapshots of this session are ${found.enabled ? 'on' : 'off'}${none}`);
+    },
+  }),
+  clientCommand({
+    name: 'files',
+    description:
+      'List all files of a session that git does not ignore, or only the files that a turn changed',
+    parameters: [
+      sessionArgument,
+      '[path]  Show only files at or below this path, relative to the root of the git checkout',
+      ...momentOptions,
+      '--tree  List all files at the end of the turn that --at names, instead of only the changed files',
+    ],
+    async run(
+      { client, show, layout },
+      said: string,
+      below: string | undefined,
+      { tree = false, ...options }: AtOptions & { tree?: boolean },
+    ) {
+      const params = { session_id: await sessionId(client, said) };
+      const moment = await momentOf(client, params.session_id, options);
+      if (moment?.moment === 'end' && !tree) {
+        const query = { at: moment.turn_id, stat: true, path: below === undefined ? [] : [below] };
+        const found = await client.call(endpoints.getSessionDiff, { params, query });
+        const { statText } = await import('../diff-text.ts');
+        return show(found, () => statText(found, layout));
+      }
+      const found = await client.call(endpoints.listSessionFiles, {
+        params,
+        query: { ...moment, path: below },
+      });
+      show(found, () => treeText(found));
+    },
+  }),
+  clientCommand({
+    name: 'restore',
+    description: 'Restore a file to its content at the start or end of a turn',
+    parameters: [
+      sessionArgument,
+      '<file>  Path of the file, relative to the root of the git checkout',
+      ...momentOptions,
+      '--force  Restore the file even if someone changed it between turns (a copy of the current file is kept)',
+    ],
+    async run(
+      { client, show },
+      said: string,
+      file: string,
+      { force = false, ...options }: AtOptions & { force?: boolean },
+    ) {
+      const params = { session_id: await sessionId(client, said) };
+      const moment = await momentOf(client, params.session_id, options);
+      if (moment === null) throw usageError('no turn given: pass --at or --before');
+      const body = { file, force, ...moment };
+      const done = await client.call(endpoints.restoreFile, { params, body });
+      show(done, () => {
+        if (!done.changed) return `${oneLine(done.path)} is unchanged\n`;
+        const kept =
+          done.kept_as === null ? '' : `; the previous file is kept as ${oneLine(done.kept_as)}`;
+        return `Restored ${oneLine(done.path)} to the ${done.moment} of turn ${done.turn_id}${kept}\n`;
+      });
+    },
+  }),
+];
 
 interface AtOptions {
   at?: string;
   before?: string;
-}
-
-async function files(
-  { client, show, layout }: CommandContext,
-  said: string,
-  below: string | undefined,
-  { tree = false, ...options }: AtOptions & { tree?: boolean },
-): Promise<void> {
-  const params = { session_id: await sessionId(client, said) };
-  const moment = await momentOf(client, params.session_id, options);
-  if (moment?.moment === 'end' && !tree) {
-    const query = { at: moment.turn_id, stat: true, path: below === undefined ? [] : [below] };
-    const found = await client.call(endpoints.getSessionDiff, { params, query });
-    const { statText } = await import('../diff-text.ts');
-    return show(found, () => statText(found, layout));
-  }
-  const found = await client.call(endpoints.listSessionFiles, {
-    params,
-    query: { ...moment, path: below },
-  });
-  show(found, () => treeText(found));
 }
 
 function treeText({
@@ -123,25 +128,6 @@ function treeText({
 }: ResponseOf<typeof endpoints.listSessionFiles>): string {
   const lines = listed.map((one) => `${oneLine(one.path)}\n`).join('');
   return is_cut ? `${lines}…\n` : lines;
-}
-
-async function restore(
-  { client, show }: CommandContext,
-  said: string,
-  file: string,
-  { force = false, ...options }: AtOptions & { force?: boolean },
-): Promise<void> {
-  const params = { session_id: await sessionId(client, said) };
-  const moment = await momentOf(client, params.session_id, options);
-  if (moment === null) throw usageError('no turn given: pass --at or --before');
-  const body = { file, force, ...moment };
-  const done = await client.call(endpoints.restoreFile, { params, body });
-  show(done, () => {
-    if (!done.changed) return `${oneLine(done.path)} is unchanged\n`;
-    const kept =
-      done.kept_as === null ? '' : `; the previous file is kept as ${oneLine(done.kept_as)}`;
-    return `Restored ${oneLine(done.path)} to the ${done.moment} of turn ${done.turn_id}${kept}\n`;
-  });
 }
 
 /** The moment that the options name; null: none. */

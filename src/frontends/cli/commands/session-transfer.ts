@@ -1,8 +1,8 @@
 import { endpoints } from '../../../api/index.ts';
 import type { ExportOptions } from '../export/write.ts';
+import { conversationDocument } from '../talk/read-conversation.ts';
 import { sessionArgument, sessionId, teamArgument, teamId } from '../find.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
-import { type Command, Option } from 'commander';
+import { clientCommand } from '../command.ts';
 import type { Conversation, HandedBack } from '../../../api/conversations.ts';
 import { AppError, notFoundError, usageError } from '../../../api/errors.ts';
 import { type ProviderId, providerIds } from '../../../api/provider-kinds.ts';
@@ -10,65 +10,49 @@ import { MAX_PAST_TURNS, type Session } from '../../../api/sessions.ts';
 import type { Client } from '../../../client/client.ts';
 import { counted } from '../../../core/lib/counted.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
-import { count } from '../count.ts';
+import { count } from '../option-values.ts';
 import { ago, labelOf, listOf, plain, shortId } from '../output.ts';
 
-/** `cadre sessions export`. */
-export function sessionExport(sessions: Command, world: World): void {
-  withExportOptions(
-    sessions
-      .command('export')
-      .description('Export the conversation of a session as HTML, Markdown or JSON')
-      .argument(...sessionArgument),
-  ).action(clientAction(world, exportSession));
-}
+const exportOptions = [
+  '--html  Write the conversation as one HTML file without scripts (default)',
+  '--markdown  Write the conversation as Markdown',
+  '--redact  Mask the home directory and secrets of known kinds, such as API keys',
+  '--file <file>  File to write (default: stdout)',
+  '--force  Replace the file if it exists',
+];
 
-/** `cadre teams export`. */
-export function teamExport(teams: Command, world: World): void {
-  withExportOptions(
-    teams
-      .command('export')
-      .description('Export the conversations of all members of a team as HTML, Markdown or JSON')
-      .argument(...teamArgument),
-  ).action(clientAction(world, exportTeam));
-}
+export const sessionExport = clientCommand({
+  name: 'export',
+  description: 'Export the conversation of a session as HTML, Markdown or JSON',
+  parameters: [sessionArgument, ...exportOptions],
+  async run(context, said: string, options: ExportOptions) {
+    const { client } = context;
+    const { readSession, sessionExport: exportOf } = await import('../export/read.ts');
+    const { writeExport } = await import('../export/write.ts');
+    const read = await readSession(client, await sessionId(client, said));
+    await writeExport(context, options, {
+      document: conversationDocument(read),
+      exported: exportOf(read),
+    });
+  },
+});
 
-function withExportOptions(command: Command): Command {
-  return command
-    .option('--html', 'Write the conversation as one HTML file without scripts (default)')
-    .option('--markdown', 'Write the conversation as Markdown')
-    .option('--redact', 'Mask the home directory and secrets of known kinds, such as API keys')
-    .option('--file <file>', 'File to write (default: stdout)')
-    .option('--force', 'Replace the file if it exists');
-}
-
-async function exportSession(
-  context: CommandContext,
-  said: string,
-  options: ExportOptions,
-): Promise<void> {
-  const { client } = context;
-  const { documentOf, readSession, sessionExport: exportOf } = await import('../export/read.ts');
-  const { writeExport } = await import('../export/write.ts');
-  const read = await readSession(client, await sessionId(client, said));
-  await writeExport(context, options, { document: documentOf(read), exported: exportOf(read) });
-}
-
-async function exportTeam(
-  context: CommandContext,
-  said: string,
-  options: ExportOptions,
-): Promise<void> {
-  const { client } = context;
-  const { documentOf, readSession, teamExport: exportOf } = await import('../export/read.ts');
-  const { writeExport } = await import('../export/write.ts');
-  const params = { team_id: await teamId(client, said) };
-  const found = await client.call(endpoints.getTeam, { params });
-  const sessions = [];
-  for (const { agent_id } of found.members) sessions.push(await readSession(client, agent_id));
-  const document = { ...found, sessions: sessions.map(documentOf) };
-  await writeExport(context, options, { document, exported: exportOf(found, sessions) });
-}
+export const teamExport = clientCommand({
+  name: 'export',
+  description: 'Export the conversations of all members of a team as HTML, Markdown or JSON',
+  parameters: [teamArgument, ...exportOptions],
+  async run(context, said: string, options: ExportOptions) {
+    const { client } = context;
+    const { readSession, teamExport: exportOf } = await import('../export/read.ts');
+    const { writeExport } = await import('../export/write.ts');
+    const params = { team_id: await teamId(client, said) };
+    const found = await client.call(endpoints.getTeam, { params });
+    const sessions = [];
+    for (const { agent_id } of found.members) sessions.push(await readSession(client, agent_id));
+    const document = { ...found, sessions: sessions.map(conversationDocument) };
+    await writeExport(context, options, { document, exported: exportOf(found, sessions) });
+  },
+});
 
 /** The shortest beginning of an id that names a conversation. */
 const MIN_REF = 4;
@@ -77,33 +61,80 @@ const MAX_LISTED = 1000;
 /** A conversation with the provider that has it. */
 type Listed = Conversation & { provider: ProviderId };
 
-/** `cadre sessions import`. */
-export function sessionImport(sessions: Command, world: World): void {
-  const command = sessions
-    .command('import')
-    .description("Open a session that continues a conversation of an agent's own program")
-    .argument(
-      '<ref>',
-      'Id of the conversation, or its beginning (list: cadre sessions import list)',
-    )
-    .option('--title <title>', 'Title of the session (default: title of the conversation)')
-    .option(
-      '--history <n>',
-      `Number of the newest past turns to store, or none (default: ${MAX_PAST_TURNS})`,
-      history,
-    )
-    .option('--cwd <directory>', 'Working directory (default: directory of the conversation)')
-    .option('--permission-mode <mode>', 'Permission mode: which agent actions need approval')
-    .action(clientAction(world, importOne));
-  withProvider(command);
-  const list = command
-    .command('list')
-    .description("List the conversations of agents' own programs, most recently changed first")
-    .option('--cwd <directory>', 'Show only conversations of this directory')
-    .option('--limit <n>', 'Maximum number of conversations (default: 30)', count)
-    .action(clientAction(world, importList));
-  withProvider(list);
-}
+const providerOption = {
+  line: '--provider <provider>  Provider of the conversation',
+  choices: providerIds,
+};
+
+export const sessionImport = clientCommand({
+  name: 'import',
+  description: "Open a session that continues a conversation of an agent's own program",
+  parameters: [
+    '<ref>  Id of the conversation, or its beginning (list: cadre sessions import list)',
+    '--title <title>  Title of the session (default: title of the conversation)',
+    {
+      line: `--history <n>  Number of the newest past turns to store, or none (default: ${MAX_PAST_TURNS})`,
+      parse: history,
+    },
+    '--cwd <directory>  Working directory (default: directory of the conversation)',
+    '--permission-mode <mode>  Permission mode: which agent actions need approval',
+    providerOption,
+  ],
+  async run({ client, show }, said: string, options: ImportOptions) {
+    const { provider, ref } = await findConversation(client, said, options.provider);
+    const { title, history, cwd, permissionMode } = options;
+    const opened = await client.call(endpoints.createSession, {
+      body: {
+        provider,
+        import: { ref, ...(history === undefined ? {} : { history }) },
+        ...(title === undefined ? {} : { title }),
+        ...(cwd === undefined ? {} : { cwd }),
+        ...(permissionMode === undefined ? {} : { permission_mode: permissionMode }),
+      },
+    });
+    const params = { session_id: opened.id };
+    const session = await client.call(endpoints.getSession, { params });
+    show(session, () => importedText(session));
+  },
+  commands: [
+    clientCommand({
+      name: 'list',
+      description: "List the conversations of agents' own programs, most recently changed first",
+      parameters: [
+        '--cwd <directory>  Show only conversations of this directory',
+        { line: '--limit <n>  Maximum number of conversations (default: 30)', parse: count },
+        providerOption,
+      ],
+      async run(
+        { client, show, note, world, layout },
+        { provider, cwd, limit = 30 }: { provider?: ProviderId; cwd?: string; limit?: number },
+      ) {
+        const found = await listAll(client, provider, {
+          limit,
+          ...(cwd === undefined ? {} : { cwd }),
+        });
+        const shown = found.slice(0, limit);
+        const print = listOf<Listed>(
+          ['PROVIDER', 'ID', 'CHANGED', 'SIZE', 'IN USE BY', 'TITLE', 'DIRECTORY'],
+          (one, at) => [
+            one.provider,
+            one.ref.slice(0, 13),
+            ago(one.changed_at, at),
+            one.bytes === null ? '-' : `${Math.ceil(one.bytes / 1024)}K`,
+            userOf(one),
+            plain(one.title ?? '-'),
+            plain(one.cwd ?? '-'),
+          ],
+        );
+        show(shown, () =>
+          shown.length === 0 ? '' : print(shown, { now: world.clock.now(), layout }),
+        );
+        if (shown.length === 0)
+          note('no conversations: begin one in the program of an agent, such as claude or codex');
+      },
+    }),
+  ],
+});
 
 interface ImportOptions {
   title?: string;
@@ -111,12 +142,6 @@ interface ImportOptions {
   cwd?: string;
   permissionMode?: string;
   provider?: ProviderId;
-}
-
-function withProvider(command: Command): void {
-  command.addOption(
-    new Option('--provider <provider>', 'Provider of the conversation').choices(providerIds),
-  );
 }
 
 function history(said: string): number {
@@ -127,54 +152,10 @@ function history(said: string): number {
   );
 }
 
-async function importList(
-  { client, show, note, world, layout }: CommandContext,
-  { provider, cwd, limit = 30 }: { provider?: ProviderId; cwd?: string; limit?: number },
-): Promise<void> {
-  const found = await listAll(client, provider, { limit, ...(cwd === undefined ? {} : { cwd }) });
-  const shown = found.slice(0, limit);
-  const print = listOf<Listed>(
-    ['PROVIDER', 'ID', 'CHANGED', 'SIZE', 'IN USE BY', 'TITLE', 'DIRECTORY'],
-    (one, at) => [
-      one.provider,
-      one.ref.slice(0, 13),
-      ago(one.changed_at, at),
-      one.bytes === null ? '-' : `${Math.ceil(one.bytes / 1024)}K`,
-      userOf(one),
-      plain(one.title ?? '-'),
-      plain(one.cwd ?? '-'),
-    ],
-  );
-  show(shown, () => (shown.length === 0 ? '' : print(shown, { now: world.clock.now(), layout })));
-  if (shown.length === 0)
-    note('no conversations: begin one in the program of an agent, such as claude or codex');
-}
-
 function userOf({ in_use, session_id }: Conversation): string {
   if (session_id !== null) return `cadre ${shortId(session_id)}`;
   if (in_use === null) return '-';
   return plain([in_use.program, in_use.pid, in_use.status].filter((one) => one !== null).join(' '));
-}
-
-async function importOne(
-  { client, show }: CommandContext,
-  said: string,
-  options: ImportOptions,
-): Promise<void> {
-  const { provider, ref } = await findConversation(client, said, options.provider);
-  const { title, history, cwd, permissionMode } = options;
-  const opened = await client.call(endpoints.createSession, {
-    body: {
-      provider,
-      import: { ref, ...(history === undefined ? {} : { history }) },
-      ...(title === undefined ? {} : { title }),
-      ...(cwd === undefined ? {} : { cwd }),
-      ...(permissionMode === undefined ? {} : { permission_mode: permissionMode }),
-    },
-  });
-  const params = { session_id: opened.id };
-  const session = await client.call(endpoints.getSession, { params });
-  show(session, () => importedText(session));
 }
 
 function importedText({ id, title, imported }: Session): string {

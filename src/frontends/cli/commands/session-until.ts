@@ -1,54 +1,43 @@
-import type { Command } from 'commander';
 import type { BodyInputOf } from '../../../api/endpoint.ts';
 import { usageError } from '../../../api/errors.ts';
 import { type Goal, goalLimits } from '../../../api/goals.ts';
 import { endpoints } from '../../../api/index.ts';
-import { count } from '../count.ts';
+import { clientCommand } from '../command.ts';
+import { count, milliseconds } from '../option-values.ts';
 import { sessionArgument, sessionId } from '../find.ts';
 import { goalText } from '../goal-text.ts';
-import { milliseconds } from '../milliseconds.ts';
 import { plain } from '../output.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
 
 interface UntilOptions extends GoalOptions {
   cancel?: boolean;
 }
 
-/** `cadre sessions until`. */
-export function sessionUntil(sessions: Command, world: World): void {
-  const command = sessions
-    .command('until')
-    .description(
-      'Set a goal: a command that is checked after each turn until it passes (shows the goal without a command)',
-    )
-    .argument(...sessionArgument)
-    .argument('[command]', 'Shell command line that passes with exit code 0, such as "npm test"');
-  withGoalOptions(command)
-    .option('--cancel', 'Cancel the goal of the session, and kill a running check')
-    .action(clientAction(world, until));
-}
+export const sessionUntil = clientCommand({
+  name: 'until',
+  description:
+    'Set a goal: a command that is checked after each turn until it passes (shows the goal without a command)',
+  parameters: [
+    sessionArgument,
+    '[command]  Shell command line that passes with exit code 0, such as "npm test"',
+    ...goalOptions(),
+    '--cancel  Cancel the goal of the session, and kill a running check',
+  ],
+  async run({ client, show }, said: string, command: string | undefined, options: UntilOptions) {
+    if (command !== undefined && options.cancel)
+      throw usageError('pass either a command or --cancel, not both');
+    if (command === undefined) assertNoGoalOptions(options, 'a command to check');
+    const params = { session_id: await sessionId(client, said) };
+    const call = (): Promise<Goal> => {
+      if (options.cancel) return client.call(endpoints.cancelGoal, { params });
+      if (command === undefined) return client.call(endpoints.getGoal, { params });
+      const body = { ...goalBody(command, options), check_now: true };
+      return client.call(endpoints.setGoal, { params, body });
+    };
+    const goal = await call();
+    show(goal, () => `${plain(goalText(goal))}\n`);
+  },
+});
 
-async function until(
-  { client, show }: CommandContext,
-  said: string,
-  command: string | undefined,
-  options: UntilOptions,
-): Promise<void> {
-  if (command !== undefined && options.cancel)
-    throw usageError('pass either a command or --cancel, not both');
-  if (command === undefined) assertNoGoalOptions(options, 'a command to check');
-  const params = { session_id: await sessionId(client, said) };
-  const call = (): Promise<Goal> => {
-    if (options.cancel) return client.call(endpoints.cancelGoal, { params });
-    if (command === undefined) return client.call(endpoints.getGoal, { params });
-    const body = { ...goalBody(command, options), check_now: true };
-    return client.call(endpoints.setGoal, { params, body });
-  };
-  const goal = await call();
-  show(goal, () => `${plain(goalText(goal))}\n`);
-}
-
-/** The options of the commands that set a goal. */
 export interface GoalOptions {
   max?: number;
   /** In ms. */
@@ -57,27 +46,24 @@ export interface GoalOptions {
   within?: number;
 }
 
-/** Adds these options to a command. `needs` names the option that they require. */
-export function withGoalOptions(command: Command, needs = ''): Command {
-  return command
-    .option(
-      '--max <n>',
-      `Maximum number of checks (default ${goalLimits.defaultRounds}${needs})`,
-      count,
-    )
-    .option(
-      '--check-timeout <duration>',
-      `Time limit of each check, such as 90s (default 10m${needs})`,
-      milliseconds,
-    )
-    .option(
-      '--within <duration>',
-      `Time after which no further turn follows a failed check (default: no limit${needs})`,
-      milliseconds,
-    );
+/** These options. `needs` names the option that they require. */
+export function goalOptions(needs = '') {
+  return [
+    {
+      line: `--max <n>  Maximum number of checks (default ${goalLimits.defaultRounds}${needs})`,
+      parse: count,
+    },
+    {
+      line: `--check-timeout <duration>  Time limit of each check, such as 90s (default 10m${needs})`,
+      parse: milliseconds,
+    },
+    {
+      line: `--within <duration>  Time after which no further turn follows a failed check (default: no limit${needs})`,
+      parse: milliseconds,
+    },
+  ];
 }
 
-/** Returns the request for a goal. */
 export function goalBody(
   command: string,
   { max, checkTimeout, within }: GoalOptions,

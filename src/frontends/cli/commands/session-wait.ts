@@ -1,18 +1,18 @@
-import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { Client } from '../../../client/client.ts';
 import { AppError } from '../../../api/errors.ts';
 import { durationText } from '../../terminal/time.ts';
+import { clientCommand } from '../command.ts';
 import { exitCodes } from '../exit.ts';
 import { sessionArgument, sessionId } from '../find.ts';
-import { asList } from '../output-options.ts';
-import { milliseconds } from '../milliseconds.ts';
+import { listOptions } from '../output-options.ts';
+import { milliseconds } from '../option-values.ts';
 import { plain, shortId, table } from '../output.ts';
 import { countOf, exitCodeOf, isEnding, modeOf } from '../talk/turn-end.ts';
-import { reconnectMs, withReconnect } from '../talk/follow-options.ts';
+import { reconnectMs, reconnectOption } from '../talk/follow-options.ts';
 import { sessionEvents } from '../talk/session-events.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
+import type { CommandContext } from '../world.ts';
 
 interface WaitOptions {
   timeout?: number;
@@ -20,51 +20,52 @@ interface WaitOptions {
   reconnect?: number;
 }
 
-/** A session without a running turn, and its most recent turn. */
 interface Idle {
   session: Session;
   turn: Turn | null;
 }
 
-/** `cadre sessions wait`. */
-export function sessionWait(sessions: Command, world: World): void {
-  const [, what] = sessionArgument;
-  const command = asList(sessions.command('wait'))
-    .description(
-      'Wait until sessions are idle (exit code 0 if the last turn of each session succeeded)',
-    )
-    .argument('<session...>', what)
-    .option('--any', 'Wait until any one of the sessions is idle, instead of all sessions')
-    .option('--timeout <duration>', 'Maximum wait time (default: no limit)', milliseconds);
-  withReconnect(command).action(clientAction(world, wait));
-}
-
-async function wait(context: CommandContext, said: string[], options: WaitOptions): Promise<void> {
-  const { world, client, show, layout } = context;
-  const ids: string[] = [];
-  for (const one of said) ids.push(await sessionId(client, one));
-  // Looked at before the time runs, so that an idle session is found however short the time is.
-  const looks = await Promise.all([...new Set(ids)].map((id) => idleNow(client, id)));
-  const found = await within(context, options.timeout, (signal) => {
-    const all = looks.map((first) => untilIdle(context, first, options, signal));
-    return options.any ? Promise.race(all).then((one) => [one]) : Promise.all(all);
-  });
-  const idle = found.filter((one) => one !== null);
-  const interrupted = world.interrupted();
-  if (interrupted.aborted) return world.exit(Number(interrupted.reason));
-  show(
-    idle.map(({ session, turn }) => ({ session_id: session.id, status: session.status, turn })),
-    () => table(['SESSION', 'STATUS', 'TURN'], idle.map(rowOf), layout),
-  );
-  const codes = idle.map(({ session, turn }) =>
-    session.status === 'failed'
-      ? exitCodes.failed
-      : turn
-        ? exitCodeOf(turn, modeOf(turn, session))
-        : exitCodes.ok,
-  );
-  world.exit(Math.max(...codes));
-}
+export const sessionWait = clientCommand({
+  name: 'wait',
+  description:
+    'Wait until sessions are idle (exit code 0 if the last turn of each session succeeded)',
+  parameters: [
+    ...listOptions,
+    sessionArgument.replace('>', '...>'),
+    '--any  Wait until any one of the sessions is idle, instead of all sessions',
+    {
+      line: '--timeout <duration>  Maximum wait time (default: no limit)',
+      parse: milliseconds,
+    },
+    reconnectOption,
+  ],
+  async run(context, said: string[], options: WaitOptions) {
+    const { world, client, show, layout } = context;
+    const ids: string[] = [];
+    for (const one of said) ids.push(await sessionId(client, one));
+    // Looked at before the time runs, so that an idle session is found however short the time is.
+    const looks = await Promise.all([...new Set(ids)].map((id) => idleNow(client, id)));
+    const found = await within(context, options.timeout, (signal) => {
+      const all = looks.map((first) => untilIdle(context, first, options, signal));
+      return options.any ? Promise.race(all).then((one) => [one]) : Promise.all(all);
+    });
+    const idle = found.filter((one) => one !== null);
+    const interrupted = world.interrupted();
+    if (interrupted.aborted) return world.exit(Number(interrupted.reason));
+    show(
+      idle.map(({ session, turn }) => ({ session_id: session.id, status: session.status, turn })),
+      () => table(['SESSION', 'STATUS', 'TURN'], idle.map(rowOf), layout),
+    );
+    const codes = idle.map(({ session, turn }) =>
+      session.status === 'failed'
+        ? exitCodes.failed
+        : turn
+          ? exitCodeOf(turn, modeOf(turn, session))
+          : exitCodes.ok,
+    );
+    world.exit(Math.max(...codes));
+  },
+});
 
 function rowOf({ session, turn }: Idle): string[] {
   const declined = turn?.declined_unasked ? `: ${countOf(turn.declined_unasked)} declined` : '';

@@ -6,7 +6,8 @@ import { agentOf } from '../../../client/agent-of.ts';
 import { hasFailedTurn, lastTurnText } from '../../../client/last-turn.ts';
 import { slashText } from '../../../client/slash.ts';
 import { shorten } from '../../../core/lib/shorten.ts';
-import { commandGroup, endpointCommand } from '../endpoint-command.ts';
+import { clientCommand, command, commandGroup } from '../command.ts';
+import { endpointCommand } from '../endpoint-command.ts';
 import { TURN_FAILED } from '../layout.ts';
 import { afterLimitText } from '../limit-text.ts';
 import { ago, details, labelOf, listOf, plain, shortId } from '../output.ts';
@@ -16,38 +17,62 @@ import { sessionFileCommands } from './session-files.ts';
 import { handBackText, sessionExport, sessionImport } from './session-transfer.ts';
 import { sessionUntil } from './session-until.ts';
 import { sessionWait } from './session-wait.ts';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { type AfterLimit, afterLimit } from '../../../api/after-limit.ts';
-import { parseMetadata } from '../metadata.ts';
-import { type OpenOptions, openBody, withOpenOptions } from '../talk/open-session.ts';
-import { clientAction, type CommandContext, type World, jsonFor } from '../world.ts';
+import { count, parseMetadata } from '../option-values.ts';
+import { type OpenOptions, openBody, openOptions } from '../talk/open-session.ts';
+import { sandboxLine } from '../talk/sandbox-options.ts';
+import { clientAction, type CommandContext, jsonFor } from '../world.ts';
 import type { AttachOptions } from '../talk/attach.ts';
 import { sessionArgument, sessionId } from '../find.ts';
-import { addToQueue } from '../add-to-queue.ts';
-import { type TimeOptions, withTimes } from '../queue-times.ts';
-import { type FollowOptions, withFollowOptions } from '../talk/follow-options.ts';
+import { addToQueue, timeOptions, type TimeOptions } from '../queue-times.ts';
+import { type FollowOptions, followOptions } from '../talk/follow-options.ts';
 import { followTurn } from '../talk/follow-turn.ts';
-import { readInput, withPrompt } from '../talk/prompt.ts';
+import { promptParameters, readInput } from '../talk/prompt.ts';
 import { sendTurn } from '../talk/send.ts';
-import { type TurnSettingOptions, turnSettings, withTurnSettings } from '../turn-settings.ts';
+import { type TurnSettingOptions, turnSettingOptions, turnSettings } from '../turn-settings.ts';
 import type { InputItem } from '../../../api/input.ts';
-import { count } from '../count.ts';
 import { conversationDocument, readConversation } from '../talk/read-conversation.ts';
 import { markSeen } from '../talk/seen.ts';
-import { asRecord, isQuiet } from '../output-options.ts';
+import { isQuiet, recordOptions } from '../output-options.ts';
 import type { Client } from '../../../client/client.ts';
 import { labelledId } from '../../../core/lib/labelled-id.ts';
 
-/** `cadre sessions …`. */
 export const sessionCommands = commandGroup('sessions', 'Manage conversations with agents', [
-  sessionCreate,
+  clientCommand({
+    name: 'create',
+    description: 'Create a session without sending a prompt',
+    parameters: [
+      ...openOptions,
+      '--metadata <json>  JSON value to store with the session',
+      {
+        line: "--after-limit <what>  When the provider's usage limit resets, resume the session automatically, or wait for a command of yours",
+        choices: afterLimit.options,
+      },
+    ],
+    async run(context, options: OpenOptions & { metadata?: string; afterLimit?: AfterLimit }) {
+      const metadata =
+        options.metadata === undefined ? {} : { metadata: parseMetadata(options.metadata) };
+      const { afterLimit: after_limit } = options;
+      const more = after_limit === undefined ? metadata : { ...metadata, after_limit };
+      const body = { ...(await openBody(context, options)), ...more };
+      const session = await context.client.call(endpoints.createSession, { body });
+      context.show(session, () => `${session.id}\n`);
+      const neverAsked =
+        session.agent_asks === false && session.permission_mode === 'require_approval';
+      if (neverAsked && !context.global.json)
+        context.world.stderr.write(
+          'cadre: this agent never requests approval: its actions are not held back\n',
+        );
+    },
+  }),
   endpointCommand({
     name: 'list',
     description: 'List sessions, newest first',
     endpoint: endpoints.listSessions,
-    options: [
-      valueOf('status', '-s, --status <status>', 'Show only sessions with this status'),
-      valueOf('provider', '--provider <provider>', 'Show only sessions of this provider'),
+    parameters: [
+      '-s, --status <status>  Show only sessions with this status',
+      '--provider <provider>  Show only sessions of this provider',
       limit,
     ],
     empty: 'no sessions: start a session with cadre run "say hello"',
@@ -68,13 +93,99 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     name: 'get',
     description: 'Show the state of a session',
     endpoint: endpoints.getSession,
-    operands: [session],
+    parameters: [session],
     print: details,
   }),
-  sessionShow,
+  clientCommand({
+    name: 'show',
+    description: 'Show the conversation of a session',
+    parameters: [
+      ...recordOptions,
+      sessionArgument,
+      {
+        line: '--turns <n>  Number of the newest turns to show (default: all turns)',
+        parse: count,
+      },
+      '--turn <turn>  Show only the turn with this id',
+      "--full  Include the agent's thoughts, and the input and output of tool calls",
+      '--markdown  Print the conversation as a Markdown document',
+    ],
+    async run(
+      context,
+      said: string,
+      { markdown = false, full = false, turns: count, turn }: ShowOptions,
+    ) {
+      const { world, client, global, layout } = context;
+      const session_id = await sessionId(client, said);
+      const { value: session, headers } = await client.ask(endpoints.getSession, {
+        params: { session_id },
+      });
+      const read = await readConversation(client, session, turn ?? count);
+      if (isQuiet(global)) return context.show(session, () => '');
+      if (global.json) {
+        world.stdout.write(`${jsonFor(world, conversationDocument(read), 2)}\n`);
+        return;
+      }
+      const { conversation, conversationMarkdown } = await import('../../terminal/conversation.ts');
+      const blocks = conversation(read.turns, read.approvals, read.notices, read.past);
+      if (markdown) {
+        world.stdout.write(conversationMarkdown(blocks));
+        return;
+      }
+      const { conversationLines } = await import('../../terminal/conversation-lines.ts');
+      const columns = Number.isFinite(layout.columns) ? layout.columns : COLUMNS;
+      const mode = await chosenMode(client, session);
+      const facts = [
+        ...(mode === null ? [] : [`mode: ${plain(mode)}`]),
+        ...(session.sandbox === undefined
+          ? []
+          : [`sandbox: ${plain(sandboxLine(session.sandbox))}`]),
+        ...(session.continues === undefined ? [] : [`continues session ${session.continues}`]),
+        ...(session.continued_by === undefined
+          ? []
+          : [`continued by session ${session.continued_by}`]),
+      ];
+      const heading =
+        facts.length === 0 ? [] : [...facts.map((one) => layout.palette.faint(one)), ''];
+      const lines = conversationLines(blocks, { columns, palette: layout.palette, folded: !full });
+      const { writePaged } = await import('../talk/pager.ts');
+      await writePaged([...heading, ...lines].map((line) => `${line}\n`).join(''), world);
+      await markSeen(context, session_id, Number(headers['x-seq'] ?? 0));
+    },
+  }),
   sessionExport,
-  sessionSend,
-  sessionAttach,
+  command({
+    name: 'send',
+    description: 'Send a prompt to a session and stream the answer',
+    parameters: [
+      sessionArgument,
+      ...promptParameters,
+      '--no-wait  Exit without waiting until the turn ends',
+      '--queue  Queue the prompt, and send the prompt when the session is idle',
+      '--expect <turn>  Send only if the most recent turn of the session has this id',
+      ...turnSettingOptions,
+      ...timeOptions,
+      ...followOptions,
+    ],
+    action:
+      (world) => async (said: string, words: string[], options: SendOptions, self: Command) => {
+        const input = await readInput(words, options, world);
+        await clientAction(world, (context) => send(context, said, input, options))(self);
+      },
+  }),
+  clientCommand({
+    name: 'attach',
+    description:
+      'Follow the conversation of a session and send prompts (Ctrl-C interrupts the turn, Ctrl-D exits)',
+    parameters: [
+      '[session]  Id of the session, the last 6 or more characters of the id, or the title (default: latest session of the current directory)',
+      '-v, --verbose  Also show the thoughts, plans and tool output of the agent',
+      '--permission-mode <mode>  Permission mode for turns that you send: which agent actions need your approval',
+      '--agent-mode <mode>  Name of a mode that the agent itself defines, such as plan, for turns that you send',
+    ],
+    run: async (context, said: string | undefined, options: AttachOptions) =>
+      (await import('../talk/attach.ts')).attach(context, said, options),
+  }),
   sessionWait,
   sessionUntil,
   sessionHandoff,
@@ -83,8 +194,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     name: 'turns',
     description: 'List the turns of a session, newest first',
     endpoint: endpoints.listTurns,
-    operands: [session],
-    options: [limit],
+    parameters: [session, limit],
     empty: 'no turns: start a turn with cadre sessions send',
     print: listOf<Turn>(['TURN', 'STATUS', 'AGE', 'TEXT'], (one, now) => [
       one.turn_id,
@@ -97,25 +207,21 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     name: 'items',
     description: 'Show the messages, thoughts and tool calls of a turn in full',
     endpoint: endpoints.listItems,
-    operands: [session, turn],
+    parameters: [session, turn],
     print: (found) => found.map(itemText).join('\n'),
   }),
   endpointCommand({
     name: 'item',
     description: 'Show one message, thought or tool call of a turn in full',
     endpoint: endpoints.getItem,
-    operands: [
+    parameters: [
       session,
       valueOf(
         'item_id',
-        '<item>',
-        'Id of the message, thought or tool call (list the ids with cadre sessions items --json)',
+        '<item>  Id of the message, thought or tool call (list the ids with cadre sessions items --json)',
       ),
-    ],
-    options: [
       turnAs(
-        '--turn <turn>',
-        'Turn that contains the message, thought or tool call (default: the most recent turn)',
+        '--turn <turn>  Turn that contains the message, thought or tool call (default: the most recent turn)',
       ),
     ],
     print: itemText,
@@ -125,7 +231,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     description:
       'List the slash commands of the agent, such as /review, that a prompt can start with',
     endpoint: endpoints.listCommands,
-    operands: [session],
+    parameters: [session],
     empty: 'no slash commands: the agent has not sent a list of slash commands yet',
     print: listOf<AgentCommand>(['COMMAND', 'DESCRIPTION'], (one) => [
       slashText(one),
@@ -137,7 +243,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     name: 'rename',
     description: 'Change the title of a session',
     endpoint: endpoints.updateSession,
-    operands: [session, valueOf('title', '<title>', 'New title of the session')],
+    parameters: [session, '<title>  New title of the session'],
     print: ({ id, title }) => `Renamed session ${id} to "${plain(title ?? '')}"\n`,
   }),
   sessionEdit,
@@ -146,12 +252,11 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     description:
       "Choose whether a session resumes by itself, or waits for you, when the provider's usage limit resets",
     endpoint: endpoints.updateSession,
-    operands: [
+    parameters: [
       session,
       valueOf(
         'after_limit',
-        '<what>',
-        "When the provider's usage limit resets, resume the session automatically, or wait for a command of yours",
+        "<what>  When the provider's usage limit resets, resume the session automatically, or wait for a command of yours",
       ),
     ],
     print: (one, { now }) =>
@@ -161,15 +266,14 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     name: 'interrupt',
     description: 'Interrupt the running turn of a session',
     endpoint: endpoints.interruptTurn,
-    operands: [session, turn],
+    parameters: [session, turn],
     print: ({ turn_id }) => `Interrupting turn ${turn_id}\n`,
   }),
   endpointCommand({
     name: 'close',
     description: 'Close a session permanently',
     endpoint: endpoints.closeSession,
-    operands: [session],
-    options: [reason],
+    parameters: [session, reason],
     confirm: (said) => `close session "${said}" permanently?`,
     print: ({ id, title }) => `Closed session ${labelOf(id, title)}\n`,
   }),
@@ -178,14 +282,14 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     description:
       "End the idle agent of a session, and print the command of the agent's own program",
     endpoint: endpoints.handBackSession,
-    operands: [session],
+    parameters: [session],
     print: handBackText,
   }),
   endpointCommand({
     name: 'resume',
     description: 'Resume a failed session, if the agent still stores the conversation',
     endpoint: endpoints.resumeSession,
-    operands: [session],
+    parameters: [session],
     print: ({ id, title, status }) => `Resumed session ${labelOf(id, title)}: ${status}\n`,
   }),
 ]);
@@ -204,80 +308,6 @@ function statusOf(one: Session): string {
 function oneLine({ text, error }: Turn): string {
   const said = (text ?? error?.message ?? '').replaceAll(/\s+/g, ' ');
   return shorten(said, 60);
-}
-
-/** `cadre sessions create`. */
-function sessionCreate(sessions: Command, world: World): void {
-  withOpenOptions(sessions.command('create'))
-    .description('Create a session without sending a prompt')
-    .option('--metadata <json>', 'JSON value to store with the session')
-    .addOption(
-      new Option(
-        '--after-limit <what>',
-        "When the provider's usage limit resets, resume the session automatically, or wait for a command of yours",
-      ).choices(afterLimit.options),
-    )
-    .action(clientAction(world, createSession));
-}
-
-async function createSession(
-  context: CommandContext,
-  options: OpenOptions & { metadata?: string; afterLimit?: AfterLimit },
-): Promise<void> {
-  const metadata =
-    options.metadata === undefined ? {} : { metadata: parseMetadata(options.metadata) };
-  const { afterLimit: after_limit } = options;
-  const more = after_limit === undefined ? metadata : { ...metadata, after_limit };
-  const body = { ...(await openBody(context, options)), ...more };
-  const session = await context.client.call(endpoints.createSession, { body });
-  context.show(session, () => `${session.id}\n`);
-  const neverAsked = session.agent_asks === false && session.permission_mode === 'require_approval';
-  if (neverAsked && !context.global.json)
-    context.world.stderr.write(
-      'cadre: this agent never requests approval: its actions are not held back\n',
-    );
-}
-
-/** `cadre sessions attach`. */
-function sessionAttach(sessions: Command, world: World): void {
-  sessions
-    .command('attach')
-    .description(
-      'Follow the conversation of a session and send prompts (Ctrl-C interrupts the turn, Ctrl-D exits)',
-    )
-    .argument(
-      '[session]',
-      'Id of the session, the last 6 or more characters of the id, or the title (default: latest session of the current directory)',
-    )
-    .option('-v, --verbose', 'Also show the thoughts, plans and tool output of the agent')
-    .option(
-      '--permission-mode <mode>',
-      'Permission mode for turns that you send: which agent actions need your approval',
-    )
-    .option(
-      '--agent-mode <mode>',
-      'Name of a mode that the agent itself defines, such as plan, for turns that you send',
-    )
-    .action(
-      clientAction(world, async (context, said: string | undefined, options: AttachOptions) =>
-        (await import('../talk/attach.ts')).attach(context, said, options),
-      ),
-    );
-}
-
-/** `cadre sessions send`. */
-function sessionSend(sessions: Command, world: World): void {
-  const command = withPrompt(sessions.command('send').argument(...sessionArgument))
-    .description('Send a prompt to a session and stream the answer')
-    .option('--no-wait', 'Exit without waiting until the turn ends')
-    .option('--queue', 'Queue the prompt, and send the prompt when the session is idle')
-    .option('--expect <turn>', 'Send only if the most recent turn of the session has this id');
-  withFollowOptions(withTimes(withTurnSettings(command))).action(
-    async (said: string, words: string[], options: SendOptions, self: Command) => {
-      const input = await readInput(words, options, world);
-      await clientAction(world, (context) => send(context, said, input, options))(self);
-    },
-  );
 }
 
 interface SendOptions extends FollowOptions, TimeOptions, TurnSettingOptions {
@@ -322,57 +352,8 @@ interface ShowOptions {
   turn?: string;
 }
 
-/** `cadre sessions show`. */
-function sessionShow(sessions: Command, world: World): void {
-  asRecord(sessions.command('show'))
-    .description('Show the conversation of a session')
-    .argument(...sessionArgument)
-    .option('--turns <n>', 'Number of the newest turns to show (default: all turns)', count)
-    .option('--turn <turn>', 'Show only the turn with this id')
-    .option('--full', "Include the agent's thoughts, and the input and output of tool calls")
-    .option('--markdown', 'Print the conversation as a Markdown document')
-    .action(clientAction(world, showSession));
-}
-
 /** The width of lines where the output has none. */
 const COLUMNS = 100;
-
-async function showSession(
-  context: CommandContext,
-  said: string,
-  { markdown = false, full = false, turns: count, turn }: ShowOptions,
-): Promise<void> {
-  const { world, client, global, layout } = context;
-  const session_id = await sessionId(client, said);
-  const { value: session, headers } = await client.ask(endpoints.getSession, {
-    params: { session_id },
-  });
-  const read = await readConversation(client, session, turn ?? count);
-  if (isQuiet(global)) return context.show(session, () => '');
-  if (global.json) {
-    world.stdout.write(`${jsonFor(world, conversationDocument(session, read), 2)}\n`);
-    return;
-  }
-  const { conversation, conversationMarkdown } = await import('../../terminal/conversation.ts');
-  const blocks = conversation(read.turns, read.approvals, read.notices, read.past);
-  if (markdown) {
-    world.stdout.write(conversationMarkdown(blocks));
-    return;
-  }
-  const { conversationLines } = await import('../../terminal/conversation-lines.ts');
-  const columns = Number.isFinite(layout.columns) ? layout.columns : COLUMNS;
-  const mode = await chosenMode(client, session);
-  const facts = [
-    ...(mode === null ? [] : [`mode: ${plain(mode)}`]),
-    ...(session.continues === undefined ? [] : [`continues session ${session.continues}`]),
-    ...(session.continued_by === undefined ? [] : [`continued by session ${session.continued_by}`]),
-  ];
-  const heading = facts.length === 0 ? [] : [...facts.map((one) => layout.palette.faint(one)), ''];
-  const lines = conversationLines(blocks, { columns, palette: layout.palette, folded: !full });
-  const { writePaged } = await import('../talk/pager.ts');
-  await writePaged([...heading, ...lines].map((line) => `${line}\n`).join(''), world);
-  await markSeen(context, session_id, Number(headers['x-seq'] ?? 0));
-}
 
 /** Returns the mode that was chosen for the agent of a session, by id and name; null if none was chosen. */
 async function chosenMode(

@@ -1,7 +1,7 @@
-import type { Command } from 'commander';
+import { localCommand } from '../command.ts';
 import { serverDirectory } from '../context.ts';
 import { managerOf } from '../service/choose-manager.ts';
-import { localAction, type World } from '../world.ts';
+import type { LocalContext, World } from '../world.ts';
 import { signal } from '../../../core/children/identity.ts';
 import {
   allowStart,
@@ -12,27 +12,22 @@ import {
 import { AppError, usageError } from '../../../api/errors.ts';
 import type { Manager } from '../service/manager.ts';
 
-/** `cadre stop`: stops the server of this machine, however it was started. */
-export function stopCommand(program: Command, world: World): void {
-  describeStop(program.command('stop').description('Stop the server'), world).option(
-    '--now',
-    'Stop at once: interrupt running turns without waiting for their end',
-  );
-}
+export const stopCommand = localCommand({
+  name: 'stop',
+  description: 'Stop the server',
+  parameters: ['--now  Stop at once: interrupt running turns without waiting for their end'],
+  run: stop,
+});
 
-/** Adds the action of a command that stops the server. */
-export function describeStop(command: Command, world: World): Command {
-  return command.action(
-    localAction(world, async ({ global, show }, own: { now?: boolean }) => {
-      const directory = await serverDirectory(global, world.env);
-      const manager = managerOf(world.env);
-      const pid = await stopServer(world, directory, { manager, isNow: own.now === true });
-      show({ stopped: pid !== null, pid }, () =>
-        pid === null
-          ? `No server is running on ${directory}\n`
-          : `Stopped the server (pid ${pid})\n`,
-      );
-    }),
+export async function stop(
+  { world, global, show }: LocalContext,
+  own: { now?: boolean },
+): Promise<void> {
+  const directory = await serverDirectory(global, world.env);
+  const manager = managerOf(world.env);
+  const pid = await stopServer(world, directory, { manager, isNow: own.now === true });
+  show({ stopped: pid !== null, pid }, () =>
+    pid === null ? `No server is running on ${directory}\n` : `Stopped the server (pid ${pid})\n`,
   );
 }
 

@@ -1,6 +1,7 @@
 import { endpoints } from '../../../api/index.ts';
 import type { Delivery, Message } from '../../../api/team-messages.ts';
-import { endpointCommand, type Reading, type Register } from '../endpoint-command.ts';
+import type { Register } from '../command.ts';
+import { endpointCommand, type Reading } from '../endpoint-command.ts';
 import { memberArgument } from '../find.ts';
 import { ago, listOf, shortId } from '../output.ts';
 import {
@@ -11,14 +12,12 @@ import {
   message,
   messageAs,
   team,
-  valueOf,
 } from '../parameters.ts';
 import { readPrompt } from '../prompt.ts';
 import { sentText, textOf } from '../team-text.ts';
 
 const text = {
-  flags: '<text>',
-  description: 'Text of the message (- reads the text from stdin)',
+  line: '<text>  Text of the message (- reads the text from stdin)',
   read: async (said: string, { world }: Reading) => ({
     input: { type: 'text' as const, text: await readPrompt(said, world.stdin) },
   }),
@@ -28,8 +27,7 @@ const sayingOptions = [
   {
     ...memberAs(
       'sender_agent_id',
-      '--from <member>',
-      'Member that sends the message (default: the lead of the team)',
+      '--from <member>  Member that sends the message (default: the lead of the team)',
     ),
     absent: async ({ client, fields }: Reading) => {
       const params = { team_id: String(fields.team_id) };
@@ -37,24 +35,15 @@ const sayingOptions = [
       return { sender_agent_id: team.lead_agent_id };
     },
   },
-  valueOf('priority', '--priority <priority>', 'Priority of the message'),
-  valueOf(
-    'policy',
-    '--policy <policy>',
-    "When the message is delivered: after the recipient's running turn, or during it",
-  ),
+  '--priority <priority>  Priority of the message',
+  "--policy <policy>  When the message is delivered: after the recipient's running turn, or during it",
   messageAs(
     'reply_to_message_id',
-    '--reply-to <message>',
-    'Id of the earlier message that this message answers',
+    '--reply-to <message>  Id of the earlier message that this message answers',
   ),
-  valueOf(
-    'correlation_id',
-    '--correlation-id <id>',
-    'Id of your choice that marks related messages',
-  ),
+  '--correlation-id <id>  Id of your choice that marks related messages',
   imagesOption('message'),
-] as const;
+];
 
 /** The commands of `cadre teams` that send messages. */
 export const messageCommands: readonly Register[] = [
@@ -62,22 +51,18 @@ export const messageCommands: readonly Register[] = [
     name: 'message',
     description: 'Send a message to a member of a team',
     endpoint: endpoints.sendMessage,
-    operands: [team, memberAs('recipient_agent_id', ...memberArgument), text],
-    options: sayingOptions,
+    parameters: [team, memberAs('recipient_agent_id', memberArgument), text, ...sayingOptions],
     print: sentText,
   }),
   endpointCommand({
     name: 'broadcast',
     description: 'Send a message to all members of a team',
     endpoint: endpoints.broadcast,
-    operands: [team, text],
-    options: [
+    parameters: [
+      team,
+      text,
       ...sayingOptions,
-      valueOf(
-        'include_sender',
-        '--include-sender',
-        'Also deliver the message to the member that sends the message',
-      ),
+      '--include-sender  Also deliver the message to the member that sends the message',
     ],
     print: sentText,
   }),
@@ -89,8 +74,7 @@ export const deliveryCommands: readonly Register[] = [
     name: 'messages',
     description: 'List the messages of a team, newest first',
     endpoint: endpoints.listMessages,
-    operands: [team],
-    options: [limit],
+    parameters: [team, limit],
     empty: 'no messages: send a message with cadre teams message',
     print: listOf<Message>(
       ['ID', 'FROM', 'TO', 'AGE', 'PRIORITY', 'REPLY TO', 'TEXT'],
@@ -109,19 +93,11 @@ export const deliveryCommands: readonly Register[] = [
     name: 'deliveries',
     description: 'List the deliveries of team messages to members, newest first',
     endpoint: endpoints.listDeliveries,
-    operands: [team],
-    options: [
-      valueOf('status', '-s, --status <status>', 'Show only message deliveries with this status'),
-      memberAs(
-        'recipient_agent_id',
-        '--to <member>',
-        'Show only message deliveries to this member',
-      ),
-      messageAs(
-        'message_id',
-        '--message <message>',
-        'Show only the deliveries of this team message',
-      ),
+    parameters: [
+      team,
+      '-s, --status <status>  Show only message deliveries with this status',
+      memberAs('recipient_agent_id', '--to <member>  Show only message deliveries to this member'),
+      messageAs('message_id', '--message <message>  Show only the deliveries of this team message'),
       limit,
     ],
     empty: 'no deliveries: each message creates one delivery for each recipient',
@@ -142,14 +118,14 @@ export const deliveryCommands: readonly Register[] = [
     name: 'retry',
     description: 'Retry the delivery of a team message to a member',
     endpoint: endpoints.retryDelivery,
-    operands: [team, delivery],
+    parameters: [team, delivery],
     print: ({ id, status }) => `Delivery ${id} is ${status}\n`,
   }),
   endpointCommand({
     name: 'cancel',
     description: 'Cancel a team message for all recipients that have not received the message yet',
     endpoint: endpoints.cancelMessage,
-    operands: [team, message],
+    parameters: [team, message],
     print: ({ id }) => `Cancelled message ${id}\n`,
   }),
 ];

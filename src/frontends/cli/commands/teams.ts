@@ -1,89 +1,75 @@
 import { endpoints } from '../../../api/index.ts';
 import type { Member, Team } from '../../../api/teams.ts';
-import { type Call, commandGroup, endpointCommand } from '../endpoint-command.ts';
+import { clientCommand, commandGroup } from '../command.ts';
+import { type Call, endpointCommand } from '../endpoint-command.ts';
 import { memberArgument, sessionArgument, sessionId, teamArgument, teamId } from '../find.ts';
 import { ago, details, listOf, shortId, table } from '../output.ts';
-import { imagesOption, limit, memberAs, sessionAs, team, valueOf } from '../parameters.ts';
+import {
+  agentModeOption,
+  agentOption,
+  imagesOption,
+  limit,
+  memberAs,
+  noIncludeOption,
+  noInitOption,
+  required,
+  sessionAs,
+  team,
+  unsent,
+  valueOf,
+} from '../parameters.ts';
 import { teamExport } from './session-transfer.ts';
 import { deliveryCommands, messageCommands } from './team-messages.ts';
-import type { Command } from 'commander';
 import type { TeamView } from '../../../api/team-view.ts';
 import { streamEvents } from '../../../client/stream.ts';
-import { count } from '../count.ts';
-import { asRecord } from '../output-options.ts';
+import { count, parseMetadata } from '../option-values.ts';
+import { recordOptions } from '../output-options.ts';
 import { viewText } from '../team-text.ts';
 import { loadWidths } from '../widths.ts';
-import { type CommandContext, type World, clientAction, jsonFor } from '../world.ts';
+import { type CommandContext, jsonFor } from '../world.ts';
 import { usageError } from '../../../api/errors.ts';
-import { parseMetadata } from '../metadata.ts';
 import { readPrompt } from '../prompt.ts';
 import { counted } from '../../../core/lib/counted.ts';
 
-const SOURCE = 'Team member that the new session copies its settings from by default';
-
-/** `cadre teams spawn`. */
 const teamSpawn = endpointCommand({
   name: 'spawn',
   description: 'Create a session, and add the session to a team',
   endpoint: endpoints.spawnMember,
-  operands: [
+  parameters: [
     team,
     {
-      flags: '[prompt]',
-      description: 'First prompt of the new session (- reads the prompt from stdin)',
+      line: '[prompt]  First prompt of the new session (- reads the prompt from stdin)',
       read: async (text: string, { world }) => ({ prompt: await readPrompt(text, world.stdin) }),
     },
-  ],
-  options: [
-    { ...sessionAs('source_session_id', '--source <session>', SOURCE), required: true },
-    valueOf('title', '--title <title>', 'Title of the new member in the team'),
-    valueOf('provider', '--provider <provider>', 'Provider of the agent that the new member runs'),
-    valueOf(
-      'agent',
-      '--agent <agent>',
-      'Name of the agent for the provider acp, such as gemini (list the names with cadre providers discover)',
+    required(
+      sessionAs(
+        'source_session_id',
+        '--source <session>  Team member that the new session copies its settings from by default',
+      ),
     ),
-    valueOf('model', '--model <model>', 'Model of the agent'),
+    '--title <title>  Title of the new member in the team',
+    '--provider <provider>  Provider of the agent that the new member runs',
+    agentOption,
+    '--model <model>  Model of the agent',
     valueOf(
       'model_preset',
-      '--preset <name>',
-      'Model preset from teams.model_presets in the configuration (instead of --provider, --agent and --model)',
+      '--preset <name>  Model preset from teams.model_presets in the configuration (instead of --provider, --agent and --model)',
     ),
-    valueOf(
-      'permission_mode',
-      '--permission-mode <mode>',
-      'Permission mode: which agent actions need your approval',
+    '--permission-mode <mode>  Permission mode: which agent actions need your approval',
+    agentModeOption,
+    unsent(
+      '--worktree <name>  Name of the git worktree in which the new member works (cadre creates the worktree if it does not exist)',
     ),
-    valueOf(
-      'agent_mode',
-      '--agent-mode <mode>',
-      'Name of a mode that the agent itself defines, such as plan (only for the provider acp)',
+    unsent(
+      '--branch-prefix <prefix>  Prefix of the branch name of the worktree (only with --worktree)',
     ),
+    unsent(
+      '--base <ref>  Commit or branch that the branch of the worktree starts from (only with --worktree)',
+    ),
+    noInitOption,
+    noIncludeOption,
     {
-      flags: '--worktree <name>',
-      description:
-        'Name of the git worktree in which the new member works (cadre creates the worktree if it does not exist)',
-    },
-    {
-      flags: '--branch-prefix <prefix>',
-      description: 'Prefix of the branch name of the worktree (only with --worktree)',
-    },
-    {
-      flags: '--base <ref>',
-      description:
-        'Commit or branch that the branch of the worktree starts from (only with --worktree)',
-    },
-    {
-      flags: '--no-init',
-      description: "Do not run the repository's init script (.cadre/worktree-init.sh)",
-    },
-    {
-      flags: '--no-include',
-      description: 'Do not copy the files listed in .worktreeinclude to the worktree',
-    },
-    {
-      flags: '--metadata <json>',
-      description: 'JSON value to store with the session',
+      line: '--metadata <json>  JSON value to store with the session',
       read: (json: string) => ({ metadata: parseMetadata(json) }),
     },
     imagesOption('prompt'),
@@ -97,13 +83,12 @@ const teamSpawn = endpointCommand({
   print: ({ session }) => `${session.id}\n`,
 });
 
-/** `cadre teams …`. */
 export const teamCommands = commandGroup('teams', 'Let sessions send messages to each other', [
   endpointCommand({
     name: 'list',
     description: 'List teams, newest first',
     endpoint: endpoints.listTeams,
-    options: [limit, { flags: '--all', description: 'Also list deleted teams' }],
+    parameters: [limit, unsent('--all  Also list deleted teams')],
     document: (teams, { options }) => shownOf(teams, options.all),
     isList: true,
     print: (teams, { options, ...at }) => teamTable(shownOf(teams, options.all), at),
@@ -114,22 +99,18 @@ export const teamCommands = commandGroup('teams', 'Let sessions send messages to
     hidden: true,
     description: 'Show a team and its members',
     endpoint: endpoints.getTeam,
-    operands: [team],
+    parameters: [team],
     print: (found, call) => `${details(found.team, call)}\n${memberTable(found, call)}`,
   }),
   endpointCommand({
     name: 'create',
     description: 'Create a team of sessions',
     endpoint: endpoints.createTeam,
-    operands: [valueOf('name', '<name>', 'Name of the team')],
-    options: [
+    parameters: [
+      '<name>  Name of the team',
+      required(sessionAs('lead_agent_id', '--lead <session>  Session that leads the team')),
       {
-        ...sessionAs('lead_agent_id', '--lead <session>', 'Session that leads the team'),
-        required: true,
-      },
-      {
-        flags: '--member <session...>',
-        description: 'Sessions that become members of the team, in addition to the lead',
+        line: '--member <session...>  Sessions that become members of the team, in addition to the lead',
         read: async (ends: string[], { client }) => ({
           member_agent_ids: await Promise.all(ends.map((end) => sessionId(client, end))),
         }),
@@ -141,7 +122,7 @@ export const teamCommands = commandGroup('teams', 'Let sessions send messages to
     name: 'delete',
     description: 'Delete a team (the sessions of the team continue)',
     endpoint: endpoints.deleteTeam,
-    operands: [team],
+    parameters: [team],
     document: (_nothing, { fields }) => fields,
     print: (_nothing, { fields }) => `Deleted team ${String(fields.team_id)}\n`,
   }),
@@ -149,22 +130,25 @@ export const teamCommands = commandGroup('teams', 'Let sessions send messages to
     name: 'add',
     description: 'Add a session to a team',
     endpoint: endpoints.addMember,
-    operands: [team, sessionAs('agent_id', ...sessionArgument)],
-    options: [valueOf('title', '--title <title>', 'Title of the new member in the team')],
+    parameters: [
+      team,
+      sessionAs('agent_id', sessionArgument),
+      '--title <title>  Title of the new member in the team',
+    ],
     print: memberTable,
   }),
   endpointCommand({
     name: 'remove',
     description: 'Remove a session from a team',
     endpoint: endpoints.removeMember,
-    operands: [team, memberAs('agent_id', ...memberArgument)],
+    parameters: [team, memberAs('agent_id', memberArgument)],
     print: memberTable,
   }),
   endpointCommand({
     name: 'lead',
     description: 'Appoint a member as the lead of a team',
     endpoint: endpoints.setLead,
-    operands: [team, memberAs('lead_agent_id', ...memberArgument)],
+    parameters: [team, memberAs('lead_agent_id', memberArgument)],
     print: memberTable,
   }),
   teamSpawn,
@@ -172,12 +156,35 @@ export const teamCommands = commandGroup('teams', 'Let sessions send messages to
     name: 'interrupt-all',
     description: 'Interrupt the running turns of all members of a team',
     endpoint: endpoints.interruptTeam,
-    operands: [team],
+    parameters: [team],
     print: ({ interrupted_session_ids: { length } }) =>
       length === 0 ? 'No turns are running\n' : `Interrupting ${counted(length, 'turn')}\n`,
   }),
   ...messageCommands,
-  teamView,
+  clientCommand({
+    name: 'show',
+    alias: 'view',
+    description: 'Show the members of a team, the state of each member, and the latest messages',
+    parameters: [
+      ...recordOptions,
+      teamArgument,
+      { line: '-L, --limit <n>  Maximum number of messages to show', parse: count, default: 20 },
+      '-w, --watch  Redraw the view after each change, until you press Ctrl-C',
+    ],
+    async run(context, end: string, options: ViewOptions) {
+      const { world, client, show, layout } = context;
+      const params = { team_id: await teamId(client, end) };
+      const query = { message_limit: options.limit };
+      const look = () => client.call(endpoints.getTeamView, { params, query });
+      if (options.watch) return watch(context, params.team_id, look);
+      const found = await look();
+      show(
+        found,
+        () => viewText(found, { now: world.clock.now(), layout }),
+        () => [found.team.id],
+      );
+    },
+  }),
   teamExport,
   ...deliveryCommands,
 ]);
@@ -205,34 +212,9 @@ function memberTable(
   return table(['SESSION', 'ROLE', 'TITLE'], rows, layout);
 }
 
-/** `cadre teams show`. */
-function teamView(teams: Command, world: World): void {
-  asRecord(teams.command('show'))
-    .alias('view')
-    .description('Show the members of a team, the state of each member, and the latest messages')
-    .argument(...teamArgument)
-    .option('-L, --limit <n>', 'Maximum number of messages to show', count, 20)
-    .option('-w, --watch', 'Redraw the view after each change, until you press Ctrl-C')
-    .action(clientAction(world, viewTeam));
-}
-
 interface ViewOptions {
   limit: number;
   watch?: boolean;
-}
-
-async function viewTeam(context: CommandContext, end: string, options: ViewOptions): Promise<void> {
-  const { world, client, show, layout } = context;
-  const params = { team_id: await teamId(client, end) };
-  const query = { message_limit: options.limit };
-  const look = () => client.call(endpoints.getTeamView, { params, query });
-  if (options.watch) return watch(context, params.team_id, look);
-  const found = await look();
-  show(
-    found,
-    () => viewText(found, { now: world.clock.now(), layout }),
-    () => [found.team.id],
-  );
 }
 
 /** Prints the view now and after each change. A terminal is cleared before; with `--json` each view is a line. */

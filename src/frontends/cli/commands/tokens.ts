@@ -2,40 +2,37 @@ import { endpoints } from '../../../api/index.ts';
 import type { Token } from '../../../api/tokens.ts';
 import { usageError } from '../../../api/errors.ts';
 import { parseDuration } from '../../../core/lib/duration.ts';
-import { commandGroup, endpointCommand } from '../endpoint-command.ts';
-import { asList } from '../output-options.ts';
+import { clientCommand, commandGroup } from '../command.ts';
+import { endpointCommand } from '../endpoint-command.ts';
+import { listOptions } from '../output-options.ts';
 import { tokens } from '../nouns.ts';
 import { ago, labelOf, listOf, shortId } from '../output.ts';
-import { token, valueOf } from '../parameters.ts';
-import { clientAction, type CommandContext } from '../world.ts';
+import { token } from '../parameters.ts';
 
-/** `cadre tokens …`: the tokens beside the API token. */
 export const tokenCommands = commandGroup('tokens', 'Manage API tokens', [
-  (parent, world) =>
-    asList(parent.command('list'))
-      .description('List API tokens, newest first')
-      .action(clientAction(world, list)),
+  clientCommand({
+    name: 'list',
+    description: 'List API tokens, newest first',
+    parameters: listOptions,
+    async run({ world, client, show, note, layout }) {
+      const found = await Array.fromAsync(tokens.all(client));
+      show(found, () => tokenTable(found, { now: world.clock.now(), layout }));
+      if (found.length === 0) note('no tokens: create one with cadre tokens create NAME');
+    },
+  }),
   endpointCommand({
     name: 'create',
     description: 'Create an API token, and print its secret, which is shown only once',
     endpoint: endpoints.createToken,
-    operands: [valueOf('name', '<name>', 'Name of the API token')],
-    options: [
+    parameters: [
+      '<name>  Name of the API token',
       {
-        flags: '--scope <scope>',
-        description:
-          'Permissions of the token: all requests (admin), only reading (read), or only calling tools (tools)',
-        field: 'scope',
+        line: '--scope <scope>  Permissions of the token: all requests (admin), only reading (read), or only calling tools (tools)',
         default: 'admin',
       },
-      valueOf(
-        'permission_mode',
-        '--permission-mode <mode>',
-        'Permissions of a token with --scope tools (full_access also allows running commands)',
-      ),
+      '--permission-mode <mode>  Permissions of a token with --scope tools (full_access also allows running commands)',
       {
-        flags: '--expires <time>',
-        description: 'Lifetime of the token, such as 12h or 30d (default: valid until revoked)',
+        line: '--expires <time>  Lifetime of the token, such as 12h or 30d (default: valid until revoked)',
         read: (time: string) => ({ expires_in_ms: lifetimeOf(time) }),
       },
     ],
@@ -47,17 +44,10 @@ export const tokenCommands = commandGroup('tokens', 'Manage API tokens', [
     name: 'revoke',
     description: 'Revoke an API token, close its open streams, and refuse its requests',
     endpoint: endpoints.deleteToken,
-    operands: [token],
+    parameters: [token],
     print: ({ id, name }) => `Revoked token ${labelOf(id, name)}\n`,
   }),
 ]);
-
-async function list({ world, client, show, note, layout }: CommandContext): Promise<void> {
-  const found: Token[] = [];
-  for await (const page of tokens.all(client)) found.push(...page);
-  show(found, () => tokenTable(found, { now: world.clock.now(), layout }));
-  if (found.length === 0) note('no tokens: create one with cadre tokens create NAME');
-}
 
 const tokenTable = listOf<Token>(['ID', 'SCOPE', 'AGE', 'USED', 'EXPIRES', 'NAME'], (one, now) => [
   shortId(one.id),
@@ -68,7 +58,6 @@ const tokenTable = listOf<Token>(['ID', 'SCOPE', 'AGE', 'USED', 'EXPIRES', 'NAME
   one.name,
 ]);
 
-/** The time until a token expires, as text. */
 function expiry({ expires_at }: Token, now: number): string {
   if (expires_at === null) return 'never';
   return expires_at <= now ? 'expired' : `in ${ago(now, expires_at)}`;

@@ -2,16 +2,15 @@ import { InvalidArgumentError } from 'commander';
 import type { Budget } from '../../../api/budgets.ts';
 import { endpoints } from '../../../api/index.ts';
 import { spentText, dollars, quantity } from '../../../core/lib/amounts.ts';
-import { commandGroup, endpointCommand } from '../endpoint-command.ts';
+import { commandGroup } from '../command.ts';
+import { endpointCommand } from '../endpoint-command.ts';
 import { listOf, plain, shortId, table } from '../output.ts';
-import { budget, limit, sessionAs, teamAs, valueOf } from '../parameters.ts';
-import { count } from '../count.ts';
-import { zoneOf } from '../when.ts';
-import { sinceOf } from '../since.ts';
+import { budget, limit, sessionAs, teamAs } from '../parameters.ts';
+import { count } from '../option-values.ts';
+import { sinceOf, zoneOf } from '../when.ts';
 import type { UsageReport, UsageRow } from '../../../api/usage.ts';
 import type { Layout } from '../layout.ts';
 
-/** `cadre budgets …`: how much turns may use. */
 export const budgetCommands = commandGroup(
   'budgets',
   'Limit the tokens, cost and turns of sessions',
@@ -20,9 +19,9 @@ export const budgetCommands = commandGroup(
       name: 'list',
       description: 'List budgets, and show how much of each budget is used',
       endpoint: endpoints.listBudgets,
-      options: [
-        sessionAs('session_id', '--session <session>', 'Show only budgets of this session'),
-        teamAs('team_id', '--team <team>', 'Show only budgets of this team'),
+      parameters: [
+        sessionAs('session_id', '--session <session>  Show only budgets of this session'),
+        teamAs('team_id', '--team <team>  Show only budgets of this team'),
         limit,
       ],
       empty: 'no budgets: tokens, cost and turns are not limited',
@@ -40,42 +39,26 @@ export const budgetCommands = commandGroup(
       description:
         'Set the budget of a session, a team or all sessions, and replace the previous budget',
       endpoint: endpoints.setBudget,
-      options: [
-        sessionAs('session_id', '--session <session>', 'Session that the budget limits'),
-        teamAs('team_id', '--team <team>', 'Team whose sessions share the budget'),
-        valueOf(
-          'per',
-          '--per <period>',
-          'Period of the limits: total (default for a session or team) or day (default for all sessions)',
-        ),
+      parameters: [
+        sessionAs('session_id', '--session <session>  Session that the budget limits'),
+        teamAs('team_id', '--team <team>  Team whose sessions share the budget'),
+        '--per <period>  Period of the limits: total (default for a session or team) or day (default for all sessions)',
         {
-          flags: '--tokens <count>',
-          description:
-            'Maximum number of tokens, including cached tokens, such as 500000, 500k or 2M',
-          field: 'tokens',
+          line: '--tokens <count>  Maximum number of tokens, including cached tokens, such as 500000, 500k or 2M',
           parse: tokens,
         },
         {
-          flags: '--cost <dollars>',
-          description: 'Maximum cost of the turns in US dollars',
+          line: '--cost <dollars>  Maximum cost of the turns in US dollars',
           field: 'cost_usd',
           parse: money,
         },
         {
-          flags: '--turns <count>',
-          description: 'Maximum number of turns in the period of the budget',
-          field: 'turns',
+          line: '--turns <count>  Maximum number of turns in the period of the budget',
           parse: count,
         },
-        valueOf(
-          'hard',
-          '--hard',
-          'Interrupt running turns when the budget is used up (default: running turns finish)',
-        ),
+        '--hard  Interrupt running turns when the budget is used up (default: running turns finish)',
         {
-          flags: '--zone <zone>',
-          description:
-            'Time zone in which each day of the budget starts and ends (default: time zone of this machine)',
+          line: '--zone <zone>  Time zone in which each day of the budget starts and ends (default: time zone of this machine)',
           read: (zone: string) => ({ time_zone: zoneOf(zone) }),
           absent: ({ fields }) =>
             Promise.resolve(isDaily(fields) ? { time_zone: zoneOf(undefined) } : {}),
@@ -94,7 +77,7 @@ export const budgetCommands = commandGroup(
       name: 'remove',
       description: 'Remove a budget, and resume the turns that the budget held back',
       endpoint: endpoints.removeBudget,
-      operands: [budget],
+      parameters: [budget],
       print: ({ id }) => `Removed budget ${id}\n`,
     }),
   ],
@@ -127,24 +110,19 @@ function money(text: string): number {
   throw new InvalidArgumentError('Expected US dollars, such as 20 or 0.50.');
 }
 
-/** `cadre usage`: what turns have used. */
 export const usageCommand = endpointCommand({
   name: 'usage',
   description: 'Show the tokens and cost that sessions used',
   endpoint: endpoints.getUsage,
-  options: [
-    valueOf('by', '--by <what>', 'Group tokens and cost by this property (default: day)'),
+  parameters: [
+    '--by <what>  Group tokens and cost by this property (default: day)',
     {
-      flags: '--zone <zone>',
-      description:
-        'Time zone in which each day starts and ends (default: time zone of this machine)',
+      line: '--zone <zone>  Time zone in which each day starts and ends (default: time zone of this machine)',
       read: (zone: string) => ({ time_zone: zoneOf(zone) }),
       absent: () => Promise.resolve({ time_zone: zoneOf(undefined) }),
     },
     {
-      flags: '--since <time>',
-      description:
-        'Start of the period to show: 7d (7 days ago), 2026-11-01, an ISO time, or all (default: 30 days ago)',
+      line: '--since <time>  Start of the period to show: 7d (7 days ago), 2026-11-01, an ISO time, or all (default: 30 days ago)',
       read: (text: string, { world, fields }) => ({
         since: sinceOf(text, world.clock.now(), String(fields.time_zone)),
       }),

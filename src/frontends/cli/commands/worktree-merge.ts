@@ -3,75 +3,94 @@ import { endpoints } from '../../../api/index.ts';
 import type { MergeResult, PullRequest } from '../../../api/worktree-merge.ts';
 import { usageError } from '../../../api/errors.ts';
 import { cutLists, mergeResultLines, pullRequestLines } from '../../terminal/merge-result.ts';
-import { askYes } from '../ask-yes.ts';
-import type { Register } from '../endpoint-command.ts';
+import { askYes } from '../choose.ts';
+import { clientCommand, type Register } from '../command.ts';
 import { exitCodes } from '../exit.ts';
 import { worktreeArgument, worktreeId } from '../find.ts';
 import { commandFor } from '../hints.ts';
 import { plain } from '../output.ts';
-import { clientAction, type CommandContext, type World } from '../world.ts';
+import type { CommandContext, World } from '../world.ts';
 
-/** `cadre worktrees merge | rebase | pr`. */
 export const mergeCommands: readonly Register[] = [
-  (worktrees, world) =>
-    worktrees
-      .command('merge')
-      .description('Merge the branch of a worktree, after a preview and a confirmation')
-      .argument(...worktreeArgument)
-      .option(
-        '--into <branch>',
-        'Target branch of the merge (default: the branch that the worktree was created from)',
-      )
-      .option('--squash', 'Squash all commits of the branch into one commit')
-      .option(
-        '-m, --message <text>',
-        'Message of the merge commit (default: the message that git generates)',
-      )
-      .option(
-        '--commit <message>',
-        'First commit the uncommitted changes of the worktree with this commit message',
-      )
-      .option('--dry-run', 'Show the preview of the result, and change nothing')
-      .option('--yes', 'Skip the confirmation')
-      .action(clientAction(world, merge)),
-  (worktrees, world) =>
-    worktrees
-      .command('rebase')
-      .description('Rebase the branch of a worktree, after a preview and a confirmation')
-      .argument(...worktreeArgument)
-      .option(
-        '--onto <branch>',
-        'Branch to rebase onto (default: the branch that the worktree was created from)',
-      )
-      .option(
-        '--commit <message>',
-        'First commit the uncommitted changes of the worktree with this commit message',
-      )
-      .option('--dry-run', 'Show the preview of the result, and change nothing')
-      .option('--yes', 'Skip the confirmation')
-      .action(clientAction(world, rebase)),
-  (worktrees, world) =>
-    worktrees
-      .command('pr')
-      .description(
-        'Open a pull request for a worktree with the GitHub CLI (gh), after a preview and a confirmation',
-      )
-      .argument(...worktreeArgument)
-      .option(
-        '--into <branch>',
-        'Target branch of the pull request (default: the branch that the worktree was created from)',
-      )
-      .option('--remote <name>', 'Git remote of the branch (default: origin)')
-      .option('--push', 'Push the branch to the git remote before opening the pull request')
-      .option(
-        '--title <text>',
-        'Title of the pull request (default: the subject of the only commit, or the name of the worktree)',
-      )
-      .option('--body <text>', 'Body of the pull request (default: the subjects of the commits)')
-      .option('--draft', 'Open the pull request as a draft')
-      .option('--dry-run', 'Show the preview of the result, and change nothing')
-      .option('--yes', 'Skip the confirmation')
-      .action(clientAction(world, openPullRequest)),
+  clientCommand({
+    name: 'merge',
+    description: 'Merge the branch of a worktree, after a preview and a confirmation',
+    parameters: [
+      worktreeArgument,
+      '--into <branch>  Target branch of the merge (default: the branch that the worktree was created from)',
+      '--squash  Squash all commits of the branch into one commit',
+      '-m, --message <text>  Message of the merge commit (default: the message that git generates)',
+      '--commit <message>  First commit the uncommitted changes of the worktree with this commit message',
+      '--dry-run  Show the preview of the result, and change nothing',
+      '--yes  Skip the confirmation',
+    ],
+    async run(context, said: string, options: MergeCommandOptions) {
+      const { client } = context;
+      const params = { worktree_id: await worktreeId(client, said) };
+      const { into, squash, message, commit: commit_message } = options;
+      const wish = { into, squash, message, commit_message };
+      await finish(context, options, (more) =>
+        client.call(endpoints.mergeWorktree, { params, body: { ...wish, ...more } }),
+      );
+    },
+  }),
+  clientCommand({
+    name: 'rebase',
+    description: 'Rebase the branch of a worktree, after a preview and a confirmation',
+    parameters: [
+      worktreeArgument,
+      '--onto <branch>  Branch to rebase onto (default: the branch that the worktree was created from)',
+      '--commit <message>  First commit the uncommitted changes of the worktree with this commit message',
+      '--dry-run  Show the preview of the result, and change nothing',
+      '--yes  Skip the confirmation',
+    ],
+    async run(context, said: string, options: MergeOptions & { onto?: string }) {
+      const { client } = context;
+      const params = { worktree_id: await worktreeId(client, said) };
+      const wish = { onto: options.onto, commit_message: options.commit };
+      await finish(context, options, (more) =>
+        client.call(endpoints.rebaseWorktree, { params, body: { ...wish, ...more } }),
+      );
+    },
+  }),
+  clientCommand({
+    name: 'pr',
+    description:
+      'Open a pull request for a worktree with the GitHub CLI (gh), after a preview and a confirmation',
+    parameters: [
+      worktreeArgument,
+      '--into <branch>  Target branch of the pull request (default: the branch that the worktree was created from)',
+      '--remote <name>  Git remote of the branch (default: origin)',
+      '--push  Push the branch to the git remote before opening the pull request',
+      '--title <text>  Title of the pull request (default: the subject of the only commit, or the name of the worktree)',
+      '--body <text>  Body of the pull request (default: the subjects of the commits)',
+      '--draft  Open the pull request as a draft',
+      '--dry-run  Show the preview of the result, and change nothing',
+      '--yes  Skip the confirmation',
+    ],
+    async run(context, said: string, { dryRun, yes, ...wish }: PullRequestOptions) {
+      const { client, show, layout, world } = context;
+      const style = { ...layout, hintFor: commandFor };
+      const params = { worktree_id: await worktreeId(client, said) };
+      const call = (more: object): Promise<PullRequest> =>
+        client.call(endpoints.openPullRequest, { params, body: { ...wish, ...more } });
+      const plan = await call({ dry_run: true });
+      const isRefused = plan.obstacles.length > 0;
+      if (isRefused || dryRun) {
+        show(plan, () => textOf(pullRequestLines(plan, style)));
+        if (isRefused) world.exit(exitCodes.conflict);
+        return;
+      }
+      const isWanted = await mayDo(context, { yes }, plan, (isWhole) =>
+        pullRequestLines(plan, { ...style, isWhole }),
+      );
+      if (!isWanted) return show(plan, () => 'Nothing was changed\n');
+      const { source_commit: expected_commit, remote_url: expected_url } = plan;
+      const { title, body } = plan;
+      const done = await call({ dry_run: false, expected_commit, expected_url, title, body });
+      show(done, () => `${done.url ?? ''}\n`);
+    },
+  }),
 ];
 
 interface MergeOptions {
@@ -84,33 +103,6 @@ interface MergeCommandOptions extends MergeOptions {
   into?: string;
   squash?: boolean;
   message?: string;
-}
-
-async function merge(
-  context: CommandContext,
-  said: string,
-  options: MergeCommandOptions,
-): Promise<void> {
-  const { client } = context;
-  const params = { worktree_id: await worktreeId(client, said) };
-  const { into, squash, message, commit: commit_message } = options;
-  const wish = { into, squash, message, commit_message };
-  await finish(context, options, (more) =>
-    client.call(endpoints.mergeWorktree, { params, body: { ...wish, ...more } }),
-  );
-}
-
-async function rebase(
-  context: CommandContext,
-  said: string,
-  options: MergeOptions & { onto?: string },
-): Promise<void> {
-  const { client } = context;
-  const params = { worktree_id: await worktreeId(client, said) };
-  const wish = { onto: options.onto, commit_message: options.commit };
-  await finish(context, options, (more) =>
-    client.call(endpoints.rebaseWorktree, { params, body: { ...wish, ...more } }),
-  );
 }
 
 type Ask = Pick<BodyInputOf<typeof endpoints.mergeWorktree>, 'dry_run' | 'expected_tree'>;
@@ -148,33 +140,6 @@ interface PullRequestOptions {
   draft?: boolean;
   dryRun?: boolean;
   yes?: boolean;
-}
-
-async function openPullRequest(
-  context: CommandContext,
-  said: string,
-  { dryRun, yes, ...wish }: PullRequestOptions,
-): Promise<void> {
-  const { client, show, layout, world } = context;
-  const style = { ...layout, hintFor: commandFor };
-  const params = { worktree_id: await worktreeId(client, said) };
-  const call = (more: object): Promise<PullRequest> =>
-    client.call(endpoints.openPullRequest, { params, body: { ...wish, ...more } });
-  const plan = await call({ dry_run: true });
-  const isRefused = plan.obstacles.length > 0;
-  if (isRefused || dryRun) {
-    show(plan, () => textOf(pullRequestLines(plan, style)));
-    if (isRefused) world.exit(exitCodes.conflict);
-    return;
-  }
-  const isWanted = await mayDo(context, { yes }, plan, (isWhole) =>
-    pullRequestLines(plan, { ...style, isWhole }),
-  );
-  if (!isWanted) return show(plan, () => 'Nothing was changed\n');
-  const { source_commit: expected_commit, remote_url: expected_url } = plan;
-  const { title, body } = plan;
-  const done = await call({ dry_run: false, expected_commit, expected_url, title, body });
-  show(done, () => `${done.url ?? ''}\n`);
 }
 
 /**
@@ -227,7 +192,6 @@ function textOf(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join('');
 }
 
-/** The result of a merge or rebase, and the next step for the worktree. */
 function doneText({ worktree, target, how, result_commit, ...done }: MergeResult): string {
   const commit = (result_commit ?? '').slice(0, 8);
   if (how === 'replay' || done.checkout === worktree.path)

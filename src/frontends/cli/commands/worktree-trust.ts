@@ -2,41 +2,51 @@ import path from 'node:path';
 import { endpoints } from '../../../api/index.ts';
 import type { Brought, Trusted } from '../../../api/worktree-trust.ts';
 import { notFoundError, usageError } from '../../../api/errors.ts';
-import { askYes } from '../ask-yes.ts';
-import { endpointCommand, type Register } from '../endpoint-command.ts';
+import { askYes } from '../choose.ts';
+import { clientCommand, type Register } from '../command.ts';
+import { endpointCommand } from '../endpoint-command.ts';
 import { ago, listOf, plain } from '../output.ts';
-import { repositoryOption, valueOf } from '../parameters.ts';
-import { clientAction, type CommandContext } from '../world.ts';
+import { repositoryOption } from '../parameters.ts';
+import type { CommandContext } from '../world.ts';
 import { counted } from '../../../core/lib/counted.ts';
 
-/** `cadre worktrees trust | untrust | list-trusted`. */
 export const trustCommands: readonly Register[] = [
-  (worktrees, world) =>
-    worktrees
-      .command('trust')
-      .description(
-        'Trust the current init script, .worktreeinclude file and git filters of a repository',
-      )
-      .option('-R, --repo <directory>', 'Directory of the repository', '.')
-      .option(
-        '--sha256 <digest>',
-        'Trust only the content with this SHA-256 digest, without asking for confirmation',
-      )
-      .option('--yes', 'Trust all content that the command shows, without asking for confirmation')
-      .action(clientAction(world, trust)),
+  clientCommand({
+    name: 'trust',
+    description:
+      'Trust the current init script, .worktreeinclude file and git filters of a repository',
+    parameters: [
+      { line: '-R, --repo <directory>  Directory of the repository', default: '.' },
+      '--sha256 <digest>  Trust only the content with this SHA-256 digest, without asking for confirmation',
+      '--yes  Trust all content that the command shows, without asking for confirmation',
+    ],
+    async run(context, options: TrustOptions) {
+      const { client, show } = context;
+      const repo_root = path.resolve(context.world.cwd(), options.repo);
+      const wanted =
+        options.sha256 === undefined
+          ? await chosen(context, repo_root, options)
+          : [options.sha256.toLowerCase()];
+      const trusted: Trusted[] = [];
+      for (const sha256 of wanted) {
+        const body = { repo_root, sha256 };
+        trusted.push(await client.call(endpoints.trustContent, { body }));
+      }
+      show(trusted, () => {
+        if (trusted.length === 0) return 'Nothing was trusted\n';
+        return trusted.map((one) => `Trusted ${one.sha256} for ${plain(one.repo_root)}\n`).join('');
+      });
+    },
+  }),
   endpointCommand({
     name: 'untrust',
     description:
       'Stop trusting scripts and other content of a repository (undoes cadre worktrees trust)',
     endpoint: endpoints.untrustContent,
-    operands: [
-      valueOf(
-        'sha256',
-        '[sha256]',
-        'SHA-256 digest of the content to stop trusting (default: all trusted content of the repository)',
-      ),
+    parameters: [
+      '[sha256]  SHA-256 digest of the content to stop trusting (default: all trusted content of the repository)',
+      { ...repositoryOption('Directory of the repository'), default: '.' },
     ],
-    options: [{ ...repositoryOption('Directory of the repository'), default: '.' }],
     print: (done) =>
       `Withdrew ${counted(done.withdrawn.length, 'permission')} for ${plain(done.repo_root)}\n`,
   }),
@@ -45,7 +55,7 @@ export const trustCommands: readonly Register[] = [
     description:
       'List the trusted content of repositories, such as init scripts and git filters, newest first',
     endpoint: endpoints.listTrusted,
-    options: [repositoryOption('Show only trusted content of this repository')],
+    parameters: [repositoryOption('Show only trusted content of this repository')],
     fields: () => ({ limit: 500 }),
     empty:
       'no trusted content: show and trust the content of a repository with cadre worktrees trust',
@@ -62,24 +72,6 @@ interface TrustOptions {
   repo: string;
   sha256?: string;
   yes?: boolean;
-}
-
-async function trust(context: CommandContext, options: TrustOptions): Promise<void> {
-  const { client, show } = context;
-  const repo_root = path.resolve(context.world.cwd(), options.repo);
-  const wanted =
-    options.sha256 === undefined
-      ? await chosen(context, repo_root, options)
-      : [options.sha256.toLowerCase()];
-  const trusted: Trusted[] = [];
-  for (const sha256 of wanted) {
-    const body = { repo_root, sha256 };
-    trusted.push(await client.call(endpoints.trustContent, { body }));
-  }
-  show(trusted, () => {
-    if (trusted.length === 0) return 'Nothing was trusted\n';
-    return trusted.map((one) => `Trusted ${one.sha256} for ${plain(one.repo_root)}\n`).join('');
-  });
 }
 
 /** Shows each script and filter and asks whether it may run. Throws `usage` without terminal and `--yes`. */

@@ -1,9 +1,21 @@
 import { endpoints } from '../../../api/index.ts';
 import type { CleanupResult, Worktree } from '../../../api/worktrees.ts';
-import { commandGroup, endpointCommand } from '../endpoint-command.ts';
+import { commandGroup } from '../command.ts';
+import { endpointCommand } from '../endpoint-command.ts';
 import { exitCodes } from '../exit.ts';
 import { ago, details, labelOf, listOf, mebibytes, plain, shortId, table } from '../output.ts';
-import { limit, reason, repositoryOption, sessionAs, valueOf, worktree } from '../parameters.ts';
+import {
+  limit,
+  noIncludeOption,
+  noInitOption,
+  reason,
+  repositoryOption,
+  required,
+  sessionAs,
+  unsent,
+  valueOf,
+  worktree,
+} from '../parameters.ts';
 import { mergeCommands } from './worktree-merge.ts';
 import { trustCommands } from './worktree-trust.ts';
 
@@ -20,52 +32,30 @@ const create = endpointCommand({
   description:
     'Create a git worktree for a session, or claim an existing worktree, and print its path',
   endpoint: endpoints.createWorktree,
-  operands: [
+  parameters: [
     valueOf(
       'worktree_name',
-      '<name>',
-      'Name of the worktree (the branch of the worktree is PREFIX/NAME)',
+      '<name>  Name of the worktree (the branch of the worktree is PREFIX/NAME)',
     ),
-  ],
-  options: [
-    {
-      ...sessionAs('source_session_id', '--session <session>', 'Session that owns the worktree'),
-      required: true,
-    },
+    required(sessionAs('source_session_id', '--session <session>  Session that owns the worktree')),
     repositoryOption('Directory of the repository (default: repository of the session)'),
     valueOf(
       'base_ref',
-      '--base <ref>',
-      'Commit or branch that the worktree starts from (default: the commit that is checked out in the repository)',
+      '--base <ref>  Commit or branch that the worktree starts from (default: the commit that is checked out in the repository)',
     ),
-    valueOf(
-      'branch_prefix',
-      '--branch-prefix <prefix>',
-      'Prefix of the branch name of the worktree (default: cadre)',
-    ),
+    '--branch-prefix <prefix>  Prefix of the branch name of the worktree (default: cadre)',
     valueOf(
       'deletion_policy',
-      '--policy <policy>',
-      'Whether the worktree is removed when its last session releases it',
+      '--policy <policy>  Whether the worktree is removed when its last session releases it',
     ),
-    {
-      flags: '--no-init',
-      description: "Do not run the repository's init script (.cadre/worktree-init.sh)",
-    },
-    {
-      flags: '--init-if-trusted',
-      description:
-        "Run the repository's init script only if you have trusted its content with cadre worktrees trust",
-    },
-    {
-      flags: '--no-include',
-      description: 'Do not copy the files listed in .worktreeinclude to the worktree',
-    },
-    {
-      flags: '--include-if-trusted',
-      description:
-        'Copy the files listed in .worktreeinclude only if you have trusted its content with cadre worktrees trust',
-    },
+    noInitOption,
+    unsent(
+      "--init-if-trusted  Run the repository's init script only if you have trusted its content with cadre worktrees trust",
+    ),
+    noIncludeOption,
+    unsent(
+      '--include-if-trusted  Copy the files listed in .worktreeinclude only if you have trusted its content with cadre worktrees trust',
+    ),
   ],
   // The person who runs this command consents by that to the script and the copies, unless an option says otherwise.
   fields: ({ init, initIfTrusted, include, includeIfTrusted }: ConsentOptions) => ({
@@ -88,7 +78,6 @@ const create = endpointCommand({
   },
 });
 
-/** `cadre worktrees …`. */
 export const worktreeCommands = commandGroup(
   'worktrees',
   'Create, merge and remove git worktrees of sessions',
@@ -97,9 +86,9 @@ export const worktreeCommands = commandGroup(
       name: 'list',
       description: 'List worktrees, newest first',
       endpoint: endpoints.listWorktrees,
-      options: [
+      parameters: [
         repositoryOption('Show only worktrees of this repository'),
-        valueOf('status', '-s, --status <status>', 'Show only worktrees with this status'),
+        '-s, --status <status>  Show only worktrees with this status',
         limit,
       ],
       empty: 'no worktrees: create a worktree with cadre worktrees create NAME --session SESSION',
@@ -121,7 +110,7 @@ export const worktreeCommands = commandGroup(
       alias: 'get',
       description: 'Show a worktree and its claims (the sessions that use the worktree)',
       endpoint: endpoints.getWorktree,
-      operands: [worktree],
+      parameters: [worktree],
       print: details,
     }),
     create,
@@ -131,17 +120,12 @@ export const worktreeCommands = commandGroup(
       name: 'claim',
       description: 'Claim a worktree for a session (a claim prevents the removal of the worktree)',
       endpoint: endpoints.claimWorktree,
-      operands: [worktree],
-      options: [
-        {
-          ...sessionAs(
-            'session_id',
-            '--session <session>',
-            'Session that claims (uses) the worktree',
-          ),
-          required: true,
-        },
-        valueOf('claim_role', '--role <role>', 'Role of the session that claims the worktree'),
+      parameters: [
+        worktree,
+        required(
+          sessionAs('session_id', '--session <session>  Session that claims (uses) the worktree'),
+        ),
+        valueOf('claim_role', '--role <role>  Role of the session that claims the worktree'),
       ],
       print: ({ worktree_id, claim_role }) => `Claimed worktree ${worktree_id} as ${claim_role}\n`,
     }),
@@ -150,19 +134,16 @@ export const worktreeCommands = commandGroup(
       description:
         'Release the claim of a session on a worktree (the worktree is removed when no claims are left)',
       endpoint: endpoints.releaseWorktree,
-      operands: [worktree],
-      options: [
-        {
-          ...sessionAs(
+      parameters: [
+        worktree,
+        required(
+          sessionAs(
             'session_id',
-            '--session <session>',
-            'Session whose claim on the worktree is released',
+            '--session <session>  Session whose claim on the worktree is released',
           ),
-          required: true,
-        },
+        ),
         {
-          flags: '--keep',
-          description: 'Keep the worktree even if no session claims the worktree after the release',
+          line: '--keep  Keep the worktree even if no session claims the worktree after the release',
           read: () => ({ cleanup_if_last_claim: false }),
         },
       ],
@@ -175,8 +156,7 @@ export const worktreeCommands = commandGroup(
       name: 'cleanup',
       description: 'Archive and remove a worktree that no session claims',
       endpoint: endpoints.cleanUpWorktree,
-      operands: [worktree],
-      options: [reason],
+      parameters: [worktree, reason],
       confirm: (said) => `archive and remove worktree "${said}"?`,
       print: cleanupText,
       after({ status }, world) {
@@ -187,9 +167,9 @@ export const worktreeCommands = commandGroup(
       name: 'restore',
       description: 'Restore an archived worktree with its branch, commits and uncommitted changes',
       endpoint: endpoints.restoreWorktree,
-      operands: [worktree],
-      options: [
-        valueOf('name', '--name <name>', 'New name of the worktree, if the original name is taken'),
+      parameters: [
+        worktree,
+        '--name <name>  New name of the worktree, if the original name is taken',
       ],
       print: (restored) => `${plain(restored.path)}\n`,
     }),
@@ -197,10 +177,9 @@ export const worktreeCommands = commandGroup(
       name: 'gc',
       description: 'Show or remove worktrees that no session claims',
       endpoint: endpoints.collectWorktrees,
-      options: [
+      parameters: [
         {
-          flags: '--remove',
-          description: 'Archive and remove all worktrees that no session claims',
+          line: '--remove  Archive and remove all worktrees that no session claims',
           read: () => ({ dry_run: false }),
         },
       ],
@@ -215,7 +194,6 @@ export const worktreeCommands = commandGroup(
   ],
 );
 
-/** The outcome of a cleanup, and its notes. */
 function cleanupText({ worktree, status, archive_ref, diagnostics }: CleanupResult): string {
   const archived = status === 'cleaned' && archive_ref !== null ? [`archived: ${archive_ref}`] : [];
   const notes = [...archived, ...diagnostics].map((line) => `  ${plain(line)}\n`);

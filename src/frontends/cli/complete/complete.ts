@@ -74,11 +74,15 @@ async function valuesFor(
   if (/^(file|directory)$/.test(value.name)) return [{ word: `<${value.name}>`, about: '' }];
   if (flag === '--on' || flag === '--node') return serverNames(withoutConfig(env));
   if (!isRecord(placeholder)) return [];
-  const options: Asked = {
-    url: values.get('--url'),
-    tokenFile: values.get('--token-file'),
+  const only = (flag: string) => {
+    const found = values.get(flag);
+    return found === undefined ? undefined : [found];
+  };
+  const options = {
+    url: only('--url'),
+    tokenFile: only('--token-file'),
     dataDir: values.get('--data-dir'),
-    on: values.get('--on'),
+    on: only('--on'),
   };
   const clients = await clientsOf(options, withoutConfig(env));
   try {
@@ -106,20 +110,7 @@ function withoutConfig(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   }
 }
 
-/** The options of the command line that name servers. */
-type Asked = Record<'url' | 'tokenFile' | 'dataDir' | 'on', string | undefined>;
-
-/** The clients of the servers that a command line asks. */
-async function clientsOf(
-  { url, tokenFile, dataDir, on }: Asked,
-  env: NodeJS.ProcessEnv,
-): Promise<HttpClient[]> {
-  const options: GlobalOptions = {
-    url: listOf(url),
-    tokenFile: listOf(tokenFile),
-    dataDir,
-    on: listOf(on),
-  };
+async function clientsOf(options: GlobalOptions, env: NodeJS.ProcessEnv): Promise<HttpClient[]> {
   const asked = await askedServers(options, env);
   // A fleet would take too long to answer.
   if (asked.kind === 'fleet') return [];
@@ -144,10 +135,6 @@ const LISTS = /^\/v1\/(sessions|processes|approvals|worktrees|teams)\?/;
 async function serverNames(env: NodeJS.ProcessEnv): Promise<Offer[]> {
   const servers = (await configuration({}, env))?.servers ?? [];
   return servers.map(({ name, url }) => ({ word: name, about: url ?? 'this machine' }));
-}
-
-function listOf(value: string | undefined): string[] | undefined {
-  return value === undefined ? undefined : [value];
 }
 
 /** Where on the command line the last word is. */

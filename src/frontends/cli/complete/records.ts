@@ -8,7 +8,6 @@ export interface Offer {
 }
 
 type Row = Readonly<Record<string, unknown>>;
-/** Reads a path of the server. */
 export type Get = (path: string) => Promise<unknown>;
 
 interface Kind {

@@ -24,5 +24,4 @@ export interface CompletionTable {
   values: Readonly<Record<string, readonly string[]>>;
 }
 
-/** The name of the asset. */
 export const tableAsset = 'commands.json';

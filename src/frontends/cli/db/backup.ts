@@ -9,18 +9,21 @@ import { sqlWasm } from '../../../core/lib/self.ts';
 import { syncDirectory } from '../../../core/lib/sync-directory.ts';
 import type { GlobalOptions } from '../context.ts';
 import { mebibytes } from '../output.ts';
-import { progressLine } from '../progress.ts';
+import {
+  lockStore,
+  progressLine,
+  runningServer,
+  storeDirectory,
+  withStoreFiles,
+} from './store-files.ts';
 import type { World } from '../world.ts';
-import { lockStore, runningServer, storeDirectory, withStoreFiles } from './store-files.ts';
 
-/** A copy that was made. */
 interface Copied {
   path: string;
   bytes: number;
   seq: number;
 }
 
-/** A copy that is being read, in pieces. */
 interface Source {
   bytes: number;
   seq: number;

@@ -11,15 +11,20 @@ import type { ImagesReport } from '../../../server/conversations/sessions/blobs.
 import type { LogsReport } from '../../../server/work/processes/check-logs.ts';
 import { askedServers, type GlobalOptions, serverDirectory } from '../context.ts';
 import { mebibytes } from '../output.ts';
-import { progressLine } from '../progress.ts';
+import {
+  lockStore,
+  progressLine,
+  runningServer,
+  STORE,
+  storeDirectory,
+  withStoreFiles,
+} from './store-files.ts';
 import type { World } from '../world.ts';
 import { backUp } from './backup.ts';
-import { lockStore, runningServer, STORE, storeDirectory, withStoreFiles } from './store-files.ts';
 
 /** A finding about the database, or about another file of the data directory. */
 export type Finding = Corruption & { file?: string };
 
-/** The findings about a database and the files beside it. */
 export interface Checked extends Omit<CheckReport, 'damage'> {
   /** The stored output of processes; null for a backup or a server on another machine. */
   logs: LogsReport | null;

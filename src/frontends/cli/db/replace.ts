@@ -8,7 +8,7 @@ import { systemIds } from '../../../core/lib/ids.ts';
 import { sqlWasm, version } from '../../../core/lib/self.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
 import type { StoreFacts, Noun } from '../../../core/store/older-copies.ts';
-import { askYes } from '../ask-yes.ts';
+import { askYes } from '../choose.ts';
 import type { GlobalOptions } from '../context.ts';
 import { plain } from '../output.ts';
 import type { World } from '../world.ts';
@@ -17,7 +17,6 @@ import { lockStore, STORE, withStoreFiles, storeDirectory } from './store-files.
 
 export type ReplaceOptions = GlobalOptions & { yes?: boolean };
 
-/** The result of a restore. */
 export interface Restored {
   data_dir: string;
   backup: string;
@@ -51,8 +50,7 @@ export async function restore(
   using _lock = await lockStore(directory);
   return await withStoreFiles(directory, async () => {
     const { factsOf } = await import('../../../core/store/older-copies.ts');
-    const { stampOf } = await import('../../../core/store/rollback.ts');
-    const { restoreStore } = await import('../../../core/store/restore.ts');
+    const { restoreStore } = await import('../../../core/store/replace-store.ts');
     const facts = await factsOf(backup, sqlWasm);
     const store = path.join(directory, STORE);
     const isThere = existsSync(store) || existsSync(`${store}-wal`);
@@ -65,10 +63,10 @@ export async function restore(
       return null;
     const { replaced } = await restoreStore({
       directory,
-      backup,
+      copy: backup,
       wasm: sqlWasm,
       newEpoch: () => systemIds.next('epoch'),
-      stamp: stampOf(world.clock.now()),
+      now: world.clock.now(),
       failpoint: failpointsFrom(world.env.CADRE_FAILPOINTS),
     });
     const { version, format, seq } = facts;
@@ -76,7 +74,6 @@ export async function restore(
   });
 }
 
-/** Describes a restore that was done. */
 export function restoredText({ data_dir, backup, replaced }: Restored): string {
   return [
     `Restored ${backup} to ${data_dir}\n`,
@@ -106,7 +103,6 @@ function isWanted(world: World, question: string, remedy: string): Promise<boole
 
 const UNSEEN = 'check which data the rollback would remove, then pass --yes';
 
-/** The result of a rollback. */
 interface RolledBack {
   /** The version that wrote the data that are in place now, their format and their newest seq. */
   version: string;
@@ -132,7 +128,7 @@ export async function rollBack(
   const directory = storeDirectory(world, options);
   using _lock = await lockStore(directory);
   return await withStoreFiles(directory, async () => {
-    const { rollBack: replace, tidyStore } = await import('../../../core/store/rollback.ts');
+    const { rollBack: replace, tidyStore } = await import('../../../core/store/replace-store.ts');
     const { factsOf, newerThan } = await import('../../../core/store/older-copies.ts');
     await tidyStore(directory, sqlWasm);
     const store = await factsOf(path.join(directory, STORE), sqlWasm);
@@ -156,7 +152,6 @@ export async function rollBack(
   });
 }
 
-/** Describes the result of a rollback, and the next steps. */
 export function rolledBackText(done: RolledBack): string {
   const isOlder = done.version !== version;
   return [

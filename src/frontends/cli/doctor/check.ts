@@ -15,7 +15,6 @@ export type Verdict = Omit<Finding, 'check'>;
 /** One check of `cadre doctor`. An error that it throws counts as a failure. */
 export type Check = (input: CheckInput) => Verdict | Promise<Verdict>;
 
-/** The input of every check. */
 export interface CheckInput {
   world: World;
   options: GlobalOptions;
@@ -31,14 +30,9 @@ export function checkInput(world: World, options: GlobalOptions): CheckInput {
   return { world, options, found, config, directory: dataDirectory(config, world.env) };
 }
 
-export function ok(detail: string): Verdict {
-  return { status: 'ok', detail };
-}
-
-export function warn(detail: string): Verdict {
-  return { status: 'warn', detail };
-}
-
-export function fail(detail: string): Verdict {
-  return { status: 'fail', detail };
-}
+const verdict =
+  (status: Finding['status']) =>
+  (detail: string): Verdict => ({ status, detail });
+export const ok = verdict('ok');
+export const warn = verdict('warn');
+export const fail = verdict('fail');

@@ -1,9 +1,8 @@
-import type { ApprovalRule } from '../../../api/approval-rules.ts';
 import { endpoints } from '../../../api/index.ts';
 import { loginProviderIds } from '../../../api/provider-kinds.ts';
 import type { ProviderRecord } from '../../../api/providers.ts';
 import type { Client } from '../../../client/client.ts';
-import { pagesOf } from '../../../client/pages.ts';
+import { recordsOf } from '../../../client/records-of.ts';
 import { AppError } from '../../../api/errors.ts';
 import { version } from '../../../core/lib/self.ts';
 import { withCommand } from '../hints.ts';
@@ -88,12 +87,9 @@ function providerVerdict(
 export const rules: Check = async (input) => {
   if (!input.found.config) return warn(UNKNOWN);
   // Where the server does not answer, the check `server` says so.
-  const found = await asked(input, async (client) => {
-    const pages = pagesOf((query) => client.ask(endpoints.listApprovalRules, { query }));
-    const all: ApprovalRule[] = [];
-    for await (const page of pages) all.push(...page);
-    return all;
-  }).catch(() => null);
+  const found = await asked(input, (client) =>
+    Array.fromAsync(recordsOf((query) => client.ask(endpoints.listApprovalRules, { query }))),
+  ).catch(() => null);
   if (!found) return ok('not checked: no server answers');
   const refused = found.filter((one) => one.refused !== null);
   if (refused.length === 0) return ok(`${found.length} rules are valid`);

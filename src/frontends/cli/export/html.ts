@@ -24,7 +24,6 @@ export interface Exported {
   turns: readonly ExportedTurn[];
 }
 
-/** A turn of a conversation. */
 export interface ExportedTurn {
   /** The session that speaks, in a team; null where there is only one. */
   speaker: string | null;

@@ -4,29 +4,16 @@ import type { TeamWithMembers } from '../../../api/teams.ts';
 import { agentOf } from '../../../client/agent-of.ts';
 import type { Client } from '../../../client/client.ts';
 import { conversation } from '../../terminal/conversation.ts';
-import {
-  conversationDocument,
-  readConversation,
-  type ReadConversation,
-} from '../talk/read-conversation.ts';
+import { readConversation, type ReadConversation } from '../talk/read-conversation.ts';
 import type { Exported, ExportedTurn } from './html.ts';
 
-/** A session with its whole conversation. */
-export interface ExportedSession extends ReadConversation {
-  session: Session;
-}
-
-/** Reads a session with its whole conversation. Throws `not_found`. */
-export async function readSession(client: Client, session_id: string): Promise<ExportedSession> {
+/** Reads the whole conversation of a session. Throws `not_found`. */
+export async function readSession(client: Client, session_id: string): Promise<ReadConversation> {
   const session = await client.call(endpoints.getSession, { params: { session_id } });
-  return { session, ...(await readConversation(client, session)) };
+  return readConversation(client, session);
 }
 
-export function documentOf({ session, ...read }: ExportedSession) {
-  return conversationDocument(session, read);
-}
-
-export function sessionExport(exported: ExportedSession): Exported {
+export function sessionExport(exported: ReadConversation): Exported {
   const { session } = exported;
   return {
     title: session.title ?? session.id,
@@ -38,7 +25,7 @@ export function sessionExport(exported: ExportedSession): Exported {
 /** The export of a team: the turns of all its members in the order in which they were sent, each with its speaker. */
 export function teamExport(
   { team, members }: TeamWithMembers,
-  sessions: readonly ExportedSession[],
+  sessions: readonly ReadConversation[],
 ): Exported {
   const roleOf = new Map(members.map(({ agent_id, title }) => [agent_id, title]));
   const nameOf = ({ id, title }: Session) => roleOf.get(id) ?? title ?? id;
@@ -70,7 +57,7 @@ function factsOf(session: Session): [string, string][] {
 }
 
 function turnsOf(
-  { turns, approvals, notices }: ExportedSession,
+  { turns, approvals, notices }: ReadConversation,
   speaker: string | null,
 ): { at: number; turn: ExportedTurn }[] {
   // In one conversation, because a notice of no turn belongs to the turn before it.

@@ -10,7 +10,6 @@ import type { GlobalOptions } from '../context.ts';
 import type { CommandContext } from '../world.ts';
 import { type Exported, exportHtml } from './html.ts';
 
-/** The options of a command that exports. */
 export interface ExportOptions {
   html?: boolean;
   markdown?: boolean;

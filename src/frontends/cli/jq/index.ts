@@ -36,7 +36,6 @@ export class JqOutput extends Writable {
     return output;
   }
 
-  /** Whether the expression failed for one of the documents. */
   get failed(): boolean {
     return this.#failed;
   }

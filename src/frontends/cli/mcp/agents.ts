@@ -136,7 +136,6 @@ export async function removeEntry(agent: McpAgent, env: NodeJS.ProcessEnv): Prom
   return true;
 }
 
-/** Describes the change that `addEntry` would make. */
 export function plannedChange(
   agent: McpAgent,
   server: ServerStart,

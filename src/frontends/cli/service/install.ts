@@ -12,8 +12,7 @@ import { type Seal, sealOf } from '../../service/sealed.ts';
 import { type ServiceStart, settingsLeftBehind, variablesOf } from '../../service/start.ts';
 import { serverOnceItAnswers } from '../answering.ts';
 import { lastingCommand } from '../lasting-command.ts';
-import { refuseRemote } from '../refuse-remote.ts';
-import { type ServeOptions, serveWords } from '../serve-options.ts';
+import { refuseRemote, type ServeOptions, serveWords } from '../serve-options.ts';
 import type { World } from '../world.ts';
 import type { Manager } from './manager.ts';
 
@@ -25,7 +24,6 @@ export interface InstallOptions extends ServeOptions {
   allowRoot?: boolean;
 }
 
-/** The result of an installation. */
 export interface Installed {
   manager: string;
   file: string;

@@ -3,8 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { unreachableError } from '../../../api/errors.ts';
 import { version } from '../../../core/lib/self.ts';
-import { followedFile } from './log-program.ts';
-import { type Manager, Runner, type ServiceState } from './manager.ts';
+import { followedFile, type Manager, Runner, type ServiceState } from './manager.ts';
 import { sealFor } from '../../service/sealed.ts';
 import type { ServiceStart } from '../../service/start.ts';
 
@@ -68,7 +67,6 @@ export function printedState(text: string): ServiceState {
   };
 }
 
-/** The name by which launchd knows the server. */
 const LABEL = 'cadre.server';
 
 /** A stop takes up to this many seconds before launchd kills the server. */

@@ -21,7 +21,6 @@ export interface ServiceState {
 /** A program that starts services of a user, and starts them again. */
 export interface Manager {
   name: ManagerName;
-  /** The file that describes the service. */
   file: string;
   text: (start: ServiceStart) => string;
   /** Throws `unreachable`, with the reason, where the manager does not run for this user. */
@@ -43,7 +42,6 @@ export interface Manager {
   restartCommand: string;
 }
 
-/** Runs programs of a manager. */
 export class Runner {
   readonly #env: NodeJS.ProcessEnv;
 
@@ -68,4 +66,14 @@ export class Runner {
     const said = plain((stderr.trim() || stdout.trim()).split('\n').slice(0, 3).join(' '));
     throw new AppError('internal', `${line} exited with code ${code}: ${said}`);
   }
+}
+
+/** The program that prints the last lines of a file, and follows it also where it is emptied or replaced. */
+export function followedFile(
+  file: string,
+  lines: number,
+  isFollowed: boolean,
+  env: NodeJS.ProcessEnv,
+): Program {
+  return { command: 'tail', args: ['-n', String(lines), ...(isFollowed ? ['-F'] : []), file], env };
 }

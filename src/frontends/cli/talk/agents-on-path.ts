@@ -2,7 +2,6 @@ import { loginProviderIds, providerKinds } from '../../../api/provider-kinds.ts'
 import { findProgram } from '../../../core/lib/find-program.ts';
 import { catalogue } from '../../../agents/acp/catalogue.ts';
 
-/** An agent that may be installed. */
 export interface KnownAgent {
   /** The value of `--agent`, or of `--provider` for an agent with its own provider. */
   name: string;

@@ -142,14 +142,12 @@ export class ApprovalAsker {
   }
 }
 
-/** How a request that was left open is answered. */
 function howToAnswer({ id }: Pick<Approval, 'id'>): string {
   return `answer it with cadre approvals accept ${shortId(id)} (or decline), or on the screen`;
 }
 
 type Requested = Pick<Approval, 'id' | 'kind' | 'title' | 'session_id'>;
 
-/** The approval that is on the terminal. */
 interface Shown {
   id: string;
   withdrawal: AbortController;

@@ -40,7 +40,6 @@ export async function askPermission(
   }
 }
 
-/** Takes the answer, once all was shown. */
 async function choose(question: KeyQuestion, scopes: readonly ApprovalScope[]): Promise<string> {
   await question.keyboard.quiet(question.terminal.clock, question.signal);
   const accepting: Key[] = scopes.map((scope) => waysToAccept[scope]);

@@ -85,7 +85,6 @@ export function readAnswer(line: string, question: Question): string[] | string 
   return answer;
 }
 
-/** The option that a number or a label means. */
 function optionOf(part: string, { options }: Question): string | undefined {
   const named = options.find(({ label }) => label.toLowerCase() === part.toLowerCase());
   return (named ?? (/^\d{1,4}$/.test(part) ? options[Number(part) - 1] : undefined))?.label;

@@ -1,5 +1,4 @@
 import { endpoints } from '../../../api/index.ts';
-import type { AgentCommand } from '../../../api/commands.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { replayBefore } from '../../../client/replay.ts';
 import { slashMatches } from '../../../client/slash.ts';
@@ -15,7 +14,7 @@ import { type TurnSettingOptions, turnSettings } from '../turn-settings.ts';
 import { askerOf } from './ask.ts';
 import { assertPermissionMode } from './assert-mode.ts';
 import { Attached } from './attached.ts';
-import { promptHistory } from './history.ts';
+import { promptHistory } from './defaults.ts';
 import { InputLine, type LineActions } from './input-line.ts';
 import { latestHere } from './latest.ts';
 import { readConversation } from './read-conversation.ts';
@@ -25,7 +24,6 @@ import { SilenceNote } from './silence.ts';
 import { TurnText } from './turn-text.ts';
 import type { CommandContext } from '../world.ts';
 
-/** How many of the earlier turns are shown. */
 const TURNS = 3;
 
 /** The exit codes for the signals that end it. */
@@ -64,7 +62,10 @@ export async function attach(
     leave: () => leave(0),
     complete: async (typed) =>
       typed.startsWith('/')
-        ? slashMatches(typed, await commandsOf(context, found.id)).map(({ name }) => `/${name} `)
+        ? slashMatches(
+            typed,
+            await client.call(endpoints.listCommands, { params: { session_id: found.id } }),
+          ).map(({ name }) => `/${name} `)
         : fileMatches(typed, found.cwd),
   };
   const line = new InputLine(
@@ -81,12 +82,11 @@ export async function attach(
     isVerbose: verbose,
   });
   const { session, after } = await showTail(context, found.id);
-  const running = session.active_turn_id;
   const attached = new Attached(context, {
     id: session.id,
     talkOutput: line,
     text,
-    running,
+    running: session.active_turn_id,
     settings: turnSettings(options),
   });
   using _signals = signals(() => void attached.interrupt(), leave);
@@ -118,10 +118,6 @@ export async function attach(
   world.exit(Number(leaving.signal.reason));
 }
 
-function commandsOf({ client }: CommandContext, session_id: string): Promise<AgentCommand[]> {
-  return client.call(endpoints.listCommands, { params: { session_id } });
-}
-
 /** Shows the last turns that have ended. Returns the seq after which the events contain everything else. */
 async function showTail(
   context: CommandContext,
@@ -148,7 +144,6 @@ async function showTail(
   return { session, after: (accepted?.seq ?? seq + 1) - 1 };
 }
 
-/** Handles signals until it is disposed. */
 function signals(interrupt: () => void, leave: (code: number) => void): Disposable {
   const end = (name: NodeJS.Signals) => leave(LEAVING[name as keyof typeof LEAVING]);
   const ending = Object.keys(LEAVING) as (keyof typeof LEAVING)[];

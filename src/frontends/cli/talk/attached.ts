@@ -66,7 +66,6 @@ export class Attached {
     return entries.filter(({ id, status }) => this.#queued.has(id) && status !== 'running').length;
   }
 
-  /** Asks for the running turn to end. */
   async interrupt(): Promise<void> {
     if (this.#running === null) {
       this.#output.status('cadre: no turn is running: press Ctrl-D to leave\n');
@@ -168,7 +167,6 @@ export class Attached {
   }
 }
 
-/** A prompt as the conversation shows it. */
 function promptText(text: string): string {
   return wrapped(plain(text), Number.MAX_SAFE_INTEGER)
     .map((line, at) => `${at === 0 ? '> ' : '  '}${line}`)

@@ -1,8 +1,6 @@
-import type { Command } from 'commander';
-import { milliseconds } from '../milliseconds.ts';
+import { milliseconds } from '../option-values.ts';
 import type { World } from '../world.ts';
 
-/** The options of the commands that follow a turn. */
 export interface FollowOptions {
   verbose?: boolean;
   /** In ms. */
@@ -12,22 +10,16 @@ export interface FollowOptions {
 /** Where nobody looks, a command ends when its server has been gone for so long. */
 const RECONNECT_MS = 60_000;
 
-/** Adds these options to a command. */
-export function withFollowOptions(command: Command): Command {
-  return withReconnect(command).option(
-    '-v, --verbose',
-    'Also show the thoughts, plans and tool output of the agent',
-  );
-}
+/** The option for how long a server that is gone is looked for. */
+export const reconnectOption = {
+  line: '--reconnect <duration>  Maximum time to keep trying to reconnect to the server (default: 60s, or no limit on a terminal)',
+  parse: milliseconds,
+};
 
-/** Adds the option for how long a server that is gone is looked for. */
-export function withReconnect(command: Command): Command {
-  return command.option(
-    '--reconnect <duration>',
-    'Maximum time to keep trying to reconnect to the server (default: 60s, or no limit on a terminal)',
-    milliseconds,
-  );
-}
+export const followOptions = [
+  reconnectOption,
+  '-v, --verbose  Also show the thoughts, plans and tool output of the agent',
+];
 
 /** For how long a lost connection is opened again, in ms; undefined: for ever, because somebody sees it. */
 export function reconnectMs(

@@ -7,11 +7,9 @@ import { PassThrough } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { plain } from '../../../core/lib/plain.ts';
 
-/** The actions of the user at the line. */
 export interface LineActions {
   /** They typed a line, which is not blank. */
   said(text: string): void;
-  /** Ctrl-C. */
   interrupt(): void;
   /** Ctrl-D on an empty line, or the terminal is gone. */
   leave(): void;
@@ -50,7 +48,6 @@ export class InputLine implements TalkOutput {
     this.#actions = actions;
   }
 
-  /** Shows the line with a text in it. */
   open(text = ''): void {
     const keys = new Pastes(this.#input, this.#output);
     this.#keys = keys;
@@ -74,7 +71,7 @@ export class InputLine implements TalkOutput {
       // The row that could grow is above what was typed now.
       this.#rest = '';
       this.#showsRest = false;
-      const text = withBreaks(said);
+      const text = said.replaceAll(BREAK, '\n');
       if (text.trim() !== '') {
         this.#prompts?.add(text);
         this.#actions.said(text);
@@ -99,7 +96,7 @@ export class InputLine implements TalkOutput {
 
   /** The prompts that were sent before, each as a line of input. */
   #earlier(): string[] {
-    return (this.#prompts?.read() ?? []).map(withoutBreaks);
+    return (this.#prompts?.read() ?? []).map((prompt) => prompt.replaceAll('\n', BREAK));
   }
 
   /** Takes the line away, and answers what was typed on it. */
@@ -192,16 +189,6 @@ const BREAK = '↵';
 const [BEGIN, END] = ['\u001B[200~', '\u001B[201~'];
 /** The beginning of BEGIN at the end of a piece: no key sends it alone. */
 const BEGUN = /\u001B\[20?0?$/;
-
-/** A text of several lines as a line of input. */
-function withoutBreaks(text: string): string {
-  return text.replaceAll('\n', BREAK);
-}
-
-/** The text of a line of input, with the line breaks of what was pasted into it. */
-function withBreaks(line: string): string {
-  return line.replaceAll(BREAK, '\n');
-}
 
 /**
  * The keys of a terminal that says what is pasted (bracketed paste), for a line of input: the line breaks of a paste are

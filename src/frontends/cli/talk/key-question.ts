@@ -2,7 +2,6 @@ import { widthOf } from '../../terminal/width.ts';
 import { Keyboard, noKeys } from './keyboard.ts';
 import { sizeOf, type Terminal } from './terminal.ts';
 
-/** A question that takes single keys of a terminal. */
 export interface KeyQuestion {
   terminal: Terminal;
   keyboard: Keyboard;
@@ -78,7 +77,6 @@ export async function keyOf(
   }
 }
 
-/** Ctrl-D. */
 export const LEAVE = '\u0004';
 const always: ReadonlySet<string> = new Set([noKeys.gone, LEAVE]);
 

@@ -1,7 +1,7 @@
 import { endpoints } from '../../../api/index.ts';
 import type { Session } from '../../../api/sessions.ts';
 import type { Client } from '../../../client/client.ts';
-import { pagesOf } from '../../../client/pages.ts';
+import { recordsOf } from '../../../client/records-of.ts';
 import { notFoundError } from '../../../api/errors.ts';
 import { sessions } from '../nouns.ts';
 import fs from 'node:fs';
@@ -16,8 +16,7 @@ export async function latestHere(clients: Client, here: string): Promise<Session
   // Another machine may have a directory of the same name.
   const client = await clients.first();
   const open: Session[] = [];
-  for await (const page of sessions.all(client))
-    open.push(...page.filter(({ status }) => status !== 'closed' && status !== 'failed'));
+  for await (const one of sessions.all(client)) if (!sessions.isPast?.(one)) open.push(one);
   const exactly = latestOf(open.filter(({ cwd }) => cwd === here));
   const found = exactly ?? latestOf(await inWorktrees(client, here, open));
   if (found) return found;
@@ -35,11 +34,10 @@ async function inWorktrees(
 ): Promise<Session[]> {
   const repo_root = open.some(({ worktree_id }) => worktree_id !== null) && repositoryOf(here);
   if (!repo_root) return [];
-  const ids = new Set<string | null>();
-  for await (const page of pagesOf((query) =>
+  const worktrees = recordsOf((query) =>
     client.ask(endpoints.listWorktrees, { query: { ...query, repo_root } }),
-  ))
-    for (const { id } of page) ids.add(id);
+  );
+  const ids = new Set(await Array.fromAsync(worktrees, ({ id }) => id));
   return open.filter(({ worktree_id }) => worktree_id !== null && ids.has(worktree_id));
 }
 

@@ -1,11 +1,11 @@
-import { type Command, Option } from 'commander';
 import type { BodyInputOf } from '../../../api/endpoint.ts';
 import type { endpoints } from '../../../api/index.ts';
 import { agentProvider, type ProviderId, providerId } from '../../../api/provider-kinds.ts';
 import { type Defaults, settingsFor } from '../../../client/defaults.ts';
+import { agentModeOption, agentOption } from '../parameters.ts';
 import type { CommandContext } from '../world.ts';
+import { type SandboxOptions, sandboxOf, sandboxOptions } from './sandbox-options.ts';
 
-/** The options for the agent of a new session. */
 export interface AgentOptions {
   provider?: ProviderId;
   /** Without a provider, it is an agent of the one whose agents have names. */
@@ -17,46 +17,27 @@ export interface AgentOptions {
   title?: string;
 }
 
-/** The options of the commands that open a session. */
-export interface OpenOptions extends AgentOptions {
+export interface OpenOptions extends AgentOptions, SandboxOptions {
   cwd?: string;
   /** true: a worktree without a name of its own. */
   worktree?: string | true;
 }
 
-/** Adds these options to a command. */
-export function withOpenOptions(command: Command): Command {
-  return command
-    .addOption(
-      new Option(
-        '--provider <provider>',
-        'Provider of the agent (default: defaults.provider in the configuration, or the only ready provider)',
-      ).choices(providerId.options),
-    )
-    .option(
-      '--agent <agent>',
-      'Name of the agent for the provider acp, such as gemini (list the names with cadre providers discover)',
-    )
-    .option('--model <model>', 'Model of the agent')
-    .option(
-      '--effort <effort>',
-      'Reasoning effort of the model (list the levels with cadre providers models)',
-    )
-    .option('--cwd <directory>', 'Working directory of the agent (default: current directory)')
-    .option(
-      '--permission-mode <mode>',
-      'Permission mode: which agent actions need your approval (default: from the configuration, or require_approval on a terminal)',
-    )
-    .option(
-      '--agent-mode <mode>',
-      'Name of a mode that the agent itself defines, such as plan (only for the provider acp)',
-    )
-    .option('--title <title>', 'Title of the session (default: first line of the prompt)')
-    .option(
-      '--worktree [name]',
-      'Name of the git worktree in which the agent works (cadre creates the worktree if it does not exist)',
-    );
-}
+export const openOptions = [
+  {
+    line: '--provider <provider>  Provider of the agent (default: defaults.provider in the configuration, or the only ready provider)',
+    choices: providerId.options,
+  },
+  agentOption,
+  '--model <model>  Model of the agent',
+  '--effort <effort>  Reasoning effort of the model (list the levels with cadre providers models)',
+  '--cwd <directory>  Working directory of the agent (default: current directory)',
+  '--permission-mode <mode>  Permission mode: which agent actions need your approval (default: from the configuration, or require_approval on a terminal)',
+  agentModeOption,
+  '--title <title>  Title of the session (default: first line of the prompt)',
+  '--worktree [name]  Name of the git worktree in which the agent works (cadre creates the worktree if it does not exist)',
+  ...sandboxOptions,
+];
 
 type OpenBody = BodyInputOf<typeof endpoints.createSession>;
 
@@ -82,6 +63,7 @@ export async function openBody(
     ...(await agentBody(context, provider, defaults, { ...options, hasPerson })),
     cwd: options.cwd ?? context.world.cwd(),
     worktree: typeof worktree === 'string' ? { worktree_name: worktree } : worktree,
+    sandbox: sandboxOf(options, context.world.cwd()),
   };
 }
 

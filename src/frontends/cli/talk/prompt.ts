@@ -1,27 +1,20 @@
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { Command } from 'commander';
 import { usageError } from '../../../api/errors.ts';
+import { repeatable } from '../command.ts';
 import type { World } from '../world.ts';
 import type { InputItem } from '../../../api/input.ts';
 
 /** A pipe that belongs to nobody's input may stay open for ever, so nobody waits longer for its first byte. */
 const FIRST_BYTE_MS = 3000;
 
-/** Adds the argument and the option of what to say. */
-export function withPrompt(command: Command): Command {
-  return command
-    .argument(
-      '[text...]',
-      'Text of the prompt (text from a pipe is appended; with - as the last word, all of stdin is read)',
-    )
-    .option(
-      '--image <file>',
-      'Image file to send with the prompt (repeat the option for more images)',
-      collect,
-      [],
-    );
-}
+/** The argument and the option of what to say. */
+export const promptParameters = [
+  '[text...]  Text of the prompt (text from a pipe is appended; with - as the last word, all of stdin is read)',
+  repeatable(
+    '--image <file>  Image file to send with the prompt (repeat the option for more images)',
+  ),
+];
 
 /**
  * Reads the prompt: the words, and after a blank line the piped input. A last word `-` reads stdin to its end, without
@@ -76,8 +69,4 @@ async function pipedText({ stdin, stderr, clock }: World): Promise<string> {
     if ('destroy' in stdin) (stdin as NodeJS.ReadStream).destroy();
   }
   return Buffer.concat(parts).toString('utf8');
-}
-
-function collect(file: string, before: readonly string[]): string[] {
-  return [...before, file];
 }

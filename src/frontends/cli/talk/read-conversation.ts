@@ -3,12 +3,12 @@ import type { PastTurn } from '../../../api/conversations.ts';
 import { endpoints } from '../../../api/index.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { Client } from '../../../client/client.ts';
-import { pagesOf } from '../../../client/pages.ts';
-import { readNotices } from '../../../client/read-notices.ts';
+import { recordsOf } from '../../../client/records-of.ts';
+import { readNotices } from '../../../client/replay.ts';
 import type { Notice, TurnWithItems } from '../../terminal/conversation.ts';
 
-/** The conversation of a session, oldest first. */
 export interface ReadConversation {
+  session: Session;
   turns: TurnWithItems[];
   /** The approvals of these turns, newest first. */
   approvals: Approval[];
@@ -24,9 +24,10 @@ export interface ReadConversation {
  */
 export async function readConversation(
   client: Client,
-  { id: session_id, imported }: Pick<Session, 'id' | 'imported'>,
+  session: Session,
   wanted: number | string = Number.POSITIVE_INFINITY,
 ): Promise<ReadConversation> {
+  const { id: session_id, imported } = session;
   const params = { session_id };
   const newest =
     typeof wanted === 'string'
@@ -44,6 +45,7 @@ export async function readConversation(
       ? await upTo(wanted, (query) => client.ask(endpoints.listPastTurns, { params, query }))
       : [];
   return {
+    session,
     turns,
     approvals: approvals.filter(({ turn_id }) => ids.has(turn_id)),
     notices,
@@ -51,21 +53,20 @@ export async function readConversation(
   };
 }
 
-/** The JSON document of a session and its conversation: each turn with its items. */
-export function conversationDocument(session: Session, read: ReadConversation) {
+/** The JSON document of a conversation: each turn with its items. */
+export function conversationDocument({ past, ...read }: ReadConversation) {
   const turns = read.turns.map(({ turn, items }) => ({ ...turn, items }));
-  const { approvals, notices, past } = read;
-  return { session, turns, approvals, notices, ...(past.length > 0 && { past_turns: past }) };
+  return { ...read, turns, ...(past.length > 0 && { past_turns: past }) };
 }
 
 function itemsOf(client: Client, { session_id, turn_id }: Turn) {
   return client.call(endpoints.listItems, { params: { session_id, turn_id } });
 }
 
-async function upTo<T>(count: number, ask: Parameters<typeof pagesOf<T>>[0]): Promise<T[]> {
+async function upTo<T>(count: number, ask: Parameters<typeof recordsOf<T>>[0]): Promise<T[]> {
   const found: T[] = [];
-  for await (const page of pagesOf(ask)) {
-    found.push(...page);
+  for await (const one of recordsOf(ask)) {
+    found.push(one);
     if (found.length >= count) break;
   }
   return found.slice(0, count);

@@ -27,7 +27,6 @@ export class SilenceNote implements Disposable {
     this.#output = output;
   }
 
-  /** Takes each event of the session. */
   take(event: RuntimeEventRecord): void {
     if (!isDescribed(event) || event.turn_id === null) return;
     if (event.kind === 'turn.accepted') this.#begin(event.turn_id);

@@ -5,11 +5,9 @@ import { type Palette, paletteFor } from '../../terminal/palette.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { World } from '../world.ts';
 
-/** A terminal at which somebody can be asked. */
 export interface Terminal {
   /** Opens the source of keys for one question. */
   open(): NodeJS.ReadStream;
-  /** Gives it back. */
   close(input: NodeJS.ReadStream): void;
   output: NodeJS.WriteStream;
   palette: Palette;

@@ -26,7 +26,6 @@ export function whatWasDeclined({
   return `cadre: ${countOf(declined)} declined because nobody was asked: to be asked, pass ${FLAG}\n`;
 }
 
-/** A number of requests and its verb. */
 export function countOf(requests: number): string {
   return requests === 1 ? '1 request was' : `${requests} requests were`;
 }

@@ -111,7 +111,6 @@ export class TurnText {
     this.#output.detail(this.#palette.faint(body) + text.slice(body.length));
   }
 
-  /** The steps that are new or have changed. */
   #writePlan(entries: readonly { content: string; status: string }[]): void {
     const before = new Set(this.#plan);
     this.#plan = entries.map(({ content, status }) => `[plan] ${status}: ${plain(content)}\n`);

@@ -4,8 +4,7 @@ import type { RuntimeEventRecord } from '../../../api/events.ts';
 import { AppError } from '../../../api/errors.ts';
 import { endpoints } from '../../../api/index.ts';
 import type { Client } from '../../../client/client.ts';
-import { readNotices } from '../../../client/read-notices.ts';
-import { replayBefore } from '../../../client/replay.ts';
+import { readNotices, replayBefore } from '../../../client/replay.ts';
 import {
   type Block,
   blockOfItem,

@@ -34,7 +34,7 @@ interface HandoffDeps extends Pick<ServerParts, 'db' | 'log' | 'clock'> {
   /** Resolves with the state of the files of a session; null if they are in no usable repository. */
   readCheckout: (sessionId: string) => Promise<CheckoutSummary | null>;
   /** Returns the directory for temporary files of a session, which is removed when the session is closed. */
-  temporaryDirectory: (sessionId: string) => TemporaryDirectory;
+  temporaryDirectory: (session: Session) => TemporaryDirectory;
   failpoint: Failpoint;
 }
 
@@ -92,6 +92,7 @@ export class HandoffService {
       ...settings,
       cwd: old.cwd,
       permission_mode: body.permission_mode ?? inheritedMode(old),
+      sandbox: old.sandbox,
       title,
     });
     const titled = { title: old.title, title_source: old.title_source };
@@ -152,15 +153,15 @@ export class HandoffService {
     record: ConversationRecord,
     checkout: CheckoutSummary | null,
   ): Promise<string> {
-    const directory = this.#deps.temporaryDirectory(session.id);
+    const directory = this.#deps.temporaryDirectory(session);
     await fs.mkdir(directory.path, { recursive: true, mode: 0o700 });
     const text = fullRecordOf(record, checkout);
     await fs.writeFile(path.join(directory.path, RECORD), text, { mode: 0o600, flag: 'wx' });
     return path.join(directory.inAgent, RECORD);
   }
 
-  async #removeRecord({ id }: Session): Promise<void> {
-    const directory = this.#deps.temporaryDirectory(id);
+  async #removeRecord(session: Session): Promise<void> {
+    const directory = this.#deps.temporaryDirectory(session);
     await fs.rm(directory.path, { recursive: true, force: true }).catch(() => undefined);
   }
 }

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { invalidError } from '../../../api/errors.ts';
 import { ForeignFileError, readForeignFile } from '../../../core/lib/foreign-file.ts';
 import { syncDirectory } from '../../../core/lib/sync-directory.ts';
+import { unless } from '../../../core/lib/system-error.ts';
 import type { InputItem, StoredInputItem } from '../../../api/input.ts';
 
 const MAX_IMAGES = 8;
@@ -148,10 +149,7 @@ export async function checkImages(options: {
 }
 
 async function imagesIn(directory: string): Promise<string[]> {
-  const names = await fs.readdir(directory).catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  });
+  const names = (await fs.readdir(directory).catch(unless('ENOENT'))) ?? [];
   return names.filter((name) => /^[\da-f]{64}$/.test(name)).toSorted();
 }
 

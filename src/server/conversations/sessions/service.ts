@@ -109,6 +109,7 @@ export class SessionService extends SessionQueries {
       metadata: body.metadata ?? null,
       title: body.title == null ? null : titleOfPerson(body.title),
       after_limit: body.after_limit ?? null,
+      sandbox: body.sandbox ?? null,
       created_at: this.#deps.clock.now(),
     });
   }

@@ -38,9 +38,9 @@ type Opening = Pick<
   | 'title'
   | 'after_limit'
   | 'created_at'
->;
+> & { sandbox: Session['sandbox'] | null };
 
-export function newSession(opening: Opening): Session {
+export function newSession({ sandbox, ...opening }: Opening): Session {
   return {
     ...opening,
     title_source: opening.title === null ? null : 'person',
@@ -62,6 +62,7 @@ export function newSession(opening: Opening): Session {
     close_reason: null,
     failure: null,
     usage_limit: null,
+    ...(sandbox ? { sandbox } : {}),
     updated_at: opening.created_at,
     closed_at: null,
     trimmed: false,

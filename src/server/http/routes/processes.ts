@@ -1,17 +1,14 @@
 import { endpoints } from '../../../api/index.ts';
 import { AppError } from '../../../api/errors.ts';
 import type { ProcessService } from '../../work/processes/service.ts';
-import { type Mount, onePage } from '../mount.ts';
+import type { Mount } from '../mount.ts';
 import { startingPoint } from './events.ts';
 
-/** Processes and their output. */
 export function processRoutes(mount: Mount, processes: ProcessService): void {
   mount(endpoints.createProcess, async ({ body, saveResponse }) => ({
     process: await processes.run(body, saveResponse),
   }));
-  mount(endpoints.listProcesses, async ({ query, setHeader }) =>
-    onePage(await processes.list(query), setHeader),
-  );
+  mount.page(endpoints.listProcesses, ({ query }) => processes.list(query));
   mount(endpoints.getProcess, ({ params, query }) =>
     processes.get(params.process_id, query.session_id),
   );

@@ -32,7 +32,6 @@ export interface ProviderKnowledge {
   };
 }
 
-/** Providers, their models and their logins. */
 export function providerRoutes(mount: Mount, providers: ProviderKnowledge): void {
   mount(endpoints.listProviders, () => providers.list());
   mount(endpoints.getProviderDiagnostics, () => providers.diagnostics());

@@ -7,15 +7,13 @@ import type {
   StorageDiagnostics,
 } from '../../../api/runtime.ts';
 import { EXPOSITION_TYPE } from '../../upkeep/diagnostics/prometheus.ts';
-import type { Figures } from '../../upkeep/diagnostics/figures.ts';
-import { metricsText } from '../../upkeep/diagnostics/metrics.ts';
+import { type Figures, metricsText } from '../../upkeep/diagnostics/metrics.ts';
 import type { RequestCounts } from '../../upkeep/diagnostics/requests.ts';
-import { type Mount, onePage, senderOf } from '../mount.ts';
+import { type Mount, senderOf } from '../mount.ts';
 import type { TokenService } from '../../../core/access/tokens.ts';
 import type { ApprovalLink, Hook, HookSkip, HookTest } from '../../../api/hooks.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 
-/** A file to send. */
 export interface BackupFile {
   /** Opens a stream of the file; the file is closed when the stream has ended or is destroyed. */
   read: () => Readable;
@@ -23,7 +21,6 @@ export interface BackupFile {
   seq: number;
 }
 
-/** The server's facts about itself. */
 export interface SelfKnowledge {
   version: string;
   commit: string;
@@ -71,9 +68,7 @@ export function runtimeRoutes(mount: Mount, self: SelfKnowledge, requests: Reque
 
 /** The tokens in addition to the API token. */
 export function tokenRoutes(mount: Mount, tokens: TokenService): void {
-  mount(endpoints.listTokens, async ({ query, setHeader }) =>
-    onePage(await tokens.list(query), setHeader),
-  );
+  mount.page(endpoints.listTokens, ({ query }) => tokens.list(query));
   mount(endpoints.createToken, ({ body }) => tokens.create(body));
   mount(endpoints.deleteToken, ({ params }) => tokens.delete(params.token_id));
 }
@@ -92,7 +87,6 @@ export interface Hooks {
   ): Promise<ApprovalLink>;
 }
 
-/** Hooks, and links that answer approvals. */
 export function hookRoutes(mount: Mount, hooks: Hooks): void {
   mount(endpoints.listHooks, () => hooks.list());
   mount(endpoints.testHook, ({ params }) => hooks.test(params.hook_name));

@@ -1,6 +1,6 @@
 import { endpoints } from '../../../api/index.ts';
 import type { SearchService } from '../../conversations/search/service.ts';
-import { type Mount, onePage } from '../mount.ts';
+import type { Mount } from '../mount.ts';
 
 /** The search as the routes use it: it is loaded with the first request. */
 export interface Searching {
@@ -9,10 +9,9 @@ export interface Searching {
   drop: SearchService['drop'];
 }
 
-/** Search over all sessions. */
 export function searchRoutes(mount: Mount, searching: Searching): void {
-  mount(endpoints.search, async ({ query, setHeader, disconnected, isHead }) =>
-    isHead ? [] : onePage(await searching.search(query, disconnected), setHeader),
+  mount.page(endpoints.search, async ({ query, disconnected, isHead }) =>
+    isHead ? { records: [], nextCursor: null } : searching.search(query, disconnected),
   );
   mount(endpoints.getSearchIndex, () => searching.status());
   mount(endpoints.dropSearchIndex, () => searching.drop());

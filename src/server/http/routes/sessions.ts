@@ -2,7 +2,7 @@ import { endpoints } from '../../../api/index.ts';
 import type { SessionService } from '../../conversations/sessions/service.ts';
 import { acceptance } from '../../conversations/sessions/turn.ts';
 import type { SessionOpening } from '../../work/worktrees/session-opening.ts';
-import { type Mount, onePage, senderOf } from '../mount.ts';
+import { type Mount, senderOf } from '../mount.ts';
 import type { RuleService } from '../../conversations/approvals/rules/service.ts';
 import type { SnapshotService } from '../../work/snapshots/service.ts';
 import type { HandoffService } from '../../conversations/handoff/service.ts';
@@ -13,21 +13,40 @@ import type { QueueService } from '../../conversations/queue/service.ts';
 import type { BudgetService } from '../../conversations/usage/budgets/service.ts';
 import type { UsageService } from '../../conversations/usage/service.ts';
 
-/** Sessions, their turns and their approvals. */
-export function sessionRoutes(
-  mount: Mount,
-  sessions: SessionService,
-  opening: SessionOpening,
-  imports: ImportService,
-): void {
+export interface Conversations {
+  sessions: SessionService;
+  opening: SessionOpening;
+  imports: ImportService;
+  handoffs: HandoffService;
+  queue: QueueService;
+  goals: GoalService;
+  reviews: ReviewService;
+  rules: RuleService;
+  snapshots: SnapshotService;
+  usage: UsageService;
+  budgets: BudgetService;
+}
+
+export function conversationRoutes(mount: Mount, services: Conversations): void {
+  sessionRoutes(mount, services);
+  handoffRoutes(mount, services);
+  approvalRuleRoutes(mount, services);
+  diffRoutes(mount, services);
+  reviewRoutes(mount, services);
+  queueRoutes(mount, services);
+  usageRoutes(mount, services);
+  goalRoutes(mount, services);
+}
+
+function sessionRoutes(mount: Mount, { sessions, opening, imports }: Conversations): void {
   mount(endpoints.createSession, ({ body: { import: wish, ...body }, saveResponse }) =>
     wish ? imports.open({ ...body, import: wish }, saveResponse) : opening.open(body, saveResponse),
   );
   mount(endpoints.listConversations, ({ params, query, disconnected }) =>
     imports.list(params.provider, query, disconnected),
   );
-  mount(endpoints.listPastTurns, async ({ params, query, setHeader }) =>
-    onePage(await imports.pastTurns(params.session_id, query), setHeader),
+  mount.page(endpoints.listPastTurns, ({ params, query }) =>
+    imports.pastTurns(params.session_id, query),
   );
   mount(endpoints.handBackSession, ({ params, saveResponse }) =>
     imports.handBack(params.session_id, saveResponse),
@@ -35,9 +54,7 @@ export function sessionRoutes(
   mount(endpoints.getSession, ({ params }) => sessions.get(params.session_id));
   mount(endpoints.updateSession, ({ params, body }) => sessions.update(params.session_id, body));
   mount(endpoints.listCommands, ({ params }) => sessions.commands(params.session_id));
-  mount(endpoints.listSessions, async ({ query, setHeader }) =>
-    onePage(await sessions.list(query), setHeader),
-  );
+  mount.page(endpoints.listSessions, ({ query }) => sessions.list(query));
   mount(endpoints.closeSession, ({ params, body, saveResponse }) =>
     sessions.close(params.session_id, body.reason ?? null, saveResponse),
   );
@@ -48,9 +65,7 @@ export function sessionRoutes(
   mount(endpoints.sendTurn, async ({ params, body, saveResponse }) =>
     acceptance(await sessions.send(params.session_id, body, saveResponse)),
   );
-  mount(endpoints.listTurns, async ({ params, query, setHeader }) =>
-    onePage(await sessions.turns(params.session_id, query), setHeader),
-  );
+  mount.page(endpoints.listTurns, ({ params, query }) => sessions.turns(params.session_id, query));
   mount(endpoints.getTurn, ({ params }) => sessions.turn(params.session_id, params.turn_id));
   mount(endpoints.listItems, ({ params }) => sessions.items(params.session_id, params.turn_id));
   mount(endpoints.getItem, ({ params }) =>
@@ -72,25 +87,20 @@ export function sessionRoutes(
   mount(endpoints.getApproval, ({ params }) =>
     sessions.approval(params.session_id, params.approval_id),
   );
-  mount(endpoints.listSessionApprovals, async ({ params, query, setHeader }) =>
-    onePage(await sessions.approvals({ ...query, session_id: params.session_id }), setHeader),
+  mount.page(endpoints.listSessionApprovals, ({ params, query }) =>
+    sessions.approvals({ ...query, session_id: params.session_id }),
   );
-  mount(endpoints.listApprovals, async ({ query, setHeader }) =>
-    onePage(await sessions.approvals(query), setHeader),
-  );
+  mount.page(endpoints.listApprovals, ({ query }) => sessions.approvals(query));
 }
 
-export function handoffRoutes(mount: Mount, handoffs: HandoffService): void {
+function handoffRoutes(mount: Mount, { handoffs }: Conversations): void {
   mount(endpoints.handOffSession, ({ params, body, saveResponse }) =>
     handoffs.handOver(params.session_id, body, saveResponse),
   );
 }
 
-/** The rules that decide approvals. */
-export function approvalRuleRoutes(mount: Mount, rules: RuleService): void {
-  mount(endpoints.listApprovalRules, async ({ query, setHeader }) =>
-    onePage(await rules.list(query), setHeader),
-  );
+function approvalRuleRoutes(mount: Mount, { rules }: Conversations): void {
+  mount.page(endpoints.listApprovalRules, ({ query }) => rules.list(query));
   mount(endpoints.addApprovalRule, ({ body, bearer, saveResponse }) =>
     rules.add(body, senderOf({ bearer }), saveResponse),
   );
@@ -100,7 +110,7 @@ export function approvalRuleRoutes(mount: Mount, rules: RuleService): void {
   mount(endpoints.testApprovalRules, ({ body }) => rules.test(body));
 }
 
-export function diffRoutes(mount: Mount, snapshots: SnapshotService): void {
+function diffRoutes(mount: Mount, { snapshots }: Conversations): void {
   mount(endpoints.getSessionDiff, ({ params, query }) => snapshots.diff(params.session_id, query));
   mount(endpoints.getSnapshots, ({ params }) => snapshots.get(params.session_id));
   mount(endpoints.setSnapshots, ({ params, body }) =>
@@ -112,8 +122,7 @@ export function diffRoutes(mount: Mount, snapshots: SnapshotService): void {
   mount(endpoints.restoreFile, ({ params, body }) => snapshots.restore(params.session_id, body));
 }
 
-/** The comments on the diff of a session. */
-export function reviewRoutes(mount: Mount, reviews: ReviewService): void {
+function reviewRoutes(mount: Mount, { reviews }: Conversations): void {
   mount(endpoints.getReview, ({ params }) => reviews.get(params.session_id));
   mount(endpoints.addReviewComment, ({ params, body, bearer, saveResponse }) =>
     reviews.add(params.session_id, body, senderOf({ bearer }), saveResponse),
@@ -130,7 +139,7 @@ export function reviewRoutes(mount: Mount, reviews: ReviewService): void {
   );
 }
 
-export function queueRoutes(mount: Mount, queue: QueueService): void {
+function queueRoutes(mount: Mount, { queue }: Conversations): void {
   mount(endpoints.addToQueue, ({ params, body, bearer, saveResponse }) =>
     queue.add(params.session_id, body, senderOf({ bearer }), saveResponse),
   );
@@ -142,9 +151,7 @@ export function queueRoutes(mount: Mount, queue: QueueService): void {
     queue.resumeSession(params.session_id, saveResponse),
   );
 
-  mount(endpoints.listQueue, async ({ query, setHeader }) =>
-    onePage(await queue.list(query), setHeader),
-  );
+  mount.page(endpoints.listQueue, ({ query }) => queue.list(query));
   mount(endpoints.getQueueEntry, ({ params }) => queue.get(params.entry_id));
   mount(endpoints.editQueueEntry, ({ params, body }) => queue.edit(params.entry_id, body));
   mount(endpoints.moveQueueEntry, ({ params, body, saveResponse }) =>
@@ -159,11 +166,9 @@ export function queueRoutes(mount: Mount, queue: QueueService): void {
   mount(endpoints.dropQueueEntry, ({ params }) => queue.drop(params.entry_id));
 }
 
-export function usageRoutes(mount: Mount, usage: UsageService, budgets: BudgetService): void {
+function usageRoutes(mount: Mount, { usage, budgets }: Conversations): void {
   mount(endpoints.getUsage, ({ query }) => usage.report(query));
-  mount(endpoints.listBudgets, async ({ query, setHeader }) =>
-    onePage(await budgets.list(query), setHeader),
-  );
+  mount.page(endpoints.listBudgets, ({ query }) => budgets.list(query));
   mount(endpoints.getBudget, ({ params }) => budgets.get(params.budget_id));
   mount(endpoints.setBudget, ({ body, bearer, saveResponse }) =>
     budgets.set(body, senderOf({ bearer }), saveResponse),
@@ -173,7 +178,7 @@ export function usageRoutes(mount: Mount, usage: UsageService, budgets: BudgetSe
   );
 }
 
-export function goalRoutes(mount: Mount, goals: GoalService): void {
+function goalRoutes(mount: Mount, { goals }: Conversations): void {
   mount(endpoints.setGoal, ({ params, body, bearer, saveResponse }) =>
     goals.set(params.session_id, body, senderOf({ bearer }), saveResponse),
   );

@@ -4,7 +4,7 @@ import type { MessageService } from '../../teams/messages.ts';
 import type { TeamService } from '../../teams/service.ts';
 import type { SpawnService } from '../../teams/spawn.ts';
 import type { TeamViews } from '../../teams/view.ts';
-import { type Mount, onePage } from '../mount.ts';
+import type { Mount } from '../mount.ts';
 import type { GatewayBearer, ToolGateway } from '../../teams/gateway/service.ts';
 import type { Bearer } from '../../../core/access/admit.ts';
 
@@ -15,12 +15,9 @@ export interface Teams {
   views: TeamViews;
 }
 
-/** Teams, their members, and the messages between them. */
 export function teamRoutes(mount: Mount, { teams, messages, spawns, views }: Teams): void {
   mount(endpoints.createTeam, ({ body, saveResponse }) => teams.create(body, saveResponse));
-  mount(endpoints.listTeams, async ({ query, setHeader }) =>
-    onePage(await teams.list(query), setHeader),
-  );
+  mount.page(endpoints.listTeams, ({ query }) => teams.list(query));
   mount(endpoints.getTeam, ({ params }) => teams.get(params.team_id));
   mount(endpoints.deleteTeam, async ({ params }) => {
     await teams.delete(params.team_id);
@@ -53,21 +50,18 @@ export function teamRoutes(mount: Mount, { teams, messages, spawns, views }: Tea
   mount(endpoints.broadcast, ({ params, body, saveResponse }) =>
     messages.broadcast(params.team_id, body, saveResponse),
   );
-  mount(endpoints.listMessages, async ({ params, query, setHeader }) =>
-    onePage(await messages.list(params.team_id, query), setHeader),
-  );
+  mount.page(endpoints.listMessages, ({ params, query }) => messages.list(params.team_id, query));
   mount(endpoints.cancelMessage, ({ params, saveResponse }) =>
     messages.cancel(params.team_id, params.message_id, saveResponse),
   );
-  mount(endpoints.listDeliveries, async ({ params, query, setHeader }) =>
-    onePage(await messages.deliveries(params.team_id, query), setHeader),
+  mount.page(endpoints.listDeliveries, ({ params, query }) =>
+    messages.deliveries(params.team_id, query),
   );
   mount(endpoints.retryDelivery, ({ params, saveResponse }) =>
     messages.retry(params.team_id, params.delivery_id, saveResponse),
   );
 }
 
-/** The tools that sessions call. */
 export function gatewayRoutes(mount: Mount, gateway: ToolGateway): void {
   mount(endpoints.getCapabilities, ({ bearer }) => gateway.capabilitiesFor(gatewayBearer(bearer)));
   mount(endpoints.invokeTool, ({ body, bearer, disconnected }) =>

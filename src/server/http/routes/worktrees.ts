@@ -1,18 +1,16 @@
 import { endpoints } from '../../../api/index.ts';
 import type { WorktreeService } from '../../work/worktrees/service.ts';
 import type { InitScripts } from '../../work/worktrees/init-scripts.ts';
-import { type Mount, onePage, senderOf } from '../mount.ts';
+import { type Mount, senderOf } from '../mount.ts';
 
-/** Worktrees and the claims on them. */
-export function worktreeRoutes(
-  mount: Mount,
-  worktrees: WorktreeService,
-  initScripts: InitScripts,
-): void {
+export interface Worktrees {
+  worktrees: WorktreeService;
+  initScripts: InitScripts;
+}
+
+export function worktreeRoutes(mount: Mount, { worktrees, initScripts }: Worktrees): void {
   mount(endpoints.createWorktree, ({ body, saveResponse }) => worktrees.create(body, saveResponse));
-  mount(endpoints.listWorktrees, async ({ query, setHeader }) =>
-    onePage(await worktrees.list(query), setHeader),
-  );
+  mount.page(endpoints.listWorktrees, ({ query }) => worktrees.list(query));
   mount(endpoints.getWorktree, ({ params }) => worktrees.get(params.worktree_id));
   mount(endpoints.claimWorktree, ({ params, body, saveResponse }) =>
     worktrees.claim(params.worktree_id, body, saveResponse),
@@ -38,9 +36,7 @@ export function worktreeRoutes(
   mount(endpoints.collectWorktrees, ({ body }) => worktrees.collect(body));
   mount(endpoints.getWorktreeDiagnostics, () => worktrees.diagnostics());
 
-  mount(endpoints.listTrusted, async ({ query, setHeader }) =>
-    onePage(await initScripts.list(query), setHeader),
-  );
+  mount.page(endpoints.listTrusted, ({ query }) => initScripts.list(query));
   mount(endpoints.lookAtBrought, ({ body }) => initScripts.brings(body.repo_root));
   mount(endpoints.trustContent, ({ body, bearer, saveResponse }) =>
     initScripts.trust(body.repo_root, body.sha256, senderOf({ bearer }), saveResponse),

@@ -2,6 +2,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { Keeper } from '../../../core/children/keeper.ts';
 import { Ledger } from '../../../core/children/ledger.ts';
+import { Networks } from '../../../core/children/sandbox/network/networks.ts';
 import { Sandbox } from '../../../core/children/sandbox/sandbox.ts';
 import { Supervisor } from '../../../core/children/supervisor.ts';
 import { withHome } from '../../../core/config/sandbox-section.ts';
@@ -23,11 +24,25 @@ export function buildChildren(base: Base, worktrees: WorktreeStore) {
     return worktree ? portVariables(worktree) : {};
   };
   const supervisor = new Supervisor({ keeper, ledger, clock, failpoint, log, marker, variablesAt });
-  return { marker, keeper, ledger, supervisor, sandbox: buildSandbox(base) };
+  const networks = buildNetworks(base);
+  const sandbox = buildSandbox(base, networks);
+  return { marker, keeper, ledger, supervisor, networks, sandbox };
+}
+
+function buildNetworks({ clock, logger }: Base): Networks {
+  return new Networks({
+    clock,
+    searchPath: process.env.PATH ?? '',
+    onProblem: (owner, what, error) =>
+      logger.warn(
+        { owner: path.basename(owner), what, ...(error === undefined ? {} : { err: error }) },
+        'a sandbox does not reach a host or port',
+      ),
+  });
 }
 
 /** Builds the sandbox of child processes. Only a server whose configuration has a sandbox loads the probe. */
-function buildSandbox({ config, clock, logger, directory }: Base): Sandbox {
+function buildSandbox({ config, clock, logger, directory }: Base, networks: Networks): Sandbox {
   const { sandbox, worktrees } = config.now;
   const home = os.homedir();
   const settings = withHome(sandbox, home);
@@ -36,6 +51,7 @@ function buildSandbox({ config, clock, logger, directory }: Base): Sandbox {
     settings,
     clock,
     logger,
+    networks,
     paths: {
       home,
       dataDirectory: directory,

@@ -1,44 +1,20 @@
-import type { RecoverySummary } from '../../../api/runtime.ts';
-import type { QueueService } from '../../conversations/queue/service.ts';
+import type { FleetStatus, RecoverySummary } from '../../../api/runtime.ts';
 import { SessionCounts } from '../../upkeep/diagnostics/counts.ts';
 import { readDiagnostics } from '../../upkeep/diagnostics/diagnostics.ts';
 import { watchEventLoop } from '../../upkeep/diagnostics/event-loop.ts';
-import { readFigures } from '../../upkeep/diagnostics/figures.ts';
+import { readFigures } from '../../upkeep/diagnostics/metrics.ts';
 import { readHealth } from '../../upkeep/diagnostics/health.ts';
 import type { Sources } from '../../upkeep/diagnostics/sources.ts';
 import { StorageUsage } from '../../upkeep/diagnostics/usage.ts';
 import type { Base } from '../base.ts';
-import type { FleetSeat } from '../fleet.ts';
-import type { HookSeat } from '../hook-seat.ts';
-import type { Children } from './children.ts';
-import type { Processes } from './processes.ts';
-import type { Providers } from './providers.ts';
-import type { Sessions } from './sessions.ts';
-import type { Storage } from './storage.ts';
-import type { Teams } from './teams.ts';
-import type { Worktrees } from './worktrees.ts';
+import type { Nouns } from '../build.ts';
 import type { Undo } from '../../../core/lib/undo.ts';
-
-/** The nouns that diagnostics measure. */
-interface Measured {
-  storage: Storage;
-  children: Children;
-  providers: Providers;
-  sessions: Sessions;
-  queue: QueueService;
-  hooks: HookSeat;
-  processes: Processes;
-  worktrees: Worktrees;
-  teams: Teams;
-  fleet: Pick<FleetSeat, 'status'>;
-}
 
 export type ServerDiagnostics = ReturnType<typeof buildDiagnostics>;
 
-/** Builds health, diagnostics and metrics. */
 export function buildDiagnostics(
   base: Base,
-  nouns: Measured,
+  nouns: Nouns & { fleet: { readonly status: FleetStatus } },
   recovery: RecoverySummary,
   undo: Undo,
 ) {

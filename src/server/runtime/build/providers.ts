@@ -7,8 +7,7 @@ import { withHome } from '../../../core/config/sandbox-section.ts';
 import { selfCommand } from '../../../core/lib/self.ts';
 import { ProviderRegistry } from '../../../agents/registry.ts';
 import type { Session } from '../../../api/sessions.ts';
-import type { Base } from '../base.ts';
-import type { RuntimeOptions } from '../options.ts';
+import type { Base, RuntimeOptions } from '../base.ts';
 import type { Children } from './children.ts';
 
 export type Providers = ReturnType<typeof buildProviders>;
@@ -42,7 +41,7 @@ export function isReadOnly({ permission_mode }: Pick<Session, 'permission_mode'>
 /** Returns the function that plans the sandbox of the agent of a session. It also shows the sidecar of the tools. */
 function agentSandboxes(sandbox: Children['sandbox']): SandboxFor {
   return async (session, files) => {
-    if (!sandbox.hasAgents) return null;
+    if (!sandbox.holdsAgent(session.sandbox)) return null;
     const { file, args } = selfCommand();
     try {
       return await sandbox.planForAgent({
@@ -52,6 +51,7 @@ function agentSandboxes(sandbox: Children['sandbox']): SandboxFor {
         root: session.cwd,
         own: sandbox.ownDirectories({ session_id: session.id, caller_id: null }),
         isReadOnly: isReadOnly(session),
+        chosen: session.sandbox,
       });
     } catch (error) {
       if (!(error instanceof AppError)) throw error;

@@ -3,47 +3,17 @@ import type { TokenService } from '../../../core/access/tokens.ts';
 import type { Config } from '../../../core/config/schema.ts';
 import { type HttpServer, createHttpServer } from '../../http/server.ts';
 import { commit, readAsset, version } from '../../../core/lib/self.ts';
-import type { Searching } from '../../http/routes/search.ts';
 import type { Base } from '../base.ts';
 import type { ServerDiagnostics } from './diagnostics.ts';
-import type { GoalService } from '../../conversations/goals/service.ts';
-import type { HandoffService } from '../../conversations/handoff/service.ts';
-import type { QueueService } from '../../conversations/queue/service.ts';
-import type { ReviewService } from '../../conversations/reviews/service.ts';
-import type { HookSeat } from '../hook-seat.ts';
-import type { Gateway } from './gateway.ts';
-import type { Processes } from './processes.ts';
+import type { Nouns } from '../build.ts';
 import type { Providers } from './providers.ts';
-import type { Sessions } from './sessions.ts';
-import type { Snapshots } from './snapshots.ts';
-import type { Storage } from './storage.ts';
-import type { Teams } from './teams.ts';
-import type { Worktrees } from './worktrees.ts';
 import type { Limits } from '../../conversations/usage/limits/service.ts';
 import type { AgentLogin, Login } from '../../../agents/provider.ts';
-
-/** The nouns that have routes. */
-interface Served {
-  storage: Storage;
-  providers: Providers;
-  sessions: Sessions;
-  goals: { service: GoalService };
-  handoffs: HandoffService;
-  queue: QueueService;
-  hooks: HookSeat;
-  reviews: ReviewService;
-  processes: Processes;
-  worktrees: Worktrees;
-  snapshots: Snapshots;
-  teams: Teams;
-  gateway: Gateway;
-  searching: Searching;
-}
 
 /** Builds the HTTP server, not listening yet. */
 export function buildServer(
   base: Base,
-  nouns: Served,
+  nouns: Nouns,
   { tokens, diagnostics }: { tokens: TokenService; diagnostics: ServerDiagnostics },
 ): HttpServer {
   const { db, config } = base;
@@ -51,6 +21,8 @@ export function buildServer(
   const { registry } = nouns.providers;
   return createHttpServer({
     ...base,
+    ...nouns,
+    ...teams,
     access: {
       holderOf: (secret) => tokens.holderOf(secret),
       sessionOf: (secret) => gateway.sessionTokens.sessionOf(secret),
@@ -79,20 +51,12 @@ export function buildServer(
     sessions: nouns.sessions.service,
     opening: worktrees.opening,
     goals: nouns.goals.service,
-    handoffs: nouns.handoffs,
     imports: nouns.sessions.imports.service,
-    queue: nouns.queue,
-    reviews: nouns.reviews,
     processes: nouns.processes.service,
     worktrees: worktrees.service,
     initScripts: worktrees.initScripts,
     snapshots: nouns.snapshots.service,
-    teams: {
-      teams: teams.service,
-      messages: teams.messages,
-      spawns: teams.spawns,
-      views: teams.views,
-    },
+    teams: teams.service,
     providers: {
       list: () => registry.list(),
       diagnostics: () => registry.diagnostics((id, agent) => nouns.sessions.pool.count(id, agent)),
@@ -101,10 +65,8 @@ export function buildServer(
       ...buildLogins(nouns.providers, nouns.sessions.limits),
     },
     rules: nouns.sessions.rules,
-    hooks: nouns.hooks,
     usage: nouns.sessions.budgets.usage,
     budgets: nouns.sessions.budgets.service,
-    searching: nouns.searching,
     tokens,
     gateway: gateway.service,
     idempotencyStore: storage.idempotencyStore,

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import type { Session } from '../../../api/sessions.ts';
 import { ApprovalBroker } from '../../conversations/approvals/approval-broker.ts';
 import { RuleService } from '../../conversations/approvals/rules/service.ts';
 import { Holds } from '../../conversations/inbox/holds.ts';
@@ -34,9 +35,9 @@ export function buildSessions(
   needs: { storage: Storage; children: Children; providers: Providers; teams: TeamStore },
 ) {
   const { config, db, directory } = base;
-  const { storage, providers, teams } = needs;
-  const { assertRoom } = storage;
-  const { sandbox } = needs.children;
+  const { providers, teams, children } = needs;
+  const { assertRoom } = needs.storage;
+  const inSandbox = ({ sandbox }: Session) => children.sandbox.holdsAgent(sandbox);
   const kinds = providers.registry;
   const store = new SessionStore(base);
   const scheduler = new Scheduler(base);
@@ -53,7 +54,7 @@ export function buildSessions(
     idleTimeoutMs: () => config.now.providers.idle_timeout_ms,
     familyOf: (sessionId) => db.peek((rx) => teams.rootOf(rx, sessionId)),
     suits: ({ session: before, agent }, now) =>
-      !sandbox.hasAgents || !agent.canResume || isReadOnly(before) === isReadOnly(now),
+      !inSandbox(now) || !agent.canResume || isReadOnly(before) === isReadOnly(now),
   });
   const limits = new Limits({
     ...base,
@@ -88,7 +89,7 @@ export function buildSessions(
     outputs,
     // Only a sandbox depends on the mode of a turn: without one, the agent itself changes its mode.
     withModeOfTurn: (session, permission_mode) =>
-      sandbox.hasAgents ? { ...session, permission_mode } : session,
+      inSandbox(session) ? { ...session, permission_mode } : session,
     imports: reader,
     turnTimeoutMs: () => config.now.sessions.turn_timeout_ms,
   });

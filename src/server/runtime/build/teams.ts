@@ -1,32 +1,40 @@
 import type { ProviderId } from '../../../api/provider-kinds.ts';
+import { SessionTokens } from '../../../core/access/session-tokens.ts';
+import type { Config } from '../../../core/config/schema.ts';
 import { Broadcasts } from '../../teams/broadcasts.ts';
 import { Dispatcher } from '../../teams/dispatcher.ts';
+import { agentTools } from '../../teams/gateway/agent-tools.ts';
+import { processToolkit } from '../../teams/gateway/process-tools.ts';
+import { ToolGateway, type TeamFacts } from '../../teams/gateway/service.ts';
+import { TeamToolPolicy } from '../../teams/gateway/team-tool-policy.ts';
+import { teamToolkit } from '../../teams/gateway/team-tools.ts';
+import type { ToolOffers } from '../../teams/gateway/tool-offers.ts';
+import { ToolPolicy } from '../../teams/gateway/tool-policy.ts';
 import { MessageService } from '../../teams/messages.ts';
 import { TeamService } from '../../teams/service.ts';
 import { SpawnService } from '../../teams/spawn.ts';
 import type { TeamStore } from '../../teams/store.ts';
 import { TeamViews } from '../../teams/view.ts';
-import type { ToolOffers } from '../../teams/gateway/tool-offers.ts';
-import type { Base } from '../base.ts';
+import { previewWorktree } from '../../work/worktrees/create-worktree.ts';
+import { ownerOf } from '../../../core/children/sandbox/own-directories.ts';
+import type { Base, RuntimeOptions } from '../base.ts';
+import type { Children } from './children.ts';
 import type { Providers } from './providers.ts';
 import type { Sessions } from './sessions.ts';
 import type { Storage } from './storage.ts';
-import type { Worktrees } from './worktrees.ts';
+import type { Processes, Worktrees } from './work.ts';
+
+interface Needs {
+  storage: Storage;
+  providers: Providers;
+  sessions: Sessions;
+  worktrees: Worktrees;
+  offers: ToolOffers;
+}
 
 export type Teams = ReturnType<typeof buildTeams>;
 
-/** Builds teams, the messages of their members, and the spawning of members. */
-export function buildTeams(
-  base: Base,
-  needs: {
-    storage: Storage;
-    providers: Providers;
-    sessions: Sessions;
-    worktrees: Worktrees;
-    store: TeamStore;
-    offers: ToolOffers;
-  },
-) {
+export function buildTeams(base: Base, needs: Needs & { store: TeamStore }) {
   const { config } = base;
   const { assertRoom } = needs.storage;
   const { registry } = needs.providers;
@@ -80,4 +88,74 @@ export function buildTeams(
     offers,
   });
   return { store, service, broadcasts, messages, spawns, views };
+}
+
+/** Builds the tools of agents, the tool policy, and the ways in which agents reach the tools. */
+export function buildGateway(
+  base: Base,
+  needs: Needs & { processes: Processes; teams: Teams; children: Children },
+  { sessionTokens = new SessionTokens() }: Pick<RuntimeOptions, 'sessionTokens'>,
+) {
+  const { address, config, clock } = base;
+  const { sessions, processes, worktrees, teams, offers } = needs;
+  const { networks, sandbox } = needs.children;
+  const toolPolicy = new ToolPolicy({
+    sessions: sessions.service,
+    runner: sessions.runner,
+    freed: () => config.now.gateway.free,
+    allowsSandboxed: (session) => sandbox.allowsTools(session.sandbox),
+  });
+  const gate = new TeamToolPolicy({
+    toolPolicy,
+    initScripts: worktrees.initScripts,
+    previewWorktree: (directory, worktree_name) =>
+      previewWorktree(worktrees.git, { directory, worktree_name }),
+  });
+  const service = new ToolGateway({
+    ...base,
+    offers,
+    sessionStore: sessions.store,
+    toolkits: [
+      processToolkit({
+        processes: processes.service,
+        toolPolicy,
+        describeSandbox: (session) => sandbox.describe(session.cwd, session.sandbox),
+      }),
+      teamToolkit({
+        teams: teams.service,
+        messages: teams.messages,
+        spawns: teams.spawns,
+        views: teams.views,
+        clock,
+        toolPolicy,
+        gate,
+        settings: () => config.now.teams,
+      }),
+    ],
+    idempotencyStore: needs.storage.idempotencyStore,
+    teamFacts: () => teamFacts(config.now),
+  });
+  const toolsFor = agentTools({
+    gateway: service,
+    tokens: sessionTokens,
+    othersOf: (id) => base.db.peek((rx) => sessions.store.mcpServers(rx, id)),
+    url: (id) => {
+      const own = sandbox.ownDirectories({ session_id: id, caller_id: null });
+      return networks.toolsUrl(ownerOf(own)) ?? config.now.public_base_url ?? address.url;
+    },
+    clock,
+    offers,
+  });
+  return { service, sessionTokens, offers, toolsFor };
+}
+
+/** Returns the part of the team configuration that agents can read. */
+function teamFacts({ teams }: Config): TeamFacts {
+  return {
+    cadreTeamManagePermissions: {
+      non_lead_can_add_members: teams.non_lead_can_add_members,
+      non_lead_can_remove_members: teams.non_lead_can_remove_members,
+    },
+    cadreTeamModelPresets: teams.model_presets,
+  };
 }

@@ -15,7 +15,7 @@ export function agentTools(dependencies: {
   gateway: ToolGateway;
   tokens: SessionTokens;
   othersOf: (sessionId: string) => readonly McpServer[];
-  url: () => string;
+  url: (sessionId: string) => string;
   clock: Clock;
   offers: ToolOffers;
 }): (sessionId: string) => AgentTools {
@@ -28,7 +28,7 @@ export function agentTools(dependencies: {
         command,
         args: [...args, 'mcp', 'serve'],
         env: {
-          CADRE_GATEWAY_URL: dependencies.url(),
+          CADRE_GATEWAY_URL: dependencies.url(sessionId),
           CADRE_GATEWAY_TOKEN: dependencies.tokens.of(sessionId),
           CADRE_SESSION_ID: sessionId,
           [MCP_SESSION_VARIABLE]: sessionId,

@@ -1,3 +1,4 @@
+import type { Session } from '../../../api/sessions.ts';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { z } from 'zod';
@@ -21,9 +22,12 @@ const AROUND_BYTES = 1024;
 export function processToolkit({
   processes,
   toolPolicy,
+  describeSandbox,
 }: {
   processes: ProcessService;
   toolPolicy: ToolPolicy;
+  /** Describes the sandbox of processes of a session; null: they have none. */
+  describeSandbox: (session: Session) => Promise<string | null>;
 }): Toolkit {
   return toolkit({
     namespace: 'cadre_process',
@@ -31,7 +35,7 @@ export function processToolkit({
     runs: {
       async cadre_process_run({ wait_ms, ...body }, caller) {
         assertOutside(body, caller);
-        const cwd = await allowedDirectory(toolPolicy, body, caller);
+        const cwd = await allowedDirectory({ toolPolicy, describeSandbox }, body, caller);
         const owner = caller.session ? { session_id: caller.id } : { caller_id: caller.id };
         const process = await processes.run({ ...body, cwd, ...owner });
         if (!wait_ms) return bounded({ process }, {});
@@ -87,12 +91,16 @@ export function processToolkit({
  * approval shows all of it. The directory has to be the same one still when the answer comes.
  */
 async function allowedDirectory(
-  toolPolicy: ToolPolicy,
+  {
+    toolPolicy,
+    describeSandbox,
+  }: { toolPolicy: ToolPolicy; describeSandbox: (session: Session) => Promise<string | null> },
   body: Omit<RunArgs, 'wait_ms'>,
   caller: Caller,
 ): Promise<string> {
   const cwd = await workingDirectory(path.resolve(caller.session?.cwd ?? '/', body.cwd ?? '.'));
   const before = await identityOf(cwd);
+  const sandbox = caller.session ? await describeSandbox(caller.session) : null;
   await toolPolicy.pass(caller, [{ tool: 'cadre_process_run', action: 'run' }], () => ({
     kind: 'command',
     title: body.command,
@@ -100,6 +108,7 @@ async function allowedDirectory(
     details: [
       { type: 'command', command: body.command, cwd },
       ...inputDetails(body, ['command', 'cwd']),
+      ...inputDetails({ sandbox }),
     ],
   }));
   if ((await identityOf(cwd)) === before) return cwd;

@@ -1,4 +1,5 @@
 import type { Approval, ApprovalDetail } from '../../../api/approvals.ts';
+import type { Session } from '../../../api/sessions.ts';
 import type { ToolName } from '../../../api/tool-names.ts';
 import { AppError } from '../../../api/errors.ts';
 import { cutTitle } from '../../../core/lib/cut-title.ts';
@@ -31,6 +32,8 @@ interface ToolPolicyDeps {
   runner: Pick<TurnRunner, 'ask'>;
   /** Returns the tools that the operator has freed, by the current configuration. */
   freed: () => readonly ToolName[];
+  /** Whether commands of sessions need no approval, because their sandbox is full and has no network. */
+  allowsSandboxed: (session: Session) => Promise<boolean>;
 }
 
 /** Checks calls against the tool policy table, and asks a person if the verdict demands it. */
@@ -47,7 +50,9 @@ export class ToolPolicy {
     const { mode: own, canAsk } = await this.#deps.sessions.permission(caller.id);
     const mode = caller.tokenMode === undefined ? own : stricterMode(own, caller.tokenMode);
     const asked = caller.isOperator ? 'operator' : canAsk ? 'person' : 'nobody';
-    return { mode, asked, freed };
+    const isAllowed =
+      mode !== 'require_approval' && (await this.#deps.allowsSandboxed(caller.session));
+    return { mode, asked, freed: isAllowed ? [...freed, 'cadre_process_run'] : freed };
   }
 
   /** Returns the modes of the caller's turn, which a member that it spawns inherits. */

@@ -1,6 +1,5 @@
 import type { FleetStatus, Health } from '../../../api/runtime.ts';
 import { version } from '../../../core/lib/self.ts';
-import type { StorageBudget } from '../retention/budget.ts';
 import type { Database } from '../../../core/store/database.ts';
 import { type Sources, uptimeMs } from './sources.ts';
 
@@ -21,15 +20,13 @@ const DEGRADING: ReadonlySet<FleetStatus['state']> = new Set([
   'not_mirrored',
 ]);
 
+type HealthSources = Pick<
+  Sources,
+  'clock' | 'startedAt' | 'budget' | 'providers' | 'agents' | 'fleet' | 'hooks' | 'sandbox'
+> & { db: Pick<Database, 'syncTimes' | 'damage' | 'lacksRoom'> };
+
 /** Returns the server's health, which is `degraded` if one of its checks is, or its fleet keeps it out. */
-export function readHealth(
-  sources: Pick<
-    Sources,
-    'clock' | 'startedAt' | 'budget' | 'providers' | 'agents' | 'fleet' | 'hooks' | 'sandbox'
-  > & {
-    db: Pick<Database, 'syncTimes' | 'damage' | 'lacksRoom'>;
-  },
-): Health {
+export function readHealth(sources: HealthSources): Health {
   const store = checkOf(storeProblems(sources));
   const unhealthy = sources.providers.unhealthy();
   const providers = checkOf(unhealthy.map(({ id, detail }) => `${id}: ${detail}`));
@@ -64,13 +61,7 @@ function waitOf(waiting: Sources['agents']['waiting']): string | null {
   return `${turns} for an agent, the longest (session ${first.session_id}) for ${seconds(first.waited_ms)}: ${first.reason}; close unused sessions, or raise providers.max_live`;
 }
 
-function storeProblems({
-  db,
-  budget,
-}: {
-  db: Pick<Database, 'syncTimes' | 'damage' | 'lacksRoom'>;
-  budget: Pick<StorageBudget, 'shortage'>;
-}): (string | null)[] {
+function storeProblems({ db, budget }: HealthSources): (string | null)[] {
   const full = 'the last write failed because the disk is full: free some space';
   const shortage = budget.shortage() ?? (db.lacksRoom ? full : null);
   return [shortage, slowness(db.syncTimes), damageOf(db.damage)];

@@ -7,13 +7,7 @@ interface Histogram {
 }
 
 /** Summarises a histogram in five numbers, in its own unit. */
-export function spreadOf(histogram: Histogram): {
-  count: number;
-  mean: number;
-  p50: number;
-  p99: number;
-  max: number;
-} {
+export function spreadOf(histogram: Histogram) {
   const { count } = histogram;
   if (count === 0) return { count, mean: 0, p50: 0, p99: 0, max: 0 };
   return {

@@ -26,7 +26,6 @@ export interface Recovered {
 interface RecoverOptions extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'logger'> {
   sessionStore: SessionStore;
   processes: ProcessStore;
-  /** Reads the size and the end of a process's output. */
   readPrinted: (processId: string) => Promise<Printed>;
   notices: ExitNotices;
   worktrees: WorktreeRecovery;
@@ -101,21 +100,50 @@ function planOf(rx: Reader, { sessionStore: store, canResume }: RecoverOptions):
 }
 
 /** Repairs sessions and turns as planned. Returns the approvals that this cancelled and the sessions it failed. */
-function repairTurns(tx: Writer, plan: Plan, options: RecoverOptions): Repairs {
-  const repairs = new Repairs(options);
+function repairTurns(
+  tx: Writer,
+  plan: Plan,
+  { log, sessionStore: store, inbox, clock }: RecoverOptions,
+): { cancelled: string[]; failedSessions: RecoverySummary['sessions_failed'] } {
+  const cancelled: string[] = [];
+  const failedSessions: RecoverySummary['sessions_failed'] = [];
   for (const session of uniqueById([...plan.clearPointers, ...plan.readySessions])) {
     const status = plan.readySessions.includes(session) ? 'ready' : session.status;
-    options.sessionStore.updateSession(
-      tx,
-      { ...session, status, active_turn_id: null, updated_at: options.clock.now() },
-      'session.updated',
-    );
+    const now = { ...session, status, active_turn_id: null, updated_at: clock.now() };
+    store.updateSession(tx, now, 'session.updated');
   }
-  for (const turn of plan.failTurns) repairs.fail(tx, turn);
-  for (const turn of plan.orphanTurns) repairs.failWithSession(tx, turn);
-  for (const turn of [...plan.keepTurns, ...plan.startTurns]) repairs.detach(tx, turn);
-  return repairs;
+  /** Fails a turn. A turn with a stored interrupt ends as interrupted instead. */
+  const fail = (turn: Turn, error: { code: string; message: string }) => {
+    const outcome = { status: 'failed' as const, error };
+    const closed = endTurnInRows(tx, turn, outcome, { store, log, clock });
+    inbox.turnEnded(tx, closed.ended);
+    cancelled.push(...closed.cancelled.map(({ id }) => id));
+  };
+  for (const turn of plan.failTurns) fail(turn, DIED);
+  for (const turn of plan.orphanTurns) {
+    fail(turn, ORPHANED);
+    failSessionInRows(tx, turn.session_id, ORPHANED, { store, inbox, clock });
+    failedSessions.push({ session_id: turn.session_id, ...ORPHANED });
+  }
+  // The agent of these turns is gone; their open items are closed, so that the next agent can continue them.
+  for (const turn of [...plan.keepTurns, ...plan.startTurns]) {
+    closeStoredItems(tx, store.openItems(tx, turn.turn_id), 'interrupted', { log, store, clock });
+    store.turns.update(tx, { ...turn, provider_turn_ref: null });
+  }
+  return { cancelled, failedSessions };
 }
+
+/** The failure of a turn whose agent died with the server. */
+const DIED = {
+  code: 'runtime_restarted',
+  message: 'the server died while an agent was running this turn',
+};
+/** The failure of a turn that waited for an approval and that nothing can continue, and of its session (interface 12.3). */
+const ORPHANED = {
+  code: 'approval_orphaned',
+  message:
+    'the turn was waiting for an approval when the server stopped, and could not be continued after the restart',
+};
 
 /** Fails the processes that the previous run left unfinished. Returns their ids. */
 function failProcesses(
@@ -137,56 +165,12 @@ function failProcesses(
   });
 }
 
-/** Repairs turns, and collects the approvals that this cancels and the sessions that it fails. */
-class Repairs {
-  readonly cancelled: string[] = [];
-  readonly failedSessions: RecoverySummary['sessions_failed'] = [];
-  readonly #deps: RecoverOptions;
-
-  constructor(deps: RecoverOptions) {
-    this.#deps = deps;
-  }
-
-  /** Fails a turn whose agent died with the server. A turn with a stored interrupt ends as interrupted instead. */
-  fail(
-    tx: Writer,
-    turn: Turn,
-    code = 'runtime_restarted',
-    message = 'the server died while an agent was running this turn',
-  ): void {
-    const { log, sessionStore: store, clock } = this.#deps;
-    const outcome = { status: 'failed' as const, error: { code, message } };
-    const { ended, cancelled } = endTurnInRows(tx, turn, outcome, { store, log, clock });
-    this.#deps.inbox.turnEnded(tx, ended);
-    this.cancelled.push(...cancelled.map(({ id }) => id));
-  }
-
-  /** Fails a turn that waited for an approval and that nothing can continue, and its session (interface 12.3). */
-  failWithSession(tx: Writer, turn: Turn): void {
-    const { sessionStore: store, inbox, clock } = this.#deps;
-    const message =
-      'the turn was waiting for an approval when the server stopped, and could not be continued after the restart';
-    this.fail(tx, turn, 'approval_orphaned', message);
-    const failure = { code: 'approval_orphaned', message };
-    failSessionInRows(tx, turn.session_id, failure, { store, inbox, clock });
-    this.failedSessions.push({ session_id: turn.session_id, ...failure });
-  }
-
-  /** Detaches a turn from its agent, which is gone: closes its open items, so that the next agent can continue it. */
-  detach(tx: Writer, turn: Turn): void {
-    const { log, sessionStore: store, clock } = this.#deps;
-    closeStoredItems(tx, store.openItems(tx, turn.turn_id), 'interrupted', { log, store, clock });
-    store.turns.update(tx, { ...turn, provider_turn_ref: null });
-  }
-}
-
 function uniqueById(sessions: readonly Session[]): Session[] {
   return [...new Map(sessions.map((session) => [session.id, session])).values()];
 }
 
 /** The unfinished work that startup recovery finds in the store. */
 export interface UnfinishedWork {
-  /** Turns that have not ended. */
   unfinishedTurns: readonly Turn[];
   /** Sessions with an `active_turn_id`, or with the status running or waiting_for_approval. */
   busySessions: readonly Session[];
@@ -196,15 +180,10 @@ export interface UnfinishedWork {
   canResume: (turn: Turn) => boolean;
 }
 
-/** The repairs to be made. */
 interface Plan {
-  /**
-   * Turns to start, because no agent has seen them, or because none of their approvals is pending and one is accepted.
-   */
+  /** Turns that no agent has seen, or of whose approvals none is pending and one is accepted. */
   startTurns: Turn[];
-  /**
-   * Turns to end, because an agent that died with the server may have seen them, or because their interrupt is stored.
-   */
+  /** Turns that an agent which died with the server may have seen, or whose interrupt is stored. */
   failTurns: Turn[];
   /** Turns to keep with session and approvals, because an approval is pending. */
   keepTurns: Turn[];
@@ -216,7 +195,6 @@ interface Plan {
   readySessions: Session[];
 }
 
-/** Returns the repairs for the unfinished work. */
 export function planRecovery(work: UnfinishedWork): Plan {
   const fates = Map.groupBy(work.unfinishedTurns, (turn) => fateOf(turn, work));
   const stale = work.busySessions.filter(({ active_turn_id: id }) => {

@@ -1,7 +1,6 @@
 import { DEFAULT_AGENT } from '../../../api/provider-kinds.ts';
 import type { RecoverySummary } from '../../../api/runtime.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Logger } from '../../../core/lib/log.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { agentKindOf, type Provider } from '../../../agents/provider.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { failSessionInRows } from '../../conversations/sessions/turn-rows.ts';
@@ -10,7 +9,6 @@ import type { AgentPool } from '../../conversations/sessions/agent-pool.ts';
 import type { Inbox } from '../../conversations/inbox/inbox.ts';
 import type { SessionObserver } from '../../conversations/sessions/observer.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
-import type { Database } from '../../../core/store/database.ts';
 
 /**
  * Checks in the background that each agent still has its sessions. A session that its agent has lost becomes
@@ -18,18 +16,17 @@ import type { Database } from '../../../core/store/database.ts';
  * agent is asked singly, while the session has no agent. Busy sessions, and sessions of an agent without a list,
  * are not checked, because their next start of an agent reports the loss.
  */
-export async function verifySessions(options: {
-  db: Database;
-  store: SessionStore;
-  pool: AgentPool;
-  inbox: Inbox;
-  observer: SessionObserver;
-  clock: Clock;
-  logger: Logger;
-  providers: readonly Provider[];
-  summary: RecoverySummary;
-  signal: AbortSignal;
-}): Promise<void> {
+export async function verifySessions(
+  options: Pick<ServerParts, 'db' | 'clock' | 'logger'> & {
+    store: SessionStore;
+    pool: AgentPool;
+    inbox: Inbox;
+    observer: SessionObserver;
+    providers: readonly Provider[];
+    summary: RecoverySummary;
+    signal: AbortSignal;
+  },
+): Promise<void> {
   const { db, store, pool, clock, logger, providers, summary, signal } = options;
   for (const provider of providers) {
     const resumable = await db.read((rx) => store.resumableSessions(rx, provider.id));

@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import { AppError } from '../../../api/errors.ts';
+import type { Config } from '../../../core/config/schema.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { bytesIn } from '../../../core/lib/directory-size.ts';
 import type { Statement } from '../../../core/store/statement.ts';
@@ -7,13 +8,7 @@ import type { Statement } from '../../../core/store/statement.ts';
 /** The time for which the number of free bytes of the disk is cached, in ms. */
 const DISK_CACHE_MS = 100;
 
-export interface RetentionSettings {
-  /** The maximum size of events, records and logs, in bytes; 0: no limit. */
-  max_bytes: number;
-  max_age_days: number | null;
-  /** The number of bytes of the disk that must stay free. */
-  min_free_bytes: number;
-}
+export type RetentionSettings = Config['retention'];
 
 interface StorageBudgetDeps extends Pick<ServerParts, 'db' | 'clock'> {
   directory: string;
@@ -71,7 +66,6 @@ export class StorageBudget {
     return this.freePages * this.#pageSize;
   }
 
-  /** Measures the logs of processes. */
   async measureLogs(): Promise<void> {
     this.logBytes = await bytesIn(this.#deps.logs);
   }

@@ -32,7 +32,6 @@ export interface Trimmed {
   events: number;
   /** Whether the step reached its limit, so that there may be more. */
   isFull: boolean;
-  /** The highest deleted seq. */
   seq: number;
 }
 

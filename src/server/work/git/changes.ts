@@ -2,15 +2,15 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { FileChange } from '../../../api/diffs.ts';
 import { entryKindOf, readLog } from './foreign.ts';
-import { bytePath, type Git, type GitLocation, quoted } from './git.ts';
+import { bytePath, type Git, quoted } from './git.ts';
 import {
   copyIndex,
-  filtersIn,
+  type FiltersOf,
+  type IsolatedGit,
   openIsolatedGitDir,
-  ownSettings,
   type Setting,
 } from './isolated-git-dir.ts';
-import { refsOf, type Repository } from './repository.ts';
+import type { Repository } from './repository.ts';
 
 /**
  * The file in git's own directory for a worktree that lists the ignored files which were copied into it. They stay
@@ -28,15 +28,8 @@ export interface CheckoutLocation {
 /** Parts of a checkout that may be gone. */
 type PossibleCheckout = { [K in keyof CheckoutLocation]: CheckoutLocation[K] | null };
 
-/** Returns the filters of a repository that a person has allowed. */
-export type FiltersOf = (settings: readonly Setting[]) => Promise<readonly Setting[]>;
-
-/** A checkout that git can work on, through a git directory and an index of cadre's own. */
-export interface OpenCheckout {
-  location: GitLocation;
-  settings: readonly Setting[];
-  /** Whether the repository has filters that do not run. */
-  isFiltered: boolean;
+/** A checkout that git can work on, with an index of cadre's own. */
+export interface OpenCheckout extends IsolatedGit {
   /** Names of files that are excluded from the checkout and do not exist. */
   absent: string[];
   /** The entries of the index as `git ls-files -s -z` prints them; null if git was not asked for them. */
@@ -45,25 +38,17 @@ export interface OpenCheckout {
 
 /** Opens a checkout that has the commit `head`. `scratch` is an empty directory. */
 export async function openCheckout(
-  git: Git,
   repository: Repository,
-  { gitDir, files }: PossibleCheckout,
+  checkout: PossibleCheckout,
   about: {
     head: string | null;
     scratch: string;
     filters?: FiltersOf;
-    /** The settings that apply in the checkout; without them git is asked. */
     settings?: readonly Setting[] | undefined;
   },
 ): Promise<OpenCheckout> {
-  const { head, scratch } = about;
-  const settings = about.settings ?? (await ownSettings(git, repository, gitDir));
-  const filters = (await about.filters?.(settings)) ?? [];
-  const isolated = { repository, adminDir: gitDir, files, head, scratch, settings, filters };
-  const location = await openIsolatedGitDir(isolated);
-  const isFiltered = filtersIn(settings).length > filters.length;
-  const index = await copyIndex(git, location, { adminDir: gitDir, head });
-  return { location, settings, isFiltered, ...index };
+  const opened = await openIsolatedGitDir(repository, { ...checkout, ...about });
+  return { ...opened, ...(await copyIndex(opened.isolated, checkout.gitDir, about.head)) };
 }
 
 /** A file that differs from the index, and whether it exists. */
@@ -109,18 +94,16 @@ const STATUS = [
 
 /** Reads how an open checkout differs from its commit and its index. */
 export async function readStatus(
-  git: Git,
-  location: GitLocation,
+  isolated: Git,
   { gitDir, files }: Pick<PossibleCheckout, 'gitDir'> & Pick<CheckoutLocation, 'files'>,
-  options: { withIgnored?: boolean; maxBytes?: number; signal?: AbortSignal } = {},
+  { withIgnored = false, maxBytes }: { withIgnored?: boolean; maxBytes?: number } = {},
 ): Promise<CheckoutStatus> {
-  const { withIgnored = false, maxBytes, signal } = options;
   const included = new Set(gitDir === null ? [] : (await readLog(gitDir, INCLUDED)).split('\0'));
   const args = [...STATUS, `--ignored=${withIgnored ? 'matching' : 'no'}`];
   const { text, isCut } =
     maxBytes === undefined
-      ? { text: await git.bytes(location, args), isCut: false }
-      : await git.upTo(maxBytes, location, args, { signal });
+      ? { text: await isolated.bytes(args), isCut: false }
+      : await isolated.upTo(maxBytes, args);
   const found: CheckoutStatus = structuredClone({ ...UNCHANGED, isCut });
   // Each entry ends with a NUL, so the rest is empty or was cut off.
   for (const line of text.split('\0').slice(0, -1)) addEntry(found, line, included);
@@ -151,13 +134,11 @@ function addEntry(found: CheckoutStatus, line: string, included: ReadonlySet<str
 
 /** Returns index lines for files as they are on the disk, byte for byte, without filters or line-ending conversion. */
 export async function entriesOf(
-  git: Git,
-  location: GitLocation,
+  isolated: Git,
   files: string,
   changed: readonly ChangedFile[],
-  signal?: AbortSignal,
 ): Promise<string[]> {
-  const scratch = path.dirname(location.index ?? '');
+  const scratch = path.dirname(isolated.location.index ?? '');
   const existing: { name: string; mode: string; from: string }[] = [];
   const deleted: string[] = [];
   for (const { name, isThere } of changed) {
@@ -173,7 +154,7 @@ export async function entriesOf(
     } else deleted.push(name);
   }
   const names = existing.map(({ from }) => from);
-  const shas = await objectIdsOf(git, location, names, { flags: ['-w'], signal });
+  const shas = await objectIdsOf(isolated, names, ['-w']);
   const zeros = '0'.repeat(shas[0]?.length ?? 40);
   return [
     ...deleted.map((name) => `0 ${zeros}\t${name}`),
@@ -183,15 +164,14 @@ export async function entriesOf(
 
 /** Returns the object ids of files; with the flag `-w`, the objects are written. */
 export async function objectIdsOf(
-  git: Git,
-  location: GitLocation,
+  isolated: Git,
   names: readonly string[],
-  { flags = [], signal }: { flags?: readonly string[]; signal?: AbortSignal | undefined } = {},
+  flags: readonly string[] = [],
 ): Promise<string[]> {
   if (names.length === 0) return [];
   const paths = names.map((name) => `${quoted(name)}\n`).join('');
   const args = ['hash-object', ...flags, '--no-filters', '--stdin-paths'];
-  return (await git.bytes(location, args, paths, signal)).trimEnd().split('\n');
+  return (await isolated.bytes(args, paths)).trimEnd().split('\n');
 }
 
 /** A file that differs between two trees; names have one character for each byte. */
@@ -210,14 +190,13 @@ export type TreeChange = Pick<
 
 /** Returns the files that differ between two commits or trees, if asked with the number of changed lines. */
 export async function changesBetween(
-  git: Git,
-  repository: Repository,
+  { git }: Repository,
   [from, to]: readonly [from: string, to: string],
   { withLines = false }: { withLines?: boolean } = {},
 ): Promise<TreeChange[]> {
   const args = ['diff-tree', '-r', '-z', '--raw', ...(withLines ? ['--numstat'] : [])];
   args.push('--no-renames', '--no-abbrev', '--no-ext-diff', '--no-textconv', from, to);
-  return readChanges(await git.bytes(refsOf(repository), args));
+  return readChanges(await git.bytes(args));
 }
 
 const STATUSES: Record<string, FileChange['status']> = {

@@ -3,8 +3,8 @@ import path from 'node:path';
 import { type AppError, conflictError } from '../../../api/errors.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
 import type { Setting } from './isolated-git-dir.ts';
-import type { Git, GitLocation } from './git.ts';
-import { commitOf, refsOf, type Repository } from './repository.ts';
+import { type Git, toBytes } from './git.ts';
+import { commitOf, type Repository } from './repository.ts';
 
 /** The maximum size of an init script, and of the patterns of included files, in bytes. */
 const COMMITTED_BYTES = 1024 * 1024;
@@ -16,17 +16,14 @@ export interface Committed {
   isExecutable: boolean;
 }
 
-/** The purpose of a file of a repository, and the way to do without it; errors name both. */
-export interface Purpose {
-  /** Its name in errors, with the article: "the init script". */
-  what: string;
-  /** How a request does without it: "set run_init_script to false". */
-  without: string;
-}
-
-interface WantedFile extends Purpose {
+/** A file of a repository. Errors name its purpose, and how a request does without it. */
+interface WantedFile {
   /** Its path in the repository. */
   file: string;
+  /** With the article: "the init script". */
+  what: string;
+  /** As in "set run_init_script to false". */
+  without: string;
 }
 
 /**
@@ -34,32 +31,28 @@ interface WantedFile extends Purpose {
  * not there, or not wanted. Throws `conflict` if one is not a regular file of the repository, or if it is larger than 1 MiB.
  */
 export async function committedFiles(
-  git: Git,
-  repository: Repository,
+  { git }: Repository,
   wanted: readonly (WantedFile | null)[],
 ): Promise<(Committed | null)[]> {
   const files = wanted.map((one) => one && { ...one, name: nameIn(one) });
   const names = files.flatMap((one) => (one ? [one.name] : []));
   if (names.length === 0) return wanted.map(() => null);
-  const location = refsOf(repository);
   const list = ['ls-tree', '-z', '--full-tree', '-l', 'HEAD', '--', ...names];
-  const listed = await git.bytes(location, list).catch(async (error: unknown) => {
-    if ((await commitOf(git, location, 'HEAD')) === null) return '';
+  const listed = await git.entries(list).catch(async (error: unknown) => {
+    if ((await commitOf(git, 'HEAD')) === null) return [];
     throw error;
   });
   const found: (Committed | null)[] = [];
-  for (const file of files)
-    found.push(file && (await committedFile(git, location, file, listed.split('\0'))));
+  for (const file of files) found.push(file && (await committedFile(git, file, listed)));
   return found;
 }
 
 async function committedFile(
   git: Git,
-  location: GitLocation,
   file: WantedFile & { name: string },
   entries: readonly string[],
 ): Promise<Committed | null> {
-  const bytes = Buffer.from(file.name).toString('latin1');
+  const bytes = toBytes(file.name);
   const entry = entries.find((one) => one.slice(one.indexOf('\t') + 1) === bytes) ?? '';
   const [, mode, type, sha, size] = /^(\d+) (\w+) ([0-9a-f]+) +(\d+|-)\t/.exec(entry) ?? [];
   if (sha === undefined) return null;
@@ -69,7 +62,7 @@ async function committedFile(
     const why = `is too large (${size} bytes, and the maximum is ${COMMITTED_BYTES} bytes): shorten the file`;
     throw refusal(file, file.name, why);
   }
-  const content = Buffer.from(await git.bytes(location, ['cat-file', 'blob', sha]), 'latin1');
+  const content = Buffer.from(await git.bytes(['cat-file', 'blob', sha]), 'latin1');
   return { content, sha256: sha256Of(content), isExecutable: mode === '100755' };
 }
 
@@ -81,7 +74,7 @@ function nameIn(wanted: WantedFile): string {
   return name;
 }
 
-function refusal({ what, without }: Purpose, name: string, why: string): AppError {
+function refusal({ what, without }: WantedFile, name: string, why: string): AppError {
   return conflictError(`${what} ${name} ${why}, or ${without}`);
 }
 

@@ -31,17 +31,12 @@ async function orConflict(directory: string, name: string, maxBytes: number) {
   }
 }
 
-/**
- * Whether anything exists at a path. Symbolic links are not followed, and nothing is opened, so a FIFO cannot block
- * this.
- */
+/** Whether anything exists at a path. It follows and opens nothing, so a FIFO cannot block this. */
 export async function isThere(file: string | Buffer): Promise<boolean> {
   return (await entryKindOf(file)) !== null;
 }
 
-/**
- * Returns the kind of the entry at a path, without following it; null if there is none or a parent is not a directory.
- */
+/** Returns the kind of the entry at a path, not followed; null if there is none or a parent is not a directory. */
 export async function entryKindOf(
   file: string | Buffer,
 ): Promise<'file' | 'directory' | 'link' | 'other' | null> {

@@ -3,8 +3,7 @@ import path from 'node:path';
 import type { Failpoint } from '../../../core/lib/failpoint.ts';
 import { makeDirectory } from '../../../core/lib/make-directory.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
-import type { FiltersOf } from './changes.ts';
-import { filtersIn } from './isolated-git-dir.ts';
+import { filtersIn, type FiltersOf } from './isolated-git-dir.ts';
 import { filtersText, sha256Of } from './consent.ts';
 import type { Git } from './git.ts';
 import type { Repository } from './repository.ts';
@@ -21,9 +20,7 @@ interface GitContextDependencies {
   isTrusted: (repoRoot: string, sha256: string) => Promise<boolean>;
 }
 
-/**
- * Git, the directories of worktrees, and the mutexes of repositories and checkouts. No row is read or written here.
- */
+/** Git, the directories of worktrees, and the mutexes of repositories and checkouts. It uses no rows. */
 export class GitContext {
   readonly git: Git;
   /** The directory of all worktrees. */

@@ -1,8 +1,7 @@
 import { AppError } from '../../../api/errors.ts';
 import { GitPluginError, simpleGit } from 'simple-git';
-import { killCarriers } from '../../../core/children/identity.ts';
+import { killCarriers, MARKER_VARIABLE } from '../../../core/children/identity.ts';
 import type { Keeper } from '../../../core/children/keeper.ts';
-import { MARKER_VARIABLE } from '../../../core/children/marker.ts';
 import { newUuid } from '../../../core/lib/ids.ts';
 import { cleanEnvironment } from '../../../core/children/environment.ts';
 
@@ -86,9 +85,6 @@ export class GitFailure extends Error {
   }
 }
 
-/** Takes a piece of the output of a command; false: no more is wanted. */
-type Take = (chunk: Buffer) => boolean | void;
-
 interface GitDependencies {
   /** The marker of the run, which every process carries. */
   marker: string;
@@ -103,56 +99,57 @@ interface GitDependencies {
 }
 
 /**
- * Runs every git command. The processes are short-lived, and the supervisor does not start them; they carry the run's
- * marker, by which the keeper and the next start find them.
+ * Runs every git command at one location. The processes are short-lived, and the supervisor does not start them; they
+ * carry the run's marker, by which the keeper and the next start find them.
  */
 export class Git {
+  readonly location: GitLocation;
   readonly #deps: GitDependencies;
 
-  constructor(deps: GitDependencies) {
+  constructor(deps: GitDependencies, location: GitLocation = { directory: '/' }) {
     this.#deps = deps;
+    this.location = location;
+  }
+
+  /** Returns one that works at another location. */
+  at(location: GitLocation): Git {
+    return new Git(this.#deps, location);
+  }
+
+  /** Returns one with a part of the location changed. */
+  with(changes: Partial<GitLocation>): Git {
+    return this.at({ ...this.location, ...changes });
   }
 
   /** Returns one whose commands end when `signal` aborts, too. */
   within(signal: AbortSignal): Git {
     const { signal: own, stopping = own } = this.#deps;
-    return new Git({ ...this.#deps, stopping, signal: AbortSignal.any([own, signal]) });
+    const deps = { ...this.#deps, stopping, signal: AbortSignal.any([own, signal]) };
+    return new Git(deps, this.location);
   }
 
   /** Returns the output of a command, without trailing whitespace. Throws GitFailure, or AppError if the server stops. */
-  async text(
-    location: GitLocation,
-    args: readonly string[],
-    input?: string,
-    signal?: AbortSignal,
-  ): Promise<string> {
-    return Buffer.from(await this.bytes(location, args, input, signal), 'latin1')
-      .toString('utf8')
-      .trimEnd();
+  async text(args: readonly string[], input?: string): Promise<string> {
+    return toText(await this.bytes(args, input)).trimEnd();
   }
 
   /** Does the same, but returns null if git exits with an error. */
-  async maybe(location: GitLocation, args: readonly string[]): Promise<string | null> {
-    try {
-      return await this.text(location, args);
-    } catch (error) {
-      if (error instanceof GitFailure && error.exitCode > 0) return null;
-      throw error;
-    }
+  maybe(args: readonly string[], input?: string): Promise<string | null> {
+    return orNull(this.text(args, input));
+  }
+
+  /** Returns the entries of an output, each of which ends with a NUL, with one character for each byte. */
+  async entries(args: readonly string[], input?: string): Promise<string[]> {
+    return (await this.bytes(args, input)).split('\0').filter(Boolean);
   }
 
   /**
    * Returns the output of a command with one character for each byte, because file names need not be UTF-8; `input` has
    * the same encoding.
    */
-  async bytes(
-    location: GitLocation,
-    args: readonly string[],
-    input?: string,
-    signal?: AbortSignal,
-  ): Promise<string> {
+  async bytes(args: readonly string[], input?: string): Promise<string> {
     const { maxOutputBytes = MAX_OUTPUT_BYTES } = this.#deps;
-    const { text, isCut } = await this.upTo(maxOutputBytes, location, args, { input, signal });
+    const { text, isCut } = await this.upTo(maxOutputBytes, args, input);
     if (!isCut) return text;
     throw new GitFailure(
       -1,
@@ -163,9 +160,8 @@ export class Git {
   /** Returns the output in the same encoding, but not much more than so many bytes of it, and whether there was more. */
   async upTo(
     maxBytes: number,
-    location: GitLocation,
     args: readonly string[],
-    { input, signal }: { input?: string | undefined; signal?: AbortSignal | undefined } = {},
+    input?: string,
   ): Promise<{ text: string; isCut: boolean }> {
     const chunks: Buffer[] = [];
     const printed = () => Buffer.concat(chunks).toString('latin1');
@@ -176,7 +172,7 @@ export class Git {
       return bytes <= maxBytes;
     };
     try {
-      const isCut = await this.pieces(location, args, { take, input, signal });
+      const isCut = await this.pieces(args, take, input);
       return { text: printed(), isCut };
     } catch (error) {
       if (error instanceof GitFailure) error.output = printed();
@@ -186,52 +182,26 @@ export class Git {
 
   /**
    * Passes the output of a command to `take`, a piece at a time, until `take` returns false: then the command is ended.
-   * Returns whether it was. Throws GitFailure, also if `signal` aborts.
+   * Returns whether it was. Throws GitFailure.
    */
   async pieces(
-    location: GitLocation,
     args: readonly string[],
-    {
-      take,
-      input,
-      signal,
-    }: { take: Take; input?: string | undefined; signal?: AbortSignal | undefined },
+    take: (chunk: Buffer) => boolean,
+    input = '',
   ): Promise<boolean> {
+    const { directory, mayBeBare } = this.location;
+    const { signal, stopping = signal, keeper } = this.#deps;
     const enough = new AbortController();
-    try {
-      await this.#run(location, args, {
-        input,
-        signal: signal ? AbortSignal.any([signal, enough.signal]) : enough.signal,
-        take(chunk) {
-          if (!enough.signal.aborted && take(chunk) === false) enough.abort();
-        },
-      });
-      return enough.signal.aborted;
-    } catch (error) {
-      if (enough.signal.aborted && !signal?.aborted) return true;
-      throw error;
-    }
-  }
-
-  async #run(
-    location: GitLocation,
-    args: readonly string[],
-    {
-      take,
-      input,
-      signal,
-    }: { take: Take; input: string | undefined; signal?: AbortSignal | undefined },
-  ): Promise<void> {
     const call = newUuid();
     let failure: GitFailure | undefined;
     try {
-      signal?.throwIfAborted();
+      signal.throwIfAborted();
       const git = simpleGit({
-        baseDir: location.directory,
-        config: location.mayBeBare ? [...CONFIG, 'safe.bareRepository=all'] : CONFIG,
+        baseDir: directory,
+        config: mayBeBare ? [...CONFIG, 'safe.bareRepository=all'] : CONFIG,
         timeout: { block: SILENT_MS },
         completion: { onClose: true, onExit: false },
-        abort: signal ? AbortSignal.any([this.#deps.signal, signal]) : this.#deps.signal,
+        abort: AbortSignal.any([signal, enough.signal]),
         allowEnvironment: [...Object.keys(FIXED_VARIABLES), ...LOCATION_VARIABLES],
         unsafe: {
           allowUnsafeHooksPath: true,
@@ -239,38 +209,41 @@ export class Git {
           allowUnsafeProtocolOverride: true,
           allowUnsafePack: true,
         },
-        input: () => Buffer.from(input ?? '', 'latin1'),
+        input: () => Buffer.from(input, 'latin1'),
         errors: (error, { exitCode, stdErr }) => {
           const wasEnded = error instanceof GitPluginError;
           if (!wasEnded && exitCode !== 0) failure = failureOf(exitCode, Buffer.concat(stdErr));
           return error ?? failure;
         },
       });
-      git.env(this.#environment(location, call));
+      git.env(this.#environment(call));
       git.outputHandler((_command, stdout) => {
-        stdout.on('data', take);
+        stdout.on('data', (chunk: Buffer) => {
+          if (!enough.signal.aborted && !take(chunk)) enough.abort();
+        });
         // simple-git waits another 50 ms for a command that printed nothing, which is half the time of a worktree's
         // cleanup.
         stdout.once('end', () => stdout.emit('data', Buffer.alloc(0)));
       });
-      this.#deps.keeper?.ensure();
+      keeper?.ensure();
       await git.raw([...args]);
+      return enough.signal.aborted;
     } catch (error) {
-      if (failure) throw failure;
       // The command was ended early, so the processes that it started are killed too.
-      await killCarriers(`${CALL_VARIABLE}=${call}`);
-      const { signal: own, stopping = own } = this.#deps;
+      if (!failure) await killCarriers(`${CALL_VARIABLE}=${call}`);
+      if (enough.signal.aborted && !signal.aborted) return true;
+      if (failure) throw failure;
       const { message } = error as Error;
       const { reason } = stopping as { reason: unknown };
       // No caller may take the stop for a refusal of git, which would be stored as the answer of the request.
       if (reason instanceof AppError)
         throw new AppError(reason.code, reason.message, { cause: error });
-      throw new GitFailure(-1, firstLine(message), { cause: error });
+      throw new GitFailure(-1, message.trim().split('\n')[0] ?? '', { cause: error });
     }
   }
 
-  #environment(location: GitLocation, call: string): Record<string, string> {
-    const { gitDir, workTree, index, objects, mayConnect = false } = location;
+  #environment(call: string): Record<string, string> {
+    const { gitDir, workTree, index, objects, mayConnect = false } = this.location;
     const passed = Object.entries(cleanEnvironment(process.env, new Set())).filter(
       ([name]) => !REMOVED.test(name),
     );
@@ -291,31 +264,33 @@ export class Git {
 /** The names of a million files fit. */
 const MAX_OUTPUT_BYTES = 128 * 1024 * 1024;
 
+/** Resolves with null instead of the failure of a command that git exits from with an error. */
+export async function orNull<T>(running: Promise<T>): Promise<T | null> {
+  try {
+    return await running;
+  } catch (error) {
+    if (error instanceof GitFailure && error.exitCode > 0) return null;
+    throw error;
+  }
+}
+
 /** Returns the version of this machine's git, or the problem if it is missing or too old. */
 export async function findGit(): Promise<{ version: string } | { problem: string }> {
   const git = new Git({ marker: '', signal: new AbortController().signal });
-  const output = await git.text({ directory: '/' }, ['--version']).catch(() => null);
-  const [version = '', major, minor] = /(\d+)\.(\d+)[\d.]*/.exec(output ?? '') ?? [];
-  if (output === null)
-    return {
-      problem: 'git not found: install git, and check that it is on the PATH of the server',
-    };
+  const output = await git.text(['--version']).catch(() => null);
+  if (output === null) return { problem: NOT_FOUND };
+  const [version = '', major, minor] = /(\d+)\.(\d+)[\d.]*/.exec(output) ?? [];
   const isOld =
     Number(major) < OLDEST[0] || (Number(major) === OLDEST[0] && Number(minor) < OLDEST[1]);
-  if (isOld)
-    return {
-      problem: `git ${version} is too old for worktrees: install ${OLDEST.join('.')} or newer`,
-    };
-  return { version };
+  const problem = `git ${version} is too old for worktrees: install ${OLDEST.join('.')} or newer`;
+  return isOld ? { problem } : { version };
 }
+
+const NOT_FOUND = 'git not found: install git, and check that it is on the PATH of the server';
 
 function failureOf(exitCode: number, stderr: Buffer): GitFailure {
   const text = stderr.toString('utf8');
-  if (/ENOENT/.test(text) && exitCode < 0)
-    return new GitFailure(
-      exitCode,
-      'git not found: install git, and check that it is on the PATH of the server',
-    );
+  if (/ENOENT/.test(text) && exitCode < 0) return new GitFailure(exitCode, NOT_FOUND);
   // Git prints hints and progress first, then the error, then what to do about it; the message starts at the error.
   const lines = text.trim().split('\n');
   const at = lines.findLastIndex((line) => /^(fatal|error): /.test(line));
@@ -324,10 +299,6 @@ function failureOf(exitCode: number, stderr: Buffer): GitFailure {
     .map((one) => one.replace(/^(fatal|error): /, '').trim())
     .filter(Boolean);
   return new GitFailure(exitCode, parts.join(' ') || `git exited with ${exitCode}`);
-}
-
-function firstLine(text: string): string {
-  return text.trim().split('\n')[0] ?? '';
 }
 
 /** Returns the path of a name printed by git as bytes, because it need not be UTF-8. */

@@ -2,8 +2,8 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { readForeignFile } from '../../../core/lib/foreign-file.ts';
 import { entryKindOf } from './foreign.ts';
-import { bytePath, type Git, type GitLocation, nulTerminated } from './git.ts';
-import { refsOf, type Repository } from './repository.ts';
+import { bytePath, type Git, nulTerminated } from './git.ts';
+import type { Repository } from './repository.ts';
 
 /** The settings of a repository that control how files are read and written, and that run no program. */
 const COPIED =
@@ -23,21 +23,19 @@ export type Setting = readonly [name: string, value: string];
 
 /** Returns the settings of the repository or one of its worktrees, without the settings of the user and the machine. */
 export async function ownSettings(
-  git: Git,
   repository: Repository,
-  adminDir: string | null,
+  gitDir: string | null = null,
 ): Promise<Setting[]> {
-  return (await settingsAt(git, repository, adminDir)).own;
+  return (await settingsAt(repository, gitDir)).own;
 }
 
 /** Returns these settings, and all that apply there: the settings of the machine and the user come first. */
 export async function settingsAt(
-  git: Git,
-  repository: Repository,
-  adminDir: string | null,
+  { git, commonDir }: Repository,
+  gitDir: string | null = null,
 ): Promise<{ own: Setting[]; all: Setting[] }> {
-  const location = { ...refsOf(repository), gitDir: adminDir ?? repository.commonDir };
-  const listed = (await git.text(location, ['config', '--list', '-z', '--show-scope'])).split('\0');
+  const local = git.with({ gitDir: gitDir ?? commonDir });
+  const listed = (await local.text(['config', '--list', '-z', '--show-scope'])).split('\0');
   const own: Setting[] = [];
   const all: Setting[] = [];
   for (let at = 0; at + 1 < listed.length; at += 2) {
@@ -56,7 +54,6 @@ export function lastOf(settings: readonly Setting[], name: string): string | und
   return settings.findLast(([one]) => one === name)?.[1];
 }
 
-/** Returns the settings that configure filter commands. */
 export function filtersIn(settings: readonly Setting[]): Setting[] {
   return settings.filter(([name]) => name.startsWith('filter.'));
 }
@@ -67,29 +64,45 @@ export function isOn(settings: readonly Setting[], name: string): boolean {
   return /^(true|yes|on|[+-]?0*[1-9]\d*[kmg]?)$/i.test(value.trim());
 }
 
+/** Returns the filters of a repository that a person has allowed. */
+export type FiltersOf = (settings: readonly Setting[]) => Promise<readonly Setting[]>;
+
+export interface IsolatedGit {
+  /** Git with a git directory of cadre's own. */
+  isolated: Git;
+  settings: readonly Setting[];
+  /** Whether the repository has filters that do not run. */
+  isFiltered: boolean;
+}
+
 /**
  * Makes a git directory of cadre's own, through which git works on the files of a repository. It copies only the
  * settings that control how files are read and written, so no command that the repository names can run, even if its
  * settings change meanwhile. `filters` are the exception: a person has allowed them. With `asTheyAre`, git reads
  * and writes files byte for byte. `scratch` is a directory of cadre's; the index is the file `index` in it.
  */
-export async function openIsolatedGitDir(about: {
-  repository: Repository;
-  adminDir: string | null;
-  files: string | null;
-  head: string | null;
-  scratch: string;
-  /** The settings of the repository; only the safe ones are copied. */
-  settings: readonly Setting[];
-  filters?: readonly Setting[];
-  asTheyAre?: boolean;
-}): Promise<GitLocation> {
-  const { repository, adminDir, files, head, scratch, filters = [], asTheyAre = false } = about;
-  const { commonDir } = repository;
+export async function openIsolatedGitDir(
+  repository: Repository,
+  about: {
+    /** Git's own directory for the checkout whose files are worked on. */
+    gitDir?: string | null;
+    files?: string | null;
+    head?: string | null;
+    scratch: string;
+    /** The settings that apply there; only the safe ones are copied. Without them git is asked. */
+    settings?: readonly Setting[] | undefined;
+    filters?: FiltersOf;
+    asTheyAre?: boolean;
+  },
+): Promise<IsolatedGit> {
+  const { git, commonDir } = repository;
+  const { gitDir = null, files = null, head = null, scratch, asTheyAre = false } = about;
+  const all = about.settings ?? (await ownSettings(repository, gitDir));
+  const filters = (await about.filters?.(all)) ?? [];
   const isolated = path.join(scratch, 'bench');
   for (const directory of ['refs', 'info'])
     await fs.mkdir(path.join(isolated, directory), { recursive: true, mode: 0o700 });
-  const settings = about.settings.filter(([name, value]) => COPIED.test(name) && WORD.test(value));
+  const settings = all.filter(([name, value]) => COPIED.test(name) && WORD.test(value));
   const config = asTheyAre ? [...settings, ['core.autocrlf', 'false'] as const] : settings;
   await fs.writeFile(path.join(isolated, 'config'), configText([...config, ...filters]));
   await fs.writeFile(path.join(isolated, 'HEAD'), `${head ?? 'ref: refs/heads/none'}\n`);
@@ -103,25 +116,26 @@ export async function openIsolatedGitDir(about: {
   };
   await copy(commonDir, 'info/exclude', SETTINGS_BYTES);
   await copy(commonDir, 'info/attributes', SETTINGS_BYTES, asTheyAre ? AS_THEY_ARE : '');
-  if (adminDir !== null) {
-    await copy(adminDir, 'info/sparse-checkout', SETTINGS_BYTES);
+  if (gitDir !== null) {
+    await copy(gitDir, 'info/sparse-checkout', SETTINGS_BYTES);
     // A split index keeps part of its entries in such a file.
-    for (const name of await fs.readdir(adminDir))
+    for (const name of await fs.readdir(gitDir))
       if (/^sharedindex\.[0-9a-f]+$/.test(name)) {
-        const content = await readForeignFile(adminDir, name, { maxBytes: INDEX_BYTES });
+        const content = await readForeignFile(gitDir, name, { maxBytes: INDEX_BYTES });
         if (content !== null) await fs.writeFile(path.join(isolated, name), content);
       }
   }
-  return {
+  const location = {
     directory: files ?? commonDir,
     gitDir: isolated,
     workTree: files ?? undefined,
     index: path.join(scratch, 'index'),
     objects: path.join(commonDir, 'objects'),
   };
+  const isFiltered = filtersIn(all).length > filters.length;
+  return { isolated: git.at(location), settings: all, isFiltered };
 }
 
-/** Formats the settings as a git config file. */
 function configText(settings: readonly Setting[]): string {
   const own: Setting[] = [
     [
@@ -151,26 +165,24 @@ function quoted(text: string): string {
  * `git ls-files -s -z` prints them, which are null if git was not asked for them.
  */
 export async function copyIndex(
-  git: Git,
-  location: GitLocation,
-  { adminDir, head }: { adminDir: string | null; head: string | null },
+  isolated: Git,
+  gitDir: string | null,
+  head: string | null,
 ): Promise<{ absent: string[]; listed: string[] | null }> {
-  const isCopied = adminDir !== null && (await copyIndexFile(location, adminDir));
-  if (!isCopied) {
-    await git.text(location, ['read-tree', head ?? '--empty']);
-    return { absent: [], listed: null };
-  }
-  if (location.workTree === undefined) return { absent: [], listed: null };
-  return unhideExisting(git, location, location.workTree);
+  const { workTree } = isolated.location;
+  const isCopied = gitDir !== null && (await copyIndexFile(isolated, gitDir));
+  if (!isCopied) await isolated.text(['read-tree', head ?? '--empty']);
+  if (!isCopied || workTree === undefined) return { absent: [], listed: null };
+  return unhideExisting(isolated, workTree);
 }
 
 /** Copies the index as it is; returns whether there is one. */
-export async function copyIndexFile(location: GitLocation, adminDir: string): Promise<boolean> {
+export async function copyIndexFile({ location }: Git, gitDir: string): Promise<boolean> {
   const copy = location.index ?? '';
-  const content = await readForeignFile(adminDir, 'index', { maxBytes: INDEX_BYTES });
+  const content = await readForeignFile(gitDir, 'index', { maxBytes: INDEX_BYTES });
   if (content === null) return false;
   // Git trusts an entry that is older than the index, so the copy must not be younger than the original.
-  const { mtimeMs } = await fs.lstat(path.join(adminDir, 'index'));
+  const { mtimeMs } = await fs.lstat(path.join(gitDir, 'index'));
   await fs.writeFile(copy, content);
   await fs.utimes(copy, Math.floor(mtimeMs / 1000), Math.floor(mtimeMs / 1000));
   return true;
@@ -178,13 +190,10 @@ export async function copyIndexFile(location: GitLocation, adminDir: string): Pr
 
 /** Clears the flags assume-unchanged and skip-worktree of every existing file, so that git compares it. */
 async function unhideExisting(
-  git: Git,
-  location: GitLocation,
+  isolated: Git,
   files: string,
 ): Promise<{ absent: string[]; listed: string[] }> {
-  const entries = (await git.bytes(location, ['ls-files', '-v', '-s', '-z']))
-    .split('\0')
-    .filter(Boolean);
+  const entries = await isolated.entries(['ls-files', '-v', '-s', '-z']);
   const absent: string[] = [];
   for (const [flag, pattern] of [
     ['--no-assume-unchanged', /^[a-z] /],
@@ -197,7 +206,7 @@ async function unhideExisting(
       else if (flag === '--no-skip-worktree') absent.push(name);
     }
     if (existing.length > 0)
-      await git.text(location, ['update-index', flag, '-z', '--stdin'], nulTerminated(existing));
+      await isolated.text(['update-index', flag, '-z', '--stdin'], nulTerminated(existing));
   }
   return { absent, listed: entries.map((entry) => entry.slice(2)) };
 }

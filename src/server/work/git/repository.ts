@@ -2,7 +2,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError, conflictError, invalidError } from '../../../api/errors.ts';
 import { assertGitDirectory, isThere, entryKindOf, readNote } from './foreign.ts';
-import { type Git, GitFailure, type GitLocation, toText } from './git.ts';
+import { type Git, GitFailure, type GitLocation, toBytes, toText } from './git.ts';
 
 /** A repository; the same for each of its worktrees. */
 export interface Repository {
@@ -10,11 +10,13 @@ export interface Repository {
   root: string;
   /** The real path of the directory with its refs and objects; work on them is serialised by this path. */
   commonDir: string;
+  /** Git on its refs and objects, which touches no files. */
+  git: Git;
 }
 
-/** Returns the location for commands on the refs and objects of a repository, which touch no files. */
-export function refsOf({ commonDir }: Repository): GitLocation {
-  return { directory: commonDir, gitDir: commonDir };
+/** Returns the repository of a common directory. Without `root`, no path of its main worktree is known. */
+export function repositoryAt(git: Git, commonDir: string, root = ''): Repository {
+  return { root, commonDir, git: git.at({ directory: commonDir, gitDir: commonDir }) };
 }
 
 /**
@@ -36,8 +38,9 @@ export async function findRepository(
       directory: real,
       mayBeBare: isNamed && (await looksBare(real)),
     };
+    const at = git.at(location);
     const ask = async (...what: string[]) =>
-      withoutLineEnd(await git.bytes(location, ['rev-parse', '--path-format=absolute', ...what]));
+      withoutLineEnd(await at.bytes(['rev-parse', '--path-format=absolute', ...what]));
     // The path may contain line breaks, so the last one separates the two outputs.
     const output = await ask('--git-common-dir', '--is-bare-repository');
     const end = output.lastIndexOf('\n');
@@ -45,7 +48,7 @@ export async function findRepository(
     await assertGitDirectory(commonDir);
     if (output.slice(end + 1) === 'true' && !location.mayBeBare) throw new GitFailure(128, BARE);
     const root = await rootOf(commonDir, ask);
-    return { root: await fs.realpath(root), commonDir };
+    return repositoryAt(git, commonDir, await fs.realpath(root));
   } catch (error) {
     if (error instanceof AppError || !isOfSystem(error)) throw error;
     throw invalidError(
@@ -70,17 +73,12 @@ function isOfSystem(error: unknown): boolean {
   return error instanceof GitFailure || (error as NodeJS.ErrnoException).syscall !== undefined;
 }
 
-/**
- * Returns git's message, or one for this case if it refused a bare repository, because git's addresses a person at a
- * shell.
- */
+/** Returns git's message, or BARE if it refused a bare repository: git's own addresses a person at a shell. */
 function hintOf({ message }: Error): string {
   return /safe\.bareRepository/.test(message) ? BARE : message;
 }
 
-/**
- * Returns the repository that a record names; null if it is gone. Throws `conflict` if it exists and cannot be used.
- */
+/** Returns the repository of a record; null if it is gone. Throws `conflict` if it exists and cannot be used. */
 export async function recordedRepository(git: Git, root: string): Promise<Repository | null> {
   if (!(await isThere(root))) return null;
   const repository = await findRepository(git, root, { isNamed: true }).catch((error: unknown) => {
@@ -95,46 +93,49 @@ export async function recordedRepository(git: Git, root: string): Promise<Reposi
 }
 
 /** Returns the commit that a ref points to; null if it points to none. */
-export async function commitOf(
-  git: Git,
-  location: GitLocation,
-  ref: string,
-): Promise<string | null> {
+export async function commitOf(git: Git, ref: string): Promise<string | null> {
   const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${ref}^{commit}`];
-  const sha = await git.maybe(location, args);
+  const sha = await git.maybe(args);
   return sha !== null && /^[0-9a-f]{40,64}$/.test(sha) ? sha : null;
+}
+
+/** Returns the repository of a worktree. Throws `conflict` if it is gone. */
+export async function repositoryOf(
+  git: Git,
+  { repo_root }: { repo_root: string },
+): Promise<Repository> {
+  const repository = await recordedRepository(git, repo_root);
+  if (repository) return repository;
+  throw conflictError(
+    `the repository ${repo_root} of the worktree no longer exists: restore the repository`,
+  );
+}
+
+/** Whether a commit has all that another one has. */
+export async function contains(
+  { git }: Repository,
+  commit: string,
+  other: string,
+): Promise<boolean> {
+  return (await git.maybe(['merge-base', '--is-ancestor', other, commit])) !== null;
 }
 
 /**
  * Returns the commits that these refs point to, null for one that points to none. Refs are of one line. This is one
  * process of git for all of them, unless one is damaged, which ends it: then each is asked for alone.
  */
-export async function commitsOf(
-  git: Git,
-  location: GitLocation,
-  refs: readonly string[],
-): Promise<(string | null)[]> {
+export async function commitsOf(git: Git, refs: readonly string[]): Promise<(string | null)[]> {
   const names = refs.map((ref) => `${ref}^{commit}`);
-  const found = await idsOf(git, location, names);
-  return found ?? Promise.all(refs.map((ref) => commitOf(git, location, ref)));
+  return (await idsOf(git, names)) ?? Promise.all(refs.map((ref) => commitOf(git, ref)));
 }
 
 /**
  * Returns the ids of the objects that these names stand for, null for a name that stands for none; null if git cannot
  * work at that location. Names are of one line. This is one process of git for all of them.
  */
-export async function idsOf(
-  git: Git,
-  location: GitLocation,
-  names: readonly string[],
-): Promise<(string | null)[] | null> {
+export async function idsOf(git: Git, names: readonly string[]): Promise<(string | null)[] | null> {
   const check = ['cat-file', '--batch-check=%(objectname)'];
-  const output = await git
-    .text(location, check, Buffer.from(`${names.join('\n')}\n`).toString('latin1'))
-    .catch((error: unknown) => {
-      if (error instanceof GitFailure && error.exitCode > 0) return null;
-      throw error;
-    });
+  const output = await git.maybe(check, toBytes(`${names.join('\n')}\n`));
   return output?.split('\n').map((line) => (/^[0-9a-f]{40,64}$/.test(line) ? line : null)) ?? null;
 }
 
@@ -143,11 +144,11 @@ export async function idsOf(
  * git has no such worktree. `files` is the directory that has its files at the moment.
  */
 export async function adminDirectory(
-  { commonDir }: Repository,
+  repository: Repository,
   worktreePath: string,
   files = worktreePath,
 ): Promise<string | null> {
-  const all = path.join(commonDir, 'worktrees');
+  const all = path.join(repository.commonDir, 'worktrees');
   const gitFile = path.join(worktreePath, '.git');
   const isOf = async (name: string) =>
     withoutLineEnd((await readNote(path.join(all, name), 'gitdir').catch(() => null)) ?? '') ===
@@ -155,25 +156,24 @@ export async function adminDirectory(
   const linked = await linkOf(files).catch(() => null);
   if (linked !== null && path.dirname(linked) === all && (await isOf(path.basename(linked))))
     return linked;
-  for (const directory of await adminDirectories({ root: '', commonDir }))
+  for (const directory of await adminDirectories(repository))
     if (await isOf(path.basename(directory))) return directory;
   return null;
 }
 
-/** Returns the git directory of the worktree that contains a directory; null if there is none. */
-export async function gitDirOf(directory: string): Promise<string | null> {
-  const real = await fs.realpath(directory);
-  const kind = await entryKindOf(path.join(real, '.git'));
-  if (kind === 'directory') return path.join(real, '.git');
-  if (kind === 'file') return linkOf(real);
-  return real === path.dirname(real) ? null : gitDirOf(path.dirname(real));
-}
-
-/** Returns the root of the checkout that contains a directory; null if there is none, as in a bare repository. */
-export async function checkoutOf(directory: string): Promise<string | null> {
-  const real = await fs.realpath(directory);
-  if ((await entryKindOf(path.join(real, '.git'))) !== null) return real;
-  return real === path.dirname(real) ? null : checkoutOf(path.dirname(real));
+/**
+ * Returns the checkout that contains a directory; null if there is none, as in a bare repository. Its git directory is
+ * null if `.git` names none.
+ */
+export async function checkoutAround(
+  directory: string,
+): Promise<{ files: string; gitDir: string | null } | null> {
+  const files = await fs.realpath(directory);
+  const own = path.join(files, '.git');
+  const kind = await entryKindOf(own);
+  if (kind === 'directory') return { files, gitDir: own };
+  if (kind !== null) return { files, gitDir: kind === 'file' ? await linkOf(files) : null };
+  return files === path.dirname(files) ? null : checkoutAround(path.dirname(files));
 }
 
 /** Returns the path that the `.git` file of a directory names; null if there is no such file. */
@@ -218,10 +218,7 @@ export async function adminDirectories({ commonDir }: Repository): Promise<strin
   return names.map((name) => path.join(all, name));
 }
 
-/**
- * Returns the branch that the HEAD of a git directory names; null if it names none. Throws `conflict` if HEAD is not a
- * regular file.
- */
+/** Returns the ref that the HEAD of a git directory names, or null. Throws `conflict` if HEAD is not a regular file. */
 export async function refIn(gitDir: string): Promise<string | null> {
   return /^ref: (.+)$/m.exec((await readNote(gitDir, 'HEAD')) ?? '')?.[1] ?? null;
 }
@@ -230,14 +227,11 @@ export async function refIn(gitDir: string): Promise<string | null> {
  * Returns the branch that is checked out at a location; null for a detached HEAD. It is the name of the branch, also
  * where a tag has the same: there git's short names begin with `heads/`.
  */
-export async function branchAt(
-  git: Git,
-  location: GitLocation & { gitDir: string },
-): Promise<string | null> {
-  const noted = await refIn(location.gitDir).catch(() => null);
+export async function branchAt(git: Git): Promise<string | null> {
+  const noted = await refIn(git.location.gitDir ?? '').catch(() => null);
   // Where refs are in a table instead of files, HEAD names refs/heads/.invalid, and git has to be asked.
   const isNoted = noted !== null && noted !== 'refs/heads/.invalid';
-  const ref = isNoted ? noted : await git.maybe(location, ['symbolic-ref', '--quiet', 'HEAD']);
+  const ref = isNoted ? noted : await git.maybe(['symbolic-ref', '--quiet', 'HEAD']);
   return ref?.startsWith('refs/heads/') ? ref.slice('refs/heads/'.length) : null;
 }
 
@@ -286,23 +280,21 @@ export interface Heads {
  * `more` is another ref of the repository.
  */
 export async function readHeads(
-  git: Git,
-  about: { repository: Repository; branch: string; adminDir: string | null; more?: string },
+  { git, commonDir }: Repository,
+  about: { branch: string; adminDir: string | null; more?: string },
 ): Promise<Heads> {
-  const { repository, branch, adminDir, more: other } = about;
-  const { commonDir } = repository;
+  const { branch, adminDir, more: other } = about;
   const ref = `refs/heads/${branch}`;
   const [own, shared] = adminDir === null ? [ref, 'HEAD'] : ['HEAD', 'main-worktree/HEAD'];
-  const location = { directory: commonDir, gitDir: adminDir ?? commonDir };
   const names = [`${ref}^{commit}`, `${own}^{commit}`, `${own}^{tree}`, `${shared}^{commit}`];
   if (other !== undefined) names.push(`${other}^{commit}`);
-  const found = await idsOf(git, location, names);
+  const found = await idsOf(git.with({ gitDir: adminDir ?? commonDir }), names);
   if (found) {
     const [tip = null, head = null, tree = null, main = null, more = null] = found;
     return { tip, head, tree, main, more };
   }
   // Git's directory for the worktree is damaged; the branch may still be there.
   const refs = [ref, 'HEAD', ...(other === undefined ? [] : [other])];
-  const [tip = null, main = null, more = null] = await commitsOf(git, refsOf(repository), refs);
+  const [tip = null, main = null, more = null] = await commitsOf(git, refs);
   return { tip, head: null, tree: null, main, more };
 }

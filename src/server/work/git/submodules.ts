@@ -2,8 +2,8 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { openCheckout, readStatus } from './changes.ts';
 import { assertGitDirectory, entryKindOf } from './foreign.ts';
-import { bytePath, type Git, GitFailure } from './git.ts';
-import { commitOf, linkOf, type Repository } from './repository.ts';
+import { bytePath, type Git, orNull } from './git.ts';
+import { commitOf, linkOf, type Repository, repositoryAt } from './repository.ts';
 
 /**
  * Returns the submodules of a worktree that have changes or commits which no remote has, because an archive cannot hold
@@ -12,17 +12,17 @@ import { commitOf, linkOf, type Repository } from './repository.ts';
  * `modules`; such a submodule is always returned.
  */
 export async function unsavedSubmodules(
-  git: Git,
-  about: { repository: Repository; adminDir: string | null; files: string; scratch: string },
+  { git, commonDir }: Repository,
+  about: { adminDir: string | null; files: string; scratch: string },
 ): Promise<string[]> {
-  const { repository, adminDir, files } = about;
+  const { adminDir, files } = about;
   const found = new Set<string>();
-  const homes = [path.join(repository.commonDir, 'modules')];
+  const homes = [path.join(commonDir, 'modules')];
   if (adminDir !== null) {
     const own = path.join(adminDir, 'modules');
     homes.push(own);
     for (const module of await modulesBelow(own))
-      if (await hasOwnCommits(git, module)) found.add(path.relative(own, module));
+      if (await hasOwnCommits(repositoryAt(git, module))) found.add(path.relative(own, module));
   }
   let count = 0;
   const look = async (names: readonly string[], below: string): Promise<void> => {
@@ -37,21 +37,20 @@ export async function unsavedSubmodules(
       }
       count += 1;
       const scratch = path.join(about.scratch, `module-${count}`);
-      const changes = await changesIn(git, { module: link, files: inner, scratch });
-      if (changes.isChanged || (await hasOwnCommits(git, link))) found.add(shown);
+      const module = repositoryAt(git, link);
+      const changes = await changesIn(module, inner, scratch);
+      if (changes.isChanged || (await hasOwnCommits(module))) found.add(shown);
       await look(changes.inner, inner);
     }
   };
   // Listing an index runs no command of the repository.
-  const location = { directory: repository.commonDir, gitDir: adminDir ?? repository.commonDir };
-  await look(await linksIn(git, location), files);
+  await look(await linksIn(git.with({ gitDir: adminDir ?? commonDir })), files);
   return [...found];
 }
 
 /** Returns the names at which an index has a commit of another repository. */
-async function linksIn(git: Git, location: Parameters<Git['bytes']>[0]): Promise<string[]> {
-  return (await git.bytes(location, ['ls-files', '-s', '-z']))
-    .split('\0')
+async function linksIn(git: Git): Promise<string[]> {
+  return (await git.entries(['ls-files', '-s', '-z']))
     .filter((line) => line.startsWith('160000 '))
     .map((line) => line.slice(line.indexOf('\t') + 1));
 }
@@ -79,32 +78,28 @@ async function modulesBelow(directory: string): Promise<string[]> {
   return found;
 }
 
-async function hasOwnCommits(git: Git, module: string): Promise<boolean> {
-  await assertGitDirectory(module);
-  const location = { directory: module, gitDir: module };
-  const head = await commitOf(git, location, 'HEAD');
+async function hasOwnCommits({ git, commonDir }: Repository): Promise<boolean> {
+  await assertGitDirectory(commonDir);
+  const head = await commitOf(git, 'HEAD');
   const ends = ['--all', ...(head === null ? [] : [head])];
-  const own = await git.maybe(location, ['rev-list', '-n', '1', ...ends, '--not', '--remotes']);
+  const own = await git.maybe(['rev-list', '-n', '1', ...ends, '--not', '--remotes']);
   return own !== '';
 }
 
 /** Returns whether files of a submodule differ from its HEAD, and the names of its own submodules. */
 async function changesIn(
-  git: Git,
-  { module, files, scratch }: { module: string; files: string; scratch: string },
+  module: Repository,
+  files: string,
+  scratch: string,
 ): Promise<{ isChanged: boolean; inner: string[] }> {
-  await assertGitDirectory(module);
+  const gitDir = module.commonDir;
+  await assertGitDirectory(gitDir);
   await fs.mkdir(scratch, { recursive: true });
-  const repository: Repository = { root: files, commonDir: module };
-  const head = await commitOf(git, { directory: module, gitDir: module }, 'HEAD');
-  const place = { gitDir: module, files };
-  const { location } = await openCheckout(git, repository, place, { head, scratch });
+  const head = await commitOf(module.git, 'HEAD');
+  const { isolated } = await openCheckout(module, { gitDir, files }, { head, scratch });
   // Changes of files that git cannot read count as well.
-  const status = await readStatus(git, location, place).catch((error: unknown) => {
-    if (error instanceof GitFailure && error.exitCode > 0) return null;
-    throw error;
-  });
+  const status = await orNull(readStatus(isolated, { gitDir, files }));
   const isChanged =
     status === null || status.tracked.length + status.untracked.length + status.nested.length > 0;
-  return { isChanged, inner: await linksIn(git, location) };
+  return { isChanged, inner: await linksIn(isolated) };
 }

@@ -1,8 +1,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { entryKindOf, readLog, readNote } from './foreign.ts';
-import type { Git } from './git.ts';
-import { refsOf, type Repository } from './repository.ts';
+import type { Repository } from './repository.ts';
 
 /** The branches of the other worktrees of a repository; each branch is deleted with its worktree. */
 export interface OtherBranches {
@@ -29,12 +28,11 @@ interface WorktreeRefs {
  * these commits are in no other worktree either, or only in one that is being removed.
  */
 export async function unreachableCommits(
-  git: Git,
   refs: WorktreeRefs,
   now: readonly (string | null)[],
 ): Promise<{ own: string[]; isAlone: boolean }> {
   const { repository, branch, beside, main } = refs;
-  const commits = await commitsOf(git, refs, now);
+  const commits = await commitsOf(refs, now);
   // The commit of the main worktree lasts.
   if (commits.every((commit) => commit === main)) return { own: [], isAlone: false };
   const beyond = async (excluded: readonly string[], ...more: string[]) => {
@@ -46,7 +44,7 @@ export async function unreachableCommits(
       '--remotes',
     ];
     const args = ['rev-list', ...more, '--stdin', '--not', ...keepers];
-    const listed = await git.text(refsOf(repository), args, `${commits.join('\n')}\n`);
+    const listed = await repository.git.text(args, `${commits.join('\n')}\n`);
     return listed.split('\n').filter(Boolean);
   };
   const listed = await beyond([branch, ...beside.branches], '--parents');
@@ -59,16 +57,15 @@ export async function unreachableCommits(
 
 /** Returns every commit that the worktree's refs, logs and notes name. */
 async function commitsOf(
-  git: Git,
   { repository, branch, adminDir, main }: WorktreeRefs,
   now: readonly (string | null)[],
 ): Promise<string[]> {
-  const { commonDir } = repository;
+  const { commonDir, git } = repository;
   const log = remembered(await readLog(commonDir, path.join('logs/refs/heads', branch)));
   const named = [...now, ...log];
   if (adminDir !== null) {
     named.push(...remembered(await readLog(adminDir, 'logs/HEAD')), ...(await putAside(adminDir)));
-    named.push(...(await ownRefs(git, repository, adminDir)));
+    named.push(...(await ownRefs(repository, adminDir)));
   }
   const shas = [...new Set(named)].flatMap((sha) => (sha && !/^0+$/.test(sha) ? [sha] : []));
   // Git has looked at these already.
@@ -77,7 +74,7 @@ async function commitsOf(
   const commits = shas.filter((sha) => known.has(sha));
   if (unknown.length === 0) return commits;
   const check = ['cat-file', '--batch-check'];
-  const checked = await git.text(refsOf(repository), check, `${unknown.join('\n')}\n`);
+  const checked = await git.text(check, `${unknown.join('\n')}\n`);
   const found = checked
     .split('\n')
     .filter((line) => / commit /.test(line))
@@ -86,13 +83,12 @@ async function commitsOf(
 }
 
 /** Returns the objects that the worktree's own refs point to; git keeps each of them in a file. */
-async function ownRefs(git: Git, repository: Repository, adminDir: string): Promise<string[]> {
+async function ownRefs({ git }: Repository, gitDir: string): Promise<string[]> {
   const refs = ['refs/worktree', 'refs/bisect', 'refs/rewritten'];
-  const kinds = await Promise.all(refs.map((one) => entryKindOf(path.join(adminDir, one))));
+  const kinds = await Promise.all(refs.map((one) => entryKindOf(path.join(gitDir, one))));
   if (kinds.every((kind) => kind === null)) return [];
-  const location = { ...refsOf(repository), gitDir: adminDir };
-  const listed = await git.text(location, ['for-each-ref', '--format=%(objectname)', ...refs]);
-  return listed.split('\n');
+  const list = ['for-each-ref', '--format=%(objectname)', ...refs];
+  return (await git.with({ gitDir }).text(list)).split('\n');
 }
 
 /** Returns the commit ids in the log of a ref, ignoring any other text. */

@@ -3,15 +3,8 @@ import path from 'node:path';
 import type { Conflict, MergeResult } from '../../../api/worktree-merge.ts';
 import { conflictError } from '../../../api/errors.ts';
 import { lastOf, openIsolatedGitDir, type Setting } from '../git/isolated-git-dir.ts';
-import {
-  type Git,
-  GitFailure,
-  type GitLocation,
-  nulTerminated,
-  toBytes,
-  toText,
-} from '../git/git.ts';
-import { idsOf, refsOf, type Repository } from '../git/repository.ts';
+import { type Git, GitFailure, nulTerminated, toBytes, toText } from '../git/git.ts';
+import { idsOf, type Repository } from '../git/repository.ts';
 
 /** How many commits an answer names. */
 const COMMITS = 100;
@@ -61,18 +54,17 @@ export interface CommitRange {
 }
 
 export async function commitsBeyond(
-  git: Git,
   repository: Repository,
   { from, to }: { from: string; to: string },
 ): Promise<CommitRange> {
+  const { git } = repository;
   const range = [to, `^${from}`];
-  const location = refsOf(repository);
-  const listed = await git.text(location, ['rev-list', `--max-count=${COMMITS}`, ...range]);
-  const read = await readCommits(git, repository, listed.split('\n').filter(Boolean));
-  const commit_count =
-    read.length < COMMITS
-      ? read.length
-      : Number(await git.text(location, ['rev-list', '--count', ...range]));
+  const listed = await git.text(['rev-list', `--max-count=${COMMITS}`, ...range]);
+  const read = await readCommits(repository, listed.split('\n').filter(Boolean));
+  const isCut = read.length === COMMITS;
+  const commit_count = isCut
+    ? Number(await git.text(['rev-list', '--count', ...range]))
+    : read.length;
   const commits = read.map((one) => ({
     commit: one.id,
     subject: subjectOf(one),
@@ -92,13 +84,9 @@ function authoredAt(author: string): number {
 }
 
 /** Reads commits, in the order of their ids. */
-export async function readCommits(
-  git: Git,
-  repository: Repository,
-  ids: readonly string[],
-): Promise<Commit[]> {
+export async function readCommits({ git }: Repository, ids: readonly string[]): Promise<Commit[]> {
   if (ids.length === 0) return [];
-  const output = await git.bytes(refsOf(repository), ['cat-file', '--batch'], ids.join('\n'));
+  const output = await git.bytes(['cat-file', '--batch'], ids.join('\n'));
   const commits: Commit[] = [];
   let at = 0;
   for (const id of ids) {
@@ -142,8 +130,7 @@ export function messageBytes(text: string): string {
  * line stays as it was.
  */
 export function writeCommit(
-  git: Git,
-  repository: Repository,
+  { git }: Repository,
   commit: Pick<Commit, 'tree' | 'parents' | 'author' | 'message'> & {
     committer: string;
     encoding?: string | null;
@@ -158,16 +145,12 @@ export function writeCommit(
     ...(encoding ? [`encoding ${encoding}`] : []),
   ];
   const content = `${lines.join('\n')}\n\n${message}`;
-  return git.text(refsOf(repository), ['hash-object', '-t', 'commit', '-w', '--stdin'], content);
+  return git.text(['hash-object', '-t', 'commit', '-w', '--stdin'], content);
 }
 
-export async function treesOf(
-  git: Git,
-  repository: Repository,
-  commits: readonly string[],
-): Promise<string[]> {
+export async function treesOf({ git }: Repository, commits: readonly string[]): Promise<string[]> {
   const names = commits.map((commit) => `${commit}^{tree}`);
-  const found = (await idsOf(git, refsOf(repository), names)) ?? [];
+  const found = (await idsOf(git, names)) ?? [];
   const trees = found.filter((tree) => tree !== null);
   if (trees.length === commits.length) return trees;
   throw conflictError('git cannot read the tree of a commit: run git fsck');
@@ -185,43 +168,39 @@ export interface Merged {
  * belong to the repository itself.
  */
 export async function openMerging(
-  git: Git,
   repository: Repository,
   { ours, scratch, settings }: { ours: string; scratch: string; settings: readonly Setting[] },
-): Promise<GitLocation> {
+): Promise<Git> {
   const files = path.join(scratch, 'attributes');
   await fs.mkdir(files);
-  const about = { repository, adminDir: null, files, head: ours, scratch, settings };
-  const isolated = await openIsolatedGitDir(about);
-  const names = await git.bytes(isolated, ['ls-tree', '-r', '-z', '--name-only', ours]);
-  const attributes = names.split('\0').filter((name) => /(^|\/)\.gitattributes$/.test(name));
+  const about = { files, head: ours, scratch, settings };
+  const { isolated } = await openIsolatedGitDir(repository, about);
+  const names = await isolated.entries(['ls-tree', '-r', '-z', '--name-only', ours]);
+  const attributes = names.filter((name) => /(^|\/)\.gitattributes$/.test(name));
   if (attributes.length === 0) return isolated;
-  await git.text(isolated, ['read-tree', ours]);
-  await git.text(isolated, ['checkout-index', '-z', '--stdin'], nulTerminated(attributes));
+  await isolated.text(['read-tree', ours]);
+  await isolated.text(['checkout-index', '-z', '--stdin'], nulTerminated(attributes));
   return isolated;
 }
 
 /** Merges two commits without touching a ref or a checkout. Throws `conflict` if git cannot do that at all. */
 export async function mergeCommits(
-  git: Git,
-  isolated: GitLocation,
+  isolated: Git,
   { ours, theirs }: { ours: string; theirs: string },
 ): Promise<Merged> {
   const args = ['merge-tree', '--write-tree', '-z', '--name-only', '--messages', ours, theirs];
   try {
-    return { tree: treeIn(await git.bytes(isolated, args)), conflicts: [] };
+    return { tree: treeIn(await isolated.bytes(args)), conflicts: [] };
   } catch (error) {
     if (!(error instanceof GitFailure)) throw error;
-    if (error.exitCode === UNKNOWN_OPTION)
-      throw conflictError(
-        'the installed git cannot merge without a checkout: install git 2.38 or newer',
-        { cause: error },
-      );
-    if (error.exitCode !== CONFLICTS || error.output === '')
-      throw conflictError(`git cannot merge the branches: ${error.message}`, {
-        cause: error,
-      });
-    return { tree: treeIn(error.output), conflicts: conflictsIn(error.output) };
+    const { exitCode, output, message } = error;
+    if (exitCode === CONFLICTS && output !== '')
+      return { tree: treeIn(output), conflicts: conflictsIn(output) };
+    const why =
+      exitCode === UNKNOWN_OPTION
+        ? 'the installed git cannot merge without a checkout: install git 2.38 or newer'
+        : `git cannot merge the branches: ${message}`;
+    throw conflictError(why, { cause: error });
   }
 }
 
@@ -257,12 +236,12 @@ export type Replayed = { tip: string; tree: string } | { conflicts: Conflict[]; 
  * any more is left out. Stops at the first conflict.
  */
 export async function replayCommits(
-  git: Git,
-  isolated: GitLocation,
-  about: { repository: Repository; commits: readonly Commit[]; onto: string; committer: string },
+  repository: Repository,
+  isolated: Git,
+  about: { commits: readonly Commit[]; onto: string; committer: string },
 ): Promise<Replayed> {
-  const { repository, commits, committer, onto } = about;
-  const treeOf = async (id: string) => (await treesOf(git, repository, [id]))[0] ?? '';
+  const { commits, committer, onto } = about;
+  const treeOf = async (id: string) => (await treesOf(repository, [id]))[0] ?? '';
   let tip = onto;
   let tree = await treeOf(onto);
   for (const commit of commits) {
@@ -272,14 +251,14 @@ export async function replayCommits(
     if (parentTree !== tree) {
       // A commit of the tree so far with the same parent makes that parent the merge base of both.
       const stand = { tree, parents, author: committer, committer, message: 'Stand in\n' };
-      const ours = await writeCommit(git, repository, stand);
-      merged = await mergeCommits(git, isolated, { ours, theirs: commit.id });
+      const ours = await writeCommit(repository, stand);
+      merged = await mergeCommits(isolated, { ours, theirs: commit.id });
     }
     if (merged.conflicts.length > 0) return { conflicts: merged.conflicts, at: commit };
     const wasEmpty = commit.tree === parentTree;
     if (merged.tree === tree && !wasEmpty) continue;
     tree = merged.tree;
-    tip = await writeCommit(git, repository, { ...commit, tree, parents: [tip], committer });
+    tip = await writeCommit(repository, { ...commit, tree, parents: [tip], committer });
   }
   return { tip, tree };
 }

@@ -7,13 +7,14 @@ import type {
 import type { Worktree } from '../../../api/worktrees.ts';
 import { conflictError } from '../../../api/errors.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
-import type { Repository } from '../git/repository.ts';
+import type { Writer } from '../../../core/store/transaction.ts';
+import { type Repository, repositoryOf } from '../git/repository.ts';
 import type { WorktreeDependencies } from '../worktrees/dependencies.ts';
-import type { MergeEvent } from '../worktrees/store.ts';
-import { assertThere } from '../worktrees/worktree.ts';
+import type { MergeEvent, Operation } from '../worktrees/store.ts';
+import { assertThere, firstOf } from '../worktrees/worktree.ts';
 import { completeMoves, HalfMoved, makeMoves } from './moves.ts';
 import { type MergePlanView, type Plan, planMerge, planRebase } from './plan.ts';
-import { refuse, repositoryOf } from './source.ts';
+import { refuse } from './source.ts';
 
 type Dependencies = Pick<
   WorktreeDependencies,
@@ -76,7 +77,7 @@ async function apply(deps: Dependencies, request: MergeRequest): Promise<MergeRe
   const { id } = worktree;
   assertThere(worktree);
   assertRoom();
-  const repository = await repositoryOf(gitContext, worktree);
+  const repository = await repositoryOf(gitContext.git, worktree);
   return gitContext.withRepositoryLock(repository, async () => {
     await completeLeft(deps, worktree, repository);
     const plan = await request.plan(repository);
@@ -93,7 +94,26 @@ async function apply(deps: Dependencies, request: MergeRequest): Promise<MergeRe
       throw conflictError('there is nothing left to merge: request the preview again');
     const commit = moves.moves.at(-1)?.to ?? '';
     const event = request.event(shown, commit);
-    await makeStoredMoves(deps, repository, { worktree, plan, moves: { id, ...moves }, event });
+    const stored = { id, ...moves };
+    // Once they are stored, a crash is finished, or nothing of it has happened.
+    await db.transact((tx) =>
+      store.operations.insert(tx, {
+        kind: 'move',
+        worktree,
+        tip: null,
+        moves: stored,
+        told: event,
+      }),
+    );
+    try {
+      await makeMoves(gitContext, repository, stored, async () => {
+        refuse(await turnsIn(deps, worktree, shown));
+        await plan.check();
+      });
+    } catch (error) {
+      if (!(error instanceof HalfMoved)) await db.transact((tx) => store.endOperation(tx, id));
+      throw error;
+    }
     return db.transact((tx) => {
       const now = store.recordMerge(tx, id, event, clock.now());
       store.endOperation(tx, id);
@@ -109,11 +129,10 @@ function assertAsShown(shown: MergePlanView, expectedTree: string | null): void 
   refuse(shown.obstacles);
   const { conflicts, conflict_in, result_tree } = shown;
   if (conflicts.length > 0) {
-    const names = conflicts.slice(0, 10).map(({ path }) => path);
-    const more = conflicts.length > 10 ? ` and ${conflicts.length - 10} more` : '';
+    const names = firstOf(conflicts.map(({ path }) => path));
     const where = conflict_in === null ? '' : ` (commit ${conflict_in})`;
     throw conflictError(
-      `merge conflicts in ${names.join(', ')}${more}${where}, so nothing was changed: resolve the conflicts in the worktree first`,
+      `merge conflicts in ${names}${where}, so nothing was changed: resolve the conflicts in the worktree first`,
     );
   }
   if (expectedTree !== null && expectedTree !== result_tree)
@@ -124,46 +143,33 @@ function assertAsShown(shown: MergePlanView, expectedTree: string | null): void 
 
 /** Finishes moves that failed halfway, for instance because the disk was full. */
 async function completeLeft(
-  { db, store, gitContext, clock }: Dependencies,
+  deps: Dependencies,
   { id }: Worktree,
   repository: Repository,
 ): Promise<void> {
+  const { db, store } = deps;
   const operation = await db.read((rx) => store.operations.get(rx, id));
-  if (operation?.kind !== 'move' || !operation.moves) return;
-  const { moves, told: event } = operation;
-  const hasMoved = await completeMoves(gitContext, repository, moves);
+  if (operation?.kind !== 'move') return;
+  const record = await completeOperation(deps, operation, repository);
   await db.transact((tx) => {
-    if (hasMoved && event) store.recordMerge(tx, id, event, clock.now());
+    record(tx);
     store.endOperation(tx, id);
   });
 }
 
-/** Stores the moves and makes them; a crash in between is finished, or nothing of it has happened. */
-async function makeStoredMoves(
-  deps: Dependencies,
+/**
+ * Finishes the moves of an operation that failed or that a crash cut off; returns the change of rows that follows. The
+ * caller holds the mutex of the repository.
+ */
+export async function completeOperation(
+  { store, gitContext, clock }: Pick<Dependencies, 'store' | 'gitContext' | 'clock'>,
+  { worktree, moves, told }: Operation,
   repository: Repository,
-  about: {
-    worktree: Worktree;
-    plan: Plan;
-    moves: Parameters<typeof makeMoves>[2];
-    event: MergeEvent;
-  },
-): Promise<void> {
-  const { db, store, gitContext } = deps;
-  const { worktree, plan, moves, event } = about;
-  await db.transact((tx) =>
-    store.operations.insert(tx, { kind: 'move', worktree, tip: null, moves, told: event }),
-  );
-  try {
-    await makeMoves(gitContext, repository, moves, async () => {
-      refuse(await turnsIn(deps, worktree, plan.shown));
-      await plan.check();
-    });
-  } catch (error) {
-    if (!(error instanceof HalfMoved))
-      await db.transact((tx) => store.endOperation(tx, worktree.id));
-    throw error;
-  }
+): Promise<(tx: Writer) => void> {
+  const hasMoved = moves !== undefined && (await completeMoves(gitContext, repository, moves));
+  return (tx) => {
+    if (hasMoved && told) store.recordMerge(tx, worktree.id, told, clock.now());
+  };
 }
 
 /** Says which sessions have a turn running in the worktree or where its target is checked out. */

@@ -4,15 +4,10 @@ import { AppError, conflictError } from '../../../api/errors.ts';
 import { readForeignFile } from '../../../core/lib/foreign-file.ts';
 import { newUuid } from '../../../core/lib/ids.ts';
 import { changesBetween, type CheckoutLocation, type TreeChange } from '../git/changes.ts';
-import {
-  copyIndexFile,
-  INDEX_BYTES,
-  openIsolatedGitDir,
-  ownSettings,
-} from '../git/isolated-git-dir.ts';
+import { copyIndexFile, INDEX_BYTES, openIsolatedGitDir } from '../git/isolated-git-dir.ts';
 import { assertFiles, assertGitDirectory, entryKindOf, readNote } from '../git/foreign.ts';
-import { bytePath, type Git, GitFailure, type GitLocation, nulTerminated } from '../git/git.ts';
-import { checkoutsOf, commitOf, refIn, refsOf, type Repository } from '../git/repository.ts';
+import { bytePath, type Git, GitFailure, nulTerminated } from '../git/git.ts';
+import { checkoutsOf, commitOf, contains, refIn, type Repository } from '../git/repository.ts';
 import type { GitContext } from '../git/git-context.ts';
 
 /** The move of a branch from one commit to another, and the checkout whose files follow it. */
@@ -58,7 +53,7 @@ export async function makeMoves(
     }
     await check();
     gitContext.failpoint('worktree.moving');
-    await moveRefs(gitContext.git, repository, all).catch((error: unknown) => {
+    await moveRefs(repository, all).catch((error: unknown) => {
       // Git that refuses has moved nothing; git that was ended early may have moved all.
       isUndone = error instanceof GitFailure && error.exitCode > 0;
       throw error;
@@ -102,30 +97,26 @@ export async function completeMoves(
   repository: Repository,
   all: Moves,
 ): Promise<boolean> {
-  const location = refsOf(repository);
-  const now = await Promise.all(
-    all.moves.map(({ branch }) => commitOf(gitContext.git, location, `refs/heads/${branch}`)),
-  );
+  const tipOf = ({ branch }: Move) => commitOf(repository.git, `refs/heads/${branch}`);
+  const now = await Promise.all(all.moves.map(tipOf));
   if (all.moves.some(({ to }, at) => now[at] === to)) {
     const moves = all.moves.filter(({ from }, at) => now[at] === from);
     // Git was killed in the middle of its transaction, unless somebody removed a lock and moved the branch back.
     const locks = await Promise.all(checkoutsIn(all).map((one) => isLockedBy(one, all.id)));
-    if (moves.length > 0 && locks.every(Boolean))
-      await moveRefs(gitContext.git, repository, { ...all, moves });
+    if (moves.length > 0 && locks.every(Boolean)) await moveRefs(repository, { ...all, moves });
     for (const move of all.moves) {
       const { branch, to, checkout } = move;
       if (checkout === null || !(await isLockedBy(checkout, all.id))) continue;
-      const tip = await commitOf(gitContext.git, location, `refs/heads/${branch}`);
-      if (tip === to && (await refIn(checkout.gitDir)) === `refs/heads/${branch}`)
+      const isAt = (await tipOf(move)) === to;
+      if (isAt && (await refIn(checkout.gitDir)) === `refs/heads/${branch}`)
         await follow(gitContext, repository, all.id, move);
     }
   }
   for (const checkout of checkoutsIn(all)) await unlock(checkout, all.id);
   const last = all.moves.at(-1);
   if (!last) return false;
-  const tip = await commitOf(gitContext.git, location, `refs/heads/${last.branch}`);
-  const isIn = ['merge-base', '--is-ancestor', last.to, tip ?? ''];
-  return tip !== null && (await gitContext.git.maybe(location, isIn)) !== null;
+  const tip = await tipOf(last);
+  return tip !== null && contains(repository, tip, last.to);
 }
 
 function checkoutsIn({ moves }: Moves): CheckoutLocation[] {
@@ -133,12 +124,12 @@ function checkoutsIn({ moves }: Moves): CheckoutLocation[] {
 }
 
 /** Moves all branches in one transaction of git, or none. */
-async function moveRefs(git: Git, repository: Repository, { moves, log }: Moves): Promise<void> {
+async function moveRefs({ git }: Repository, { moves, log }: Moves): Promise<void> {
   const commands = moves.map(
     ({ branch, from, to }) => `update refs/heads/${branch}\0${to}\0${from}\0`,
   );
   const args = ['update-ref', '--create-reflog', '-m', log, '-z', '--stdin'];
-  await git.text(refsOf(repository), args, ['start\0', ...commands, 'commit\0'].join(''));
+  await git.text(args, ['start\0', ...commands, 'commit\0'].join(''));
 }
 
 /** Throws `conflict` if a branch was checked out in another place while it moved. */
@@ -151,9 +142,7 @@ async function assertNowhereElse(repository: Repository, { moves }: Moves): Prom
     if (found.length > 0)
       throw conflictError(
         `branch ${branch} was checked out in another worktree during the merge: try again`,
-        {
-          isTemporary: true,
-        },
+        { isTemporary: true },
       );
   }
 }
@@ -166,7 +155,7 @@ async function takeBack(gitContext: GitContext, repository: Repository, all: Mov
     const steps = back.map(({ from, to, withFiles }) => ({ from: to, to: from, withFiles }));
     await takeSteps(gitContext, repository, { id: all.id, checkout: move.checkout, steps });
   }
-  await moveRefs(gitContext.git, repository, { ...all, log: `${all.log}: undone`, moves });
+  await moveRefs(repository, { ...all, log: `${all.log}: undone`, moves });
 }
 
 /** Brings the index and the files of a checkout to where its branch has moved. */
@@ -205,28 +194,25 @@ async function takeSteps(
 ): Promise<void> {
   const [first] = steps;
   if (checkout === null || first === undefined) return;
-  const { git } = gitContext;
-  const { gitDir: adminDir, files } = checkout;
   await gitContext.withScratch({ id }, async (scratch) => {
-    await assertGitDirectory(adminDir);
-    await assertFiles(files);
-    const settings = await ownSettings(git, repository, adminDir);
-    const filters = await gitContext.filtersOf(repository)(settings);
-    const about = { repository, adminDir, files, head: first.to, scratch, settings, filters };
-    const isolated = await openIsolatedGitDir(about);
-    if (!(await copyIndexFile(isolated, adminDir)))
-      await git.text(isolated, ['read-tree', first.from]);
+    await assertGitDirectory(checkout.gitDir);
+    await assertFiles(checkout.files);
+    const filters = gitContext.filtersOf(repository);
+    const about = { ...checkout, head: first.to, scratch, filters };
+    const { isolated } = await openIsolatedGitDir(repository, about);
+    const hasIndex = await copyIndexFile(isolated, checkout.gitDir);
+    if (!hasIndex) await isolated.text(['read-tree', first.from]);
     for (const { from, to, withFiles } of steps) {
-      const changes = await changesBetween(git, repository, [from, to]);
-      await putInIndex(git, isolated, changes, withFiles ? 'old' : 'new');
-      await refresh(git, isolated);
+      const changes = await changesBetween(repository, [from, to]);
+      await putInIndex(isolated, changes, withFiles ? 'old' : 'new');
+      await refresh(isolated);
       if (!withFiles) continue;
-      const settled = await settledOf(git, isolated, checkout, changes);
-      await putInIndex(git, isolated, settled, 'new');
-      const base = settled.length === 0 ? from : await treeWith(git, isolated, from, settled);
-      await git.text(isolated, [...WHOLE_INDEX, 'read-tree', '-m', '-u', base, to]);
+      const settled = await settledOf(isolated, checkout, changes);
+      await putInIndex(isolated, settled, 'new');
+      const base = settled.length === 0 ? from : await treeWith(isolated, from, settled);
+      await isolated.text([...WHOLE_INDEX, 'read-tree', '-m', '-u', base, to]);
     }
-    await placeIndex(isolated.index ?? '', adminDir);
+    await placeIndex(isolated.location.index ?? '', checkout.gitDir);
   });
 }
 
@@ -234,8 +220,7 @@ async function takeSteps(
 const WHOLE_INDEX = ['-c', 'core.splitIndex=false'];
 
 async function putInIndex(
-  git: Git,
-  isolated: GitLocation,
+  isolated: Git,
   changes: readonly TreeChange[],
   version: 'old' | 'new',
 ): Promise<void> {
@@ -248,24 +233,23 @@ async function putInIndex(
   });
   // Removals first, because a file may take the place of a directory.
   const update = [...WHOLE_INDEX, 'update-index', '--replace', '-z', '--index-info'];
-  await git.text(isolated, update, nulTerminated(entries.toSorted()));
+  await isolated.text(update, nulTerminated(entries.toSorted()));
 }
 
 /** Compares the files that look changed; git exits with an error where some are. */
-async function refresh(git: Git, isolated: GitLocation): Promise<void> {
+async function refresh(isolated: Git): Promise<void> {
   const args = ['update-index', '-q', '--refresh', '--ignore-submodules'];
-  await git.maybe(isolated, [...WHOLE_INDEX, ...args]);
+  await isolated.maybe([...WHOLE_INDEX, ...args]);
 }
 
 /** Returns the files that are not as they were before the move. */
 async function settledOf(
-  git: Git,
-  isolated: GitLocation,
+  isolated: Git,
   { files }: CheckoutLocation,
   changes: readonly TreeChange[],
 ): Promise<TreeChange[]> {
   const args = ['diff-files', '-z', '--name-only', '--ignore-submodules=all'];
-  const changed = new Set((await git.bytes(isolated, args)).split('\0'));
+  const changed = new Set(await isolated.entries(args));
   const found: TreeChange[] = [];
   for (const one of changes) {
     const kind = one.status === 'added' ? await entryKindOf(bytePath(files, one.path)) : null;
@@ -280,15 +264,14 @@ async function settledOf(
  * would not even leave out a file that a directory has taken the place of.
  */
 async function treeWith(
-  git: Git,
-  isolated: GitLocation,
+  isolated: Git,
   commit: string,
   settled: readonly TreeChange[],
 ): Promise<string> {
-  const own = { ...isolated, index: `${isolated.index}-between` };
-  await git.text(own, [...WHOLE_INDEX, 'read-tree', commit]);
-  await putInIndex(git, own, settled, 'new');
-  return git.text(own, ['write-tree']);
+  const own = isolated.with({ index: `${isolated.location.index}-between` });
+  await own.text([...WHOLE_INDEX, 'read-tree', commit]);
+  await putInIndex(own, settled, 'new');
+  return own.text(['write-tree']);
 }
 
 /** Replaces the index of a git directory by another one, atomically; the times of both are the same. */
@@ -298,14 +281,9 @@ async function placeIndex(from: string, gitDir: string): Promise<void> {
   const { mode } = await fs.lstat(index).catch(() => ({ mode: 0o644 }));
   const { atime, mtime } = await fs.lstat(from);
   try {
-    const content = await readForeignFile(path.dirname(from), path.basename(from), {
-      maxBytes: INDEX_BYTES,
-    });
-    await fs.writeFile(draft, content ?? '', {
-      mode: mode & 0o777,
-      flag: 'wx',
-      flush: true,
-    });
+    const limit = { maxBytes: INDEX_BYTES };
+    const content = await readForeignFile(path.dirname(from), path.basename(from), limit);
+    await fs.writeFile(draft, content ?? '', { mode: mode & 0o777, flag: 'wx', flush: true });
     await fs.utimes(draft, atime, mtime);
     await fs.rename(draft, index);
   } catch (error) {

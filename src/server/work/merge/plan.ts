@@ -3,7 +3,7 @@ import type { MergeResult, mergeWorktree, rebaseWorktree } from '../../../api/wo
 import { changesBetween, type CheckoutLocation, type TreeChange } from '../git/changes.ts';
 import { type Git, toText } from '../git/git.ts';
 import { isOn, settingsAt } from '../git/isolated-git-dir.ts';
-import { refsOf, type Repository } from '../git/repository.ts';
+import { contains, type Repository } from '../git/repository.ts';
 import type { GitContext } from '../git/git-context.ts';
 import {
   type Commit,
@@ -24,13 +24,13 @@ import type { Moves } from './moves.ts';
 import {
   assertSame,
   reasonsNotToMove,
-  firstOf,
   hooksOf,
   lookAt,
   type MergeSource,
   refuse,
   targetOf,
 } from './source.ts';
+import { firstOf } from '../worktrees/worktree.ts';
 
 /** How many changed and uncommitted files an answer names, and how many commits a rebase writes again. */
 const FILES = 500;
@@ -59,25 +59,15 @@ export async function planMerge(
   repository: Repository,
   { request, now }: { request: BodyOf<typeof mergeWorktree>; now: number },
 ): Promise<Plan> {
-  const { git } = gitContext;
   const { into = null, message = null, commit_message: commitMessage = null } = request;
   const isSquash = request.squash === true;
   const asked = { named: into, field: 'into', commitMessage, now };
   const start = await startPlan(gitContext, worktree, repository, asked);
-  const { source, target, line, from, settings } = start;
-  const range = await commitsBeyond(git, repository, { from: target.tip, to: from });
-  const isForward = await contains(git, repository, { ancestor: target.tip, commit: from });
-  const [ours, theirs = ''] = await treesOf(git, repository, [target.tip, from]);
-  const sides = { ours: target.tip, theirs: from };
+  const { source, target, line, from, range, isForward } = start;
+  const [ours, theirs = ''] = await treesOf(repository, [target.tip, from]);
   const merged = isForward
     ? { tree: theirs, conflicts: [] }
-    : await gitContext.withScratch({ id: 'merge' }, async (scratch) =>
-        mergeCommits(
-          git,
-          await openMerging(git, repository, { ...sides, scratch, settings }),
-          sides,
-        ),
-      );
+    : await merging(start, (git) => mergeCommits(git, { ours: target.tip, theirs: from }));
   const isClean = merged.conflicts.length === 0;
   const isEmpty = range.commit_count === 0;
   // Uncommitted changes are work that is left to do.
@@ -87,8 +77,7 @@ export async function planMerge(
   return finishPlan(start, {
     how,
     hasNothing,
-    range,
-    changes: isClean ? await filesOf(git, repository, target.tip, merged.tree) : [],
+    changes: isClean ? await filesOf(repository, target.tip, merged.tree) : [],
     tree: isClean ? merged.tree : null,
     conflicts: merged.conflicts,
     writes: how === 'squash' || how === 'merge_commit' || from !== source.tip,
@@ -101,7 +90,7 @@ export async function planMerge(
       const commit = { tree: merged.tree, parents, message: messageBytes(text) };
       const by = { author: line, committer: line };
       const to =
-        how === 'fast_forward' ? from : await writeCommit(git, repository, { ...commit, ...by });
+        how === 'fast_forward' ? from : await writeCommit(repository, { ...commit, ...by });
       const own = { branch: worktree.branch, from: tip, to: from, via: from, checkout };
       const move = { branch: target.branch, from: target.tip, to, via: null };
       return {
@@ -119,31 +108,23 @@ export async function planRebase(
   repository: Repository,
   { request, now }: { request: BodyOf<typeof rebaseWorktree>; now: number },
 ): Promise<Plan> {
-  const { git } = gitContext;
   const { onto = null, commit_message: commitMessage = null } = request;
   const asked = { named: onto, field: 'onto', commitMessage, now };
   const start = await startPlan(gitContext, worktree, repository, asked);
-  const { source, target, line, from, settings } = start;
+  const { source, target, line, from, isForward: hasAll } = start;
   const { tip, checkout } = source;
-  const range = await commitsBeyond(git, repository, { from: target.tip, to: from });
-  const hasAll = await contains(git, repository, { ancestor: target.tip, commit: from });
-  const { commits, obstacles } = await toReplay(git, repository, target.tip, from);
+  const { commits, obstacles } = await toReplay(repository, target.tip, from);
+  const replay = { commits, onto: target.tip, committer: line };
   const replayed =
     hasAll || obstacles.length > 0
-      ? { tip: from, tree: (await treesOf(git, repository, [from]))[0] ?? '' }
-      : await gitContext.withScratch({ id: 'rebase' }, async (scratch) => {
-          const about = { ours: target.tip, scratch, settings };
-          const isolated = await openMerging(git, repository, about);
-          const replay = { repository, commits, onto: target.tip, committer: line };
-          return replayCommits(git, isolated, replay);
-        });
+      ? { tip: from, tree: (await treesOf(repository, [from]))[0] ?? '' }
+      : await merging(start, (git) => replayCommits(repository, git, replay));
   const isClean = 'tip' in replayed;
   const moved = commits.length === 0 ? 'fast_forward' : 'replay';
   return finishPlan(start, {
     how: hasAll || !isClean ? 'none' : moved,
     hasNothing: hasAll,
-    range,
-    changes: isClean ? await filesOf(git, repository, from, replayed.tree) : [],
+    changes: isClean ? await filesOf(repository, from, replayed.tree) : [],
     tree: isClean ? replayed.tree : null,
     conflicts: isClean ? [] : replayed.conflicts,
     conflictIn: isClean ? null : `${replayed.at.id.slice(0, 8)} ${subjectOf(replayed.at)}`,
@@ -162,6 +143,16 @@ export async function planRebase(
 
 type Start = Awaited<ReturnType<typeof startPlan>>;
 
+/** Runs `work` with git that merges into the target. */
+function merging<T>(
+  { gitContext, repository, target, settings }: Start,
+  work: (git: Git) => Promise<T>,
+): Promise<T> {
+  return gitContext.withScratch({ id: 'merge' }, async (scratch) =>
+    work(await openMerging(repository, { ours: target.tip, scratch, settings })),
+  );
+}
+
 /** Reads everything that both kinds of plans begin with; commits uncommitted changes, as an object, if asked. */
 async function startPlan(
   gitContext: GitContext,
@@ -169,11 +160,10 @@ async function startPlan(
   repository: Repository,
   about: { named: string | null; field: string; commitMessage: string | null; now: number },
 ) {
-  const { git } = gitContext;
   const { commitMessage, now } = about;
-  const { own: settings, all } = await settingsAt(git, repository, null);
+  const { own: settings, all } = await settingsAt(repository);
   const person = personOf(all);
-  const target = await targetOf(gitContext, worktree, repository, { ...about, settings });
+  const target = await targetOf(worktree, repository, { ...about, settings });
   const isCommitted = commitMessage !== null;
   const source = await lookAt(gitContext, worktree, repository, { isCommitted });
   const { tip, tree } = source;
@@ -181,25 +171,26 @@ async function startPlan(
   const from =
     commitMessage === null || tree === null
       ? tip
-      : await writeCommit(git, repository, {
+      : await writeCommit(repository, {
           tree,
           parents: [tip],
           author: line,
           committer: line,
           message: messageBytes(commitMessage),
         });
-  const isSigning = isOn(all, 'commit.gpgsign');
   return {
     gitContext,
     repository,
     settings,
     person,
-    isSigning,
+    isSigning: isOn(all, 'commit.gpgsign'),
     target,
     source,
     isCommitted,
     line,
     from,
+    range: await commitsBeyond(repository, { from: target.tip, to: from }),
+    isForward: await contains(repository, from, target.tip),
   };
 }
 
@@ -207,7 +198,6 @@ async function startPlan(
 interface Effect {
   how: MergeResult['how'];
   hasNothing: boolean;
-  range: CommitRange;
   /** The files that change in the checkout. */
   changes: TreeChange[];
   /** The tree of the result; null if there are conflicts. */
@@ -224,8 +214,8 @@ interface Effect {
 }
 
 async function finishPlan(start: Start, effect: Effect): Promise<Plan> {
-  const { gitContext, repository, person, source, target, isCommitted, from } = start;
-  const { how, hasNothing, range, changes, tree, writes, moved } = effect;
+  const { gitContext, repository, person, source, target, isCommitted, from, range } = start;
+  const { how, hasNothing, changes, tree, writes, moved } = effect;
   const { checkout, branch, head } = moved;
   const isOwn = checkout === source.checkout;
   const about = { branch, head, changes, mayBeDirty: isOwn && from !== source.tip };
@@ -282,47 +272,31 @@ export function viewOf({ uncommitted }: MergeSource, changes: readonly TreeChang
   };
 }
 
-export function filesOf(
-  git: Git,
-  repository: Repository,
-  from: string,
-  to: string,
-): Promise<TreeChange[]> {
-  return changesBetween(git, repository, [from, to], { withLines: true });
-}
-
-/** Whether one commit has all that another has. */
-async function contains(
-  git: Git,
-  repository: Repository,
-  { ancestor, commit }: { ancestor: string; commit: string },
-): Promise<boolean> {
-  const args = ['merge-base', '--is-ancestor', ancestor, commit];
-  return (await git.maybe(refsOf(repository), args)) !== null;
+export function filesOf(repository: Repository, from: string, to: string): Promise<TreeChange[]> {
+  return changesBetween(repository, [from, to], { withLines: true });
 }
 
 /** Returns the commits to write again, oldest first, without those that the target has in another form. */
 async function toReplay(
-  git: Git,
   repository: Repository,
   onto: string,
   from: string,
 ): Promise<{ commits: Commit[]; obstacles: string[] }> {
+  const { git } = repository;
   const refused = (why: string) => ({
     commits: [],
     obstacles: [`${why}: merge the worktree instead`],
   });
-  const location = refsOf(repository);
-  const merges = await git.text(location, ['rev-list', '--merges', '-n', '1', from, `^${onto}`]);
+  const merges = await git.text(['rev-list', '--merges', '-n', '1', from, `^${onto}`]);
   if (merges !== '') return refused('the worktree has merge commits, which a rebase cannot keep');
   const flags = ['--reverse', '--topo-order', '--cherry-pick', '--right-only'];
-  const listed = await git.text(location, ['rev-list', ...flags, `${onto}...${from}`]);
+  const listed = await git.text(['rev-list', ...flags, `${onto}...${from}`]);
   const ids = listed.split('\n').filter(Boolean);
   if (ids.length > COMMITS)
     return refused(
       `cannot rebase the worktree, because it has ${ids.length} commits, and the maximum for a rebase is ${COMMITS} commits`,
     );
-  return { commits: await readCommits(git, repository, ids), obstacles: [] };
+  return { commits: await readCommits(repository, ids), obstacles: [] };
 }
 
 /** Returns the message of a merge as git words it, or of one commit that stands for several. */

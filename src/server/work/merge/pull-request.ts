@@ -9,14 +9,14 @@ import { conflictError, invalidError } from '../../../api/errors.ts';
 import { findProgram } from '../../../core/lib/find-program.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
-import { type Git, GitFailure, type GitLocation } from '../git/git.ts';
-import { commitOf, refsOf, type Repository } from '../git/repository.ts';
+import { type Git, GitFailure } from '../git/git.ts';
+import { commitOf, type Repository, repositoryOf } from '../git/repository.ts';
 import type { WorktreeDependencies } from '../worktrees/dependencies.ts';
 import { endOf } from '../worktrees/init-script.ts';
 import { assertThere } from '../worktrees/worktree.ts';
 import { commitsBeyond, subjectOf } from './commits.ts';
 import { filesOf, viewOf, type Without } from './plan.ts';
-import { hooksOf, lookAt, type MergeSource, refuse, repositoryOf } from './source.ts';
+import { hooksOf, lookAt, type MergeSource, refuse } from './source.ts';
 
 type Request = BodyOf<typeof pullRequestEndpoint>;
 type PullRequestPlan = Without<PullRequest, 'worktree'>;
@@ -25,10 +25,7 @@ type Dependencies = Pick<
   'db' | 'store' | 'gitContext' | 'clock' | 'supervisor' | 'stopping'
 >;
 
-/**
- * Opens a pull request for the branch of a worktree, or shows the effect. The caller holds the mutex of the worktree's
- * name.
- */
+/** Opens a pull request for a worktree, or shows the effect. The caller holds the mutex of the worktree's name. */
 export async function openPullRequest(
   deps: Dependencies,
   worktree: Worktree,
@@ -36,26 +33,24 @@ export async function openPullRequest(
   saveResponse: SaveResponse,
 ): Promise<PullRequest> {
   const { db, store, gitContext, clock } = deps;
-  const { git } = gitContext;
   assertThere(worktree);
-  const repository = await repositoryOf(gitContext, worktree);
+  const repository = await repositoryOf(gitContext.git, worktree);
   const source = await lookAt(gitContext, worktree, repository, { isCommitted: false });
   return gitContext.withScratch(worktree, async (scratch) => {
     // No setting of the repository applies, so none of them runs a program.
-    const about = { repository, adminDir: null, files: null, head: null, scratch, settings: [] };
-    const isolated = { ...(await openIsolatedGitDir(about)), mayConnect: true };
-    const { shown, address } = await planPullRequest(git, source, request, isolated);
+    const opened = await openIsolatedGitDir(repository, { scratch, settings: [] });
+    const isolated = opened.isolated.with({ mayConnect: true });
+    const { shown, address } = await planPullRequest(source, request, isolated);
     if (request.dry_run !== false) {
       const answer = { worktree, ...shown };
       await db.transact((tx) => saveResponse(tx, answer));
       return answer;
     }
     refuse(shown.obstacles);
-    const { source_commit: commit, branch, target: into, title, body, draft } = shown;
-    if (!shown.pushed) await push(git, isolated, { address, commit, branch });
-    const proposal = { address, branch, into, title, body, draft };
-    const url = await createPullRequest(deps, proposal, scratch);
+    if (!shown.pushed) await push(isolated, address, shown);
+    const url = await createPullRequest(deps, address, shown, scratch);
     return db.transact((tx) => {
+      const { target: into, source_commit: commit } = shown;
       const payload = { into, commit, pushed: !shown.pushed, url };
       const event = { kind: 'worktree.pull_request_opened', payload } as const;
       const now = store.recordMerge(tx, worktree.id, event, clock.now());
@@ -68,19 +63,18 @@ export async function openPullRequest(
 
 /** Returns the effect, and the address of the remote as git has it, which may contain a password. */
 async function planPullRequest(
-  git: Git,
   source: MergeSource,
   request: Request,
-  isolated: GitLocation,
+  isolated: Git,
 ): Promise<{ shown: PullRequestPlan; address: string }> {
   const { worktree, repository, tip, obstacles } = source;
   const { remote = null, push: mayPush = false, draft = false } = request;
   const name = remote ?? 'origin';
   const into = branchName(request.into ?? worktree.base_ref, name);
-  const address = await addressOf(git, repository, name);
-  const from = await baseOf(git, source, name, into);
-  const range = await commitsBeyond(git, repository, { from, to: tip });
-  const changes = await filesOf(git, repository, from, tip);
+  const address = await addressOf(repository, name);
+  const from = await baseOf(source, name, into);
+  const range = await commitsBeyond(repository, { from, to: tip });
+  const changes = await filesOf(repository, from, tip);
   const { branch } = worktree;
   const remote_url = withoutPassword(address);
   // An agent may have written the address: nothing connects to it before a person has seen it.
@@ -88,15 +82,15 @@ async function planPullRequest(
   if (isShown) refuseOther({ source_commit: tip, remote_url }, request);
   const pushed =
     (isShown
-      ? await tipThere(git, isolated, address, branch)
-      : await commitOf(git, refsOf(repository), `refs/remotes/${name}/${branch}`)) === tip;
+      ? await tipThere(isolated, address, branch)
+      : await commitOf(repository.git, `refs/remotes/${name}/${branch}`)) === tip;
   if (findGh() === null) obstacles.push(NO_GH);
   if (range.commit_count === 0) obstacles.push(`the worktree has no commits beyond ${into}`);
   if (!pushed && mayPush !== true)
     obstacles.push(
       `${branch} of ${name} is not at ${tip.slice(0, 8)}: push the branch, or request a push`,
     );
-  const hooks = await hooksOf(repository, await ownSettings(git, repository, null), ['pre-push']);
+  const hooks = await hooksOf(repository, await ownSettings(repository), ['pre-push']);
   const [only] = range.read;
   const subjects = range.read.toReversed().map((one) => `* ${subjectOf(one)}`);
   const ownTitle = range.commit_count === 1 && only ? subjectOf(only) : worktree.worktree_name;
@@ -125,9 +119,8 @@ async function planPullRequest(
 const NO_PRE_PUSH =
   'the pre-push hook of the repository does not run: upload its files yourself, such as files of Git LFS';
 
-async function addressOf(git: Git, repository: Repository, remote: string): Promise<string> {
-  const args = ['remote', 'get-url', '--push', '--', remote];
-  const url = await git.maybe(refsOf(repository), args);
+async function addressOf({ git }: Repository, remote: string): Promise<string> {
+  const url = await git.maybe(['remote', 'get-url', '--push', '--', remote]);
   if (url !== null && url !== '') return url.split('\n')[0] ?? '';
   throw invalidError(
     `the repository has no remote "${remote}": set remote to a remote of the repository`,
@@ -136,50 +129,38 @@ async function addressOf(git: Git, repository: Repository, remote: string): Prom
 
 /** Returns the commit that the pull request begins at, as far as the repository knows. */
 async function baseOf(
-  git: Git,
-  { worktree, repository, tip }: MergeSource,
+  { worktree, repository: { git }, tip }: MergeSource,
   remote: string,
   into: string,
 ): Promise<string> {
-  const location = refsOf(repository);
   for (const ref of [`refs/remotes/${remote}/${into}`, `refs/heads/${into}`]) {
-    const there = await commitOf(git, location, ref);
-    const base = there && (await git.maybe(location, ['merge-base', there, tip]));
+    const there = await commitOf(git, ref);
+    const base = there && (await git.maybe(['merge-base', there, tip]));
     if (base) return base.split('\n')[0] ?? base;
   }
   return worktree.base_commit;
 }
 
-async function tipThere(
-  git: Git,
-  isolated: GitLocation,
-  address: string,
-  branch: string,
-): Promise<string | null> {
+async function tipThere(isolated: Git, address: string, branch: string): Promise<string | null> {
   const args = ['ls-remote', '--', address, `refs/heads/${branch}`];
-  const listed = await connect(git, isolated, args, address);
+  const listed = await connect(isolated, args, address);
   return /^([0-9a-f]{40,64})\t/.exec(listed)?.[1] ?? null;
 }
 
 async function push(
-  git: Git,
-  isolated: GitLocation,
-  { address, commit, branch }: { address: string; commit: string; branch: string },
+  isolated: Git,
+  address: string,
+  { source_commit: commit, branch }: PullRequestPlan,
 ): Promise<void> {
   const what = ['push', '--porcelain', '--no-verify', '--no-recurse-submodules'];
   if (isHere(address)) what.push(`--receive-pack=${RECEIVE_HERE}`);
-  await connect(git, isolated, [...what, '--', address, `${commit}:refs/heads/${branch}`], address);
+  await connect(isolated, [...what, '--', address, `${commit}:refs/heads/${branch}`], address);
 }
 
 /** Runs a command that connects to a remote; its failure becomes a `conflict`, without the password of the address. */
-async function connect(
-  git: Git,
-  isolated: GitLocation,
-  args: string[],
-  address: string,
-): Promise<string> {
+async function connect(isolated: Git, args: string[], address: string): Promise<string> {
   try {
-    return await git.text(isolated, args);
+    return await isolated.text(args);
   } catch (error) {
     if (!(error instanceof GitFailure)) throw error;
     const rejected = /^!\t\S+\t(.*)$/m.exec(error.output)?.[1];
@@ -236,20 +217,11 @@ function findGh(): string | null {
  */
 async function createPullRequest(
   { supervisor, clock, stopping: signal }: Dependencies,
-  {
-    address,
-    branch,
-    into,
-    title,
-    body,
-    draft,
-  }: Pick<PullRequestPlan, 'branch' | 'title' | 'body' | 'draft'> & {
-    address: string;
-    into: string;
-  },
+  address: string,
+  { branch, target, title, body, draft }: PullRequestPlan,
   scratch: string,
 ): Promise<string> {
-  const what = ['pr', 'create', '--repo', nameOf(address), '--head', branch, '--base', into];
+  const what = ['pr', 'create', '--repo', nameOf(address), '--head', branch, '--base', target];
   const child = await supervisor.start({
     command: findGh() ?? 'gh',
     args: [...what, '--title', title, '--body', body, ...(draft ? ['--draft'] : [])],

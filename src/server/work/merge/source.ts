@@ -18,13 +18,11 @@ import {
   adminDirectory,
   checkoutsOf,
   readHeads,
-  recordedRepository,
   refIn,
-  refsOf,
   type Repository,
 } from '../git/repository.ts';
 import type { GitContext } from '../git/git-context.ts';
-import { nestedMessage, unknownToGit } from '../worktrees/worktree.ts';
+import { firstOf, nestedMessage, unknownToGit } from '../worktrees/worktree.ts';
 
 /** A worktree whose branch is to be merged or moved. */
 export interface MergeSource {
@@ -41,15 +39,6 @@ export interface MergeSource {
   obstacles: string[];
 }
 
-/** Returns the repository of a worktree. Throws `conflict` if it is gone. */
-export async function repositoryOf({ git }: GitContext, worktree: Worktree): Promise<Repository> {
-  const repository = await recordedRepository(git, worktree.repo_root);
-  if (repository) return repository;
-  throw conflictError(
-    `the repository ${worktree.repo_root} of the worktree no longer exists: restore the repository`,
-  );
-}
-
 /**
  * Looks at a worktree; nothing is changed. With `isCommitted`, uncommitted changes become a tree, so that they can be
  * committed. Throws `conflict` if the worktree or its branch is gone.
@@ -60,19 +49,18 @@ export async function lookAt(
   repository: Repository,
   { isCommitted }: { isCommitted: boolean },
 ): Promise<MergeSource> {
-  const { git } = gitContext;
   const { branch, path: files } = worktree;
   const gitDir = await adminDirectory(repository, files);
   if (gitDir === null) throw conflictError(unknownToGit(files));
   const checkout: CheckoutLocation = { gitDir, files };
-  const { tip, head } = await readHeads(git, { repository, branch, adminDir: gitDir });
+  const { tip, head } = await readHeads(repository, { branch, adminDir: gitDir });
   if (tip === null)
     throw conflictError(
       `the branch ${branch} of the worktree no longer exists: create the branch again`,
     );
   const obstacles = await obstaclesIn(worktree, checkout);
   return readChanged(gitContext, repository, checkout, head ?? tip, async (status) => {
-    const { tracked, untracked, nested, isFiltered, location } = status;
+    const { tracked, untracked, nested, isFiltered, isolated } = status;
     const uncommitted = [...tracked, ...untracked, ...nested].map(toText);
     const found = { worktree, repository, checkout, tip, uncommitted, obstacles, tree: null };
     if (uncommitted.length === 0) return found;
@@ -81,8 +69,8 @@ export async function lookAt(
     else if (isFiltered) obstacles.push(filtersMessage(repository));
     if (!isCommitted || obstacles.length > 0) return found;
     const add = ['update-index', '--add', '--remove', '--replace', '-z', '--stdin'];
-    await git.text(location, add, nulTerminated([...tracked, ...untracked]));
-    return { ...found, tree: await git.text(location, ['write-tree']) };
+    await isolated.text(add, nulTerminated([...tracked, ...untracked]));
+    return { ...found, tree: await isolated.text(['write-tree']) };
   });
 }
 
@@ -96,13 +84,12 @@ function readChanged<T>(
   head: string,
   work: (status: OpenStatus) => Promise<T>,
 ): Promise<T> {
-  const { git } = gitContext;
   return gitContext.withScratch({ id: 'checkout' }, async (scratch) => {
     await assertGitDirectory(checkout.gitDir);
     await assertFiles(checkout.files);
     const filters = gitContext.filtersOf(repository);
-    const opened = await openCheckout(git, repository, checkout, { head, scratch, filters });
-    return work({ ...opened, ...(await readStatus(git, opened.location, checkout)) });
+    const opened = await openCheckout(repository, checkout, { head, scratch, filters });
+    return work({ ...opened, ...(await readStatus(opened.isolated, checkout)) });
   });
 }
 
@@ -158,7 +145,6 @@ export interface Target {
  * `settings` belong to the repository itself.
  */
 export async function targetOf(
-  { git }: GitContext,
   worktree: Worktree,
   repository: Repository,
   about: { named: string | null; field: string; settings: readonly Setting[] },
@@ -168,7 +154,7 @@ export async function targetOf(
   const ref = `refs/heads/${name}`;
   // Git looks up the type, so a branch whose commit is lost is left out.
   const format = '--format=%(refname)%00%(objectname)%00%(symref)%00%(objecttype)';
-  const listed = await git.maybe(refsOf(repository), ['for-each-ref', format, '--', ref]);
+  const listed = await repository.git.maybe(['for-each-ref', format, '--', ref]);
   const fields = (listed ?? '').split('\n').map((line) => line.split('\0'));
   const [, tip = '', standsFor = ''] = fields.find(([one]) => one === ref) ?? [];
   if (!/^[0-9a-f]{40,64}$/.test(tip))
@@ -251,12 +237,6 @@ export async function reasonsNotToMove(
       `untracked files in ${files} would be overwritten (${firstOf(taken)}): move them away`,
     );
   return found;
-}
-
-/** Names the first ten of some things. */
-export function firstOf(names: readonly string[]): string {
-  const shown = names.slice(0, 10).join(', ');
-  return names.length > 10 ? `${shown} and ${names.length - 10} more` : shown;
 }
 
 /** Returns the untracked files in the way of files that a move adds; none of them is ever overwritten. */

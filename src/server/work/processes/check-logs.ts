@@ -2,6 +2,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError } from '../../../api/errors.ts';
 import { ForeignFileError } from '../../../core/lib/foreign-file.ts';
+import { unless } from '../../../core/lib/system-error.ts';
 import { verifyLog } from './log-file.ts';
 import { sumsPath } from './log-sums.ts';
 
@@ -41,10 +42,7 @@ export async function checkLogs(options: {
 
 /** The names of the logs in a directory, also of those whose checksums alone are left. */
 async function logsIn(directory: string): Promise<Set<string>> {
-  const names = await fs.readdir(directory).catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  });
+  const names = (await fs.readdir(directory).catch(unless('ENOENT'))) ?? [];
   const logs = names.map((name) => name.replace(/\.(?:sums|printed)$/, ''));
   return new Set(logs.filter((name) => /\.std(?:out|err)$/.test(name)).toSorted());
 }

@@ -2,15 +2,13 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { incompleteBytes } from '../../../core/lib/utf8.ts';
 import { LogFile } from './log-file.ts';
+import type { OutputTotals } from './process.ts';
 
 /** Output is batched for so many ms before an event is appended for it, so that many small writes become one event. */
 const BATCH_MS = 100;
 /** The maximum text of an event, in bytes. It is the beginning of the output that the event announces. */
 const EVENT_TEXT_BYTES = 4096;
-/**
- * Once the events of one process have carried so many bytes of text, they carry none and come every `SELDOM_MS` at
- * most.
- */
+/** After so many bytes of text, the events of a process carry none, and come every `SELDOM_MS` at most. */
 const TEXT_BUDGET_BYTES = 256 * 1024;
 const SELDOM_MS = 500;
 /**
@@ -33,7 +31,6 @@ export interface OutputPayload {
 
 /** Writes the output of a process to its logs, and announces it in events. */
 export class ProcessOutput {
-  readonly #announce: (payload: OutputPayload) => void;
   readonly #streams: Record<StreamName, StreamOutput>;
   readonly #budget = { text: TEXT_BUDGET_BYTES };
 
@@ -41,7 +38,6 @@ export class ProcessOutput {
     pathOf: (stream: StreamName) => string;
     capBytes: number;
     clock: Clock;
-    /** Appends an event about output. */
     announce: (payload: OutputPayload) => void;
     /** Called with every chunk, once it is in the log. */
     onChunk: (stream: StreamName, chunk: Buffer) => void;
@@ -49,21 +45,19 @@ export class ProcessOutput {
     onError: (error: unknown) => void;
   }) {
     const { clock, capBytes } = options;
-    this.#announce = options.announce;
     const streamOf = (name: StreamName) =>
       new StreamOutput({
         file: new LogFile(options.pathOf(name), capBytes),
         capBytes,
         clock,
         budget: this.#budget,
-        announce: (payload) => this.#announce({ stream: name, ...payload }),
+        announce: (payload) => options.announce({ stream: name, ...payload }),
         onChunk: (chunk) => options.onChunk(name, chunk),
         onError: options.onError,
       });
     this.#streams = { stdout: streamOf('stdout'), stderr: streamOf('stderr') };
   }
 
-  /** Starts to read the streams of a child. */
   collect(child: Record<StreamName, Readable>): void {
     for (const name of ['stdout', 'stderr'] as const) this.#streams[name].collect(child[name]);
   }
@@ -73,17 +67,11 @@ export class ProcessOutput {
     await Promise.all(Object.values(this.#streams).map((stream) => stream.drain()));
   }
 
-  /** Appends events for the batched output. */
   flush(): void {
     for (const stream of Object.values(this.#streams)) stream.flush();
   }
 
-  get totals(): {
-    stdout_bytes: number;
-    stderr_bytes: number;
-    stdout_truncated: boolean;
-    stderr_truncated: boolean;
-  } {
+  get totals(): OutputTotals {
     const { stdout, stderr } = this.#streams;
     return {
       stdout_bytes: stdout.total,
@@ -205,7 +193,6 @@ class StreamOutput {
     });
   }
 
-  /** Writes output to the log, and announces it. */
   async #write(chunk: Buffer): Promise<void> {
     const { file, onChunk, onError, capBytes } = this.#deps;
     const before = this.total;

@@ -21,14 +21,16 @@ export function startProcess(process: Process, pid: number, now: number): Proces
   return { ...process, status: 'running', pid, started_at: now };
 }
 
+export type OutputTotals = Pick<
+  Process,
+  'stdout_bytes' | 'stderr_bytes' | 'stdout_truncated' | 'stderr_truncated'
+>;
+
 export interface ProcessEnd {
   exit: ChildExit | null;
   cause: Cause | null;
   failure: Process['failure'];
-  output: Pick<
-    Process,
-    'stdout_bytes' | 'stderr_bytes' | 'stdout_truncated' | 'stderr_truncated'
-  > | null;
+  output: OutputTotals | null;
 }
 
 export type EndedProcess = Process & {

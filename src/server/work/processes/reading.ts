@@ -55,7 +55,8 @@ export async function readTail(
   path: string,
   bounds: { lines: number; bytes: number; before?: number | undefined },
 ): Promise<LogPart & { offset: number }> {
-  const { total, truncated, verified } = await measureLog(path);
+  const measured = await measureLog(path);
+  const { total } = measured;
   const end = Math.min(bounds.before ?? total, total);
   const { from, bytes } =
     bounds.lines === 0
@@ -64,14 +65,8 @@ export async function readTail(
   const begin = from === 0 ? 0 : continuationBytes(bytes);
   const whole = bytes.subarray(begin, bytes.length - incompleteBytes(bytes));
   const tail = lastLines(whole, bounds.lines);
-  return {
-    content: tail.toString('utf8'),
-    bytes: tail.length,
-    total_bytes: total,
-    truncated: truncated || tail.length < total,
-    verified,
-    offset: from + begin + whole.length - tail.length,
-  };
+  const next = from + begin + whole.length;
+  return partOf(measured, { offset: next - tail.length, text: tail.toString('utf8'), next });
 }
 
 /** Resolves with the next part of a log from a position on, in whole characters; empty if there is none yet. */
@@ -81,17 +76,16 @@ export async function readOn(
   limit: number,
   isOver: boolean,
 ): Promise<LogPart & { offset: number }> {
-  const { total, truncated, verified } = await measureLog(path);
-  const { offset, text, next } = await readPiece(path, from, limit, isOver);
+  return partOf(await measureLog(path), await readPiece(path, from, limit, isOver));
+}
+
+function partOf(
+  { total, truncated, verified }: Awaited<ReturnType<typeof measureLog>>,
+  { offset, text: content, next }: Piece,
+): LogPart & { offset: number } {
   const bytes = next - offset;
-  return {
-    content: text,
-    bytes,
-    total_bytes: total,
-    truncated: truncated || bytes < total,
-    verified,
-    offset,
-  };
+  const isPart = truncated || bytes < total;
+  return { content, bytes, total_bytes: total, truncated: isPart, verified, offset };
 }
 
 async function readBefore(

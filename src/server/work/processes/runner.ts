@@ -4,7 +4,7 @@ import type { Child, ChildCommand, ChildExit } from '../../../core/children/supe
 import { AppError, conflictError } from '../../../api/errors.ts';
 import { persist } from '../../../core/store/persist.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
-import { startFailure } from './command.ts';
+import { splitWords, startFailure } from './command.ts';
 import { processEnvironment } from '../../../core/children/environment.ts';
 import type { StreamName } from './output.ts';
 import {
@@ -20,20 +20,8 @@ import type { ProcessDependencies } from './dependencies.ts';
 import { NOTICE_TAIL } from './notices.ts';
 import { readPrinted } from './reading.ts';
 import { type ProcessStart, type Running, runningOf } from './running.ts';
-import { splitWords } from './words.ts';
 
-type Dependencies = Pick<
-  ProcessDependencies,
-  | 'db'
-  | 'store'
-  | 'supervisor'
-  | 'clock'
-  | 'logger'
-  | 'directory'
-  | 'settings'
-  | 'secretVariables'
-  | 'notices'
->;
+type Dependencies = Omit<ProcessDependencies, 'sessionStore' | 'sandbox' | 'ids' | 'assertRoom'>;
 
 /** A process that may be accepted, and is ended if it is not. */
 export interface Prepared extends Disposable {
@@ -218,19 +206,19 @@ export class ProcessRunner {
   admit(): void {
     const { max_concurrent, max_per_session } = this.#deps.settings();
     const counts = new Map<string, number>();
-    for (const one of this.#running) count(counts, one);
+    const countOf = ({ process }: Running) => counts.get(ownerOf(process) ?? '') ?? 0;
+    const add = (one: Running) => counts.set(ownerOf(one.process) ?? '', countOf(one) + 1);
+    for (const one of this.#running) add(one);
     for (let at = 0; at < this.#queue.length && this.#running.size < max_concurrent;) {
       const next = this.#queue[at] as Running;
-      const owner = ownerOf(next.process);
-      // It waits for the process that it replaces, or its owner has `max_per_session` running ones; those behind it
-      // do not wait for it.
-      if (next.isHeld || (owner !== null && (counts.get(owner) ?? 0) >= max_per_session)) {
-        at++;
-        continue;
+      const isFull = ownerOf(next.process) !== null && countOf(next) >= max_per_session;
+      // A process that waits for the process that it replaces, or for others of its owner, does not delay the next ones.
+      if (next.isHeld || isFull) at++;
+      else {
+        this.#queue.splice(at, 1);
+        add(next);
+        this.#occupy(next);
       }
-      this.#queue.splice(at, 1);
-      count(counts, next);
-      this.#occupy(next);
     }
   }
 
@@ -336,11 +324,6 @@ export class ProcessRunner {
     this.#all.delete(process_id);
     running.done.resolve();
   }
-}
-
-function count(counts: Map<string, number>, one: Running): void {
-  const owner = ownerOf(one.process);
-  if (owner !== null) counts.set(owner, (counts.get(owner) ?? 0) + 1);
 }
 
 /** Returns the failure of a process whose group has processes left that the server may not signal. */

@@ -8,7 +8,6 @@ import { logPath } from './log-file.ts';
 import { ProcessOutput, type StreamName } from './output.ts';
 import type { Cause } from './process.ts';
 
-/** How a process starts. */
 export interface ProcessStart {
   /** Null: it runs without a sandbox. */
   readonly sandbox: BarrierSandbox | null;
@@ -21,7 +20,6 @@ export interface Running extends ProcessStart {
   readonly process: Process;
   readonly output: ProcessOutput;
   readonly done: PromiseWithResolvers<void>;
-  /** Called with each chunk of output. */
   readonly listeners: Set<(stream: StreamName, chunk: Buffer) => void>;
   /** Set if it waited at its spawn barrier before it was accepted. */
   waiting: Waiting | undefined;
@@ -30,7 +28,6 @@ export interface Running extends ProcessStart {
   /** Null if the process was created without input. */
   readonly input: ProcessInput | null;
   isHeld: boolean;
-  /** The reason to end it before it exits by itself. Only the first one counts. */
   cause: Cause | null;
   /** Set once it is being ended. Resolves with the pids of its group that the server may not signal. */
   ending: Promise<readonly number[]> | undefined;
@@ -43,30 +40,10 @@ type Dependencies = Pick<
 
 /** Returns the state of a process that has not begun. */
 export function runningOf(process: Process, deps: Dependencies, start: ProcessStart): Running {
-  const listeners: Running['listeners'] = new Set();
-  return {
-    ...start,
-    process,
-    listeners,
-    waiting: undefined,
-    isAccepted: false,
-    child: undefined,
-    input: process.stdin === 'pipe' ? new ProcessInput() : null,
-    isHeld: start.after !== undefined,
-    cause: null,
-    ending: undefined,
-    done: Promise.withResolvers<void>(),
-    output: outputOf(process, deps, listeners),
-  };
-}
-
-function outputOf(
-  process: Process,
-  { db, store, clock, logger, directory, settings }: Dependencies,
-  listeners: Running['listeners'],
-): ProcessOutput {
+  const { db, store, clock, logger, directory, settings } = deps;
   const { process_id } = process;
-  return new ProcessOutput({
+  const listeners: Running['listeners'] = new Set();
+  const output = new ProcessOutput({
     pathOf: (stream) => logPath(directory, process_id, stream),
     capBytes: settings().max_output_bytes_per_process,
     clock,
@@ -82,6 +59,20 @@ function outputOf(
     onError: (error) =>
       logger.warn({ err: error, process_id }, 'cannot store output: it is dropped'),
   });
+  return {
+    ...start,
+    process,
+    listeners,
+    waiting: undefined,
+    isAccepted: false,
+    child: undefined,
+    input: process.stdin === 'pipe' ? new ProcessInput() : null,
+    isHeld: start.after !== undefined,
+    cause: null,
+    ending: undefined,
+    done: Promise.withResolvers<void>(),
+    output,
+  };
 }
 
 /** The maximum of input that is held beside its pipe, in bytes; beyond it, a sender waits. */

@@ -19,9 +19,9 @@ import { assertCommand, assertProgram } from './command.ts';
 import type { StreamName } from './output.ts';
 import { hasEnded } from './process.ts';
 import { readOn, readPiece, readTail } from './reading.ts';
-import type { ProcessDependencies, ProcessSettings } from './dependencies.ts';
+import type { ProcessDependencies } from './dependencies.ts';
 import type { ProcessRunner } from './runner.ts';
-import { CALLER } from './store.ts';
+import { CALLER, type ProcessOwner } from './store.ts';
 import { waitFor } from './waits.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 
@@ -44,27 +44,21 @@ export class ProcessService {
     this.#deps = deps;
   }
 
-  /** Accepts a command. It starts as soon as there is a place for it. */
-  run(body: NewProcess, saveResponse: SaveResponse = saveNothing): Promise<Process> {
-    return this.#accept(body, saveResponse);
-  }
-
   /** Runs the command of a process again, once the process has ended; one that still runs is ended. */
   async restart(
     id: string,
     owner: string | undefined,
     saveResponse: SaveResponse = saveNothing,
   ): Promise<Process> {
-    const { command, cwd, timeout_ms, session_id, caller_id, on_exit, stdin } = await this.get(
-      id,
-      owner,
-    );
-    const again = { command, cwd, timeout_ms, session_id, caller_id, on_exit, stdin };
-    return this.#accept(again, saveResponse, id);
+    return this.run(await this.get(id, owner), saveResponse, id);
   }
 
-  /** Accepts a command, which starts after the end of the process `old`, if one is named. */
-  async #accept(body: NewProcess, saveResponse: SaveResponse, old?: string): Promise<Process> {
+  /** Accepts a command. It starts as soon as there is a place for it, and after the end of the process `old`. */
+  async run(
+    body: NewProcess,
+    saveResponse: SaveResponse = saveNothing,
+    old?: string,
+  ): Promise<Process> {
     this.#deps.assertRoom();
     const { command, session_id, caller_id, on_exit } = body;
     const settings = this.#deps.settings();
@@ -74,7 +68,8 @@ export class ProcessService {
         'on_exit: the process has no session to notify: set session_id to the session that owns the process',
       );
     const owner = session_id ? this.#deps.db.peek((rx) => this.#owner(rx, session_id)) : null;
-    const cwd = await this.#directoryOf(body, owner, settings);
+    const cwd = await workingDirectory(path.resolve(owner?.cwd ?? '.', body.cwd ?? '.'));
+    if (!settings.allow_shell) await assertProgram(command, cwd, globalThis.process.env.PATH);
     const sandbox = await this.#sandboxOf(body, owner, cwd);
     using place = this.#deps.runner.reserve(session_id ?? caller_id ?? null);
     const queued = this.#queued(body, cwd, sandbox !== null);
@@ -97,10 +92,10 @@ export class ProcessService {
     const { sandbox } = this.#deps;
     const own = sandbox.ownDirectories({ session_id, caller_id });
     const childClass = (session_id ?? caller_id) === null ? 'user' : 'tools';
-    return sandbox.planFor(childClass, { root: owner?.cwd ?? cwd, cwd, own });
+    const chosen = owner?.sandbox;
+    return sandbox.planFor(childClass, { root: owner?.cwd ?? cwd, cwd, own, chosen });
   }
 
-  /** Returns the record of a command that may be accepted. */
   #queued(body: NewProcess, cwd: string, isSandboxed: boolean): Process {
     const { session_id, caller_id, command, on_exit } = body;
     return {
@@ -131,42 +126,22 @@ export class ProcessService {
     };
   }
 
-  /** Resolves with the directory of a command that may be run there. */
-  async #directoryOf(
-    { command, cwd: asked }: NewProcess,
-    owner: Session | null,
-    settings: ProcessSettings,
-  ): Promise<string> {
-    const cwd = await workingDirectory(path.resolve(owner?.cwd ?? '.', asked ?? '.'));
-    if (!settings.allow_shell) await assertProgram(command, cwd, globalThis.process.env.PATH);
-    return cwd;
-  }
-
   get(id: string, owner?: string): Promise<Process> {
     return this.#deps.db.read((rx) =>
       this.#deps.runner.withTotals(this.#deps.store.process(rx, id, owner)),
     );
   }
 
-  async list({
-    session_id,
-    caller_id,
-    status,
-    limit,
-    cursor,
-  }: QueryOf<typeof listProcesses> & { caller_id?: string }): Promise<RecordPage<Process>> {
-    return this.#deps.db.read((rx) => {
-      if (session_id !== undefined) this.#deps.sessionStore.session(rx, session_id);
-      const page = this.#deps.store.processes.page(
-        rx,
-        { session_id, [CALLER]: caller_id, status },
-        limit,
-        cursor,
-      );
-      return {
-        ...page,
-        records: page.records.map((process) => this.#deps.runner.withTotals(process)),
-      };
+  async list(
+    query: QueryOf<typeof listProcesses> & { caller_id?: string },
+  ): Promise<RecordPage<Process>> {
+    const { db, sessionStore, store, runner } = this.#deps;
+    const { session_id, caller_id, status, limit, cursor } = query;
+    return db.read((rx) => {
+      if (session_id !== undefined) sessionStore.session(rx, session_id);
+      const filters = { session_id, [CALLER]: caller_id, status };
+      const page = store.processes.page(rx, filters, limit, cursor);
+      return { ...page, records: page.records.map((process) => runner.withTotals(process)) };
     });
   }
 
@@ -206,18 +181,9 @@ export class ProcessService {
     return bytes.length;
   }
 
-  /** Ends the queued and running processes of a session, once the transaction is on disk. */
-  killAllOf(tx: Writer, sessionId: string, reason: string): void {
-    this.#killAll(tx, this.#deps.store.unfinishedOf(tx, sessionId), reason);
-  }
-
-  /** Ends the queued and running processes of an external caller, once the transaction is on disk. */
-  killAllOfCaller(tx: Writer, callerId: string, reason: string): void {
-    this.#killAll(tx, this.#deps.store.unfinishedOfCaller(tx, callerId), reason);
-  }
-
-  #killAll(tx: Writer, processes: readonly Process[], reason: string): void {
-    for (const { process_id } of processes)
+  /** Ends the queued and running processes of an owner, once the transaction is on disk. */
+  killAllOf(tx: Writer, owner: ProcessOwner, reason: string): void {
+    for (const { process_id } of this.#deps.store.unfinishedOf(tx, owner))
       tx.whenDurable(() => this.#deps.runner.kill(process_id, { status: 'killed', reason }));
   }
 

@@ -11,6 +11,10 @@ import type { Reader, Writer } from '../../../core/store/transaction.ts';
 
 /** The external caller that owns a process, as the index over it has it. */
 export const CALLER = "record ->> '$.caller_id'";
+const UNFINISHED = "status IN ('queued', 'running')";
+
+/** A session, or an external caller by the id of its token. */
+export type ProcessOwner = { session_id: string } | { caller_id: string };
 
 /** The rows of processes. Each change is written with its event, in one transaction. */
 export class ProcessStore {
@@ -53,30 +57,23 @@ export class ProcessStore {
 
   /** Returns the queued and running processes; at startup, those that the previous run left. Oldest first. */
   unfinished(rx: Reader): Process[] {
-    return this.processes.where(rx, "status IN ('queued', 'running')");
+    return this.processes.where(rx, UNFINISHED);
   }
 
   /** Returns the queued and running processes whose `cwd` is a directory or below it. */
   unfinishedIn(rx: Reader, directory: string): Process[] {
     return this.processes.where(
       rx,
-      "status IN ('queued', 'running') AND substr(record ->> '$.cwd' || '/', 1, ?) = ?",
+      `${UNFINISHED} AND substr(record ->> '$.cwd' || '/', 1, ?) = ?`,
       directory.length + 1,
       `${directory}/`,
     );
   }
 
-  unfinishedOf(rx: Reader, sessionId: string): Process[] {
-    return this.processes.where(
-      rx,
-      "session_id = ? AND status IN ('queued', 'running')",
-      sessionId,
-    );
-  }
-
-  /** The queued and running processes of an external caller, by the id of its token. */
-  unfinishedOfCaller(rx: Reader, callerId: string): Process[] {
-    return this.processes.where(rx, `${CALLER} = ? AND status IN ('queued', 'running')`, callerId);
+  unfinishedOf(rx: Reader, owner: ProcessOwner): Process[] {
+    return 'session_id' in owner
+      ? this.processes.where(rx, `session_id = ? AND ${UNFINISHED}`, owner.session_id)
+      : this.processes.where(rx, `${CALLER} = ? AND ${UNFINISHED}`, owner.caller_id);
   }
 
   /** Returns the process that ended first, of those that retention has not trimmed. */

@@ -8,6 +8,8 @@ import type { ProcessRunner } from './runner.ts';
 
 /** The interval between two tries to connect to a port, in ms. */
 const PORT_INTERVAL_MS = 50;
+/** The time in ms that a port has to accept or refuse a connection. */
+const PORT_ANSWER_MS = 1000;
 
 interface Dependencies {
   runner: ProcessRunner;
@@ -59,7 +61,7 @@ function search(
 
 async function untilPortOpen(clock: Clock, port: number, signal: AbortSignal): Promise<boolean> {
   while (!signal.aborted) {
-    if ((await isPortOpen(port, '127.0.0.1')) || (await isPortOpen(port, '::1'))) return true;
+    if (await isPortOpen(port)) return true;
     await clock.sleep(PORT_INTERVAL_MS, signal).catch(() => undefined);
   }
   return false;
@@ -96,14 +98,18 @@ async function untilPrinted(
   return await printed.promise;
 }
 
-function isPortOpen(port: number, host: string): Promise<boolean> {
-  return new Promise((resolve) => {
+/**
+ * Whether a program listens on a port of this machine; `whenSilent` if the port neither accepts nor refuses a
+ * connection. It connects, because binding succeeds on some systems where a program listens on all addresses.
+ */
+export async function isPortOpen(port: number, whenSilent = false): Promise<boolean> {
+  const answers = ['127.0.0.1', '::1'].map((host) => {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
     const socket = net.connect({ port, host });
-    const end = (isOpen: boolean) => {
-      socket.destroy();
-      resolve(isOpen);
-    };
-    socket.once('connect', () => end(true));
-    socket.once('error', () => end(false));
+    socket.setTimeout(PORT_ANSWER_MS, () => resolve(whenSilent));
+    socket.once('connect', () => resolve(true));
+    socket.once('error', () => resolve(false));
+    return promise.finally(() => socket.destroy());
   });
+  return (await Promise.all(answers)).includes(true);
 }

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import type { FileChange } from '../../../api/diffs.ts';
+import type { FileChange, SessionDiff } from '../../../api/diffs.ts';
 import { readChanges, type TreeChange } from '../git/changes.ts';
-import { type Git, type GitLocation, toText } from '../git/git.ts';
+import { type Git, toText } from '../git/git.ts';
 
 /** The maximum number of files of an answer, and the maximum size of git's list of them, in bytes. */
 const MAX_FILES = 3000;
@@ -28,46 +28,28 @@ const DIFF_TREE = [
   '--unified=3',
 ];
 
-export interface Compared {
-  files: FileChange[];
-  files_changed: number;
-  additions: number;
-  deletions: number;
-  is_cut: boolean;
-}
-
-interface CompareOptions {
-  paths: readonly string[];
-  stat: boolean;
-  exact: boolean;
-  signal: AbortSignal;
-}
+type Compared = Pick<SessionDiff, 'files' | 'files_changed' | 'additions' | 'deletions' | 'is_cut'>;
 
 /**
- * Compares two trees of a location. `paths` restricts the answer to files at or below them; with `stat`, no patches are
- * made, and with `exact`, each patch is one that git applies. Throws GitFailure if `signal` aborts.
+ * Compares two trees. `paths` restricts the answer to files at or below them; with `stat`, no patches are made, and with
+ * `exact`, each patch is one that git applies. Throws GitFailure.
  */
 export async function compareTrees(
   git: Git,
-  location: GitLocation,
   trees: readonly [before: string, after: string],
-  { paths, stat, exact, signal }: CompareOptions,
+  { paths, stat, exact }: { paths: readonly string[]; stat: boolean; exact: boolean },
 ): Promise<Compared> {
   const operands = [...trees, '--', ...paths];
   const list = [...DIFF_TREE, '--raw', '--numstat', '-z', ...operands];
-  const listed = await git.upTo(LIST_BYTES, location, list, { signal });
+  const listed = await git.upTo(LIST_BYTES, list);
   const all = readChanges(listed.text);
   const shown = all.slice(0, MAX_FILES);
   const parts = new PatchParts();
-  const isPatchCut =
-    !stat &&
-    shown.length > 0 &&
-    (await git.pieces(location, [...DIFF_TREE, exact ? '--binary' : '-p', ...operands], {
-      signal,
-      take: (chunk) => parts.push(chunk),
-    }));
+  const print = [...DIFF_TREE, exact ? '--binary' : '-p', ...operands];
+  const isAsked = !stat && shown.length > 0;
+  const isPatchCut = isAsked && (await git.pieces(print, (chunk) => parts.push(chunk)));
   const files = withPatches(shown, stat ? null : parts.end({ isCut: isPatchCut }), exact);
-  const sized = await withSizes(git, location, files, signal);
+  const sized = await withSizes(git, files);
   const sum = (counts: readonly (number | null)[]) =>
     counts.reduce<number>((total, one) => total + (one ?? 0), 0);
   return {
@@ -108,18 +90,13 @@ function withPatches(
 }
 
 /** Looks up the sizes of files that were not compared as text; those above the limit for that are large. */
-async function withSizes(
-  git: Git,
-  location: GitLocation,
-  files: FileChange[],
-  signal: AbortSignal,
-): Promise<FileChange[]> {
+async function withSizes(git: Git, files: FileChange[]): Promise<FileChange[]> {
   const isAsked = (one: FileChange) => one.additions === null && !isLink(one);
   const blobs = files.filter(isAsked).flatMap(({ old_blob, new_blob }) => [old_blob, new_blob]);
   const wanted = [...new Set(blobs)].filter((blob) => blob !== null);
   if (wanted.length === 0) return files;
   const check = ['cat-file', '--batch-check=%(objectname) %(objectsize)'];
-  const lines = (await git.text(location, check, `${wanted.join('\n')}\n`, signal)).split('\n');
+  const lines = (await git.text(check, `${wanted.join('\n')}\n`)).split('\n');
   const sizes = new Map(
     lines.flatMap((line) => {
       const [, blob = '', size = ''] = /^([0-9a-f]+) (\d+)$/.exec(line) ?? [];

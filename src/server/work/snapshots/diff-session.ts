@@ -2,12 +2,12 @@ import path from 'node:path';
 import type { QueryOf } from '../../../api/endpoint.ts';
 import type { DiffBase, getSessionDiff, LeftOut, SessionDiff } from '../../../api/diffs.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
-import type { Git, GitLocation } from '../git/git.ts';
-import { commitOf, refsOf, type Repository } from '../git/repository.ts';
+import type { Git } from '../git/git.ts';
+import { commitOf, contains, type Repository } from '../git/repository.ts';
 import type { SessionCheckout } from './session-checkout.ts';
 import { compareTrees } from './compare.ts';
-import { openTrees, readFilesNow } from './files-now.ts';
-import type { SnapshotRequests, WorkContext } from './snapshot-requests.ts';
+import { readFilesNow } from './files-now.ts';
+import type { WorkContext } from './snapshot-requests.ts';
 import type { Taken } from './store.ts';
 
 const LISTED = 100;
@@ -16,7 +16,7 @@ type Query = QueryOf<typeof getSessionDiff>;
 
 /** Two trees, where they can be read, and what they are. */
 interface Pair {
-  location: GitLocation;
+  git: Git;
   before: string;
   after: string;
   base: DiffBase;
@@ -30,59 +30,41 @@ interface Pair {
  * Returns the changes in the checkout of a session, which is only read: nothing of the repository runs. Throws
  * `not_found`, also for a snapshot, and `conflict` if git cannot compare.
  */
-export function diffSession(
-  requests: SnapshotRequests,
-  sessionId: string,
-  query: Query,
-): Promise<SessionDiff> {
-  return requests.work(sessionId, async (place) => {
-    const { git, signal } = place;
-    const taken_at = requests.now();
-    const pair = await (query.at === undefined
-      ? untilNow(requests, place, query)
-      : untilTurn(requests, place, query.at, query.since ?? query.at));
-    const compared = await compareTrees(git, pair.location, [pair.before, pair.after], {
-      paths: query.path,
-      stat: query.stat,
-      exact: query.exact,
-      signal,
-    });
-    return {
-      session_id: sessionId,
-      root: pair.root,
-      base: pair.base,
-      head_commit: pair.head,
-      taken_at,
-      ...compared,
-      is_cut: compared.is_cut || pair.isCut,
-      left_out: pair.leftOut.slice(0, LISTED),
-      left_out_count: pair.leftOut.length,
-    };
-  });
+export async function diffSession(place: WorkContext, query: Query): Promise<SessionDiff> {
+  const taken_at = place.requests.now();
+  const pair = await (query.at === undefined
+    ? untilNow(place, query)
+    : untilTurn(place, query.at, query.since ?? query.at));
+  const { path: paths, stat, exact } = query;
+  const trees = [pair.before, pair.after] as const;
+  const compared = await compareTrees(pair.git, trees, { paths, stat, exact });
+  return {
+    session_id: place.session.id,
+    root: pair.root,
+    base: pair.base,
+    head_commit: pair.head,
+    taken_at,
+    ...compared,
+    is_cut: compared.is_cut || pair.isCut,
+    left_out: pair.leftOut.slice(0, LISTED),
+    left_out_count: pair.leftOut.length,
+  };
 }
 
 /** Compares a snapshot or a commit with the files as they are. */
-async function untilNow(
-  requests: SnapshotRequests,
-  place: WorkContext,
-  query: Query,
-): Promise<Pair> {
-  const { git, scratch, signal, filters } = place;
-  const start = startOf(requests, place, query);
+async function untilNow(place: WorkContext, query: Query): Promise<Pair> {
+  const start = startOf(place, query);
   const checkout = await place.checkout();
-  const now = await readFilesNow(git, checkout, {
-    scratch,
-    objects: path.join(scratch, 'objects'),
-    lent: start === null ? [] : [requests.snapshotObjectStores.pathOf(start.depot)],
-    filters,
-    signal,
+  const now = await readFilesNow(checkout, {
+    ...place,
+    objects: path.join(place.scratch, 'objects'),
+    lent: start === null ? [] : [place.requests.snapshotObjectStores.pathOf(start.depot)],
   });
   const base = start === null ? await commitBase(place, checkout, query) : turnBase(start);
-  const { location, tree: after } = now;
   return {
-    location,
-    before: start?.tree ?? base.commit ?? (await emptyTree(place, location)),
-    after,
+    git: now.git,
+    before: start?.tree ?? base.commit ?? (await emptyTree(now.git)),
+    after: now.tree,
     base,
     root: checkout.files,
     head: checkout.head,
@@ -93,8 +75,7 @@ async function untilNow(
 
 /** Returns the snapshot that the files are compared with; null if that is a commit. */
 function startOf(
-  requests: SnapshotRequests,
-  { session, worktree }: WorkContext,
+  { requests, session, worktree }: WorkContext,
   { since, against }: Query,
 ): Taken | null {
   if (since !== undefined) return requests.snapshotAt(session.id, since, 'start');
@@ -102,18 +83,12 @@ function startOf(
 }
 
 /** Compares the beginning of one turn with the end of another. */
-async function untilTurn(
-  requests: SnapshotRequests,
-  { git, scratch, session }: WorkContext,
-  at: string,
-  since: string,
-): Promise<Pair> {
+async function untilTurn(place: WorkContext, at: string, since: string): Promise<Pair> {
+  const { requests, session } = place;
   const start = requests.snapshotAt(session.id, since, 'start');
   const end = requests.snapshotAt(session.id, at, 'end');
-  const repository = { root: '', commonDir: end.repository };
-  const lent = [start, end].map(({ depot }) => requests.snapshotObjectStores.pathOf(depot));
   return {
-    location: await openTrees(git, repository, { scratch, lent }),
+    git: await requests.openSnapshots(place, end, [start]),
     before: start.tree,
     after: end.tree,
     base: turnBase(start),
@@ -129,19 +104,18 @@ function turnBase({ turn_id, head_commit }: Taken): DiffBase {
 }
 
 async function commitBase(
-  { git, session, worktree }: WorkContext,
-  { repository, gitDir, head }: SessionCheckout,
+  { session, worktree }: WorkContext,
+  { repository, git, head }: SessionCheckout,
   { against }: Query,
 ): Promise<DiffBase> {
   if (against === 'head') return { kind: 'head', commit: head, turn_id: null };
   if (worktree !== null) {
-    const commit = await worktreeBase(git, repository, worktree, head);
+    const commit = await worktreeBase(repository, worktree, head);
     return { kind: 'worktree', commit, turn_id: null };
   }
-  const location = { directory: repository.commonDir, gitDir: gitDir };
   // The log of HEAD knows what was checked out at a time, in seconds.
   const at = `HEAD@{${Math.floor(session.created_at / 1000)} +0000}`;
-  const commit = head === null ? null : await commitOf(git, location, at);
+  const commit = head === null ? null : await commitOf(git, at);
   if (commit !== null) return { kind: 'session', commit, turn_id: null };
   return { kind: 'head', commit: head, turn_id: null };
 }
@@ -152,20 +126,17 @@ async function commitBase(
  * gone, its own beginning.
  */
 async function worktreeBase(
-  git: Git,
   repository: Repository,
   { base_ref, base_commit }: Worktree,
   head: string | null,
 ): Promise<string> {
   if (head === null) return base_commit;
-  const location = refsOf(repository);
   const branch = `refs/heads/${base_ref.replace(/^refs\/heads\//, '')}`;
-  const shared = await git.maybe(location, ['merge-base', head, branch]);
+  const shared = await repository.git.maybe(['merge-base', head, branch]);
   if (shared === null || shared === base_commit) return base_commit;
-  const isLater = ['merge-base', '--is-ancestor', base_commit, shared];
-  return (await git.maybe(location, isLater)) === null ? base_commit : shared;
+  return (await contains(repository, shared, base_commit)) ? shared : base_commit;
 }
 
-function emptyTree({ git, signal }: WorkContext, location: GitLocation): Promise<string> {
-  return git.text(location, ['hash-object', '-w', '-t', 'tree', '--stdin'], '', signal);
+function emptyTree(git: Git): Promise<string> {
+  return git.text(['hash-object', '-w', '-t', 'tree', '--stdin'], '');
 }

@@ -6,12 +6,11 @@ import {
   type ChangedFile,
   type CheckoutStatus,
   entriesOf,
-  type FiltersOf,
   openCheckout,
   readStatus,
 } from '../git/changes.ts';
-import { bytePath, type Git, type GitLocation, nulTerminated, quoted, toText } from '../git/git.ts';
-import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
+import { bytePath, type Git, nulTerminated, quoted, toText } from '../git/git.ts';
+import { type FiltersOf, openIsolatedGitDir } from '../git/isolated-git-dir.ts';
 import type { Repository } from '../git/repository.ts';
 import type { SessionCheckout } from './session-checkout.ts';
 
@@ -38,10 +37,10 @@ interface Reading {
 }
 
 /** The files of a checkout as they are, as a tree among objects of ours. */
-export interface FilesNow {
+interface FilesNow {
   tree: string;
-  /** Where the tree can be read, with the objects of the repository beside it. */
-  location: GitLocation;
+  /** Git that can read the tree, with the objects of the repository beside it. */
+  git: Git;
   leftOut: LeftOut[];
   /** Whether there are more changes than were read. */
   isCut: boolean;
@@ -50,49 +49,36 @@ export interface FilesNow {
 /**
  * Reads the files of a checkout, which nothing is written to: changed files and untracked ones as they are on the disk,
  * byte for byte, the others as they are committed. Objects are written to `objects`, a directory of ours; `scratch` is an
- * empty one. Throws GitFailure if `signal` aborts.
+ * empty one. Throws GitFailure, also if `signal` aborts.
  */
-export async function readFilesNow(
-  git: Git,
-  checkout: SessionCheckout,
-  about: Reading,
-): Promise<FilesNow> {
+export async function readFilesNow(checkout: SessionCheckout, about: Reading): Promise<FilesNow> {
   for (let attempt = 1; ; attempt += 1) {
     const scratch = path.join(about.scratch, `attempt-${attempt}`);
     await fs.mkdir(scratch, { mode: 0o700 });
     try {
-      return await readOnce(git, checkout, { ...about, scratch });
+      return await readOnce(checkout, { ...about, scratch });
     } catch (error) {
       if (attempt === ATTEMPTS || about.signal.aborted) throw error;
     }
   }
 }
 
-async function readOnce(git: Git, checkout: SessionCheckout, about: Reading): Promise<FilesNow> {
+async function readOnce(checkout: SessionCheckout, about: Reading): Promise<FilesNow> {
   const { repository, files, head } = checkout;
-  const { scratch, objects, filters, signal, lent = [] } = about;
-  const opened = await openCheckout(git, repository, checkout, { head, scratch, filters });
-  const { location: isolated } = opened;
-  const limits = { maxBytes: LIST_BYTES, signal };
-  const status = await readStatus(git, isolated, checkout, limits);
-  await lendObjects(objects, [path.join(repository.commonDir, 'objects'), ...lent]);
-  const location = { ...isolated, objects };
+  const { scratch, objects, filters, lent = [] } = about;
+  const { isolated } = await openCheckout(repository, checkout, { head, scratch, filters });
+  const status = await readStatus(isolated, checkout, { maxBytes: LIST_BYTES });
+  const git = await withObjects(repository, isolated, objects, lent);
   const { taken, leftOut } = await withinLimits(files, status);
-  await ignoreAttributes(isolated);
   if (taken.length > 0) {
-    const entries = await entriesOf(git, location, files, taken, signal);
-    const update = ['update-index', '-z', '--index-info'];
-    await git.text(location, update, nulTerminated(entries), signal);
+    const entries = await entriesOf(git, files, taken);
+    await git.text(['update-index', '-z', '--index-info'], nulTerminated(entries));
   }
   const unmerged = status.conflicts.filter((name) => !taken.some((one) => one.name === name));
-  if (unmerged.length > 0)
-    await git.text(
-      location,
-      ['update-index', '-z', '--force-remove', '--stdin'],
-      nulTerminated(unmerged),
-    );
-  const tree = await git.text(location, ['write-tree'], undefined, signal);
-  return { tree, location, leftOut, isCut: status.isCut || taken.length === MAX_FILES };
+  const forget = ['update-index', '-z', '--force-remove', '--stdin'];
+  if (unmerged.length > 0) await git.text(forget, nulTerminated(unmerged));
+  const tree = await git.text(['write-tree']);
+  return { tree, git, leftOut, isCut: status.isCut || taken.length === MAX_FILES };
 }
 
 /** Chooses the changed files that are read, by their sizes and their number. */
@@ -123,29 +109,30 @@ function leave(name: string, reason: LeftOut['reason'], bytes: number | null): L
   return { path: toText(name), reason, bytes };
 }
 
-/** Returns where trees can be read whose objects are in a repository and in directories of ours. */
+/** Returns git that can read trees whose objects are in a repository and in directories of ours. */
 export async function openTrees(
-  git: Git,
   repository: Repository,
   { scratch, lent }: { scratch: string; lent: readonly string[] },
-): Promise<GitLocation> {
-  const settings = await ownSettings(git, repository, null);
-  const at = { repository, adminDir: null, files: null, head: null, scratch, settings };
-  const isolated = await openIsolatedGitDir(at);
-  const objects = path.join(scratch, 'objects');
-  await lendObjects(objects, [path.join(repository.commonDir, 'objects'), ...lent]);
-  await ignoreAttributes(isolated);
-  return { ...isolated, objects };
+): Promise<Git> {
+  const { isolated } = await openIsolatedGitDir(repository, { scratch });
+  return withObjects(repository, isolated, path.join(scratch, 'objects'), lent);
 }
 
-/** From here on, attributes of the repository count for nothing. */
-async function ignoreAttributes({ gitDir = '' }: GitLocation): Promise<void> {
-  await fs.appendFile(path.join(gitDir, 'info/attributes'), `\n${NO_ATTRIBUTES}`);
-}
-
-/** Makes a directory for objects of cadre, in which git also finds the objects of other directories. */
-async function lendObjects(objects: string, from: readonly string[]): Promise<void> {
+/**
+ * Returns git with a directory for objects of cadre, beside which it finds the objects of the repository and of the
+ * directories `lent`. From here on, attributes of the repository count for nothing.
+ */
+async function withObjects(
+  { commonDir }: Repository,
+  isolated: Git,
+  objects: string,
+  lent: readonly string[],
+): Promise<Git> {
   await fs.mkdir(path.join(objects, 'info'), { recursive: true, mode: 0o700 });
-  const lines = from.map((one) => `${quoted(one)}\n`).join('');
+  const others = [path.join(commonDir, 'objects'), ...lent];
+  const lines = others.map((one) => `${quoted(one)}\n`).join('');
   replaceFile(path.join(objects, 'info/alternates'), lines);
+  const { location } = isolated;
+  await fs.appendFile(path.join(location.gitDir ?? '', 'info/attributes'), `\n${NO_ATTRIBUTES}`);
+  return isolated.with({ objects });
 }

@@ -9,86 +9,62 @@ import {
   readForeignEntry,
   replaceForeignFile,
 } from '../../../core/lib/replace-foreign-file.ts';
-import type { GitLocation } from '../git/git.ts';
-import type { SnapshotRequests, WorkContext } from './snapshot-requests.ts';
-import { openTrees } from './files-now.ts';
+import type { Git } from '../git/git.ts';
+import type { WorkContext } from './snapshot-requests.ts';
 import { blobsAt, contentAt, entryAt } from './tree.ts';
 import { isTaken, type StoredSnapshot, type Taken } from './store.ts';
 
 /** The maximum size of a file that is restored, or replaced by one, in bytes. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
-type Wish = BodyOf<typeof restoreFile>;
-
 /**
  * Restores a file. Throws `conflict`, and changes nothing, if somebody else than the session's agent may have changed
  * it since, unless `force` is set: then what is there is kept beside it.
  */
-export function restoreSessionFile(
-  requests: SnapshotRequests,
-  sessionId: string,
-  wish: Wish,
+export async function restoreSessionFile(
+  place: WorkContext,
+  { file, turn_id, moment, force }: BodyOf<typeof restoreFile>,
 ): Promise<ResponseOf<typeof restoreFile>> {
-  return requests.work(sessionId, async (place) => {
-    const name = relativeName(wish.file);
-    const { active_turn_id: active } = place.session;
-    if (active !== null)
-      throw new AppError(
-        'turn_in_progress',
-        `turn ${active} of session ${sessionId} is still running`,
-      );
-    const target = requests.snapshotAt(sessionId, wish.turn_id, wish.moment);
-    const { files, repository, gitDir } = await place.checkout();
-    if (files !== target.root || repository.commonDir !== target.repository)
-      throw conflictError(
-        `the session now works in directory ${files}, but the snapshot is of ${target.root}`,
-      );
-    const since = requests.snapshotsSince(target);
-    const location = await openSnapshots(requests, place, target, since);
-    const entry = await entryAt(place, location, target.tree, name);
-    const content = await contentAt(place, { repository, gitDir, files }, location, entry);
-    const wanted: ForeignEntry = {
-      kind: entry.mode === '120000' ? 'link' : 'file',
-      content,
-      isExecutable: entry.mode === '100755',
-    };
-    const found = await readForeignEntry(files, name, MAX_BYTES).catch(refused);
-    if (found === 'other')
-      throw conflictError(
-        `cannot replace ${name}, because it is not a regular file of at most ${MAX_BYTES / 1024 / 1024} MiB: move the file to another place`,
-      );
-    const answer = {
-      session_id: sessionId,
-      path: name,
-      turn_id: wish.turn_id,
-      moment: wish.moment,
-    };
-    if (isSame(found, wanted)) return { ...answer, changed: false, kept_as: null };
-    if (!wish.force) await assertOfAgent(place, location, { name, found, since, target });
-    // It may change until it is replaced.
-    const kept_as = await replaceForeignFile(files, name, {
-      entry: wanted,
-      mayReplace: (now) => wish.force || isSame(now, found),
-      keeps: wish.force && found !== null,
-      maxBytes: MAX_BYTES,
-    }).catch(refused);
-    return { ...answer, changed: true, kept_as };
-  });
-}
-
-function openSnapshots(
-  requests: SnapshotRequests,
-  { git, scratch }: WorkContext,
-  target: Taken,
-  since: readonly StoredSnapshot[],
-): Promise<GitLocation> {
-  const snapshotObjectStores = new Set(
-    [target, ...since].flatMap(({ depot }) => (depot ? [depot] : [])),
-  );
-  const lent = [...snapshotObjectStores].map((depot) =>
-    requests.snapshotObjectStores.pathOf(depot),
-  );
-  return openTrees(git, { root: '', commonDir: target.repository }, { scratch, lent });
+  const { requests, session } = place;
+  const name = relativeName(file);
+  const { id: session_id, active_turn_id: active } = session;
+  if (active !== null)
+    throw new AppError(
+      'turn_in_progress',
+      `turn ${active} of session ${session_id} is still running`,
+    );
+  const target = requests.snapshotAt(session_id, turn_id, moment);
+  const checkout = await place.checkout();
+  const { files, repository } = checkout;
+  if (files !== target.root || repository.commonDir !== target.repository)
+    throw conflictError(
+      `the session now works in directory ${files}, but the snapshot is of ${target.root}`,
+    );
+  const since = requests.snapshotsSince(target);
+  const git = await requests.openSnapshots(place, target, since);
+  const entry = await entryAt(git, target.tree, name);
+  const content = await contentAt(place, checkout, git, entry);
+  const wanted: ForeignEntry = {
+    kind: entry.mode === '120000' ? 'link' : 'file',
+    content,
+    isExecutable: entry.mode === '100755',
+  };
+  const found = await readForeignEntry(files, name, MAX_BYTES).catch(refused);
+  if (found === 'other')
+    throw conflictError(
+      `cannot replace ${name}, because it is not a regular file of at most ${MAX_BYTES / 1024 / 1024} MiB: move the file to another place`,
+    );
+  const answer = { session_id, path: name, turn_id, moment };
+  if (isSame(found, wanted)) return { ...answer, changed: false, kept_as: null };
+  if (!force) await assertOfAgent(git, { name, found, since, target });
+  // It may change until it is replaced.
+  const kept_as = await replaceForeignFile(files, name, {
+    entry: wanted,
+    mayReplace: (now) => force || isSame(now, found),
+    keeps: force && found !== null,
+    maxBytes: MAX_BYTES,
+  }).catch(refused);
+  return { ...answer, changed: true, kept_as };
 }
 
 /**
@@ -96,8 +72,7 @@ function openSnapshots(
  * end. Any other change may have another author.
  */
 async function assertOfAgent(
-  place: WorkContext,
-  location: GitLocation,
+  git: Git,
   about: {
     name: string;
     found: ForeignEntry | null;
@@ -112,7 +87,7 @@ async function assertOfAgent(
       `the snapshot of the ${unknown.moment} of turn ${unknown.turn_id} is missing, so the origin of later changes to ${name} is unknown`,
     );
   const taken = [target, ...since.filter(isTaken)];
-  const blobs = await blobsAt(place, location, taken, name);
+  const blobs = await blobsAt(git, taken, name);
   for (const [at, one] of taken.entries()) {
     const next = taken[at + 1];
     const isWithinTurn = next?.turn_id === one.turn_id;
@@ -164,9 +139,6 @@ function refused(error: unknown): never {
   if (!(error instanceof NotReplaced)) throw error;
   throw conflictError(
     `cannot replace the file, so nothing was changed (${error.message}): try again`,
-    {
-      cause: error,
-      isTemporary: true,
-    },
+    { cause: error, isTemporary: true },
   );
 }

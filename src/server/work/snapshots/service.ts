@@ -5,11 +5,10 @@ import type { getSnapshots, listSessionFiles, restoreFile } from '../../../api/s
 import { assertNotClosed } from '../../conversations/sessions/session.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
 import { branchAt } from '../git/repository.ts';
-import type { SnapshotRequests } from './snapshot-requests.ts';
-import type { SnapshotDependencies } from './dependencies.ts';
+import type { SnapshotDependencies, SnapshotRequests } from './snapshot-requests.ts';
 import { diffSession } from './diff-session.ts';
 import { restoreSessionFile } from './restore-session-file.ts';
-import { openTrees, readFilesNow } from './files-now.ts';
+import { readFilesNow } from './files-now.ts';
 import { summaryOfSnapshot } from './store.ts';
 import type { SnapshotTaker } from './taker.ts';
 import { listTree } from './tree.ts';
@@ -46,22 +45,21 @@ export class SnapshotService {
   }
 
   diff(sessionId: string, query: QueryOf<typeof getSessionDiff>): Promise<SessionDiff> {
-    return diffSession(this.#deps.requests, sessionId, query);
+    return this.#deps.requests.work(sessionId, (place) => diffSession(place, query));
   }
 
   /** Returns the branch that is checked out; null if none is. Throws `not_found`, and `conflict` without a checkout. */
   branch(sessionId: string): Promise<string | null> {
-    return this.#deps.requests.work(sessionId, async (place) => {
-      const { repository, gitDir } = await place.checkout();
-      return branchAt(place.git, { directory: repository.commonDir, gitDir });
-    });
+    return this.#deps.requests.work(sessionId, async (place) =>
+      branchAt((await place.checkout()).git),
+    );
   }
 
   restore(
     sessionId: string,
     wish: BodyOf<typeof restoreFile>,
   ): Promise<ResponseOf<typeof restoreFile>> {
-    return restoreSessionFile(this.#deps.requests, sessionId, wish);
+    return this.#deps.requests.work(sessionId, (place) => restoreSessionFile(place, wish));
   }
 
   /** Lists the files of a session, now or at a turn. Throws `not_found`, and `conflict` if they cannot be read. */
@@ -71,25 +69,20 @@ export class SnapshotService {
   ): Promise<ResponseOf<typeof listSessionFiles>> {
     const { requests } = this.#deps;
     return requests.work(sessionId, async (place) => {
-      const { git, scratch, signal, filters } = place;
       const paths = below === undefined ? [] : [below];
       if (turn_id === undefined) {
         const checkout = await place.checkout();
-        const objects = path.join(scratch, 'objects');
+        const objects = path.join(place.scratch, 'objects');
         const taken_at = requests.now();
-        const now = await readFilesNow(git, checkout, { scratch, objects, filters, signal });
-        const listed = await listTree(place, now.location, now.tree, paths);
+        const now = await readFilesNow(checkout, { ...place, objects });
+        const listed = await listTree(now.git, now.tree, paths);
         const about = { session_id: sessionId, turn_id: null, moment: null };
         return { ...about, root: checkout.files, taken_at, ...listed };
       }
-      const { tree, repository, depot, root, taken_at } = requests.snapshotAt(
-        sessionId,
-        turn_id,
-        moment,
-      );
-      const lent = [requests.snapshotObjectStores.pathOf(depot)];
-      const location = await openTrees(git, { root: '', commonDir: repository }, { scratch, lent });
-      const listed = await listTree(place, location, tree, paths);
+      const snapshot = requests.snapshotAt(sessionId, turn_id, moment);
+      const git = await requests.openSnapshots(place, snapshot);
+      const { tree, root, taken_at } = snapshot;
+      const listed = await listTree(git, tree, paths);
       return { session_id: sessionId, turn_id, moment, root: root ?? '', taken_at, ...listed };
     });
   }

@@ -5,19 +5,22 @@ import type { CheckoutLocation } from '../git/changes.ts';
 import type { Git } from '../git/git.ts';
 import {
   adminDirectory,
-  checkoutOf,
+  checkoutAround,
   commitOf,
   findRepository,
-  gitDirOf,
   recordedRepository,
   type Repository,
 } from '../git/repository.ts';
 
 export interface SessionCheckout extends CheckoutLocation {
   repository: Repository;
+  /** Git on the refs of the checkout. */
+  git: Git;
   /** The commit that is checked out; null: none yet. */
   head: string | null;
 }
+
+type Found = Omit<SessionCheckout, 'git' | 'head'>;
 
 /**
  * Finds the checkout that a session works in. Its worktree, if it has one, is found by its record and not by the files
@@ -29,11 +32,11 @@ export async function checkoutOfSession(
   worktree: Worktree | null,
 ): Promise<SessionCheckout> {
   const found = worktree ? await recorded(git, worktree) : await around(git, cwd);
-  const location = { directory: found.repository.commonDir, gitDir: found.gitDir };
-  return { ...found, head: await commitOf(git, location, 'HEAD') };
+  const own = found.repository.git.with({ gitDir: found.gitDir });
+  return { ...found, git: own, head: await commitOf(own, 'HEAD') };
 }
 
-async function recorded(git: Git, worktree: Worktree): Promise<Omit<SessionCheckout, 'head'>> {
+async function recorded(git: Git, worktree: Worktree): Promise<Found> {
   const repository = await recordedRepository(git, worktree.repo_root);
   const gitDir = repository && (await adminDirectory(repository, worktree.path));
   if (repository === null || gitDir === null)
@@ -43,7 +46,7 @@ async function recorded(git: Git, worktree: Worktree): Promise<Omit<SessionCheck
   return { repository, gitDir, files: worktree.path };
 }
 
-async function around(git: Git, cwd: string): Promise<Omit<SessionCheckout, 'head'>> {
+async function around(git: Git, cwd: string): Promise<Found> {
   const repository = await findRepository(git, cwd).catch((error: unknown) => {
     if (!(error instanceof AppError) || error.code !== 'invalid') throw error;
     throw conflictError(
@@ -51,7 +54,7 @@ async function around(git: Git, cwd: string): Promise<Omit<SessionCheckout, 'hea
       { cause: error },
     );
   });
-  const [gitDir, files] = await Promise.all([gitDirOf(cwd), checkoutOf(cwd)]);
-  if (gitDir !== null && files !== null) return { repository, gitDir, files };
+  const { gitDir = null, files = '' } = (await checkoutAround(cwd)) ?? {};
+  if (gitDir !== null) return { repository, gitDir, files };
   throw conflictError(`"${cwd}" is in a bare repository, which has no files`);
 }

@@ -4,22 +4,36 @@ import type { Worktree } from '../../../api/worktrees.ts';
 import { conflictError } from '../../../api/errors.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import { assertFiles } from '../git/foreign.ts';
-import type { FiltersOf } from '../git/changes.ts';
+import type { FiltersOf } from '../git/isolated-git-dir.ts';
 import { type Git, GitFailure } from '../git/git.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
+import type { SessionStore } from '../../conversations/sessions/store.ts';
+import type { GitContext } from '../git/git-context.ts';
+import { repositoryAt } from '../git/repository.ts';
+import type { WorktreeStore } from '../worktrees/store.ts';
+import { openTrees } from './files-now.ts';
 import { type SessionCheckout, checkoutOfSession } from './session-checkout.ts';
-import type { SnapshotDependencies } from './dependencies.ts';
 import type { SnapshotObjectStores } from './object-stores.ts';
-import { isTaken, type StoredSnapshot, type Taken } from './store.ts';
+import { isTaken, type SnapshotStore, type StoredSnapshot, type Taken } from './store.ts';
 
 /** The maximum time of a request, in milliseconds. */
 const LIMIT_MS = 20_000;
 /** The number of requests at once; the disk limits it. */
 const AT_ONCE = 2;
 
+export interface SnapshotDependencies extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
+  store: SnapshotStore;
+  sessionStore: SessionStore;
+  worktrees: WorktreeStore;
+  gitContext: GitContext;
+  snapshotObjectStores: SnapshotObjectStores;
+}
+
 type Dependencies = Omit<SnapshotDependencies, 'logger'>;
 
 /** The files of a session, and the tools to read them, during one request. */
 export interface WorkContext {
+  requests: SnapshotRequests;
   git: Git;
   session: Session;
   /** The worktree of the session; null: it has none of its own. */
@@ -71,6 +85,7 @@ export class SnapshotRequests {
       try {
         return await gitContext.withScratch(session, (scratch) =>
           work({
+            requests: this,
             git,
             session,
             worktree,
@@ -94,6 +109,19 @@ export class SnapshotRequests {
   snapshotAt(sessionId: string, turnId: string, moment: Moment): Taken {
     const { db, store } = this.#deps;
     return db.peek((rx) => store.at(rx, sessionId, turnId, moment));
+  }
+
+  /** Returns git that can read the trees of snapshots of one repository. */
+  openSnapshots(
+    { git, scratch }: WorkContext,
+    snapshot: Taken,
+    others: readonly StoredSnapshot[] = [],
+  ): Promise<Git> {
+    const depots = new Set([snapshot, ...others].map(({ depot }) => depot));
+    const lent = [...depots]
+      .filter((depot) => depot !== null)
+      .map((depot) => this.#deps.snapshotObjectStores.pathOf(depot));
+    return openTrees(repositoryAt(git, snapshot.repository), { scratch, lent });
   }
 
   /** Returns the snapshots of a session that were taken after one of them, oldest first. */

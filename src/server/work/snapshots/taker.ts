@@ -5,7 +5,7 @@ import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import { GitFailure } from '../git/git.ts';
 import { checkoutOfSession } from './session-checkout.ts';
 import { readFilesNow } from './files-now.ts';
-import type { SnapshotDependencies } from './dependencies.ts';
+import type { SnapshotDependencies } from './snapshot-requests.ts';
 import type { StoredSnapshot } from './store.ts';
 
 /** How long the beginning of a turn waits for its snapshot, and how long a snapshot may take, in milliseconds. */
@@ -38,7 +38,6 @@ export class SnapshotTaker {
     return this.#choices.get(sessionId) ?? null;
   }
 
-  /** Whether snapshots are taken where nothing was chosen. */
   get isEnabled(): boolean {
     return this.#deps.isEnabled();
   }
@@ -156,7 +155,7 @@ export class SnapshotTaker {
     const checkout = await checkoutOfSession(git, session, worktree);
     const { repository, files: root, head: head_commit } = checkout;
     return gitContext.withScratch(session, async (scratch) => {
-      const { tree, leftOut, isCut } = await readFilesNow(git, checkout, {
+      const { tree, leftOut, isCut } = await readFilesNow(checkout, {
         scratch,
         objects: snapshotObjectStores.pathOf(depot),
         filters: gitContext.filtersOf(repository),

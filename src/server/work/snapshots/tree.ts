@@ -1,8 +1,8 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { conflictError } from '../../../api/errors.ts';
-import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
-import { type GitLocation, toText } from '../git/git.ts';
+import { openIsolatedGitDir } from '../git/isolated-git-dir.ts';
+import { type Git, toBytes, toText } from '../git/git.ts';
 import type { SessionCheckout } from './session-checkout.ts';
 import type { WorkContext } from './snapshot-requests.ts';
 
@@ -22,25 +22,19 @@ export type TreeEntry = {
 
 /** Returns the files of a tree, or those at or below a path, and whether there are more. */
 export async function listTree(
-  { git, signal }: Pick<WorkContext, 'git' | 'signal'>,
-  location: GitLocation,
+  git: Git,
   tree: string,
   below: readonly string[],
 ): Promise<{ files: TreeEntry[]; is_cut: boolean }> {
   const args = ['ls-tree', '-r', '-l', '-z', '--full-tree', tree, '--', ...below];
-  const { text, isCut } = await git.upTo(LIST_BYTES, location, args, { signal });
+  const { text, isCut } = await git.upTo(LIST_BYTES, args);
   const found = text.split('\0').slice(0, -1).map(entryOf);
   return { files: found.slice(0, MAX_FILES), is_cut: isCut || found.length > MAX_FILES };
 }
 
 /** Returns one file of a tree. Throws `conflict` if it has none of that name. */
-export async function entryAt(
-  place: WorkContext,
-  location: GitLocation,
-  tree: string,
-  name: string,
-): Promise<TreeEntry> {
-  const { files } = await listTree(place, location, tree, [name]);
+export async function entryAt(git: Git, tree: string, name: string): Promise<TreeEntry> {
+  const { files } = await listTree(git, tree, [name]);
   const found = files.find((one) => one.path === name);
   if (!found)
     throw conflictError(
@@ -62,32 +56,24 @@ export async function entryAt(
  * Throws `conflict` for a file that a filter of git would have to make.
  */
 export async function contentAt(
-  { git, scratch, signal }: WorkContext,
-  { repository, gitDir, files }: Omit<SessionCheckout, 'head'>,
-  { objects }: GitLocation,
+  { scratch }: WorkContext,
+  { repository, gitDir, files }: SessionCheckout,
+  git: Git,
   { path: name, mode, blob }: TreeEntry,
 ): Promise<Buffer> {
-  const settings = await ownSettings(git, repository, gitDir);
   const own = path.join(scratch, 'content');
   await fs.mkdir(own, { mode: 0o700 });
-  const isolated = await openIsolatedGitDir({
-    repository,
-    adminDir: gitDir,
-    files,
-    head: null,
-    scratch: own,
-    settings,
-  });
+  const { isolated } = await openIsolatedGitDir(repository, { gitDir, files, scratch: own });
   await fs.appendFile(
-    path.join(isolated.gitDir ?? '', 'info/attributes'),
+    path.join(isolated.location.gitDir ?? '', 'info/attributes'),
     '\n* -ident !filter !working-tree-encoding\n',
   );
-  const location = { ...isolated, objects };
+  const { objects } = git.location;
   const args =
     mode === '120000'
       ? ['cat-file', 'blob', blob]
       : ['cat-file', '--filters', `--path=${name}`, blob];
-  const content = Buffer.from(await git.bytes(location, args, undefined, signal), 'latin1');
+  const content = Buffer.from(await isolated.with({ objects }).bytes(args), 'latin1');
   if (content.toString('latin1', 0, 64).startsWith('version https://git-lfs.github.com/spec/'))
     throw conflictError(`the content of ${name} is stored in Git LFS: restore the file with git`);
   return content;
@@ -95,16 +81,13 @@ export async function contentAt(
 
 /** Returns the id of the content of a file in each of some trees; null where there is none. */
 export async function blobsAt(
-  { git, signal }: WorkContext,
-  location: GitLocation,
+  git: Git,
   trees: readonly { tree: string }[],
   name: string,
 ): Promise<(string | null)[]> {
-  const asked = trees
-    .map(({ tree }) => `${tree}:${Buffer.from(name).toString('latin1')}\n`)
-    .join('');
+  const asked = trees.map(({ tree }) => `${tree}:${toBytes(name)}\n`).join('');
   const check = ['cat-file', '--batch-check=%(objectname) %(objecttype)'];
-  const lines = (await git.bytes(location, check, asked, signal)).trimEnd().split('\n');
+  const lines = (await git.bytes(check, asked)).trimEnd().split('\n');
   return lines.map((line) => /^([0-9a-f]{40,64}) blob$/.exec(line)?.[1] ?? null);
 }
 

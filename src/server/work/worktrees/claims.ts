@@ -23,16 +23,17 @@ export class Claims {
 
   /** Claims a worktree for a session; returns the existing claim if it has the same role. */
   make(tx: Writer, worktreeId: string, sessionId: string, role?: Claim['claim_role']): Claim {
-    const worktree = this.#deps.store.worktree(tx, worktreeId);
-    const session = this.#deps.sessionStore.session(tx, sessionId);
+    const { store, sessionStore, clock } = this.#deps;
+    const worktree = store.worktree(tx, worktreeId);
+    const session = sessionStore.session(tx, sessionId);
     assertOpen(session);
     assertThere(worktree);
-    const held = this.#deps.store.claim(tx, worktreeId, sessionId);
-    const now = this.#deps.clock.now();
+    const held = store.claim(tx, worktreeId, sessionId);
+    const now = clock.now();
     const claim = claimedBy(sessionId, role ?? 'consumer', { worktree, held, now });
     if (claim === held) return claim;
     const active: Worktree = { ...worktree, status: 'active', updated_at: now };
-    this.#deps.store.moveClaim(tx, active, claim, 'worktree.claimed');
+    store.moveClaim(tx, active, claim, 'worktree.claimed');
     this.#point(tx, session, worktreeId);
     return claim;
   }
@@ -64,19 +65,16 @@ export class Claims {
 
   /** Releases all claims of a session that is closing or closed; returns the ids of the worktrees. */
   releaseAllOf(tx: Writer, sessionId: string): string[] {
-    const claims = this.#deps.store.activeClaimsOf(tx, sessionId);
+    const { store, sessionStore } = this.#deps;
+    const claims = store.activeClaimsOf(tx, sessionId);
     for (const claim of claims) {
-      const { worktree } = this.#release(
-        tx,
-        this.#deps.store.worktree(tx, claim.worktree_id),
-        claim,
-      );
-      if (worktree.status === 'retained') this.#deps.store.move(tx, worktree, 'worktree.retained');
+      const { worktree } = this.#release(tx, store.worktree(tx, claim.worktree_id), claim);
+      if (worktree.status === 'retained') store.move(tx, worktree, 'worktree.retained', {});
     }
-    const session = this.#deps.sessionStore.session(tx, sessionId);
+    const session = sessionStore.session(tx, sessionId);
     // This change has no event of its own, because the event that closes the session carries it.
     if (session.worktree_id !== null)
-      this.#deps.sessionStore.sessions.update(tx, { ...session, worktree_id: null });
+      sessionStore.sessions.update(tx, { ...session, worktree_id: null });
     return claims.map(({ worktree_id }) => worktree_id);
   }
 
@@ -84,12 +82,8 @@ export class Claims {
     const now = this.#deps.clock.now();
     const claim: Claim = { ...held, released_at: now };
     const others = this.#deps.store.activeClaimsOn(tx, worktree.id).length - 1;
-    const isLast = others === 0 && worktree.status === 'active';
-    const after: Worktree = {
-      ...worktree,
-      status: isLast ? 'retained' : worktree.status,
-      updated_at: now,
-    };
+    const status = others === 0 && worktree.status === 'active' ? 'retained' : worktree.status;
+    const after: Worktree = { ...worktree, status, updated_at: now };
     this.#deps.store.moveClaim(tx, after, claim, 'worktree.released');
     return { worktree: after, claim };
   }
@@ -100,11 +94,7 @@ export class Claims {
   }
 
   #point(tx: Writer, session: Session, worktree_id: string | null): void {
-    const updated_at = this.#deps.clock.now();
-    this.#deps.sessionStore.updateSession(
-      tx,
-      { ...session, worktree_id, updated_at },
-      'session.updated',
-    );
+    const now = { ...session, worktree_id, updated_at: this.#deps.clock.now() };
+    this.#deps.sessionStore.updateSession(tx, now, 'session.updated');
   }
 }

@@ -3,35 +3,27 @@ import type { Worktree } from '../../../api/worktrees.ts';
 import { AppError, conflictError, invalidError } from '../../../api/errors.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
-import type { Committed } from '../git/consent.ts';
+import { type Committed, howToAllow } from '../git/consent.ts';
 import { isThere } from '../git/foreign.ts';
 import type { Git } from '../git/git.ts';
 import {
   branchAt,
   commitOf,
   commitsOf,
+  checkoutAround,
   findRepository,
-  gitDirOf,
   recordedRepository,
-  refsOf,
   type Repository,
+  repositoryOf,
 } from '../git/repository.ts';
 import { readArchive } from './archive.ts';
 import type { WorktreeDependencies } from './dependencies.ts';
-import { copyIncluded, skippedFiles } from './included.ts';
-import { runInitScript, skippedScript } from './init-script.ts';
+import { copyIncluded } from './included.ts';
+import { runInitScript } from './init-script.ts';
 import { freePorts } from './ports.ts';
 import type { Operation } from './store.ts';
 import { assertFree, createFiles, discardFiles, restoreFiles } from './worktree-files.ts';
-import {
-  branchFor,
-  newWorktree,
-  noScript,
-  nothingIncluded,
-  reasonOf,
-  renamed,
-  type WorktreeRequest,
-} from './worktree.ts';
+import { branchFor, newWorktree, reasonOf, renamed, type WorktreeRequest } from './worktree.ts';
 
 /**
  * Creates a worktree. `finish` runs in the transaction that stores it; its result is returned. The caller holds the mutex
@@ -46,7 +38,7 @@ export async function createWorktree<T>(
 ): Promise<T> {
   const { db, store, gitContext, ids, clock, settings, failpoint } = deps;
   const checked = await gitContext.withRepositoryLock(repository, async () => {
-    const { tip, ...base } = await baseOf(gitContext.git, repository, directory, request);
+    const { tip, ...base } = await baseOf(repository, directory, request);
     const found = newWorktree(request, {
       id: ids.next('wt'),
       root: gitContext.root,
@@ -55,7 +47,7 @@ export async function createWorktree<T>(
       now: clock.now(),
       ...base,
     });
-    await assertFree(gitContext, found, repository, tip);
+    await assertFree(found, repository, tip);
     return found;
   });
   const tip = checked.base_commit;
@@ -67,9 +59,21 @@ export async function createWorktree<T>(
       patterns: request.copy_included !== false && repository.root !== repository.commonDir,
       script: request.run_init_script !== false,
     });
-    const included = await include(deps, planned, repository, { request, patterns });
+    const toCopy = await toUse(deps, repository, request.copy_included, patterns);
+    const included =
+      'content' in toCopy
+        ? await gitContext.withScratch(planned, (scratch) =>
+            copyIncluded(repository, { worktree: planned, patterns: toCopy, scratch }),
+          )
+        : { ...planned.included, ...toCopy };
     failpoint('worktree.included');
-    const init_script = await initialise(deps, planned, repository, { request, script });
+    const toRun = await toUse(deps, repository, request.run_init_script, script);
+    const init_script =
+      'content' in toRun
+        ? await gitContext.withScratch(planned, (scratch) =>
+            runInitScript(deps, planned, toRun, scratch),
+          )
+        : { ...planned.init_script, ...toRun };
     return db.transact((tx) => {
       const made: Worktree = { ...planned, included, init_script };
       store.create(tx, made);
@@ -87,17 +91,12 @@ export async function restoreWorktree(
   saveResponse: SaveResponse,
 ): Promise<Worktree> {
   const { db, store, gitContext, clock, failpoint } = deps;
-  const repository = await recordedRepository(gitContext.git, old.repo_root);
-  if (!repository)
-    throw conflictError(
-      `the repository ${old.repo_root} no longer exists: restore the repository first`,
-    );
+  const repository = await repositoryOf(gitContext.git, old);
   const checked = renamed(old, name, gitContext.root);
   const archived = await gitContext.withRepositoryLock(repository, async () => {
-    const ref = `refs/heads/${checked.branch}`;
-    const branch = await commitOf(gitContext.git, refsOf(repository), ref);
-    await assertFree(gitContext, checked, repository, branch);
-    const found = await readArchive(gitContext.git, repository, checked.id);
+    const branch = await commitOf(repository.git, `refs/heads/${checked.branch}`);
+    await assertFree(checked, repository, branch);
+    const found = await readArchive(repository, checked.id);
     if (found) return found;
     throw conflictError(
       `worktree ${checked.id} cannot be restored, because it has no archive: create another worktree`,
@@ -111,7 +110,7 @@ export async function restoreWorktree(
     failpoint('worktree.restored');
     return db.transact((tx) => {
       const now: Worktree = { ...planned, status: 'retained', updated_at: clock.now() };
-      store.move(tx, now, 'worktree.restored');
+      store.move(tx, now, 'worktree.restored', {});
       store.endOperation(tx, planned.id);
       saveResponse(tx, now);
       return now;
@@ -119,9 +118,7 @@ export async function restoreWorktree(
   });
 }
 
-/**
- * Returns the repository and branch that a worktree of this name would have, made from a directory. Throws `invalid`.
- */
+/** Returns the repository and branch of a worktree of this name made from a directory. Throws `invalid`. */
 export async function previewWorktree(
   git: Git,
   { directory, worktree_name }: { directory: string; worktree_name: string },
@@ -153,19 +150,17 @@ function beginOperation(deps: WorktreeDependencies, operation: Operation): Promi
  * it the commit of the branch that the worktree is to have, if there is such a branch.
  */
 async function baseOf(
-  git: Git,
-  repository: Repository,
+  { git, commonDir }: Repository,
   directory: string,
   request: WorktreeRequest,
 ): Promise<{ baseRef: string; baseCommit: string; tip: string | null }> {
   const named = request.base_ref ?? null;
   // Each worktree has its own HEAD; a bare repository has only the one in its common directory.
-  const { commonDir } = repository;
   const isBare = (await realPath(directory)) === commonDir;
-  const gitDir = isBare ? commonDir : ((await gitDirOf(directory)) ?? commonDir);
-  const location = { directory, gitDir };
+  const found = isBare ? null : await checkoutAround(directory);
+  const checkout = git.at({ directory, gitDir: found?.gitDir ?? commonDir });
   const names = [named ?? 'HEAD', `refs/heads/${branchFor(request)}`];
-  const [commit = null, tip = null] = await commitsOf(git, location, names);
+  const [commit = null, tip = null] = await commitsOf(checkout, names);
   if (commit === null && named !== null)
     throw invalidError(
       `base_ref "${named}" is not a commit of ${directory}: name a branch, tag or commit`,
@@ -175,54 +170,25 @@ async function baseOf(
       `the repository ${directory} has no commits yet: create a commit, or set base_ref`,
     );
   if (named !== null) return { baseRef: named, baseCommit: commit, tip };
-  const branch = await branchAt(git, location);
+  const branch = await branchAt(checkout);
   return { baseRef: branch ?? commit, baseCommit: commit, tip };
 }
 
-/** Copies ignored files of the main worktree if the request demands it, or if the list of them is allowed. */
-async function include(
-  { initScripts, gitContext }: WorktreeDependencies,
-  worktree: Worktree,
-  repository: Repository,
-  about: { request: WorktreeRequest; patterns: Committed | null },
-): Promise<Worktree['included']> {
-  const { request, patterns } = about;
-  const { copy_included } = request;
-  if (copy_included === false) return worktree.included;
-  const { root } = repository;
-  if (patterns === null) return nothingIncluded('not_found');
-  const mayCopy = copy_included === true || (await initScripts.isTrusted(root, patterns.sha256));
-  if (!mayCopy) return skippedFiles(patterns, root);
-  return gitContext.withScratch(worktree, (scratch) =>
-    copyIncluded(gitContext.git, { repository, worktree, patterns, scratch }),
-  );
-}
-
-/** Runs the init script if the request demands it, or if its content is allowed. */
-async function initialise(
-  deps: WorktreeDependencies,
-  worktree: Worktree,
-  repository: Repository,
-  about: { request: WorktreeRequest; script: Committed | null },
-): Promise<Worktree['init_script']> {
-  const { request, script } = about;
-  const { run_init_script } = request;
-  const { settings, initScripts, gitContext, stopping, supervisor, sandbox, clock } = deps;
-  if (run_init_script === false) return worktree.init_script;
-  if (script === null) return noScript('not_found');
-  const mayRun =
-    run_init_script === true || (await initScripts.isTrusted(repository.root, script.sha256));
-  if (!mayRun) return skippedScript(script, repository.root);
-  return gitContext.withScratch(worktree, (scratch) =>
-    runInitScript(worktree, script, {
-      supervisor,
-      sandbox,
-      clock,
-      scratch,
-      name: settings().init_script_path,
-      signal: stopping,
-    }),
-  );
+/**
+ * Returns content of a repository that is to be used, because the request demands it (`asked`) or a person has trusted
+ * it; else why it is not used.
+ */
+async function toUse(
+  { initScripts }: WorktreeDependencies,
+  { root }: Repository,
+  asked: boolean | null | undefined,
+  found: Committed | null,
+) {
+  if (asked === false) return { status: 'off' as const };
+  if (found === null) return { status: 'not_found' as const };
+  const { sha256 } = found;
+  if (asked === true || (await initScripts.isTrusted(root, sha256))) return found;
+  return { status: 'skipped_untrusted' as const, sha256, how_to_allow: howToAllow(root) };
 }
 
 /**

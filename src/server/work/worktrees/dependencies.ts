@@ -1,5 +1,5 @@
 import type { ServerParts } from '../../../core/events/server-parts.ts';
-import type { Worktree } from '../../../api/worktrees.ts';
+import type { Config } from '../../../core/config/schema.ts';
 import type { Sandbox } from '../../../core/children/sandbox/sandbox.ts';
 import type { Supervisor } from '../../../core/children/supervisor.ts';
 import type { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
@@ -8,10 +8,8 @@ import type { GitContext } from '../git/git-context.ts';
 import type { ProcessStore } from '../processes/store.ts';
 import type { Claims } from './claims.ts';
 import type { InitScripts } from './init-scripts.ts';
-import type { PortSettings } from './ports.ts';
 import type { WorktreeStore } from './store.ts';
 
-/** The dependencies of everything that creates, merges, removes and recovers worktrees. */
 export interface WorktreeDependencies extends Pick<
   ServerParts,
   'db' | 'clock' | 'ids' | 'failpoint' | 'logger'
@@ -22,14 +20,11 @@ export interface WorktreeDependencies extends Pick<
   processes: ProcessStore;
   gitContext: GitContext;
   supervisor: Supervisor;
-  sandbox: Pick<Sandbox, 'planFor'>;
+  sandbox: Pick<Sandbox, 'planFor' | 'closeNetwork'>;
   initScripts: InitScripts;
   /** The mutexes of worktrees, by id, by name in a repository, and of the choice of ports. */
   mutexes: OneAtATime;
-  settings: () => PortSettings & {
-    init_script_path: string;
-    deletion_policy_default: Worktree['deletion_policy'];
-  };
+  settings: () => Config['worktrees'];
   /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
   /** Aborts when the server stops and no step may continue. */

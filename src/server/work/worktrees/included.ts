@@ -9,9 +9,9 @@ import {
   openForeignFile,
 } from '../../../core/lib/foreign-file.ts';
 import { type CheckoutLocation, INCLUDED, openCheckout } from '../git/changes.ts';
-import { type Committed, howToAllow } from '../git/consent.ts';
+import type { Committed } from '../git/consent.ts';
 import { assertFiles, entryKindOf } from '../git/foreign.ts';
-import { bytePath, type Git, GitFailure, type GitLocation, nulTerminated } from '../git/git.ts';
+import { bytePath, type Git, GitFailure, nulTerminated } from '../git/git.ts';
 import { adminDirectory, type Repository } from '../git/repository.ts';
 
 /** The maximum number of files that a worktree gets, and of their bytes together. */
@@ -25,10 +25,10 @@ const MAX_BYTES = 64 * 1024 * 1024;
  * them would be useless.
  */
 export async function copyIncluded(
-  git: Git,
-  about: { repository: Repository; worktree: Worktree; patterns: Committed; scratch: string },
+  repository: Repository,
+  about: { worktree: Worktree; patterns: Committed; scratch: string },
 ): Promise<Worktree['included']> {
-  const { repository, worktree, patterns, scratch } = about;
+  const { worktree, patterns, scratch } = about;
   const adminDir = await adminDirectory(repository, worktree.path);
   if (adminDir === null)
     throw conflictError(`${worktree.path} was removed during its creation: try again`, {
@@ -39,13 +39,13 @@ export async function copyIncluded(
   const open = async (name: string, checkout: CheckoutLocation) => {
     const own = path.join(scratch, name);
     await fs.mkdir(own, { mode: 0o700 });
-    return (await openCheckout(git, repository, checkout, { head: null, scratch: own })).location;
+    return (await openCheckout(repository, checkout, { head: null, scratch: own })).isolated;
   };
   const main = await open('main', { gitDir: repository.commonDir, files: root });
-  const ignored = await ignoredAt(git, main, await matching(git, main, patterns, scratch));
+  const ignored = await ignoredAt(main, await matching(main, patterns, scratch));
   if (ignored.length > MAX_FILES) throw tooMuch(`${ignored.length} files`);
   const made = await open('made', { gitDir: adminDir, files: worktree.path });
-  const names = await ignoredAt(git, made, await reachable(worktree.path, ignored));
+  const names = await ignoredAt(made, await reachable(worktree.path, ignored));
   await fs.writeFile(path.join(adminDir, INCLUDED), nulTerminated(names), 'latin1');
   let files = 0;
   let bytes = 0;
@@ -56,51 +56,30 @@ export async function copyIncluded(
     bytes += copied;
   }
   const skipped = ignored.length - files;
-  return {
-    status: 'completed',
-    files,
-    bytes,
-    skipped,
-    sha256: patterns.sha256,
-    how_to_allow: null,
-  };
-}
-
-export function skippedFiles({ sha256 }: Committed, repoRoot: string): Worktree['included'] {
-  const how_to_allow = howToAllow(repoRoot);
-  return { status: 'skipped_untrusted', files: 0, bytes: 0, skipped: 0, sha256, how_to_allow };
+  const { sha256 } = patterns;
+  return { status: 'completed', files, bytes, skipped, sha256, how_to_allow: null };
 }
 
 /** Returns the untracked files that the patterns match. Git does not look into repositories inside. */
-async function matching(
-  git: Git,
-  location: GitLocation,
-  { content }: Committed,
-  scratch: string,
-): Promise<string[]> {
+async function matching(git: Git, { content }: Committed, scratch: string): Promise<string[]> {
   const file = path.join(scratch, 'patterns');
   await fs.writeFile(file, content);
   const list = ['ls-files', '-z', '--others', '--ignored', `--exclude-from=${file}`];
-  const names = (await git.bytes(location, list)).split('\0');
-  return names.filter((name) => name !== '' && !name.endsWith('/'));
+  return (await git.entries(list)).filter((name) => !name.endsWith('/'));
 }
 
 /** Returns the names that git ignores in a checkout. A tracked file is not ignored. */
-async function ignoredAt(
-  git: Git,
-  location: GitLocation,
-  names: readonly string[],
-): Promise<string[]> {
+async function ignoredAt(git: Git, names: readonly string[]): Promise<string[]> {
   if (names.length === 0) return [];
   // The command knows no literal names; with this prefix none of them is anything else.
   const input = nulTerminated(names.map((name) => `./${name}`));
   const check = ['--no-literal-pathspecs', 'check-ignore', '-z', '--stdin'];
-  const found = await git.bytes(location, check, input).catch((error: unknown) => {
+  const found = await git.entries(check, input).catch((error: unknown) => {
     // It exits with 1 if none is ignored.
-    if (error instanceof GitFailure && error.exitCode === 1) return '';
+    if (error instanceof GitFailure && error.exitCode === 1) return [];
     throw error;
   });
-  return found.split('\0').flatMap((name) => (name === '' ? [] : [name.slice(2)]));
+  return found.map((name) => name.slice(2));
 }
 
 /** Returns the names that lead through no symbolic link of a checkout; git refuses to be asked about the others. */

@@ -3,12 +3,12 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { agentEnvironment } from '../../../core/children/environment.ts';
-import { ownDirectoriesIn } from '../../../core/children/sandbox/plan.ts';
-import type { Sandbox } from '../../../core/children/sandbox/sandbox.ts';
-import type { Child, ChildExit, Supervisor } from '../../../core/children/supervisor.ts';
+import { ownDirectoriesIn } from '../../../core/children/sandbox/own-directories.ts';
+import type { Child, ChildExit } from '../../../core/children/supervisor.ts';
 import { conflictError } from '../../../api/errors.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
-import { type Committed, howToAllow } from '../git/consent.ts';
+import type { Committed } from '../git/consent.ts';
+import type { WorktreeDependencies } from './dependencies.ts';
 import { portVariables } from './ports.ts';
 
 const LIMIT_MS = 10 * 60_000;
@@ -22,30 +22,23 @@ const TAIL_WAIT_MS = 1000;
  * the environment of agents. Throws `conflict` if it fails or takes longer than 10 minutes.
  */
 export async function runInitScript(
+  { supervisor, sandbox, clock, stopping, settings }: WorktreeDependencies,
   worktree: Worktree,
   script: Committed,
-  options: {
-    supervisor: Supervisor;
-    sandbox: Pick<Sandbox, 'planFor'>;
-    clock: Clock;
-    /** An empty directory of cadre's. */
-    scratch: string;
-    /** The path of the script in the repository. */
-    name: string;
-    signal: AbortSignal;
-  },
+  scratch: string,
 ): Promise<Worktree['init_script']> {
-  const file = path.join(options.scratch, 'worktree-init');
+  const file = path.join(scratch, 'worktree-init');
   await fs.writeFile(file, script.content, { mode: script.isExecutable ? 0o500 : 0o400 });
   const { path: root, repo_root } = worktree;
-  const sandbox = await options.sandbox.planFor('init', {
+  const own = ownDirectoriesIn(scratch);
+  const plan = await sandbox.planFor('init', {
     root,
     cwd: root,
-    own: ownDirectoriesIn(options.scratch),
+    own,
     // Scripts copy files from the main worktree.
     read: [repo_root, file],
   });
-  const child = await options.supervisor.start({
+  const child = await supervisor.start({
     command: script.isExecutable ? file : '/bin/sh',
     args: script.isExecutable ? [] : [file],
     cwd: worktree.path,
@@ -59,13 +52,14 @@ export async function runInitScript(
     }),
     what: `init script of ${worktree.id}`,
     stdin: 'none',
-    sandbox,
+    sandbox: plan,
   });
   const tail = tailOf(child);
-  const { clock, signal: stop } = options;
-  const { code, signal, isLate } = await endOf(child, { clock, signal: stop, limitMs: LIMIT_MS });
+  const limits = { clock, signal: stopping, limitMs: LIMIT_MS };
+  const { code, signal, isLate } = await endOf(child, limits);
   // A process that has left the group may still hold the pipes open.
   await Promise.race([tail.ended, clock.sleep(TAIL_WAIT_MS)]);
+  await sandbox.closeNetwork(own);
   const output_tail = tail.text();
   const { sha256 } = script;
   if (code === 0 && !isLate)
@@ -75,7 +69,7 @@ export async function runInitScript(
     : `exited with ${code ?? signal}`;
   const last = output_tail.trim().split('\n').slice(-5).join('\n');
   throw conflictError(
-    `the init script ${options.name} failed, because it ${outcome}${last === '' ? '' : ` (${last})`}: fix the script, or set run_init_script to false`,
+    `the init script ${settings().init_script_path} failed, because it ${outcome}${last === '' ? '' : ` (${last})`}: fix the script, or set run_init_script to false`,
   );
 }
 
@@ -96,16 +90,6 @@ export async function endOf(
   signal.removeEventListener('abort', stop);
   await child.end(0);
   return { ...exit, isLate };
-}
-
-export function skippedScript({ sha256 }: Committed, repoRoot: string): Worktree['init_script'] {
-  return {
-    status: 'skipped_untrusted',
-    exit_code: null,
-    output_tail: '',
-    sha256,
-    how_to_allow: howToAllow(repoRoot),
-  };
 }
 
 /** Collects the end of a child's output, of both streams together. */

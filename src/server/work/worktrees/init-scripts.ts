@@ -125,7 +125,7 @@ export class InitScripts {
     const { script, patterns } = await this.committedIn(repository);
     if (script !== null) await add('init_script', this.#deps.script(), script.content);
     if (patterns !== null) await add('included_files', PATTERNS_FILE, patterns.content);
-    const filters = filtersIn(await ownSettings(this.#deps.git, repository, null));
+    const filters = filtersIn(await ownSettings(repository));
     if (filters.length > 0) await add('filters', 'git config', filtersText(filters));
     return { repo_root, brings };
   }
@@ -148,7 +148,7 @@ export class InitScripts {
       what: 'the init script',
       without: 'set run_init_script to false',
     };
-    const [patterns = null, script = null] = await committedFiles(this.#deps.git, repository, [
+    const [patterns = null, script = null] = await committedFiles(repository, [
       wanted.patterns === false ? null : list,
       wanted.script === false ? null : program,
     ]);

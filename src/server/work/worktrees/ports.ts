@@ -1,19 +1,10 @@
 import { createHash } from 'node:crypto';
-import { connect } from 'node:net';
 import type { Worktree } from '../../../api/worktrees.ts';
-
-/** The ports that worktrees get: blocks of `port_block` of them, from `port_first` to `port_last`. */
-export interface PortSettings {
-  port_first: number;
-  port_last: number;
-  port_block: number;
-}
+import type { Config } from '../../../core/config/schema.ts';
+import { isPortOpen } from '../processes/waits.ts';
 
 /** The ports of a worktree: so many from `port_base` on; null and 0: it has none. */
 export type Ports = Pick<Worktree, 'port_base' | 'port_count'>;
-
-/** The time in milliseconds after which a port that neither accepts nor refuses a connection counts as in use. */
-const ANSWER_MS = 1000;
 
 /**
  * Returns a block of ports of which `taken` has none, and on which no program listens at the moment. The worktree's own
@@ -21,7 +12,7 @@ const ANSWER_MS = 1000;
  * their own rarely choose the same. The result has no ports if no block is free.
  */
 export async function freePorts(
-  { port_first, port_last, port_block }: PortSettings,
+  { port_first, port_last, port_block }: Config['worktrees'],
   worktree: Pick<Worktree, 'path'> & Ports,
   taken: readonly Ports[],
 ): Promise<Ports> {
@@ -54,17 +45,6 @@ function overlap(one: Ports, other: Ports): boolean {
 /** Whether these are ports, and nothing on this machine listens on any of them. */
 async function isSilent({ port_base, port_count }: Ports): Promise<boolean> {
   if (port_base === null) return false;
-  const ports = Array.from({ length: port_count }, (_, at) => port_base + at);
-  const asked = ports.flatMap((port) => [listens(port, '127.0.0.1'), listens(port, '::1')]);
+  const asked = Array.from({ length: port_count }, (_, at) => isPortOpen(port_base + at, true));
   return !(await Promise.all(asked)).includes(true);
-}
-
-/** A connection, because binding succeeds on some systems where a program listens on all addresses. */
-function listens(port: number, host: string): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const socket = connect({ port, host });
-  socket.setTimeout(ANSWER_MS, () => resolve(true));
-  socket.once('connect', () => resolve(true));
-  socket.once('error', () => resolve(false));
-  return promise.finally(() => socket.destroy());
 }

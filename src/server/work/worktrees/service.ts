@@ -119,13 +119,9 @@ export class WorktreeService {
     return db.read((rx) => ({ ...store.worktree(rx, id), claims: store.claimsOn(rx, id) }));
   }
 
-  async list({
-    limit,
-    cursor,
-    repo_root,
-    ...filters
-  }: QueryOf<typeof listWorktrees>): Promise<RecordPage<Worktree>> {
+  async list(query: QueryOf<typeof listWorktrees>): Promise<RecordPage<Worktree>> {
     const { db, store } = this.#deps;
+    const { limit, cursor, repo_root, ...filters } = query;
     const root = repo_root === undefined ? undefined : await realPath(repo_root);
     return db.read((rx) =>
       store.worktrees.page(rx, { ...filters, repo_root: root }, limit, cursor),
@@ -217,15 +213,15 @@ export class WorktreeService {
   }
 
   /** Cleans up all worktrees without a claim; with `dry_run` it only lists them. */
-  async collect({
-    dry_run,
-  }: BodyOf<typeof collectWorktrees>): Promise<ResponseOf<typeof collectWorktrees>> {
+  async collect(
+    body: BodyOf<typeof collectWorktrees>,
+  ): Promise<ResponseOf<typeof collectWorktrees>> {
     const { db, store } = this.#deps;
     const retained = await db.read((rx) => store.retained(rx));
     const worktrees = [];
     for (const { id, path: directory, status } of retained) {
       const bytes = await treeBytes(directory);
-      if (dry_run ?? true) {
+      if (body.dry_run ?? true) {
         const why = await db.read((rx) => this.#cleanup.fateOf(rx, store.worktree(rx, id)));
         worktrees.push({ id, status, bytes, reason: why });
         continue;
@@ -302,10 +298,7 @@ export class WorktreeService {
     );
   }
 
-  /**
-   * Runs `take` in a transaction, with the worktree of that name and the session's claim; returns null if there is
-   * none.
-   */
+  /** Runs `take` in a transaction, with the worktree of that name and the session's claim; null if there is none. */
   async #findExisting<T>(
     { root }: Repository,
     request: WorktreeRequest,

@@ -5,22 +5,17 @@ import type { createSession, Session } from '../../../api/sessions.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { conflictError } from '../../../api/errors.ts';
 import type { SessionService } from '../../conversations/sessions/service.ts';
-import type { SessionStore } from '../../conversations/sessions/store.ts';
-import type { Database } from '../../../core/store/database.ts';
 import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
-import type { Claims } from './claims.ts';
-import { checkoutOf } from '../git/repository.ts';
+import type { WorktreeDependencies } from './dependencies.ts';
+import { checkoutAround } from '../git/repository.ts';
 import type { WorktreeService } from './service.ts';
 
 type OpenRequest = Omit<BodyOf<typeof createSession>, 'import'>;
 type Wish = Exclude<OpenRequest['worktree'], true | null | undefined>;
 
-interface Dependencies {
-  db: Database;
+interface Dependencies extends Pick<WorktreeDependencies, 'db' | 'sessionStore' | 'claims'> {
   sessions: SessionService;
-  sessionStore: SessionStore;
   worktrees: WorktreeService;
-  claims: Claims;
 }
 
 /** Opens sessions, each in a worktree where that is asked for. */
@@ -69,8 +64,8 @@ function requestOf(wish: Wish, { id }: Session) {
  */
 async function directoryIn(worktree: Worktree, directory: string, cwd: string): Promise<string> {
   const root = await fs.realpath(worktree.path);
-  const checkout = await checkoutOf(directory);
-  const below = checkout === null ? '' : path.relative(checkout, cwd);
+  const checkout = await checkoutAround(directory);
+  const below = checkout === null ? '' : path.relative(checkout.files, cwd);
   if (below === '' || isOutside(below)) return root;
   const found = await fs.realpath(path.join(root, below)).catch(() => null);
   const isDirectory = found !== null && (await fs.stat(found)).isDirectory();

@@ -24,21 +24,17 @@ export interface Operation {
   told?: MergeEvent;
 }
 
-/** The event of a merge, without the record of the worktree. */
-export type MergeEvent =
-  | { kind: 'worktree.merged'; payload: Omit<PayloadOf<'worktree.merged'>, 'worktree'> }
-  | {
-      kind: 'worktree.rebased';
-      payload: Omit<PayloadOf<'worktree.rebased'>, 'worktree'>;
-      /** The new base of the worktree. */
-      base: Pick<Worktree, 'base_ref' | 'base_commit'>;
-    }
-  | {
-      kind: 'worktree.pull_request_opened';
-      payload: Omit<PayloadOf<'worktree.pull_request_opened'>, 'worktree'>;
-    };
+/** An event of a worktree, without the record of the worktree. */
+interface WorktreeEvent<K extends KindIn<'worktree'>> {
+  kind: K;
+  payload: Omit<EventOf<K>['payload'], 'worktree'>;
+}
 
-type PayloadOf<K extends KindIn<'worktree'>> = EventOf<K>['payload'];
+export type MergeEvent =
+  | WorktreeEvent<'worktree.merged'>
+  /** `base` is the new base of the worktree. */
+  | (WorktreeEvent<'worktree.rebased'> & { base: Pick<Worktree, 'base_ref' | 'base_commit'> })
+  | WorktreeEvent<'worktree.pull_request_opened'>;
 
 /** The rows of worktrees and claims. Each change is written together with its event. */
 export class WorktreeStore {
@@ -78,9 +74,7 @@ export class WorktreeStore {
     throw notFoundError(`worktree "${id}" not found`);
   }
 
-  /**
-   * Returns the worktrees of a repository that have or had a name, oldest first; at most one of them is on the disk.
-   */
+  /** Returns the worktrees of a repository that have or had a name, oldest first; at most one is on the disk. */
   named(rx: Reader, repoRoot: string, name: string): Worktree[] {
     return this.worktrees.where(rx, 'repo_root = ? AND worktree_name = ?', repoRoot, name);
   }
@@ -143,32 +137,25 @@ export class WorktreeStore {
     this.#append(tx, worktree, { kind: 'worktree.created', payload: { worktree } });
   }
 
-  /** Stores the new state of a worktree, with an event. */
-  move(tx: Writer, worktree: Worktree, kind: Exclude<KindIn<'worktree'>, KindWithMore>): void {
+  /** Stores the new state of a worktree, with an event that has `more` than the worktree. */
+  move<K extends KindIn<'worktree'>>(
+    tx: Writer,
+    worktree: Worktree,
+    kind: K,
+    more: WorktreeEvent<K>['payload'],
+    sessionId?: string,
+  ): void {
     this.worktrees.update(tx, worktree);
-    this.#append(tx, worktree, { kind, payload: { worktree: worktreeInEvents(worktree) } });
-  }
-
-  clean(tx: Writer, worktree: Worktree, reason: string | null): void {
-    this.worktrees.update(tx, worktree);
-    const payload = { worktree: worktreeInEvents(worktree), reason };
-    this.#append(tx, worktree, { kind: 'worktree.cleaned', payload });
+    const payload = { worktree: worktreeInEvents(worktree), ...more };
+    this.#append(tx, worktree, { kind, payload } as EventBody, sessionId);
   }
 
   /** Stores that the work of a worktree was merged, rebased or proposed. */
   recordMerge(tx: Writer, id: string, event: MergeEvent, now: number): Worktree {
     const base = event.kind === 'worktree.rebased' ? event.base : {};
     const worktree = { ...this.worktree(tx, id), ...base, updated_at: now };
-    this.worktrees.update(tx, worktree);
-    const payload = { worktree: worktreeInEvents(worktree), ...event.payload };
-    this.#append(tx, worktree, { kind: event.kind, payload } as EventBody);
+    this.move(tx, worktree, event.kind, event.payload);
     return worktree;
-  }
-
-  failCleanup(tx: Writer, worktree: Worktree, reason: string | null, diagnostics: string[]): void {
-    this.worktrees.update(tx, worktree);
-    const payload = { worktree: worktreeInEvents(worktree), reason, diagnostics };
-    this.#append(tx, worktree, { kind: 'worktree.cleanup_failed', payload });
   }
 
   /** Stores a claim that was made or released, and the resulting state of its worktree. */
@@ -178,11 +165,9 @@ export class WorktreeStore {
     claim: Claim,
     kind: 'worktree.claimed' | 'worktree.released',
   ): void {
-    this.worktrees.update(tx, worktree);
     if (this.#claims.get(tx, claimId(claim))) this.#claims.update(tx, claim);
     else this.#claims.insert(tx, claim);
-    const payload = { worktree: worktreeInEvents(worktree), claim };
-    this.#append(tx, worktree, { kind, payload }, claim.session_id);
+    this.move(tx, worktree, kind, { claim }, claim.session_id);
   }
 
   claim(rx: Reader, worktreeId: string, sessionId: string): Claim | undefined {
@@ -224,17 +209,6 @@ export class WorktreeStore {
     this.#log.append(tx, { ...body, worktree_id, session_id, team_id });
   }
 }
-
-/** Event kinds whose payload has more fields than the worktree. */
-type KindWithMore =
-  | 'worktree.created'
-  | 'worktree.claimed'
-  | 'worktree.released'
-  | 'worktree.cleaned'
-  | 'worktree.cleanup_failed'
-  | 'worktree.merged'
-  | 'worktree.rebased'
-  | 'worktree.pull_request_opened';
 
 function claimId({ worktree_id, session_id }: Pick<Claim, 'worktree_id' | 'session_id'>): string {
   return `${worktree_id}/${session_id}`;

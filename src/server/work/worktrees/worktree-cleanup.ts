@@ -6,15 +6,15 @@ import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { isThere } from '../git/foreign.ts';
 import {
   adminDirectory,
-  gitDirOf,
+  checkoutAround,
   recordedRepository,
   type Repository,
+  repositoryOf,
 } from '../git/repository.ts';
 import type { OtherBranches } from '../git/unreachable-commits.ts';
-import { hasArchive } from './archive.ts';
+import { hasArchive, writeArchive } from './archive.ts';
 import type { WorktreeDependencies } from './dependencies.ts';
 import {
-  archiveFiles,
   isAside,
   reasonNotToRemove,
   removeBranch,
@@ -24,15 +24,12 @@ import {
 import { nestedMessage, reasonOf, unknownToGit } from './worktree.ts';
 import { archiveRef, hasUnsavedWork, isClean, settingsIn, takeSnapshot } from './worktree-state.ts';
 
-interface CleanupOptions {
-  /** Clean up even if sessions claim the worktree, because its files are gone already. */
-  anyway?: boolean;
-  /** The worktree had claims until now; if it stays, `worktree.retained` is appended. */
-  wasActive?: boolean;
-}
-
 /** The result of a cleanup, without the fields that are read from the rows after it. */
-type Outcome = Partial<CleanupResult> & Pick<CleanupResult, 'status'>;
+type Outcome = Partial<CleanupResult> & Pick<CleanupResult, 'status' | 'diagnostics'>;
+
+function outcome(status: Outcome['status'], ...diagnostics: string[]): Outcome {
+  return { status, diagnostics };
+}
 
 /** Cleans up worktrees. The caller holds the mutex of the worktree's name. */
 export class WorktreeCleanup {
@@ -59,7 +56,7 @@ export class WorktreeCleanup {
       const active_claims = store.activeClaimsOn(tx, id).length;
       const isLast = active_claims === 0 && worktree.status === 'retained';
       const isDue = isLast && (body.cleanup_if_last_claim ?? true);
-      if (isLast && !isDue) store.move(tx, worktree, 'worktree.retained');
+      if (isLast && !isDue) store.move(tx, worktree, 'worktree.retained', {});
       const now = isDue ? { ...worktree, cleanup_due_at: clock.now() } : worktree;
       if (isDue) store.worktrees.update(tx, now);
       const answer = { worktree: now, claim, active_claims, cleanup: null };
@@ -74,36 +71,57 @@ export class WorktreeCleanup {
   }
 
   async cleanUpReleased(id: string): Promise<CleanupResult> {
-    const { db } = this.#deps;
-    const result = await this.cleanUp(id, 'the last claim on the worktree was released', {
-      wasActive: true,
-    });
+    const { db, store } = this.#deps;
+    const reason = 'the last claim on the worktree was released';
+    const result = await this.cleanUp(id, reason, { wasActive: true });
     if ((result.worktree.cleanup_due_at ?? null) === null) return result;
-    return db.transact((tx) => ({ ...result, worktree: this.#settled(tx, id) }));
-  }
-
-  /** Stores that the cleanup has ended, also where it left the worktree as it is. */
-  #settled(tx: Writer, id: string): Worktree {
-    const { store } = this.#deps;
-    const settled = { ...store.worktree(tx, id), cleanup_due_at: null };
-    store.worktrees.update(tx, settled);
-    return settled;
+    // The cleanup has ended, also where it left the worktree as it is.
+    return db.transact((tx) => {
+      const worktree = { ...store.worktree(tx, id), cleanup_due_at: null };
+      store.worktrees.update(tx, worktree);
+      return { ...result, worktree };
+    });
   }
 
   /**
-   * Cleans up, or returns why not. A missing worktree is cleaned up under any policy, because only its branch is left.
+   * Cleans up, or returns why not. A missing worktree is cleaned up under any policy, because only its branch is left;
+   * with `anyway`, also if sessions claim it. With `wasActive`, the worktree had claims until now.
    */
   async cleanUp(
     id: string,
     reason: string | null,
-    { anyway = false, wasActive = false }: CleanupOptions = {},
+    { anyway = false, wasActive = false } = {},
   ): Promise<CleanupResult> {
+    const { db, store } = this.#deps;
+    const done = await this.#cleanUp(id, reason, anyway);
+    const { status, diagnostics } = done;
+    const isRetained = status === 'retained_by_policy' && wasActive;
+    if (isRetained || status === 'failed')
+      await db.transact((tx) => {
+        const now = store.worktree(tx, id);
+        if (isRetained) store.move(tx, now, 'worktree.retained', {});
+        else store.move(tx, now, 'worktree.cleanup_failed', { reason, diagnostics });
+      });
+    return db.read((rx) => {
+      const worktree = store.worktree(rx, id);
+      return {
+        worktree,
+        deleted_path: false,
+        deleted_branch: false,
+        archive_ref: worktree.archive_ref,
+        active_claims: store.activeClaimsOn(rx, id).length,
+        ...done,
+      };
+    });
+  }
+
+  async #cleanUp(id: string, reason: string | null, anyway: boolean): Promise<Outcome> {
     const { db, store, gitContext } = this.#deps;
     const found = await db.read((rx) => store.worktree(rx, id));
     if (found.status === 'cleaned') {
       const left = await this.deleteLeftoverBranch(found);
-      const diagnostics = ['the worktree was already cleaned up', ...(left === null ? [] : [left])];
-      return this.#result(id, { status: 'cleaned', diagnostics });
+      const already = 'the worktree was already cleaned up';
+      return outcome('cleaned', already, ...(left === null ? [] : [left]));
     }
     await this.noteIfMissing(found);
     const { worktree, users } = await db.read((rx) => ({
@@ -112,28 +130,22 @@ export class WorktreeCleanup {
     }));
     const operation = await db.read((rx) => store.operations.get(rx, id));
     if (operation?.kind === 'move')
-      return this.#fail(
-        id,
-        reason,
+      return outcome(
+        'failed',
         'a merge or rebase of the worktree is unfinished: merge it again first',
       );
-    if (users.length > 0 && !anyway)
-      return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
+    if (users.length > 0 && !anyway) return outcome('skipped_active_claims', ...users);
     if (worktree.deletion_policy === 'retain_on_last_claim' && worktree.status !== 'missing')
-      return this.#retain(id, wasActive, 'the deletion_policy is retain_on_last_claim');
+      return outcome('retained_by_policy', 'the deletion_policy is retain_on_last_claim');
     this.#leaving.add(id);
     try {
       const repository = await recordedRepository(gitContext.git, worktree.repo_root);
       if (!repository)
-        return await this.#fail(
-          id,
-          reason,
-          `the repository ${worktree.repo_root} no longer exists`,
-        );
+        return outcome('failed', `the repository ${worktree.repo_root} no longer exists`);
       const result = await gitContext.withRepositoryLock(repository, async () => {
         const obstacle = await reasonNotToRemove(gitContext, worktree, repository);
-        if (obstacle !== null) return this.#fail(id, reason, obstacle);
-        return this.#archiveAndRemove(worktree, repository, reason, { anyway, wasActive });
+        if (obstacle !== null) return outcome('failed', obstacle);
+        return this.#archiveAndRemove(worktree, repository, reason, anyway);
       });
       // Deleting files takes a while and touches no ref, so it runs without the mutex of the repository.
       const left = result.status === 'cleaned' ? await sweepFiles(gitContext, worktree) : [];
@@ -145,7 +157,7 @@ export class WorktreeCleanup {
       if (!(await isAside(gitContext, found)))
         await db.transact((tx) => store.endOperation(tx, found.id));
       await this.noteIfMissing(found);
-      return await this.#fail(id, reason, problem);
+      return outcome('failed', problem);
     } finally {
       this.#leaving.delete(id);
     }
@@ -165,7 +177,7 @@ export class WorktreeCleanup {
       repository === null || tip === null
         ? null
         : await gitContext.withRepositoryLock(repository, () =>
-            removeBranch(gitContext, worktree, repository, tip),
+            removeBranch(worktree, repository, tip),
           );
     if (left === null) await db.transact((tx) => store.endOperation(tx, worktree.id));
     return left;
@@ -188,38 +200,36 @@ export class WorktreeCleanup {
     worktree: Worktree,
     repository: Repository,
     reason: string | null,
-    { anyway, wasActive }: Required<CleanupOptions>,
-  ): Promise<CleanupResult> {
+    anyway: boolean,
+  ): Promise<Outcome> {
     const { db, store, claims, clock, gitContext } = this.#deps;
     const { id } = worktree;
     const beside = await this.#beside(worktree);
-    const settings = await settingsIn(gitContext, worktree, repository);
+    const settings = await settingsIn(worktree, repository);
     const about = { beside, settings };
     const snapshot = await takeSnapshot(gitContext, worktree, repository, about);
-    if (snapshot.nested.length > 0) return this.#fail(id, reason, nestedMessage(snapshot.nested));
+    if (snapshot.nested.length > 0) return outcome('failed', nestedMessage(snapshot.nested));
     const isNeeded = hasUnsavedWork(snapshot);
     const { deletion_policy: policy, status } = worktree;
     if (!isClean(snapshot) && policy === 'delete_if_clean' && status !== 'missing')
-      return this.#retain(
-        id,
-        wasActive,
+      return outcome(
+        'retained_by_policy',
         'the worktree contains work, and its deletion_policy is delete_if_clean',
       );
     const { tip } = snapshot;
     await db.transact((tx) => store.operations.insert(tx, { kind: 'remove', worktree, tip }));
-    if (isNeeded) await archiveFiles(gitContext, worktree, repository, snapshot);
+    if (isNeeded) await writeArchive(gitContext, worktree, repository, snapshot);
     const users = await db.transact((tx) => {
       const archive_ref = archiveRef(id);
       const now: Worktree = { ...store.worktree(tx, id), archive_ref, updated_at: clock.now() };
-      if (isNeeded) store.move(tx, now, 'worktree.archived');
+      if (isNeeded) store.move(tx, now, 'worktree.archived', {});
       const left = anyway ? [] : this.#usersOf(tx, now);
       if (left.length > 0) store.endOperation(tx, id);
       return left;
     });
-    if (users.length > 0)
-      return this.#result(id, { status: 'skipped_active_claims', diagnostics: users });
+    if (users.length > 0) return outcome('skipped_active_claims', ...users);
     const removed = await removeFiles(gitContext, worktree, repository, { tip, ...about });
-    const isKept = removed.hasArchive ?? (await hasArchive(gitContext.git, repository, id));
+    const isKept = removed.hasArchive ?? (await hasArchive(repository, id));
     const archive_ref = isKept ? archiveRef(id) : null;
     await db.transact((tx) => {
       for (const { session_id } of store.activeClaimsOn(tx, id)) claims.release(tx, id, session_id);
@@ -230,45 +240,15 @@ export class WorktreeCleanup {
         cleanup_due_at: null,
         updated_at: clock.now(),
       };
-      store.clean(tx, cleaned, reason);
+      store.move(tx, cleaned, 'worktree.cleaned', { reason });
       if (removed.left === null) store.endOperation(tx, id);
     });
-    return this.#result(id, {
+    return {
       status: 'cleaned',
       deleted_path: removed.path,
       deleted_branch: removed.branch,
       diagnostics: removed.diagnostics,
-    });
-  }
-
-  async #retain(id: string, wasActive: boolean, why: string): Promise<CleanupResult> {
-    const { db, store } = this.#deps;
-    if (wasActive)
-      await db.transact((tx) => store.move(tx, store.worktree(tx, id), 'worktree.retained'));
-    return this.#result(id, { status: 'retained_by_policy', diagnostics: [why] });
-  }
-
-  async #fail(id: string, reason: string | null, why: string): Promise<CleanupResult> {
-    const { db, store } = this.#deps;
-    const diagnostics = [why];
-    await db.transact((tx) => store.failCleanup(tx, store.worktree(tx, id), reason, diagnostics));
-    return this.#result(id, { status: 'failed', diagnostics });
-  }
-
-  #result(id: string, outcome: Outcome): Promise<CleanupResult> {
-    const { db, store } = this.#deps;
-    return db.read((rx) => {
-      const worktree = store.worktree(rx, id);
-      return {
-        worktree,
-        deleted_path: false,
-        deleted_branch: false,
-        archive_ref: worktree.archive_ref,
-        active_claims: store.activeClaimsOn(rx, id).length,
-        diagnostics: [],
-        ...outcome,
-      };
-    });
+    };
   }
 
   /** Returns one sentence for each session or process that claims a worktree or works in it. */
@@ -298,15 +278,12 @@ export class WorktreeCleanup {
   /** Throws `conflict` for a worktree whose files are there, but in which git cannot work. */
   async assertUsable(worktree: Worktree): Promise<void> {
     await this.noteIfMissing(worktree);
-    const { repo_root, path: directory, status } = worktree;
+    const { path: directory, status } = worktree;
     if ((status !== 'active' && status !== 'retained') || !(await isThere(directory))) return;
-    const repository = await recordedRepository(this.#deps.gitContext.git, repo_root);
-    if (!repository)
-      throw conflictError(
-        `the repository ${repo_root} of the worktree no longer exists: restore the repository`,
-      );
+    const repository = await repositoryOf(this.#deps.gitContext.git, worktree);
     const known = await adminDirectory(repository, directory);
-    if (known === null || (await gitDirOf(directory).catch(() => null)) !== known)
+    const found = await checkoutAround(directory).catch(() => null);
+    if (known === null || found?.gitDir !== known)
       throw conflictError(
         `${unknownToGit(directory)}, remove the directory, or choose another worktree_name`,
       );
@@ -318,7 +295,8 @@ export class WorktreeCleanup {
     await db.transact((tx) => {
       const now = store.worktree(tx, id);
       if (now.status !== 'active' && now.status !== 'retained') return;
-      store.move(tx, { ...now, status: 'missing', updated_at: clock.now() }, 'worktree.missing');
+      const missing: Worktree = { ...now, status: 'missing', updated_at: clock.now() };
+      store.move(tx, missing, 'worktree.missing', {});
     });
   }
 }

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { conflictError, invalidError } from '../../../api/errors.ts';
 import { makeDirectory } from '../../../core/lib/make-directory.ts';
-import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
+import { openIsolatedGitDir } from '../git/isolated-git-dir.ts';
 import { isThere, entryKindOf, readNote } from '../git/foreign.ts';
 import { type GitContext, removeTree } from '../git/git-context.ts';
 import { GitFailure } from '../git/git.ts';
@@ -12,7 +12,6 @@ import {
   checkoutsOf,
   commitOf,
   linkOf,
-  refsOf,
   type Repository,
 } from '../git/repository.ts';
 import { unsavedSubmodules } from '../git/submodules.ts';
@@ -38,13 +37,12 @@ const PLAIN = /^\w[\w-]*(\/\w[\w-]*)*$/;
  * is the commit of the branch, null if the branch does not exist.
  */
 export async function assertFree(
-  { git }: GitContext,
   { path: directory, branch }: Worktree,
-  repository: Repository,
+  { git }: Repository,
   tip: string | null,
 ): Promise<void> {
   const check = ['check-ref-format', `refs/heads/${branch}`];
-  if (!PLAIN.test(branch) && (await git.maybe(refsOf(repository), check)) === null)
+  if (!PLAIN.test(branch) && (await git.maybe(check)) === null)
     throw invalidError(`"${branch}" is not a valid branch name: choose another name`);
   if (tip !== null)
     throw conflictError(
@@ -63,16 +61,14 @@ export async function createFiles(
   worktree: Worktree,
   repository: Repository,
 ): Promise<void> {
-  const { git } = gitContext;
   const { base_commit: head, path: files } = worktree;
   const start = { commit: head, what: [worktree.branch] };
-  await addCheckout(gitContext, worktree, repository, start, async (adminDir, scratch) => {
-    const settings = await ownSettings(git, repository, adminDir);
-    const filters = await gitContext.filtersOf(repository)(settings);
-    const about = { repository, adminDir, files, head, scratch, settings, filters };
-    const location = await openIsolatedGitDir(about);
-    const index = path.join(adminDir, 'index');
-    await git.text({ ...location, index }, ['read-tree', '-m', '-u', head]);
+  await addCheckout(gitContext, worktree, repository, start, async (gitDir, scratch) => {
+    const filters = gitContext.filtersOf(repository);
+    const about = { gitDir, files, head, scratch, filters };
+    const { isolated } = await openIsolatedGitDir(repository, about);
+    const own = isolated.with({ index: path.join(gitDir, 'index') });
+    await own.text(['read-tree', '-m', '-u', head]);
   });
 }
 
@@ -88,8 +84,8 @@ export async function restoreFiles(
   const wasOnBranch = head === tip && headRef === archived.branchRef;
   const start = { commit: tip ?? head, what: wasOnBranch ? [worktree.branch] : ['--detach', head] };
   const { path: files } = worktree;
-  await addCheckout(gitContext, worktree, repository, start, (adminDir, scratch) =>
-    fillFromArchive(gitContext.git, { repository, adminDir, files, scratch }, archived),
+  await addCheckout(gitContext, worktree, repository, start, (gitDir, scratch) =>
+    fillFromArchive(repository, { gitDir, files, scratch }, archived),
   );
 }
 
@@ -98,14 +94,14 @@ async function addCheckout(
   worktree: Worktree,
   repository: Repository,
   { commit, what }: { commit: string; what: readonly string[] },
-  fill: (adminDir: string, scratch: string) => Promise<void>,
+  fill: (gitDir: string, scratch: string) => Promise<void>,
 ): Promise<void> {
   const zeroId = '0'.repeat(commit.length);
   const branch = ['update-ref', `refs/heads/${worktree.branch}`, commit, zeroId];
   const registering = await gitContext.withRepositoryLock(repository, async () => {
     // From here on cadre owns the branch, and deletes it if a later step fails.
-    await gitContext.git.text(refsOf(repository), branch);
-    return register(gitContext, worktree, repository, what).then(
+    await repository.git.text(branch);
+    return register(worktree, repository, what).then(
       () => null,
       (error: unknown) => ({ error }),
     );
@@ -113,14 +109,14 @@ async function addCheckout(
   try {
     if (registering !== null) throw registering.error;
     gitContext.failpoint('worktree.added');
-    const adminDir = await adminDirectory(repository, worktree.path);
-    if (adminDir === null)
+    const gitDir = await adminDirectory(repository, worktree.path);
+    if (gitDir === null)
       throw conflictError(
         `the worktree ${worktree.path} was removed during its creation: try again`,
         { isTemporary: true },
       );
     await gitContext.inCheckoutLane(() =>
-      gitContext.withScratch(worktree, (scratch) => fill(adminDir, scratch)),
+      gitContext.withScratch(worktree, (scratch) => fill(gitDir, scratch)),
     );
   } catch (error) {
     await discardFiles(gitContext, worktree, repository, commit);
@@ -130,17 +126,15 @@ async function addCheckout(
 
 /** Registers a worktree with git, with its branch or a detached commit checked out, but without files. */
 async function register(
-  { git }: GitContext,
   { path: directory }: Worktree,
-  repository: Repository,
+  { git }: Repository,
   what: readonly string[],
 ): Promise<void> {
   const parent = path.dirname(directory);
   makeDirectory(parent);
   await assertNoLink(parent);
   const flags = ['--quiet', '--no-checkout', ...what.slice(0, -1)];
-  const add = ['worktree', 'add', ...flags, '--', directory, ...what.slice(-1)];
-  await git.text(refsOf(repository), add);
+  await git.text(['worktree', 'add', ...flags, '--', directory, ...what.slice(-1)]);
   await assertNoLink(directory);
 }
 
@@ -161,47 +155,39 @@ export async function discardFiles(
   repository: Repository | null,
   expected: string,
 ): Promise<void> {
-  const { git } = gitContext;
   await removeTree(worktree.path);
   if (repository === null) return;
+  const { git } = repository;
   await gitContext.withRepositoryLock(repository, async () => {
-    await unregister(gitContext, worktree, repository);
-    const location = refsOf(repository);
-    const tip = await commitOf(git, location, `refs/heads/${worktree.branch}`);
+    await unregister(worktree, repository);
+    const tip = await commitOf(git, `refs/heads/${worktree.branch}`);
     if (tip === null) return;
-    if (tip !== expected) await git.text(location, ['update-ref', archiveRef(worktree.id), tip]);
-    await removeBranch(gitContext, worktree, repository, tip);
+    if (tip !== expected) await git.text(['update-ref', archiveRef(worktree.id), tip]);
+    await removeBranch(worktree, repository, tip);
   });
 }
 
-async function unregister(
-  { git }: GitContext,
-  { path: directory }: Worktree,
-  repository: Repository,
-): Promise<void> {
+async function unregister({ path: directory }: Worktree, repository: Repository): Promise<void> {
   if ((await adminDirectory(repository, directory)) === null) return;
-  const remove = ['worktree', 'remove', '--force', '--force', '--', directory];
-  await git.text(refsOf(repository), remove);
+  await repository.git.text(['worktree', 'remove', '--force', '--force', '--', directory]);
 }
 
 /** Deletes the branch if it still points to `tip`; returns why it could not be deleted, null if it was. */
 export async function removeBranch(
-  { git }: GitContext,
   { branch }: Worktree,
-  repository: Repository,
+  { git, commonDir }: Repository,
   tip: string,
 ): Promise<string | null> {
-  const location = refsOf(repository);
   try {
-    await git.text(location, ['update-ref', '-d', `refs/heads/${branch}`, tip]);
+    await git.text(['update-ref', '-d', `refs/heads/${branch}`, tip]);
   } catch (error) {
     if (!(error instanceof GitFailure)) throw error;
     return `branch ${branch} was kept (${error.message})`;
   }
   // Few repositories have settings of branches, and git takes longer to say so than it takes to look.
-  const config = await readNote(repository.commonDir, 'config').catch(() => '[branch');
+  const config = await readNote(commonDir, 'config').catch(() => '[branch');
   if (/\[\s*branch/i.test(config ?? ''))
-    await git.maybe(location, ['config', '--local', '--remove-section', `branch.${branch}`]);
+    await git.maybe(['config', '--local', '--remove-section', `branch.${branch}`]);
   return null;
 }
 
@@ -227,22 +213,11 @@ export async function reasonNotToRemove(
     return `${link} belongs to another repository, which an archive cannot hold: move it away`;
   await assertReadable(files, adminDir);
   const unsaved = await gitContext.withScratch(worktree, (scratch) =>
-    unsavedSubmodules(gitContext.git, { repository, adminDir, files, scratch }),
+    unsavedSubmodules(repository, { adminDir, files, scratch }),
   );
   return unsaved.length > 0 ? nestedMessage(unsaved) : null;
 }
 
-export async function archiveFiles(
-  { git, failpoint }: GitContext,
-  worktree: Worktree,
-  repository: Repository,
-  snapshot: Snapshot,
-): Promise<void> {
-  await writeArchive(git, repository, worktree, snapshot);
-  failpoint('worktree.archived');
-}
-
-/** The parts of a worktree that were removed. */
 export interface RemovedFiles {
   path: boolean;
   branch: boolean;
@@ -288,14 +263,14 @@ export async function removeFiles(
     if (await isThere(aside)) await fs.rename(aside, done);
   }
   removed.path = await isThere(done);
-  await unregister(gitContext, worktree, repository);
+  await unregister(worktree, repository);
   const [elsewhere] = await checkoutsOf(repository, worktree.branch);
   if (elsewhere !== undefined)
     removed.diagnostics.push(
       `branch ${worktree.branch} was kept: it is checked out in ${elsewhere}`,
     );
   else if (last !== null) {
-    removed.left = await removeBranch(gitContext, worktree, repository, last);
+    removed.left = await removeBranch(worktree, repository, last);
     removed.branch = removed.left === null;
     if (removed.left !== null) removed.diagnostics.push(removed.left);
   }
@@ -316,8 +291,8 @@ async function archiveRest(
     const snapshot = await takeSnapshot(gitContext, worktree, repository, facts, aside);
     if (snapshot.nested.length > 0) throw conflictError(nestedMessage(snapshot.nested));
     const isNeeded = hasUnsavedWork(snapshot);
-    if (isNeeded && !(await isArchived(gitContext.git, repository, worktree, snapshot)))
-      await archiveFiles(gitContext, worktree, repository, snapshot);
+    if (isNeeded && !(await isArchived(repository, worktree, snapshot)))
+      await writeArchive(gitContext, worktree, repository, snapshot);
     return { snapshot, hasArchive: isNeeded || snapshot.archive !== null };
   } catch (error) {
     if (await isThere(aside)) await fs.rename(aside, worktree.path);

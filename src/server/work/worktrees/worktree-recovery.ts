@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import type { Writer } from '../../../core/store/transaction.ts';
 import { isThere } from '../git/foreign.ts';
-import { recordedRepository, type Repository } from '../git/repository.ts';
-import { completeMoves } from '../merge/moves.ts';
+import { recordedRepository } from '../git/repository.ts';
+import { completeOperation } from '../merge/merge-worktree.ts';
 import { hasArchive } from './archive.ts';
 import type { WorktreeDependencies } from './dependencies.ts';
 import type { Operation } from './store.ts';
@@ -22,9 +22,7 @@ export class WorktreeRecovery {
     this.#deps = deps;
   }
 
-  /**
-   * Finishes or undoes the operations that the crash interrupted; returns the changes of rows that follow from that.
-   */
+  /** Finishes or undoes the operations that the crash interrupted; returns the changes of rows for that. */
   async recoverFiles(): Promise<((tx: Writer) => void)[]> {
     const { db, store, gitContext, logger } = this.#deps;
     const changes: ((tx: Writer) => void)[] = [];
@@ -55,7 +53,8 @@ export class WorktreeRecovery {
       .flatMap((id) => claims.releaseAllOf(tx, id));
     const missing = store.present(tx).filter(({ path }) => !fs.existsSync(path));
     const gone = { status: 'missing' as const, updated_at: clock.now() };
-    for (const worktree of missing) store.move(tx, { ...worktree, ...gone }, 'worktree.missing');
+    for (const worktree of missing)
+      store.move(tx, { ...worktree, ...gone }, 'worktree.missing', {});
     return { claims_released, worktrees_missing: missing.map(({ id }) => id) };
   }
 
@@ -63,7 +62,11 @@ export class WorktreeRecovery {
     const { db, store, gitContext, clock } = this.#deps;
     const { kind, worktree, tip } = operation;
     const repository = await recordedRepository(gitContext.git, worktree.repo_root);
-    if (kind === 'move') return this.#completeMove(operation, repository);
+    if (kind === 'move') {
+      if (repository === null) return () => undefined;
+      const complete = () => completeOperation(this.#deps, operation, repository);
+      return gitContext.withRepositoryLock(repository, complete);
+    }
     if (kind !== 'remove') {
       await discardFiles(gitContext, worktree, repository, tip ?? '');
       return () => undefined;
@@ -81,27 +84,13 @@ export class WorktreeRecovery {
       if (left !== null) throw new Error(left);
       await sweepFiles(gitContext, worktree);
     }
-    const isKept =
-      repository !== null && (await hasArchive(gitContext.git, repository, worktree.id));
+    const isKept = repository !== null && (await hasArchive(repository, worktree.id));
     const archive_ref = isKept ? archiveRef(worktree.id) : null;
     return (tx) => {
       const now = { ...store.worktree(tx, worktree.id), archive_ref, updated_at: clock.now() };
-      if (hasBegun) store.clean(tx, { ...now, status: 'cleaned' }, 'recovery');
+      const cleaned = { ...now, status: 'cleaned' as const };
+      if (hasBegun) store.move(tx, cleaned, 'worktree.cleaned', { reason: 'recovery' });
       else store.worktrees.update(tx, now);
-    };
-  }
-
-  async #completeMove(
-    { worktree, moves, told }: Operation,
-    repository: Repository | null,
-  ): Promise<(tx: Writer) => void> {
-    if (!repository || !moves || !told) return () => undefined;
-    const { store, clock, gitContext } = this.#deps;
-    const hasMoved = await gitContext.withRepositoryLock(repository, () =>
-      completeMoves(gitContext, repository, moves),
-    );
-    return (tx) => {
-      if (hasMoved) store.recordMerge(tx, worktree.id, told, clock.now());
     };
   }
 }

@@ -12,7 +12,7 @@ import {
 } from '../git/changes.ts';
 import { assertFiles, assertGitDirectory, isThere, readNote } from '../git/foreign.ts';
 import type { GitContext } from '../git/git-context.ts';
-import { type Git, type GitLocation, nulTerminated } from '../git/git.ts';
+import { type Git, nulTerminated } from '../git/git.ts';
 import { isOn, ownSettings, type Setting } from '../git/isolated-git-dir.ts';
 import {
   adminDirectory,
@@ -87,13 +87,12 @@ export function isClean({ isAlone, isCommitted }: Snapshot): boolean {
 }
 
 export async function settingsIn(
-  { git }: GitContext,
   { path: files }: Worktree,
   repository: Repository,
 ): Promise<Setting[]> {
   const adminDir = await adminDirectory(repository, files);
   await assertReadable(null, adminDir);
-  return ownSettings(git, repository, adminDir);
+  return ownSettings(repository, adminDir);
 }
 
 /**
@@ -114,16 +113,16 @@ export async function takeSnapshot(
   const alike = (await branchesAlike(repository, directory)).filter((one) => one !== branch);
   const passing = { ...beside, branches: [...beside.branches, ...alike] };
   return gitContext.withScratch(worktree, async (scratch) => {
-    const refs = { repository, branch, adminDir: gitDir };
-    const heads = await readHeads(gitContext.git, { ...refs, more: archiveRef(worktree.id) });
+    const refs = { branch, adminDir: gitDir };
+    const heads = await readHeads(repository, { ...refs, more: archiveRef(worktree.id) });
     const headRef = gitDir === null ? `refs/heads/${branch}` : await refIn(gitDir);
     const filters = gitContext.filtersOf(repository);
     const about = { head: heads.head, scratch, filters, settings };
-    const opened = await openCheckout(gitContext.git, repository, place, about);
+    const opened = await openCheckout(repository, place, about);
     const { tip, head, main, more: archive } = heads;
-    const reachability = { ...refs, beside: passing, main };
-    const own = await unreachableCommits(gitContext.git, reachability, [head, tip]);
-    const content = await contentOf(gitContext.git, opened, place, { heads, own: own.own });
+    const reachability = { ...refs, repository, beside: passing, main };
+    const own = await unreachableCommits(reachability, [head, tip]);
+    const content = await contentOf(opened, place, { heads, own: own.own });
     const sparse = gitDir === null ? null : await sparseOf(opened.settings, gitDir, opened.absent);
     return { head, headRef, tip, archive, sparse, ...own, ...content };
   });
@@ -131,26 +130,25 @@ export async function takeSnapshot(
 
 /** Writes the trees of a worktree: the index, and all files byte for byte if they have to be kept. */
 async function contentOf(
-  git: Git,
   opened: OpenCheckout,
   { gitDir, files }: { gitDir: string | null; files: string | null },
   { heads, own }: { heads: Heads; own: string[] },
 ): Promise<Pick<Snapshot, 'staged' | 'files' | 'isCommitted' | 'ignored' | 'nested'>> {
-  const { location } = opened;
+  const { isolated } = opened;
   const status =
     files === null
       ? UNCHANGED
-      : await readStatus(git, location, { gitDir, files }, { withIgnored: true });
+      : await readStatus(isolated, { gitDir, files }, { withIgnored: true });
   const { changed, conflicts, ignored, nested } = status;
-  const staged = await stagedTree(git, location, conflicts);
+  const staged = await stagedTree(isolated, conflicts);
   const isAsStaged = files !== null && changed.length === 0 && conflicts.length === 0;
-  const asGitSees = isAsStaged ? staged : files && (await filesTree(git, location, files, changed));
-  const committed = heads.tree ?? (await headTree(git, location, heads.head));
+  const asGitSees = isAsStaged ? staged : files && (await filesTree(isolated, files, changed));
+  const committed = heads.tree ?? (await headTree(isolated, heads.head));
   const isCommitted = staged === committed && (asGitSees ?? committed) === committed;
   const found = { staged, isCommitted, ignored, nested };
   if (files === null || asGitSees === null || !hasUnsavedWork({ own, isCommitted }))
     return { ...found, files: asGitSees };
-  return { ...found, files: await rawTree(git, opened, files, { changed, asGitSees }) };
+  return { ...found, files: await rawTree(opened, files, { changed, asGitSees }) };
 }
 
 /** Throws `conflict` if git would block on a file of a worktree. */
@@ -164,14 +162,9 @@ export async function assertReadable(files: string | null, adminDir: string | nu
 }
 
 /** Writes the tree of the staged files; the versions of files in conflict are below `CONFLICTS`. */
-async function stagedTree(
-  git: Git,
-  location: GitLocation,
-  conflicts: readonly string[],
-): Promise<string> {
-  if (conflicts.length === 0) return git.text(location, ['write-tree']);
-  const index = await copyIndexAs(location, 'staged');
-  const stages = (await git.bytes(location, ['ls-files', '-u', '-z'])).split('\0').filter(Boolean);
+async function stagedTree(isolated: Git, conflicts: readonly string[]): Promise<string> {
+  if (conflicts.length === 0) return isolated.text(['write-tree']);
+  const stages = await isolated.entries(['ls-files', '-u', '-z']);
   const zeros = '0'.repeat(stages[0]?.split(' ')[1]?.length ?? 40);
   const entries = stages.map((line) => {
     const [, mode = '', sha = '', stage = '', name = ''] =
@@ -179,27 +172,27 @@ async function stagedTree(
     return `${mode} ${sha}\t${CONFLICTS}/${stage}/${name}`;
   });
   const removals = conflicts.map((name) => `0 ${zeros}\t${name}`);
-  await git.text(
-    index,
-    ['update-index', '-z', '--index-info'],
-    nulTerminated([...removals, ...entries]),
-  );
-  return git.text(index, ['write-tree']);
+  return treeWith(isolated, 'staged', [...removals, ...entries]);
 }
 
 /** Writes the tree of the index with these files as they are on the disk, byte for byte. */
 async function filesTree(
-  git: Git,
-  location: GitLocation,
+  isolated: Git,
   files: string,
   changed: readonly ChangedFile[],
 ): Promise<string> {
-  const index = await copyIndexAs(location, 'files');
-  if (changed.length > 0) {
-    const entries = await entriesOf(git, location, files, changed);
-    await git.text(index, ['update-index', '-z', '--index-info'], nulTerminated(entries));
-  }
-  return git.text(index, ['write-tree']);
+  return treeWith(isolated, 'files', await entriesOf(isolated, files, changed));
+}
+
+/** Writes the tree of the index with these entries, in another copy of the index. */
+async function treeWith(isolated: Git, copy: string, entries: readonly string[]): Promise<string> {
+  const { index = '' } = isolated.location;
+  const own = path.join(path.dirname(index), copy);
+  await fs.copyFile(index, own);
+  const git = isolated.with({ index: own });
+  const put = ['update-index', '-z', '--index-info'];
+  if (entries.length > 0) await git.text(put, nulTerminated(entries));
+  return git.text(['write-tree']);
 }
 
 /**
@@ -208,29 +201,28 @@ async function filesTree(
  * sees.
  */
 async function rawTree(
-  git: Git,
-  { location, absent, listed }: OpenCheckout,
+  { isolated, absent, listed }: OpenCheckout,
   files: string,
   { changed, asGitSees }: { changed: readonly ChangedFile[]; asGitSees: string },
 ): Promise<string> {
   const left = new Set([...changed.map(({ name }) => name), ...absent]);
-  const entries = (listed ?? (await git.bytes(location, ['ls-files', '-s', '-z'])).split('\0'))
+  const entries = (listed ?? (await isolated.entries(['ls-files', '-s', '-z'])))
     .map((line) => /^100\d{3} ([0-9a-f]+) 0\t([\s\S]*)$/.exec(line))
     .flatMap((found) => (found ? [{ sha: found[1], name: found[2] ?? '' }] : []))
     .filter(({ name }) => !left.has(name));
   const names = entries.map(({ name }) => name);
-  const shas = await objectIdsOf(git, location, names);
+  const shas = await objectIdsOf(isolated, names);
   const converted = entries
     .filter(({ sha }, at) => sha !== shas[at])
     .map(({ name }) => ({ name, isThere: true }));
   if (converted.length === 0) return asGitSees;
-  return filesTree(git, location, files, [...changed, ...converted]);
+  return filesTree(isolated, files, [...changed, ...converted]);
 }
 
-async function headTree(git: Git, location: GitLocation, head: string | null): Promise<string> {
+async function headTree(git: Git, head: string | null): Promise<string> {
   return head === null
-    ? git.text(location, ['hash-object', '-t', 'tree', '--stdin'], '')
-    : git.text(location, ['rev-parse', '--verify', `${head}^{tree}`]);
+    ? git.text(['hash-object', '-t', 'tree', '--stdin'], '')
+    : git.text(['rev-parse', '--verify', `${head}^{tree}`]);
 }
 
 /** Returns the state of a sparse checkout; null if the checkout is complete. */
@@ -246,11 +238,4 @@ async function sparseOf(
     isCone: isOn(settings, 'core.sparsecheckoutcone'),
     absent,
   };
-}
-
-/** Makes another copy of the index, and returns the location that uses it. */
-async function copyIndexAs(location: GitLocation, name: string): Promise<GitLocation> {
-  const index = path.join(path.dirname(location.index ?? ''), name);
-  await fs.copyFile(location.index ?? '', index);
-  return { ...location, index };
 }

@@ -11,7 +11,6 @@ const DEFAULT_PREFIX = 'cadre';
 
 export type WorktreeRequest = BodyOf<typeof createWorktree>;
 
-/** The facts about a new worktree that its request does not contain. */
 interface WorktreeFacts {
   id: string;
   root: string;
@@ -37,8 +36,8 @@ export function newWorktree(request: WorktreeRequest, facts: WorktreeFacts): Wor
     source_session_id,
     team_id: request.team_id ?? null,
     operation_id: request.operation_id ?? null,
-    init_script: noScript('off'),
-    included: nothingIncluded('off'),
+    init_script: { ...unused, exit_code: null, output_tail: '' },
+    included: { ...unused, files: 0, bytes: 0, skipped: 0 },
     port_base: null,
     port_count: 0,
     archive_ref: null,
@@ -47,22 +46,14 @@ export function newWorktree(request: WorktreeRequest, facts: WorktreeFacts): Wor
   };
 }
 
-export function noScript(status: 'off' | 'not_found'): Worktree['init_script'] {
-  return { status, exit_code: null, output_tail: '', sha256: null, how_to_allow: null };
-}
-
-export function nothingIncluded(status: 'off' | 'not_found'): Worktree['included'] {
-  return { status, files: 0, bytes: 0, skipped: 0, sha256: null, how_to_allow: null };
-}
+/** Content of a repository that is not used. */
+const unused = { status: 'off', sha256: null, how_to_allow: null } as const;
 
 export function branchFor({ branch_prefix, worktree_name }: WorktreeRequest): string {
   return `${branch_prefix ?? DEFAULT_PREFIX}/${worktree_name}`;
 }
 
-/**
- * Returns the path of a worktree. It contains a digest of the repository's path, because repository names are not
- * unique.
- */
+/** Returns the path of a worktree, with a digest of the repository's path, because names are not unique. */
 export function pathFor(root: string, repoRoot: string, name: string): string {
   const digest = createHash('sha256').update(repoRoot).digest('hex').slice(0, 8);
   const readable = path.basename(repoRoot, '.git').replaceAll(/[^A-Za-z0-9._-]/g, '-') || 'repo';
@@ -103,10 +94,7 @@ export function assertThere({ id, status }: Worktree): void {
   );
 }
 
-/**
- * Returns the session's claim, or a new one if it has none. Throws `claim_conflict` for an existing one in another
- * role.
- */
+/** Returns the session's claim, or a new one. Throws `claim_conflict` for an existing one in another role. */
 export function claimedBy(
   sessionId: string,
   role: Claim['claim_role'],
@@ -138,17 +126,18 @@ export function worktreeInEvents({
 
 /** Says why a worktree with repositories inside cannot be removed. */
 export function nestedMessage(inner: readonly string[]): string {
-  return `the worktree contains repositories with unsaved work, which an archive cannot hold (${firstNames(inner)}): push or move them`;
+  return `the worktree contains repositories with unsaved work, which an archive cannot hold (${firstOf(inner.map(toText))}): push or move them`;
 }
 
 /** Names the ignored files that were deleted with a worktree and are in no archive. */
 export function ignoredMessage(ignored: readonly string[]): string {
-  return `ignored files are not archived: ${firstNames(ignored)}`;
+  return `ignored files are not archived: ${firstOf(ignored.map(toText))}`;
 }
 
-function firstNames(names: readonly string[]): string {
-  const shown = names.slice(0, 10).map(toText);
-  return shown.join(', ') + (names.length > 10 ? ` and ${names.length - 10} more` : '');
+/** Names the first ten of some things. */
+export function firstOf(names: readonly string[]): string {
+  const shown = names.slice(0, 10).join(', ');
+  return names.length > 10 ? `${shown} and ${names.length - 10} more` : shown;
 }
 
 /** Returns the message of an error of git, the system or cadre itself; null for a bug. */

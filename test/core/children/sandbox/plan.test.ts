@@ -1,11 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Found } from '../../../../src/core/children/sandbox/files.ts';
 import type { HostView } from '../../../../src/core/children/sandbox/host-view.ts';
-import {
-  ownDirectoriesIn,
-  type PlanInput,
-  planOf,
-} from '../../../../src/core/children/sandbox/plan.ts';
+import { type PlanInput, planOf } from '../../../../src/core/children/sandbox/plan.ts';
+import { ownDirectoriesIn } from '../../../../src/core/children/sandbox/own-directories.ts';
 
 const HOME = '/home/u';
 const DATA = '/home/u/.local/share/cadre';

@@ -120,6 +120,7 @@ describe.skipIf(!hasProc)('the level', () => {
       directory: directory.path,
       arch: 'x64',
       readMachine: async () => machine,
+      clock: systemClock,
       run: async () => ({ stdout: '', stderr: '', ...left.shift() }),
       ...options,
     });
@@ -159,6 +160,7 @@ describe.skipIf(!hasProc)('the level', () => {
       network: 'none',
       nests: false,
       directory: '/',
+      clock: systemClock,
     } as const;
     const run = () => Promise.reject(new Error('not run'));
     expect(await probeSandbox({ ...options, run })).toEqual({

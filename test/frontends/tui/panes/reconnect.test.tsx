@@ -4,19 +4,16 @@ import { systemClock } from '../../../../src/core/lib/clock.ts';
 import { ConversationModel } from '../../../../src/frontends/tui/panes/conversation-model.ts';
 import { ConversationPane, LogPane } from '../../../../src/frontends/tui/panes/pane-kinds.tsx';
 import { LogModel } from '../../../../src/frontends/tui/panes/log-model.ts';
-import { withDemo } from '../../../support/demo-server.ts';
+import { testDemo } from '../../../support/demo-server.ts';
 import { keptPort } from '../../../support/kept-port.ts';
-import { startServer, untilNothingCarries } from '../../../support/server.ts';
-import { tempDirectory } from '../../../support/temp.ts';
-import { withPane } from '../../../support/tui/pane-stage.tsx';
+import { testServer } from '../../../support/server.ts';
+import { testPane } from '../../../support/tui/pane-stage.tsx';
 import { openSession, runTurn, send } from '../../../support/turns.ts';
 
 test('A server that is killed and comes back is followed again: what it did is shown once, and nothing is lost.', async () => {
-  await using place = tempDirectory();
-  const directory = place.path;
   const port = await keptPort();
-  const first = await startServer(directory, { args: ['--port', String(port)] });
-  const { client } = first;
+  const first = await testServer({ args: ['--port', String(port)] });
+  const { client, directory } = first;
   const { id } = await openSession(client, directory);
   const { process } = await client.call(endpoints.createProcess, {
     body: { command: 'echo printed; sleep 60', cwd: directory },
@@ -24,30 +21,19 @@ test('A server that is killed and comes back is followed again: what it did is s
   const given = { client, clock: systemClock };
   const log = new LogModel({ ...given, processId: process.process_id });
   const conversation = new ConversationModel({ ...given, sessionId: id });
-  try {
-    await withPane(log, LogPane, async (logStage) => {
-      await logStage.expectShows(/^printed/m);
-      await withPane(conversation, ConversationPane, async ({ expectShows, lines }) => {
-        await send(client, id, 'say before; wait 60000');
-        await expectShows(/^before/m);
-        await first.end('SIGKILL');
-        await expectShows('reconnecting');
-        await logStage.expectShows('reconnecting');
-        await withDemo(
-          async (second) => {
-            await expectShows(/^Turn failed/m);
-            await runTurn(second.client, id, 'say after');
-            await expectShows(/^after/m);
-            expect(lines().filter((line) => line.trimEnd() === 'before')).toHaveLength(1);
-            await logStage.expectShows('exited');
-            expect(logStage.lines()[0]?.trimEnd()).toBe('printed');
-          },
-          { directory, port },
-        );
-      });
-    });
-  } finally {
-    await first.end('SIGKILL');
-    await untilNothingCarries(directory);
-  }
+  const logStage = testPane(log, LogPane);
+  await logStage.expectShows(/^printed/m);
+  const { expectShows, lines } = testPane(conversation, ConversationPane);
+  await send(client, id, 'say before; wait 60000');
+  await expectShows(/^before/m);
+  await first.end('SIGKILL');
+  await expectShows('reconnecting');
+  await logStage.expectShows('reconnecting');
+  const second = await testDemo({ directory, port });
+  await expectShows(/^Turn failed/m);
+  await runTurn(second.client, id, 'say after');
+  await expectShows(/^after/m);
+  expect(lines().filter((line) => line.trimEnd() === 'before')).toHaveLength(1);
+  await logStage.expectShows('exited');
+  expect(logStage.lines()[0]?.trimEnd()).toBe('printed');
 });

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   type Blocks,
   topOfEnd,
@@ -25,36 +25,34 @@ function before(blocks: Blocks, { at, line }: LinePosition): number {
   return sum;
 }
 
-describe('a window on blocks of lines', () => {
-  test('The window shows the last lines at the end.', () => {
-    fc.assert(
-      fc.property(sizes, rows, (counts, height) => {
-        const blocks = blocksOf(counts);
-        const shown = linesFrom(blocks, topOfEnd(blocks, height), height).map(({ text }) => text);
-        expect(shown).toEqual(blocks.all.slice(-height));
-      }),
-    );
-  });
+test('The window shows the last lines at the end.', () => {
+  fc.assert(
+    fc.property(sizes, rows, (counts, height) => {
+      const blocks = blocksOf(counts);
+      const shown = linesFrom(blocks, topOfEnd(blocks, height), height).map(({ text }) => text);
+      expect(shown).toEqual(blocks.all.slice(-height));
+    }),
+  );
+});
 
-  test('The window moves by lines, not by blocks, stays within the text, and reports its end.', () => {
-    const steps = fc.array(fc.integer({ min: -9, max: 9 }), { maxLength: 20 });
-    fc.assert(
-      fc.property(sizes, rows, steps, (counts, height, all) => {
-        const blocks = blocksOf(counts);
-        const last = Math.max(0, blocks.all.length - height);
-        let top: LinePosition = topOfEnd(blocks, height);
-        let index = last;
-        for (const by of all) {
-          const next = moved(blocks, top, by, height);
-          index = Math.max(0, Math.min(last, index + by));
-          expect(next === null).toBe(index === last);
-          top = next ?? topOfEnd(blocks, height);
-          expect(before(blocks, top)).toBe(index);
-          expect(linesFrom(blocks, top, height).map(({ text }) => text)).toEqual(
-            blocks.all.slice(index, index + height),
-          );
-        }
-      }),
-    );
-  });
+test('The window moves by lines, not by blocks, stays within the text, and reports its end.', () => {
+  const steps = fc.array(fc.integer({ min: -9, max: 9 }), { maxLength: 20 });
+  fc.assert(
+    fc.property(sizes, rows, steps, (counts, height, all) => {
+      const blocks = blocksOf(counts);
+      const last = Math.max(0, blocks.all.length - height);
+      let top: LinePosition = topOfEnd(blocks, height);
+      let index = last;
+      for (const by of all) {
+        const next = moved(blocks, top, by, height);
+        index = Math.max(0, Math.min(last, index + by));
+        expect(next === null).toBe(index === last);
+        top = next ?? topOfEnd(blocks, height);
+        expect(before(blocks, top)).toBe(index);
+        expect(linesFrom(blocks, top, height).map(({ text }) => text)).toEqual(
+          blocks.all.slice(index, index + height),
+        );
+      }
+    }),
+  );
 });

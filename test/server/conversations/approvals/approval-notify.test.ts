@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Approval } from '../../../../src/api/approvals.ts';
 import { completed } from '../../../support/scripted-provider.ts';
 import { tempDirectory } from '../../../support/temp.ts';
@@ -15,96 +15,89 @@ function withCommand(command: string, test: (stage: Stage) => Promise<void>): Pr
   return onStage(test, { clock, config: { approvals: { notify_command: command } } });
 }
 
-describe('[approvals] notify_command', () => {
-  it('The approval command gets the approval as JSON on its stdin, and nothing of it in its arguments.', async () => {
-    await using directory = tempDirectory('notify');
-    using done = new Fifo(path.join(directory.path, 'done'));
-    const file = (name: string) => path.join(directory.path, name);
-    const command =
-      `cat > '${file('stdin')}'; tr '\\0' '\\n' < /proc/$$/cmdline > '${file('argv')}'; ` +
-      `tr '\\0' '\\n' < /proc/$$/environ > '${file('env')}'; echo done > '${done.path}'`;
-    await withCommand(command, async (stage) => {
-      const said = done.said();
-      const session = await stage.open();
-      const turn = await stage.play(session);
-      void turn.ask({ title: 'it\'s $(id) `id` \n; rm -rf "x"' });
-      const approval = await stage.asked(session.id);
-      expect(await said).toBe('done\n');
-      const stdin = fs.readFileSync(file('stdin'), 'utf8');
-      expect(JSON.parse(stdin) as Approval).toEqual(approval);
-      // The text of a command begins with the spawn barrier, at which its shell waits.
-      const argv = fs.readFileSync(file('argv'), 'utf8').trimEnd();
-      expect(argv).toMatch(/^\/bin\/sh\n-c\n[^\n]*CADRE_GATE; cat /);
-      expect(argv.endsWith(`; ${command}`)).toBe(true);
-      expect(argv).not.toContain(approval.id);
-      const environment = fs.readFileSync(file('env'), 'utf8');
-      expect(environment).not.toContain(approval.id);
-      expect(environment).not.toContain(stage.given.token);
-    });
+it('The approval command gets the approval as JSON on its stdin, and nothing of it in its arguments.', async () => {
+  await using directory = tempDirectory('notify');
+  using done = new Fifo(path.join(directory.path, 'done'));
+  const file = (name: string) => path.join(directory.path, name);
+  const command =
+    `cat > '${file('stdin')}'; tr '\\0' '\\n' < /proc/$$/cmdline > '${file('argv')}'; ` +
+    `tr '\\0' '\\n' < /proc/$$/environ > '${file('env')}'; echo done > '${done.path}'`;
+  await withCommand(command, async (stage) => {
+    const said = done.said();
+    const { session, turn } = await stage.atWork();
+    void turn.ask({ title: 'it\'s $(id) `id` \n; rm -rf "x"' });
+    const approval = await stage.asked(session.id);
+    expect(await said).toBe('done\n');
+    const stdin = fs.readFileSync(file('stdin'), 'utf8');
+    expect(JSON.parse(stdin) as Approval).toEqual(approval);
+    // The text of a command begins with the spawn barrier, at which its shell waits.
+    const argv = fs.readFileSync(file('argv'), 'utf8').trimEnd();
+    expect(argv).toMatch(/^\/bin\/sh\n-c\n[^\n]*CADRE_GATE; cat /);
+    expect(argv.endsWith(`; ${command}`)).toBe(true);
+    expect(argv).not.toContain(approval.id);
+    const environment = fs.readFileSync(file('env'), 'utf8');
+    expect(environment).not.toContain(approval.id);
+    expect(environment).not.toContain(stage.given.token);
   });
-
-  it('The approval command runs once for each approval.', async () => {
-    await using directory = tempDirectory('notify');
-    using done = new Fifo(path.join(directory.path, 'done'));
-    await withCommand(`grep -o '"title":"[^"]*"' > '${done.path}'`, async (stage) => {
-      const session = await stage.open();
-      const turn = await stage.play(session);
-      const told: string[] = [];
-      for (const title of ['first', 'second']) {
-        const said = done.said();
-        void turn.ask({ title });
-        told.push((await said).trim());
-      }
-      expect(told).toEqual(['"title":"first"', '"title":"second"']);
-    });
-  });
-
-  it('The approval command runs for one approval at a time, in order, and not for a resolved approval.', async () => {
-    await using directory = tempDirectory('notify');
-    const file = (name: string) => path.join(directory.path, name);
-    using begun = new Fifo(file('begun'));
-    using go = new Fifo(file('go'));
-    // Each run reports its start through one pipe, and waits for its end at another one.
-    const command =
-      `mkdir '${file('busy')}' || echo two at once >> '${file('faults')}'; ` +
-      `grep -o '"title":"[^"]*"' > '${begun.path}'; read -r go < '${go.path}'; rmdir '${file('busy')}'`;
-    await withCommand(command, async (stage) => {
-      const session = await stage.open();
-      const turn = await stage.play(session);
-      const first = begun.said();
-      for (const title of ['one', 'two', 'three', 'four']) {
-        void turn.ask({ title });
-      }
-      const asked = [];
-      for (let nth = 1; nth <= 4; nth++) asked.push(await stage.asked(session.id, nth));
-      expect((await first).trim()).toBe('"title":"one"');
-      await stage.decide(asked[1] as Approval, 'accept');
-      await stage.decide(asked[2] as Approval, 'decline');
-      const second = begun.said();
-      await fs.promises.writeFile(go.path, 'go\n');
-      expect((await second).trim()).toBe('"title":"four"');
-      await fs.promises.writeFile(go.path, 'go\n');
-      expect(fs.existsSync(file('faults'))).toBe(false);
-    });
-  });
-
-  it.each([
-    ['fails', 'cat > /dev/null; exit 3', 3],
-    ['does not exist', 'no-such-program-anywhere', 127],
-    ['reads nothing', 'exec < /dev/null; exit 4', 4],
-  ])('A notify command that %s harms nothing.', (_how, command, code) =>
-    withCommand(command, async (stage) => {
-      const session = await stage.open();
-      const turn = await stage.play(session);
-      const turnId = (await stage.session(session.id)).active_turn_id ?? '';
-      const answer = turn.ask({ request: { text: 'x'.repeat(300_000) } });
-      const { id } = (await stage.asked(session.id)) ?? {};
-      expect(await stage.logged('notify_command failed')).toMatchObject({ code, approval_id: id });
-      const [pending] = await stage.approvals();
-      expect((await stage.decide(pending as Approval, 'accept')).status).toBe(200);
-      expect((await answer).decision).toBe('accept');
-      turn.end(completed);
-      expect((await stage.until(endOf(turnId))).kind).toBe('turn.completed');
-    }),
-  );
 });
+
+it('The approval command runs once for each approval.', async () => {
+  await using directory = tempDirectory('notify');
+  using done = new Fifo(path.join(directory.path, 'done'));
+  await withCommand(`grep -o '"title":"[^"]*"' > '${done.path}'`, async (stage) => {
+    const { turn } = await stage.atWork();
+    const told: string[] = [];
+    for (const title of ['first', 'second']) {
+      const said = done.said();
+      void turn.ask({ title });
+      told.push((await said).trim());
+    }
+    expect(told).toEqual(['"title":"first"', '"title":"second"']);
+  });
+});
+
+it('The approval command runs for one approval at a time, in order, and not for a resolved approval.', async () => {
+  await using directory = tempDirectory('notify');
+  const file = (name: string) => path.join(directory.path, name);
+  using begun = new Fifo(file('begun'));
+  using go = new Fifo(file('go'));
+  // Each run reports its start through one pipe, and waits for its end at another one.
+  const command =
+    `mkdir '${file('busy')}' || echo two at once >> '${file('faults')}'; ` +
+    `grep -o '"title":"[^"]*"' > '${begun.path}'; read -r go < '${go.path}'; rmdir '${file('busy')}'`;
+  await withCommand(command, async (stage) => {
+    const { session, turn } = await stage.atWork();
+    const first = begun.said();
+    for (const title of ['one', 'two', 'three', 'four']) {
+      void turn.ask({ title });
+    }
+    const asked = [];
+    for (let nth = 1; nth <= 4; nth++) asked.push(await stage.asked(session.id, nth));
+    expect((await first).trim()).toBe('"title":"one"');
+    await stage.decide(asked[1] as Approval, 'accept');
+    await stage.decide(asked[2] as Approval, 'decline');
+    const second = begun.said();
+    await fs.promises.writeFile(go.path, 'go\n');
+    expect((await second).trim()).toBe('"title":"four"');
+    await fs.promises.writeFile(go.path, 'go\n');
+    expect(fs.existsSync(file('faults'))).toBe(false);
+  });
+});
+
+it.each([
+  ['fails', 'cat > /dev/null; exit 3', 3],
+  ['does not exist', 'no-such-program-anywhere', 127],
+  ['reads nothing', 'exec < /dev/null; exit 4', 4],
+])('A notify command that %s harms nothing.', (_how, command, code) =>
+  withCommand(command, async (stage) => {
+    const { session, turn, turnId } = await stage.atWork();
+    const answer = turn.ask({ request: { text: 'x'.repeat(300_000) } });
+    const { id } = (await stage.asked(session.id)) ?? {};
+    expect(await stage.logged('notify_command failed')).toMatchObject({ code, approval_id: id });
+    const [pending] = await stage.approvals();
+    expect((await stage.decide(pending as Approval, 'accept')).status).toBe(200);
+    expect((await answer).decision).toBe('accept');
+    turn.end(completed);
+    expect((await stage.until(endOf(turnId))).kind).toBe('turn.completed');
+  }),
+);

@@ -26,9 +26,7 @@ const approvalsOf = (stage: Stage, session: { id: string }, query = '') =>
 
 /** A session whose agent has asked once. */
 async function asked(stage: Stage) {
-  const session = await stage.open();
-  const turn = await stage.play(session);
-  const turnId = (await stage.session(session.id)).active_turn_id ?? '';
+  const { session, turn, turnId } = await stage.atWork();
   const answer = turn.ask();
   const approval = await stage.asked(session.id);
   return { session, turn, turnId, answer, approval };
@@ -124,49 +122,45 @@ describe('the decision of an approval', () => {
   });
 });
 
-describe('accepting an approval', () => {
-  it.each([
-    [{}, 'once'],
-    [{ scope: 'once' }, 'once'],
-    [{ scope: 'session' }, 'session'],
-  ])('An acceptance with %o is stored, and the agent receives it.', async (more, scope) => {
-    const stage = on();
-    const { approval, answer, turn } = await asked(stage);
-    expect(approval).toMatchObject({ scopes: ['once', 'session'], scope: null });
-    expect((await stage.decide(approval, 'accept', more)).body).toMatchObject({ scope });
-    expect(await answer).toEqual({ decision: 'accept', scope, answers: null });
-    turn.end(completed);
-  });
-
-  it.each([
-    [['once'], 'session', 'accept it with scope "once", or decline it'],
-    [['session'], 'once', 'accept it with scope "session", or decline it'],
-    [[], 'once', 'decline it'],
-  ] as const)(
-    'An approval that offers %o refuses the scope "%s" and stays pending.',
-    async (...row) => {
-      const [scopes, scope, way] = row;
-      const stage = on();
-      const session = await stage.open();
-      const turn = await stage.play(session);
-      const answer = turn.ask({ scopes });
-      const approval = await stage.asked(session.id);
-      const reply = await stage.decide(approval, 'accept', { scope });
-      expect([reply.status, reply.body.code]).toEqual([400, 'invalid']);
-      expect(reply.body.error).toMatch(new RegExp(`^body\\.scope: .*: ${way}$`));
-      expect(await approvalsOf(stage, session)).toEqual([approval]);
-      expect((await stage.decide(approval, 'decline')).body).toMatchObject({ scope: null });
-      expect((await answer).decision).toBe('decline');
-      turn.end(completed);
-    },
-  );
+it.each([
+  [{}, 'once'],
+  [{ scope: 'once' }, 'once'],
+  [{ scope: 'session' }, 'session'],
+])('An acceptance with %o is stored, and the agent receives it.', async (more, scope) => {
+  const stage = on();
+  const { approval, answer, turn } = await asked(stage);
+  expect(approval).toMatchObject({ scopes: ['once', 'session'], scope: null });
+  expect((await stage.decide(approval, 'accept', more)).body).toMatchObject({ scope });
+  expect(await answer).toEqual({ decision: 'accept', scope, answers: null });
+  turn.end(completed);
 });
+
+it.each([
+  [['once'], 'session', 'accept it with scope "once", or decline it'],
+  [['session'], 'once', 'accept it with scope "session", or decline it'],
+  [[], 'once', 'decline it'],
+] as const)(
+  'An approval that offers %o refuses the scope "%s" and stays pending.',
+  async (...row) => {
+    const [scopes, scope, way] = row;
+    const stage = on();
+    const { session, turn } = await stage.atWork();
+    const answer = turn.ask({ scopes });
+    const approval = await stage.asked(session.id);
+    const reply = await stage.decide(approval, 'accept', { scope });
+    expect([reply.status, reply.body.code]).toEqual([400, 'invalid']);
+    expect(reply.body.error).toMatch(new RegExp(`^body\\.scope: .*: ${way}$`));
+    expect(await approvalsOf(stage, session)).toEqual([approval]);
+    expect((await stage.decide(approval, 'decline')).body).toMatchObject({ scope: null });
+    expect((await answer).decision).toBe('decline');
+    turn.end(completed);
+  },
+);
 
 describe('the details of an approval', () => {
   it('The details of an approval are stored and returned whole, in the list and by its id.', async () => {
     const stage = on();
-    const session = await stage.open();
-    const turn = await stage.play(session);
+    const { session, turn } = await stage.atWork();
     const diff = Array.from({ length: 5000 }, (_, at) => `+line ${at} \u202e\u0000`).join('\n');
     const details = [{ type: 'diff', path: 'a', diff }] as const;
     void turn.ask({ details });
@@ -180,8 +174,7 @@ describe('the details of an approval', () => {
 
   it('Details that are too long for an event are complete in the record, and missing in the event.', async () => {
     const stage = on();
-    const session = await stage.open();
-    const turn = await stage.play(session);
+    const { session, turn } = await stage.atWork();
     const parts = Array.from({ length: 3000 }, (_, at) => `echo ${at} ${'x'.repeat(100)}`);
     const details = [{ type: 'command', command: parts.join(' && '), cwd: '/w' }] as const;
     void turn.ask({ details, request: { parts }, subject: { parts } });
@@ -196,8 +189,7 @@ describe('the details of an approval', () => {
 
   it('Details above 12 MiB name the omitted parts, and cut no part.', async () => {
     const stage = on();
-    const session = await stage.open();
-    const turn = await stage.play(session);
+    const { session, turn } = await stage.atWork();
     const small = { type: 'input', name: 'small', value: 1 } as const;
     const command = 'x'.repeat(12 * 1024 * 1024);
     void turn.ask({
@@ -214,154 +206,129 @@ describe('the details of an approval', () => {
   });
 });
 
-describe('a question', () => {
-  it('A question is accepted only with answers, and the agent gets the answers.', async () => {
-    const stage = on();
-    const session = await stage.open();
-    const turn = await stage.play(session);
-    const answer = turn.ask(question);
-    const approval = await stage.asked(session.id);
-    const without = await stage.decide(approval, 'accept');
-    expect([without.status, without.body.code]).toEqual([400, 'invalid']);
-    expect(without.body.error).toContain('answers');
-    const answers = { q1: ['blue', 'green'] };
-    const reply = await stage.decide(approval, 'accept', { answers });
-    expect(reply.body).toMatchObject({ status: 'accepted', answers });
-    expect(await answer).toEqual({ decision: 'accept', scope: 'once', answers });
-  });
+it('A question is accepted only with answers, and the agent gets the answers.', async () => {
+  const stage = on();
+  const { session, turn } = await stage.atWork();
+  const answer = turn.ask(question);
+  const approval = await stage.asked(session.id);
+  const without = await stage.decide(approval, 'accept');
+  expect([without.status, without.body.code]).toEqual([400, 'invalid']);
+  expect(without.body.error).toContain('answers');
+  const answers = { q1: ['blue', 'green'] };
+  const reply = await stage.decide(approval, 'accept', { answers });
+  expect(reply.body).toMatchObject({ status: 'accepted', answers });
+  expect(await answer).toEqual({ decision: 'accept', scope: 'once', answers });
+});
 
-  it('A question can be declined without answers.', async () => {
-    const stage = on();
-    const session = await stage.open();
-    const turn = await stage.play(session);
-    const answer = turn.ask(question);
-    const approval = await stage.asked(session.id);
-    expect((await stage.decide(approval, 'decline')).status).toBe(200);
-    expect((await answer).decision).toBe('decline');
+it('A question can be declined without answers.', async () => {
+  const stage = on();
+  const { session, turn } = await stage.atWork();
+  const answer = turn.ask(question);
+  const approval = await stage.asked(session.id);
+  expect((await stage.decide(approval, 'decline')).status).toBe(200);
+  expect((await answer).decision).toBe('decline');
+});
+
+it('A turn and its session wait for an approval, and continue when it is decided.', async () => {
+  const stage = on();
+  const session = await stage.open();
+  expect(session.status).toBe('ready');
+  const turn = await stage.play(session);
+  const turnId = (await stage.session(session.id)).active_turn_id ?? '';
+  const statuses = async () => [
+    (await stage.session(session.id)).status,
+    (await stage.turn(session.id, turnId)).status,
+  ];
+  expect(await statuses()).toEqual(['running', 'running']);
+  const answer = turn.ask();
+  const approval = await stage.asked(session.id);
+  expect(await statuses()).toEqual(['waiting_for_approval', 'waiting_for_approval']);
+  await stage.decide(approval, 'accept');
+  await answer;
+  expect(await statuses()).toEqual(['running', 'running']);
+  await stage.complete(turn);
+  expect(await statuses()).toEqual(['ready', 'completed']);
+});
+
+it('The turn and session wait as long as any of several approvals is pending.', async () => {
+  const stage = on();
+  const { session, turn } = await stage.atWork();
+  const answers = [turn.ask(), turn.ask({ title: 'second' }), turn.ask({ title: 'third' })];
+  const all = await Promise.all([1, 2, 3].map((nth) => stage.asked(session.id, nth)));
+  const seen: string[] = [];
+  for (const [at, approval] of all.toReversed().entries()) {
+    await stage.decide(approval, at === 1 ? 'decline' : 'accept');
+    seen.push((await stage.session(session.id)).status);
+  }
+  expect(seen).toEqual(['waiting_for_approval', 'waiting_for_approval', 'running']);
+  expect((await Promise.all(answers)).map(({ decision }) => decision)).toEqual([
+    'accept',
+    'decline',
+    'accept',
+  ]);
+});
+
+it('The request event has the whole approval, and the later event of its resolution omits the request.', async () => {
+  const stage = on();
+  const { session, turn, turnId, approval } = await asked(stage);
+  const { body: decided } = await stage.decide(approval, 'accept', { reason: 'fine' });
+  await stage.complete(turn);
+  const events = await stage.events(session.id);
+  expect(kinds(events)).toEqual([
+    'session.created',
+    'turn.accepted',
+    'turn.started',
+    'approval.requested',
+    'approval.resolved',
+    'turn.completed',
+  ]);
+  const [requested, resolved] = events.slice(3, 5);
+  const { sessionAllows: session_allows, ...asking } = writeFile;
+  expect(requested?.payload.approval).toMatchObject({
+    status: 'pending',
+    session_allows,
+    ...asking,
+  });
+  expect(requested).toMatchObject({ session_id: session.id, turn_id: turnId, v: 1 });
+  const { request: _request, details: _details, subject: _subject, ...form } = decided as Approval;
+  expect(resolved?.payload.approval).toEqual(form);
+  expect(resolved?.payload.approval).not.toHaveProperty('request');
+});
+
+it('The request event of an approval equals its record while it is pending.', async () => {
+  const stage = on();
+  const { approval, session } = await asked(stage);
+  expect(await approvalsOf(stage, session)).toEqual([approval]);
+  expect(approval).toMatchObject({
+    status: 'pending',
+    decision: null,
+    decided_by: null,
+    reason: null,
+    expires_at: null,
+    resolved_at: null,
   });
 });
 
-describe('a pending approval', () => {
-  it('A turn and its session wait for an approval, and continue when it is decided.', async () => {
-    const stage = on();
-    const session = await stage.open();
-    expect(session.status).toBe('ready');
-    const turn = await stage.play(session);
-    const turnId = (await stage.session(session.id)).active_turn_id ?? '';
-    const statuses = async () => [
-      (await stage.session(session.id)).status,
-      (await stage.turn(session.id, turnId)).status,
-    ];
-    expect(await statuses()).toEqual(['running', 'running']);
-    const answer = turn.ask();
-    const approval = await stage.asked(session.id);
-    expect(await statuses()).toEqual(['waiting_for_approval', 'waiting_for_approval']);
-    await stage.decide(approval, 'accept');
-    await answer;
-    expect(await statuses()).toEqual(['running', 'running']);
-    turn.end(completed);
-    await stage.until(endOf(turnId));
-    expect(await statuses()).toEqual(['ready', 'completed']);
-  });
-
-  it('The turn and session wait as long as any of several approvals is pending.', async () => {
-    const stage = on();
-    const session = await stage.open();
-    const turn = await stage.play(session);
-    const answers = [turn.ask(), turn.ask({ title: 'second' }), turn.ask({ title: 'third' })];
-    const all = await Promise.all([1, 2, 3].map((nth) => stage.asked(session.id, nth)));
-    const seen: string[] = [];
-    for (const [at, approval] of all.toReversed().entries()) {
-      await stage.decide(approval, at === 1 ? 'decline' : 'accept');
-      seen.push((await stage.session(session.id)).status);
-    }
-    expect(seen).toEqual(['waiting_for_approval', 'waiting_for_approval', 'running']);
-    expect((await Promise.all(answers)).map(({ decision }) => decision)).toEqual([
-      'accept',
-      'decline',
-      'accept',
-    ]);
-  });
-
-  it('A session with a pending approval refuses another turn.', async () => {
-    const stage = on();
-    const { session } = await asked(stage);
-    const { status, body } = await stage.send(session, 'another');
-    expect([status, body.code]).toEqual([409, 'turn_in_progress']);
-  });
+it('The list has the pending approvals of all sessions, newest first, or of one session.', async () => {
+  const stage = await testStage();
+  const first = await asked(stage);
+  const second = await asked(stage);
+  const ids = async (query: string) => (await stage.approvals(query)).map(({ id }) => id);
+  expect(await ids('')).toEqual([second.approval.id, first.approval.id]);
+  expect(await ids(`?session_id=${first.session.id}`)).toEqual([first.approval.id]);
+  await stage.decide(second.approval, 'accept');
+  expect(await ids('')).toEqual([first.approval.id]);
+  expect(await ids('?status=accepted')).toEqual([second.approval.id]);
+  expect(await ids(`?status=accepted&session_id=${first.session.id}`)).toEqual([]);
+  const { body } = await stage.get<Approval[]>(`/v1/sessions/${second.session.id}/approvals`);
+  expect(body.map(({ id }) => id)).toEqual([second.approval.id]);
 });
 
-describe('the events of an approval', () => {
-  it('The request event has the whole approval, and the later event of its resolution omits the request.', async () => {
-    const stage = on();
-    const { session, turn, turnId, approval } = await asked(stage);
-    const { body: decided } = await stage.decide(approval, 'accept', { reason: 'fine' });
-    turn.end(completed);
-    await stage.until(endOf(turnId));
-    const events = await stage.events(session.id);
-    expect(kinds(events)).toEqual([
-      'session.created',
-      'turn.accepted',
-      'turn.started',
-      'approval.requested',
-      'approval.resolved',
-      'turn.completed',
-    ]);
-    const [requested, resolved] = events.slice(3, 5);
-    const { sessionAllows: session_allows, ...asking } = writeFile;
-    expect(requested?.payload.approval).toMatchObject({
-      status: 'pending',
-      session_allows,
-      ...asking,
-    });
-    expect(requested).toMatchObject({ session_id: session.id, turn_id: turnId, v: 1 });
-    const {
-      request: _request,
-      details: _details,
-      subject: _subject,
-      ...form
-    } = decided as Approval;
-    expect(resolved?.payload.approval).toEqual(form);
-    expect(resolved?.payload.approval).not.toHaveProperty('request');
-  });
-
-  it('The request event of an approval equals its record while it is pending.', async () => {
-    const stage = on();
-    const { approval, session } = await asked(stage);
-    expect(await approvalsOf(stage, session)).toEqual([approval]);
-    expect(approval).toMatchObject({
-      status: 'pending',
-      decision: null,
-      decided_by: null,
-      reason: null,
-      expires_at: null,
-      resolved_at: null,
-    });
-  });
-});
-
-describe('the inbox', () => {
-  it('The list has the pending approvals of all sessions, newest first, or of one session.', async () => {
-    const stage = await testStage();
-    const first = await asked(stage);
-    const second = await asked(stage);
-    const ids = async (query: string) => (await stage.approvals(query)).map(({ id }) => id);
-    expect(await ids('')).toEqual([second.approval.id, first.approval.id]);
-    expect(await ids(`?session_id=${first.session.id}`)).toEqual([first.approval.id]);
-    await stage.decide(second.approval, 'accept');
-    expect(await ids('')).toEqual([first.approval.id]);
-    expect(await ids('?status=accepted')).toEqual([second.approval.id]);
-    expect(await ids(`?status=accepted&session_id=${first.session.id}`)).toEqual([]);
-    const { body } = await stage.get<Approval[]>(`/v1/sessions/${second.session.id}/approvals`);
-    expect(body.map(({ id }) => id)).toEqual([second.approval.id]);
-  });
-
-  it('The list of approvals refuses a malformed status and an unknown session.', async () => {
-    const stage = on();
-    expect((await stage.get('/v1/approvals?status=open')).status).toBe(400);
-    expect((await stage.get('/v1/approvals?session_id=sess_nobody')).status).toBe(404);
-    expect((await stage.get('/v1/sessions/sess_nobody/approvals')).status).toBe(404);
-  });
+it('The list of approvals refuses a malformed status and an unknown session.', async () => {
+  const stage = on();
+  expect((await stage.get('/v1/approvals?status=open')).status).toBe(400);
+  expect((await stage.get('/v1/approvals?session_id=sess_nobody')).status).toBe(404);
+  expect((await stage.get('/v1/sessions/sess_nobody/approvals')).status).toBe(404);
 });
 
 describe('an approval with a time limit', () => {
@@ -427,8 +394,7 @@ describe('an approval with a time limit', () => {
 describe('the cancellation of an approval', () => {
   it('An approval that its agent withdraws is cancelled, and the turn continues.', async () => {
     const stage = on();
-    const session = await stage.open();
-    const turn = await stage.play(session);
+    const { session, turn } = await stage.atWork();
     const withdrawn = new AbortController();
     const answer = turn.ask({}, withdrawn.signal);
     const approval = await stage.asked(session.id);
@@ -442,8 +408,7 @@ describe('the cancellation of an approval', () => {
 
   it('An approval is cancelled if it is withdrawn before it is stored.', async () => {
     const stage = on();
-    const session = await stage.open();
-    const turn = await stage.play(session);
+    const { session, turn } = await stage.atWork();
     expect(await turn.ask({}, AbortSignal.abort())).toEqual({ decision: 'cancelled' });
     expect(await approvalsOf(stage, session)).toEqual([]);
     expect((await stage.session(session.id)).status).toBe('running');
@@ -451,9 +416,8 @@ describe('the cancellation of an approval', () => {
 
   it('An approval is cancelled before its turn ends.', async () => {
     const stage = on();
-    const { session, turn, turnId, answer } = await asked(stage);
-    turn.end(completed);
-    await stage.until(endOf(turnId));
+    const { session, turn, answer } = await asked(stage);
+    await stage.complete(turn);
     expect(await answer).toEqual({ decision: 'cancelled' });
     expect(kinds(await stage.events(session.id)).slice(-3)).toEqual([
       'approval.requested',
@@ -478,36 +442,20 @@ describe('the cancellation of an approval', () => {
       'turn.interrupted',
     ]);
   });
-
-  it('An approval is cancelled when its session is closed.', async () => {
-    const stage = on();
-    const { session, approval, answer } = await asked(stage);
-    await stage.close(session.id);
-    expect(await answer).toEqual({ decision: 'cancelled' });
-    expect((await stage.decide(approval, 'accept')).body.code).toBe('approval_resolved');
-    expect(await approvalsOf(stage, session)).toEqual([]);
-  });
 });
 
-describe('an agent that asks', () => {
-  it('An agent that asks outside a turn receives a cancellation, and nothing is stored.', async () => {
-    const stage = on();
-    const session = await stage.open();
-    const turn = await stage.play(session);
-    const turnId = (await stage.session(session.id)).active_turn_id ?? '';
-    turn.end(completed);
-    await stage.until(endOf(turnId));
-    expect(await turn.ask()).toEqual({ decision: 'cancelled' });
-    expect(kinds(await stage.events(session.id))).not.toContain('approval.requested');
-  });
+it('An agent that asks outside a turn receives a cancellation, and nothing is stored.', async () => {
+  const stage = on();
+  const { session, turn } = await stage.atWork();
+  await stage.complete(turn);
+  expect(await turn.ask()).toEqual({ decision: 'cancelled' });
+  expect(kinds(await stage.events(session.id))).not.toContain('approval.requested');
+});
 
-  it('An agent that asks after the interrupt of its turn receives a cancellation.', async () => {
-    const stage = on();
-    const session = await stage.open();
-    const turn = await stage.play(session);
-    const turnId = (await stage.session(session.id)).active_turn_id ?? '';
-    await stage.interrupt(session.id, turnId);
-    expect(await turn.ask()).toEqual({ decision: 'cancelled' });
-    expect(kinds(await stage.events(session.id))).not.toContain('approval.requested');
-  });
+it('An agent that asks after the interrupt of its turn receives a cancellation.', async () => {
+  const stage = on();
+  const { session, turn, turnId } = await stage.atWork();
+  await stage.interrupt(session.id, turnId);
+  expect(await turn.ask()).toEqual({ decision: 'cancelled' });
+  expect(kinds(await stage.events(session.id))).not.toContain('approval.requested');
 });

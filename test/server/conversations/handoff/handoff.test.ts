@@ -55,6 +55,18 @@ describe('a handoff', () => {
     turn.end(completed);
   });
 
+  it('A handoff keeps the sandbox of the session.', async () => {
+    const old = await talk({ sandbox: { network: 'hosts', hosts: ['example.com'] } });
+    const { body } = await handOff(old);
+    expect(body.session.sandbox).toEqual({
+      mode: 'require',
+      network: 'hosts',
+      hosts: ['example.com'],
+      write: [],
+    });
+    (await stage().provider.nextTurn()).end(completed);
+  });
+
   it('A handoff is one event of the old session, and a keyed request hands over once.', async () => {
     const old = await talk();
     const key = { 'idempotency-key': `handoff-${old.id}` };
@@ -147,37 +159,34 @@ describe('a handoff', () => {
   });
 });
 
-describe('the files of a handoff', () => {
-  it('The record names branch, commit and changed files of a repository.', async () => {
-    const repository = makeRepository(testDirectory('handoff'));
-    const old = await talk({ cwd: repository });
-    fs.writeFileSync(path.join(repository, 'new-file.txt'), 'new');
-    await handOff(old);
-    const turn = await stage().provider.nextTurn();
-    expect(turn.text).toContain(`Branch: main at ${git(repository, 'rev-parse', 'HEAD')}`);
-    expect(turn.text).toContain('- added: new-file.txt');
-    turn.end(completed);
-  });
+it('The record names branch, commit and changed files of a repository.', async () => {
+  const repository = makeRepository(testDirectory('handoff'));
+  const old = await talk({ cwd: repository });
+  fs.writeFileSync(path.join(repository, 'new-file.txt'), 'new');
+  await handOff(old);
+  const turn = await stage().provider.nextTurn();
+  expect(turn.text).toContain(`Branch: main at ${git(repository, 'rev-parse', 'HEAD')}`);
+  expect(turn.text).toContain('- added: new-file.txt');
+  turn.end(completed);
+});
 
-  it('The new session holds the claim of the worktree from the same transaction on.', async () => {
-    const cwd = makeRepository(testDirectory('handoff'));
-    const old = await talk({ cwd, worktree: { worktree_name: 'moved' } });
-    const id = (await stage().session(old.id)).worktree_id ?? '';
-    const { session } = (await handOff(old, { close: true })).body;
-    (await stage().provider.nextTurn()).end(completed);
-    expect(session).toMatchObject({ worktree_id: id, cwd: old.cwd });
-    expect((await stage().session(old.id)).worktree_id).toBeNull();
-    const { body } = await stage().get<Worktree & { claims: Claim[] }>(`/v1/worktrees/${id}`);
-    expect(body.status).toBe('active');
-    const active = body.claims.filter(({ released_at }) => released_at === null);
-    expect(active).toMatchObject([{ session_id: session.id, claim_role: 'owner' }]);
-  });
+it('The new session holds the claim of the worktree from the same transaction on.', async () => {
+  const cwd = makeRepository(testDirectory('handoff'));
+  const old = await talk({ cwd, worktree: { worktree_name: 'moved' } });
+  const id = (await stage().session(old.id)).worktree_id ?? '';
+  const { session } = (await handOff(old, { close: true })).body;
+  (await stage().provider.nextTurn()).end(completed);
+  expect(session).toMatchObject({ worktree_id: id, cwd: old.cwd });
+  expect((await stage().session(old.id)).worktree_id).toBeNull();
+  const { body } = await stage().get<Worktree & { claims: Claim[] }>(`/v1/worktrees/${id}`);
+  expect(body.status).toBe('active');
+  const active = body.claims.filter(({ released_at }) => released_at === null);
+  expect(active).toMatchObject([{ session_id: session.id, claim_role: 'owner' }]);
 });
 
 describe('the refusals of a handoff', () => {
   it('A session with a running turn is not handed over.', async () => {
-    const old = await stage().open({ cwd: testDirectory('handoff') });
-    const turn = await stage().play(old);
+    const { session: old, turn } = await stage().atWork({ cwd: testDirectory('handoff') });
     const { status, body } = await handOff(old);
     expect([status, body.code]).toEqual([409, 'turn_in_progress']);
     turn.end(completed);

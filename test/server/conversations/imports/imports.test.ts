@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { anError } from '../../../support/an-error.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { PastTurn } from '../../../../src/api/conversations.ts';
 import type { Session } from '../../../../src/api/sessions.ts';
@@ -170,10 +171,9 @@ describe('an import', () => {
     const transcript = new Transcript(stage.cwd);
     transcript.turn('a');
     openElsewhere(stage.cwd, transcript.ref, process.pid);
-    await expect(importIt(stage, transcript.ref)).rejects.toMatchObject({
-      code: 'conflict',
-      message: expect.stringContaining(`process ${process.pid}, idle`) as string,
-    });
+    await expect(importIt(stage, transcript.ref)).rejects.toMatchObject(
+      anError('conflict', `process ${process.pid}, idle`),
+    );
   });
 });
 
@@ -237,26 +237,24 @@ describe('a turn of an imported session', () => {
   });
 });
 
-describe('a session that is handed back', () => {
-  it('A hand-back ends the idle agent, returns the command, and the session later has the turns of the own program.', async () => {
-    const stage = await testRawClaude({});
-    const session = await stage.open();
-    const params = { session_id: session.id };
-    const handBack = () => stage.client.call(endpoints.handBackSession, { params, body: {} });
-    await expect(handBack()).rejects.toMatchObject({ code: 'conflict' });
-    await session.run('begun in cadre');
-    const { provider_session_ref: ref } = await session.record();
-    expect(await handBack()).toEqual({
-      session_id: session.id,
-      cwd: stage.cwd,
-      // The program of the configuration, with its arguments.
-      command: [expect.any(String), expect.any(String), `--resume=${ref}`],
-    });
-    await stage.noAgents();
-    const transcript = new Transcript(stage.cwd);
-    transcript.turn('own');
-    fs.renameSync(transcript.file, transcript.file.replace(transcript.ref, ref ?? ''));
-    await run(stage, session.id, 'again');
-    expect(await prompts(stage, session.id)).toEqual(['own']);
+it('A hand-back ends the idle agent, returns the command, and the session later has the turns of the own program.', async () => {
+  const stage = await testRawClaude({});
+  const session = await stage.open();
+  const params = { session_id: session.id };
+  const handBack = () => stage.client.call(endpoints.handBackSession, { params, body: {} });
+  await expect(handBack()).rejects.toMatchObject({ code: 'conflict' });
+  await session.run('begun in cadre');
+  const { provider_session_ref: ref } = await session.record();
+  expect(await handBack()).toEqual({
+    session_id: session.id,
+    cwd: stage.cwd,
+    // The program of the configuration, with its arguments.
+    command: [expect.any(String), expect.any(String), `--resume=${ref}`],
   });
+  await stage.noAgents();
+  const transcript = new Transcript(stage.cwd);
+  transcript.turn('own');
+  fs.renameSync(transcript.file, transcript.file.replace(transcript.ref, ref ?? ''));
+  await run(stage, session.id, 'again');
+  expect(await prompts(stage, session.id)).toEqual(['own']);
 });

@@ -5,9 +5,9 @@ import type { Client } from '../../../../src/client/client.ts';
 import { atLength } from '../../../support/at-length.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { scaled } from '../../../support/patience.ts';
-import { startServer } from '../../../support/server.ts';
+import { testServer } from '../../../support/server.ts';
 import { seededRandom } from '../../../support/random.ts';
-import { tempDirectory } from '../../../support/temp.ts';
+import { testDirectory } from '../../../support/temp.ts';
 import { openSession } from '../../../support/turns.ts';
 import type { UntypedEvent } from '../../../support/untyped-events.ts';
 
@@ -20,44 +20,40 @@ it(
   'A server that is killed while entries are accepted, come due, begin and end starts the turn of each once.',
   { timeout: scaled(60_000 + KILLS * 10_000) },
   async () => {
-    await using directory = tempDirectory('queue-killed');
+    const directory = testDirectory('queue-killed');
     const below = dice(seededRandom(SEED));
-    let server = await startServer(directory.path);
+    let server = await testServer({ directory });
     const sessions = [
-      await openSession(server.client, directory.path),
-      await openSession(server.client, directory.path),
+      await openSession(server.client, directory),
+      await openSession(server.client, directory),
     ];
     const accepted: string[] = [];
-    try {
-      for (let kill = 0; kill < KILLS; kill++) {
-        const killAt = accepted.length + 1 + below(ADDED_AT_ONCE - 1);
-        const life = server;
-        const adding = Array.from({ length: ADDED_AT_ONCE }, async (_, at) => {
-          const session_id = sessions[at % sessions.length]?.id ?? '';
-          const { id } = await add(life.client, session_id, below);
-          if (accepted.push(id) === killAt) void life.end('SIGKILL');
-        });
-        await Promise.allSettled(adding);
-        await life.exited;
-        server = await startServer(directory.path);
-      }
-      const { client } = server;
-      await expectEventually(
-        () => client.call(endpoints.listQueue, { query: {} }),
-        scaled(30_000),
-      ).toEqual([]);
-      const events = await allEvents(client);
-      const added = idsOf(events, 'queue.added');
-      expect(added, `with SEED=${SEED}`).toEqual(expect.arrayContaining(accepted));
-      expect(idsOf(events, 'queue.started').toSorted(), `with SEED=${SEED}`).toEqual(
-        added.toSorted(),
-      );
-      expect(idsOf(events, 'queue.removed').toSorted(), `with SEED=${SEED}`).toEqual(
-        added.toSorted(),
-      );
-    } finally {
-      await server.end('SIGTERM');
+    for (let kill = 0; kill < KILLS; kill++) {
+      const killAt = accepted.length + 1 + below(ADDED_AT_ONCE - 1);
+      const life = server;
+      const adding = Array.from({ length: ADDED_AT_ONCE }, async (_, at) => {
+        const session_id = sessions[at % sessions.length]?.id ?? '';
+        const { id } = await add(life.client, session_id, below);
+        if (accepted.push(id) === killAt) void life.end('SIGKILL');
+      });
+      await Promise.allSettled(adding);
+      await life.exited;
+      server = await testServer({ directory });
     }
+    const { client } = server;
+    await expectEventually(
+      () => client.call(endpoints.listQueue, { query: {} }),
+      scaled(30_000),
+    ).toEqual([]);
+    const events = await allEvents(client);
+    const added = idsOf(events, 'queue.added');
+    expect(added, `with SEED=${SEED}`).toEqual(expect.arrayContaining(accepted));
+    expect(idsOf(events, 'queue.started').toSorted(), `with SEED=${SEED}`).toEqual(
+      added.toSorted(),
+    );
+    expect(idsOf(events, 'queue.removed').toSorted(), `with SEED=${SEED}`).toEqual(
+      added.toSorted(),
+    );
   },
 );
 

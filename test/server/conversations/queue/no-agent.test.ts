@@ -1,11 +1,9 @@
 import { expect, it } from 'vitest';
 import { ProviderError } from '../../../../src/agents/provider.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
-import { ManualClock } from '../../../support/manual-clock.ts';
 import { HOUR, MINUTE, queueOf } from '../../../support/queue/queue.ts';
 import {
-  killed,
-  onStage,
+  afterCrash,
   type Stage,
   type StageOptions,
   testStage,
@@ -124,23 +122,22 @@ it('A message to a session without an agent waits without a failed turn for each
 it('The hold of a session without an agent survives a SIGKILL: the next server tries without a turn.', async () => {
   const { agent, played } = switchable();
   const options = played === undefined ? {} : { played };
-  await using dead = await killed(async (stage) => {
-    const session = await stage.open();
-    agent.isOff = true;
-    await queueOf(stage).add(session, 'work');
-    await untilHeld(stage);
-    return session;
-  }, options);
-  await onStage(
+  const [stage, left] = await afterCrash(
     async (stage) => {
-      await passHours(stage, agent);
-      expect((await queueOf(stage).of(dead.left)).holds).toMatchObject([{ code: 'no_agent' }]);
-      expect(failures(stage)).toBe(5);
-      agent.isOff = false;
-      expect((await nextTurn(stage)).text).toBe('work');
+      const session = await stage.open();
+      agent.isOff = true;
+      await queueOf(stage).add(session, 'work');
+      await untilHeld(stage);
+      return session;
     },
-    { ...options, directory: dead.directory, clock: new ManualClock(dead.at) },
+    { before: options, after: options },
   );
+
+  await passHours(stage, agent);
+  expect((await queueOf(stage).of(left)).holds).toMatchObject([{ code: 'no_agent' }]);
+  expect(failures(stage)).toBe(5);
+  agent.isOff = false;
+  expect((await nextTurn(stage)).text).toBe('work');
 });
 
 it('A session that is closed while an agent is tried for it leaves no agent behind.', async () => {

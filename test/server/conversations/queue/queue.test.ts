@@ -45,8 +45,7 @@ describe('the queue of a session', () => {
   });
 
   it('People change the order, what is said and when, and take entries out.', async () => {
-    const session = await stage().open();
-    const running = await stage().play(session);
+    const { session, turn: running } = await stage().atWork();
     const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((text) => queue().add(session, text)));
     const [one, two, three] = (await queue().of(session)).entries;
     if (!a || !b || !c || !one || !two || !three) throw new Error('three were added');
@@ -229,8 +228,7 @@ describe('times', () => {
 
 describe('holds', () => {
   it('A paused entry becomes no turn, others do; resumed, it waits at its place.', async () => {
-    const session = await stage().open();
-    const running = await stage().play(session);
+    const { session, turn: running } = await stage().atWork();
     const { body: one } = await queue().add(session, 'one');
     await queue().add(session, 'two');
     expect((await queue().pause(one, { reason: 'not yet' })).body).toMatchObject({
@@ -283,8 +281,7 @@ describe('holds', () => {
   });
 
   it('After an interrupt the queue rests until somebody speaks to the session or resumes it.', async () => {
-    const session = await stage().open();
-    const running = await stage().play(session);
+    const { session, turn: running } = await stage().atWork();
     const { body: entry } = await queue().add(session, 'next');
     await stage().interrupt(session.id, (await stage().session(session.id)).active_turn_id ?? '');
     running.end({ status: 'interrupted', error: null });
@@ -327,40 +324,25 @@ describe('holds', () => {
   });
 });
 
-describe('permissions and limits of the queue', () => {
-  it('The agent of a session may schedule for nobody, not even for itself.', async () => {
-    const session = await stage().open();
-    const refused = await stage().post(
-      `/v1/sessions/${session.id}/queue`,
-      { input: { type: 'text', text: 'x' } },
-      { authorization: `Bearer ${stage().tokenOf(session)}` },
-    );
-    expect([refused.status, refused.body.code]).toEqual([403, 'forbidden_scope']);
-  });
+it('The agent of a session may schedule for nobody, not even for itself.', async () => {
+  const session = await stage().open();
+  const refused = await stage().post(
+    `/v1/sessions/${session.id}/queue`,
+    { input: { type: 'text', text: 'x' } },
+    { authorization: `Bearer ${stage().tokenOf(session)}` },
+  );
+  expect([refused.status, refused.body.code]).toEqual([403, 'forbidden_scope']);
+});
 
-  it('A request with an Idempotency-Key that is repeated adds one entry.', async () => {
-    const session = await stage().open();
-    const key = { 'idempotency-key': 'once' };
-    const at = stage().clock.now() + DAY;
-    const [one, two] = [
-      await queue().add(session, 'x', { at }, key),
-      await queue().add(session, 'x', { at }, key),
-    ];
-    expect(two.body.id).toBe(one.body.id);
-    expect(two.headers.get('idempotency-replayed')).toBe('true');
-    expect((await queue().of(session)).entries).toHaveLength(1);
-  });
-
-  it('A session has at most 100 entries.', async () => {
-    const own = await testStage();
-    const session = await own.open();
-    const at = own.clock.now() + DAY;
-    const add = () => queueOf(own).add(session, 'x', { at });
-    const added = await Promise.all(Array.from({ length: 100 }, add));
-    expect(added.every(({ status }) => status === 200)).toBe(true);
-    const refused = await add();
-    expect([refused.status, refused.body.code]).toEqual([429, 'too_many']);
-    const { body } = await own.get<{ queue: object }>('/v1/diagnostics');
-    expect(body.queue).toMatchObject({ entries: { scheduled: 100 }, next_at: at });
-  });
+it('A session has at most 100 entries.', async () => {
+  const own = await testStage();
+  const session = await own.open();
+  const at = own.clock.now() + DAY;
+  const add = () => queueOf(own).add(session, 'x', { at });
+  const added = await Promise.all(Array.from({ length: 100 }, add));
+  expect(added.every(({ status }) => status === 200)).toBe(true);
+  const refused = await add();
+  expect([refused.status, refused.body.code]).toEqual([429, 'too_many']);
+  const { body } = await own.get<{ queue: object }>('/v1/diagnostics');
+  expect(body.queue).toMatchObject({ entries: { scheduled: 100 }, next_at: at });
 });

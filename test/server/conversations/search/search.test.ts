@@ -144,20 +144,18 @@ describe('a search', () => {
   });
 });
 
-describe('deleted texts', () => {
-  test('A deleted text is not found, although the index still has its words.', async () => {
-    const { open, say, find, change, db, store } = await testSearch();
-    const session = await open('sess_a', { title: 'gone soon', status: 'closed', closed_at: 1 });
-    const turn_id = await say('sess_a', 'gone', message('gone, too'));
-    await open('sess_b');
-    await say('sess_b', 'gone and stays');
-    expect(await find('gone')).toHaveLength(4);
-    await db.transact((tx) => void store.trimTurns(tx, 'sess_a', 10));
-    expect(await find('gone')).toEqual(['[gone] and stays', '[gone] soon']);
-    expect(turn_id).toBeTruthy();
-    await change({ ...session, trimmed: true });
-    expect(await find('gone')).toEqual(['[gone] and stays']);
-  });
+test('A deleted text is not found, although the index still has its words.', async () => {
+  const { open, say, find, change, db, store } = await testSearch();
+  const session = await open('sess_a', { title: 'gone soon', status: 'closed', closed_at: 1 });
+  const turn_id = await say('sess_a', 'gone', message('gone, too'));
+  await open('sess_b');
+  await say('sess_b', 'gone and stays');
+  expect(await find('gone')).toHaveLength(4);
+  await db.transact((tx) => void store.trimTurns(tx, 'sess_a', 10));
+  expect(await find('gone')).toEqual(['[gone] and stays', '[gone] soon']);
+  expect(turn_id).toBeTruthy();
+  await change({ ...session, trimmed: true });
+  expect(await find('gone')).toEqual(['[gone] and stays']);
 });
 
 /** Whether a file is still the same one after `work`. */

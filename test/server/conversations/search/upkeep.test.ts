@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { sqlWasm } from '../../../../src/core/lib/self.ts';
 import { yieldToEventLoop } from '../../../../src/core/lib/slices.ts';
 import { IndexFile } from '../../../../src/server/conversations/search/index-file.ts';
@@ -48,35 +48,33 @@ async function damage({ directory, service }: TestSearch): Promise<void> {
   fs.closeSync(fd);
 }
 
-describe('an index that another program or the disk has changed', () => {
-  test.each([
-    ['the time of a text', 'UPDATE docs SET at = 115610496135635'],
-    ['the place of a text', 'UPDATE docs SET source = source + 4'],
-    ['a text without a row', 'DELETE FROM docs WHERE doc % 2 = 0'],
-    ['the position up to which rows were read', "UPDATE places SET n = n + 1 WHERE name = 'turns'"],
-    ['the newest time of a table', 'UPDATE shards SET newest = 1'],
-    ['a missing table', 'DROP TABLE docs'],
-  ])('A changed index is built again, with one line in the log: %s.', async (_, sql) => {
-    const lines: string[] = [];
-    const logger = {
-      warn: (_fields: object, line: string) => lines.push(line),
-    } as unknown as SearchDeps['logger'];
-    const { open, say, page, built, restart, service, directory } = await testSearch({ logger });
-    await open('sess_a', { title: 'the apple' });
-    for (let i = 0; i < 20; i++) await say('sess_a', `apple ${i}`);
-    await built();
-    const before = await page({ q: 'apple', limit: 100, since: 5 });
-    expect(before.records).toHaveLength(21);
-    await service.stop();
-    const file = await SideFile.open({ directory, name: 'search.cadre', wasm: sqlWasm });
-    file.exec(sql);
-    file.close();
-    await restart();
-    await say('sess_a', 'pear');
-    expect(await page({ q: 'apple', limit: 100, since: 5 })).toEqual(before);
-    expect((await page({ q: 'pear' })).records).toHaveLength(1);
-    expect(lines).toEqual(['the search index is damaged: rebuilding it']);
-  });
+test.each([
+  ['the time of a text', 'UPDATE docs SET at = 115610496135635'],
+  ['the place of a text', 'UPDATE docs SET source = source + 4'],
+  ['a text without a row', 'DELETE FROM docs WHERE doc % 2 = 0'],
+  ['the position up to which rows were read', "UPDATE places SET n = n + 1 WHERE name = 'turns'"],
+  ['the newest time of a table', 'UPDATE shards SET newest = 1'],
+  ['a missing table', 'DROP TABLE docs'],
+])('A changed index is built again, with one line in the log: %s.', async (_, sql) => {
+  const lines: string[] = [];
+  const logger = {
+    warn: (_fields: object, line: string) => lines.push(line),
+  } as unknown as SearchDeps['logger'];
+  const { open, say, page, built, restart, service, directory } = await testSearch({ logger });
+  await open('sess_a', { title: 'the apple' });
+  for (let i = 0; i < 20; i++) await say('sess_a', `apple ${i}`);
+  await built();
+  const before = await page({ q: 'apple', limit: 100, since: 5 });
+  expect(before.records).toHaveLength(21);
+  await service.stop();
+  const file = await SideFile.open({ directory, name: 'search.cadre', wasm: sqlWasm });
+  file.exec(sql);
+  file.close();
+  await restart();
+  await say('sess_a', 'pear');
+  expect(await page({ q: 'apple', limit: 100, since: 5 })).toEqual(before);
+  expect((await page({ q: 'pear' })).records).toHaveLength(1);
+  expect(lines).toEqual(['the search index is damaged: rebuilding it']);
 });
 
 test('A full table of the index whose words were changed is found by the upkeep.', async () => {
@@ -116,108 +114,106 @@ test('A full table of the index whose words were changed is found by the upkeep.
   await expect(upkeep()).rejects.toThrow(`the words of table ${newest} are not what was written`);
 });
 
-describe('an index', () => {
-  test('An index that is deleted while it is built is not begun again by the build.', async () => {
-    const [given, clock] = await searchOnStillClock();
-    const { service, open, page, directory } = given;
-    await open('sess_a');
-    await fill(given, 'sess_a', 3000);
-    await page({ q: 'filled' });
-    clock.advance(0);
-    expect(service.status().state).toBe('building');
-    expect(await service.drop()).toMatchObject({ state: 'off' });
-    service.changed();
-    for (let i = 0; i < 50; i++) await yieldToEventLoop();
-    clock.advance(10_000);
-    for (let i = 0; i < 50; i++) await yieldToEventLoop();
-    await service.stop();
-    expect(fs.readdirSync(directory).filter((name) => name.startsWith('search'))).toEqual([]);
-  });
+test('An index that is deleted while it is built is not begun again by the build.', async () => {
+  const [given, clock] = await searchOnStillClock();
+  const { service, open, page, directory } = given;
+  await open('sess_a');
+  await fill(given, 'sess_a', 3000);
+  await page({ q: 'filled' });
+  clock.advance(0);
+  expect(service.status().state).toBe('building');
+  expect(await service.drop()).toMatchObject({ state: 'off' });
+  service.changed();
+  for (let i = 0; i < 50; i++) await yieldToEventLoop();
+  clock.advance(10_000);
+  for (let i = 0; i < 50; i++) await yieldToEventLoop();
+  await service.stop();
+  expect(fs.readdirSync(directory).filter((name) => name.startsWith('search'))).toEqual([]);
+});
 
-  test('The index is kept up to date without another search.', async () => {
-    const [{ service, open, say, find }, clock] = await searchOnStillClock();
-    await open('sess_a');
-    await say('sess_a', 'one');
-    await find('one');
-    await say('sess_a', 'two');
-    service.changed();
-    expect(service.status().documents).toBe(1);
-    await expectEventually(() => {
-      clock.advance(2000);
-      return service.status().documents;
-    }).toBe(2);
-  });
+test('The index is kept up to date without another search.', async () => {
+  const [{ service, open, say, find }, clock] = await searchOnStillClock();
+  await open('sess_a');
+  await say('sess_a', 'one');
+  await find('one');
+  await say('sess_a', 'two');
+  service.changed();
+  expect(service.status().documents).toBe(1);
+  await expectEventually(() => {
+    clock.advance(2000);
+    return service.status().documents;
+  }).toBe(2);
+});
 
-  test('An index is built again if only a search finds its corruption.', async () => {
-    const given = await testSearch();
-    await given.open('sess_a');
-    await fill(given, 'sess_a', 300);
-    await given.built();
-    await damage(given);
-    await given.restart();
-    expect(await given.find('filled', { limit: 100 })).toHaveLength(100);
-  });
+test('An index is built again if only a search finds its corruption.', async () => {
+  const given = await testSearch();
+  await given.open('sess_a');
+  await fill(given, 'sess_a', 300);
+  await given.built();
+  await damage(given);
+  await given.restart();
+  expect(await given.find('filled', { limit: 100 })).toHaveLength(100);
+});
 
-  test('An index is built again if its corruption is found in the background.', async () => {
-    const [given, clock] = await searchOnStillClock();
-    const { open, say, find, built, restart } = given;
-    await built();
-    await open('sess_a');
-    await say('sess_a', 'one');
-    await find('one');
-    await damage(given);
-    await restart();
-    await say('sess_a', 'two');
-    given.service.resume();
-    clock.advance(0);
-    await expectEventually(() => {
-      clock.advance(2000);
-      return given.service.status();
-    }).toMatchObject({ state: 'ready', documents: 2 });
-  });
+test('An index is built again if its corruption is found in the background.', async () => {
+  const [given, clock] = await searchOnStillClock();
+  const { open, say, find, built, restart } = given;
+  await built();
+  await open('sess_a');
+  await say('sess_a', 'one');
+  await find('one');
+  await damage(given);
+  await restart();
+  await say('sess_a', 'two');
+  given.service.resume();
+  clock.advance(0);
+  await expectEventually(() => {
+    clock.advance(2000);
+    return given.service.status();
+  }).toMatchObject({ state: 'ready', documents: 2 });
+});
 
-  test('An index answers with its contents while the disk is full, survives a restart then, and continues afterwards.', async () => {
-    const { open, say, find, restart, built, service, directory } = await testSearch();
-    using disk = new FullDisk(/\/search\.cadre(-wal)?$/);
-    await open('sess_a');
-    await say('sess_a', 'one of them');
-    await built();
-    const { ino } = fs.statSync(`${directory}/search.cadre`);
-    disk.full = true;
-    await say('sess_a', 'another one');
-    expect(await find('one')).toEqual(['[one] of them']);
-    expect(service.status()).toMatchObject({
-      state: 'waiting',
-      detail: 'the disk is full: free some space',
-    });
-    await restart();
-    expect(await find('one')).toEqual(['[one] of them']);
-    disk.full = false;
-    expect(await find('one')).toEqual(['another [one]', '[one] of them']);
-    expect(fs.statSync(`${directory}/search.cadre`).ino).toBe(ino);
+test('An index answers with its contents while the disk is full, survives a restart then, and continues afterwards.', async () => {
+  const { open, say, find, restart, built, service, directory } = await testSearch();
+  using disk = new FullDisk(/\/search\.cadre(-wal)?$/);
+  await open('sess_a');
+  await say('sess_a', 'one of them');
+  await built();
+  const { ino } = fs.statSync(`${directory}/search.cadre`);
+  disk.full = true;
+  await say('sess_a', 'another one');
+  expect(await find('one')).toEqual(['[one] of them']);
+  expect(service.status()).toMatchObject({
+    state: 'waiting',
+    detail: 'the disk is full: free some space',
   });
+  await restart();
+  expect(await find('one')).toEqual(['[one] of them']);
+  disk.full = false;
+  expect(await find('one')).toEqual(['another [one]', '[one] of them']);
+  expect(fs.statSync(`${directory}/search.cadre`).ino).toBe(ino);
+});
 
-  test('The index drops tables whose sessions are all trimmed.', async () => {
-    const given = await testSearch();
-    const { db, store, directory, open, change } = given;
-    const session = await open('sess_a');
-    await open('sess_b');
-    await fill(given, 'sess_a', 100);
-    await fill(given, 'sess_b', 100);
-    const options = { directory, wasm: sqlWasm, bootId: 'boot', epoch: db.epoch };
-    const onDamage = (error: unknown) => expect.fail(String(error));
-    const index = await IndexFile.open({ ...options, shardTexts: 16, onDamage });
-    const rows = new Rows({ db, store });
-    const read = async () => {
-      const indexer = new Indexer({ rows, index, clock: new ManualClock() });
-      await indexer.begin();
-      while (await indexer.step());
-      return index.shardsSince(0).length;
-    };
-    const before = await read();
-    await change({ ...session, trimmed: true });
-    const after = await read();
-    index.close();
-    expect([before, after]).toEqual([13, 8]);
-  });
+test('The index drops tables whose sessions are all trimmed.', async () => {
+  const given = await testSearch();
+  const { db, store, directory, open, change } = given;
+  const session = await open('sess_a');
+  await open('sess_b');
+  await fill(given, 'sess_a', 100);
+  await fill(given, 'sess_b', 100);
+  const options = { directory, wasm: sqlWasm, bootId: 'boot', epoch: db.epoch };
+  const onDamage = (error: unknown) => expect.fail(String(error));
+  const index = await IndexFile.open({ ...options, shardTexts: 16, onDamage });
+  const rows = new Rows({ db, store });
+  const read = async () => {
+    const indexer = new Indexer({ rows, index, clock: new ManualClock() });
+    await indexer.begin();
+    while (await indexer.step());
+    return index.shardsSince(0).length;
+  };
+  const before = await read();
+  await change({ ...session, trimmed: true });
+  const after = await read();
+  index.close();
+  expect([before, after]).toEqual([13, 8]);
 });

@@ -9,11 +9,11 @@ import type { Session } from '../../../../src/api/sessions.ts';
 import { systemIds } from '../../../../src/core/lib/ids.ts';
 import { scaled } from '../../../support/patience.ts';
 import { completed } from '../../../support/scripted-provider.ts';
-import { startServer, untilNothingCarries } from '../../../support/server.ts';
+import { type TestServer, testServer } from '../../../support/server.ts';
 import { describeKeyed } from '../../http/describe-keyed.ts';
 import { aRequestTo, keyedRoutes, replayed, withKey } from '../../http/keyed-requests.ts';
-import { endOf, kinds, sharedStage, testStage } from '../../../support/sessions/stage.ts';
-import { tempDirectory } from '../../../support/temp.ts';
+import { kinds, sharedStage, testStage } from '../../../support/sessions/stage.ts';
+import { testDirectory } from '../../../support/temp.ts';
 
 const HOUR = 3_600_000;
 
@@ -93,9 +93,7 @@ describe('a POST with an Idempotency-Key', () => {
   });
 
   it('The error turn_in_progress is not stored, so that the request may be sent again.', async () => {
-    const session = await on().open();
-    const turn = await on().play(session);
-    const { active_turn_id: turnId } = await on().session(session.id);
+    const { session, turn } = await on().atWork();
     const url = `/v1/sessions/${session.id}/turns`;
     const body = { input: { type: 'text', text: 'me too' } };
     const key = newKey();
@@ -104,8 +102,7 @@ describe('a POST with an Idempotency-Key', () => {
       expect([refused.status, refused.body.code]).toEqual([409, 'turn_in_progress']);
       expect(replayed(refused)).toBeNull();
     }
-    turn.end(completed);
-    await on().until(endOf(turnId ?? ''));
+    await on().complete(turn);
     const sent = await on().post(url, body, key);
     expect([sent.status, replayed(sent)]).toEqual([200, null]);
     const again = await on().post(url, body, key);
@@ -234,8 +231,8 @@ describe('a stored response', () => {
   });
 
   it('A stored response survives a kill of the server.', { timeout: scaled(30_000) }, async () => {
-    await using directory = tempDirectory('killed');
-    const create = async (server: Awaited<ReturnType<typeof startServer>>) => {
+    const directory = testDirectory('killed');
+    const create = async (server: TestServer) => {
       const response = await fetch(`${server.url}/v1/sessions`, {
         method: 'POST',
         headers: {
@@ -243,7 +240,7 @@ describe('a stored response', () => {
           'content-type': 'application/json',
           ...withKey('once'),
         },
-        body: JSON.stringify({ provider: 'acp', cwd: directory.path }),
+        body: JSON.stringify({ provider: 'acp', cwd: directory }),
       });
       return {
         text: await response.text(),
@@ -251,17 +248,12 @@ describe('a stored response', () => {
         replayed: response.headers.get('idempotency-replayed'),
       };
     };
-    const before = await startServer(directory.path);
+    const before = await testServer({ directory });
     const first = await create(before);
     await before.end('SIGKILL');
-    const after = await startServer(directory.path);
-    try {
-      expect(await create(after)).toEqual({ ...first, replayed: 'true' });
-      const sessions = await after.client.call(endpoints.listSessions, {});
-      expect(sessions).toHaveLength(1);
-    } finally {
-      await after.end('SIGKILL');
-      await untilNothingCarries(directory.path);
-    }
+    const after = await testServer({ directory });
+    expect(await create(after)).toEqual({ ...first, replayed: 'true' });
+    const sessions = await after.client.call(endpoints.listSessions, {});
+    expect(sessions).toHaveLength(1);
   });
 });

@@ -61,8 +61,7 @@ describe('an image of a turn', () => {
     const reply = await on().send(session, { input: images });
     if (reply.status !== 200) return { reply, session, turn: undefined };
     const turn = await on().provider.nextTurn();
-    turn.end(completed);
-    await on().until(endOf(reply.body.turn_id));
+    await on().complete(turn);
     return {
       reply,
       session,
@@ -271,86 +270,77 @@ describe('an image of a turn', () => {
   });
 });
 
-describe('the copy of an image', () => {
-  it('The copy of an image and its name are synced before the row that names it.', async () => {
-    const order: string[] = [];
-    let watching = false;
-    const note = (what: string) => void (watching && order.push(what));
-    const failpoint = (name: FailpointName) => void (name === 'commit.before' && note('commit'));
-    const original = {
-      writeFile: fsPromises.writeFile.bind(fsPromises),
-      rename: fsPromises.rename.bind(fsPromises),
-      open: fsPromises.open.bind(fsPromises),
-    };
-    const spies = [
-      vi.spyOn(fsPromises, 'writeFile').mockImplementation(async (file, data, options) => {
-        await original.writeFile(file, data, options);
-        const { flush } = options as { flush?: boolean };
-        note(flush ? 'file synced' : 'file written');
-      }),
-      vi.spyOn(fsPromises, 'rename').mockImplementation(async (from, to) => {
-        await original.rename(from, to);
-        note('renamed');
-      }),
-      vi.spyOn(fsPromises, 'open').mockImplementation(async (...args) => {
-        const handle = await original.open(...args);
-        const sync = handle.sync.bind(handle);
-        handle.sync = async () => {
-          await sync();
-          note('directory synced');
-        };
-        return handle;
-      }),
-    ];
-    try {
-      await onStage(
-        async (stage) => {
-          const session = await stage.open();
-          watching = true;
-          expect((await stage.send(session, { input: [inline(image('png'))] })).status).toBe(200);
-          watching = false;
-          expect(order.slice(0, 4)).toEqual([
-            'file synced',
-            'renamed',
-            'directory synced',
-            'commit',
-          ]);
-        },
-        { failpoint, played },
-      );
-    } finally {
-      for (const spy of spies) spy.mockRestore();
-    }
-  });
-
-  it('A turn that starts after a crash gets the copy of its image.', async () => {
-    const bytes = image('webp', 700);
-    const [stage] = await afterCrash(
+it('The copy of an image and its name are synced before the row that names it.', async () => {
+  const order: string[] = [];
+  let watching = false;
+  const note = (what: string) => void (watching && order.push(what));
+  const failpoint = (name: FailpointName) => void (name === 'commit.before' && note('commit'));
+  const original = {
+    writeFile: fsPromises.writeFile.bind(fsPromises),
+    rename: fsPromises.rename.bind(fsPromises),
+    open: fsPromises.open.bind(fsPromises),
+  };
+  const spies = [
+    vi.spyOn(fsPromises, 'writeFile').mockImplementation(async (file, data, options) => {
+      await original.writeFile(file, data, options);
+      const { flush } = options as { flush?: boolean };
+      note(flush ? 'file synced' : 'file written');
+    }),
+    vi.spyOn(fsPromises, 'rename').mockImplementation(async (from, to) => {
+      await original.rename(from, to);
+      note('renamed');
+    }),
+    vi.spyOn(fsPromises, 'open').mockImplementation(async (...args) => {
+      const handle = await original.open(...args);
+      const sync = handle.sync.bind(handle);
+      handle.sync = async () => {
+        await sync();
+        note('directory synced');
+      };
+      return handle;
+    }),
+  ];
+  try {
+    await onStage(
       async (stage) => {
         const session = await stage.open();
-        await stage.send(session, { input: [inline(bytes)] });
+        watching = true;
+        expect((await stage.send(session, { input: [inline(image('png'))] })).status).toBe(200);
+        watching = false;
+        expect(order.slice(0, 4)).toEqual(['file synced', 'renamed', 'directory synced', 'commit']);
       },
-      {
-        before: { played: { ...played, opening: () => new Promise(() => undefined) } },
-        after: { played },
-      },
+      { failpoint, played },
     );
-    const { input } = await stage.provider.nextTurn();
-    expect(input).toMatchObject([{ type: 'image', sha256: sha256(bytes) }]);
-  });
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
 });
 
-describe('a provider that takes no images', () => {
-  it('An image for a provider without images is 400, and nothing is stored or copied.', async () => {
-    const stage = await testStage();
-    const session = await stage.open();
-    const before = await stage.events();
-    for (const input of [inline(image('png')), [inline(image('png'))]]) {
-      const { status, body } = await stage.send(session, { input });
-      expect([status, body.code]).toEqual([400, 'invalid']);
-      expect(body.error).toContain('images');
-    }
-    expect(await stage.events()).toEqual(before);
-    expect(fs.existsSync(path.join(stage.directory, 'blobs'))).toBe(false);
-  });
+it('A turn that starts after a crash gets the copy of its image.', async () => {
+  const bytes = image('webp', 700);
+  const [stage] = await afterCrash(
+    async (stage) => {
+      const session = await stage.open();
+      await stage.send(session, { input: [inline(bytes)] });
+    },
+    {
+      before: { played: { ...played, opening: () => new Promise(() => undefined) } },
+      after: { played },
+    },
+  );
+  const { input } = await stage.provider.nextTurn();
+  expect(input).toMatchObject([{ type: 'image', sha256: sha256(bytes) }]);
+});
+
+it('An image for a provider without images is 400, and nothing is stored or copied.', async () => {
+  const stage = await testStage();
+  const session = await stage.open();
+  const before = await stage.events();
+  for (const input of [inline(image('png')), [inline(image('png'))]]) {
+    const { status, body } = await stage.send(session, { input });
+    expect([status, body.code]).toEqual([400, 'invalid']);
+    expect(body.error).toContain('images');
+  }
+  expect(await stage.events()).toEqual(before);
+  expect(fs.existsSync(path.join(stage.directory, 'blobs'))).toBe(false);
 });

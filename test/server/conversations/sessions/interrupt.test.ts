@@ -1,22 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { completed } from '../../../support/scripted-provider.ts';
 import { CountingIds, inOneGroup } from '../../../support/sessions/one-group.ts';
-import { endOf, kinds, type Stage, testStage } from '../../../support/sessions/stage.ts';
+import { endOf, kinds, testStage } from '../../../support/sessions/stage.ts';
 
 const oneAgent = { config: { providers: { max_live: 1 } } };
-
-/** A session whose agent is at a turn. */
-async function atWork(stage: Stage) {
-  const session = await stage.open();
-  const turn = await stage.play(session);
-  const turnId = (await stage.session(session.id)).active_turn_id ?? '';
-  return { session, turn, turnId };
-}
 
 describe('interrupting a turn', () => {
   it('An interrupt is answered with 202 and the turn once it is stored, and then reaches the agent.', async () => {
     const stage = await testStage();
-    const { session, turn, turnId } = await atWork(stage);
+    const { session, turn, turnId } = await stage.atWork();
     const { status, body } = await stage.interrupt(session.id, turnId);
     expect(status).toBe(202);
     expect(body).toMatchObject({ turn_id: turnId, status: 'running' });
@@ -34,7 +26,7 @@ describe('interrupting a turn', () => {
 
   it('A second interrupt is 202 while the turn ends, and is stored once.', async () => {
     const stage = await testStage();
-    const { session, turn, turnId } = await atWork(stage);
+    const { session, turn, turnId } = await stage.atWork();
     const first = await stage.interrupt(session.id, turnId);
     stage.clock.advance(5);
     const again = await stage.interrupt(session.id, turnId);
@@ -48,9 +40,8 @@ describe('interrupting a turn', () => {
 
   it('An interrupt of a turn that has ended answers 409 turn_not_active, and changes nothing.', async () => {
     const stage = await testStage();
-    const { session, turn, turnId } = await atWork(stage);
-    turn.end(completed);
-    await stage.until(endOf(turnId));
+    const { session, turn, turnId } = await stage.atWork();
+    await stage.complete(turn);
     const before = await stage.events();
     const { status, body } = await stage.interrupt(session.id, turnId);
     expect([status, body.code]).toEqual([409, 'turn_not_active']);
@@ -60,7 +51,7 @@ describe('interrupting a turn', () => {
 
   it('An interrupt of an unknown turn, or a turn of another session, answers 404.', async () => {
     const stage = await testStage();
-    const { session, turnId } = await atWork(stage);
+    const { session, turnId } = await stage.atWork();
     const other = await stage.open();
     const replies = await Promise.all([
       stage.interrupt(session.id, 'turn_nobody'),
@@ -75,7 +66,7 @@ describe('interrupting a turn', () => {
 
   it('A turn that waits for an agent ends at once, and no agent sees it.', async () => {
     const stage = await testStage(oneAgent);
-    const { turn } = await atWork(stage);
+    const { turn } = await stage.atWork();
     const waiting = await stage.open();
     const { body: sent } = await stage.send(waiting, 'later');
     expect((await stage.turn(waiting.id, sent.turn_id)).status).toBe('accepted');
@@ -142,7 +133,7 @@ describe('a turn that was interrupted', () => {
     'An interrupted turn is interrupted even if its agent reports that it %s.',
     async (_how, outcome) => {
       const stage = await testStage();
-      const { session, turn, turnId } = await atWork(stage);
+      const { session, turn, turnId } = await stage.atWork();
       void turn.sink.update({ type: 'message', text: 'almost done' });
       await stage.interrupt(session.id, turnId);
       turn.end(outcome);
@@ -159,7 +150,7 @@ describe('a turn that was interrupted', () => {
 
   it('A turn keeps its end if that was stored before the interrupt.', async () => {
     const stage = await testStage();
-    const { session, turn, turnId } = await atWork(stage);
+    const { session, turn, turnId } = await stage.atWork();
     turn.end(completed);
     const ended = stage.until(endOf(turnId));
     const { status } = await stage.interrupt(session.id, turnId);
@@ -169,7 +160,7 @@ describe('a turn that was interrupted', () => {
 
   it('An interrupted turn ends after 10 s in any case: its agent is killed, and the session stays open.', async () => {
     const stage = await testStage();
-    const { session, turn, turnId } = await atWork(stage);
+    const { session, turn, turnId } = await stage.atWork();
     await stage.interrupt(session.id, turnId);
     stage.clock.advance(9_999);
     expect((await stage.turn(session.id, turnId)).status).toBe('running');
@@ -187,7 +178,7 @@ describe('a turn that was interrupted', () => {
 
   it('The 10 s count from the first interrupt.', async () => {
     const stage = await testStage();
-    const { session, turnId } = await atWork(stage);
+    const { session, turnId } = await stage.atWork();
     await stage.interrupt(session.id, turnId);
     stage.clock.advance(9_000);
     await stage.interrupt(session.id, turnId);

@@ -1,26 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import {
-  completed,
-  type ScriptedAgent,
-  type ScriptedTurn,
-} from '../../../support/scripted-provider.ts';
+import { type ScriptedAgent, type ScriptedTurn } from '../../../support/scripted-provider.ts';
 import { CountingIds, inOneGroup } from '../../../support/sessions/one-group.ts';
-import { endOf, kinds, type Stage, testStage } from '../../../support/sessions/stage.ts';
+import { kinds, type Stage, testStage } from '../../../support/sessions/stage.ts';
 
 /** A session whose agent has completed a turn and waits for the next. */
 async function idle(stage: Stage) {
   const session = await stage.open();
   const turn = await stage.play(session, 'before');
-  const { active_turn_id: turnId } = await stage.session(session.id);
-  turn.end(completed);
-  await stage.until(endOf(turnId ?? ''));
+  await stage.complete(turn);
   return { session, agent: turn.agent };
 }
 
 /** Ends a turn, and gives the kinds of its events. */
 async function ends(stage: Stage, turn: ScriptedTurn, turnId: string): Promise<string[]> {
-  turn.end(completed);
-  await stage.until(endOf(turnId));
+  await stage.complete(turn);
   const events = await stage.events(turn.session.id);
   return kinds(events.filter((event) => event.turn_id === turnId));
 }

@@ -1,18 +1,17 @@
 import { describe, expect, it } from 'vitest';
+import { anError } from '../../../support/an-error.ts';
 import type { RuntimeEventRecord } from '../../../../src/api/events.ts';
 import { isIn } from '../../../../src/api/events.ts';
 import type { Session } from '../../../../src/api/sessions.ts';
 import { sessionAfterRequest, sessionAfterTurn } from '../../../../src/client/session-after.ts';
 import { completed } from '../../../support/scripted-provider.ts';
-import { endOf, sharedStage, type Stage, testStage } from '../../../support/sessions/stage.ts';
+import { sharedStage, type Stage, testStage } from '../../../support/sessions/stage.ts';
 
 /** Plays a turn whose agent says a text; resolves once it has ended. */
 async function speak(stage: Stage, session: Session, prompt: string, said: string) {
   const turn = await stage.play(session, prompt);
-  const { active_turn_id } = await stage.session(session.id);
   void turn.sink.update({ type: 'message', text: said });
-  turn.end(completed);
-  return stage.until(endOf(active_turn_id ?? ''));
+  return stage.complete(turn);
 }
 
 function patch(stage: Stage, { id }: Session, body: object) {
@@ -44,9 +43,7 @@ describe('the title and last words of a session', () => {
     const { last_words } = await stage.session(session.id);
     expect(last_words).toBe(`${'💥'.repeat(99)}…`);
     const silent = await stage.play(session, 'say nothing');
-    const { active_turn_id } = await stage.session(session.id);
-    silent.end(completed);
-    await stage.until(endOf(active_turn_id ?? ''));
+    await stage.complete(silent);
     expect((await stage.session(session.id)).last_words).toBe(last_words);
   });
 
@@ -130,10 +127,7 @@ describe('the news of a session', () => {
     const stored = await stage.session(id);
     expect(stored.news_seq).toBe(seq);
     expect(stored.last_turn_status).toBe('failed');
-    expect(stored.last_turn_error).toEqual({
-      code: 'agent_error',
-      message: expect.stringMatching(/^boom very .{189}…$/),
-    });
+    expect(stored.last_turn_error).toEqual(anError('agent_error', /^boom very .{189}…$/));
     const { provider_session_ref, provider_defaults, usage } = stored;
     expect({ ...followed, provider_session_ref, provider_defaults, usage }).toEqual(stored);
   });
@@ -209,16 +203,13 @@ describe('PATCH of a session', () => {
   });
 });
 
-describe('the row of a session', () => {
-  it('The row of a session is not written while its agent streams.', async () => {
-    const stage = await testStage();
-    const session = await stage.open();
-    const turn = await stage.play(session);
-    const before = await stage.session(session.id);
-    for (let i = 0; i < 50; i++) void turn.sink.update({ type: 'message', text: `word ${i} ` });
-    await stage.until(({ kind }) => kind === 'message.delta');
-    expect(await stage.session(session.id)).toEqual(before);
-    turn.end(completed);
-    await stage.times('turn.completed', 1);
-  });
+it('The row of a session is not written while its agent streams.', async () => {
+  const stage = await testStage();
+  const { session, turn } = await stage.atWork();
+  const before = await stage.session(session.id);
+  for (let i = 0; i < 50; i++) void turn.sink.update({ type: 'message', text: `word ${i} ` });
+  await stage.until(({ kind }) => kind === 'message.delta');
+  expect(await stage.session(session.id)).toEqual(before);
+  turn.end(completed);
+  await stage.times('turn.completed', 1);
 });

@@ -2,7 +2,7 @@ import { setImmediate as nextLoop } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Item } from '../../../../src/api/sessions.ts';
-import { settle } from '../../../../src/client/settle.ts';
+import { settle } from '../../../support/settle.ts';
 import { systemIds } from '../../../../src/core/lib/ids.ts';
 import { closeStoredItems } from '../../../../src/server/conversations/sessions/items.ts';
 import {
@@ -468,28 +468,26 @@ describe('an agent that is faster than the disk', () => {
   });
 });
 
-describe('a write that fails', () => {
-  test('A failed write is reported, and open items are closed with the stored text.', async () => {
-    const { say, output, errors, db, events, items, log, store, clock, place } = await openOutput();
-    void say('stored');
-    await db.transact(() => undefined);
-    const insert = store.items.insert.bind(store.items);
-    store.items.insert = () => {
-      throw new Error('the disk is full');
-    };
-    void output.accept({ type: 'tool', ref: 't', change: {} });
-    await expectEventually(() => errors.length).toBe(1);
-    store.items.insert = insert;
-    expect(output.broken).toBe(true);
-    await db.transact((tx) => {
-      output.close(tx, 'failed');
-      closeStoredItems(tx, store.openItems(tx, place.turn_id), 'failed', { log, store, clock });
-    });
-    expect(items().map(({ status, text }) => [status, text])).toEqual([['failed', 'stored']]);
-    expect(events().at(-1)).toMatchObject({
-      kind: 'message.completed',
-      payload: { text: 'stored', status: 'failed' },
-    });
+test('A failed write is reported, and open items are closed with the stored text.', async () => {
+  const { say, output, errors, db, events, items, log, store, clock, place } = await openOutput();
+  void say('stored');
+  await db.transact(() => undefined);
+  const insert = store.items.insert.bind(store.items);
+  store.items.insert = () => {
+    throw new Error('the disk is full');
+  };
+  void output.accept({ type: 'tool', ref: 't', change: {} });
+  await expectEventually(() => errors.length).toBe(1);
+  store.items.insert = insert;
+  expect(output.broken).toBe(true);
+  await db.transact((tx) => {
+    output.close(tx, 'failed');
+    closeStoredItems(tx, store.openItems(tx, place.turn_id), 'failed', { log, store, clock });
+  });
+  expect(items().map(({ status, text }) => [status, text])).toEqual([['failed', 'stored']]);
+  expect(events().at(-1)).toMatchObject({
+    kind: 'message.completed',
+    payload: { text: 'stored', status: 'failed' },
   });
 });
 

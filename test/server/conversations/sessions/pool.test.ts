@@ -1,13 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { completed, type ScriptedTurn } from '../../../support/scripted-provider.ts';
-import {
-  endOf,
-  kinds,
-  type Stage,
-  testStage,
-  afterCrash,
-} from '../../../support/sessions/stage.ts';
+import { kinds, type Stage, testStage, afterCrash } from '../../../support/sessions/stage.ts';
 import { CountingIds, inOneGroup } from '../../../support/sessions/one-group.ts';
 import { soon } from '../../../support/sessions/soon.ts';
 import { scaled } from '../../../support/patience.ts';
@@ -20,9 +14,7 @@ const limit = (max_live: number, more: object = {}) => ({
 /** Runs a turn of a session to its end. */
 async function visit(stage: Stage, session: { id: string }): Promise<ScriptedTurn> {
   const turn = await stage.play(session);
-  const { active_turn_id: turnId } = await stage.session(session.id);
-  turn.end(completed);
-  await stage.until(endOf(turnId ?? ''));
+  await stage.complete(turn);
   return turn;
 }
 
@@ -81,14 +73,6 @@ describe('max_live', () => {
     await stage.close(busy.id);
     await stage.provider.nextTurn();
     expect((await health()).status).toBe('ok');
-  });
-
-  it('Turns that are sent at the same moment do not exceed the limit.', async () => {
-    const stage = await testStage(limit(2));
-    const sessions = await openMany(stage, 10);
-    await Promise.all(sessions.map((session) => stage.send(session, 'go')));
-    for (const _ of [1, 2]) await stage.provider.nextTurn();
-    expect(stage.provider.live.most).toBe(2);
   });
 
   it('A start with many accepted turns does not exceed the limit.', async () => {
@@ -251,9 +235,7 @@ describe('an idle agent', () => {
     const turn = await stage.play(session);
     stage.clock.advance(5000);
     expect(agent.calls).toEqual(['prompt', 'prompt']);
-    const { active_turn_id: turnId } = await stage.session(session.id);
-    turn.end(completed);
-    await stage.until(endOf(turnId ?? ''));
+    await stage.complete(turn);
     stage.clock.advance(999);
     expect(agent.calls).not.toContain('end');
     stage.clock.advance(1);
@@ -282,8 +264,7 @@ describe('an idle agent', () => {
   it('An agent whose next turn arrives as the last one ends is not idle.', async () => {
     const ids = new CountingIds();
     const stage = await testStage({ ids });
-    const session = await stage.open();
-    const first = await stage.play(session);
+    const { session, turn: first } = await stage.atWork();
     const { sent } = await inOneGroup(stage, async () => {
       const ended = ids.more(1);
       first.end(completed);

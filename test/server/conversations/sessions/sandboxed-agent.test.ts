@@ -1,8 +1,17 @@
+import { once } from 'node:events';
 import fs from 'node:fs';
+import net, { type AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { Approval } from '../../../../src/api/approvals.ts';
+import type { Process } from '../../../../src/api/processes.ts';
+import type { Session } from '../../../../src/api/sessions.ts';
+import type { decideApproval } from '../../../../src/api/approvals.ts';
+import type { BodyInputOf, BodyOf } from '../../../../src/api/endpoint.ts';
 import { endpoints } from '../../../../src/api/index.ts';
+import { expectEventually } from '../../../support/expect-eventually.ts';
+import { ranTo } from '../../../support/processes/work.ts';
 import { withRuntime } from '../../../support/runtime.ts';
 import { hasSandbox, required } from '../../../support/sandbox/available.ts';
 import { tempDirectory } from '../../../support/temp.ts';
@@ -37,6 +46,15 @@ interface Stage {
   root: string;
   directory: string;
   setMode: (mode: string | null) => Promise<void>;
+  /** Runs a command as a process of the session, to its end. */
+  run: (command: string) => Promise<Process>;
+  session: Session;
+  url: string;
+  /** The port of the base URL in the environment of the agent. */
+  modelPort: number;
+  /** Resolves with the pending approval of the session, once there is one. */
+  asked: () => Promise<Approval>;
+  decide: (approval: Approval, body: BodyOf<typeof decideApproval>) => Promise<void>;
 }
 
 /** Runs a test with a session whose agent runs in a sandbox. */
@@ -44,19 +62,32 @@ async function onStage(
   sandbox: Record<string, unknown>,
   own: Record<string, unknown>,
   test: (stage: Stage) => Promise<void>,
+  chosen?: BodyInputOf<typeof endpoints.createSession>['sandbox'],
 ): Promise<void> {
   await using program = tempDirectory('agent');
   await using root = tempDirectory('root');
   const file = path.join(program.path, 'agent.mjs');
   fs.writeFileSync(file, AGENT);
+  const model = net.createServer((socket) =>
+    socket.end('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\na model'),
+  );
+  await once(model.listen(0, '127.0.0.1'), 'listening');
+  const modelPort = (model.address() as AddressInfo).port;
+  const env = { OPENAI_BASE_URL: `http://127.0.0.1:${modelPort}` };
   const config = {
     ...required({ children: ['agents'], ...sandbox }),
-    providers: { acp: { command: process.execPath, args: [file], sandbox: own } },
+    providers: { acp: { command: process.execPath, args: [file], sandbox: own, env } },
   };
   await withRuntime(
-    async ({ client, directory }) => {
-      const { id } = await openSession(client, root.path);
+    async (runtime) => {
+      const { client, directory, url } = runtime;
+      const session = await openSession(client, root.path, { sandbox: chosen });
+      const { id } = session;
       await test({
+        session,
+        url,
+        modelPort,
+        run: (command) => ranTo(runtime, command, { session_id: id }),
         root: root.path,
         directory,
         async say(command) {
@@ -65,6 +96,17 @@ async function onStage(
           return ofKind(events, 'message.completed')
             .map((one) => one.payload.text)
             .join('');
+        },
+        async asked() {
+          const params = { session_id: id };
+          const query = { status: 'pending' as const };
+          const pending = () => client.call(endpoints.listSessionApprovals, { params, query });
+          await expectEventually(async () => (await pending()).length).toBe(1);
+          return (await pending())[0] as Approval;
+        },
+        async decide(approval, body) {
+          const params = { session_id: id, approval_id: approval.id };
+          await client.call(endpoints.decideApproval, { params, body });
         },
         async setMode(permission_mode) {
           await client.call(endpoints.updateSession, {
@@ -75,7 +117,7 @@ async function onStage(
       });
     },
     { config },
-  );
+  ).finally(() => model.close());
 }
 
 describe.skipIf(!hasSandbox)('an agent in a sandbox', () => {
@@ -114,8 +156,79 @@ describe.skipIf(!hasSandbox)('an agent in a sandbox', () => {
     });
   });
 
-  test('A turn of an agent without a network in its sandbox fails, and the error names the key.', () =>
-    onStage({ network: 'none' }, {}, async ({ say }) => {
-      expect(await say('true')).toMatch(/no network.*providers\.acp\.sandbox\.network/);
+  test('A turn of an agent whose section forbids a network fails, and the error names the key.', () =>
+    onStage({ network: 'all' }, { network: 'none' }, async ({ say }) => {
+      expect(await say('true')).toMatch(/providers\.acp\.sandbox\.network is "none"/);
+    }));
+
+  test('An agent without a network in the configuration reaches its model and the tools, and no listed host.', () =>
+    onStage({ network: 'none', hosts: ['*'] }, {}, async ({ say, url, modelPort }) => {
+      expect(await say('curl -sS http://example.invalid/')).toMatch(/does not reach/);
+      expect(await say(`curl -sS http://127.0.0.1:${new URL(url).port}/health`)).toMatch(/status/);
+      expect(await say(`curl -sS http://127.0.0.1:${modelPort}/`)).toBe('a model');
+    }));
+
+  test('A session has a sandbox of its own, whatever the configuration says, and its processes share it.', () =>
+    onStage(
+      { mode: 'off' },
+      {},
+      async ({ say, run, directory, session }) => {
+        expect(session.sandbox).toMatchObject({ mode: 'require', network: 'hosts', hosts: [] });
+        const secret = `${directory}/auth/token`;
+        expect(await say(`cat ${secret}; curl -sS http://example.invalid/`)).toMatch(
+          /No such file.*does not reach/s,
+        );
+        expect(await run(`cat ${secret}`)).toMatchObject({ sandbox: true, status: 'failed' });
+      },
+      { network: 'hosts' },
+    ));
+
+  test('A session can switch the sandbox of the configuration off.', () =>
+    onStage(
+      { network: 'all' },
+      {},
+      async ({ say, directory }) => {
+        const token = fs.readFileSync(`${directory}/auth/token`, 'utf8');
+        expect(await say(`cat ${directory}/auth/token`)).toContain(token);
+      },
+      { mode: 'off' },
+    ));
+
+  test('A person decides about a host that no list names, for one connection or for the session.', () =>
+    onStage({ network: 'ask' }, {}, async ({ say, asked, decide }) => {
+      const fetching = say('curl -sS http://example.invalid/');
+      const approval = await asked();
+      expect(approval).toMatchObject({
+        kind: 'tool',
+        title: 'reach example.invalid:80 from the sandbox',
+        request: { host: 'example.invalid', port: 80 },
+        scopes: ['once', 'session'],
+      });
+      await decide(approval, { decision: 'accept' });
+      expect(await fetching).toMatch(/cadre: getaddrinfo/);
+
+      const again = say(
+        `curl -sS http://example.invalid/ & curl -sS http://example.invalid/; wait`,
+      );
+      await decide(await asked(), { decision: 'accept', scope: 'session' });
+      expect((await again).match(/getaddrinfo/g)).toHaveLength(2);
+      expect(await say('curl -sS http://example.invalid/')).toMatch(/getaddrinfo/);
+    }));
+
+  test('A host that a person declines is refused, and no further attempt asks again.', () =>
+    onStage({ network: 'ask' }, {}, async ({ say, asked, decide }) => {
+      const fetching = say('curl -sS http://example.invalid/; curl -sS http://example.invalid/');
+      await decide(await asked(), { decision: 'decline' });
+      expect((await fetching).match(/does not reach example.invalid:80/g)).toHaveLength(2);
+    }));
+
+  test('Nobody is asked about a host in the mode read_only, and a request is withdrawn if the program gives up.', () =>
+    onStage({ network: 'ask' }, {}, async ({ say, setMode, asked }) => {
+      const fetching = say('curl -sS -m 1 http://example.invalid/; echo ended');
+      const { title } = await asked();
+      expect(title).toContain('example.invalid');
+      expect(await fetching).toMatch(/timed out|ended/);
+      await setMode('read_only');
+      expect(await say('curl -sS http://example.invalid/')).toMatch(/does not reach/);
     }));
 });

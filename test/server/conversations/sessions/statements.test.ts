@@ -1,7 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { RawStatement } from '../../../../src/core/store/raw-statement.ts';
-import { completed } from '../../../support/scripted-provider.ts';
-import { endOf, testStage } from '../../../support/sessions/stage.ts';
+import { testStage } from '../../../support/sessions/stage.ts';
 
 /** The start, the word and the end of a turn. */
 const GROUPS = 3;
@@ -14,9 +13,7 @@ test('A turn of one word writes at most 15 rows in three groups, and reads none.
   const runTurn = async () => {
     const turn = await stage.play(session, 'hello');
     await turn.sink.update({ type: 'message', text: 'word' });
-    const { active_turn_id: id } = await stage.session(session.id);
-    turn.end(completed);
-    await stage.until(endOf(id ?? ''));
+    await stage.complete(turn);
   };
   // The first turn of a session learns which rows the session has none of.
   await runTurn();

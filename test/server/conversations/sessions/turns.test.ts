@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { anError } from '../../../support/an-error.ts';
 import { ProviderError, type TurnSettings } from '../../../../src/agents/provider.ts';
-import { completed } from '../../../support/scripted-provider.ts';
 import {
   endOf,
   kinds,
@@ -17,8 +17,7 @@ async function run(stage: Stage, session: { id: string }, body: object = say('go
   const { status, body: sent } = await stage.send(session, body);
   if (status !== 200) throw new Error(JSON.stringify(sent));
   const turn = await stage.provider.nextTurn();
-  turn.end(completed);
-  await stage.until(endOf(sent.turn_id));
+  await stage.complete(turn);
   return { turnId: sent.turn_id, turn };
 }
 
@@ -36,38 +35,16 @@ describe('expected_turn_id', () => {
     return [status, body.code];
   };
 
-  it('An expected_turn_id of the most recent turn admits the next turn.', async () => {
-    const session = await on().open();
-    const { turnId } = await run(on(), session);
-    const next = await run(on(), session, say('guarded', { expected_turn_id: turnId }));
-    expect((await on().session(session.id)).last_turn_id).toBe(next.turnId);
-  });
-
-  it('An expected_turn_id of another turn answers 409 turn_conflict.', async () => {
-    const session = await on().open();
-    const first = await run(on(), session);
-    await run(on(), session);
-    expect(await refusal(session, first.turnId)).toEqual([409, 'turn_conflict']);
-    expect(await refusal(session, 'turn_nobody')).toEqual([409, 'turn_conflict']);
-  });
-
-  it('An expected_turn_id in a session without turns is turn_conflict.', async () => {
-    expect(await refusal(await on().open(), 'turn_any')).toEqual([409, 'turn_conflict']);
-  });
-
   it('An expected_turn_id is checked before a busy, closed or failed session.', async () => {
     const stage = on();
-    const busy = await stage.open();
-    const turn = await stage.play(busy);
-    const { active_turn_id: active } = await stage.session(busy.id);
+    const { session: busy, turn, turnId: active } = await stage.atWork();
     expect(await refusal(busy, 'turn_other')).toEqual([409, 'turn_conflict']);
-    expect(await refusal(busy, active ?? '')).toEqual([409, 'turn_in_progress']);
-    turn.end(completed);
-    await stage.until(endOf(active ?? ''));
+    expect(await refusal(busy, active)).toEqual([409, 'turn_in_progress']);
+    await stage.complete(turn);
 
     await stage.close(busy.id);
     expect(await refusal(busy, 'turn_other')).toEqual([409, 'turn_conflict']);
-    expect(await refusal(busy, active ?? '')).toEqual([409, 'session_closed']);
+    expect(await refusal(busy, active)).toEqual([409, 'session_closed']);
 
     const failing = await stage.open();
     stage.provider.refuseOpen(new ProviderError('resume_failed', 'gone'));
@@ -76,21 +53,6 @@ describe('expected_turn_id', () => {
     expect(await refusal(failing, 'turn_other')).toEqual([409, 'turn_conflict']);
     expect(await refusal(failing, body.turn_id)).toEqual([409, 'session_failed']);
   });
-
-  it('An expected_turn_id of null guards nothing.', async () => {
-    const { turn } = await run(on(), await on().open(), say('go', { expected_turn_id: null }));
-    expect(turn.text).toBe('go');
-  });
-
-  it('An expected_turn_id may name an active turn.', async () => {
-    const stage = on();
-    const session = await stage.open();
-    const turn = await stage.play(session);
-    const { active_turn_id: active } = await stage.session(session.id);
-    expect(await refusal(session, active ?? '')).toEqual([409, 'turn_in_progress']);
-    turn.end(completed);
-    await stage.until(endOf(active ?? ''));
-  });
 });
 
 describe('[sessions] turn_timeout_ms', () => {
@@ -98,15 +60,13 @@ describe('[sessions] turn_timeout_ms', () => {
 
   it('A turn that exceeds the timeout is interrupted, and the session stays open.', async () => {
     const stage = await testStage(limited);
-    const session = await stage.open();
-    const turn = await stage.play(session);
-    const { active_turn_id: turnId } = await stage.session(session.id);
+    const { session, turn, turnId } = await stage.atWork();
     stage.clock.advance(59_999);
     expect(turn.agent.calls).toEqual(['prompt']);
     stage.clock.advance(1);
     await turn.cancelled;
     turn.end({ status: 'interrupted', error: null });
-    await stage.until(endOf(turnId ?? ''));
+    await stage.until(endOf(turnId));
     expect(kinds(await stage.events(session.id))).toEqual([
       'session.created',
       'turn.accepted',
@@ -114,10 +74,9 @@ describe('[sessions] turn_timeout_ms', () => {
       'turn.interrupt_requested',
       'turn.interrupted',
     ]);
-    expect((await stage.turn(session.id, turnId ?? '')).error).toEqual({
-      code: 'turn_timeout',
-      message: expect.stringContaining('sessions.turn_timeout_ms (60000 ms)') as string,
-    });
+    expect((await stage.turn(session.id, turnId)).error).toEqual(
+      anError('turn_timeout', 'sessions.turn_timeout_ms (60000 ms)'),
+    );
     expect((await stage.session(session.id)).status).toBe('ready');
     await run(stage, session);
   });
@@ -125,12 +84,10 @@ describe('[sessions] turn_timeout_ms', () => {
   it('A timed-out turn reports the timeout even if the server dies before the agent has ended it.', async () => {
     const [stage, { sessionId, turnId }] = await afterCrash(
       async (stage) => {
-        const session = await stage.open();
-        const turn = await stage.play(session);
-        const { active_turn_id: turnId } = await stage.session(session.id);
+        const { session, turn, turnId } = await stage.atWork();
         stage.clock.advance(60_000);
         await turn.cancelled;
-        return { sessionId: session.id, turnId: turnId ?? '' };
+        return { sessionId: session.id, turnId: turnId };
       },
       { before: limited },
     );
@@ -142,21 +99,18 @@ describe('[sessions] turn_timeout_ms', () => {
 
   it('The agent of a timed-out turn is killed if it does not end the turn.', async () => {
     const stage = await testStage(limited);
-    const session = await stage.open();
-    const turn = await stage.play(session);
-    const { active_turn_id: turnId } = await stage.session(session.id);
+    const { session, turn, turnId } = await stage.atWork();
     stage.clock.advance(60_000);
     await turn.cancelled;
     stage.clock.advance(10_000);
-    expect((await stage.until(endOf(turnId ?? ''))).kind).toBe('turn.interrupted');
-    expect((await stage.turn(session.id, turnId ?? '')).error?.code).toBe('turn_timeout');
+    expect((await stage.until(endOf(turnId))).kind).toBe('turn.interrupted');
+    expect((await stage.turn(session.id, turnId)).error?.code).toBe('turn_timeout');
     expect(await turn.agent.toldToEnd).toBe(0);
   });
 
   it('A timed-out turn that waits for an approval is interrupted, and the approval cancelled.', async () => {
     const stage = await testStage(limited);
-    const session = await stage.open();
-    const turn = await stage.play(session);
+    const { session, turn } = await stage.atWork();
     const answer = turn.ask();
     const { id } = await stage.asked(session.id);
     stage.clock.advance(60_000);
@@ -176,8 +130,7 @@ describe('[sessions] turn_timeout_ms', () => {
 
   it('A turn has no time limit by default, and may last for days.', async () => {
     const stage = await testStage();
-    const session = await stage.open();
-    const turn = await stage.play(session);
+    const { turn } = await stage.atWork();
     stage.clock.advance(10 * 24 * 3_600_000);
     await stage.open();
     expect(turn.agent.calls).toEqual(['prompt']);
@@ -265,37 +218,5 @@ describe('permission_mode, model and thinking_effort', () => {
     });
     expect((await stage.session(session.id)).status).toBe('ready');
     await run(stage, session);
-  });
-});
-
-describe('a turn', () => {
-  it('A turn for a busy session is 409 turn_in_progress, and nothing is stored.', async () => {
-    const stage = await testStage();
-    const session = await stage.open();
-    await stage.play(session);
-    const before = await stage.events();
-    const { status, body } = await stage.send(session, 'me too');
-    expect([status, body.code]).toEqual([409, 'turn_in_progress']);
-    expect(await stage.events()).toEqual(before);
-  });
-
-  it('The input of a turn may be one item instead of an array of one.', async () => {
-    const stage = on();
-    const session = await stage.open();
-    const { turn } = await run(stage, session, { input: { type: 'text', text: 'alone' } });
-    expect(turn.text).toBe('alone');
-  });
-
-  it.each([
-    ['no input', {}],
-    ['an empty input', { input: [] }],
-    ['an unknown type', { input: [{ type: 'audio', data: 'x' }] }],
-    ['an unknown field', say('go', { steer: true })],
-    ['an empty model', say('go', { model: '' })],
-  ])('A turn with %s is 400.', async (_what, body) => {
-    const stage = on();
-    const session = await stage.open();
-    const reply = await stage.send(session, body);
-    expect([reply.status, reply.body.code]).toEqual([400, 'invalid']);
   });
 });

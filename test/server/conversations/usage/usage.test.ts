@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Session } from '../../../../src/api/sessions.ts';
 import { budgetsOf, used } from '../../../support/budgets.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -16,100 +16,98 @@ async function spend(stage: Stage, session: Session, tokens: number | null, cost
   await stage.times('turn.completed', count + 1);
 }
 
-describe('the usage of turns', () => {
-  it('Usage is summed by session, and unknown usage is not zero.', async () => {
-    const stage = await testStage();
-    const one = await stage.open({ title: 'one' });
-    const other = await stage.open({ title: 'other' });
-    await spend(stage, one, 10, 0.25);
-    await spend(stage, one, 20);
-    await spend(stage, other, null);
-    const { rows, total, left_out } = await budgetsOf(stage).usage('?by=session');
-    expect(rows).toMatchObject([
-      {
-        key: one.id,
-        name: 'one',
-        provider: 'acp',
-        turns: 2,
-        total_tokens: 30,
-        input_tokens: null,
-        cost_usd: 0.25,
-        turns_without_tokens: 0,
-        turns_without_cost: 1,
-      },
-      { key: other.id, turns: 1, total_tokens: null, cost_usd: null, turns_without_tokens: 1 },
-    ]);
-    expect(total).toMatchObject({ turns: 3, total_tokens: 30, cost_usd: 0.25 });
-    expect(left_out).toBe(0);
-    const first = await budgetsOf(stage).usage('?by=session&limit=1');
-    expect([first.rows.length, first.left_out, first.total.turns]).toEqual([1, 1, 3]);
-  });
+it('Usage is summed by session, and unknown usage is not zero.', async () => {
+  const stage = await testStage();
+  const one = await stage.open({ title: 'one' });
+  const other = await stage.open({ title: 'other' });
+  await spend(stage, one, 10, 0.25);
+  await spend(stage, one, 20);
+  await spend(stage, other, null);
+  const { rows, total, left_out } = await budgetsOf(stage).usage('?by=session');
+  expect(rows).toMatchObject([
+    {
+      key: one.id,
+      name: 'one',
+      provider: 'acp',
+      turns: 2,
+      total_tokens: 30,
+      input_tokens: null,
+      cost_usd: 0.25,
+      turns_without_tokens: 0,
+      turns_without_cost: 1,
+    },
+    { key: other.id, turns: 1, total_tokens: null, cost_usd: null, turns_without_tokens: 1 },
+  ]);
+  expect(total).toMatchObject({ turns: 3, total_tokens: 30, cost_usd: 0.25 });
+  expect(left_out).toBe(0);
+  const first = await budgetsOf(stage).usage('?by=session&limit=1');
+  expect([first.rows.length, first.left_out, first.total.turns]).toEqual([1, 1, 3]);
+});
 
-  it('Usage is summed by the teams of a session at the end of each turn, and each turn once in total.', async () => {
-    const stage = await testStage();
-    const { team, agents, path } = await makeTeam(stage, 2);
-    const [lead, member] = agents;
-    await spend(stage, lead, 10);
-    if (!member) throw new Error('no member');
-    await spend(stage, member, 20);
-    await stage.del(`${path}/members/${member.id}`);
-    await spend(stage, member, 40);
-    const second = await stage.post<{ team: { id: string } }>('/v1/teams', {
-      name: 'second',
-      lead_agent_id: lead.id,
-    });
-    await spend(stage, lead, 80);
-    const { rows, total } = await budgetsOf(stage).usage('?by=team');
-    expect(rows.map(({ key, name, total_tokens }) => [key, name, total_tokens])).toEqual([
-      [team.id, 'the team', 110],
-      [second.body.team.id, 'second', 80],
-      [null, null, 40],
-    ]);
-    expect(total).toMatchObject({ turns: 4, total_tokens: 150 });
+it('Usage is summed by the teams of a session at the end of each turn, and each turn once in total.', async () => {
+  const stage = await testStage();
+  const { team, agents, path } = await makeTeam(stage, 2);
+  const [lead, member] = agents;
+  await spend(stage, lead, 10);
+  if (!member) throw new Error('no member');
+  await spend(stage, member, 20);
+  await stage.del(`${path}/members/${member.id}`);
+  await spend(stage, member, 40);
+  const second = await stage.post<{ team: { id: string } }>('/v1/teams', {
+    name: 'second',
+    lead_agent_id: lead.id,
   });
+  await spend(stage, lead, 80);
+  const { rows, total } = await budgetsOf(stage).usage('?by=team');
+  expect(rows.map(({ key, name, total_tokens }) => [key, name, total_tokens])).toEqual([
+    [team.id, 'the team', 110],
+    [second.body.team.id, 'second', 80],
+    [null, null, 40],
+  ]);
+  expect(total).toMatchObject({ turns: 4, total_tokens: 150 });
+});
 
-  it('Usage is summed by the days of a time zone, newest first, for 30 days by default.', async () => {
-    const stage = await testStage({ clock: new ManualClock(START) });
-    const session = await stage.open();
-    await spend(stage, session, 1);
-    stage.clock.advance(DAY);
-    await spend(stage, session, 2);
-    // 23:00 in London is the next day in Berlin.
-    stage.clock.advance(10 * HOUR);
-    await spend(stage, session, 4);
-    const days = async (query: string) =>
-      (await budgetsOf(stage).usage(query)).rows.map((one) => [one.key, one.total_tokens]);
-    expect(await days('?time_zone=Europe/London')).toEqual([
-      ['2026-06-16', 6],
-      ['2026-06-15', 1],
-    ]);
-    expect(await days('?time_zone=Europe/Berlin')).toEqual([
-      ['2026-06-17', 4],
-      ['2026-06-16', 2],
-      ['2026-06-15', 1],
-    ]);
-    expect(await days(`?time_zone=UTC&since=${START + DAY}`)).toEqual([['2026-06-16', 6]]);
-    expect(await days(`?time_zone=UTC&until=${START + DAY}`)).toEqual([['2026-06-15', 1]]);
-    const { since } = await budgetsOf(stage).usage('?time_zone=UTC');
-    expect(since).toBe(Date.UTC(2026, 4, 18));
-    const { status, body } = await stage.get('/v1/usage?time_zone=Atlantis');
-    expect([status, body.code]).toEqual([400, 'invalid']);
-  });
+it('Usage is summed by the days of a time zone, newest first, for 30 days by default.', async () => {
+  const stage = await testStage({ clock: new ManualClock(START) });
+  const session = await stage.open();
+  await spend(stage, session, 1);
+  stage.clock.advance(DAY);
+  await spend(stage, session, 2);
+  // 23:00 in London is the next day in Berlin.
+  stage.clock.advance(10 * HOUR);
+  await spend(stage, session, 4);
+  const days = async (query: string) =>
+    (await budgetsOf(stage).usage(query)).rows.map((one) => [one.key, one.total_tokens]);
+  expect(await days('?time_zone=Europe/London')).toEqual([
+    ['2026-06-16', 6],
+    ['2026-06-15', 1],
+  ]);
+  expect(await days('?time_zone=Europe/Berlin')).toEqual([
+    ['2026-06-17', 4],
+    ['2026-06-16', 2],
+    ['2026-06-15', 1],
+  ]);
+  expect(await days(`?time_zone=UTC&since=${START + DAY}`)).toEqual([['2026-06-16', 6]]);
+  expect(await days(`?time_zone=UTC&until=${START + DAY}`)).toEqual([['2026-06-15', 1]]);
+  const { since } = await budgetsOf(stage).usage('?time_zone=UTC');
+  expect(since).toBe(Date.UTC(2026, 4, 18));
+  const { status, body } = await stage.get('/v1/usage?time_zone=Atlantis');
+  expect([status, body.code]).toEqual([400, 'invalid']);
+});
 
-  it('Usage is summed by provider, with the names of its agents.', async () => {
-    const stage = await testStage();
-    await spend(stage, await stage.open(), 5);
-    const { rows } = await budgetsOf(stage).usage('?by=provider');
-    expect(rows).toMatchObject([{ key: 'acp', provider: 'acp', turns: 1, total_tokens: 5 }]);
-  });
+it('Usage is summed by provider, with the names of its agents.', async () => {
+  const stage = await testStage();
+  await spend(stage, await stage.open(), 5);
+  const { rows } = await budgetsOf(stage).usage('?by=provider');
+  expect(rows).toMatchObject([{ key: 'acp', provider: 'acp', turns: 1, total_tokens: 5 }]);
+});
 
-  it('Usage is kept after a session is closed.', async () => {
-    const stage = await testStage();
-    const session = await stage.open();
-    await spend(stage, session, 5);
-    await stage.close(session.id);
-    expect((await budgetsOf(stage).usage('?by=session')).rows).toMatchObject([
-      { key: session.id, turns: 1, total_tokens: 5 },
-    ]);
-  });
+it('Usage is kept after a session is closed.', async () => {
+  const stage = await testStage();
+  const session = await stage.open();
+  await spend(stage, session, 5);
+  await stage.close(session.id);
+  expect((await budgetsOf(stage).usage('?by=session')).rows).toMatchObject([
+    { key: session.id, turns: 1, total_tokens: 5 },
+  ]);
 });

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { withRuntime, testRuntime } from '../../../support/runtime.ts';
+import { testRuntime } from '../../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../../support/scripted-provider.ts';
 import { openSession, runTurn, send } from '../../../support/turns.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { openStream } from '../../../support/http/stream.ts';
 import { apiOf, send as ask } from '../../../support/http/request.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
-import { tempDirectory } from '../../../support/temp.ts';
+import { testDirectory } from '../../../support/temp.ts';
 import { shortEvent, writeLog } from '../../../support/written-log.ts';
 
 describe('a stream', () => {
@@ -58,21 +58,17 @@ describe('a stream', () => {
   });
 
   test('A stream has stored events before live ones, in one order.', async () => {
-    await using directory = tempDirectory('frames');
+    const directory = testDirectory('frames');
     await writeLog(
-      directory.path,
+      directory,
       Array.from({ length: 600 }, () => shortEvent),
     );
-    await withRuntime(
-      async (given) => {
-        const stream = await openStream(given);
-        await openSession(given.client, given.directory);
-        await stream.untilSeq(603);
-        stream.close();
-        expect(stream.seqs()).toEqual(Array.from({ length: 603 }, (_, i) => i + 1));
-      },
-      { providers: [scriptedProvider()], directory: directory.path },
-    );
+    const given = await testRuntime({ providers: [scriptedProvider()], directory });
+    const stream = await openStream(given);
+    await openSession(given.client, given.directory);
+    await stream.untilSeq(603);
+    stream.close();
+    expect(stream.seqs()).toEqual(Array.from({ length: 603 }, (_, i) => i + 1));
   });
 
   test('A stream is not opened by HEAD, which has the same headers and no body.', async () => {
@@ -164,17 +160,15 @@ test('A client that takes every blank line for the end of an event gets no empty
   for (const block of blocks) expect(block).toMatch(/\ndata: \{.+\}$/);
 });
 
-describe('a stream', () => {
-  test('A stream is what an answer has promised: an event is there as soon as its cause is answered.', async () => {
-    const given = await testRuntime({
-      providers: [scriptedProvider((turn) => turn.end(completed))],
-    });
-    const { client, directory } = given;
-    const { id } = await openSession(client, directory);
-    const { turn_id } = await send(client, id, 'hello');
-    const events = (await apiOf(given)('GET', `/v1/sessions/${id}/events`)).json();
-    expect(events).toEqual(
-      expect.arrayContaining([expect.objectContaining({ kind: 'turn.accepted', turn_id })]),
-    );
+test('A stream is what an answer has promised: an event is there as soon as its cause is answered.', async () => {
+  const given = await testRuntime({
+    providers: [scriptedProvider((turn) => turn.end(completed))],
   });
+  const { client, directory } = given;
+  const { id } = await openSession(client, directory);
+  const { turn_id } = await send(client, id, 'hello');
+  const events = (await apiOf(given)('GET', `/v1/sessions/${id}/events`)).json();
+  expect(events).toEqual(
+    expect.arrayContaining([expect.objectContaining({ kind: 'turn.accepted', turn_id })]),
+  );
 });

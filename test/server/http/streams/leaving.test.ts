@@ -1,6 +1,6 @@
 import net from 'node:net';
 import { setImmediate as nextLoop } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import { testRuntime } from '../../../support/runtime.ts';
 import { scriptedProvider } from '../../../support/scripted-provider.ts';
@@ -26,48 +26,46 @@ interface Ids {
   team: string;
 }
 
-describe('a client that leaves while the server looks up what it asked for', () => {
-  test.for(lasting)(
-    'A client that leaves a request for %s leaves nothing behind, and the server stops in order.',
-    async ([, pathOf]) => {
-      const disk = heldDisk();
-      const given = await testRuntime({ fs: disk.fs, providers: [scriptedProvider()] });
-      const { url, token, client, directory, logLines } = given;
-      const { id: session } = await openSession(client, directory);
-      const { process } = await client.call(endpoints.createProcess, {
-        body: { command: 'sleep 600', timeout_ms: 0 },
-      });
-      const { team } = await client.call(endpoints.createTeam, {
-        body: { name: 'a team', lead_agent_id: session },
-      });
-      const ids = { session, process: process.process_id, team: team.id };
-      const api = apiOf(given);
-      const diagnostics = async () =>
-        (await api('GET', '/v1/diagnostics')).json() as { streams: { followers: number } };
-      // Whatever is read waits now for a change that is not on the disk yet.
-      disk.hold();
-      const changed = api('POST', '/v1/sessions', { body: { provider: 'acp' } });
-      for (let i = 0; i < 5; i++) await api('GET', '/v1/version');
-      const { hostname: host, port } = new URL(url);
-      const leaving = net.connect({ host, port: Number(port) });
-      const [method, path] = pathOf(ids).split(' ');
-      leaving.write(
-        `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Length: 0\r\n\r\n`,
-      );
-      for (let i = 0; i < 5; i++) await api('GET', '/v1/version');
-      const route = (path ?? '').split('?')[0]?.split('/').at(-1) ?? '';
-      leaving.destroy();
-      // Its request is over for the server before what it waits for is there.
-      await expectEventually(() =>
-        logLines().some((line) => String(line.route).endsWith(route)),
-      ).toBe(true);
-      disk.release();
-      await changed;
-      for (let i = 0; i < 20; i++) await nextLoop();
-      expect((await diagnostics()).streams).toMatchObject({ followers: 0 });
-    },
-  );
-});
+test.for(lasting)(
+  'A client that leaves a request for %s leaves nothing behind, and the server stops in order.',
+  async ([, pathOf]) => {
+    const disk = heldDisk();
+    const given = await testRuntime({ fs: disk.fs, providers: [scriptedProvider()] });
+    const { url, token, client, directory, logLines } = given;
+    const { id: session } = await openSession(client, directory);
+    const { process } = await client.call(endpoints.createProcess, {
+      body: { command: 'sleep 600', timeout_ms: 0 },
+    });
+    const { team } = await client.call(endpoints.createTeam, {
+      body: { name: 'a team', lead_agent_id: session },
+    });
+    const ids = { session, process: process.process_id, team: team.id };
+    const api = apiOf(given);
+    const diagnostics = async () =>
+      (await api('GET', '/v1/diagnostics')).json() as { streams: { followers: number } };
+    // Whatever is read waits now for a change that is not on the disk yet.
+    disk.hold();
+    const changed = api('POST', '/v1/sessions', { body: { provider: 'acp' } });
+    for (let i = 0; i < 5; i++) await api('GET', '/v1/version');
+    const { hostname: host, port } = new URL(url);
+    const leaving = net.connect({ host, port: Number(port) });
+    const [method, path] = pathOf(ids).split(' ');
+    leaving.write(
+      `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Length: 0\r\n\r\n`,
+    );
+    for (let i = 0; i < 5; i++) await api('GET', '/v1/version');
+    const route = (path ?? '').split('?')[0]?.split('/').at(-1) ?? '';
+    leaving.destroy();
+    // Its request is over for the server before what it waits for is there.
+    await expectEventually(() =>
+      logLines().some((line) => String(line.route).endsWith(route)),
+    ).toBe(true);
+    disk.release();
+    await changed;
+    for (let i = 0; i < 20; i++) await nextLoop();
+    expect((await diagnostics()).streams).toMatchObject({ followers: 0 });
+  },
+);
 
 test('A client that leaves behind a request in front of its stream, on the same connection, leaves nothing behind.', async () => {
   const given = await testRuntime();

@@ -1,5 +1,5 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../../../src/api/events.ts';
 import type { Session } from '../../../../src/api/sessions.ts';
 import type { AgentSink } from '../../../../src/agents/provider.ts';
@@ -64,71 +64,69 @@ async function withWriters(
   );
 }
 
-describe('a stream that replays and then follows', () => {
-  test('A stream that replays and then follows misses, repeats and reorders nothing, wherever and whenever it began.', () =>
-    withWriters(async (given, _sessions, written) => {
-      const readers: { stream: Stream; after: number }[] = [];
-      const open = async (after: number, options: Parameters<typeof openStream>[1]) => {
-        readers.push({ stream: await openStream(given, options), after });
-      };
-      await open(0, {});
-      for (let i = 0; i < 6; i++) {
-        const seen = readers[0]?.stream.seqs().at(-1) ?? 0;
-        await open(seen, { path: `/v1/events/stream?after_seq=${seen}` });
-        await open(Math.floor(seen / 2), {
-          headers: { 'last-event-id': `${Math.floor(seen / 2)}` },
-        });
-        await nextLoop();
-      }
-      await open(0, { path: '/v1/events/stream?after_seq=0' });
-      await written();
-      const events = await replay(given);
-      const last = events.at(-1)?.seq ?? 0;
-      expect(events.length).toBeGreaterThan(1500);
-      for (const { stream, after } of readers) {
-        await stream.untilSeq(last);
-        expect(stream.events()).toEqual(events.filter(({ seq }) => seq > after));
+test('A stream that replays and then follows misses, repeats and reorders nothing, wherever and whenever it began.', () =>
+  withWriters(async (given, _sessions, written) => {
+    const readers: { stream: Stream; after: number }[] = [];
+    const open = async (after: number, options: Parameters<typeof openStream>[1]) => {
+      readers.push({ stream: await openStream(given, options), after });
+    };
+    await open(0, {});
+    for (let i = 0; i < 6; i++) {
+      const seen = readers[0]?.stream.seqs().at(-1) ?? 0;
+      await open(seen, { path: `/v1/events/stream?after_seq=${seen}` });
+      await open(Math.floor(seen / 2), {
+        headers: { 'last-event-id': `${Math.floor(seen / 2)}` },
+      });
+      await nextLoop();
+    }
+    await open(0, { path: '/v1/events/stream?after_seq=0' });
+    await written();
+    const events = await replay(given);
+    const last = events.at(-1)?.seq ?? 0;
+    expect(events.length).toBeGreaterThan(1500);
+    for (const { stream, after } of readers) {
+      await stream.untilSeq(last);
+      expect(stream.events()).toEqual(events.filter(({ seq }) => seq > after));
+      stream.close();
+    }
+  }));
+
+test('A stream that replays and then follows of one session has its events, all of them, and no others.', () =>
+  withWriters(async (given, sessions, written) => {
+    const early = await Promise.all(
+      sessions.map(({ id }) => openStream(given, { path: `/v1/sessions/${id}/events/stream` })),
+    );
+    await written();
+    const all = await replay(given);
+    for (const [i, { id }] of sessions.entries()) {
+      const own = all.filter(({ session_id }) => session_id === id);
+      expect(await replay(given, `/v1/sessions/${id}/events`)).toEqual(own);
+      await early[i]?.untilSeq(own.at(-1)?.seq ?? 0);
+      expect(early[i]?.events()).toEqual(own);
+      early[i]?.close();
+    }
+  }));
+
+test('A stream that replays and then follows that comes back again and again with its last id reads everything once.', () =>
+  withWriters(async (given, _sessions, written) => {
+    const seqs: number[] = [];
+    let last = Infinity;
+    const reading = (async () => {
+      let visits = 0;
+      for (; (seqs.at(-1) ?? 0) < last; visits++) {
+        const headers = { 'last-event-id': String(seqs.at(-1) ?? 0) };
+        const stream = await openStream(given, { headers });
+        await stream.until(() => stream.seqs().length > 0);
         stream.close();
+        seqs.push(...stream.seqs());
       }
-    }));
-
-  test('A stream that replays and then follows of one session has its events, all of them, and no others.', () =>
-    withWriters(async (given, sessions, written) => {
-      const early = await Promise.all(
-        sessions.map(({ id }) => openStream(given, { path: `/v1/sessions/${id}/events/stream` })),
-      );
-      await written();
-      const all = await replay(given);
-      for (const [i, { id }] of sessions.entries()) {
-        const own = all.filter(({ session_id }) => session_id === id);
-        expect(await replay(given, `/v1/sessions/${id}/events`)).toEqual(own);
-        await early[i]?.untilSeq(own.at(-1)?.seq ?? 0);
-        expect(early[i]?.events()).toEqual(own);
-        early[i]?.close();
-      }
-    }));
-
-  test('A stream that replays and then follows that comes back again and again with its last id reads everything once.', () =>
-    withWriters(async (given, _sessions, written) => {
-      const seqs: number[] = [];
-      let last = Infinity;
-      const reading = (async () => {
-        let visits = 0;
-        for (; (seqs.at(-1) ?? 0) < last; visits++) {
-          const headers = { 'last-event-id': String(seqs.at(-1) ?? 0) };
-          const stream = await openStream(given, { headers });
-          await stream.until(() => stream.seqs().length > 0);
-          stream.close();
-          seqs.push(...stream.seqs());
-        }
-        return visits;
-      })();
-      await written();
-      const before = await replay(given);
-      last = (before.at(-1)?.seq ?? 0) + 1;
-      await openSession(given.client, given.directory);
-      expect(await reading).toBeGreaterThan(5);
-      const events = await replay(given);
-      expect(seqs).toEqual(events.map(({ seq }) => seq));
-    }));
-});
+      return visits;
+    })();
+    await written();
+    const before = await replay(given);
+    last = (before.at(-1)?.seq ?? 0) + 1;
+    await openSession(given.client, given.directory);
+    expect(await reading).toBeGreaterThan(5);
+    const events = await replay(given);
+    expect(seqs).toEqual(events.map(({ seq }) => seq));
+  }));

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { AgentSink } from '../../../../src/agents/provider.ts';
 import { type TestRuntime, withRuntime, testRuntime } from '../../../support/runtime.ts';
@@ -58,62 +58,60 @@ function sharedFlood() {
 const lag = async ({ client }: TestRuntime) =>
   (await client.call(endpoints.getDiagnostics, {})).streams;
 
-describe('a reader that does not read', () => {
-  test('A reader that does not read disturbs no other, shows as lag, and gets everything later.', async () => {
-    const provider = scriptedProvider();
-    const given = await testRuntime({ providers: [provider] });
-    const slow = await openStream(given, { paused: true });
-    const fast = await openStream(given);
-    const last = await floodLog(given, provider);
-    await fast.untilSeq(last);
-    expect(fast.seqs()).toEqual(Array.from({ length: last }, (_, i) => i + 1));
-    expect(slow.seqs().length).toBeLessThan(last / 2);
-    const streams = await lag(given);
-    expect(streams).toMatchObject({ followers: 2, waiting: 1 });
-    expect(streams.max_lag).toBeGreaterThan(100);
-    slow.resume();
-    await slow.untilSeq(last);
-    expect(slow.text()).toBe(fast.text());
-    await expectEventually(async () => (await lag(given)).max_lag).toBe(0);
-    for (const stream of [slow, fast]) stream.close();
-  });
+test('A reader that does not read disturbs no other, shows as lag, and gets everything later.', async () => {
+  const provider = scriptedProvider();
+  const given = await testRuntime({ providers: [provider] });
+  const slow = await openStream(given, { paused: true });
+  const fast = await openStream(given);
+  const last = await floodLog(given, provider);
+  await fast.untilSeq(last);
+  expect(fast.seqs()).toEqual(Array.from({ length: last }, (_, i) => i + 1));
+  expect(slow.seqs().length).toBeLessThan(last / 2);
+  const streams = await lag(given);
+  expect(streams).toMatchObject({ followers: 2, waiting: 1 });
+  expect(streams.max_lag).toBeGreaterThan(100);
+  slow.resume();
+  await slow.untilSeq(last);
+  expect(slow.text()).toBe(fast.text());
+  await expectEventually(async () => (await lag(given)).max_lag).toBe(0);
+  for (const stream of [slow, fast]) stream.close();
+});
 
-  const { clock, at } = sharedFlood();
-  const followers = async () => (await lag(at())).followers;
-  afterEach(() => expectEventually(followers).toBe(0));
+const { clock, at } = sharedFlood();
+const followers = async () => (await lag(at())).followers;
+afterEach(() => expectEventually(followers).toBe(0));
 
-  test('A reader that does not read may leave in the middle: nothing of it stays.', async () => {
-    const slow = await openStream(at(), { paused: true });
-    expect(await followers()).toBe(1);
-    slow.close();
-    await expectEventually(followers).toBe(0);
-  });
+test('A reader that does not read may leave in the middle: nothing of it stays.', async () => {
+  const slow = await openStream(at(), { paused: true });
+  expect(await followers()).toBe(1);
+  slow.close();
+  await expectEventually(followers).toBe(0);
+});
 
-  test('A reader that does not read gets no ping while it is behind, and one again once it has caught up.', async () => {
-    const slow = await openStream(at(), { paused: true });
-    await untilFull(at());
-    const { storage } = await at().client.call(endpoints.getDiagnostics, {});
-    clock.advance(60_000);
-    slow.resume();
-    await slow.untilSeq(storage.latest_seq);
-    expect(slow.text()).not.toContain(': ping');
-    await expectEventually(async () => (await lag(at())).waiting).toBe(1);
-    clock.advance(10_000);
-    await slow.until(() => slow.text().endsWith(`: ping ${storage.latest_seq}\n`));
-    slow.close();
-  });
+test('A reader that does not read gets no ping while it is behind, and one again once it has caught up.', async () => {
+  const slow = await openStream(at(), { paused: true });
+  await untilFull(at());
+  const { storage } = await at().client.call(endpoints.getDiagnostics, {});
+  clock.advance(60_000);
+  slow.resume();
+  await slow.untilSeq(storage.latest_seq);
+  expect(slow.text()).not.toContain(': ping');
+  await expectEventually(async () => (await lag(at())).waiting).toBe(1);
+  clock.advance(10_000);
+  await slow.until(() => slow.text().endsWith(`: ping ${storage.latest_seq}\n`));
+  slow.close();
+});
 
-  test('A reader that does not read is cut after 10 minutes in which it took nothing although there was something.', async () => {
-    const slow = await openStream(at(), { paused: true });
-    const idle = await openStream(at(), { path: '/v1/events/stream?after_seq=latest' });
-    await untilFull(at());
-    for (let minute = 0; minute < 11; minute++) clock.advance(60_000);
-    try {
-      await expectEventually(followers).toBe(1);
-    } finally {
-      for (const stream of [slow, idle]) stream.close();
-    }
-  });
+test('A reader that does not read is cut after 10 minutes in which it took nothing although there was something.', async () => {
+  const slow = await openStream(at(), { paused: true });
+  const idle = await openStream(at(), { path: '/v1/events/stream?after_seq=latest' });
+  await untilFull(at());
+  for (let minute = 0; minute < 11; minute++) clock.advance(60_000);
+  try {
+    await expectEventually(followers).toBe(1);
+  } finally {
+    for (const stream of [slow, idle]) stream.close();
+  }
 });
 
 /** Waits until what was sent to who does not read fills all there is between it and the server: it comes no nearer. */

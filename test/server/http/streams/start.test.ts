@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import { sharedRuntime, type TestRuntime, withRuntime } from '../../../support/runtime.ts';
 import { scriptedProvider } from '../../../support/scripted-provider.ts';
@@ -33,102 +33,89 @@ async function seqsFrom(
 
 const after = (seq: string): string => `/v1/events/stream?after_seq=${seq}`;
 
-describe('the start of a stream', () => {
-  /** It has ten events or more. */
-  const on = sharedRuntime({ providers: [scriptedProvider()] });
-  beforeAll(async () => {
-    const { client, directory } = on();
-    for (let i = 0; i < 8; i++) await openSession(client, directory);
-  });
+/** It has ten events or more. */
+const on = sharedRuntime({ providers: [scriptedProvider()] });
+beforeAll(async () => {
+  const { client, directory } = on();
+  for (let i = 0; i < 8; i++) await openSession(client, directory);
+});
 
-  test.for([
-    ['with neither, at the start', {}, 1],
-    ['after_seq=0, at the start', { path: after('0') }, 1],
-    ['after_seq, after that event', { path: after('7') }, 8],
-    ['after_seq=latest, with what is new', { path: after('latest') }, 'new'],
-    ['Last-Event-ID, after that event', { headers: { 'last-event-id': '4' } }, 5],
-    ['Last-Event-ID 0, at the start', { headers: { 'last-event-id': '0' } }, 1],
-    ['both, by the query', { path: after('8'), headers: { 'last-event-id': '2' } }, 9],
-    [
-      'after_seq=0 with a header, by the query',
-      { path: after('0'), headers: { 'last-event-id': '9' } },
-      1,
-    ],
-    [
-      'after_seq=latest with a header, as of a client that comes back by itself, by the header',
-      { path: after('latest'), headers: { 'last-event-id': '1' } },
-      2,
-    ],
-    [
-      'after_seq with an invalid header, by the query, which alone is looked at',
-      { path: after('9'), headers: { 'last-event-id': 'x' } },
-      10,
-    ],
-  ] as const)('Where a stream begins is given by %s.', async ([, options, first]) => {
-    const given = on();
-    const { seqs, last } = await seqsFrom(given, options);
-    const from = first === 'new' ? last : first;
-    expect(seqs).toEqual(Array.from({ length: last - from + 1 }, (_, i) => from + i));
-  });
+test.for([
+  ['with neither, at the start', {}, 1],
+  ['after_seq=0, at the start', { path: after('0') }, 1],
+  ['after_seq, after that event', { path: after('7') }, 8],
+  ['after_seq=latest, with what is new', { path: after('latest') }, 'new'],
+  ['Last-Event-ID, after that event', { headers: { 'last-event-id': '4' } }, 5],
+  ['Last-Event-ID 0, at the start', { headers: { 'last-event-id': '0' } }, 1],
+  ['both, by the query', { path: after('8'), headers: { 'last-event-id': '2' } }, 9],
+  [
+    'after_seq=0 with a header, by the query',
+    { path: after('0'), headers: { 'last-event-id': '9' } },
+    1,
+  ],
+  [
+    'after_seq=latest with a header, as of a client that comes back by itself, by the header',
+    { path: after('latest'), headers: { 'last-event-id': '1' } },
+    2,
+  ],
+  [
+    'after_seq with an invalid header, by the query, which alone is looked at',
+    { path: after('9'), headers: { 'last-event-id': 'x' } },
+    10,
+  ],
+] as const)('Where a stream begins is given by %s.', async ([, options, first]) => {
+  const given = on();
+  const { seqs, last } = await seqsFrom(given, options);
+  const from = first === 'new' ? last : first;
+  expect(seqs).toEqual(Array.from({ length: last - from + 1 }, (_, i) => from + i));
+});
 
-  test.for([
-    'x',
-    '-1',
-    '1.5',
-    '1e3',
-    ' ',
-    '',
-    '0x1',
-    '9007199254740992',
-    '99999999999999999',
-    '1,2',
-    'latest',
-  ])('The Last-Event-ID "%s" is refused with 400, in every scope.', async (id) => {
-    const { url, token, client, directory } = on();
-    const { id: session } = await openSession(client, directory);
-    for (const path of ['/v1/events/stream', `/v1/sessions/${session}/events/stream`]) {
-      const headers = { authorization: `Bearer ${token}`, 'last-event-id': id };
-      const reply = await send(url, { path, headers });
-      expect(reply.status).toBe(400);
-      expect(reply.json()).toEqual({
-        error: expect.stringContaining('is not a sequence number'),
-        code: 'invalid',
-      });
-    }
-  });
-
-  test('The greatest Last-Event-ID there can be is taken.', async () => {
-    const given = on();
-    const stream = await openStream(given, { headers: { 'last-event-id': '9007199254740991' } });
-    stream.close();
-    expect(stream.headers['content-type']).toMatch(/^text\/event-stream/);
-  });
-
-  test('A cursor beyond the newest event gets what is new.', async () => {
-    const given = on();
-    const { seqs, last } = await seqsFrom(given, { path: after('5000') });
-    expect(seqs).toEqual([last]);
-    const { id } = await openSession(given.client, given.directory);
-    const own = await openStream(given, {
-      path: `/v1/sessions/${id}/events/stream?after_seq=5000`,
+test.for([
+  'x',
+  '-1',
+  '1.5',
+  '1e3',
+  ' ',
+  '',
+  '0x1',
+  '9007199254740992',
+  '99999999999999999',
+  '1,2',
+  'latest',
+])('The Last-Event-ID "%s" is refused with 400, in every scope.', async (id) => {
+  const { url, token, client, directory } = on();
+  const { id: session } = await openSession(client, directory);
+  for (const path of ['/v1/events/stream', `/v1/sessions/${session}/events/stream`]) {
+    const headers = { authorization: `Bearer ${token}`, 'last-event-id': id };
+    const reply = await send(url, { path, headers });
+    expect(reply.status).toBe(400);
+    expect(reply.json()).toEqual({
+      error: expect.stringContaining('is not a sequence number'),
+      code: 'invalid',
     });
-    own.close();
-  });
+  }
+});
 
-  test('A cursor beyond the newest event first gets the gap frame, without an id.', () =>
-    withTenEvents(async (given) => {
-      const stream = await openStream(given, { path: after('5000') });
-      await openSession(given.client, given.directory);
-      await stream.untilSeq(11);
-      stream.close();
-      expect(stream.text()).toMatch(
-        /^retry: 1000\nevent: stream\.gap\ndata: \{"requested":5000,"trimmed_seq":0,"latest_seq":10\}\n\nid: 11\n/,
-      );
-    }));
+test('The greatest Last-Event-ID there can be is taken.', async () => {
+  const given = on();
+  const stream = await openStream(given, { headers: { 'last-event-id': '9007199254740991' } });
+  stream.close();
+  expect(stream.headers['content-type']).toMatch(/^text\/event-stream/);
+});
 
-  test('A stream of a session that is not there is 404, before its cursor is a question.', async () => {
-    const given = on();
-    const reply = await apiOf(given)('GET', '/v1/sessions/sess_nope/events/stream');
-    expect(reply.status).toBe(404);
-  });
+test('A cursor beyond the newest event first gets the gap frame, without an id.', () =>
+  withTenEvents(async (given) => {
+    const stream = await openStream(given, { path: after('5000') });
+    await openSession(given.client, given.directory);
+    await stream.untilSeq(11);
+    stream.close();
+    expect(stream.text()).toMatch(
+      /^retry: 1000\nevent: stream\.gap\ndata: \{"requested":5000,"trimmed_seq":0,"latest_seq":10\}\n\nid: 11\n/,
+    );
+  }));
+
+test('A stream of a session that is not there is 404, before its cursor is a question.', async () => {
+  const given = on();
+  const reply = await apiOf(given)('GET', '/v1/sessions/sess_nope/events/stream');
+  expect(reply.status).toBe(404);
 });

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { LeftOut } from '../../../../src/server/teams/gateway/bounded.ts';
 import { type Stage, testStage } from '../../../support/sessions/stage.ts';
 import { type Cast, completed, makeTeam } from '../../../support/teams/team.ts';
@@ -41,92 +41,88 @@ async function saidMuch(cast: Cast, count: number, text: string): Promise<string
   return ids;
 }
 
-describe('answers of tools', () => {
-  it('The status of a team with many messages is complete, page by page.', async () => {
-    const stage = await testStage();
-    const cast = await makeTeam(stage, 5);
-    const said = await saidMuch(cast, 30, 'é'.repeat(300));
-    const seen: string[] = [];
-    for (let args: object | undefined = {}; args !== undefined;) {
-      const { result, bytes } = await call(stage, cast.agents[0].id, 'cadre_team_status', args);
-      expect(bytes).toBeLessThanOrEqual(LIMIT);
-      expect(result.members.map(({ agent_id }) => agent_id)).toEqual(
-        cast.agents.map(({ id }) => id),
-      );
-      seen.push(...result.messages.map(({ id }) => id));
-      args = nextOf(result, 'messages');
-    }
-    expect(seen).toEqual(said.toReversed());
-  });
-
-  it('The status of a team with many members has each member once, page by page.', async () => {
-    const stage = await testStage();
-    const cast = await makeTeam(stage, 40);
-    const seen: string[] = [];
-    for (let args: object | undefined = {}; args !== undefined;) {
-      const { result, bytes } = await call(stage, cast.agents[0].id, 'cadre_team_status', args);
-      expect(bytes).toBeLessThanOrEqual(LIMIT);
-      seen.push(...result.members.map(({ agent_id }) => agent_id));
-      args = nextOf(result, 'members');
-    }
-    expect(seen).toEqual(cast.agents.map(({ id }) => id));
-  });
-
-  it('A message of a megabyte is cut, with a mark.', async () => {
-    const stage = await testStage();
-    const cast = await makeTeam(stage, 2);
-    await cast.say('x'.repeat(1024 * 1024));
-    const { result, bytes } = await call(stage, cast.agents[0].id, 'cadre_team_status');
+it('The status of a team with many messages is complete, page by page.', async () => {
+  const stage = await testStage();
+  const cast = await makeTeam(stage, 5);
+  const said = await saidMuch(cast, 30, 'é'.repeat(300));
+  const seen: string[] = [];
+  for (let args: object | undefined = {}; args !== undefined;) {
+    const { result, bytes } = await call(stage, cast.agents[0].id, 'cadre_team_status', args);
     expect(bytes).toBeLessThanOrEqual(LIMIT);
-    expect(result.messages[0]?.input.text).toMatch(/x… \[\d+ more bytes left out\]$/);
-    (await stage.provider.nextTurn()).end(completed);
-  });
+    expect(result.members.map(({ agent_id }) => agent_id)).toEqual(cast.agents.map(({ id }) => id));
+    seen.push(...result.messages.map(({ id }) => id));
+    args = nextOf(result, 'messages');
+  }
+  expect(seen).toEqual(said.toReversed());
+});
 
-  it('The processes of a session are listed newest first, page by page.', async () => {
-    const stage = await testStage();
-    const { id } = await stage.open({ permission_mode: null });
-    const ran: string[] = [];
-    for (let n = 0; n < 30; n++) {
-      const command = `true ${'\u0001"x'.repeat(300)}`;
-      const { body } = await stage.post<Result>('/v1/processes', { command, session_id: id });
-      ran.push(body.process.process_id);
-    }
-    const seen: string[] = [];
-    for (let args: object | undefined = {}; args !== undefined;) {
-      const { result, bytes } = await call(stage, id, 'cadre_process_status', args);
-      expect(bytes).toBeLessThanOrEqual(LIMIT);
-      seen.push(...result.processes.map(({ process_id }) => process_id));
-      args = nextOf(result, 'processes');
-    }
-    expect(seen).toEqual(ran.toReversed());
-  });
+it('The status of a team with many members has each member once, page by page.', async () => {
+  const stage = await testStage();
+  const cast = await makeTeam(stage, 40);
+  const seen: string[] = [];
+  for (let args: object | undefined = {}; args !== undefined;) {
+    const { result, bytes } = await call(stage, cast.agents[0].id, 'cadre_team_status', args);
+    expect(bytes).toBeLessThanOrEqual(LIMIT);
+    seen.push(...result.members.map(({ agent_id }) => agent_id));
+    args = nextOf(result, 'members');
+  }
+  expect(seen).toEqual(cast.agents.map(({ id }) => id));
+});
 
-  it('The output of a process: its end, and the earlier output page by page.', async () => {
-    const stage = await testStage();
-    const { id } = await stage.open({ permission_mode: null });
-    // Escaped in JSON each line takes several times what it is.
-    const program = path.join(stage.directory, 'print.mjs');
-    fs.writeFileSync(
-      program,
-      'for (let n = 0; n < 1500; n++) console.log(n + " \\u0001\\u0002\\"\\\\ é€");',
-    );
-    const command = `${process.execPath} ${program}`;
-    const { result: ran, bytes: ranBytes } = await call(stage, id, 'cadre_process_run', {
-      command,
-      wait_ms: 50_000,
-    });
-    expect(ranBytes).toBeLessThanOrEqual(LIMIT);
-    expect(ran.stdout_tail).toContain('1499 ');
-    const whole = Array.from({ length: 1500 }, (_, n) => `${n} \u0001\u0002"\\ é€\n`).join('');
-    let seen = '';
-    const { process_id } = ran.process;
-    for (let args: object | undefined = {}; args !== undefined;) {
-      const lines = { process_id, tail_lines: 10_000, ...args };
-      const { result, bytes } = await call(stage, id, 'cadre_process_logs', lines);
-      expect(bytes).toBeLessThanOrEqual(LIMIT);
-      seen = result.stdout.content + seen;
-      args = result.left_out?.[0]?.next ?? undefined;
-    }
-    expect(seen).toBe(whole);
+it('A message of a megabyte is cut, with a mark.', async () => {
+  const stage = await testStage();
+  const cast = await makeTeam(stage, 2);
+  await cast.say('x'.repeat(1024 * 1024));
+  const { result, bytes } = await call(stage, cast.agents[0].id, 'cadre_team_status');
+  expect(bytes).toBeLessThanOrEqual(LIMIT);
+  expect(result.messages[0]?.input.text).toMatch(/x… \[\d+ more bytes left out\]$/);
+  (await stage.provider.nextTurn()).end(completed);
+});
+
+it('The processes of a session are listed newest first, page by page.', async () => {
+  const stage = await testStage();
+  const { id } = await stage.open({ permission_mode: null });
+  const ran: string[] = [];
+  for (let n = 0; n < 30; n++) {
+    const command = `true ${'\u0001"x'.repeat(300)}`;
+    const { body } = await stage.post<Result>('/v1/processes', { command, session_id: id });
+    ran.push(body.process.process_id);
+  }
+  const seen: string[] = [];
+  for (let args: object | undefined = {}; args !== undefined;) {
+    const { result, bytes } = await call(stage, id, 'cadre_process_status', args);
+    expect(bytes).toBeLessThanOrEqual(LIMIT);
+    seen.push(...result.processes.map(({ process_id }) => process_id));
+    args = nextOf(result, 'processes');
+  }
+  expect(seen).toEqual(ran.toReversed());
+});
+
+it('The output of a process: its end, and the earlier output page by page.', async () => {
+  const stage = await testStage();
+  const { id } = await stage.open({ permission_mode: null });
+  // Escaped in JSON each line takes several times what it is.
+  const program = path.join(stage.directory, 'print.mjs');
+  fs.writeFileSync(
+    program,
+    'for (let n = 0; n < 1500; n++) console.log(n + " \\u0001\\u0002\\"\\\\ é€");',
+  );
+  const command = `${process.execPath} ${program}`;
+  const { result: ran, bytes: ranBytes } = await call(stage, id, 'cadre_process_run', {
+    command,
+    wait_ms: 50_000,
   });
+  expect(ranBytes).toBeLessThanOrEqual(LIMIT);
+  expect(ran.stdout_tail).toContain('1499 ');
+  const whole = Array.from({ length: 1500 }, (_, n) => `${n} \u0001\u0002"\\ é€\n`).join('');
+  let seen = '';
+  const { process_id } = ran.process;
+  for (let args: object | undefined = {}; args !== undefined;) {
+    const lines = { process_id, tail_lines: 10_000, ...args };
+    const { result, bytes } = await call(stage, id, 'cadre_process_logs', lines);
+    expect(bytes).toBeLessThanOrEqual(LIMIT);
+    seen = result.stdout.content + seen;
+    args = result.left_out?.[0]?.next ?? undefined;
+  }
+  expect(seen).toBe(whole);
 });

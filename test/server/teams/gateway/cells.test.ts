@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { RuntimeEventRecord } from '../../../../src/api/events.ts';
 import type { ToolName } from '../../../../src/api/tool-names.ts';
 import type { Process } from '../../../../src/api/processes.ts';
@@ -119,85 +119,83 @@ const attempts: Attempts = {
   },
 };
 
-describe('the effects of the tools of an agent', () => {
-  const given = sharedStage({
-    played: {
-      capabilities: { images: true },
-      onTurn(turn) {
-        if (turn.text !== STAY) turn.end(completed);
-        else void turn.cancelled.then(() => turn.end(interrupted));
-      },
+const given = sharedStage({
+  played: {
+    capabilities: { images: true },
+    onTurn(turn) {
+      if (turn.text !== STAY) turn.end(completed);
+      else void turn.cancelled.then(() => turn.end(interrupted));
     },
-  });
-  let repo: string | undefined;
-  let cells = 0;
-
-  /** Tries one cell of the table. */
-  async function expectVerdict(
-    { tool, action }: { tool: string; action: string },
-    { session, turn }: { session: string | null; turn: string | null },
-    verdict: Verdict,
-  ): Promise<void> {
-    const stage = given();
-    repo ??= makeRepository(path.join(stage.directory, '..', 'repo'));
-    const cell = await openCell(stage, repo, `cell-${++cells}`, session);
-    await begin(stage, cell.caller, turn);
-    const attempt = await (
-      attempts[tool as ToolName] as Record<string, (cell: Cell) => Promise<Attempt>>
-    )[action]?.(cell);
-    if (!attempt) throw new Error(`no attempt for ${tool} ${action}`);
-    const call = () => stage.callTool(cell.caller, tool, attempt.args);
-    const isRead = action === 'read';
-    const expectNothing = async () => isRead || expect(await attempt.happened()).toBe(false);
-    await expectNothing();
-    if (verdict === 'ask') {
-      const declined = call();
-      const first = await stage.asked(cell.caller.id);
-      await expectNothing();
-      await stage.decide(first, 'decline');
-      expect((await declined).error.code).toBe('unauthorized');
-      await expectNothing();
-      const accepted = call();
-      const second = await stage.asked(cell.caller.id, 2);
-      await expectNothing();
-      await stage.decide(second, 'accept');
-      expect((await accepted).error).toBeUndefined();
-    } else if (verdict === 'refuse') {
-      expect((await call()).error.code).toBe('unauthorized');
-    } else {
-      expect((await call()).error).toBeUndefined();
-    }
-    if (!isRead) expect(await attempt.happened()).toBe(verdict !== 'refuse');
-    const asked = await stage.approvals(`?session_id=${cell.caller.id}&status=pending`);
-    expect(asked).toEqual([]);
-    await closeCell(cell);
-  }
-
-  for (const [at, { tool, action, row }] of rows.entries())
-    for (const [nth, { kind, modes }] of columns.entries()) {
-      // In the suite every other cell, and of the next row those between them; all of a row like no other.
-      const isAlone = rows.every(
-        (other, index) => index === at || !isDeepStrictEqual(other.row, row),
-      );
-      if (!isAlone && (at + nth) % atLength(2, 1, 1) !== 0) continue;
-      const verdict = row[kind];
-      const turns = modes.map(String).join(', ');
-      it(
-        `The policy for ${tool} ${action} is ${verdict} in a turn with ${turns}.`,
-        { timeout: scaled(60_000) },
-        async () => {
-          const ofSession = modes.map((mode) => ({ session: mode, turn: null }));
-          // The turn's own mode holds, whatever the session may do.
-          const session = kind === 'full' ? 'read_only' : 'full_access';
-          const ways = [...ofSession, { session, turn: modes[0] ?? 'default' }];
-          // The suite tries each cell in one of these ways. Every other cell moves on to the next way.
-          const way = Math.floor(at / 2) % ways.length;
-          const tried = atLength(1, 0, 0) ? ways.slice(way, way + 1) : ways;
-          for (const way of tried) await expectVerdict({ tool, action }, way, verdict);
-        },
-      );
-    }
+  },
 });
+let repo: string | undefined;
+let cells = 0;
+
+/** Tries one cell of the table. */
+async function expectVerdict(
+  { tool, action }: { tool: string; action: string },
+  { session, turn }: { session: string | null; turn: string | null },
+  verdict: Verdict,
+): Promise<void> {
+  const stage = given();
+  repo ??= makeRepository(path.join(stage.directory, '..', 'repo'));
+  const cell = await openCell(stage, repo, `cell-${++cells}`, session);
+  await begin(stage, cell.caller, turn);
+  const attempt = await (
+    attempts[tool as ToolName] as Record<string, (cell: Cell) => Promise<Attempt>>
+  )[action]?.(cell);
+  if (!attempt) throw new Error(`no attempt for ${tool} ${action}`);
+  const call = () => stage.callTool(cell.caller, tool, attempt.args);
+  const isRead = action === 'read';
+  const expectNothing = async () => isRead || expect(await attempt.happened()).toBe(false);
+  await expectNothing();
+  if (verdict === 'ask') {
+    const declined = call();
+    const first = await stage.asked(cell.caller.id);
+    await expectNothing();
+    await stage.decide(first, 'decline');
+    expect((await declined).error.code).toBe('unauthorized');
+    await expectNothing();
+    const accepted = call();
+    const second = await stage.asked(cell.caller.id, 2);
+    await expectNothing();
+    await stage.decide(second, 'accept');
+    expect((await accepted).error).toBeUndefined();
+  } else if (verdict === 'refuse') {
+    expect((await call()).error.code).toBe('unauthorized');
+  } else {
+    expect((await call()).error).toBeUndefined();
+  }
+  if (!isRead) expect(await attempt.happened()).toBe(verdict !== 'refuse');
+  const asked = await stage.approvals(`?session_id=${cell.caller.id}&status=pending`);
+  expect(asked).toEqual([]);
+  await closeCell(cell);
+}
+
+for (const [at, { tool, action, row }] of rows.entries())
+  for (const [nth, { kind, modes }] of columns.entries()) {
+    // In the suite every other cell, and of the next row those between them; all of a row like no other.
+    const isAlone = rows.every(
+      (other, index) => index === at || !isDeepStrictEqual(other.row, row),
+    );
+    if (!isAlone && (at + nth) % atLength(2, 1, 1) !== 0) continue;
+    const verdict = row[kind];
+    const turns = modes.map(String).join(', ');
+    it(
+      `The policy for ${tool} ${action} is ${verdict} in a turn with ${turns}.`,
+      { timeout: scaled(60_000) },
+      async () => {
+        const ofSession = modes.map((mode) => ({ session: mode, turn: null }));
+        // The turn's own mode holds, whatever the session may do.
+        const session = kind === 'full' ? 'read_only' : 'full_access';
+        const ways = [...ofSession, { session, turn: modes[0] ?? 'default' }];
+        // The suite tries each cell in one of these ways. Every other cell moves on to the next way.
+        const way = Math.floor(at / 2) % ways.length;
+        const tried = atLength(1, 0, 0) ? ways.slice(way, way + 1) : ways;
+        for (const way of tried) await expectVerdict({ tool, action }, way, verdict);
+      },
+    );
+  }
 
 const STAY = 'stay';
 

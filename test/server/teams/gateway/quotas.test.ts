@@ -124,8 +124,7 @@ describe('approvals.max_pending_per_session', () => {
 
   it('An approval that an agent requests beyond the limit is declined with the reason.', async () => {
     const stage = await testStage(options);
-    const session = await stage.open();
-    const turn = await stage.play(session);
+    const { session, turn } = await stage.atWork();
     void turn.ask();
     void turn.ask();
     await stage.asked(session.id, 2);

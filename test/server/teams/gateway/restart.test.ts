@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
-import { startServer, untilNothingCarries } from '../../../support/server.ts';
-import { tempDirectory } from '../../../support/temp.ts';
+import { testServer } from '../../../support/server.ts';
+import { testDirectory } from '../../../support/temp.ts';
 import { until } from '../../../support/providers/calls.ts';
 
 it('An invocation that a restart interrupted reports so when it is repeated, and does not run twice.', async () => {
-  await using own = tempDirectory('gateway');
-  const first = await startServer(own.path);
+  const own = testDirectory('gateway');
+  const first = await testServer({ directory: own });
   const session = await first.client.call(endpoints.createSession, {
-    body: { provider: 'acp', cwd: own.path },
+    body: { provider: 'acp', cwd: own },
   });
   const query = { session_id: session.id };
   const body = {
@@ -25,13 +25,8 @@ it('An invocation that a restart interrupted reports so when it is repeated, and
   await first.end('SIGKILL');
   expect(await answer).toBe('cut off');
 
-  const second = await startServer(own.path);
-  try {
-    const again = await second.client.call(endpoints.invokeTool, { body });
-    expect(again).toMatchObject({ ok: false, error: { code: 'internal' } });
-    expect(await second.client.call(endpoints.listProcesses, { query })).toHaveLength(1);
-  } finally {
-    await second.end('SIGKILL');
-    await untilNothingCarries(own.path);
-  }
+  const second = await testServer({ directory: own });
+  const again = await second.client.call(endpoints.invokeTool, { body });
+  expect(again).toMatchObject({ ok: false, error: { code: 'internal' } });
+  expect(await second.client.call(endpoints.listProcesses, { query })).toHaveLength(1);
 });

@@ -37,6 +37,7 @@ async function wantMember({ mode, canAsk = true, isOperator = false, ...scene }:
       },
     },
     freed: () => [],
+    allowsSandboxed: async () => false,
   });
   const gate = new TeamToolPolicy({
     toolPolicy,

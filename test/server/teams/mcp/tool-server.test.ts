@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import type { CallToolResult, Progress } from '@modelcontextprotocol/sdk/types.js';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import type { ToolEnvelope } from '../../../../src/api/gateway.ts';
 import { toolInfosOf, toolNamespaces } from '../../../../src/api/tools.ts';
 import { systemClock } from '../../../../src/core/lib/clock.ts';
@@ -33,76 +33,74 @@ async function connectClient(call?: ToolBackend['call']): Promise<Client> {
   return client;
 }
 
-describe('the tools for MCP clients', () => {
-  it('The annotations of a tool show whether it reads, destroys or reaches outside.', async () => {
-    const client = await connectClient();
-    const { tools: found } = await client.listTools();
-    const hints = Object.fromEntries(
-      found.map(({ name, annotations: one }) => [
-        name,
-        [one?.readOnlyHint, one?.destructiveHint, one?.idempotentHint, one?.openWorldHint],
-      ]),
-    );
-    expect(hints).toEqual({
-      cadre_process_run: [false, true, false, true],
-      cadre_process_status: [true, false, true, false],
-      cadre_process_logs: [true, false, true, false],
-      cadre_process_kill: [false, true, true, false],
-      cadre_team_status: [true, false, true, false],
-      cadre_team_message: [false, false, false, false],
-      cadre_team_manage: [false, true, false, true],
-    });
-    for (const { title, annotations, outputSchema } of found) {
-      expect(title).toBe(annotations?.title);
-      expect(outputSchema).toMatchObject({ type: 'object', required: ['ok', 'result'] });
-    }
+it('The annotations of a tool show whether it reads, destroys or reaches outside.', async () => {
+  const client = await connectClient();
+  const { tools: found } = await client.listTools();
+  const hints = Object.fromEntries(
+    found.map(({ name, annotations: one }) => [
+      name,
+      [one?.readOnlyHint, one?.destructiveHint, one?.idempotentHint, one?.openWorldHint],
+    ]),
+  );
+  expect(hints).toEqual({
+    cadre_process_run: [false, true, false, true],
+    cadre_process_status: [true, false, true, false],
+    cadre_process_logs: [true, false, true, false],
+    cadre_process_kill: [false, true, true, false],
+    cadre_team_status: [true, false, true, false],
+    cadre_team_message: [false, false, false, false],
+    cadre_team_manage: [false, true, false, true],
   });
+  for (const { title, annotations, outputSchema } of found) {
+    expect(title).toBe(annotations?.title);
+    expect(outputSchema).toMatchObject({ type: 'object', required: ['ok', 'result'] });
+  }
+});
 
-  it('The instructions of the server explain where messages come from, and that output is data.', async () => {
-    const client = await connectClient();
-    expect(client.getInstructions()).toContain('cadre_process_run');
-    expect(client.getInstructions()).toContain('not as instructions');
-  });
+it('The instructions of the server explain where messages come from, and that output is data.', async () => {
+  const client = await connectClient();
+  expect(client.getInstructions()).toContain('cadre_process_run');
+  expect(client.getInstructions()).toContain('not as instructions');
+});
 
-  it('The result of a tool is structured content that matches its schema, and the same text.', async () => {
-    const client = await connectClient();
-    await client.listTools();
-    const given = await client.callTool({ name: 'cadre_process_status' });
-    const { structuredContent, content, isError } = given as CallToolResult;
-    expect(isError).toBe(false);
-    expect(structuredContent).toEqual(fine);
-    expect(JSON.parse((content[0] as { text: string }).text)).toEqual(fine);
-  });
+it('The result of a tool is structured content that matches its schema, and the same text.', async () => {
+  const client = await connectClient();
+  await client.listTools();
+  const given = await client.callTool({ name: 'cadre_process_status' });
+  const { structuredContent, content, isError } = given as CallToolResult;
+  expect(isError).toBe(false);
+  expect(structuredContent).toEqual(fine);
+  expect(JSON.parse((content[0] as { text: string }).text)).toEqual(fine);
+});
 
-  it('The failure of a tool is a result that the model sees.', async () => {
-    const client = await connectClient(() =>
-      Promise.resolve({ ok: false, error: { code: 'not_found', message: 'no process' } }),
-    );
-    await client.listTools();
-    const given = await client.callTool({ name: 'cadre_process_logs', arguments: {} });
-    expect(given.isError).toBe(true);
-    expect((given.content as [{ text: string }])[0].text).toContain('no process');
-  });
+it('The failure of a tool is a result that the model sees.', async () => {
+  const client = await connectClient(() =>
+    Promise.resolve({ ok: false, error: { code: 'not_found', message: 'no process' } }),
+  );
+  await client.listTools();
+  const given = await client.callTool({ name: 'cadre_process_logs', arguments: {} });
+  expect(given.isError).toBe(true);
+  expect((given.content as [{ text: string }])[0].text).toContain('no process');
+});
 
-  it('Rising progress is reported only to a caller with a progress token.', async () => {
-    const told: Progress[] = [];
-    const halfway = Promise.withResolvers<void>();
-    const client = await connectClient(async (_tool, _args, _gone) => {
-      await halfway.promise;
-      return { ok: true, result: { process: { process_id: 'proc_1', status: 'running' } } };
-    });
-    await client.callTool({ name: 'cadre_process_run' }, undefined, {
-      onprogress: (progress) => {
-        told.push(progress);
-        if (told.length === 2) halfway.resolve();
-      },
-    });
-    expect(told.length).toBeGreaterThanOrEqual(2);
-    expect(told.map(({ progress }) => progress)).toEqual(told.map((_, n) => n));
-    const before = told.length;
-    await client.callTool({ name: 'cadre_process_run' });
-    expect(told).toHaveLength(before);
+it('Rising progress is reported only to a caller with a progress token.', async () => {
+  const told: Progress[] = [];
+  const halfway = Promise.withResolvers<void>();
+  const client = await connectClient(async (_tool, _args, _gone) => {
+    await halfway.promise;
+    return { ok: true, result: { process: { process_id: 'proc_1', status: 'running' } } };
   });
+  await client.callTool({ name: 'cadre_process_run' }, undefined, {
+    onprogress: (progress) => {
+      told.push(progress);
+      if (told.length === 2) halfway.resolve();
+    },
+  });
+  expect(told.length).toBeGreaterThanOrEqual(2);
+  expect(told.map(({ progress }) => progress)).toEqual(told.map((_, n) => n));
+  const before = told.length;
+  await client.callTool({ name: 'cadre_process_run' });
+  expect(told).toHaveLength(before);
 });
 
 /** Runs `test` with functions that write a line to a tool server and read its next answer as JSON. */
@@ -131,54 +129,50 @@ const initialize = JSON.stringify({
   },
 });
 
-describe('a malformed line', () => {
-  it('A malformed line gets a parse error, and the next line is answered normally.', async () => {
-    const [write, answer] = serveLines();
-    write('{"jsonrpc": "2.0", "id": 1, "method"');
-    expect(await answer()).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32700 } });
-    write(initialize);
-    expect(await answer()).toMatchObject({
-      id: 'first',
-      result: { protocolVersion: '2025-06-18' },
-    });
-  });
-
-  it('JSON that is not a message gets "invalid request", with its id if it has one.', async () => {
-    const [write, answer] = serveLines();
-    for (const [line, id] of [
-      ['[]', null],
-      ['17', null],
-      ['{"jsonrpc":"1.0","id":7,"method":"ping"}', 7],
-      ['{"jsonrpc":"2.0","id":"a","method":5}', 'a'],
-      ['{"jsonrpc":"2.0","id":{},"method":"ping"}', null],
-    ] as const) {
-      write(line);
-      expect(await answer()).toMatchObject({ id, error: { code: -32600 } });
-    }
+it('A malformed line gets a parse error, and the next line is answered normally.', async () => {
+  const [write, answer] = serveLines();
+  write('{"jsonrpc": "2.0", "id": 1, "method"');
+  expect(await answer()).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32700 } });
+  write(initialize);
+  expect(await answer()).toMatchObject({
+    id: 'first',
+    result: { protocolVersion: '2025-06-18' },
   });
 });
 
-describe('wrong parameters of a request', () => {
-  it('Wrong parameters get -32602 with a sentence that names the parameter.', async () => {
-    const [write, answer] = serveLines();
-    write(initialize);
-    await answer();
-    const call = (params: unknown) =>
-      write(JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/call', params }));
-    for (const [params, named] of [
-      [{}, 'params.name'],
-      [{ name: 5 }, 'params.name'],
-      [{ name: 'cadre_process_status', arguments: 'x' }, 'params.arguments'],
-      [undefined, 'params'],
-      [{ name: 'cadre_nothing' }, 'unknown tool "cadre_nothing"'],
-    ] as const) {
-      call(params);
-      const { error } = (await answer()) as { error: { code: number; message: string } };
-      expect(error.code).toBe(-32602);
-      expect(error.message).toContain(named);
-      expect(error.message).not.toMatch(/[{}[\]\n]/);
-    }
-  });
+it('JSON that is not a message gets "invalid request", with its id if it has one.', async () => {
+  const [write, answer] = serveLines();
+  for (const [line, id] of [
+    ['[]', null],
+    ['17', null],
+    ['{"jsonrpc":"1.0","id":7,"method":"ping"}', 7],
+    ['{"jsonrpc":"2.0","id":"a","method":5}', 'a'],
+    ['{"jsonrpc":"2.0","id":{},"method":"ping"}', null],
+  ] as const) {
+    write(line);
+    expect(await answer()).toMatchObject({ id, error: { code: -32600 } });
+  }
+});
+
+it('Wrong parameters get -32602 with a sentence that names the parameter.', async () => {
+  const [write, answer] = serveLines();
+  write(initialize);
+  await answer();
+  const call = (params: unknown) =>
+    write(JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/call', params }));
+  for (const [params, named] of [
+    [{}, 'params.name'],
+    [{ name: 5 }, 'params.name'],
+    [{ name: 'cadre_process_status', arguments: 'x' }, 'params.arguments'],
+    [undefined, 'params'],
+    [{ name: 'cadre_nothing' }, 'unknown tool "cadre_nothing"'],
+  ] as const) {
+    call(params);
+    const { error } = (await answer()) as { error: { code: number; message: string } };
+    expect(error.code).toBe(-32602);
+    expect(error.message).toContain(named);
+    expect(error.message).not.toMatch(/[{}[\]\n]/);
+  }
 });
 
 it('Messages that come over a channel within the process are checked in the same way.', async () => {

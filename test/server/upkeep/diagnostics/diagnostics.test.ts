@@ -5,16 +5,11 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Diagnostics, StorageDiagnostics } from '../../../../src/api/runtime.ts';
-import { settle } from '../../../../src/client/settle.ts';
+import { settle } from '../../../support/settle.ts';
 import { openDatabase } from '../../../support/database.ts';
-import {
-  openRuntime,
-  type TestRuntime,
-  withRuntime,
-  testRuntime,
-} from '../../../support/runtime.ts';
+import { type TestRuntime, testRuntime } from '../../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../../support/scripted-provider.ts';
-import { asDataDirectory, tempDirectory, testDirectory } from '../../../support/temp.ts';
+import { asDataDirectory, testDirectory } from '../../../support/temp.ts';
 import { openSession, runTurn } from '../../../support/turns.ts';
 import { shortEvent, writeLog } from '../../../support/written-log.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -78,23 +73,18 @@ describe('GET /v1/diagnostics/storage', () => {
   });
 
   test('Tables with more rows than one step are counted, with and without a rowid.', async () => {
-    await using own = tempDirectory();
-    const { path: directory } = own;
+    const directory = testDirectory();
     asDataDirectory(directory);
     await writeLog(
       directory,
       Array.from({ length: 520 }, () => shortEvent),
     );
     await writeAnswers(directory, 520, 'an answer');
-    await withRuntime(
-      async (given) => {
-        const found = await storageOf(given);
-        expect(tableOf(found, 'events')?.rows).toBe(found.latest_seq);
-        expect(found.latest_seq).toBeGreaterThan(520);
-        expect(tableOf(found, 'idempotency')?.rows).toBe(520);
-      },
-      { ...scripted(), directory },
-    );
+    const given = await testRuntime({ ...scripted(), directory });
+    const found = await storageOf(given);
+    expect(tableOf(found, 'events')?.rows).toBe(found.latest_seq);
+    expect(found.latest_seq).toBeGreaterThan(520);
+    expect(tableOf(found, 'idempotency')?.rows).toBe(520);
   });
 
   test('GET /v1/diagnostics/storage reports the files, the budget and the disk.', async () => {
@@ -149,9 +139,9 @@ describe('GET /v1/diagnostics/storage', () => {
 describe('POST /v1/storage/backup', () => {
   test('A backup is a file with its length and the seq up to which it is complete.', async () => {
     const given = await testRuntime(scripted());
-    await using other = tempDirectory();
+    const other = testDirectory();
     await openSession(given.client, given.directory);
-    const file = path.join(other.path, 'copy');
+    const file = path.join(other, 'copy');
     const { headers, statusCode } = await saveBackup(given, file);
     expect([statusCode, headers['content-type']]).toEqual([200, 'application/octet-stream']);
     expect(Number(headers['content-length'])).toBe(fs.statSync(file).size);
@@ -163,7 +153,7 @@ describe('POST /v1/storage/backup', () => {
   test('A server starts on a backup that was made during turns, with the same log and another epoch.', async () => {
     const given = await testRuntime(scripted());
     const { client, directory } = given;
-    await using other = tempDirectory();
+    const other = testDirectory();
     const { id } = await openSession(client, directory);
     await runTurn(client, id, 'before');
     const under = Promise.all(
@@ -172,23 +162,18 @@ describe('POST /v1/storage/backup', () => {
         for (let turn = 0; turn < 5; turn++) await runTurn(client, session.id, 'meanwhile');
       }),
     );
-    const { headers } = await saveBackup(given, path.join(other.path, 'events.cadre'));
+    const { headers } = await saveBackup(given, path.join(other, 'events.cadre'));
     await under;
     const seq = Number(headers['x-seq']);
     const all = await client.call(endpoints.replayEvents, { query: { limit: 10_000 } });
-    const copy = await openRuntime(other.path, scripted());
-    try {
-      const found = await copy.client.call(endpoints.replayEvents, { query: { limit: 10_000 } });
-      const upTo = (events: typeof all) => settle(events.filter((event) => event.seq <= seq));
-      expect(upTo(found)).toEqual(upTo(all));
-      const version = await copy.client.call(endpoints.getVersion, {});
-      expect(version.epoch).not.toBe(headers['x-epoch']);
-      const recovery = await copy.client.call(endpoints.getRecovery, {});
-      expect(recovery).toMatchObject({ previous_stop: 'unclean', orphans_killed: [] });
-    } finally {
-      copy.client.close();
-      await copy.runtime.stop(AbortSignal.abort());
-    }
+    const copy = await testRuntime({ ...scripted(), directory: other });
+    const found = await copy.client.call(endpoints.replayEvents, { query: { limit: 10_000 } });
+    const upTo = (events: typeof all) => settle(events.filter((event) => event.seq <= seq));
+    expect(upTo(found)).toEqual(upTo(all));
+    const version = await copy.client.call(endpoints.getVersion, {});
+    expect(version.epoch).not.toBe(headers['x-epoch']);
+    const recovery = await copy.client.call(endpoints.getRecovery, {});
+    expect(recovery).toMatchObject({ previous_stop: 'unclean', orphans_killed: [] });
   });
 
   test('A backup leaves nothing behind if the client hangs up in the middle, and can be requested again.', async () => {
@@ -212,8 +197,8 @@ describe('POST /v1/storage/backup', () => {
     for (let i = 0; i < 16; i++) await openSession(client, directory, { metadata });
     const after = (await client.call(endpoints.getDiagnostics, {})).storage.checkpoints;
     expect(after).toBeGreaterThan(before);
-    await using other = tempDirectory();
-    await saveBackup(given, path.join(other.path, 'copy'));
+    const other = testDirectory();
+    await saveBackup(given, path.join(other, 'copy'));
   });
 
   test('A backup leaves nothing behind if the client hangs up before the response.', async () => {

@@ -8,12 +8,7 @@ import { cadreOn } from '../../../support/cli/cadre.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { apiOf, send } from '../../../support/http/request.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import {
-  openRuntime,
-  type TestRuntime,
-  withRuntime,
-  testRuntime,
-} from '../../../support/runtime.ts';
+import { type TestRuntime, withRuntime, testRuntime } from '../../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../../support/scripted-provider.ts';
 import { FullDisk } from '../../../support/sessions/faults.ts';
 import { testServer } from '../../../support/server.ts';
@@ -204,11 +199,10 @@ describe('a damaged row', () => {
   test('Health reports a damaged row with its table once it was read, and as long as the server runs.', async () => {
     const own = testDirectory('damaged');
     const directory = path.join(own, 'data');
-    const before = await openRuntime(directory, scripted());
+    const before = await testRuntime({ ...scripted(), directory });
     const { id } = await openSession(before.client, directory, { metadata: 'hello' });
     await openSession(before.client, directory);
-    before.client.close();
-    await before.runtime.stop();
+    await before.stop();
     damage(directory, '"hello"', '"jello"');
 
     const given = await testRuntime({ ...scripted(), directory });

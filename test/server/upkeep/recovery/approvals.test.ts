@@ -26,16 +26,15 @@ interface Left {
 
 /** A session whose agent has asked for these. */
 async function ask(stage: Stage, requests: Partial<AgentRequest>[] = [{}]): Promise<Left> {
-  const { id: sessionId } = await stage.open();
-  const turn = await stage.play({ id: sessionId });
-  const { active_turn_id: turnId } = await stage.session(sessionId);
+  const { session, turn, turnId } = await stage.atWork();
+  const sessionId = session.id;
   const approvals: Approval[] = [];
   for (const request of requests) {
     void turn.ask(request);
     approvals.push(await stage.asked(sessionId, approvals.length + 1));
   }
   const told = (await stage.events(sessionId)).length;
-  return { sessionId, turnId: turnId ?? '', approvals, told };
+  return { sessionId, turnId, approvals, told };
 }
 
 /** The kinds of what happened to the session since the new start. */
@@ -53,7 +52,7 @@ function first({ approvals }: Left): Approval {
 const dead = shared<{ stage: Stage; waiting: Left[] }>('stage', async (use) => {
   await using old = await killed(async (stage) => {
     const waiting: Left[] = [];
-    while (waiting.length < 9) waiting.push(await ask(stage));
+    while (waiting.length < 8) waiting.push(await ask(stage));
     return waiting;
   });
   const { directory, left: waiting, at } = old;
@@ -167,25 +166,6 @@ describe('a pending approval of a killed server', () => {
     expect(stage.provider.agents).toHaveLength(0);
   });
 
-  it('Accepting a kept approval resumes the agent with one prompt, and the turn completes.', async () => {
-    const [stage, left] = nextOne();
-    const { body } = await stage.decide(first(left), 'accept');
-    expect(body.status).toBe('accepted');
-    const turn = await stage.provider.nextTurn();
-    expect(turn.agent.session.provider_session_ref).toBe(`ref-${left.sessionId}`);
-    const { title, request } = first(left);
-    expect(turn.text).toBe(`${SENTENCE}\n\n${title}\n${JSON.stringify(request)}`);
-    expect((await stage.session(left.sessionId)).active_turn_id).toBe(left.turnId);
-    turn.end(completed);
-    await stage.until(endOf(left.turnId));
-    expect(await news(stage, left)).toEqual([
-      'approval.resolved',
-      'turn.started',
-      'turn.completed',
-    ]);
-    expect(turn.agent.calls).toEqual(['prompt']);
-  });
-
   it('The answers to a kept question are in the prompt of the resumed agent.', async () => {
     const question = { kind: 'question' as const, title: 'Colour?', request: { id: 'q1' } };
     const [stage, left] = await afterCrash((stage) => ask(stage, [question]));
@@ -244,21 +224,22 @@ describe('a pending approval of a killed server', () => {
 
   it('The approval is accepted and the server dies again before the agent has the answer: the next start delivers it.', async () => {
     await using dead = await killed((stage) => ask(stage));
-    await using again = await killed(
+    const [stage] = await afterCrash(
       async (stage) => {
         await stage.decide(first(dead.left), 'accept');
       },
-      { directory: dead.directory, played: { opening: () => new Promise(() => undefined) } },
-    );
-    await onStage(
-      async (stage) => {
-        const turn = await stage.provider.nextTurn();
-        expect(turn.text).toContain(SENTENCE);
-        turn.end(completed);
-        expect((await stage.until(endOf(dead.left.turnId))).kind).toBe('turn.completed');
+      {
+        before: {
+          directory: dead.directory,
+          played: { opening: () => new Promise(() => undefined) },
+        },
       },
-      { directory: again.directory },
     );
+
+    const turn = await stage.provider.nextTurn();
+    expect(turn.text).toContain(SENTENCE);
+    turn.end(completed);
+    expect((await stage.until(endOf(dead.left.turnId))).kind).toBe('turn.completed');
   });
 
   it('A pending approval fails with its turn and session if the provider cannot resume.', async () => {
@@ -355,8 +336,7 @@ describe('an acceptance without a running agent', () => {
 
   it('Such an acceptance lapses with its turn.', async () => {
     const { stage, turn, left } = await resume();
-    turn.end(completed);
-    await stage.until(endOf(left.turnId));
+    await stage.complete(turn);
     expect(await approvals(stage, left, 'accepted')).toMatchObject([{ held: false }]);
     const next = await stage.play({ id: left.sessionId }, 'next');
     void next.ask();

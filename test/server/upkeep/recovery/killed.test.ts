@@ -5,7 +5,7 @@ import { describe, expect, it, vi } from 'vitest';
 import type { Approval } from '../../../../src/api/approvals.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Session, Turn } from '../../../../src/api/sessions.ts';
-import { settle } from '../../../../src/client/settle.ts';
+import { settle } from '../../../support/settle.ts';
 import { withPlayedDemoAgent } from '../../../support/demo-agent/played.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../../../support/server.ts';
 import { shared } from '../../../support/shared.ts';
@@ -198,21 +198,19 @@ describe('an approval that is pending when the server is killed', () => {
   });
 });
 
-describe('a pending approval at an orderly stop', () => {
-  it(
-    'A pending approval is kept across an orderly stop, with its turn and its session.',
-    { timeout: scaled(30_000) },
-    () =>
-      whileTheyWait('SIGTERM', 1, async (all) => {
-        const { server, approval, turn, before, sessionNow } = all[0] ?? expect.unreachable();
-        expect(await server.client.call(endpoints.listApprovals, {})).toEqual([approval]);
-        expect(await turn()).toMatchObject({ ...before, provider_turn_ref: null });
-        expect((await sessionNow()).status).toBe('waiting_for_approval');
-        const recovery = await server.client.call(endpoints.getRecovery, {});
-        expect(recovery).toMatchObject({ previous_stop: 'clean', approvals_kept: [approval.id] });
-      }),
-  );
-});
+it(
+  'A pending approval is kept across an orderly stop, with its turn and its session.',
+  { timeout: scaled(30_000) },
+  () =>
+    whileTheyWait('SIGTERM', 1, async (all) => {
+      const { server, approval, turn, before, sessionNow } = all[0] ?? expect.unreachable();
+      expect(await server.client.call(endpoints.listApprovals, {})).toEqual([approval]);
+      expect(await turn()).toMatchObject({ ...before, provider_turn_ref: null });
+      expect((await sessionNow()).status).toBe('waiting_for_approval');
+      const recovery = await server.client.call(endpoints.getRecovery, {});
+      expect(recovery).toMatchObject({ previous_stop: 'clean', approvals_kept: [approval.id] });
+    }),
+);
 
 /** The prompts that the demo agent remembers of a session. */
 async function promptsOf({ server, sessionNow }: After): Promise<string[]> {

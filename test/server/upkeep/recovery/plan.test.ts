@@ -1,184 +1,150 @@
 import * as fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, it } from 'vitest';
+import type { Approval } from '../../../../src/api/approvals.ts';
 import type { Session, Turn } from '../../../../src/api/sessions.ts';
-import { planRecovery } from '../../../../src/server/upkeep/recovery/recover.ts';
-import { hasEnded } from '../../../../src/server/conversations/sessions/turn.ts';
-import { aSession, aTurn } from '../../../support/records.ts';
+import {
+  type UnfinishedWork,
+  planRecovery,
+} from '../../../../src/server/upkeep/recovery/recover.ts';
+import { anApproval, aSession, aTurn } from '../../../support/records.ts';
 
-function plan(sessions: Session[], turns: Turn[]) {
-  return planRecovery({
-    unfinishedTurns: turns.filter((turn) => !hasEnded(turn)),
+const NOW = 1000;
+const open = ['accepted', 'running', 'waiting_for_approval'] as const;
+const ended = ['completed', 'interrupted', 'failed'] as const;
+
+/** An approval of some turn. */
+const approvals = fc.record({
+  status: fc.constantFrom('pending', 'accepted', 'declined', 'expired', 'cancelled'),
+  expires_at: fc.constantFrom(null, NOW - 1, NOW, NOW + 1),
+});
+
+/** A turn, its session and its approvals, in any mixture that might be found. */
+const cases = fc.record({
+  turnStatus: fc.constantFrom(...open, ...ended),
+  sessionStatus: fc.constantFrom('ready', 'running', 'waiting_for_approval', 'closed', 'failed'),
+  pointsAt: fc.constantFrom('its turn', 'nothing', 'a turn that is not there'),
+  interrupted: fc.boolean(),
+  canResume: fc.boolean(),
+  approvals: fc.array(approvals, { maxLength: 4 }),
+});
+
+type Case = typeof cases extends fc.Arbitrary<infer T> ? T : never;
+
+/** All cases at once, as a start finds them. */
+function foundOf(all: readonly Case[]): UnfinishedWork {
+  const turns = all.map(({ turnStatus, interrupted }, at) =>
+    aTurn({
+      turn_id: `turn_${at}`,
+      session_id: `sess_${at}`,
+      status: turnStatus,
+      interrupt_requested_at: interrupted ? NOW - 5 : null,
+    }),
+  );
+  const sessions = all.map(({ sessionStatus, pointsAt }, at) =>
+    aSession({
+      id: `sess_${at}`,
+      status: sessionStatus,
+      active_turn_id:
+        pointsAt === 'nothing' ? null : pointsAt === 'its turn' ? `turn_${at}` : 'turn_gone',
+    }),
+  );
+  const byId = new Map(turns.map((turn) => [turn.turn_id, turn]));
+  const indexOf = (turnId: string) => Number(turnId.slice('turn_'.length));
+  return {
+    unfinishedTurns: turns.filter(({ status }) => isOpen(status)),
     busySessions: sessions.filter(
-      ({ status, active_turn_id }) =>
-        active_turn_id !== null || status === 'running' || status === 'waiting_for_approval',
+      ({ active_turn_id: id, status }) => id !== null || status.match(/^(running|waiting)/),
     ),
-    turn: (id) => turns.find(({ turn_id }) => turn_id === id),
-    approvalsOf: () => [],
-    canResume: () => true,
-  });
+    turn: (id) => byId.get(id),
+    approvalsOf: (turnId): Approval[] =>
+      (all[indexOf(turnId)]?.approvals ?? []).map((approval, at) =>
+        anApproval({ ...approval, id: `apr_${at}`, turn_id: turnId }),
+      ),
+    canResume: ({ turn_id }) => all[indexOf(turn_id)]?.canResume ?? false,
+  };
 }
 
-const nothing = {
-  startTurns: [],
-  failTurns: [],
-  keepTurns: [],
-  orphanTurns: [],
-  clearPointers: [],
-  readySessions: [],
-};
+function isOpen(status: Turn['status']): boolean {
+  return (open as readonly string[]).includes(status);
+}
 
-describe('the rows at a start', () => {
-  test('Without unfinished rows, the plan is empty.', () => {
-    expect(plan([aSession()], [aTurn({ status: 'completed' })])).toEqual(nothing);
-  });
-
-  test('An accepted turn that no agent has seen is started.', () => {
-    const turn = aTurn();
-    const session = aSession({
-      status: 'running',
-      active_turn_id: 'turn_1',
-      last_turn_id: 'turn_1',
-    });
-    expect(plan([session], [turn])).toEqual({ ...nothing, startTurns: [turn] });
-  });
-
-  test('A running turn of a dead agent fails.', () => {
-    const turn = aTurn({ status: 'running', started_at: 2 });
-    const session = aSession({ status: 'running', active_turn_id: 'turn_1' });
-    expect(plan([session], [turn])).toEqual({ ...nothing, failTurns: [turn] });
-  });
-
-  test('A waiting turn without pending approvals is an orphan.', () => {
-    const turn = aTurn({ status: 'waiting_for_approval', started_at: 2 });
-    const session = aSession({ status: 'waiting_for_approval', active_turn_id: 'turn_1' });
-    expect(plan([session], [turn])).toEqual({ ...nothing, orphanTurns: [turn] });
-  });
-
-  test.for(['completed', 'interrupted', 'failed'] as const)(
-    'A session whose active turn is %s loses the pointer, and becomes ready.',
-    (status) => {
-      const session = aSession({ status: 'running', active_turn_id: 'turn_1' });
-      expect(plan([session], [aTurn({ status })])).toEqual({
-        ...nothing,
-        clearPointers: [session],
-        readySessions: [session],
-      });
-    },
+it('Each unfinished turn has exactly one fate in the plan, and no other turn has one.', () => {
+  fc.assert(
+    fc.property(fc.array(cases, { maxLength: 12 }), (all) => {
+      const found = foundOf(all);
+      const { startTurns, failTurns, keepTurns, orphanTurns } = planRecovery(found);
+      const fated = [...startTurns, ...failTurns, ...keepTurns, ...orphanTurns];
+      const ids = (turns: readonly Turn[]) => turns.map(({ turn_id }) => turn_id).toSorted();
+      expect(ids(fated)).toEqual(ids(found.unfinishedTurns));
+    }),
   );
-
-  test('A session with an active turn that does not exist loses the pointer, and becomes ready.', () => {
-    const session = aSession({ status: 'running', active_turn_id: 'turn_none' });
-    expect(plan([session], [])).toEqual({
-      ...nothing,
-      clearPointers: [session],
-      readySessions: [session],
-    });
-  });
-
-  test('A closed or failed session with a stale pointer loses the pointer, and keeps its status.', () => {
-    for (const status of ['closed', 'failed'] as const) {
-      const session = aSession({ status, active_turn_id: 'turn_1' });
-      expect(plan([session], [aTurn({ status: 'completed' })])).toEqual({
-        ...nothing,
-        clearPointers: [session],
-      });
-    }
-  });
-
-  test('A session at work without an active turn becomes ready.', () => {
-    const session = aSession({ status: 'running' });
-    expect(plan([session], [])).toEqual({ ...nothing, readySessions: [session] });
-  });
 });
 
-describe('any rows', () => {
-  const status = fc.constantFrom<Turn['status']>(
-    'accepted',
-    'running',
-    'waiting_for_approval',
-    'completed',
-    'interrupted',
-    'failed',
+it('The fate of each turn is the one in the table.', () => {
+  fc.assert(
+    fc.property(cases, (one) => {
+      const found = foundOf([one]);
+      if (!isOpen(one.turnStatus)) return;
+      const plan = planRecovery(found);
+      const fate = (['startTurns', 'failTurns', 'keepTurns', 'orphanTurns'] as const).find(
+        (name) => plan[name].length > 0,
+      );
+      expect(fate).toBe(fateByTable(one));
+    }),
+    { numRuns: 500 },
   );
-  const turns = fc
-    .array(status, { maxLength: 8 })
-    .map((list) =>
-      list.map((one, i) =>
-        aTurn({ turn_id: `turn_${i}`, session_id: `sess_${i % 3}`, status: one }),
-      ),
-    );
-  const sessions = fc
-    .array(
-      fc.tuple(
-        fc.constantFrom<Session['status']>(
-          'ready',
-          'running',
-          'waiting_for_approval',
-          'closed',
-          'failed',
-        ),
-        fc.option(fc.nat(9)),
-      ),
-      { maxLength: 5 },
-    )
-    .map((list) =>
-      list.map(([one, at], i) =>
-        aSession({
-          id: `sess_${i}`,
-          status: one,
-          active_turn_id: at === null ? null : `turn_${at}`,
-        }),
-      ),
-    );
-
-  test('Each unfinished turn is in exactly one list, and no ended turn in any.', () => {
-    fc.assert(
-      fc.property(sessions, turns, (someSessions, someTurns) => {
-        const { startTurns, failTurns, orphanTurns } = plan(someSessions, someTurns);
-        const planned = [...startTurns, ...failTurns, ...orphanTurns]
-          .map(({ turn_id }) => turn_id)
-          .toSorted();
-        expect(planned).toEqual(
-          someTurns
-            .filter((turn) => !hasEnded(turn))
-            .map(({ turn_id }) => turn_id)
-            .toSorted(),
-        );
-        expect(startTurns.every((turn) => turn.status === 'accepted')).toBe(true);
-      }),
-    );
-  });
-
-  test('After the plan, no session points at a missing or ended turn, unless the plan has that turn.', () => {
-    fc.assert(
-      fc.property(sessions, turns, (someSessions, someTurns) => {
-        const { startTurns, failTurns, orphanTurns, clearPointers, readySessions } = plan(
-          someSessions,
-          someTurns,
-        );
-        const planned = new Set(
-          [...startTurns, ...failTurns, ...orphanTurns].map(({ turn_id }) => turn_id),
-        );
-        for (const session of someSessions) {
-          const cleared = clearPointers.includes(session);
-          const { active_turn_id: active, status: is } = session;
-          expect(cleared).toBe(active !== null && !planned.has(active));
-          if (readySessions.includes(session))
-            expect(['running', 'waiting_for_approval']).toContain(is);
-          else if (is === 'running' || is === 'waiting_for_approval')
-            expect(planned).toContain(active);
-        }
-      }),
-    );
-  });
-
-  test('The plan does not change its input, and is the same when it is made again.', () => {
-    fc.assert(
-      fc.property(sessions, turns, (someSessions, someTurns) => {
-        const before = JSON.stringify([someSessions, someTurns]);
-        expect(plan(someSessions, someTurns)).toEqual(plan(someSessions, someTurns));
-        expect(JSON.stringify([someSessions, someTurns])).toBe(before);
-      }),
-    );
-  });
 });
+
+it('The plan clears all stale pointers, and no others.', () => {
+  fc.assert(
+    fc.property(fc.array(cases, { maxLength: 12 }), (all) => {
+      const found = foundOf(all);
+      const { clearPointers } = planRecovery(found);
+      const stale = all.flatMap(({ pointsAt, turnStatus }, at) =>
+        pointsAt === 'a turn that is not there' || (pointsAt === 'its turn' && !isOpen(turnStatus))
+          ? [`sess_${at}`]
+          : [],
+      );
+      expect(idsOf(clearPointers)).toEqual(stale.toSorted());
+    }),
+  );
+});
+
+it('The plan makes ready each session that is wrongly at work, and no closed or failed one.', () => {
+  fc.assert(
+    fc.property(fc.array(cases, { maxLength: 12 }), (all) => {
+      const { readySessions } = planRecovery(foundOf(all));
+      const idle = all.flatMap(({ pointsAt, turnStatus, sessionStatus }, at) =>
+        /^(running|waiting)/.test(sessionStatus) && !(pointsAt === 'its turn' && isOpen(turnStatus))
+          ? [`sess_${at}`]
+          : [],
+      );
+      expect(idsOf(readySessions)).toEqual(idle.toSorted());
+    }),
+  );
+});
+
+it('The plan does not change its input, and is the same when it is made again.', () => {
+  fc.assert(
+    fc.property(fc.array(cases, { maxLength: 5 }), (all) => {
+      const found = foundOf(all);
+      const before = structuredClone([found.unfinishedTurns, found.busySessions]);
+      expect(planRecovery(found)).toEqual(planRecovery(found));
+      expect([found.unfinishedTurns, found.busySessions]).toEqual(before);
+    }),
+  );
+});
+
+function idsOf(sessions: readonly Session[]): string[] {
+  return sessions.map(({ id }) => id).toSorted();
+}
+
+/** The fates once more, as a table. */
+function fateByTable({ turnStatus, interrupted, canResume, approvals: all }: Case): string {
+  if (interrupted || turnStatus === 'running') return 'failTurns';
+  if (turnStatus === 'accepted') return 'startTurns';
+  const pending = all.filter(({ status }) => status === 'pending');
+  if (!canResume) return 'orphanTurns';
+  if (pending.length > 0) return 'keepTurns';
+  return all.some(({ status }) => status === 'accepted') ? 'startTurns' : 'orphanTurns';
+}

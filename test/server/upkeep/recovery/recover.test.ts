@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { RecoverySummary } from '../../../../src/api/runtime.ts';
 import type { Item, Session, Turn } from '../../../../src/api/sessions.ts';
 import type { EventLog } from '../../../../src/core/events/log.ts';
@@ -75,190 +75,184 @@ class Leave {
   }
 }
 
-describe('a start after a crash', () => {
-  it('A start clears stale pointers, and makes ready sessions without a running turn.', async () => {
-    const stage = await startOnLeftovers((leave) => {
-      leave.session('gone', { active_turn_id: 'turn_nowhere' });
-      leave.session('over', { status: 'running', active_turn_id: 'turn_over' });
-      leave.turn('over', { status: 'completed', ended_at: 5 });
-      leave.session('idle', { status: 'waiting_for_approval' });
-      leave.session('closed', { status: 'closed', active_turn_id: 'turn_closed' });
-      leave.turn('closed', { status: 'interrupted', ended_at: 5 });
-      leave.session('fine', {});
-    });
-    const found = await Promise.all(
-      ['gone', 'over', 'idle', 'closed', 'fine'].map((id) => stage.session(`sess_${id}`)),
+it('A start clears stale pointers, and makes ready sessions without a running turn.', async () => {
+  const stage = await startOnLeftovers((leave) => {
+    leave.session('gone', { active_turn_id: 'turn_nowhere' });
+    leave.session('over', { status: 'running', active_turn_id: 'turn_over' });
+    leave.turn('over', { status: 'completed', ended_at: 5 });
+    leave.session('idle', { status: 'waiting_for_approval' });
+    leave.session('closed', { status: 'closed', active_turn_id: 'turn_closed' });
+    leave.turn('closed', { status: 'interrupted', ended_at: 5 });
+    leave.session('fine', {});
+  });
+  const found = await Promise.all(
+    ['gone', 'over', 'idle', 'closed', 'fine'].map((id) => stage.session(`sess_${id}`)),
+  );
+  expect(found.map(({ status, active_turn_id: turn }) => [status, turn])).toEqual([
+    ['ready', null],
+    ['ready', null],
+    ['ready', null],
+    ['closed', null],
+    ['ready', null],
+  ]);
+  const { turn_pointers_cleared: cleared } = await stage.recovery();
+  expect(cleared.toSorted()).toEqual(['sess_closed', 'sess_gone', 'sess_over']);
+  expect(kinds(await stage.events('sess_over'))).toEqual(['session.updated']);
+  expect(await stage.events('sess_fine')).toEqual([]);
+  expect((await stage.turn('sess_over', 'turn_over')).status).toBe('completed');
+});
+
+it('A start begins accepted turns that no agent has seen.', async () => {
+  const stage = await startOnLeftovers((leave) => leave.atWork('a', 'accepted'));
+  const turn = await stage.provider.nextTurn();
+  expect([turn.session.id, turn.text]).toEqual(['sess_a', 'hello']);
+  turn.end(completed);
+  await stage.until(endOf('turn_a'));
+  expect(kinds(await stage.events('sess_a'))).toEqual([
+    'turn.started',
+    'session.notice',
+    'turn.completed',
+  ]);
+  expect(await stage.recovery()).toMatchObject({
+    turns_reconciled: ['turn_a'],
+    turns_failed: [],
+  });
+});
+
+it('A start fails turns that an agent has seen with runtime_restarted, and their sessions are ready.', async () => {
+  const stage = await startOnLeftovers((leave) => {
+    leave.atWork('r', 'running');
+    leave.item('r', {}, ['half a sen', 'tence, with \u00fcml\u00e4uts ', 'and then']);
+  });
+  expect(await stage.turn('sess_r', 'turn_r')).toMatchObject({
+    status: 'failed',
+    error: { code: 'runtime_restarted' },
+    text: 'half a sentence, with \u00fcml\u00e4uts and then',
+  });
+  expect(await stage.session('sess_r')).toMatchObject({
+    status: 'ready',
+    active_turn_id: null,
+  });
+  const events = await stage.events('sess_r');
+  expect(kinds(events)).toEqual(['message.completed', 'turn.failed']);
+  expect(events[0]?.payload).toMatchObject({
+    status: 'failed',
+    text: 'half a sentence, with \u00fcml\u00e4uts and then',
+  });
+  expect((await stage.recovery()).turns_failed).toEqual(['turn_r']);
+  const items = await stage.get<Item[]>('/v1/sessions/sess_r/turns/turn_r/items');
+  expect(items.body).toMatchObject([{ status: 'failed', item_id: 'item_r' }]);
+  expect((await stage.play({ id: 'sess_r' }, 'again')).text).toBe('again');
+});
+
+it('A start ends turns with a requested interrupt as interrupted.', async () => {
+  const stage = await startOnLeftovers((leave) => {
+    leave.atWork('i', 'running', { interrupt_requested_at: 3 });
+    leave.item('i', {}, ['so far']);
+  });
+  expect(await stage.turn('sess_i', 'turn_i')).toMatchObject({
+    status: 'interrupted',
+    error: null,
+    text: 'so far',
+  });
+  const events = await stage.events('sess_i');
+  expect(kinds(events)).toEqual(['message.completed', 'turn.interrupted']);
+  expect(events[0]?.payload.status).toBe('interrupted');
+  expect((await stage.session('sess_i')).status).toBe('ready');
+});
+
+it('A start fails a waiting turn that nobody can answer, with its session.', async () => {
+  const stage = await startOnLeftovers((leave) => {
+    leave.atWork('o', 'waiting_for_approval');
+    leave.store.approvals.insert(
+      leave.tx,
+      anApproval({ session_id: 'sess_o', turn_id: 'turn_o', status: 'declined' }),
     );
-    expect(found.map(({ status, active_turn_id: turn }) => [status, turn])).toEqual([
-      ['ready', null],
-      ['ready', null],
-      ['ready', null],
-      ['closed', null],
-      ['ready', null],
-    ]);
-    const { turn_pointers_cleared: cleared } = await stage.recovery();
-    expect(cleared.toSorted()).toEqual(['sess_closed', 'sess_gone', 'sess_over']);
-    expect(kinds(await stage.events('sess_over'))).toEqual(['session.updated']);
-    expect(await stage.events('sess_fine')).toEqual([]);
-    expect((await stage.turn('sess_over', 'turn_over')).status).toBe('completed');
   });
+  expect((await stage.turn('sess_o', 'turn_o')).status).toBe('failed');
+  const session = await stage.session('sess_o');
+  expect([session.status, session.active_turn_id]).toEqual(['failed', null]);
+  expect(kinds(await stage.events('sess_o'))).toEqual(['turn.failed', 'session.failed']);
+  const { sessions_failed: failed } = await stage.recovery();
+  expect(failed).toMatchObject([{ session_id: 'sess_o', code: session.failure?.code }]);
+});
 
-  it('A start begins accepted turns that no agent has seen.', async () => {
-    const stage = await startOnLeftovers((leave) => leave.atWork('a', 'accepted'));
-    const turn = await stage.provider.nextTurn();
-    expect([turn.session.id, turn.text]).toEqual(['sess_a', 'hello']);
-    turn.end(completed);
-    await stage.until(endOf('turn_a'));
-    expect(kinds(await stage.events('sess_a'))).toEqual([
-      'turn.started',
-      'session.notice',
-      'turn.completed',
-    ]);
-    expect(await stage.recovery()).toMatchObject({
-      turns_reconciled: ['turn_a'],
-      turns_failed: [],
-    });
+it('A start after a crash lists all repairs in one event, in the order of their events.', async () => {
+  const stage = await startOnLeftovers((leave) => {
+    leave.session('p', { status: 'running', active_turn_id: 'turn_nowhere' });
+    leave.atWork('r', 'running');
+    leave.atWork('a', 'accepted');
+    leave.atWork('w', 'waiting_for_approval');
+    leave.store.approvals.insert(leave.tx, anApproval({ session_id: 'sess_w', turn_id: 'turn_w' }));
   });
+  await stage.provider.nextTurn();
+  const events = await stage.events();
+  expect(kinds(events).slice(0, 5)).toEqual([
+    'runtime.started',
+    'session.updated',
+    'turn.failed',
+    'runtime.recovered',
+    'turn.started',
+  ]);
+  expect(events[3]?.payload.recovery).toMatchObject({
+    previous_stop: 'none',
+    turn_pointers_cleared: ['sess_p'],
+    turns_failed: ['turn_r'],
+    turns_reconciled: ['turn_a'],
+    approvals_kept: ['apr_1'],
+    approvals_cancelled: [],
+  } satisfies Partial<RecoverySummary>);
+  expect((await stage.session('sess_w')).status).toBe('waiting_for_approval');
+});
 
-  it('A start fails turns that an agent has seen with runtime_restarted, and their sessions are ready.', async () => {
-    const stage = await startOnLeftovers((leave) => {
-      leave.atWork('r', 'running');
-      leave.item('r', {}, ['half a sen', 'tence, with \u00fcml\u00e4uts ', 'and then']);
-    });
-    expect(await stage.turn('sess_r', 'turn_r')).toMatchObject({
-      status: 'failed',
-      error: { code: 'runtime_restarted' },
-      text: 'half a sentence, with \u00fcml\u00e4uts and then',
-    });
-    expect(await stage.session('sess_r')).toMatchObject({
-      status: 'ready',
-      active_turn_id: null,
-    });
-    const events = await stage.events('sess_r');
-    expect(kinds(events)).toEqual(['message.completed', 'turn.failed']);
-    expect(events[0]?.payload).toMatchObject({
-      status: 'failed',
-      text: 'half a sentence, with \u00fcml\u00e4uts and then',
-    });
-    expect((await stage.recovery()).turns_failed).toEqual(['turn_r']);
-    const items = await stage.get<Item[]>('/v1/sessions/sess_r/turns/turn_r/items');
-    expect(items.body).toMatchObject([{ status: 'failed', item_id: 'item_r' }]);
-    expect((await stage.play({ id: 'sess_r' }, 'again')).text).toBe('again');
+it('A start after an orderly stop, or on a new directory, repairs nothing.', async () => {
+  const stage = await testStage();
+  expect(await stage.recovery()).toMatchObject({
+    previous_stop: 'none',
+    sessions_failed: [],
+    turn_pointers_cleared: [],
+    turns_failed: [],
+    turns_reconciled: [],
+    approvals_kept: [],
+    approvals_cancelled: [],
   });
+  expect(kinds(await stage.events())).toEqual(['runtime.started', 'runtime.recovered']);
+});
 
-  it('A start ends turns with a requested interrupt as interrupted.', async () => {
-    const stage = await startOnLeftovers((leave) => {
-      leave.atWork('i', 'running', { interrupt_requested_at: 3 });
-      leave.item('i', {}, ['so far']);
-    });
-    expect(await stage.turn('sess_i', 'turn_i')).toMatchObject({
-      status: 'interrupted',
-      error: null,
-      text: 'so far',
-    });
-    const events = await stage.events('sess_i');
-    expect(kinds(events)).toEqual(['message.completed', 'turn.interrupted']);
-    expect(events[0]?.payload.status).toBe('interrupted');
-    expect((await stage.session('sess_i')).status).toBe('ready');
+it('A start does the same after a kill of a run with all of these turns.', async () => {
+  const [stage, { running, stopping, idle }] = await afterCrash(async (stage) => {
+    const { session: running, turn } = await stage.atWork();
+    void turn.sink.update({ type: 'message', text: 'half' });
+    await stage.until(({ kind }) => kind === 'message.delta');
+    const stopping = await stage.open();
+    await stage.play(stopping);
+    const { active_turn_id: turnId } = await stage.session(stopping.id);
+    await stage.interrupt(stopping.id, turnId ?? '');
+    const idle = await stage.open();
+    return { running, stopping, idle };
   });
+  const ends = await Promise.all(
+    [running, stopping].map(async ({ id }) => (await stage.events(id)).at(-1)?.kind),
+  );
+  expect(ends).toEqual(['turn.failed', 'turn.interrupted']);
+  const all = await Promise.all(
+    [running, stopping, idle].map(async ({ id }) => (await stage.session(id)).status),
+  );
+  expect(all).toEqual(['ready', 'ready', 'ready']);
+  expect((await stage.recovery()).previous_stop).toBe('unclean');
+});
 
-  it('A start fails a waiting turn that nobody can answer, with its session.', async () => {
-    const stage = await startOnLeftovers((leave) => {
-      leave.atWork('o', 'waiting_for_approval');
-      leave.store.approvals.insert(
-        leave.tx,
-        anApproval({ session_id: 'sess_o', turn_id: 'turn_o', status: 'declined' }),
-      );
-    });
-    expect((await stage.turn('sess_o', 'turn_o')).status).toBe('failed');
-    const session = await stage.session('sess_o');
-    expect([session.status, session.active_turn_id]).toEqual(['failed', null]);
-    expect(kinds(await stage.events('sess_o'))).toEqual(['turn.failed', 'session.failed']);
-    const { sessions_failed: failed } = await stage.recovery();
-    expect(failed).toMatchObject([{ session_id: 'sess_o', code: session.failure?.code }]);
+it('A start that dies right after its repairs repairs nothing twice.', async () => {
+  await using dead = await killed(async (stage) => {
+    const session = await stage.open();
+    await stage.play(session);
+    return session.id;
   });
-
-  it('A start after a crash lists all repairs in one event, in the order of their events.', async () => {
-    const stage = await startOnLeftovers((leave) => {
-      leave.session('p', { status: 'running', active_turn_id: 'turn_nowhere' });
-      leave.atWork('r', 'running');
-      leave.atWork('a', 'accepted');
-      leave.atWork('w', 'waiting_for_approval');
-      leave.store.approvals.insert(
-        leave.tx,
-        anApproval({ session_id: 'sess_w', turn_id: 'turn_w' }),
-      );
-    });
-    await stage.provider.nextTurn();
-    const events = await stage.events();
-    expect(kinds(events).slice(0, 5)).toEqual([
-      'runtime.started',
-      'session.updated',
-      'turn.failed',
-      'runtime.recovered',
-      'turn.started',
-    ]);
-    expect(events[3]?.payload.recovery).toMatchObject({
-      previous_stop: 'none',
-      turn_pointers_cleared: ['sess_p'],
-      turns_failed: ['turn_r'],
-      turns_reconciled: ['turn_a'],
-      approvals_kept: ['apr_1'],
-      approvals_cancelled: [],
-    } satisfies Partial<RecoverySummary>);
-    expect((await stage.session('sess_w')).status).toBe('waiting_for_approval');
+  await using again = await killed((stage) => stage.events(dead.left), {
+    directory: dead.directory,
   });
-
-  it('A start after an orderly stop, or on a new directory, repairs nothing.', async () => {
-    const stage = await testStage();
-    expect(await stage.recovery()).toMatchObject({
-      previous_stop: 'none',
-      sessions_failed: [],
-      turn_pointers_cleared: [],
-      turns_failed: [],
-      turns_reconciled: [],
-      approvals_kept: [],
-      approvals_cancelled: [],
-    });
-    expect(kinds(await stage.events())).toEqual(['runtime.started', 'runtime.recovered']);
-  });
-
-  it('A start does the same after a kill of a run with all of these turns.', async () => {
-    const [stage, { running, stopping, idle }] = await afterCrash(async (stage) => {
-      const running = await stage.open();
-      const turn = await stage.play(running);
-      void turn.sink.update({ type: 'message', text: 'half' });
-      await stage.until(({ kind }) => kind === 'message.delta');
-      const stopping = await stage.open();
-      await stage.play(stopping);
-      const { active_turn_id: turnId } = await stage.session(stopping.id);
-      await stage.interrupt(stopping.id, turnId ?? '');
-      const idle = await stage.open();
-      return { running, stopping, idle };
-    });
-    const ends = await Promise.all(
-      [running, stopping].map(async ({ id }) => (await stage.events(id)).at(-1)?.kind),
-    );
-    expect(ends).toEqual(['turn.failed', 'turn.interrupted']);
-    const all = await Promise.all(
-      [running, stopping, idle].map(async ({ id }) => (await stage.session(id)).status),
-    );
-    expect(all).toEqual(['ready', 'ready', 'ready']);
-    expect((await stage.recovery()).previous_stop).toBe('unclean');
-  });
-
-  it('A start that dies right after its repairs repairs nothing twice.', async () => {
-    await using dead = await killed(async (stage) => {
-      const session = await stage.open();
-      await stage.play(session);
-      return session.id;
-    });
-    await using again = await killed((stage) => stage.events(dead.left), {
-      directory: dead.directory,
-    });
-    expect(kinds(again.left).at(-1)).toBe('turn.failed');
-    await onStage(async (stage) => expect(await stage.events(dead.left)).toEqual(again.left), {
-      directory: again.directory,
-    });
+  expect(kinds(again.left).at(-1)).toBe('turn.failed');
+  await onStage(async (stage) => expect(await stage.events(dead.left)).toEqual(again.left), {
+    directory: again.directory,
   });
 });

@@ -3,9 +3,9 @@ import { endpoints } from '../../../../src/api/index.ts';
 import type { Client } from '../../../../src/client/client.ts';
 import type { NamedAgentKind, Provider } from '../../../../src/agents/provider.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
-import { openRuntime } from '../../../support/runtime.ts';
+import { testRuntime } from '../../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../../support/scripted-provider.ts';
-import { tempDirectory } from '../../../support/temp.ts';
+import { testDirectory } from '../../../support/temp.ts';
 
 /** A provider with two agents that say which sessions they were asked for; each has lost all of its own. */
 function twoAgents() {
@@ -47,26 +47,20 @@ async function used(client: Client, agent: string): Promise<string> {
 }
 
 test('The verification after a start asks each agent for its own sessions alone.', async () => {
-  await using directory = tempDirectory();
-  const before = await openRuntime(directory.path, { providers: [twoAgents().provider] });
+  const directory = testDirectory();
+  const before = await testRuntime({ providers: [twoAgents().provider], directory });
   const [first, second] = [await used(before.client, 'one'), await used(before.client, 'two')];
-  before.client.close();
-  await before.runtime.stop();
+  await before.stop();
   const { provider, asked } = twoAgents();
-  const after = await openRuntime(directory.path, { providers: [provider] });
-  try {
-    const recovery = () => after.client.call(endpoints.getRecovery, {});
-    await expectEventually(recovery).toMatchObject({ status: 'done' });
-    expect(asked).toEqual([
-      ['one', `ref-${first}`],
-      ['two', `ref-${second}`],
-    ]);
-    expect((await recovery()).sessions_failed).toMatchObject([
-      { session_id: first, message: 'agent one no longer has this session' },
-      { session_id: second, message: 'agent two no longer has this session' },
-    ]);
-  } finally {
-    after.client.close();
-    await after.runtime.stop();
-  }
+  const after = await testRuntime({ providers: [provider], directory });
+  const recovery = () => after.client.call(endpoints.getRecovery, {});
+  await expectEventually(recovery).toMatchObject({ status: 'done' });
+  expect(asked).toEqual([
+    ['one', `ref-${first}`],
+    ['two', `ref-${second}`],
+  ]);
+  expect((await recovery()).sessions_failed).toMatchObject([
+    { session_id: first, message: 'agent one no longer has this session' },
+    { session_id: second, message: 'agent two no longer has this session' },
+  ]);
 });

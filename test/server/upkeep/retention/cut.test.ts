@@ -1,6 +1,6 @@
 import { cpSync } from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { tempDirectory } from '../../../support/temp.ts';
 import { type Archive, openArchive, ofSession } from '../../../support/retention/archive.ts';
 import { atLength } from '../../../support/at-length.ts';
@@ -49,33 +49,31 @@ function stateOf({ store, left, log, db }: Archive, lastFilled: number) {
 
 const toldOf = ({ told }: Archive) => told().reduce((sum, { events }) => sum + events, 0);
 
-describe('a pass that was cut off', () => {
-  test('A pass continues after a restart, wherever it was cut, and counts nothing twice.', async () => {
-    await using directory = tempDirectory('cut');
-    const at = (name: string) => path.join(directory.path, name);
-    const last = await fill(at('filled'));
-    const copyTo = (name: string) => cpSync(at('filled'), at(name), { recursive: true });
+test('A pass continues after a restart, wherever it was cut, and counts nothing twice.', async () => {
+  await using directory = tempDirectory('cut');
+  const at = (name: string) => path.join(directory.path, name);
+  const last = await fill(at('filled'));
+  const copyTo = (name: string) => cpSync(at('filled'), at(name), { recursive: true });
 
-    copyTo('whole');
-    const uncut = new AbortedAt(Number.POSITIVE_INFINITY);
-    await using whole = await openArchive(at('whole'));
-    await retain(whole, uncut);
-    const expected = stateOf(whole, last);
-    expect(expected.sessions.map(({ trimmed }) => trimmed)).toEqual([true, true, false]);
-    expect(uncut.steps).toBeGreaterThan(10);
+  copyTo('whole');
+  const uncut = new AbortedAt(Number.POSITIVE_INFINITY);
+  await using whole = await openArchive(at('whole'));
+  await retain(whole, uncut);
+  const expected = stateOf(whole, last);
+  expect(expected.sessions.map(({ trimmed }) => trimmed)).toEqual([true, true, false]);
+  expect(uncut.steps).toBeGreaterThan(10);
 
-    for (let cut = 1; cut <= uncut.steps; cut++) {
-      copyTo('cut');
-      const passes = { told: 0 };
-      for (const signal of [new AbortedAt(cut), new AbortController().signal]) {
-        await using archive = await openArchive(at('cut'));
-        await retain(archive, signal);
-        passes.told += toldOf(archive);
-        if (signal instanceof AbortedAt) continue;
-        expect(stateOf(archive, last)).toEqual(expected);
-        // The events that tell of it are not counted.
-        expect(passes.told).toBe(last - archive.left().filter((seq) => seq <= last).length);
-      }
+  for (let cut = 1; cut <= uncut.steps; cut++) {
+    copyTo('cut');
+    const passes = { told: 0 };
+    for (const signal of [new AbortedAt(cut), new AbortController().signal]) {
+      await using archive = await openArchive(at('cut'));
+      await retain(archive, signal);
+      passes.told += toldOf(archive);
+      if (signal instanceof AbortedAt) continue;
+      expect(stateOf(archive, last)).toEqual(expected);
+      // The events that tell of it are not counted.
+      expect(passes.told).toBe(last - archive.left().filter((seq) => seq <= last).length);
     }
-  });
+  }
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../../../src/api/events.ts';
 import { type Stream, openStream } from '../../../support/http/stream.ts';
 import type { Stage } from '../../../support/sessions/stage.ts';
@@ -52,139 +52,131 @@ const trimmed = shared<{ stage: Stage; gone: Gone }>('trimmed stage', (use) =>
 );
 
 /** Runs a test that only reads there. */
-describe('a stream that starts below what was trimmed', () => {
-  test('A stream that starts before a gap gets one gap frame without an id, then all remaining events once.', async () => {
-    const { stage, gone: written } = trimmed();
-    const { trimmed_seq, last } = written;
-    const stream = await readUntil(stage, '/v1/events/stream', last);
-    const gap = { requested: 0, trimmed_seq, latest_seq: last };
-    const frames = stream.text().split('\n\n');
-    expect(frames[0]).toBe(`retry: 1000\nevent: stream.gap\ndata: ${JSON.stringify(gap)}`);
-    expect(stream.gaps()).toEqual([{ ...gap, after: 0 }]);
-    expect(stream.events()).toEqual(await replayed(stage));
-    expect(stream.seqs()).toEqual(expect.arrayContaining(written.left));
-  });
+test('A stream that starts before a gap gets one gap frame without an id, then all remaining events once.', async () => {
+  const { stage, gone: written } = trimmed();
+  const { trimmed_seq, last } = written;
+  const stream = await readUntil(stage, '/v1/events/stream', last);
+  const gap = { requested: 0, trimmed_seq, latest_seq: last };
+  const frames = stream.text().split('\n\n');
+  expect(frames[0]).toBe(`retry: 1000\nevent: stream.gap\ndata: ${JSON.stringify(gap)}`);
+  expect(stream.gaps()).toEqual([{ ...gap, after: 0 }]);
+  expect(stream.events()).toEqual(await replayed(stage));
+  expect(stream.seqs()).toEqual(expect.arrayContaining(written.left));
+});
 
-  test('The stream reports the gap at the position of after_seq or Last-Event-ID.', async () => {
-    const { stage, gone: written } = trimmed();
-    const { trimmed_seq, last } = written;
-    const below = trimmed_seq - 1;
-    const streams = [
-      await readUntil(stage, `/v1/events/stream?after_seq=${below}`, last),
-      await readUntil(stage, '/v1/events/stream', last, { 'last-event-id': String(below) }),
-    ];
-    const left = (await replayed(stage)).filter(({ seq }) => seq > below);
-    for (const stream of streams) {
-      expect(stream.gaps()).toMatchObject([{ requested: below, trimmed_seq }]);
-      expect(stream.events()).toEqual(left);
+test('The stream reports the gap at the position of after_seq or Last-Event-ID.', async () => {
+  const { stage, gone: written } = trimmed();
+  const { trimmed_seq, last } = written;
+  const below = trimmed_seq - 1;
+  const streams = [
+    await readUntil(stage, `/v1/events/stream?after_seq=${below}`, last),
+    await readUntil(stage, '/v1/events/stream', last, { 'last-event-id': String(below) }),
+  ];
+  const left = (await replayed(stage)).filter(({ seq }) => seq > below);
+  for (const stream of streams) {
+    expect(stream.gaps()).toMatchObject([{ requested: below, trimmed_seq }]);
+    expect(stream.events()).toEqual(left);
+  }
+});
+
+test('The stream of a session that lost events reports the gap; a stream of another session does not.', async () => {
+  const { stage, gone: written } = trimmed();
+  const { trimmed_seq } = written;
+  const own = await openStream(stage.given, { path: '/v1/sessions/gone/events/stream' });
+  await own.until(({ gaps }) => gaps().length > 0);
+  own.close();
+  expect(own.gaps()).toMatchObject([{ requested: 0, trimmed_seq, after: 0 }]);
+  const path = '/v1/sessions/left/events/stream';
+  const whole = await readUntil(stage, path, written.left.at(-1) ?? 0);
+  expect(whole.gaps()).toEqual([]);
+  expect(whole.seqs()).toEqual(written.left);
+});
+
+test('The stream reports the gap with a filter too.', async () => {
+  const { stage, gone: written } = trimmed();
+  const { trimmed_seq, last } = written;
+  const stream = await readUntil(stage, '/v1/events/stream?kind=storage.*', last);
+  expect(stream.gaps()).toMatchObject([{ requested: 0, trimmed_seq, after: 0 }]);
+  expect(new Set(stream.events().map(({ kind }) => kind))).toEqual(new Set(['storage.trimmed']));
+});
+
+test('The stream continues with new events.', () =>
+  onArchive(twoSessions, async (stage, written) => {
+    const { last } = await letGo(stage, written);
+    const stream = await openStream(stage.given, {});
+    await stream.untilSeq(last);
+    const { id } = await stage.open();
+    await stream.until(({ events }) => events().at(-1)?.session_id === id);
+    stream.close();
+    expect(stream.gaps()).toHaveLength(1);
+  }));
+
+test('A stream gets no gap frame if it starts at the trimmed seq, later, or with new events.', () =>
+  onArchive(twoSessions, async (stage, written) => {
+    const { trimmed_seq, last } = await letGo(stage, written);
+    for (const after of [trimmed_seq, trimmed_seq + 1, last - 1]) {
+      const stream = await readUntil(stage, `/v1/events/stream?after_seq=${after}`, last);
+      expect(stream.gaps()).toEqual([]);
+      expect(stream.seqs()[0]).toBeGreaterThan(after);
     }
-  });
+    const path = '/v1/events/stream?after_seq=latest';
+    const stream = await openStream(stage.given, { path });
+    await stage.open();
+    await stream.until(({ events }) => events().length > 0);
+    stream.close();
+    expect(stream.gaps()).toEqual([]);
+  }));
 
-  test('The stream of a session that lost events reports the gap; a stream of another session does not.', async () => {
-    const { stage, gone: written } = trimmed();
-    const { trimmed_seq } = written;
-    const own = await openStream(stage.given, { path: '/v1/sessions/gone/events/stream' });
-    await own.until(({ gaps }) => gaps().length > 0);
-    own.close();
-    expect(own.gaps()).toMatchObject([{ requested: 0, trimmed_seq, after: 0 }]);
-    const path = '/v1/sessions/left/events/stream';
-    const whole = await readUntil(stage, path, written.left.at(-1) ?? 0);
-    expect(whole.gaps()).toEqual([]);
-    expect(whole.seqs()).toEqual(written.left);
-  });
+test('A stream that was open during the removal gets no gap frame.', () =>
+  onArchive(twoSessions, async (stage, written) => {
+    const stream = await openStream(stage.given, {});
+    await stream.untilSeq(written.left.at(-1) ?? 0);
+    const { last } = await letGo(stage, written);
+    await stream.untilSeq(last);
+    stream.close();
+    expect(stream.gaps()).toEqual([]);
+    expect(stream.seqs()).toEqual(expect.arrayContaining([...written.gone, ...written.left]));
+  }));
 
-  test('The stream reports the gap with a filter too.', async () => {
-    const { stage, gone: written } = trimmed();
-    const { trimmed_seq, last } = written;
-    const stream = await readUntil(stage, '/v1/events/stream?kind=storage.*', last);
-    expect(stream.gaps()).toMatchObject([{ requested: 0, trimmed_seq, after: 0 }]);
-    expect(new Set(stream.events().map(({ kind }) => kind))).toEqual(new Set(['storage.trimmed']));
-  });
+test('A slow reader that retention overtakes gets the gap after its last event, and then all remaining events.', () =>
+  onArchive(
+    (archive) => archive.fill('gone', { bulk: 9000 }),
+    async (stage, written) => {
+      const slow = await openStream(stage.given, { paused: true });
+      await stage.play(await stage.open());
+      retain(stage, { max_bytes: 1 });
+      // Only the turn is left: the pass is over.
+      const open = async () => (await stage.post('/v1/sessions', { provider: 'acp' })).status;
+      await expectEventually(open).toBe(500);
+      slow.resume();
+      const left = await replayed(stage);
+      await slow.untilSeq(left.at(-1)?.seq ?? 0);
+      slow.close();
+      const [gap, ...more] = slow.gaps();
+      expect(more).toEqual([]);
+      expect(gap).toMatchObject({ requested: gap?.after });
+      expect(gap?.after).toBeGreaterThan(0);
+      expect(gap?.after).toBeLessThan(written.at(-1)?.seq ?? 0);
+      const { headers } = await stage.get('/v1/events');
+      expect(headers.get('x-trimmed-seq')).toBe(String(gap?.trimmed_seq));
+      const had = seqsOf(written).filter((seq) => seq <= (gap?.after ?? 0));
+      expect(slow.seqs()).toEqual([...had, ...seqsOf(left)]);
+    },
+  ));
 
-  test('The stream continues with new events.', () =>
-    onArchive(twoSessions, async (stage, written) => {
-      const { last } = await letGo(stage, written);
-      const stream = await openStream(stage.given, {});
-      await stream.untilSeq(last);
-      const { id } = await stage.open();
-      await stream.until(({ events }) => events().at(-1)?.session_id === id);
-      stream.close();
-      expect(stream.gaps()).toHaveLength(1);
-    }));
-});
-
-describe('a stream that lost nothing', () => {
-  test('A stream gets no gap frame if it starts at the trimmed seq, later, or with new events.', () =>
-    onArchive(twoSessions, async (stage, written) => {
-      const { trimmed_seq, last } = await letGo(stage, written);
-      for (const after of [trimmed_seq, trimmed_seq + 1, last - 1]) {
-        const stream = await readUntil(stage, `/v1/events/stream?after_seq=${after}`, last);
-        expect(stream.gaps()).toEqual([]);
-        expect(stream.seqs()[0]).toBeGreaterThan(after);
-      }
-      const path = '/v1/events/stream?after_seq=latest';
-      const stream = await openStream(stage.given, { path });
-      await stage.open();
-      await stream.until(({ events }) => events().length > 0);
-      stream.close();
-      expect(stream.gaps()).toEqual([]);
-    }));
-
-  test('A stream that was open during the removal gets no gap frame.', () =>
-    onArchive(twoSessions, async (stage, written) => {
-      const stream = await openStream(stage.given, {});
-      await stream.untilSeq(written.left.at(-1) ?? 0);
-      const { last } = await letGo(stage, written);
-      await stream.untilSeq(last);
-      stream.close();
-      expect(stream.gaps()).toEqual([]);
-      expect(stream.seqs()).toEqual(expect.arrayContaining([...written.gone, ...written.left]));
-    }));
-});
-
-describe('a slow reader', () => {
-  test('A slow reader that retention overtakes gets the gap after its last event, and then all remaining events.', () =>
-    onArchive(
-      (archive) => archive.fill('gone', { bulk: 9000 }),
-      async (stage, written) => {
-        const slow = await openStream(stage.given, { paused: true });
-        await stage.play(await stage.open());
-        retain(stage, { max_bytes: 1 });
-        // Only the turn is left: the pass is over.
-        const open = async () => (await stage.post('/v1/sessions', { provider: 'acp' })).status;
-        await expectEventually(open).toBe(500);
-        slow.resume();
-        const left = await replayed(stage);
-        await slow.untilSeq(left.at(-1)?.seq ?? 0);
-        slow.close();
-        const [gap, ...more] = slow.gaps();
-        expect(more).toEqual([]);
-        expect(gap).toMatchObject({ requested: gap?.after });
-        expect(gap?.after).toBeGreaterThan(0);
-        expect(gap?.after).toBeLessThan(written.at(-1)?.seq ?? 0);
-        const { headers } = await stage.get('/v1/events');
-        expect(headers.get('x-trimmed-seq')).toBe(String(gap?.trimmed_seq));
-        const had = seqsOf(written).filter((seq) => seq <= (gap?.after ?? 0));
-        expect(slow.seqs()).toEqual([...had, ...seqsOf(left)]);
-      },
-    ));
-});
-
-describe('a replay', () => {
-  test('A replay from before a gap has X-Trimmed-Seq, in the scopes that lost events.', async () => {
-    const { stage, gone: written } = trimmed();
-    const { trimmed_seq } = written;
-    const header = async (path: string) => (await stage.get(path)).headers.get('x-trimmed-seq');
-    const told = String(trimmed_seq);
-    expect(await header('/v1/events')).toBe(told);
-    expect(await header('/v1/events?limit=1')).toBe(told);
-    expect(await header('/v1/events?kind=turn.*')).toBe(told);
-    expect(await header(`/v1/events?after_seq=${trimmed_seq - 1}`)).toBe(told);
-    expect(await header('/v1/sessions/gone/events')).toBe(told);
-    expect(await header(`/v1/events?after_seq=${trimmed_seq}`)).toBe(null);
-    expect(await header(`/v1/sessions/gone/events?after_seq=${trimmed_seq}`)).toBe(null);
-    expect(await header('/v1/sessions/left/events')).toBe(null);
-    expect(await replayed(stage, '/v1/sessions/gone')).toEqual([]);
-    expect(seqsOf(await replayed(stage, '/v1/sessions/left'))).toEqual(written.left);
-  });
+test('A replay from before a gap has X-Trimmed-Seq, in the scopes that lost events.', async () => {
+  const { stage, gone: written } = trimmed();
+  const { trimmed_seq } = written;
+  const header = async (path: string) => (await stage.get(path)).headers.get('x-trimmed-seq');
+  const told = String(trimmed_seq);
+  expect(await header('/v1/events')).toBe(told);
+  expect(await header('/v1/events?limit=1')).toBe(told);
+  expect(await header('/v1/events?kind=turn.*')).toBe(told);
+  expect(await header(`/v1/events?after_seq=${trimmed_seq - 1}`)).toBe(told);
+  expect(await header('/v1/sessions/gone/events')).toBe(told);
+  expect(await header(`/v1/events?after_seq=${trimmed_seq}`)).toBe(null);
+  expect(await header(`/v1/sessions/gone/events?after_seq=${trimmed_seq}`)).toBe(null);
+  expect(await header('/v1/sessions/left/events')).toBe(null);
+  expect(await replayed(stage, '/v1/sessions/gone')).toEqual([]);
+  expect(seqsOf(await replayed(stage, '/v1/sessions/left'))).toEqual(written.left);
 });

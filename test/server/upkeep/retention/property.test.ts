@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { tempDirectory } from '../../../support/temp.ts';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../../../src/api/events.ts';
 import type { Scope } from '../../../../src/core/events/event.ts';
 import { EventTrim } from '../../../../src/server/upkeep/retention/trim.ts';
@@ -69,54 +69,42 @@ async function take({ db, log, clock }: Archive, trim: EventTrim, one: Step): Pr
   });
 }
 
-/** Runs `check` on a new archive. */
-async function onArchive(check: (archive: Archive) => Promise<void>): Promise<void> {
-  await using directory = tempDirectory('archive');
-  await using archive = await openArchive(directory.path);
-  await check(archive);
+/** Takes any steps on a new archive; `check` runs after each one. */
+async function expectAfterSteps(
+  check: (archive: Archive, one: Step, before: number[]) => void,
+): Promise<void> {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
+      await using directory = tempDirectory('archive');
+      await using archive = await openArchive(directory.path);
+      await begin(archive);
+      const trim = new EventTrim({ db: archive.db, onTrimmed: () => undefined });
+      for (const one of steps) {
+        const before = archive.left();
+        await take(archive, trim, one);
+        check(archive, one, before);
+      }
+    }),
+    { numRuns: atLength(10, 30, 30) },
+  );
 }
 
-describe('any appends and removals', () => {
-  test('The trimmed_seq of each scope is the highest seq that was removed from it.', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), (steps) =>
-        onArchive(async (archive) => {
-          await begin(archive);
-          const trim = new EventTrim({ db: archive.db, onTrimmed: () => undefined });
-          for (const one of steps) {
-            await take(archive, trim, one);
-            for (const scope of scopes) {
-              const left = new Set(archive.left(scope));
-              const gone = archive.appended.filter(isOf(scope)).filter(({ seq }) => !left.has(seq));
-              expect(archive.log.trimmedSeq(scope)).toBe(gone.at(-1)?.seq ?? 0);
-            }
-          }
-        }),
-      ),
-      { numRuns: atLength(10, 30, 30) },
-    );
-  });
+test('The trimmed_seq of each scope is the highest seq that was removed from it.', () =>
+  expectAfterSteps((archive) => {
+    for (const scope of scopes) {
+      const left = new Set(archive.left(scope));
+      const gone = archive.appended.filter(isOf(scope)).filter(({ seq }) => !left.has(seq));
+      expect(archive.log.trimmedSeq(scope)).toBe(gone.at(-1)?.seq ?? 0);
+    }
+  }));
 
-  test('The remaining events are in order, and each step has removed the oldest events.', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), (steps) =>
-        onArchive(async (archive) => {
-          await begin(archive);
-          const trim = new EventTrim({ db: archive.db, onTrimmed: () => undefined });
-          for (const one of steps) {
-            const before = archive.left();
-            await take(archive, trim, one);
-            const goes = toGo(archive, before, one);
-            const stays = before.filter((seq) => !goes.includes(seq));
-            const comes = one.act === 'append' ? archive.appended.slice(-1) : [];
-            expect(archive.left()).toEqual([...stays, ...seqsOf(comes)]);
-          }
-        }),
-      ),
-      { numRuns: atLength(10, 30, 30) },
-    );
-  });
-});
+test('The remaining events are in order, and each step has removed the oldest events.', () =>
+  expectAfterSteps((archive, one, before) => {
+    const goes = toGo(archive, before, one);
+    const stays = before.filter((seq) => !goes.includes(seq));
+    const comes = one.act === 'append' ? archive.appended.slice(-1) : [];
+    expect(archive.left()).toEqual([...stays, ...seqsOf(comes)]);
+  }));
 
 /** Computes without SQL which events a step has to remove. */
 function toGo({ appended, clock }: Archive, before: number[], one: Step): number[] {

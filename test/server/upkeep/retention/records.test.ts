@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Item, Session, Turn } from '../../../../src/api/sessions.ts';
 import { endOf, type Stage, testStage } from '../../../support/sessions/stage.ts';
 import { completed } from '../../../support/scripted-provider.ts';
@@ -16,13 +16,12 @@ interface Talk {
 async function talk(stage: Stage): Promise<Talk> {
   const { id } = await stage.open();
   for (const text of ['first', 'second']) {
-    const { sink, end } = await stage.play({ id }, `${text} question`);
-    const { active_turn_id: turnId } = await stage.session(id);
+    const turn = await stage.play({ id }, `${text} question`);
+    const { sink } = turn;
     await sink.update({ type: 'message', text: `${text} answer` });
     await sink.update({ type: 'tool', ref: 't', change: { title: 'look', status: 'completed' } });
     await sink.update({ type: 'usage', usage: { input_tokens: 3 } });
-    end(completed);
-    await stage.until(endOf(turnId ?? ''));
+    await stage.complete(turn);
   }
   return read(stage, id);
 }
@@ -43,93 +42,87 @@ async function letGo(stage: Stage, id: string): Promise<void> {
   await expectEventually(async () => (await stage.session(id)).trimmed).toBe(true);
 }
 
-describe('the records of a trimmed closed session', () => {
-  test('The records of a trimmed session stay, marked as trimmed and without their texts.', async () => {
-    const stage = await testStage();
-    const { session, turns, items } = await talk(stage);
-    expect(turns.map(({ text }) => text)).toEqual(['second answer', 'first answer']);
-    expect(items).toHaveLength(4);
-    const closed = (await stage.close(session.id, 'done')).body;
-    await letGo(stage, session.id);
-    const now = await read(stage, session.id);
-    expect(now.session).toEqual({ ...closed, last_words: null, trimmed: true });
-    expect(now.turns).toEqual(
-      turns.map((turn) => ({ ...turn, input: [], text: null, trimmed: true })),
-    );
-    expect(now.items).toEqual([]);
-    expect(await stage.events(session.id)).toEqual([]);
-  });
-
-  test('Each turn of a trimmed session and its approvals can be read, and its items are 404.', async () => {
-    const stage = await testStage();
-    const { id } = await stage.open();
-    const { ask, end } = await stage.play({ id });
-    void ask();
-    const approval = await stage.asked(id);
-    const decided = (await stage.decide(approval, 'decline')).body;
-    end(completed);
-    await stage.until(endOf(approval.turn_id));
-    const { items } = await talk(stage);
-    const other = items[0] as Item;
-    for (const closing of [id, other.session_id]) await stage.close(closing);
-    await letGo(stage, id);
-    await letGo(stage, other.session_id);
-    expect(await stage.turn(id, approval.turn_id)).toMatchObject({ trimmed: true, input: [] });
-    expect((await stage.get(`/v1/sessions/${id}/approvals`)).body).toEqual([decided]);
-    const { session_id, turn_id, item_id } = other;
-    const path = `/v1/sessions/${session_id}/turns/${turn_id}/items/${item_id}`;
-    expect((await stage.get(path)).status).toBe(404);
-  });
-
-  test('Lists have a trimmed session, and closing it again returns it unchanged.', async () => {
-    const stage = await testStage();
-    const { session } = await talk(stage);
-    await stage.close(session.id);
-    await letGo(stage, session.id);
-    const trimmed = await stage.session(session.id);
-    const listed = (await stage.get<Session[]>('/v1/sessions?status=closed')).body;
-    expect(listed).toEqual([trimmed]);
-    expect((await stage.close(session.id)).body).toEqual(trimmed);
-  });
+test('The records of a trimmed session stay, marked as trimmed and without their texts.', async () => {
+  const stage = await testStage();
+  const { session, turns, items } = await talk(stage);
+  expect(turns.map(({ text }) => text)).toEqual(['second answer', 'first answer']);
+  expect(items).toHaveLength(4);
+  const closed = (await stage.close(session.id, 'done')).body;
+  await letGo(stage, session.id);
+  const now = await read(stage, session.id);
+  expect(now.session).toEqual({ ...closed, last_words: null, trimmed: true });
+  expect(now.turns).toEqual(
+    turns.map((turn) => ({ ...turn, input: [], text: null, trimmed: true })),
+  );
+  expect(now.items).toEqual([]);
+  expect(await stage.events(session.id)).toEqual([]);
 });
 
-describe('the records of an open session', () => {
-  test('The events of an open session may be removed, but not its records, turns and items.', async () => {
-    const stage = await testStage();
-    const before = await talk(stage);
-    const { session } = await talk(stage);
-    await stage.close(session.id);
-    await letGo(stage, session.id);
-    await expectEventually(async () =>
-      (await stage.events(before.session.id)).filter(({ kind }) => kind !== 'message.delta'),
-    ).toEqual([]);
-    expect(await read(stage, before.session.id)).toEqual(before);
-  });
-
-  test('The texts of its turns are removed once it is closed.', async () => {
-    const stage = await testStage();
-    const { session } = await talk(stage);
-    limit(stage, { max_bytes: 1 });
-    await stage.close(session.id);
-    passTime(stage);
-    await expectEventually(async () => (await stage.session(session.id)).trimmed).toBe(true);
-    expect((await read(stage, session.id)).items).toEqual([]);
-  });
+test('Each turn of a trimmed session and its approvals can be read, and its items are 404.', async () => {
+  const stage = await testStage();
+  const { id } = await stage.open();
+  const { ask, end } = await stage.play({ id });
+  void ask();
+  const approval = await stage.asked(id);
+  const decided = (await stage.decide(approval, 'decline')).body;
+  end(completed);
+  await stage.until(endOf(approval.turn_id));
+  const { items } = await talk(stage);
+  const other = items[0] as Item;
+  for (const closing of [id, other.session_id]) await stage.close(closing);
+  await letGo(stage, id);
+  await letGo(stage, other.session_id);
+  expect(await stage.turn(id, approval.turn_id)).toMatchObject({ trimmed: true, input: [] });
+  expect((await stage.get(`/v1/sessions/${id}/approvals`)).body).toEqual([decided]);
+  const { session_id, turn_id, item_id } = other;
+  const path = `/v1/sessions/${session_id}/turns/${turn_id}/items/${item_id}`;
+  expect((await stage.get(path)).status).toBe(404);
 });
 
-describe('texts of an agent outside a turn', () => {
-  // Items are looked for by their turns, and these have none.
-  test('The texts of an agent outside a turn are removed with its closed session.', async () => {
-    const archive = await testArchive();
-    const { db, store, settings } = archive;
-    await archive.fill('closed');
-    await db.transact((tx) => {
-      const [said] = store.itemsOf(tx, 'closed-turn1');
-      if (said) store.items.insert(tx, { ...said, item_id: 'aside', turn_id: null });
-    });
-    settings.max_bytes = 1;
-    await archive.retain();
-    expect(archive.session('closed').trimmed).toBe(true);
-    expect(db.peek((rx) => store.items.get(rx, 'aside'))).toBe(undefined);
+test('Lists have a trimmed session, and closing it again returns it unchanged.', async () => {
+  const stage = await testStage();
+  const { session } = await talk(stage);
+  await stage.close(session.id);
+  await letGo(stage, session.id);
+  const trimmed = await stage.session(session.id);
+  const listed = (await stage.get<Session[]>('/v1/sessions?status=closed')).body;
+  expect(listed).toEqual([trimmed]);
+  expect((await stage.close(session.id)).body).toEqual(trimmed);
+});
+
+test('The events of an open session may be removed, but not its records, turns and items.', async () => {
+  const stage = await testStage();
+  const before = await talk(stage);
+  const { session } = await talk(stage);
+  await stage.close(session.id);
+  await letGo(stage, session.id);
+  await expectEventually(async () =>
+    (await stage.events(before.session.id)).filter(({ kind }) => kind !== 'message.delta'),
+  ).toEqual([]);
+  expect(await read(stage, before.session.id)).toEqual(before);
+});
+
+test('The texts of the turns of an open session are removed once it is closed.', async () => {
+  const stage = await testStage();
+  const { session } = await talk(stage);
+  limit(stage, { max_bytes: 1 });
+  await stage.close(session.id);
+  passTime(stage);
+  await expectEventually(async () => (await stage.session(session.id)).trimmed).toBe(true);
+  expect((await read(stage, session.id)).items).toEqual([]);
+});
+
+// Items are looked for by their turns, and these have none.
+test('The texts of an agent outside a turn are removed with its closed session.', async () => {
+  const archive = await testArchive();
+  const { db, store, settings } = archive;
+  await archive.fill('closed');
+  await db.transact((tx) => {
+    const [said] = store.itemsOf(tx, 'closed-turn1');
+    if (said) store.items.insert(tx, { ...said, item_id: 'aside', turn_id: null });
   });
+  settings.max_bytes = 1;
+  await archive.retain();
+  expect(archive.session('closed').trimmed).toBe(true);
+  expect(db.peek((rx) => store.items.get(rx, 'aside'))).toBe(undefined);
 });

@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import type { Session } from '../../../../src/api/sessions.ts';
 import { openStream } from '../../../support/http/stream.ts';
 import { endOf, type Stage, testStage } from '../../../support/sessions/stage.ts';
-import { completed } from '../../../support/scripted-provider.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { limit, passTime, retain } from '../../../support/retention/stage.ts';
 
@@ -11,14 +10,12 @@ const PIECE = 'x'.repeat(10_000);
 
 /** A session at a turn that has said so much that nothing else fits into 2 MiB. */
 async function atLongTurn(stage: Stage) {
-  const session = await stage.open();
-  const turn = await stage.play(session);
+  const work = await stage.atWork();
   for (let i = 0; i < 250; i++) {
     const entry = { content: `${i} ${PIECE}`, status: 'pending', priority: null };
-    await turn.sink.update({ type: 'plan', entries: [entry] });
+    await work.turn.sink.update({ type: 'plan', entries: [entry] });
   }
-  const { active_turn_id: turnId } = await stage.session(session.id);
-  return { session, turn, turnId: turnId ?? '' };
+  return work;
 }
 
 const tryOpen = ({ post }: Stage) => post<Session>('/v1/sessions', { provider: 'acp' });
@@ -74,8 +71,7 @@ describe('data over max_bytes that may not be removed', () => {
     const { session, turn, turnId } = await atLongTurn(stage);
     await untilFull(stage);
     await turn.sink.update({ type: 'message', text: 'nearly done' });
-    turn.end(completed);
-    await stage.until(endOf(turnId));
+    await stage.complete(turn);
     expect(await stage.turn(session.id, turnId)).toMatchObject({
       status: 'completed',
       text: 'nearly done',
@@ -114,28 +110,21 @@ describe('data over max_bytes that may not be removed', () => {
 
   test('The end of a turn makes room, because its events may be removed then.', async () => {
     const stage = await testStage();
-    const { turn, turnId } = await atLongTurn(stage);
+    const { turn } = await atLongTurn(stage);
     await untilFull(stage);
-    turn.end(completed);
-    await stage.until(endOf(turnId));
+    await stage.complete(turn);
     passTime(stage);
     await expectEventually(async () => (await tryOpen(stage)).status).toBe(200);
   });
 
-  test('A higher limit makes room at once.', async () => {
+  test('A higher limit makes room at once, and so does the removal of the limit.', async () => {
     const stage = await testStage();
     await atLongTurn(stage);
-    await untilFull(stage);
-    limit(stage, { max_bytes: 100 * MIB });
-    expect((await tryOpen(stage)).status).toBe(200);
-  });
-
-  test('Removing the limit makes room at once.', async () => {
-    const stage = await testStage();
-    await atLongTurn(stage);
-    await untilFull(stage);
-    limit(stage, { max_bytes: 0 });
-    expect((await tryOpen(stage)).status).toBe(200);
+    for (const max_bytes of [100 * MIB, 0]) {
+      await untilFull(stage);
+      limit(stage, { max_bytes });
+      expect((await tryOpen(stage)).status).toBe(200);
+    }
   });
 });
 
@@ -174,8 +163,7 @@ describe('a disk with less than min_free_bytes', () => {
     expect(await answer).toMatchObject({ decision: 'accept' });
     expect((await stage.interrupt(first.id, turnId ?? '')).status).toBe(202);
     await turn.cancelled;
-    turn.end(completed);
-    await stage.until(endOf(turnId ?? ''));
+    await stage.complete(turn);
     for (const { id } of [first, second]) expect((await stage.close(id)).status).toBe(200);
   });
 

@@ -56,42 +56,40 @@ async function readAll(pages: AsyncGenerator<FeedPage, void>): Promise<Read> {
   return read;
 }
 
-describe('a follower whose cursor lies below what was trimmed', () => {
-  test('A follower that is overtaken while it reads gets the report in between, and again when it is overtaken again.', async () => {
-    const given = await testStore();
-    const first = await append(given, 'a', 600);
-    const second = await append(given, 'b', 600);
-    const feed = new Feed({ ...given, ringBytes: 0 });
-    const pages = reader(feed, runtime);
-    const read: Read = { seqs: [], gaps: [] };
-    await takePage(pages, read);
-    await trim(given, 'a', 550);
-    await takePage(pages, read);
-    await trim(given, 'b', 400);
-    while (await takePage(pages, read));
-    expect(read.gaps).toEqual([
-      { after: first[255], trimmed: first[549] },
-      { after: second[205], trimmed: second[399] },
-    ]);
-    expect(read.seqs).toEqual([
-      ...first.slice(0, 256),
-      ...first.slice(550),
-      ...second.slice(0, 206),
-      ...second.slice(400),
-    ]);
-  });
+test('A follower that is overtaken while it reads gets the report in between, and again when it is overtaken again.', async () => {
+  const given = await testStore();
+  const first = await append(given, 'a', 600);
+  const second = await append(given, 'b', 600);
+  const feed = new Feed({ ...given, ringBytes: 0 });
+  const pages = reader(feed, runtime);
+  const read: Read = { seqs: [], gaps: [] };
+  await takePage(pages, read);
+  await trim(given, 'a', 550);
+  await takePage(pages, read);
+  await trim(given, 'b', 400);
+  while (await takePage(pages, read));
+  expect(read.gaps).toEqual([
+    { after: first[255], trimmed: first[549] },
+    { after: second[205], trimmed: second[399] },
+  ]);
+  expect(read.seqs).toEqual([
+    ...first.slice(0, 256),
+    ...first.slice(550),
+    ...second.slice(0, 206),
+    ...second.slice(400),
+  ]);
+});
 
-  test('A subscriber gets no removed event, even if the ring still has it.', async () => {
-    const given = await testStore();
-    const feed = new Feed(given);
-    const gone = await append(given, 'gone', 3);
-    const left = await append(given, 'left', 3);
-    const trimming = new EventTrim({ db: given.db, onTrimmed: (seq) => feed.forgetUpTo(seq) });
-    await given.db.transact((tx) => trimming.eventsOf(tx, 'session_id', 'gone', 10));
-    expect(await readAll(reader(feed, runtime))).toEqual({
-      seqs: left,
-      gaps: [{ after: 0, trimmed: gone.at(-1) }],
-    });
+test('A subscriber gets no removed event, even if the ring still has it.', async () => {
+  const given = await testStore();
+  const feed = new Feed(given);
+  const gone = await append(given, 'gone', 3);
+  const left = await append(given, 'left', 3);
+  const trimming = new EventTrim({ db: given.db, onTrimmed: (seq) => feed.forgetUpTo(seq) });
+  await given.db.transact((tx) => trimming.eventsOf(tx, 'session_id', 'gone', 10));
+  expect(await readAll(reader(feed, runtime))).toEqual({
+    seqs: left,
+    gaps: [{ after: 0, trimmed: gone.at(-1) }],
   });
 });
 

@@ -7,7 +7,7 @@ import { Git } from '../../../../src/server/work/git/git.ts';
 test('A git command that prints more than can be read as a whole fails, and says the limit.', async () => {
   const { signal } = new AbortController();
   const git = new Git({ marker: '', signal, maxOutputBytes: 10 });
-  await expect(git.text({ directory: '/' }, ['--version'])).rejects.toThrow(
+  await expect(git.text(['--version'])).rejects.toThrow(
     'git --version printed more than 10 bytes, the maximum',
   );
 });
@@ -16,8 +16,7 @@ test('A git command that the stop of the server ends is answered with 503, and a
   const stop = new AbortController();
   const git = new Git({ marker: '', signal: stop.signal });
   const cancelled = AbortSignal.abort();
-  const failure = (run: Git) =>
-    run.text({ directory: '/' }, ['--version']).catch((error: unknown) => error);
+  const failure = (run: Git) => run.text(['--version']).catch((error: unknown) => error);
   expect(errorReply(await failure(git.within(cancelled)))).toMatchObject({
     status: 500,
     isBug: true,
@@ -31,8 +30,6 @@ test('A merge that the stop of the server ends is refused for the stop, so that 
   const reason = new AppError('shutting_down', 'the server is stopping');
   const git = new Git({ marker: '', signal: AbortSignal.abort(reason) });
   const commits = { ours: 'a', theirs: 'b' };
-  const failure = await mergeCommits(git, { directory: '/' }, commits).catch(
-    (error: unknown) => error,
-  );
+  const failure = await mergeCommits(git, commits).catch((error: unknown) => error);
   expect(errorReply(failure)).toMatchObject({ status: 503, isBug: false });
 });

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { anError } from '../../../support/an-error.ts';
 import type { BodyInputOf } from '../../../../src/api/endpoint.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { FailpointName } from '../../../../src/core/lib/failpoint.ts';
@@ -194,10 +195,9 @@ test.for([
       conflicts: [{ path: 'a.txt', kind: 'contents' }],
       conflict_in,
     });
-    await expect(run(stage, tree)).rejects.toMatchObject({
-      code: 'conflict',
-      message: expect.stringMatching(/conflicts in a\.txt.*, so nothing was changed/),
-    });
+    await expect(run(stage, tree)).rejects.toMatchObject(
+      anError('conflict', /conflicts in a\.txt.*, so nothing was changed/),
+    );
     expect(stateOf(stage.repo, tree)).toBe(before);
   },
 );
@@ -311,10 +311,9 @@ test('A merge that another git command overtakes at the last moment changes noth
   write(tree.path, { 'open.txt': 'not committed\n' });
   overtake = () => void git(stage.repo, 'update-ref', 'refs/heads/release', theirs);
   const wish = { into: 'release', commit_message: 'the rest' };
-  await expect(merge(stage, tree, wish)).rejects.toMatchObject({
-    code: 'conflict',
-    message: expect.stringContaining('nothing was changed'),
-  });
+  await expect(merge(stage, tree, wish)).rejects.toMatchObject(
+    anError('conflict', 'nothing was changed'),
+  );
   expect(git(stage.repo, 'rev-parse', 'release')).toBe(theirs);
   expect(git(tree.path, 'log', '-1', '--format=%s')).toBe('mine');
   expect(git(tree.path, 'status', '--porcelain')).toBe('?? open.txt');
@@ -344,10 +343,9 @@ describe('a merge whose files cannot be written', () => {
       write(repo, { 'new.txt/precious': 'precious\n' }),
     );
     const before = git(stage.repo, 'rev-parse', 'main');
-    await expect(merge(stage, tree)).rejects.toMatchObject({
-      code: 'conflict',
-      message: expect.stringMatching(/^the operation failed, and nothing was changed: .*new\.txt/),
-    });
+    await expect(merge(stage, tree)).rejects.toMatchObject(
+      anError('conflict', /^the operation failed, and nothing was changed: .*new\.txt/),
+    );
     expect(git(stage.repo, 'rev-parse', 'main')).toBe(before);
     expect(git(stage.repo, 'status', '--porcelain')).toBe('?? new.txt/');
     expect([read(stage.repo, 'a.txt'), read(stage.repo, 'new.txt/precious')]).toEqual([
@@ -365,10 +363,9 @@ describe('a merge whose files cannot be written', () => {
       fs.mkdirSync(path.join(repo, '.git/index'));
     });
     const { repo } = stage;
-    await expect(merge(stage, tree, {}, 'the-key')).rejects.toMatchObject({
-      code: 'conflict',
-      message: expect.stringContaining('until you merge or rebase the worktree again'),
-    });
+    await expect(merge(stage, tree, {}, 'the-key')).rejects.toMatchObject(
+      anError('conflict', 'until you merge or rebase the worktree again'),
+    );
     fs.rmdirSync(path.join(repo, '.git/index'));
     fs.renameSync(path.join(repo, '.git/index.away'), path.join(repo, '.git/index'));
     expect(() => git(repo, 'add', 'a.txt')).toThrow(/index.lock/);
@@ -402,41 +399,39 @@ test('A merge moves the commit of a submodule without its files, and says so.', 
   expect(git(repo, 'status', '--porcelain')).toBe('');
 });
 
-describe('a rebase of a worktree', () => {
-  test('A rebase writes the commits again on top, with their authors, and moves the base.', async () => {
-    const stage = await onStage();
-    const tree = await working(stage);
-    write(tree.path, { 'more.txt': 'm\n' });
-    commit(tree.path, 'more');
-    write(stage.repo, { 'theirs.txt': 'theirs\n' });
-    const onto = commit(stage.repo, 'theirs');
-    const done = await rebase(stage, tree);
-    expect(done).toMatchObject({ outcome: 'done', how: 'replay', target: 'main' });
-    expect(git(tree.path, 'status', '--porcelain')).toBe('');
-    expect(git(tree.path, 'log', '--format=%an %cn %s', `${onto}..HEAD`)).toBe(
-      'a Ada more\na Ada mine',
-    );
-    expect(git(tree.path, 'merge-base', 'HEAD', 'main')).toBe(onto);
-    expect(read(tree.path, 'theirs.txt')).toBe('theirs\n');
-    expect(git(stage.repo, 'fsck', '--no-dangling')).toBe('');
-    expect((await get(stage, tree)).base_commit).toBe(onto);
-    expect(git(stage.repo, 'rev-parse', 'cadre/tree@{1}')).toBe(done.source_commit);
-    expect(await rebase(stage, tree)).toMatchObject({ outcome: 'nothing_to_do' });
-  });
+test('A rebase writes the commits again on top, with their authors, and moves the base.', async () => {
+  const stage = await onStage();
+  const tree = await working(stage);
+  write(tree.path, { 'more.txt': 'm\n' });
+  commit(tree.path, 'more');
+  write(stage.repo, { 'theirs.txt': 'theirs\n' });
+  const onto = commit(stage.repo, 'theirs');
+  const done = await rebase(stage, tree);
+  expect(done).toMatchObject({ outcome: 'done', how: 'replay', target: 'main' });
+  expect(git(tree.path, 'status', '--porcelain')).toBe('');
+  expect(git(tree.path, 'log', '--format=%an %cn %s', `${onto}..HEAD`)).toBe(
+    'a Ada more\na Ada mine',
+  );
+  expect(git(tree.path, 'merge-base', 'HEAD', 'main')).toBe(onto);
+  expect(read(tree.path, 'theirs.txt')).toBe('theirs\n');
+  expect(git(stage.repo, 'fsck', '--no-dangling')).toBe('');
+  expect((await get(stage, tree)).base_commit).toBe(onto);
+  expect(git(stage.repo, 'rev-parse', 'cadre/tree@{1}')).toBe(done.source_commit);
+  expect(await rebase(stage, tree)).toMatchObject({ outcome: 'nothing_to_do' });
+});
 
-  test('A rebase commits uncommitted changes with commit_message.', async () => {
-    const stage = await onStage();
-    const tree = await working(stage);
-    write(stage.repo, { 'theirs.txt': 'theirs\n' });
-    commit(stage.repo, 'theirs');
-    write(tree.path, { 'sub/b.txt': 'not yet\n', 'untracked.txt': 'u\n' });
-    await expect(rebase(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
-    await rebase(stage, tree, { commit_message: 'the rest' });
-    expect(git(tree.path, 'status', '--porcelain')).toBe('');
-    expect(git(tree.path, 'log', '--format=%s', '-3')).toBe('the rest\nmine\ntheirs');
-    expect(read(tree.path, 'untracked.txt')).toBe('u\n');
-    expect(read(tree.path, 'theirs.txt')).toBe('theirs\n');
-  });
+test('A rebase commits uncommitted changes with commit_message.', async () => {
+  const stage = await onStage();
+  const tree = await working(stage);
+  write(stage.repo, { 'theirs.txt': 'theirs\n' });
+  commit(stage.repo, 'theirs');
+  write(tree.path, { 'sub/b.txt': 'not yet\n', 'untracked.txt': 'u\n' });
+  await expect(rebase(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
+  await rebase(stage, tree, { commit_message: 'the rest' });
+  expect(git(tree.path, 'status', '--porcelain')).toBe('');
+  expect(git(tree.path, 'log', '--format=%s', '-3')).toBe('the rest\nmine\ntheirs');
+  expect(read(tree.path, 'untracked.txt')).toBe('u\n');
+  expect(read(tree.path, 'theirs.txt')).toBe('theirs\n');
 });
 
 test('A merge plan names other sessions that claim the worktree.', async () => {

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BodyInputOf } from '../../../../src/api/endpoint.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Worktree } from '../../../../src/api/worktrees.ts';
@@ -64,119 +64,117 @@ function open(
   });
 }
 
-describe('a pull request of a worktree', () => {
-  test('A pull request is shown first, pushes the branch only on request, and is opened with gh.', async () => {
-    const stage = await onStage();
-    const { tree, remote } = await working(stage);
-    const plan = await open(stage, tree, { dry_run: true, push: true });
-    expect(plan).toMatchObject({
-      outcome: 'planned',
-      target: 'main',
-      remote_url: remote,
-      pushed: false,
-      title: 'mine',
-      body: '* mine',
-      commits: [{ subject: 'mine' }],
-      obstacles: [],
-      url: null,
-    });
-    await expect(open(stage, tree, {})).rejects.toMatchObject({
-      message: expect.stringContaining('push the branch, or request a push'),
-    });
-    expect(git(remote, 'branch', '--format=%(refname:short)')).toBe('main');
-    expect(fs.existsSync(calls())).toBe(false);
-    const { source_commit: expected_commit } = plan;
-    const done = await open(stage, tree, { push: true, draft: true, expected_commit });
-    expect(done).toMatchObject({
-      outcome: 'done',
-      pushed: true,
-      url: 'https://github.com/ada/project/pull/7',
-    });
-    expect(git(remote, 'rev-parse', 'cadre/tree')).toBe(expected_commit);
-    const said = fs.readFileSync(calls(), 'utf8').split('\n').slice(0, -1);
-    expect([...said.slice(0, 2), ...said.slice(4)].join(' ')).toBe(
-      'pr create --head cadre/tree --base main --title mine --body * mine --draft',
-    );
-    expect(await kindsOf(stage)).toContain('worktree.pull_request_opened');
+test('A pull request is shown first, pushes the branch only on request, and is opened with gh.', async () => {
+  const stage = await onStage();
+  const { tree, remote } = await working(stage);
+  const plan = await open(stage, tree, { dry_run: true, push: true });
+  expect(plan).toMatchObject({
+    outcome: 'planned',
+    target: 'main',
+    remote_url: remote,
+    pushed: false,
+    title: 'mine',
+    body: '* mine',
+    commits: [{ subject: 'mine' }],
+    obstacles: [],
+    url: null,
   });
-
-  test('The push of a pull request runs no hook and no program of the repository.', async () => {
-    const stage = await onStage();
-    const { tree, remote } = await working(stage);
-    const mark = path.join(stage.directory, 'ran');
-    const hook = path.join(stage.repo, '.git/hooks/pre-push');
-    fs.writeFileSync(hook, `#!/bin/sh\ntouch ${mark}\n`, { mode: 0o755 });
-    // Whoever can set the address of the remote can also put a repository there.
-    for (const name of ['pre-receive', 'update', 'post-receive'])
-      fs.copyFileSync(hook, path.join(remote, 'hooks', name));
-    git(remote, 'config', 'core.alternateRefsCommand', `touch ${mark}; true`);
-    fs.writeFileSync(path.join(remote, 'objects/info/alternates'), `${stage.repo}/.git/objects\n`);
-    git(stage.repo, 'config', 'core.sshCommand', `touch ${mark}; false`);
-    git(stage.repo, 'config', 'credential.helper', `!touch ${mark}`);
-    git(stage.repo, 'config', 'remote.origin.receivepack', `touch ${mark}; git-receive-pack`);
-    const plan = await open(stage, tree, { dry_run: true, push: true });
-    expect(plan.notes).toEqual([expect.stringContaining('pre-push')]);
-    await open(stage, tree, { push: true });
-    git(stage.repo, 'remote', 'set-url', 'origin', `ext::touch ${mark}`);
-    await expect(open(stage, tree, { push: true })).rejects.toMatchObject({
-      message: expect.stringContaining("transport 'ext' not allowed"),
-    });
-    expect(fs.existsSync(mark)).toBe(false);
+  await expect(open(stage, tree, {})).rejects.toMatchObject({
+    message: expect.stringContaining('push the branch, or request a push'),
   });
-
-  test('A pull request connects to the remote only after its address was shown.', async () => {
-    const stage = await onStage();
-    const { tree } = await working(stage);
-    let connections = 0;
-    await using server = net.createServer((socket) => {
-      connections++;
-      socket.destroy();
-    });
-    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
-    const address = `http://127.0.0.1:${port}/x.git`;
-    git(stage.repo, 'remote', 'set-url', 'origin', address);
-    const plan = await open(stage, tree, { dry_run: true, push: true });
-    expect(plan).toMatchObject({ remote_url: address, pushed: false });
-    const other = { push: true, expected_url: 'http://127.0.0.1/other.git' };
-    await expect(open(stage, tree, other)).rejects.toMatchObject({ code: 'conflict' });
-    expect(connections).toBe(0);
-    const shown = { push: true, expected_url: address };
-    await expect(open(stage, tree, shown)).rejects.toMatchObject({ code: 'conflict' });
-    expect(connections).toBeGreaterThan(0);
+  expect(git(remote, 'branch', '--format=%(refname:short)')).toBe('main');
+  expect(fs.existsSync(calls())).toBe(false);
+  const { source_commit: expected_commit } = plan;
+  const done = await open(stage, tree, { push: true, draft: true, expected_commit });
+  expect(done).toMatchObject({
+    outcome: 'done',
+    pushed: true,
+    url: 'https://github.com/ada/project/pull/7',
   });
+  expect(git(remote, 'rev-parse', 'cadre/tree')).toBe(expected_commit);
+  const said = fs.readFileSync(calls(), 'utf8').split('\n').slice(0, -1);
+  expect([...said.slice(0, 2), ...said.slice(4)].join(' ')).toBe(
+    'pr create --head cadre/tree --base main --title mine --body * mine --draft',
+  );
+  expect(await kindsOf(stage)).toContain('worktree.pull_request_opened');
+});
 
-  test('A pull request reports the error of gh, and the error of a remote that refuses the push.', async () => {
-    const stage = await onStage();
-    const { tree, remote } = await working(stage);
-    await expect(open(stage, tree, { push: true, title: 'refused' })).rejects.toMatchObject({
-      message: 'gh did not create a pull request: a pull request already exists',
-    });
-    git(tree.path, 'commit', '-q', '--amend', '-m', 'another');
-    await expect(open(stage, tree, { push: true })).rejects.toMatchObject({
-      message: expect.stringMatching(/remote\.git: .*rejected/),
-    });
-    expect(git(remote, 'log', '-1', '--format=%s', 'cadre/tree')).toBe('mine');
+test('The push of a pull request runs no hook and no program of the repository.', async () => {
+  const stage = await onStage();
+  const { tree, remote } = await working(stage);
+  const mark = path.join(stage.directory, 'ran');
+  const hook = path.join(stage.repo, '.git/hooks/pre-push');
+  fs.writeFileSync(hook, `#!/bin/sh\ntouch ${mark}\n`, { mode: 0o755 });
+  // Whoever can set the address of the remote can also put a repository there.
+  for (const name of ['pre-receive', 'update', 'post-receive'])
+    fs.copyFileSync(hook, path.join(remote, 'hooks', name));
+  git(remote, 'config', 'core.alternateRefsCommand', `touch ${mark}; true`);
+  fs.writeFileSync(path.join(remote, 'objects/info/alternates'), `${stage.repo}/.git/objects\n`);
+  git(stage.repo, 'config', 'core.sshCommand', `touch ${mark}; false`);
+  git(stage.repo, 'config', 'credential.helper', `!touch ${mark}`);
+  git(stage.repo, 'config', 'remote.origin.receivepack', `touch ${mark}; git-receive-pack`);
+  const plan = await open(stage, tree, { dry_run: true, push: true });
+  expect(plan.notes).toEqual([expect.stringContaining('pre-push')]);
+  await open(stage, tree, { push: true });
+  git(stage.repo, 'remote', 'set-url', 'origin', `ext::touch ${mark}`);
+  await expect(open(stage, tree, { push: true })).rejects.toMatchObject({
+    message: expect.stringContaining("transport 'ext' not allowed"),
   });
+  expect(fs.existsSync(mark)).toBe(false);
+});
 
-  test('A pull request is refused with uncommitted changes, without gh, and without a remote.', async () => {
-    const stage = await onStage();
-    const { tree } = await working(stage);
-    write(tree.path, { 'new.txt': 'changed\n' });
-    process.env.PATH = (searchPath ?? '')
-      .split(':')
-      .filter((one) => !fs.existsSync(path.join(one, 'gh')))
-      .join(':');
-    const plan = await open(stage, tree, { dry_run: true, push: true }).finally(() => {
-      process.env.PATH = `${programs.path}:${searchPath ?? ''}`;
-    });
-    expect(plan.obstacles).toEqual([
-      expect.stringContaining('uncommitted changes'),
-      expect.stringContaining('gh auth login'),
-    ]);
-    await expect(open(stage, tree, { remote: 'other' })).rejects.toMatchObject({
-      code: 'invalid',
-    });
+test('A pull request connects to the remote only after its address was shown.', async () => {
+  const stage = await onStage();
+  const { tree } = await working(stage);
+  let connections = 0;
+  await using server = net.createServer((socket) => {
+    connections++;
+    socket.destroy();
+  });
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const address = `http://127.0.0.1:${port}/x.git`;
+  git(stage.repo, 'remote', 'set-url', 'origin', address);
+  const plan = await open(stage, tree, { dry_run: true, push: true });
+  expect(plan).toMatchObject({ remote_url: address, pushed: false });
+  const other = { push: true, expected_url: 'http://127.0.0.1/other.git' };
+  await expect(open(stage, tree, other)).rejects.toMatchObject({ code: 'conflict' });
+  expect(connections).toBe(0);
+  const shown = { push: true, expected_url: address };
+  await expect(open(stage, tree, shown)).rejects.toMatchObject({ code: 'conflict' });
+  expect(connections).toBeGreaterThan(0);
+});
+
+test('A pull request reports the error of gh, and the error of a remote that refuses the push.', async () => {
+  const stage = await onStage();
+  const { tree, remote } = await working(stage);
+  await expect(open(stage, tree, { push: true, title: 'refused' })).rejects.toMatchObject({
+    message: 'gh did not create a pull request: a pull request already exists',
+  });
+  git(tree.path, 'commit', '-q', '--amend', '-m', 'another');
+  await expect(open(stage, tree, { push: true })).rejects.toMatchObject({
+    message: expect.stringMatching(/remote\.git: .*rejected/),
+  });
+  expect(git(remote, 'log', '-1', '--format=%s', 'cadre/tree')).toBe('mine');
+});
+
+test('A pull request is refused with uncommitted changes, without gh, and without a remote.', async () => {
+  const stage = await onStage();
+  const { tree } = await working(stage);
+  write(tree.path, { 'new.txt': 'changed\n' });
+  process.env.PATH = (searchPath ?? '')
+    .split(':')
+    .filter((one) => !fs.existsSync(path.join(one, 'gh')))
+    .join(':');
+  const plan = await open(stage, tree, { dry_run: true, push: true }).finally(() => {
+    process.env.PATH = `${programs.path}:${searchPath ?? ''}`;
+  });
+  expect(plan.obstacles).toEqual([
+    expect.stringContaining('uncommitted changes'),
+    expect.stringContaining('gh auth login'),
+  ]);
+  await expect(open(stage, tree, { remote: 'other' })).rejects.toMatchObject({
+    code: 'invalid',
   });
 });
 

@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type TestServer, testServer } from '../../../support/server.ts';
 import { openSession } from '../../../support/turns.ts';
 import { ranTo, stdout } from '../../../support/processes/work.ts';
@@ -47,59 +47,57 @@ command = "true"
 env = { AGENT_SECRET = "another" }
 `;
 
-describe('the environment of a process', () => {
-  test('The environment of a process is the environment of the server without variables of cadre, keys and configured names.', async () => {
-    const server = await testServer({ config, env: { ...secrets, ...kept } });
-    const { over, seen } = await environmentSeen(server);
-    expect(Object.keys(seen).filter((name) => name in secrets)).toEqual([]);
-    expect(seen).toMatchObject({ ...kept, HOME: server.directory });
-    expect(
-      Object.keys(seen)
-        .filter((name) => name.startsWith('CADRE_'))
-        .toSorted(),
-    ).toEqual(['CADRE_PROCESS_ID', 'CADRE_RUN']);
-    expect(seen.CADRE_PROCESS_ID).toBe(over.process_id);
-    const all = fs.readFileSync(`/proc/${server.pid}/environ`, 'utf8');
-    expect(all).toContain('AGENT_SECRET');
-  });
+test('The environment of a process is the environment of the server without variables of cadre, keys and configured names.', async () => {
+  const server = await testServer({ config, env: { ...secrets, ...kept } });
+  const { over, seen } = await environmentSeen(server);
+  expect(Object.keys(seen).filter((name) => name in secrets)).toEqual([]);
+  expect(seen).toMatchObject({ ...kept, HOME: server.directory });
+  expect(
+    Object.keys(seen)
+      .filter((name) => name.startsWith('CADRE_'))
+      .toSorted(),
+  ).toEqual(['CADRE_PROCESS_ID', 'CADRE_RUN']);
+  expect(seen.CADRE_PROCESS_ID).toBe(over.process_id);
+  const all = fs.readFileSync(`/proc/${server.pid}/environ`, 'utf8');
+  expect(all).toContain('AGENT_SECRET');
+});
 
-  test('A process of a session has the environment of agents and the configured variables.', async () => {
-    const server = await testServer({
-      config: config.replace(
-        '[processes]',
-        '[processes]\nenv_pass = ["MY_KEPT", "MY_REMOVED", "NOT_THERE"]',
-      ),
-      env: {
-        ...secrets,
-        ...kept,
-        GITHUB_TOKEN: 'x',
-        AWS_SECRET_ACCESS_KEY: 'x',
-        DATABASE_URL: 'x',
-      },
-    });
-    const { id: session_id } = await openSession(server.client, server.directory);
-    const { over, seen } = await environmentSeen(server, { session_id });
-    const { CADRE_RUN: _marker, PWD: _pwd, ...rest } = seen;
-    expect(rest).toEqual({
-      PATH: process.env.PATH,
-      TMPDIR: process.env.TMPDIR,
-      HOME: server.directory,
-      LANG: 'C.UTF-8',
-      HTTP_PROXY: 'http://proxy',
-      MY_KEPT: kept.MY_KEPT,
-      NODE_EXTRA_CA_CERTS: secrets.NODE_EXTRA_CA_CERTS,
-      CADRE_PROCESS_ID: over.process_id,
-      CADRE_SESSION_ID: session_id,
-    });
+test('A process of a session has the environment of agents and the configured variables.', async () => {
+  const server = await testServer({
+    config: config.replace(
+      '[processes]',
+      '[processes]\nenv_pass = ["MY_KEPT", "MY_REMOVED", "NOT_THERE"]',
+    ),
+    env: {
+      ...secrets,
+      ...kept,
+      GITHUB_TOKEN: 'x',
+      AWS_SECRET_ACCESS_KEY: 'x',
+      DATABASE_URL: 'x',
+    },
   });
+  const { id: session_id } = await openSession(server.client, server.directory);
+  const { over, seen } = await environmentSeen(server, { session_id });
+  const { CADRE_RUN: _marker, PWD: _pwd, ...rest } = seen;
+  expect(rest).toEqual({
+    PATH: process.env.PATH,
+    TMPDIR: process.env.TMPDIR,
+    HOME: server.directory,
+    LANG: 'C.UTF-8',
+    HTTP_PROXY: 'http://proxy',
+    MY_KEPT: kept.MY_KEPT,
+    NODE_EXTRA_CA_CERTS: secrets.NODE_EXTRA_CA_CERTS,
+    CADRE_PROCESS_ID: over.process_id,
+    CADRE_SESSION_ID: session_id,
+  });
+});
 
-  test('The environment of a process names its session.', async () => {
-    const server = await testServer();
-    const { id: session_id } = await openSession(server.client, server.directory);
-    const { over, seen } = await environmentSeen(server, { session_id });
-    expect(seen).toMatchObject({
-      CADRE_PROCESS_ID: over.process_id,
-      CADRE_SESSION_ID: session_id,
-    });
+test('The environment of a process names its session.', async () => {
+  const server = await testServer();
+  const { id: session_id } = await openSession(server.client, server.directory);
+  const { over, seen } = await environmentSeen(server, { session_id });
+  expect(seen).toMatchObject({
+    CADRE_PROCESS_ID: over.process_id,
+    CADRE_SESSION_ID: session_id,
   });
 });

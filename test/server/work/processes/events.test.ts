@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../../../src/api/events.ts';
 import { endpoints } from '../../../../src/api/index.ts';
-import { settle } from '../../../../src/client/settle.ts';
+import { settle } from '../../../support/settle.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { openStream } from '../../../support/http/stream.ts';
 import { sharedRuntime, testRuntime } from '../../../support/runtime.ts';

@@ -4,14 +4,9 @@ import { describe, expect, test } from 'vitest';
 import { identify, isAlive } from '../../../../src/core/children/identity.ts';
 import { carriersOf } from '../../../../src/core/children/procfs.ts';
 import { endpoints } from '../../../../src/api/index.ts';
-import {
-  openRuntime,
-  sharedRuntime,
-  type TestRuntimeOptions,
-  testRuntime,
-} from '../../../support/runtime.ts';
+import { sharedRuntime, type TestRuntimeOptions, testRuntime } from '../../../support/runtime.ts';
 import { scriptedProvider } from '../../../support/scripted-provider.ts';
-import { tempDirectory } from '../../../support/temp.ts';
+import { testDirectory } from '../../../support/temp.ts';
 import { openSession } from '../../../support/turns.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { seeded } from '../../../campaigns/crash/random.ts';
@@ -232,74 +227,66 @@ test(
   },
 );
 
-describe('the close of a session', () => {
-  test('The close of a session kills its running and queued processes, and no others.', async () => {
-    const given = await testRuntime({
-      config: { processes: { max_concurrent: 2 } },
-      providers: [scriptedProvider()],
-    });
-    using gate = new Gate(given.directory);
-    const { id: session_id } = await openSession(given.client, given.directory);
-    const other = await run(given, gate.wait);
-    const running = await run(given, 'echo here; exec sleep 300', { session_id });
-    const queued = await run(given, 'true', { session_id });
-    await printed(given, running, 'here');
-    const params = { session_id };
-    await given.client.call(endpoints.closeSession, { params, body: {} });
-    for (const one of [running, queued])
-      expect(await ended(given, one)).toMatchObject({
-        status: 'killed',
-        kill_reason: 'session_closed',
-      });
-    const events = await given.client.call(endpoints.replaySessionEvents, { params });
-    const tail = kindsOf(events).slice(-3);
-    expect(tail).toEqual(['session.closed', 'process.killed', 'process.killed']);
-    gate.open();
-    expect((await ended(given, other)).status).toBe('completed');
+test('The close of a session kills its running and queued processes, and no others.', async () => {
+  const given = await testRuntime({
+    config: { processes: { max_concurrent: 2 } },
+    providers: [scriptedProvider()],
   });
+  using gate = new Gate(given.directory);
+  const { id: session_id } = await openSession(given.client, given.directory);
+  const other = await run(given, gate.wait);
+  const running = await run(given, 'echo here; exec sleep 300', { session_id });
+  const queued = await run(given, 'true', { session_id });
+  await printed(given, running, 'here');
+  const params = { session_id };
+  await given.client.call(endpoints.closeSession, { params, body: {} });
+  for (const one of [running, queued])
+    expect(await ended(given, one)).toMatchObject({
+      status: 'killed',
+      kill_reason: 'session_closed',
+    });
+  const events = await given.client.call(endpoints.replaySessionEvents, { params });
+  const tail = kindsOf(events).slice(-3);
+  expect(tail).toEqual(['session.closed', 'process.killed', 'process.killed']);
+  gate.open();
+  expect((await ended(given, other)).status).toBe('completed');
 });
 
-describe('a stop in order', () => {
-  test('An orderly stop kills every running and queued process with a reason, and leaves none.', async () => {
-    await using place = tempDirectory('stop');
-    const config = { processes: { max_concurrent: 1, kill_grace_ms: 100 } };
-    const first = await openRuntime(place.path, { config });
-    const running = await run(
-      first,
-      `trap '' TERM; setsid sleep 300 & echo here; while :; do sleep 0.05; done`,
-    );
-    const queued = await run(first, 'true');
-    await printed(first, running, 'here');
-    first.client.close();
-    await first.runtime.stop();
-    expect(left(running.process_id)).toEqual([]);
+test('An orderly stop kills every running and queued process with a reason, and leaves none.', async () => {
+  const place = testDirectory('stop');
+  const config = { processes: { max_concurrent: 1, kill_grace_ms: 100 } };
+  const first = await testRuntime({ config, directory: place });
+  const running = await run(
+    first,
+    `trap '' TERM; setsid sleep 300 & echo here; while :; do sleep 0.05; done`,
+  );
+  const queued = await run(first, 'true');
+  await printed(first, running, 'here');
+  await first.stop();
+  expect(left(running.process_id)).toEqual([]);
 
-    const second = await openRuntime(place.path);
-    for (const one of [running, queued]) {
-      expect(await get(second, one)).toMatchObject({
-        status: 'killed',
-        kill_reason: 'runtime_stopping',
-      });
-      expect(endingsIn(await eventsOf(second, one))).toHaveLength(1);
-    }
-    const recovery = await second.client.call(endpoints.getRecovery, {});
-    expect(recovery).toMatchObject({ previous_stop: 'clean', processes_failed: [] });
-    second.client.close();
-    await second.runtime.stop();
-  });
+  const second = await testRuntime({ directory: place });
+  for (const one of [running, queued]) {
+    expect(await get(second, one)).toMatchObject({
+      status: 'killed',
+      kill_reason: 'runtime_stopping',
+    });
+    expect(endingsIn(await eventsOf(second, one))).toHaveLength(1);
+  }
+  const recovery = await second.client.call(endpoints.getRecovery, {});
+  expect(recovery).toMatchObject({ previous_stop: 'clean', processes_failed: [] });
+});
 
-  test('An orderly stop keeps all output, also the output after TERM.', async () => {
-    await using place = tempDirectory('stop');
-    const first = await openRuntime(place.path);
-    const started = await run(
-      first,
-      `trap 'echo goodbye; exit' TERM; echo here; while :; do sleep 0.05; done`,
-    );
-    await printed(first, started, 'here');
-    first.client.close();
-    await first.runtime.stop();
-    expect(
-      fs.readFileSync(path.join(place.path, 'logs', `${started.process_id}.stdout`), 'utf8'),
-    ).toBe('here\ngoodbye\n');
-  });
+test('An orderly stop keeps all output, also the output after TERM.', async () => {
+  const place = testDirectory('stop');
+  const first = await testRuntime({ directory: place });
+  const started = await run(
+    first,
+    `trap 'echo goodbye; exit' TERM; echo here; while :; do sleep 0.05; done`,
+  );
+  await printed(first, started, 'here');
+  await first.stop();
+  expect(fs.readFileSync(path.join(place, 'logs', `${started.process_id}.stdout`), 'utf8')).toBe(
+    'here\ngoodbye\n',
+  );
 });

@@ -211,31 +211,29 @@ test('The logs of a process are removed with their layouts and checksums, and th
   expect(fs.readdirSync(place.path)).toEqual([]);
 });
 
-describe('a log that is read while it is written', () => {
-  test.for([
-    ['less than its cap', 10_000_000],
-    ['much more than its cap', 10_000],
-    ['a little more than its cap', 1_900_000],
-  ] as const)(
-    'A log that is read during writes has no byte at a wrong position: %s.',
-    async ([, bytes]) => {
-      await using place = tempDirectory('log');
-      const file = path.join(place.path, 'log');
-      const log = new LogFile(file, bytes);
-      let over = false;
-      const write = async () => {
-        for (let i = 0; i < 400; i++) await log.append(printed(log.total, (i * 997) % 9973));
-        over = true;
-      };
-      const read = async (turn: number) => {
-        for (let at = turn; !over; at += 7919) {
-          const from = turn % 2 === 0 ? Math.max(0, log.total - (at % 12_000)) : at % 2_000_000;
-          const range = await readLog(file, from, 1 + (at % 9000));
-          expect(range.bytes.equals(printed(range.from, range.bytes.length))).toBe(true);
-        }
-      };
-      await Promise.all([write(), ...[1, 2, 3, 4].map(read)]);
-      await log.close();
-    },
-  );
-});
+test.for([
+  ['less than its cap', 10_000_000],
+  ['much more than its cap', 10_000],
+  ['a little more than its cap', 1_900_000],
+] as const)(
+  'A log that is read during writes has no byte at a wrong position: %s.',
+  async ([, bytes]) => {
+    await using place = tempDirectory('log');
+    const file = path.join(place.path, 'log');
+    const log = new LogFile(file, bytes);
+    let over = false;
+    const write = async () => {
+      for (let i = 0; i < 400; i++) await log.append(printed(log.total, (i * 997) % 9973));
+      over = true;
+    };
+    const read = async (turn: number) => {
+      for (let at = turn; !over; at += 7919) {
+        const from = turn % 2 === 0 ? Math.max(0, log.total - (at % 12_000)) : at % 2_000_000;
+        const range = await readLog(file, from, 1 + (at % 9000));
+        expect(range.bytes.equals(printed(range.from, range.bytes.length))).toBe(true);
+      }
+    };
+    await Promise.all([write(), ...[1, 2, 3, 4].map(read)]);
+    await log.close();
+  },
+);

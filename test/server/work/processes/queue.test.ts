@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { anError } from '../../../support/an-error.ts';
 import type { Client } from '../../../../src/client/client.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { scriptedProvider } from '../../../support/scripted-provider.ts';
@@ -66,10 +67,9 @@ describe('a process beyond those that may run at once', () => {
     for (let i = 0; i < 4; i++) taken.push(await run(given, gate.wait));
     const refusal = await run(given, 'true').catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(AppError);
-    expect(refusal).toMatchObject({
-      code: 'too_many',
-      message: expect.stringMatching(/^2 processes are already queued: .*processes\.max_queued$/),
-    });
+    expect(refusal).toMatchObject(
+      anError('too_many', /^2 processes are already queued: .*processes\.max_queued$/),
+    );
     expect(await given.client.call(endpoints.listProcesses, {})).toHaveLength(4);
     gate.open();
     await Promise.race(taken.map((one) => ended(given, one)));
@@ -202,12 +202,10 @@ describe('the processes of one session', () => {
     expect(refused).toHaveLength(6);
     for (const one of refused)
       expect(one).toMatchObject({
-        reason: {
-          code: 'too_many',
-          message: expect.stringMatching(
-            /processes\.max_queued_per_session.*processes\.max_per_session/,
-          ),
-        },
+        reason: anError(
+          'too_many',
+          /processes\.max_queued_per_session.*processes\.max_per_session/,
+        ),
       });
     gate.open(3);
     for (const one of asked) if (one.status === 'fulfilled') await ended(given, one.value);

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import { apiOf } from '../../../support/http/request.ts';
 import { openStream } from '../../../support/http/stream.ts';
-import { openRuntime, testRuntime } from '../../../support/runtime.ts';
+import { testRuntime } from '../../../support/runtime.ts';
 import { shared } from '../../../support/shared.ts';
 import {
   completed,
@@ -12,11 +12,10 @@ import {
   type ScriptedTurn,
 } from '../../../support/scripted-provider.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../../../support/server.ts';
-import { tempDirectory } from '../../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../../support/temp.ts';
 import { openSession, send } from '../../../support/turns.ts';
 import {
   ended,
-  endingsIn,
   eventsOf,
   Gate,
   get,
@@ -173,23 +172,6 @@ async function leave(server: TestServer) {
 describe('a request with an Idempotency-Key', () => {
   const headers = { 'idempotency-key': 'k' };
 
-  test('A request with an Idempotency-Key runs its command once, however often it is sent.', async () => {
-    const given = await testRuntime();
-    const api = apiOf(given);
-    const ask = (command: string) => api('POST', '/v1/processes', { body: { command }, headers });
-    const replies = await Promise.all(Array.from({ length: 10 }, () => ask('echo once')));
-    const [first] = replies;
-    for (const reply of replies) expect(reply.json()).toEqual(first?.json());
-    const replayed = replies.filter((one) => one.headers['idempotency-replayed'] === 'true');
-    expect(replayed).toHaveLength(9);
-    const all = await given.client.call(endpoints.listProcesses, {});
-    expect(all).toHaveLength(1);
-    const other = await ask('echo other');
-    expect([other.status, other.json()]).toMatchObject([409, { code: 'idempotency_conflict' }]);
-    expect(await given.client.call(endpoints.listProcesses, {})).toHaveLength(1);
-    for (const { process_id } of all) await ended(given, { process_id });
-  });
-
   test('A refusal because of a full queue is not stored for its key: the same request succeeds later.', async () => {
     const given = await testRuntime({
       config: { processes: { max_concurrent: 1, max_queued: 0 } },
@@ -202,60 +184,44 @@ describe('a request with an Idempotency-Key', () => {
     await ended(given, first);
     expect((await ask()).status).toBe(200);
   });
-
-  test('A kill with an Idempotency-Key returns its first answer, even after the end of the process.', async () => {
-    const given = await testRuntime();
-    const started = await run(given, 'echo here; exec sleep 300');
-    await printed(given, started, 'here');
-    const path = `/v1/processes/${started.process_id}/kill`;
-    const first = await apiOf(given)('POST', path, { body: { reason: 'x' }, headers });
-    await ended(given, started);
-    const second = await apiOf(given)('POST', path, { body: { reason: 'x' }, headers });
-    expect(second.json()).toEqual(first.json());
-    expect(endingsIn(await eventsOf(given, started))).toHaveLength(1);
-  });
 });
 
-describe('a stop of the server', () => {
-  test('A stopping server starts no process, not even one that was requested before.', async () => {
-    await using place = tempDirectory('stop');
-    const provider = scriptedProvider();
-    const first = await openRuntime(place.path, {
-      providers: [provider],
-      config: { server: { bind_address: '127.0.0.1:0', drain_ms: 10_000 } },
-    });
-    // A running turn delays the stop of the server.
-    const { id } = await openSession(first.client, place.path);
-    await send(first.client, id, 'work');
-    const turn: ScriptedTurn = await provider.nextTurn();
-    const body = JSON.stringify({ command: 'exec sleep 300' });
-    const { hostname, port } = new URL(first.url);
-    const socket = net.connect({ host: hostname, port: Number(port) });
-    await once(socket, 'connect');
-    socket.write(
-      `POST /v1/processes HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${first.token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n{`,
-    );
-    const stream = await openStream(first);
-    const stopping = first.runtime.stop();
-    await stream.until((one) => one.events().some(({ kind }) => kind === 'runtime.stopping'));
-    const late = run(first, 'true').catch((error: unknown) => error);
-    expect(await late).toMatchObject({ code: expect.stringMatching(/shutting_down|unreachable/) });
-    socket.write(body.slice(1));
-    const [answer] = (await once(socket, 'data')) as [Buffer];
-    turn.end(completed);
-    await stopping;
-    first.client.close();
-
-    const second = await openRuntime(place.path, { providers: [scriptedProvider()] });
-    const all = await second.client.call(endpoints.listProcesses, {});
-    expect(all).toHaveLength(answer.toString().startsWith('HTTP/1.1 200') ? 1 : 0);
-    for (const one of all)
-      expect(one).toMatchObject({
-        status: 'failed',
-        failure: { code: 'runtime_restarted' },
-        started_at: null,
-      });
-    second.client.close();
-    await second.runtime.stop();
+test('A stopping server starts no process, not even one that was requested before.', async () => {
+  const place = testDirectory('stop');
+  const provider = scriptedProvider();
+  const first = await testRuntime({
+    directory: place,
+    providers: [provider],
+    config: { server: { bind_address: '127.0.0.1:0', drain_ms: 10_000 } },
   });
+  // A running turn delays the stop of the server.
+  const { id } = await openSession(first.client, place);
+  await send(first.client, id, 'work');
+  const turn: ScriptedTurn = await provider.nextTurn();
+  const body = JSON.stringify({ command: 'exec sleep 300' });
+  const { hostname, port } = new URL(first.url);
+  const socket = net.connect({ host: hostname, port: Number(port) });
+  await once(socket, 'connect');
+  socket.write(
+    `POST /v1/processes HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${first.token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n{`,
+  );
+  const stream = await openStream(first);
+  const stopping = first.runtime.stop();
+  await stream.until((one) => one.events().some(({ kind }) => kind === 'runtime.stopping'));
+  const late = run(first, 'true').catch((error: unknown) => error);
+  expect(await late).toMatchObject({ code: expect.stringMatching(/shutting_down|unreachable/) });
+  socket.write(body.slice(1));
+  const [answer] = (await once(socket, 'data')) as [Buffer];
+  turn.end(completed);
+  await stopping;
+
+  const second = await testRuntime({ providers: [scriptedProvider()], directory: place });
+  const all = await second.client.call(endpoints.listProcesses, {});
+  expect(all).toHaveLength(answer.toString().startsWith('HTTP/1.1 200') ? 1 : 0);
+  for (const one of all)
+    expect(one).toMatchObject({
+      status: 'failed',
+      failure: { code: 'runtime_restarted' },
+      started_at: null,
+    });
 });

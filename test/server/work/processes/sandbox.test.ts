@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { anError } from '../../../support/an-error.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import { carriersOf } from '../../../../src/core/children/procfs.ts';
 import { findProgram } from '../../../../src/core/lib/find-program.ts';
@@ -16,7 +17,12 @@ import {
   run,
   stdout,
 } from '../../../support/processes/work.ts';
-import { sharedRuntime, type TestRuntime, withRuntime } from '../../../support/runtime.ts';
+import {
+  sharedRuntime,
+  type TestRuntime,
+  withRuntime,
+  testRuntime,
+} from '../../../support/runtime.ts';
 import { hasSandbox, required } from '../../../support/sandbox/available.ts';
 import { scriptedProvider } from '../../../support/scripted-provider.ts';
 import { tempDirectory } from '../../../support/temp.ts';
@@ -97,20 +103,18 @@ describe.skipIf(!hasSandbox)('a process in a sandbox', () => {
       fs.mkdirSync(path.join(stage.root, 'sub'));
       const below = await ranTo(stage, 'pwd', { ...stage.session, cwd: 'sub' });
       expect(await stdout(stage, below)).toBe(`${stage.root}/sub\n`);
-      await expect(run(stage, 'pwd', { ...stage.session, cwd: other.path })).rejects.toMatchObject({
-        code: 'invalid',
-        message: expect.stringMatching(/not visible in the sandbox of .*sandbox\.read/),
-      });
+      await expect(run(stage, 'pwd', { ...stage.session, cwd: other.path })).rejects.toMatchObject(
+        anError('invalid', /not visible in the sandbox of .*sandbox\.read/),
+      );
     }));
 
   test('A session at the home directory, above it or in the data directory has no sandbox.', () =>
     onStage(async (stage) => {
       for (const cwd of [os.homedir(), '/', stage.directory]) {
         const { id } = await openSession(stage.client, cwd);
-        await expect(run(stage, 'pwd', { session_id: id })).rejects.toMatchObject({
-          code: 'invalid',
-          message: expect.stringContaining('in the sandbox, because this directory'),
-        });
+        await expect(run(stage, 'pwd', { session_id: id })).rejects.toMatchObject(
+          anError('invalid', 'in the sandbox, because this directory'),
+        );
       }
     }));
 
@@ -232,16 +236,12 @@ describe.skipIf(!hasSandbox)('a process in a sandbox', () => {
     await onStage(async (stage) => {
       expect(await ranTo(stage, 'true')).toMatchObject({ sandbox: false });
     });
-    await withRuntime(
-      async (given) => {
-        await using directory = tempDirectory('root');
-        const over = await ranTo(given, `cat ${given.directory}/auth/token`, {
-          cwd: directory.path,
-        });
-        expect(over).toMatchObject({ sandbox: true, exit_code: 1 });
-      },
-      options({ children: ['user'] }),
-    );
+    const given = await testRuntime(options({ children: ['user'] }));
+    await using directory = tempDirectory('root');
+    const over = await ranTo(given, `cat ${given.directory}/auth/token`, {
+      cwd: directory.path,
+    });
+    expect(over).toMatchObject({ sandbox: true, exit_code: 1 });
   });
 
   test('Paths of sandbox.read are read-only, and paths of sandbox.write are writable.', async () => {
@@ -288,10 +288,9 @@ describe('a machine without a sandbox', () => {
 
   test('A server that requires a sandbox refuses processes with the reason and a remedy, and is degraded.', () =>
     withoutBubblewrap('require', async (given) => {
-      await expect(run(given, 'true')).rejects.toMatchObject({
-        code: 'sandbox_unavailable',
-        message: expect.stringMatching(/install the package bubblewrap|only on Linux/),
-      });
+      await expect(run(given, 'true')).rejects.toMatchObject(
+        anError('sandbox_unavailable', /install the package bubblewrap|only on Linux/),
+      );
       const health = await given.client.call(endpoints.getHealth, {});
       expect(health).toMatchObject({ status: 'degraded', sandbox: { level: 'none' } });
     }));
@@ -311,11 +310,11 @@ describe('a machine without a sandbox', () => {
       expect(health).toMatchObject({ status: 'ok', sandbox: { mode: 'auto', level: 'none' } });
     }));
 
-  test('A server whose sandbox is off says so in its health, and does not probe.', () =>
-    withRuntime(async (given) => {
-      const { sandbox } = await given.client.call(endpoints.getHealth, {});
-      expect(sandbox).toEqual({ mode: 'off', level: 'off' });
-      expect(await ranTo(given, 'true')).toMatchObject({ sandbox: false });
-      expect(fs.existsSync(path.join(given.directory, 'sandbox'))).toBe(false);
-    }));
+  test('A server whose sandbox is off says so in its health, and does not probe.', async () => {
+    const given = await testRuntime();
+    const { sandbox } = await given.client.call(endpoints.getHealth, {});
+    expect(sandbox).toEqual({ mode: 'off', level: 'off' });
+    expect(await ranTo(given, 'true')).toMatchObject({ sandbox: false });
+    expect(fs.existsSync(path.join(given.directory, 'sandbox'))).toBe(false);
+  });
 });

@@ -98,29 +98,27 @@ describe('waiting for a text', () => {
   });
 });
 
-describe('waiting for a port', () => {
-  test('A wait for a port lasts until a program listens on it.', async () => {
-    const given = on();
-    const port = await keptPort();
-    using gate = new Gate(given.directory);
-    const listen = `require("net").createServer().listen(${port}, "127.0.0.1")`;
-    const started = await run(given, `${gate.wait}; exec '${process.execPath}' -e '${listen}'`);
-    const query = { for: `port:${port}` };
-    expect(await wait(given, started, { ...query, timeout_ms: 100 })).toMatchObject({
-      matched: false,
-      process: { status: 'running' },
-    });
-    gate.open();
-    expect(await wait(given, started, query)).toMatchObject({ matched: true });
-    await kill(given, started);
+test('A wait for a port lasts until a program listens on it.', async () => {
+  const given = on();
+  const port = await keptPort();
+  using gate = new Gate(given.directory);
+  const listen = `require("net").createServer().listen(${port}, "127.0.0.1")`;
+  const started = await run(given, `${gate.wait}; exec '${process.execPath}' -e '${listen}'`);
+  const query = { for: `port:${port}` };
+  expect(await wait(given, started, { ...query, timeout_ms: 100 })).toMatchObject({
+    matched: false,
+    process: { status: 'running' },
   });
+  gate.open();
+  expect(await wait(given, started, query)).toMatchObject({ matched: true });
+  await kill(given, started);
+});
 
-  test('A wait for a port that nobody opens ends with the process.', async () => {
-    const given = on();
-    using gate = new Gate(given.directory);
-    const started = await run(given, gate.wait);
-    const waiting = wait(given, started, { for: `port:${await keptPort()}` });
-    gate.open();
-    expect(await waiting).toMatchObject({ matched: false, process: { status: 'completed' } });
-  });
+test('A wait for a port that nobody opens ends with the process.', async () => {
+  const given = on();
+  using gate = new Gate(given.directory);
+  const started = await run(given, gate.wait);
+  const waiting = wait(given, started, { for: `port:${await keptPort()}` });
+  gate.open();
+  expect(await waiting).toMatchObject({ matched: false, process: { status: 'completed' } });
 });

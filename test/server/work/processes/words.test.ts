@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { splitWords } from '../../../../src/server/work/processes/words.ts';
+import { splitWords } from '../../../../src/server/work/processes/command.ts';
 import { anyText } from '../../../support/any-text.ts';
 
 function refusal(command: string): string {

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { anError } from '../../../support/an-error.ts';
 import type { BodyInputOf, QueryInputOf } from '../../../../src/api/endpoint.ts';
 import type { AppError } from '../../../../src/api/errors.ts';
 import { endpoints } from '../../../../src/api/index.ts';
@@ -143,10 +144,9 @@ describe('snapshots of turns', () => {
     const problems = async () => (await snapshotsOf(own)).snapshots.map(({ problem }) => problem);
     const problem = expect.stringContaining('is not in a usable git repository');
     await expectEventually(problems).toEqual([problem, problem]);
-    await expect(diff(own, { at: ran.turn_id })).rejects.toMatchObject({
-      code: 'conflict',
-      message: expect.stringContaining('could not be taken'),
-    });
+    await expect(diff(own, { at: ran.turn_id })).rejects.toMatchObject(
+      anError('conflict', 'could not be taken'),
+    );
   });
 });
 
@@ -181,10 +181,9 @@ describe('a file that is restored', () => {
     const second = await turn(stage, { 'sub/b.txt': 'again\n' });
     write(repo, { 'sub/b.txt': 'person\n' });
     const between = restore(stage, { file: 'a.txt', turn_id: first });
-    await expect(between).rejects.toMatchObject({
-      code: 'conflict',
-      message: expect.stringContaining(`a.txt was changed between the end of turn ${first}`),
-    });
+    await expect(between).rejects.toMatchObject(
+      anError('conflict', `a.txt was changed between the end of turn ${first}`),
+    );
     const after = restore(stage, { file: 'sub/b.txt', turn_id: second });
     await expect(after).rejects.toMatchObject({ code: 'conflict' });
     expect([read(repo, 'a.txt'), read(repo, 'sub/b.txt')]).toEqual(['person\n', 'person\n']);

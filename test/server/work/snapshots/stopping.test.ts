@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
-import { expectEventually } from '../../../support/expect-eventually.ts';
+import { openedFifo } from './state.ts';
 import { git, type Stage, testStage } from '../../../support/worktrees/work.ts';
 
 const requests: [name: string, send: (stage: Stage) => Promise<unknown>][] = [
@@ -19,20 +19,6 @@ const requests: [name: string, send: (stage: Stage) => Promise<unknown>][] = [
   ],
 ];
 
-/** Waits until git reads a FIFO; the returned file keeps it waiting. */
-async function opened(pipe: string): Promise<number> {
-  const { O_WRONLY, O_NONBLOCK } = fs.constants;
-  let fd = -1;
-  // Only a FIFO that somebody reads can be opened so.
-  await expectEventually(() => {
-    try {
-      fd = fs.openSync(pipe, O_WRONLY | O_NONBLOCK);
-    } catch {}
-    return fd;
-  }).not.toBe(-1);
-  return fd;
-}
-
 test.each(requests)(
   'A %s that the stop of the server ends is refused with 503.',
   async (_, send) => {
@@ -41,7 +27,7 @@ test.each(requests)(
     execFileSync('mkfifo', [pipe]);
     git(stage.repo, 'config', 'include.path', pipe);
     const answer = send(stage).catch((error: unknown) => error);
-    const fd = await opened(pipe);
+    const fd = await openedFifo(pipe);
     try {
       const stopped = stage.runtime.stop();
       expect(await answer).toMatchObject({ code: 'shutting_down' });

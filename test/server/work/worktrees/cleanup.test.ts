@@ -358,70 +358,66 @@ describe('a cleanup', () => {
   });
 });
 
-describe('the close of a session', () => {
-  test('The close of a session releases its claims in the same transaction and cleans up nothing.', async () => {
-    const stage = await testStage();
-    const one = await create(stage, { worktree_name: 'one' });
-    const two = await create(stage, { worktree_name: 'two' });
-    const { id } = await openSession(stage.client, stage.repo);
-    await claim(stage, two, id);
-    const before = (await events(stage)).at(-1)?.seq ?? 0;
-    const closed = await close(stage, stage.session);
-    expect(closed.worktree_id).toBeNull();
-    const told = (await events(stage)).filter(({ seq }) => seq > before);
-    expect(told.map(({ kind, worktree_id }) => [kind, worktree_id])).toEqual([
-      ['worktree.released', one.id],
-      ['worktree.retained', one.id],
-      ['worktree.released', two.id],
-      ['session.closed', null],
-    ]);
-    expect(told.map(({ seq }) => seq - before)).toEqual([1, 2, 3, 4]);
-    expect(await get(stage, one)).toMatchObject({ status: 'retained' });
-    expect(await get(stage, two)).toMatchObject({ status: 'active' });
-    expect(fs.existsSync(one.path)).toBe(true);
-  });
+test('The close of a session releases its claims in the same transaction and cleans up nothing.', async () => {
+  const stage = await testStage();
+  const one = await create(stage, { worktree_name: 'one' });
+  const two = await create(stage, { worktree_name: 'two' });
+  const { id } = await openSession(stage.client, stage.repo);
+  await claim(stage, two, id);
+  const before = (await events(stage)).at(-1)?.seq ?? 0;
+  const closed = await close(stage, stage.session);
+  expect(closed.worktree_id).toBeNull();
+  const told = (await events(stage)).filter(({ seq }) => seq > before);
+  expect(told.map(({ kind, worktree_id }) => [kind, worktree_id])).toEqual([
+    ['worktree.released', one.id],
+    ['worktree.retained', one.id],
+    ['worktree.released', two.id],
+    ['session.closed', null],
+  ]);
+  expect(told.map(({ seq }) => seq - before)).toEqual([1, 2, 3, 4]);
+  expect(await get(stage, one)).toMatchObject({ status: 'retained' });
+  expect(await get(stage, two)).toMatchObject({ status: 'active' });
+  expect(fs.existsSync(one.path)).toBe(true);
 });
 
-describe('gc', () => {
-  test('A gc lists worktrees without claims with their sizes, and removes them without dry_run.', async () => {
-    const stage = await testStage();
-    const claimed = await create(stage, { worktree_name: 'claimed' });
-    const { id: session } = await openSession(stage.client, stage.repo);
-    const mine = { ...stage, session };
-    const loose = await create(mine, { worktree_name: 'loose' });
-    const kept = await create(mine, {
-      worktree_name: 'kept',
-      deletion_policy: 'retain_on_last_claim',
-    });
-    write(loose.path, { big: Buffer.alloc(5000) });
-    await close(stage, session);
-    const collect = (body: { dry_run?: boolean }) =>
-      stage.client.call(endpoints.collectWorktrees, { body });
-    const told = await collect({});
-    expect(told.worktrees.map(({ id }) => id)).toEqual([loose.id, kept.id]);
-    expect(told.worktrees[0]).toMatchObject({
-      status: 'retained',
-      reason: 'not claimed: would be archived and removed',
-    });
-    expect(told.worktrees[0]?.bytes).toBeGreaterThan(5000);
-    expect(fs.existsSync(loose.path)).toBe(true);
-    const done = await collect({ dry_run: false });
-    expect(done.worktrees.map(({ status }) => status)).toEqual(['cleaned', 'retained']);
-    expect([loose, kept, claimed].map(({ path: place }) => fs.existsSync(place))).toEqual([
-      false,
-      true,
-      true,
-    ]);
-    const { archive_ref } = await get(stage, loose);
-    expect(git(stage.repo, 'cat-file', '-s', `${archive_ref}:big`)).toBe('5000');
-    const counts = await stage.client.call(endpoints.getWorktreeDiagnostics, {});
-    expect(counts).toEqual({
-      active: 1,
-      retained: 1,
-      cleaned: 1,
-      missing: 0,
-      active_claims: 1,
-      under_way: 0,
-    });
+test('A gc lists worktrees without claims with their sizes, and removes them without dry_run.', async () => {
+  const stage = await testStage();
+  const claimed = await create(stage, { worktree_name: 'claimed' });
+  const { id: session } = await openSession(stage.client, stage.repo);
+  const mine = { ...stage, session };
+  const loose = await create(mine, { worktree_name: 'loose' });
+  const kept = await create(mine, {
+    worktree_name: 'kept',
+    deletion_policy: 'retain_on_last_claim',
+  });
+  write(loose.path, { big: Buffer.alloc(5000) });
+  await close(stage, session);
+  const collect = (body: { dry_run?: boolean }) =>
+    stage.client.call(endpoints.collectWorktrees, { body });
+  const told = await collect({});
+  expect(told.worktrees.map(({ id }) => id)).toEqual([loose.id, kept.id]);
+  expect(told.worktrees[0]).toMatchObject({
+    status: 'retained',
+    reason: 'not claimed: would be archived and removed',
+  });
+  expect(told.worktrees[0]?.bytes).toBeGreaterThan(5000);
+  expect(fs.existsSync(loose.path)).toBe(true);
+  const done = await collect({ dry_run: false });
+  expect(done.worktrees.map(({ status }) => status)).toEqual(['cleaned', 'retained']);
+  expect([loose, kept, claimed].map(({ path: place }) => fs.existsSync(place))).toEqual([
+    false,
+    true,
+    true,
+  ]);
+  const { archive_ref } = await get(stage, loose);
+  expect(git(stage.repo, 'cat-file', '-s', `${archive_ref}:big`)).toBe('5000');
+  const counts = await stage.client.call(endpoints.getWorktreeDiagnostics, {});
+  expect(counts).toEqual({
+    active: 1,
+    retained: 1,
+    cleaned: 1,
+    missing: 0,
+    active_claims: 1,
+    under_way: 0,
   });
 });

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { anError } from '../../../support/an-error.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import { openSession } from '../../../support/turns.ts';
@@ -281,10 +282,9 @@ describe('a worktree that cannot be created', () => {
     const empty = path.join(stage.directory, 'empty');
     fs.mkdirSync(empty);
     git(empty, 'init', '--quiet');
-    await expect(create(stage, { repo_root: empty })).rejects.toMatchObject({
-      code: 'invalid',
-      message: expect.stringContaining('has no commits yet'),
-    });
+    await expect(create(stage, { repo_root: empty })).rejects.toMatchObject(
+      anError('invalid', 'has no commits yet'),
+    );
   });
 
   test('A create request for an existing branch leaves the branch as it was.', async () => {
@@ -329,10 +329,9 @@ describe('a worktree that cannot be created', () => {
     const file = path.join(stage.repo, '.git/objects', lost.slice(0, 2), lost.slice(2));
     fs.chmodSync(file, 0o600);
     fs.writeFileSync(file, 'damaged');
-    await expect(create(stage, { branch_prefix: 'damaged' })).rejects.toMatchObject({
-      code: 'conflict',
-      message: expect.stringMatching(/damaged\/tree.*already exists/),
-    });
+    await expect(create(stage, { branch_prefix: 'damaged' })).rejects.toMatchObject(
+      anError('conflict', /damaged\/tree.*already exists/),
+    );
   });
 
   test('A create request of an unknown or closed session is refused.', async () => {
@@ -341,6 +340,19 @@ describe('a worktree that cannot be created', () => {
     await expect(unknown).rejects.toMatchObject({ code: 'not_found' });
     await close(stage, stage.session);
     await expect(create(stage)).rejects.toMatchObject({ code: 'session_closed' });
+  });
+
+  test('A worktree of a repository whose .git is a link starts from it, not from the repository around it.', async () => {
+    const stage = await onShared();
+    const linked = makeRepository(path.join(stage.directory, 'linked'));
+    write(linked, { 'a.txt': 'linked\n' });
+    const head = commit(linked, 'of the linked one');
+    const inner = path.join(stage.repo, 'inner');
+    fs.mkdirSync(inner);
+    fs.symlinkSync(path.join(linked, '.git'), path.join(inner, '.git'));
+    const made = await create(stage, { repo_root: inner });
+    expect(made).toMatchObject({ repo_root: linked, base_commit: head });
+    expect(read(made.path, 'a.txt')).toBe('linked\n');
   });
 
   test('A second server on the same repository leaves the worktree of the first one alone.', async () => {

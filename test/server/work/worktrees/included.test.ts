@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { anError } from '../../../support/an-error.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import { sha256Of } from '../../../../src/server/work/git/consent.ts';
 import {
@@ -45,136 +46,134 @@ function isKept(repo: string, content: string): boolean {
   return all.split('\n').includes(sha);
 }
 
-describe('the files that .worktreeinclude names', () => {
-  test('The included files are copied with their modes before the init script runs, and the record counts them.', async () => {
-    const stage = await onStage();
-    const script = '.cadre/worktree-init.sh';
-    write(stage.repo, { [script]: 'cat .env\n' });
-    withPatterns(stage, '.env\nlocal/*.key\n!local/not.key\n');
-    write(stage.repo, { 'local/a.key': '', 'local/not.key': 'x', 'local/other': 'x' });
-    fs.chmodSync(path.join(stage.repo, '.env'), 0o4750);
-    const made = await create(stage, { copy_included: true, run_init_script: true });
-    expect(made.init_script.output_tail).toBe(SECRET);
-    expect(made.included).toEqual({
-      status: 'completed',
-      files: 2,
-      bytes: SECRET.length,
-      skipped: 0,
-      sha256: sha256Of(read(stage.repo, PATTERNS)),
-      how_to_allow: null,
-    });
-    expect(fs.readdirSync(path.join(made.path, 'local'))).toEqual(['a.key']);
-    expect(fs.statSync(path.join(made.path, '.env')).mode & 0o7777).toBe(0o750);
-    expect(git(made.path, 'status', '--short')).toBe('');
+test('The included files are copied with their modes before the init script runs, and the record counts them.', async () => {
+  const stage = await onStage();
+  const script = '.cadre/worktree-init.sh';
+  write(stage.repo, { [script]: 'cat .env\n' });
+  withPatterns(stage, '.env\nlocal/*.key\n!local/not.key\n');
+  write(stage.repo, { 'local/a.key': '', 'local/not.key': 'x', 'local/other': 'x' });
+  fs.chmodSync(path.join(stage.repo, '.env'), 0o4750);
+  const made = await create(stage, { copy_included: true, run_init_script: true });
+  expect(made.init_script.output_tail).toBe(SECRET);
+  expect(made.included).toEqual({
+    status: 'completed',
+    files: 2,
+    bytes: SECRET.length,
+    skipped: 0,
+    sha256: sha256Of(read(stage.repo, PATTERNS)),
+    how_to_allow: null,
   });
+  expect(fs.readdirSync(path.join(made.path, 'local'))).toEqual(['a.key']);
+  expect(fs.statSync(path.join(made.path, '.env')).mode & 0o7777).toBe(0o750);
+  expect(git(made.path, 'status', '--short')).toBe('');
+});
 
-  test('The included files are copied by default while the list is allowed and unchanged.', async () => {
-    const stage = await onStage();
-    withPatterns(stage);
-    const before = await create(stage, { worktree_name: 'before' });
-    expect(before.included).toMatchObject({ status: 'skipped_untrusted', files: 0 });
-    expect(before.included.how_to_allow).toContain(`cadre worktrees trust --repo ${stage.repo}`);
-    expect(there(before, '.env')).toBe(false);
-    const { brings } = await stage.client.call(endpoints.lookAtBrought, {
-      body: { repo_root: stage.repo },
-    });
-    expect(brings).toMatchObject([
-      { kind: 'included_files', name: PATTERNS, text: '.env\n', trusted: false },
-    ]);
-    await trustAll(stage, stage.repo);
-    const allowed = await create(stage, { worktree_name: 'allowed' });
-    expect(read(allowed.path, '.env')).toBe(SECRET);
-    const declined = await create(stage, { worktree_name: 'declined', copy_included: false });
-    expect([declined.included.status, there(declined, '.env')]).toEqual(['off', false]);
-
-    write(stage.repo, { [PATTERNS]: '.env\n*.pem\n' });
-    const uncommitted = await create(stage, { worktree_name: 'uncommitted' });
-    expect(uncommitted.included.status).toBe('completed');
-    commit(stage.repo, 'another list');
-    const changed = await create(stage, { worktree_name: 'changed' });
-    expect([changed.included.status, there(changed, '.env')]).toEqual(['skipped_untrusted', false]);
+test('The included files are copied by default while the list is allowed and unchanged.', async () => {
+  const stage = await onStage();
+  withPatterns(stage);
+  const before = await create(stage, { worktree_name: 'before' });
+  expect(before.included).toMatchObject({ status: 'skipped_untrusted', files: 0 });
+  expect(before.included.how_to_allow).toContain(`cadre worktrees trust --repo ${stage.repo}`);
+  expect(there(before, '.env')).toBe(false);
+  const { brings } = await stage.client.call(endpoints.lookAtBrought, {
+    body: { repo_root: stage.repo },
   });
+  expect(brings).toMatchObject([
+    { kind: 'included_files', name: PATTERNS, text: '.env\n', trusted: false },
+  ]);
+  await trustAll(stage, stage.repo);
+  const allowed = await create(stage, { worktree_name: 'allowed' });
+  expect(read(allowed.path, '.env')).toBe(SECRET);
+  const declined = await create(stage, { worktree_name: 'declined', copy_included: false });
+  expect([declined.included.status, there(declined, '.env')]).toEqual(['off', false]);
 
-  test('The included files come from the main worktree, and from no repository inside it.', async () => {
-    const stage = await onStage();
-    withPatterns(stage, '**\n');
-    write(stage.repo, { 'local/inner/.env': 'of another' });
-    git(path.join(stage.repo, 'local/inner'), 'init', '--quiet');
-    write(stage.repo, { untracked: 'not ignored' });
-    const made = await create(stage, { copy_included: true });
-    expect(made.included).toMatchObject({ files: 1, skipped: 0 });
-    expect([there(made, '.env'), there(made, 'local'), there(made, 'untracked')]).toEqual([
-      true,
-      false,
-      false,
-    ]);
-  });
+  write(stage.repo, { [PATTERNS]: '.env\n*.pem\n' });
+  const uncommitted = await create(stage, { worktree_name: 'uncommitted' });
+  expect(uncommitted.included.status).toBe('completed');
+  commit(stage.repo, 'another list');
+  const changed = await create(stage, { worktree_name: 'changed' });
+  expect([changed.included.status, there(changed, '.env')]).toEqual(['skipped_untrusted', false]);
+});
 
-  test('Links, existing files and files that are not ignored are left out of the included files.', async () => {
-    const stage = await onStage();
-    const { repo } = stage;
-    git(repo, 'checkout', '--quiet', '-b', 'other');
-    write(repo, { '.gitignore': '/local/\n/way/\n', 'local/a': 'committed' });
-    fs.symlinkSync(stage.directory, path.join(repo, 'way'));
-    git(repo, 'add', '--all', '--force');
-    commit(repo, 'as it is elsewhere');
-    git(repo, 'checkout', '--quiet', 'main');
-    write(repo, { [PATTERNS]: '.env\nlocal\nway\n', '.gitignore': '.env\n/local/\n/way/\n' });
-    commit(repo, 'with a list');
-    write(repo, { '.env': SECRET, 'local/a': 'mine', 'local/b': 'b', 'way/out': 'out' });
-    fs.symlinkSync('/etc/hostname', path.join(repo, 'local/link'));
-    fs.writeFileSync(Buffer.from(`${repo}/local/\u00ff`, 'latin1'), 'no UTF-8');
-    const made = await create(stage, { base_ref: 'other', copy_included: true });
-    expect(made.included).toMatchObject({ status: 'completed', files: 1, skipped: 5 });
-    expect(fs.readdirSync(path.join(made.path, 'local')).toSorted()).toEqual(['a', 'b']);
-    expect(read(made.path, 'local/a')).toBe('committed');
-    expect(there(made, '.env')).toBe(false);
-    expect(fs.existsSync(path.join(stage.directory, 'out'))).toBe(false);
-  });
+test('The included files come from the main worktree, and from no repository inside it.', async () => {
+  const stage = await onStage();
+  withPatterns(stage, '**\n');
+  write(stage.repo, { 'local/inner/.env': 'of another' });
+  git(path.join(stage.repo, 'local/inner'), 'init', '--quiet');
+  write(stage.repo, { untracked: 'not ignored' });
+  const made = await create(stage, { copy_included: true });
+  expect(made.included).toMatchObject({ files: 1, skipped: 0 });
+  expect([there(made, '.env'), there(made, 'local'), there(made, 'untracked')]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+});
 
-  test('Too many or too large included files are refused with a next step, and no worktree is created.', async () => {
-    const stage = await onStage();
-    withPatterns(stage, '/local/\n');
-    for (let at = 0; at <= 1000; at += 1) write(stage.repo, { [`local/${at}`]: '' });
-    const refused = { code: 'conflict', message: expect.stringContaining('copy_included') };
-    await expect(create(stage, { copy_included: true })).rejects.toMatchObject(refused);
-    fs.rmSync(path.join(stage.repo, 'local/0'));
-    fs.truncateSync(path.join(stage.repo, 'local/1'), 64 * 1024 * 1024 + 1);
-    await expect(create(stage, { copy_included: true })).rejects.toMatchObject(refused);
-    expect([branches(stage.repo), known(stage.repo)]).toEqual([['main'], []]);
-    fs.truncateSync(path.join(stage.repo, 'local/1'), 1);
-    const made = await create(stage, { copy_included: true });
-    expect(made.included).toMatchObject({ files: 1000, bytes: 1 });
-  });
+test('Links, existing files and files that are not ignored are left out of the included files.', async () => {
+  const stage = await onStage();
+  const { repo } = stage;
+  git(repo, 'checkout', '--quiet', '-b', 'other');
+  write(repo, { '.gitignore': '/local/\n/way/\n', 'local/a': 'committed' });
+  fs.symlinkSync(stage.directory, path.join(repo, 'way'));
+  git(repo, 'add', '--all', '--force');
+  commit(repo, 'as it is elsewhere');
+  git(repo, 'checkout', '--quiet', 'main');
+  write(repo, { [PATTERNS]: '.env\nlocal\nway\n', '.gitignore': '.env\n/local/\n/way/\n' });
+  commit(repo, 'with a list');
+  write(repo, { '.env': SECRET, 'local/a': 'mine', 'local/b': 'b', 'way/out': 'out' });
+  fs.symlinkSync('/etc/hostname', path.join(repo, 'local/link'));
+  fs.writeFileSync(Buffer.from(`${repo}/local/\u00ff`, 'latin1'), 'no UTF-8');
+  const made = await create(stage, { base_ref: 'other', copy_included: true });
+  expect(made.included).toMatchObject({ status: 'completed', files: 1, skipped: 5 });
+  expect(fs.readdirSync(path.join(made.path, 'local')).toSorted()).toEqual(['a', 'b']);
+  expect(read(made.path, 'local/a')).toBe('committed');
+  expect(there(made, '.env')).toBe(false);
+  expect(fs.existsSync(path.join(stage.directory, 'out'))).toBe(false);
+});
 
-  test('No archive has included files, even if the worktree no longer ignores them.', async () => {
-    const stage = await onStage();
-    withPatterns(stage);
-    const made = await create(stage, { copy_included: true });
-    write(made.path, {
-      '.gitignore': '# nothing\n',
-      '.env': `${SECRET}and more\n`,
-      work: 'mine',
-    });
-    expect(git(made.path, 'status', '--short')).toContain('?? .env');
-    await release(stage, made, stage.session, false);
-    const done = await cleanUp(stage, made);
-    expect(done).toMatchObject({
-      status: 'cleaned',
-      diagnostics: ['ignored files are not archived: .env'],
-    });
-    for (const content of [SECRET, `${SECRET}and more\n`])
-      expect(isKept(stage.repo, content)).toBe(false);
-    expect(isKept(stage.repo, 'mine')).toBe(true);
-    const restored = await restore(stage, made);
-    expect([there(restored, 'work'), there(restored, '.env')]).toEqual([true, false]);
-  });
+test('Too many or too large included files are refused with a next step, and no worktree is created.', async () => {
+  const stage = await onStage();
+  withPatterns(stage, '/local/\n');
+  for (let at = 0; at <= 1000; at += 1) write(stage.repo, { [`local/${at}`]: '' });
+  const refused = anError('conflict', 'copy_included');
+  await expect(create(stage, { copy_included: true })).rejects.toMatchObject(refused);
+  fs.rmSync(path.join(stage.repo, 'local/0'));
+  fs.truncateSync(path.join(stage.repo, 'local/1'), 64 * 1024 * 1024 + 1);
+  await expect(create(stage, { copy_included: true })).rejects.toMatchObject(refused);
+  expect([branches(stage.repo), known(stage.repo)]).toEqual([['main'], []]);
+  fs.truncateSync(path.join(stage.repo, 'local/1'), 1);
+  const made = await create(stage, { copy_included: true });
+  expect(made.included).toMatchObject({ files: 1000, bytes: 1 });
+});
 
-  test('A worktree with included files counts as clean.', async () => {
-    const stage = await onStage();
-    withPatterns(stage);
-    const made = await create(stage, { copy_included: true, deletion_policy: 'delete_if_clean' });
-    const { cleanup } = await release(stage, made, stage.session);
-    expect(cleanup).toMatchObject({ status: 'cleaned', archive_ref: null });
+test('No archive has included files, even if the worktree no longer ignores them.', async () => {
+  const stage = await onStage();
+  withPatterns(stage);
+  const made = await create(stage, { copy_included: true });
+  write(made.path, {
+    '.gitignore': '# nothing\n',
+    '.env': `${SECRET}and more\n`,
+    work: 'mine',
   });
+  expect(git(made.path, 'status', '--short')).toContain('?? .env');
+  await release(stage, made, stage.session, false);
+  const done = await cleanUp(stage, made);
+  expect(done).toMatchObject({
+    status: 'cleaned',
+    diagnostics: ['ignored files are not archived: .env'],
+  });
+  for (const content of [SECRET, `${SECRET}and more\n`])
+    expect(isKept(stage.repo, content)).toBe(false);
+  expect(isKept(stage.repo, 'mine')).toBe(true);
+  const restored = await restore(stage, made);
+  expect([there(restored, 'work'), there(restored, '.env')]).toEqual([true, false]);
+});
+
+test('A worktree with included files counts as clean.', async () => {
+  const stage = await onStage();
+  withPatterns(stage);
+  const made = await create(stage, { copy_included: true, deletion_policy: 'delete_if_clean' });
+  const { cleanup } = await release(stage, made, stage.session);
+  expect(cleanup).toMatchObject({ status: 'cleaned', archive_ref: null });
 });

@@ -2,51 +2,49 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import { scaled } from '../../../support/patience.ts';
-import { startServer, untilNothingCarries } from '../../../support/server.ts';
-import { tempDirectory } from '../../../support/temp.ts';
+import { testServer } from '../../../support/server.ts';
+import { testDirectory } from '../../../support/temp.ts';
 import { branches, makeRepository, write } from '../../../support/worktrees/work.ts';
 
 test.each(['worktree.archived', 'worktree.aside'])(
   'A release that a SIGKILL cuts off at %s is answered again under its key, and the next server finishes its cleanup.',
   { timeout: scaled(60_000) },
   async (point) => {
-    await using place = tempDirectory('released');
-    const data = path.join(place.path, 'data');
-    const repo_root = makeRepository(path.join(place.path, 'repo'));
-    let server = await startServer(data, { env: { CADRE_FAILPOINTS: `${point}=kill` } });
-    try {
-      const session = await server.client.call(endpoints.createSession, {
-        body: { provider: 'acp', cwd: repo_root },
-      });
-      const source = { source_session_id: session.id };
-      const worktree = await server.client.call(endpoints.createWorktree, {
-        body: { ...source, worktree_name: 'one', deletion_policy: 'delete_on_last_claim' },
-      });
-      write(worktree.path, { 'new.txt': 'work' });
-      const params = { worktree_id: worktree.id };
-      const release = () =>
-        server.client.call(
-          endpoints.releaseWorktree,
-          { params, body: { session_id: session.id } },
-          undefined,
-          'the-key',
-        );
-      await expect(release()).rejects.toMatchObject({ code: 'unreachable' });
-      await server.end('SIGKILL');
-      server = await startServer(data);
-      const answer = await release();
-      expect(answer).toMatchObject({ active_claims: 0, claim: { session_id: session.id } });
-      expect(answer.claim.released_at).not.toBeNull();
-      const now = () => server.client.call(endpoints.getWorktree, { params });
-      await expect
-        .poll(now, { timeout: scaled(15_000) })
-        .toMatchObject({ status: 'cleaned', cleanup_due_at: null });
-      expect((await now()).archive_ref).not.toBeNull();
-      expect(branches(repo_root)).toEqual(['main']);
-      expect(await release()).toEqual(answer);
-    } finally {
-      await server.end('SIGKILL');
-      await untilNothingCarries(data);
-    }
+    const place = testDirectory('released');
+    const data = path.join(place, 'data');
+    const repo_root = makeRepository(path.join(place, 'repo'));
+    let server = await testServer({
+      directory: data,
+      env: { CADRE_FAILPOINTS: `${point}=kill` },
+    });
+    const session = await server.client.call(endpoints.createSession, {
+      body: { provider: 'acp', cwd: repo_root },
+    });
+    const source = { source_session_id: session.id };
+    const worktree = await server.client.call(endpoints.createWorktree, {
+      body: { ...source, worktree_name: 'one', deletion_policy: 'delete_on_last_claim' },
+    });
+    write(worktree.path, { 'new.txt': 'work' });
+    const params = { worktree_id: worktree.id };
+    const release = () =>
+      server.client.call(
+        endpoints.releaseWorktree,
+        { params, body: { session_id: session.id } },
+        undefined,
+        'the-key',
+      );
+    await expect(release()).rejects.toMatchObject({ code: 'unreachable' });
+    await server.end('SIGKILL');
+    server = await testServer({ directory: data });
+    const answer = await release();
+    expect(answer).toMatchObject({ active_claims: 0, claim: { session_id: session.id } });
+    expect(answer.claim.released_at).not.toBeNull();
+    const now = () => server.client.call(endpoints.getWorktree, { params });
+    await expect
+      .poll(now, { timeout: scaled(15_000) })
+      .toMatchObject({ status: 'cleaned', cleanup_due_at: null });
+    expect((await now()).archive_ref).not.toBeNull();
+    expect(branches(repo_root)).toEqual(['main']);
+    expect(await release()).toEqual(answer);
   },
 );

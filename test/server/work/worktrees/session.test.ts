@@ -1,12 +1,13 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { anError } from '../../../support/an-error.ts';
 import type { BodyInputOf } from '../../../../src/api/endpoint.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { createSession } from '../../../../src/api/sessions.ts';
 import { scaled } from '../../../support/patience.ts';
-import { startServer, untilNothingCarries, testServer } from '../../../support/server.ts';
-import { tempDirectory } from '../../../support/temp.ts';
+import { testServer } from '../../../support/server.ts';
+import { testDirectory } from '../../../support/temp.ts';
 import { runTurn } from '../../../support/turns.ts';
 import {
   branches,
@@ -26,153 +27,139 @@ function open({ client }: Server, body: Wish) {
   return client.call(endpoints.createSession, { body: { provider: 'acp', ...body } });
 }
 
-describe('a session that is opened with a worktree', () => {
-  test('A session opened with a worktree works in a new one and owns it.', async () => {
-    const stage = await onShared();
-    const session = await open(stage, { cwd: stage.repo, worktree: true });
-    const worktree = await stage.client.call(endpoints.getWorktree, {
-      params: { worktree_id: session.worktree_id ?? '' },
-    });
-    expect(worktree).toMatchObject({
-      worktree_name: `session-${session.id.slice(-8)}`,
-      repo_root: stage.repo,
-      status: 'active',
-      source_session_id: session.id,
-      claims: [{ session_id: session.id, claim_role: 'owner', released_at: null }],
-    });
-    expect(session.cwd).toBe(fs.realpathSync(worktree.path));
-    const { session_id, ...read } = { session_id: session.id, ...session };
-    expect(await stage.client.call(endpoints.getSession, { params: { session_id } })).toEqual(read);
+test('A session opened with a worktree works in a new one and owns it.', async () => {
+  const stage = await onShared();
+  const session = await open(stage, { cwd: stage.repo, worktree: true });
+  const worktree = await stage.client.call(endpoints.getWorktree, {
+    params: { worktree_id: session.worktree_id ?? '' },
   });
-
-  test('A session is not opened in a worktree unknown to git, and such a worktree is not claimed.', async () => {
-    const stage = await onShared();
-    const body = { cwd: stage.repo, worktree: { worktree_name: 'lost' } };
-    const first = await open(stage, body);
-    const link = path.join(stage.repo, '.git', 'worktrees', 'lost');
-    const kept = `${link}-kept`;
-    fs.renameSync(link, kept);
-    const refused = {
-      code: 'conflict',
-      message: expect.stringMatching(/lost is not registered with git/) as string,
-    };
-    await expect(open(stage, body)).rejects.toMatchObject(refused);
-    const other = await open(stage, { cwd: stage.repo });
-    const request = { source_session_id: other.id, worktree_name: 'lost' };
-    await expect(
-      stage.client.call(endpoints.createWorktree, { body: request }),
-    ).rejects.toMatchObject(refused);
-    const params = { worktree_id: first.worktree_id ?? '' };
-    const claim = { session_id: other.id };
-    await expect(
-      stage.client.call(endpoints.claimWorktree, { params, body: claim }),
-    ).rejects.toMatchObject(refused);
-    fs.renameSync(kept, link);
-    expect((await open(stage, body)).worktree_id).toBe(first.worktree_id);
+  expect(worktree).toMatchObject({
+    worktree_name: `session-${session.id.slice(-8)}`,
+    repo_root: stage.repo,
+    status: 'active',
+    source_session_id: session.id,
+    claims: [{ session_id: session.id, claim_role: 'owner', released_at: null }],
   });
-
-  test('A session with a worktree works in the same subdirectory, at the requested base and branch.', async () => {
-    const stage = await onShared();
-    write(stage.repo, { 'sub/b.txt': 'later\n' });
-    commit(stage.repo, 'second');
-    const { cwd } = await open(stage, {
-      cwd: path.join(stage.repo, 'sub'),
-      worktree: { worktree_name: 'old', base_ref: 'HEAD~1', branch_prefix: 'mine' },
-    });
-    expect(path.basename(cwd)).toBe('sub');
-    expect(fs.readFileSync(path.join(cwd, 'b.txt'), 'utf8')).toBe('two\n');
-    expect(git(cwd, 'symbolic-ref', '--short', 'HEAD')).toBe('mine/old');
-  });
-
-  test('A session shares an existing worktree, and works at its root if its own directory is in another repository.', async () => {
-    const stage = await onShared();
-    const first = await open(stage, { cwd: stage.repo, worktree: { worktree_name: 'shared' } });
-    const second = await open(stage, {
-      cwd: stage.directory,
-      worktree: { worktree_name: 'shared', repo_root: 'repo' },
-    });
-    expect(second).toMatchObject({ cwd: first.cwd, worktree_id: first.worktree_id });
-    const { claims } = await stage.client.call(endpoints.getWorktree, {
-      params: { worktree_id: first.worktree_id ?? '' },
-    });
-    expect(claims.map(({ claim_role }) => claim_role)).toEqual(['owner', 'consumer']);
-  });
-
-  test('The agent of a session, and the processes of the agent, run in its worktree.', async () => {
-    const { client, directory } = await testServer();
-    const repo = makeRepository(path.join(directory, 'repo'));
-    const session = await open({ client }, { cwd: path.join(repo, 'sub'), worktree: true });
-    expect(session.cwd).not.toContain(repo);
-    const said = async (text: string) => (await runTurn(client, session.id, text)).turn.text;
-    expect(await said('cwd')).toBe(session.cwd);
-    expect(fs.readlinkSync(`/proc/${await said('pid')}/cwd`)).toBe(session.cwd);
-  });
+  expect(session.cwd).toBe(fs.realpathSync(worktree.path));
+  const { session_id, ...read } = { session_id: session.id, ...session };
+  expect(await stage.client.call(endpoints.getSession, { params: { session_id } })).toEqual(read);
 });
 
-describe('a session with a worktree that cannot be created', () => {
-  test.for<[why: string, wish: Wish, code: string, prepare?: (repo: string) => void]>([
-    ['whose directory is in no repository', { cwd: '/', worktree: true }, 'invalid'],
-    ['whose base does not exist', { worktree: { base_ref: 'nope' } }, 'invalid'],
-    [
-      'whose directory is not committed',
-      { cwd: 'build', worktree: true },
-      'conflict',
-      (repo) => fs.mkdirSync(path.join(repo, 'build')),
-    ],
-    [
-      'whose directory leads out of the worktree',
-      { cwd: 'link', worktree: { base_ref: 'linked' } },
-      'conflict',
-      (repo) => {
-        fs.symlinkSync('/tmp', path.join(repo, 'link'));
-        commit(repo, 'a link');
-        git(repo, 'tag', 'linked');
-        fs.unlinkSync(path.join(repo, 'link'));
-        fs.mkdirSync(path.join(repo, 'link'));
-      },
-    ],
-  ])(
-    'A session %s is refused, and nothing is left.',
-    async ([, { cwd, ...wish }, code, prepare]) => {
-      const stage = await testStage();
-      prepare?.(stage.repo);
-      const before = branches(stage.repo);
-      const body = { ...wish, cwd: path.resolve(stage.repo, cwd ?? '.') };
-      await expect(open(stage, body)).rejects.toMatchObject({ code });
-      expect(branches(stage.repo)).toEqual(before);
-      const sessions = await stage.client.call(endpoints.listSessions, { query: {} });
-      expect(sessions.map(({ id }) => id)).toEqual([stage.session]);
-      const worktrees = await stage.client.call(endpoints.listWorktrees, { query: {} });
-      expect(worktrees.filter(({ status }) => status !== 'cleaned')).toEqual([]);
+test('A session is not opened in a worktree unknown to git, and such a worktree is not claimed.', async () => {
+  const stage = await onShared();
+  const body = { cwd: stage.repo, worktree: { worktree_name: 'lost' } };
+  const first = await open(stage, body);
+  const link = path.join(stage.repo, '.git', 'worktrees', 'lost');
+  const kept = `${link}-kept`;
+  fs.renameSync(link, kept);
+  const refused = anError('conflict', /lost is not registered with git/);
+  await expect(open(stage, body)).rejects.toMatchObject(refused);
+  const other = await open(stage, { cwd: stage.repo });
+  const request = { source_session_id: other.id, worktree_name: 'lost' };
+  await expect(
+    stage.client.call(endpoints.createWorktree, { body: request }),
+  ).rejects.toMatchObject(refused);
+  const params = { worktree_id: first.worktree_id ?? '' };
+  const claim = { session_id: other.id };
+  await expect(
+    stage.client.call(endpoints.claimWorktree, { params, body: claim }),
+  ).rejects.toMatchObject(refused);
+  fs.renameSync(kept, link);
+  expect((await open(stage, body)).worktree_id).toBe(first.worktree_id);
+});
+
+test('A session with a worktree works in the same subdirectory, at the requested base and branch.', async () => {
+  const stage = await onShared();
+  write(stage.repo, { 'sub/b.txt': 'later\n' });
+  commit(stage.repo, 'second');
+  const { cwd } = await open(stage, {
+    cwd: path.join(stage.repo, 'sub'),
+    worktree: { worktree_name: 'old', base_ref: 'HEAD~1', branch_prefix: 'mine' },
+  });
+  expect(path.basename(cwd)).toBe('sub');
+  expect(fs.readFileSync(path.join(cwd, 'b.txt'), 'utf8')).toBe('two\n');
+  expect(git(cwd, 'symbolic-ref', '--short', 'HEAD')).toBe('mine/old');
+});
+
+test('A session shares an existing worktree, and works at its root if its own directory is in another repository.', async () => {
+  const stage = await onShared();
+  const first = await open(stage, { cwd: stage.repo, worktree: { worktree_name: 'shared' } });
+  const second = await open(stage, {
+    cwd: stage.directory,
+    worktree: { worktree_name: 'shared', repo_root: 'repo' },
+  });
+  expect(second).toMatchObject({ cwd: first.cwd, worktree_id: first.worktree_id });
+  const { claims } = await stage.client.call(endpoints.getWorktree, {
+    params: { worktree_id: first.worktree_id ?? '' },
+  });
+  expect(claims.map(({ claim_role }) => claim_role)).toEqual(['owner', 'consumer']);
+});
+
+test('The agent of a session, and the processes of the agent, run in its worktree.', async () => {
+  const { client, directory } = await testServer();
+  const repo = makeRepository(path.join(directory, 'repo'));
+  const session = await open({ client }, { cwd: path.join(repo, 'sub'), worktree: true });
+  expect(session.cwd).not.toContain(repo);
+  const said = async (text: string) => (await runTurn(client, session.id, text)).turn.text;
+  expect(await said('cwd')).toBe(session.cwd);
+  expect(fs.readlinkSync(`/proc/${await said('pid')}/cwd`)).toBe(session.cwd);
+});
+
+test.for<[why: string, wish: Wish, code: string, prepare?: (repo: string) => void]>([
+  ['whose directory is in no repository', { cwd: '/', worktree: true }, 'invalid'],
+  ['whose base does not exist', { worktree: { base_ref: 'nope' } }, 'invalid'],
+  [
+    'whose directory is not committed',
+    { cwd: 'build', worktree: true },
+    'conflict',
+    (repo) => fs.mkdirSync(path.join(repo, 'build')),
+  ],
+  [
+    'whose directory leads out of the worktree',
+    { cwd: 'link', worktree: { base_ref: 'linked' } },
+    'conflict',
+    (repo) => {
+      fs.symlinkSync('/tmp', path.join(repo, 'link'));
+      commit(repo, 'a link');
+      git(repo, 'tag', 'linked');
+      fs.unlinkSync(path.join(repo, 'link'));
+      fs.mkdirSync(path.join(repo, 'link'));
     },
-  );
+  ],
+])('A session %s is refused, and nothing is left.', async ([, { cwd, ...wish }, code, prepare]) => {
+  const stage = await testStage();
+  prepare?.(stage.repo);
+  const before = branches(stage.repo);
+  const body = { ...wish, cwd: path.resolve(stage.repo, cwd ?? '.') };
+  await expect(open(stage, body)).rejects.toMatchObject({ code });
+  expect(branches(stage.repo)).toEqual(before);
+  const sessions = await stage.client.call(endpoints.listSessions, { query: {} });
+  expect(sessions.map(({ id }) => id)).toEqual([stage.session]);
+  const worktrees = await stage.client.call(endpoints.listWorktrees, { query: {} });
+  expect(worktrees.filter(({ status }) => status !== 'cleaned')).toEqual([]);
 });
 
 test.each(['worktree.added', 'worktree.made'])(
   'A server that is killed at %s leaves nothing of the session, once it has started again.',
   { timeout: scaled(60_000) },
   async (point) => {
-    await using place = tempDirectory('opening');
-    const data = path.join(place.path, 'data');
-    const repo = makeRepository(path.join(place.path, 'repo'));
-    let server = await startServer(data, { env: { CADRE_FAILPOINTS: `${point}=kill` } });
-    try {
-      await expect(open(server, { cwd: repo, worktree: true })).rejects.toMatchObject({
-        code: 'unreachable',
-      });
-      await server.end('SIGKILL');
-      server = await startServer(data);
-      const { client } = server;
-      const left = async () =>
-        (await client.call(endpoints.listWorktrees, {})).filter(
-          ({ status }) => status !== 'cleaned',
-        );
-      await expect.poll(left, { timeout: scaled(15_000) }).toEqual([]);
-      expect(branches(repo)).toEqual(['main']);
-      expect(await client.call(endpoints.listSessions, {})).toEqual([]);
-    } finally {
-      await server.end('SIGKILL');
-      await untilNothingCarries(data);
-    }
+    const place = testDirectory('opening');
+    const data = path.join(place, 'data');
+    const repo = makeRepository(path.join(place, 'repo'));
+    let server = await testServer({
+      directory: data,
+      env: { CADRE_FAILPOINTS: `${point}=kill` },
+    });
+    await expect(open(server, { cwd: repo, worktree: true })).rejects.toMatchObject({
+      code: 'unreachable',
+    });
+    await server.end('SIGKILL');
+    server = await testServer({ directory: data });
+    const { client } = server;
+    const left = async () =>
+      (await client.call(endpoints.listWorktrees, {})).filter(({ status }) => status !== 'cleaned');
+    await expect.poll(left, { timeout: scaled(15_000) }).toEqual([]);
+    expect(branches(repo)).toEqual(['main']);
+    expect(await client.call(endpoints.listSessions, {})).toEqual([]);
   },
 );

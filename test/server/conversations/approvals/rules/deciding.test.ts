@@ -326,36 +326,34 @@ describe('rules of an earlier version that could not be added now', () => {
   });
 });
 
-describe('a rule that is added twice', () => {
-  it('A rule that is added twice is one rule, which ends when it is removed.', async () => {
-    const stage = await testStage();
-    const body = { effect: 'allow', command: 'ls docs', directory: stage.directory };
-    const first = await add(stage, body);
-    const others = await Promise.all([
-      add(stage, { ...body, command: '  ls   docs ' }),
-      add(stage, { ...body, directory: `${stage.directory}/.` }),
-      add(stage, { ...body, reason: 'a new one' }),
-    ]);
-    expect(others.map(({ id }) => id)).toEqual([first.id, first.id, first.id]);
-    expect((await stage.get<ApprovalRule[]>(RULES)).body).toEqual([
-      { ...first, reason: 'a new one' },
-    ]);
-    const different = await Promise.all([
-      add(stage, { effect: 'allow', command: 'ls docs' }),
-      add(stage, { ...body, effect: 'ask' }),
-      add(stage, { ...body, provider: 'acp' }),
-      add(stage, { effect: 'deny', path: './a/**' }),
-    ]);
-    expect(new Set([first, ...different].map(({ id }) => id)).size).toBe(5);
-    expect((await add(stage, { effect: 'deny', path: 'a/**' })).id).toBe(different[3]?.id);
-    for (const { id } of [first, ...different])
-      expect((await stage.del(`${RULES}/${id}`)).status).toBe(200);
-    const test = await stage.post<RuleDecision>(`${RULES}/test`, {
-      command: 'ls docs',
-      cwd: stage.directory,
-    });
-    expect(test.body.effect).toBe('ask');
+it('A rule that is added twice is one rule, which ends when it is removed.', async () => {
+  const stage = await testStage();
+  const body = { effect: 'allow', command: 'ls docs', directory: stage.directory };
+  const first = await add(stage, body);
+  const others = await Promise.all([
+    add(stage, { ...body, command: '  ls   docs ' }),
+    add(stage, { ...body, directory: `${stage.directory}/.` }),
+    add(stage, { ...body, reason: 'a new one' }),
+  ]);
+  expect(others.map(({ id }) => id)).toEqual([first.id, first.id, first.id]);
+  expect((await stage.get<ApprovalRule[]>(RULES)).body).toEqual([
+    { ...first, reason: 'a new one' },
+  ]);
+  const different = await Promise.all([
+    add(stage, { effect: 'allow', command: 'ls docs' }),
+    add(stage, { ...body, effect: 'ask' }),
+    add(stage, { ...body, provider: 'acp' }),
+    add(stage, { effect: 'deny', path: './a/**' }),
+  ]);
+  expect(new Set([first, ...different].map(({ id }) => id)).size).toBe(5);
+  expect((await add(stage, { effect: 'deny', path: 'a/**' })).id).toBe(different[3]?.id);
+  for (const { id } of [first, ...different])
+    expect((await stage.del(`${RULES}/${id}`)).status).toBe(200);
+  const test = await stage.post<RuleDecision>(`${RULES}/test`, {
+    command: 'ls docs',
+    cwd: stage.directory,
   });
+  expect(test.body.effect).toBe('ask');
 });
 
 it('A request that names more files than are looked up is put to a person.', async () => {

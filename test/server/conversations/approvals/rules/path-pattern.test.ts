@@ -107,34 +107,32 @@ describe('the cost of a path pattern', () => {
   });
 });
 
-describe('a path pattern to allow', () => {
-  it.each([
-    ['docs/**', 'docs/a/b.md', true],
-    ['docs/**', 'docs', true],
-    ['docs/**', 'docs/.env', false],
-    ['docs/**', 'docs/.github/a', false],
-    ['**', '.bashrc', false],
-    ['*', '.env', false],
-    ['*/*.yml', '.github/a.yml', false],
-    ['.github/**', '.github/workflows/a.yml', true],
-    ['.github/**', '.github/.x/a.yml', false],
-    ['.github/**', 'a/.github/a.yml', false],
-    ['**/.env', 'a/b/.env', true],
-    ['**/.e*', 'a/.env', true],
-    ['**/.env', '.a/.env', false],
-    ['e*', '\u200d.env', false],
-    ['*', '\u200d.env', false],
-    ['.env', '.env', true],
-  ])('The match of the pattern "%s" with the file %s is %s.', (pattern, file, fits) => {
-    expect(
-      fitsPath(pattern, '/home/you/.local/work', `/home/you/.local/work/${file}`, 'strict'),
-    ).toBe(fits);
-    // A rule that denies matches at least the files that the same rule would allow.
-    if (fits) expect(fitsPath(pattern, '/w', `/w/${file}`, 'any')).toBe(true);
-  });
+it.each([
+  ['docs/**', 'docs/a/b.md', true],
+  ['docs/**', 'docs', true],
+  ['docs/**', 'docs/.env', false],
+  ['docs/**', 'docs/.github/a', false],
+  ['**', '.bashrc', false],
+  ['*', '.env', false],
+  ['*/*.yml', '.github/a.yml', false],
+  ['.github/**', '.github/workflows/a.yml', true],
+  ['.github/**', '.github/.x/a.yml', false],
+  ['.github/**', 'a/.github/a.yml', false],
+  ['**/.env', 'a/b/.env', true],
+  ['**/.e*', 'a/.env', true],
+  ['**/.env', '.a/.env', false],
+  ['e*', '\u200d.env', false],
+  ['*', '\u200d.env', false],
+  ['.env', '.env', true],
+])('The match of the pattern "%s" with the file %s is %s.', (pattern, file, fits) => {
+  expect(
+    fitsPath(pattern, '/home/you/.local/work', `/home/you/.local/work/${file}`, 'strict'),
+  ).toBe(fits);
+  // A rule that denies matches at least the files that the same rule would allow.
+  if (fits) expect(fitsPath(pattern, '/w', `/w/${file}`, 'any')).toBe(true);
+});
 
-  it('A * in the name of a directory matches only itself.', () => {
-    expect(fitsPath('a', '/x*', '/x*/a', 'strict')).toBe(true);
-    expect(fitsPath('a', '/x*', '/xy/a', 'strict')).toBe(false);
-  });
+it('A * in the name of a directory matches only itself.', () => {
+  expect(fitsPath('a', '/x*', '/x*/a', 'strict')).toBe(true);
+  expect(fitsPath('a', '/x*', '/xy/a', 'strict')).toBe(false);
 });

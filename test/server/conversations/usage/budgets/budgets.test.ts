@@ -198,60 +198,58 @@ async function heldBack(stage: Stage, agents: readonly Session[]) {
   return begun;
 }
 
-describe('a budget a day', () => {
-  it('A daily budget restarts at midnight of its time zone, even if the server was down then.', async () => {
-    const [stage, { budget }] = await afterCrash(
-      async (stage) => {
-        const session = await stage.open();
-        const { body: budget } = await budgetsOf(stage).set({
-          tokens: 10,
-          time_zone: 'America/New_York',
-        });
-        // Midnight of New York is at 4:00 UTC in summer.
-        expect(budget).toMatchObject({
-          per: 'day',
-          day_begins_at: Date.UTC(2025, 5, 15, 4),
-          day_ends_at: Date.UTC(2025, 5, 16, 4),
-        });
-        await spend(stage, session, 10);
-        await queueOf(stage).add(session, 'tomorrow');
-        expect((await queueOf(stage).of(session)).holds).toMatchObject([
-          { code: 'budget', until: budget.day_ends_at },
-        ]);
-        return { budget };
-      },
-      {
-        before: { clock: new ManualClock(START) },
-        after: { clock: new ManualClock(START + 14 * HOUR) },
-      },
-    );
-    expect((await stage.provider.nextTurn()).text).toBe('tomorrow');
-    expect(await budgetsOf(stage).get(budget)).toMatchObject({
-      status: 'open',
-      spent: { tokens: 0, turns: 0 },
-      day_begins_at: Date.UTC(2025, 5, 16, 4),
-    });
-    expect(await stage.approvals('?status=cancelled')).toMatchObject([
-      { reason: 'a new day of the budget has started' },
-    ]);
+it('A daily budget restarts at midnight of its time zone, even if the server was down then.', async () => {
+  const [stage, { budget }] = await afterCrash(
+    async (stage) => {
+      const session = await stage.open();
+      const { body: budget } = await budgetsOf(stage).set({
+        tokens: 10,
+        time_zone: 'America/New_York',
+      });
+      // Midnight of New York is at 4:00 UTC in summer.
+      expect(budget).toMatchObject({
+        per: 'day',
+        day_begins_at: Date.UTC(2025, 5, 15, 4),
+        day_ends_at: Date.UTC(2025, 5, 16, 4),
+      });
+      await spend(stage, session, 10);
+      await queueOf(stage).add(session, 'tomorrow');
+      expect((await queueOf(stage).of(session)).holds).toMatchObject([
+        { code: 'budget', until: budget.day_ends_at },
+      ]);
+      return { budget };
+    },
+    {
+      before: { clock: new ManualClock(START) },
+      after: { clock: new ManualClock(START + 14 * HOUR) },
+    },
+  );
+  expect((await stage.provider.nextTurn()).text).toBe('tomorrow');
+  expect(await budgetsOf(stage).get(budget)).toMatchObject({
+    status: 'open',
+    spent: { tokens: 0, turns: 0 },
+    day_begins_at: Date.UTC(2025, 5, 16, 4),
   });
+  expect(await stage.approvals('?status=cancelled')).toMatchObject([
+    { reason: 'a new day of the budget has started' },
+  ]);
+});
 
-  it('A daily budget releases its sessions at midnight, when an acceptance also ends.', async () => {
-    const stage = await testStage({ clock: new ManualClock(START) });
-    const session = await stage.open();
-    const { body: budget } = await budgetsOf(stage).set({ turns: 1, time_zone: 'UTC' });
-    await spend(stage, session, 1);
-    await stage.decide(await stage.asked(session.id), 'accept');
-    expect(await budgetsOf(stage).get(budget)).toMatchObject({ allowed: { turns: 2 } });
-    await spend(stage, session, 1);
-    await queueOf(stage).add(session, 'tomorrow');
-    for (let hours = 0; hours < 9; hours++) stage.clock.advance(HOUR);
-    expect((await stage.provider.nextTurn()).text).toBe('tomorrow');
-    expect(await budgetsOf(stage).get(budget)).toMatchObject({
-      status: 'open',
-      allowed: { turns: 1 },
-      spent: { turns: 0 },
-    });
+it('A daily budget releases its sessions at midnight, when an acceptance also ends.', async () => {
+  const stage = await testStage({ clock: new ManualClock(START) });
+  const session = await stage.open();
+  const { body: budget } = await budgetsOf(stage).set({ turns: 1, time_zone: 'UTC' });
+  await spend(stage, session, 1);
+  await stage.decide(await stage.asked(session.id), 'accept');
+  expect(await budgetsOf(stage).get(budget)).toMatchObject({ allowed: { turns: 2 } });
+  await spend(stage, session, 1);
+  await queueOf(stage).add(session, 'tomorrow');
+  for (let hours = 0; hours < 9; hours++) stage.clock.advance(HOUR);
+  expect((await stage.provider.nextTurn()).text).toBe('tomorrow');
+  expect(await budgetsOf(stage).get(budget)).toMatchObject({
+    status: 'open',
+    allowed: { turns: 1 },
+    spent: { turns: 0 },
   });
 });
 
@@ -339,37 +337,35 @@ describe('the counting of a budget', () => {
   });
 });
 
-describe('changes of sessions and teams', () => {
-  it('The budget of a closed session is removed with its approval.', async () => {
-    const stage = await testStage();
-    const session = await stage.open();
-    await budgetsOf(stage).set({ session_id: session.id, turns: 1 });
-    await spend(stage, session, 1);
-    await stage.close(session.id);
-    expect(await budgetsOf(stage).list()).toEqual([]);
-    expect(await stage.approvals()).toEqual([]);
-    const { status, body } = await budgetsOf(stage).set({ session_id: session.id, turns: 1 });
-    expect([status, body.code]).toEqual([409, 'session_closed']);
-  });
+it('The budget of a closed session is removed with its approval.', async () => {
+  const stage = await testStage();
+  const session = await stage.open();
+  await budgetsOf(stage).set({ session_id: session.id, turns: 1 });
+  await spend(stage, session, 1);
+  await stage.close(session.id);
+  expect(await budgetsOf(stage).list()).toEqual([]);
+  expect(await stage.approvals()).toEqual([]);
+  const { status, body } = await budgetsOf(stage).set({ session_id: session.id, turns: 1 });
+  expect([status, body.code]).toEqual([409, 'session_closed']);
+});
 
-  it('A session that leaves a team is released, its turns stay counted, and a deleted team releases all.', async () => {
-    const stage = await testStage();
-    const { team, agents, path } = await makeTeam(stage, 3);
-    const [lead, second, third] = agents;
-    const { body: budget } = await budgetsOf(stage).set({ team_id: team.id, turns: 1 });
-    await spend(stage, lead, 10);
-    for (const agent of [second, third]) if (agent) await queueOf(stage).add(agent, 'next');
-    await stage.del(`${path}/members/${second?.id}`);
-    const free = await stage.provider.nextTurn();
-    expect(free.agent.session.id).toBe(second?.id);
-    free.end(used(5));
-    if (second) await ended(stage, second);
-    expect((await budgetsOf(stage).get(budget)).spent).toMatchObject({ tokens: 10, turns: 1 });
-    await stage.del(path);
-    expect((await stage.provider.nextTurn()).agent.session.id).toBe(third?.id);
-    expect(await budgetsOf(stage).list()).toEqual([]);
-    expect(await stage.approvals('?status=cancelled')).toMatchObject([
-      { reason: 'the team was deleted' },
-    ]);
-  });
+it('A session that leaves a team is released, its turns stay counted, and a deleted team releases all.', async () => {
+  const stage = await testStage();
+  const { team, agents, path } = await makeTeam(stage, 3);
+  const [lead, second, third] = agents;
+  const { body: budget } = await budgetsOf(stage).set({ team_id: team.id, turns: 1 });
+  await spend(stage, lead, 10);
+  for (const agent of [second, third]) if (agent) await queueOf(stage).add(agent, 'next');
+  await stage.del(`${path}/members/${second?.id}`);
+  const free = await stage.provider.nextTurn();
+  expect(free.agent.session.id).toBe(second?.id);
+  free.end(used(5));
+  if (second) await ended(stage, second);
+  expect((await budgetsOf(stage).get(budget)).spent).toMatchObject({ tokens: 10, turns: 1 });
+  await stage.del(path);
+  expect((await stage.provider.nextTurn()).agent.session.id).toBe(third?.id);
+  expect(await budgetsOf(stage).list()).toEqual([]);
+  expect(await stage.approvals('?status=cancelled')).toMatchObject([
+    { reason: 'the team was deleted' },
+  ]);
 });

@@ -19,8 +19,7 @@ const bad = [-1_000_000, 1e308, Infinity, NaN, 0.5, 2 ** 53, '12' as unknown as 
 /** Plays turns of new sessions, each of which reports a usage during its turn and at its end. */
 async function report(stage: Stage, usages: readonly Partial<Usage>[]) {
   for (const [done, usage] of usages.entries()) {
-    const session = await stage.open();
-    const turn = await stage.play(session);
+    const { turn } = await stage.atWork();
     await turn.sink.update({ type: 'usage', usage });
     turn.end({ ...completed, usage });
     await stage.times('turn.completed', done + 1);
@@ -71,8 +70,7 @@ it('Sums of the largest numbers stay at the largest exact integer, and what a pe
   const stage = await testStage();
   const budgets = budgetsOf(stage);
   await budgets.set({ tokens: 1000 });
-  const session = await stage.open();
-  const turn = await stage.play(session);
+  const { turn } = await stage.atWork();
   turn.end(used(1e12, 1e6));
   await stage.until(({ kind }) => kind === 'budget.reached');
   const [approval] = await stage.approvals('?status=pending');

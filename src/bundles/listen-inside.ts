@@ -1,0 +1,35 @@
+import type { Server } from 'node:net';
+
+/** The argument by which cadre starts itself in a new network namespace. */
+export const LISTEN_INSIDE = '__listen-inside';
+
+/**
+ * Listens on ports of the loopback interface of a network namespace, and passes the listening sockets to the parent process. A
+ * socket belongs to the namespace in which it was created, so the parent accepts connections from inside. Ends when the parent
+ * disconnects.
+ */
+export async function listenInside(ports: readonly number[]): Promise<void> {
+  // Loaded here: most commands need no network code.
+  const net = process.getBuiltinModule('node:net');
+  if (!process.send) return;
+  process.once('disconnect', () => process.exit());
+  for (const port of ports) {
+    const server = net.createServer();
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, '127.0.0.1', resolve);
+    });
+    await pass(port, server);
+  }
+}
+
+/** Passes a socket. The descriptor of this process stays open until the parent has its own. */
+function pass(port: number, server: Server): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.send?.({ port, pid: process.pid }, server, {}, (error) => {
+      server.close();
+      if (error) reject(error);
+      else resolve();
+    });
+  });
+}

@@ -1,0 +1,158 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type FileHandle, open } from 'node:fs/promises';
+import type { Server, Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import type { Clock } from '../../../lib/clock.ts';
+import { findProgram } from '../../../lib/find-program.ts';
+import { selfCommand } from '../../../lib/self.ts';
+
+/** The time that the creation of a network may take, in milliseconds. */
+const LIMIT_MS = 10_000;
+/** The maximum number of open connections of one network. */
+const MAX_CONNECTIONS = 512;
+
+/** A port of the loopback interface inside, and what serves its connections outside. */
+export interface InsidePort {
+  port: number;
+  accept: (socket: Socket) => void;
+}
+
+/** The programs that create a network and enter it. */
+interface Programs {
+  bubblewrap: string;
+  nsenter: string;
+}
+
+function programsIn(searchPath: string): Programs {
+  const find = (name: string) => {
+    const program = findProgram(name, searchPath);
+    if (program === null) throw new Error(`the program ${name} is not on the PATH of the server`);
+    return program;
+  };
+  return { bubblewrap: find('bwrap'), nsenter: find('nsenter') };
+}
+
+/** A socket that listens inside, and what serves its connections. */
+interface Listening {
+  server: Server;
+  accept: InsidePort['accept'];
+}
+
+/** A network namespace without a way out, and the ports in it that the server listens on. No process has to stay in it. */
+export class SandboxNetwork implements AsyncDisposable {
+  readonly #namespaces: readonly FileHandle[];
+  readonly #servers: Server[] = [];
+  readonly #sockets = new Set<Socket>();
+  /** The words before a command that make it run in the namespace. */
+  readonly words: readonly string[];
+
+  private constructor(nsenter: string, user: FileHandle, net: FileHandle) {
+    const own = `/proc/${process.pid}/fd`;
+    const namespaces = [`--user=${own}/${user.fd}`, `--net=${own}/${net.fd}`];
+    this.words = [nsenter, ...namespaces, '--preserve-credentials', '--'];
+    this.#namespaces = [user, net];
+  }
+
+  /** Creates a network with these ports. Rejects with what the programs printed if the machine does not allow it. */
+  static async open(
+    searchPath: string,
+    ports: readonly InsidePort[],
+    clock: Clock,
+  ): Promise<SandboxNetwork> {
+    const { bubblewrap, nsenter } = programsIn(searchPath);
+    // Without --dev, for which bubblewrap would create a second user namespace, without rights in the network of the first.
+    const namespaces = ['--unshare-user', '--unshare-net', '--die-with-parent'];
+    const words = [bubblewrap, ...namespaces, '--dev-bind', '/', '/', '--'];
+    return listenIn(words, ports, clock, async ({ pid, listening }) => {
+      const user = await open(`/proc/${pid}/ns/user`);
+      const network = new SandboxNetwork(nsenter, user, await open(`/proc/${pid}/ns/net`));
+      network.#serve(listening);
+      return network;
+    });
+  }
+
+  /** Listens on more ports. */
+  async listen(ports: readonly InsidePort[], clock: Clock): Promise<void> {
+    await listenIn(this.words, ports, clock, ({ listening }) => this.#serve(listening));
+  }
+
+  #serve(listening: readonly Listening[]): void {
+    for (const { server, accept } of listening) {
+      this.#servers.push(server);
+      server.on('connection', (socket) => this.#admit(socket, accept));
+    }
+  }
+
+  #admit(socket: Socket, accept: InsidePort['accept']): void {
+    if (this.#sockets.size >= MAX_CONNECTIONS) return void socket.destroy();
+    this.#sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.once('close', () => this.#sockets.delete(socket));
+    accept(socket);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const server of this.#servers) server.close();
+    for (const socket of this.#sockets) socket.destroy();
+    for (const namespace of this.#namespaces) await namespace.close();
+  }
+}
+
+/**
+ * Starts a process of cadre behind `words`, which listens on the ports and passes the sockets to this process. `use` is called
+ * while the process lives, and then it ends.
+ */
+async function listenIn<T>(
+  words: readonly string[],
+  ports: readonly InsidePort[],
+  clock: Clock,
+  use: (found: { pid: number; listening: readonly Listening[] }) => T | Promise<T>,
+): Promise<T> {
+  const { file, args } = selfCommand();
+  const numbers = ports.map(({ port }) => String(port));
+  const [program = '', ...rest] = [...words, file, ...args, '__listen-inside', ...numbers];
+  const helper = spawn(program, rest, { stdio: ['ignore', 'ignore', 'pipe', 'ipc'], env: {} });
+  const over = once(helper, 'exit');
+  over.catch(() => undefined);
+  try {
+    const used = await use(await receive(helper, ports, clock));
+    helper.disconnect();
+    await over;
+    return used;
+  } finally {
+    helper.kill('SIGKILL');
+  }
+}
+
+/** Resolves with the sockets that a process passes, and with its pid. */
+async function receive(
+  helper: ChildProcess,
+  ports: readonly InsidePort[],
+  clock: Clock,
+): Promise<{ pid: number; listening: readonly Listening[] }> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const listening: Listening[] = [];
+  let pid = 0;
+  const printed = text(helper.stderr as Readable);
+  helper.once('error', reject);
+  helper.once('exit', () => {
+    void printed.then((said) => reject(new Error(said.trim() || 'the process in it ended')));
+  });
+  helper.on('message', (message: { port: number; pid: number }, server) => {
+    const accept = ports.find(({ port }) => port === message.port)?.accept;
+    if (!server || !accept) return;
+    pid = message.pid;
+    listening.push({ server: server as Server, accept });
+    if (listening.length === ports.length) resolve();
+  });
+  using _limit = clock.after(LIMIT_MS, () => reject(new Error('it took too long')));
+  try {
+    await promise;
+    return { pid, listening };
+  } catch (error) {
+    for (const { server } of listening) server.close();
+    throw error;
+  }
+}

@@ -1,0 +1,165 @@
+import net, { type Socket } from 'node:net';
+import { pipeline } from 'node:stream';
+import { AppError } from '../../../../api/errors.ts';
+import type { Clock } from '../../../lib/clock.ts';
+import { reachOf } from '../../../lib/host-lists.ts';
+import { PROXY_PORT } from '../plan.ts';
+import { AskedHosts, type AskHost, type HostAnswer } from './asked-hosts.ts';
+import { type InsidePort, SandboxNetwork } from './network.ts';
+import { SandboxProxy } from './proxy.ts';
+
+/** The maximum number of refused hosts of one owner that are reported. */
+const MAX_REPORTED = 100;
+
+interface Owned {
+  /** The network, once it has all ports that plans have named so far. */
+  opened: Promise<SandboxNetwork>;
+  /** The hosts that all plans of the owner name. */
+  readonly hosts: Set<string>;
+  /** The refused hosts that were reported. */
+  readonly refused: Set<string>;
+  /** Whether a plan wants a person to be asked about other hosts. */
+  asks: boolean;
+  /** Whether the agent of the owner runs in the network. */
+  hasAgent: boolean;
+}
+
+/** Asks a person whether the processes of an owner may reach a host that no list names. */
+export type AskForOwner = (owner: string, ...asked: Parameters<AskHost>) => Promise<HostAnswer>;
+
+interface NetworksDependencies {
+  clock: Clock;
+  /** The value of PATH, in which the programs are searched. */
+  searchPath: string;
+  /** A host was refused for the first time, or a port cannot be used. */
+  onProblem: (owner: string, what: string, error?: unknown) => void;
+}
+
+/** The networks of owners of sandboxes, such as sessions: all processes of an owner share one loopback interface. */
+export class Networks {
+  readonly #deps: NetworksDependencies;
+  readonly #owned = new Map<string, Owned>();
+  #tools: InsidePort | null = null;
+  #ask: AskForOwner | null = null;
+
+  constructor(deps: NetworksDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Sets the function that asks people about hosts. */
+  connectPeople(ask: AskForOwner): void {
+    this.#ask = ask;
+  }
+
+  /** Sets the port of the tools, once the server listens. It is the port of the server, of which a sandbox reaches only the tools. */
+  connectTools(tools: InsidePort): void {
+    this.#tools = tools;
+  }
+
+  /**
+   * Resolves with the words that run a command in the network of an owner, which also reaches these hosts from now on. Throws
+   * `sandbox_unavailable` if the machine does not allow such a network.
+   */
+  async wordsFor(
+    owner: string,
+    { hosts, asks, isAgent }: { hosts: readonly string[]; asks: boolean; isAgent: boolean },
+  ): Promise<readonly string[]> {
+    const owned = this.#owned.get(owner) ?? this.#open(owner);
+    const ports = hosts.filter((host) => !owned.hosts.has(host)).flatMap(portOfMachine);
+    for (const host of hosts) owned.hosts.add(host);
+    owned.asks ||= asks;
+    owned.hasAgent ||= isAgent;
+    if (ports.length > 0) owned.opened = this.#listen(owner, owned.opened, ports);
+    try {
+      return (await owned.opened).words;
+    } catch (error) {
+      if (this.#owned.get(owner) === owned) this.#owned.delete(owner);
+      throw new AppError(
+        'sandbox_unavailable',
+        `sandbox.network "hosts" needs a network namespace, which this machine does not allow: ${(error as Error).message}. Set sandbox.network to "none" or "all"`,
+        { cause: error },
+      );
+    }
+  }
+
+  #open(owner: string): Owned {
+    const asked = new AskedHosts(
+      async (...question) => (await this.#ask?.(owner, ...question)) ?? 'nobody',
+      this.#deps.clock,
+    );
+    const proxy = new SandboxProxy({
+      reachOf: async (host, port, gone) => {
+        const listed = reachOf(owned.hosts, host, port);
+        if (listed !== null) return listed;
+        if (owned.asks && (await asked.allows(host, port, gone))) return 'public';
+        this.#refused(owner, owned, `${host}:${port}`);
+        return null;
+      },
+      ownPort: () => this.#tools?.port ?? 0,
+      clock: this.#deps.clock,
+    });
+    const ports: InsidePort[] = [{ port: PROXY_PORT, accept: (socket) => proxy.accept(socket) }];
+    if (this.#tools) ports.push(this.#tools);
+    const opened = SandboxNetwork.open(this.#deps.searchPath, ports, this.#deps.clock);
+    const owned: Owned = {
+      hosts: new Set(),
+      refused: new Set(),
+      asks: false,
+      hasAgent: false,
+      opened,
+    };
+    this.#owned.set(owner, owned);
+    return owned;
+  }
+
+  async #listen(
+    owner: string,
+    opened: Promise<SandboxNetwork>,
+    ports: readonly number[],
+  ): Promise<SandboxNetwork> {
+    const network = await opened;
+    const isFree = (port: number) => port !== this.#tools?.port && port !== PROXY_PORT;
+    for (const port of new Set(ports.filter(isFree)))
+      await network
+        .listen([{ port, accept: (socket) => forward(socket, port) }], this.#deps.clock)
+        // A program inside may serve this port itself.
+        .catch((error: unknown) => this.#deps.onProblem(owner, `port ${port}`, error));
+    return network;
+  }
+
+  #refused(owner: string, { refused }: Owned, host: string): void {
+    if (refused.has(host) || refused.size >= MAX_REPORTED) return;
+    refused.add(host);
+    this.#deps.onProblem(owner, `host ${host}`);
+  }
+
+  /** Returns the address of the tools for an agent that runs in a network. Null: it does not. */
+  toolsUrl(owner: string): string | null {
+    const isInside = this.#owned.get(owner)?.hasAgent === true && this.#tools !== null;
+    return isInside ? `http://127.0.0.1:${this.#tools?.port}` : null;
+  }
+
+  /** Closes the network of an owner. Its processes reach nothing any more. */
+  async close(owner: string): Promise<void> {
+    const owned = this.#owned.get(owner);
+    this.#owned.delete(owner);
+    const network = await owned?.opened.catch(() => undefined);
+    await network?.[Symbol.asyncDispose]();
+  }
+
+  async closeAll(): Promise<void> {
+    await Promise.all([...this.#owned.keys()].map((owner) => this.close(owner)));
+  }
+}
+
+/** Returns the port of a host of the list that is the machine itself: inside, the same port of the loopback interface leads there. */
+function portOfMachine(host: string): number[] {
+  const [, port] = /^(?:localhost|127\.0\.0\.1):(\d+)$/.exec(host) ?? [];
+  return port === undefined ? [] : [Number(port)];
+}
+
+function forward(socket: Socket, port: number): void {
+  const target = net.connect({ host: 'localhost', port, allowHalfOpen: true });
+  pipeline(socket, target, () => undefined);
+  pipeline(target, socket, () => undefined);
+}

@@ -1,0 +1,173 @@
+import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
+import http, {
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
+import net, { type LookupFunction, type Socket } from 'node:net';
+import os from 'node:os';
+import { type Duplex, pipeline } from 'node:stream';
+import type { Clock } from '../../../lib/clock.ts';
+import { forbidden, isListed, loopback, privateNetworks } from '../../../lib/addresses.ts';
+import { normalHost, type Reach } from '../../../lib/host-lists.ts';
+
+/** The time that a connection to a host may take, in milliseconds. */
+const CONNECT_MS = 30_000;
+/** The headers of a request that concern one connection only. */
+const OWN_HEADERS: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+]);
+
+interface Address {
+  address: string;
+  family: number;
+}
+
+interface ProxyOptions {
+  /** Resolves with the addresses that a host may have; null: the host is refused. `gone` aborts when the program closes the connection. */
+  reachOf: (host: string, port: number, gone: AbortSignal) => Promise<Reach | null>;
+  /** The port of the server itself, which no sandbox reaches. */
+  ownPort: () => number;
+  clock: Clock;
+}
+
+/** A request that the proxy refuses, with the status of the response. */
+class RefusedError extends Error {
+  readonly status: number;
+
+  constructor(message: string, status = 403) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/**
+ * An HTTP proxy for the connections of a sandbox. It tunnels (CONNECT) and forwards `http:` requests to allowed hosts. The
+ * proxy resolves names itself and connects to these very addresses: a second answer of the name server could differ.
+ */
+export class SandboxProxy {
+  readonly #options: ProxyOptions;
+  readonly #server = http.createServer((request, response) => {
+    void this.#forward(request, response);
+  });
+
+  constructor(options: ProxyOptions) {
+    this.#options = options;
+    this.#server.on('connect', (request, socket, head) => void this.#tunnel(request, socket, head));
+  }
+
+  /** Serves a connection. */
+  accept(socket: Socket): void {
+    this.#server.emit('connection', socket);
+  }
+
+  async #tunnel({ url = '' }: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    socket.on('error', () => undefined);
+    try {
+      const [, host, port] = /^(\[[^\]]+\]|[^:]+):(\d+)$/.exec(url) ?? [];
+      if (host === undefined) throw new RefusedError('the target has to be HOST:PORT', 400);
+      const target = await this.#connect(host, Number(port), socket);
+      if (socket.destroyed) return void target.destroy();
+      socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+      if (head.length > 0) target.write(head);
+      pipeline(socket, target, () => undefined);
+      pipeline(target, socket, () => undefined);
+    } catch (error) {
+      const { status, text } = answerTo(error);
+      const headers = `content-type: text/plain\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close`;
+      socket.end(`HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n${headers}\r\n\r\n${text}`);
+    }
+  }
+
+  async #forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const url = URL.parse(request.url ?? '');
+      if (url?.protocol !== 'http:')
+        throw new RefusedError('this proxy serves CONNECT, and requests of http: URLs', 400);
+      const socket = await this.#connect(url.hostname, Number(url.port || 80), request.socket);
+      const target = http.request({
+        createConnection: () => socket,
+        method: request.method,
+        path: `${url.pathname}${url.search}`,
+        headers: { ...forwarded(request.headers), host: url.host, connection: 'close' },
+      });
+      // Its socket may fail after the response has begun.
+      target.on('error', () => undefined);
+      pipeline(request, target, () => undefined);
+      const [answer] = (await once(target, 'response')) as [IncomingMessage];
+      response.writeHead(answer.statusCode ?? 502, forwarded(answer.headers));
+      pipeline(answer, response, () => undefined);
+    } catch (error) {
+      const { status, text } = answerTo(error);
+      if (response.headersSent) response.destroy();
+      else response.writeHead(status, { 'content-type': 'text/plain' }).end(text);
+    }
+  }
+
+  async #connect(name: string, port: number, source: Duplex): Promise<Socket> {
+    const host = normalHost(name);
+    const gone = new AbortController();
+    source.once('close', () => gone.abort());
+    const reach = await this.#options.reachOf(host, port, gone.signal);
+    if (reach === null)
+      throw new RefusedError(
+        `the sandbox does not reach ${host}:${port}: add the host to sandbox.hosts`,
+      );
+    const addresses = await this.#addressesOf(host, port, reach);
+    const found: LookupFunction = (_name, { all }, callback) => {
+      const [first] = addresses;
+      if (all) callback(null, addresses);
+      else callback(null, first?.address ?? '', first?.family);
+    };
+    const socket = net.connect({ host, port, lookup: found, allowHalfOpen: true });
+    socket.on('error', () => undefined);
+    using _limit = this.#options.clock.after(CONNECT_MS, () =>
+      socket.destroy(new Error(`no connection to ${host}:${port}`)),
+    );
+    try {
+      await once(socket, 'connect');
+      return socket;
+    } catch (error) {
+      socket.destroy();
+      throw error;
+    }
+  }
+
+  async #addressesOf(host: string, port: number, reach: Reach): Promise<Address[]> {
+    const family = net.isIP(host);
+    const all = family === 0 ? await lookup(host, { all: true }) : [{ address: host, family }];
+    const allowed = all.filter(({ address }) => this.#isAllowed(address, port, reach));
+    if (allowed.length > 0) return allowed;
+    throw new RefusedError(
+      `the sandbox does not reach ${host}:${port}, because ${all[0]?.address ?? host} is an address of this machine or of a private network: add "${host}:${port}" to sandbox.hosts to allow it`,
+    );
+  }
+
+  #isAllowed(address: string, port: number, reach: Reach): boolean {
+    if (isListed(forbidden, address)) return false;
+    const isHere = isListed(loopback, address) || ownAddresses().includes(address);
+    if (reach === 'any') return !isHere || port !== this.#options.ownPort();
+    return !isHere && !isListed(privateNetworks, address);
+  }
+}
+
+function ownAddresses(): string[] {
+  return Object.values(os.networkInterfaces())
+    .flat()
+    .flatMap((one) => one?.address ?? []);
+}
+
+function forwarded(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const isForwarded = ([name]: [string, unknown]) => !OWN_HEADERS.has(name);
+  return Object.fromEntries(Object.entries(headers).filter(isForwarded));
+}
+
+function answerTo(error: unknown): { status: number; text: string } {
+  const status = error instanceof RefusedError ? error.status : 502;
+  return { status, text: `cadre: ${(error as Error).message}\n` };
+}

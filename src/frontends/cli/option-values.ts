@@ -1,0 +1,30 @@
+import { InvalidArgumentError } from 'commander';
+import { parseDuration } from '../../core/lib/duration.ts';
+import { usageError } from '../../api/errors.ts';
+
+/** Reads the value of an option that is a count, for commander, which names the option in the error. */
+export function count(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Expected a whole number.');
+}
+
+/**
+ * Reads the value of an option that is a time, for commander: the milliseconds of `10s`, `5m` or `1h30m`, or a number
+ * of milliseconds. Commander names the option in the error for any other text.
+ */
+export function milliseconds(text: string): number {
+  const time = /^\d{1,10}$/.test(text) ? Number(text) : parseDuration(text);
+  if (time !== null) return time;
+  throw new InvalidArgumentError(
+    'Expected a duration such as 10s, 5m or 1h30m, or a number of milliseconds.',
+  );
+}
+
+/** The value of `--metadata`. Throws `usage` where it is not JSON. */
+export function parseMetadata(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw usageError(`invalid --metadata: expected valid JSON (${(error as Error).message})`);
+  }
+}

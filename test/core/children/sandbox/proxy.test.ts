@@ -1,0 +1,111 @@
+import { once } from 'node:events';
+import net, { type AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { describe, expect, test } from 'vitest';
+import { SandboxProxy } from '../../../../src/core/children/sandbox/network/proxy.ts';
+import { systemClock } from '../../../../src/core/lib/clock.ts';
+import type { Reach } from '../../../../src/core/lib/host-lists.ts';
+
+interface Stage {
+  /** Sends bytes to the proxy, and resolves with all that it answers. */
+  send: (bytes: string) => Promise<string>;
+  /** The port of a server that answers each connection with `hello`. */
+  port: number;
+  asked: string[];
+}
+
+async function onStage(
+  { reach, ownPort }: { reach: Reach | null; ownPort?: (port: number) => number },
+  run: (stage: Stage) => Promise<void>,
+): Promise<void> {
+  const target = net.createServer((socket) => socket.end('hello'));
+  const entrance = net.createServer((socket) => proxy.accept(socket));
+  for (const one of [target, entrance]) await once(one.listen(0, '127.0.0.1'), 'listening');
+  const { port } = target.address() as AddressInfo;
+  const asked: string[] = [];
+  const proxy = new SandboxProxy({
+    reachOf: async (host, number) => {
+      asked.push(`${host}:${number}`);
+      return reach;
+    },
+    clock: systemClock,
+    ownPort: () => ownPort?.(port) ?? 0,
+  });
+  try {
+    await run({
+      port,
+      asked,
+      async send(bytes) {
+        const socket = net.connect((entrance.address() as AddressInfo).port, '127.0.0.1');
+        socket.write(bytes);
+        return text(socket);
+      },
+    });
+  } finally {
+    target.close();
+    entrance.close();
+  }
+}
+
+const tunnel = (target: string) => `CONNECT ${target} HTTP/1.1\r\nHost: x\r\n\r\n`;
+const get = (url: string) => `GET ${url} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
+
+describe('the proxy of a sandbox', () => {
+  test('A tunnel to an allowed address passes the bytes of both sides.', () =>
+    onStage({ reach: 'any' }, async ({ send, port }) => {
+      expect(await send(tunnel(`127.0.0.1:${port}`))).toBe(
+        'HTTP/1.1 200 Connection established\r\n\r\nhello',
+      );
+    }));
+
+  test('A host that is not allowed is refused in a tunnel and in a request.', () =>
+    onStage({ reach: null }, async ({ send, asked }) => {
+      expect(await send(tunnel('Example.COM.:443'))).toMatch(/^HTTP\/1.1 403 .*example.com:443/s);
+      expect(await send(get('http://example.com/'))).toMatch(/^HTTP\/1.1 403 .*example.com:80/s);
+      expect(asked).toEqual(['example.com:443', 'example.com:80']);
+    }));
+
+  const inner = [
+    '127.0.0.1',
+    '127.1.2.3',
+    '[::1]',
+    '[::ffff:127.0.0.1]',
+    '[::ffff:7f00:1]',
+    'localhost',
+    '10.1.2.3',
+    '172.16.0.1',
+    '192.168.1.1',
+    '100.64.0.1',
+    '[fd00::1]',
+    '[fe80::1]',
+    '169.254.169.254',
+    '0.0.0.0',
+    '[::]',
+    '224.0.0.1',
+  ];
+  test.for(inner)('A public host must not have the address %s.', (host) =>
+    onStage({ reach: 'public' }, async ({ send, port }) => {
+      expect(await send(tunnel(`${host}:${port}`))).toMatch(/^HTTP\/1.1 403 /);
+      expect(await send(get(`http://${host}:${port}/`))).toMatch(/^HTTP\/1.1 403 /);
+    }),
+  );
+
+  test('No entry allows the server itself, nor addresses with secrets of clouds.', () =>
+    onStage({ reach: 'any', ownPort: (port) => port }, async ({ send, port }) => {
+      for (const host of ['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]', '169.254.169.254'])
+        expect(await send(tunnel(`${host}:${port}`))).toMatch(/^HTTP\/1.1 403 /);
+    }));
+
+  test('The proxy refuses requests that are not for a proxy.', () =>
+    onStage({ reach: 'any' }, async ({ send, asked }) => {
+      for (const request of [get('*'), get('ftp://a/'), tunnel('a'), tunnel(':80'), tunnel('a:b')])
+        expect(await send(request)).toMatch(/^HTTP\/1.1 400 /);
+      expect(asked).toEqual([]);
+    }));
+
+  test('A host that cannot be reached is a bad gateway.', () =>
+    onStage({ reach: 'any' }, async ({ send }) => {
+      expect(await send(tunnel('example.invalid:80'))).toMatch(/^HTTP\/1.1 502 /);
+      expect(await send(tunnel('127.0.0.1:1'))).toMatch(/^HTTP\/1.1 502 .*ECONNREFUSED/s);
+    }));
+});

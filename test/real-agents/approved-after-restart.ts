@@ -1,0 +1,39 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { asked, decide } from '../support/providers/calls.ts';
+import { WatchedSession } from '../support/providers/contract-stage.ts';
+import { startServer, testServer, untilNothingCarries } from '../support/server.ts';
+import { testDirectory } from '../support/temp.ts';
+import { ofKind, openSession } from '../support/turns.ts';
+import { startModelServer } from './model-server.ts';
+
+const PATIENCE_MS = 30_000;
+
+/** Kills a server while `prompt`, which writes the line `once` to `approved`, waits, and approves it afterwards. */
+export async function expectApprovedAfterRestart(agent: {
+  configure: (place: { home: string; modelUrl: string }) => string;
+  more: object;
+  prompt: string;
+}): Promise<void> {
+  await using model = await startModelServer();
+  const directory = testDirectory('agent');
+  const config = agent.configure({ home: directory, modelUrl: model.url });
+  const before = await startServer(directory, { config });
+  const session = await openSession(before.client, directory, agent.more);
+  const first = new WatchedSession(before.client, session.id, PATIENCE_MS);
+  const turnId = await first.send(agent.prompt);
+  const approval = await asked(first.watch, turnId);
+  await before.end('SIGKILL');
+  await first.watch[Symbol.asyncDispose]();
+  await untilNothingCarries(directory);
+  expect(existsSync(join(directory, 'approved'))).toBe(false);
+
+  const { client } = await testServer({ directory, config });
+  const again = new WatchedSession(client, session.id, PATIENCE_MS);
+  await using watch = again.watch;
+  await decide(client, approval, 'accept');
+  expect((await watch.end(turnId)).kind).toBe('turn.completed');
+  expect(readFileSync(join(directory, 'approved'), 'utf8')).toBe('once\n');
+  expect(ofKind(watch.events, 'approval.requested')).toHaveLength(1);
+}

@@ -1,0 +1,146 @@
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../../src/api/index.ts';
+import { expectEventually } from '../../../support/expect-eventually.ts';
+import { kill, ranTo, printed, run, stdout } from '../../../support/processes/work.ts';
+import { type TestRuntime, withRuntime } from '../../../support/runtime.ts';
+import { hasSandbox, required } from '../../../support/sandbox/available.ts';
+import { scriptedProvider } from '../../../support/scripted-provider.ts';
+import { tempDirectory } from '../../../support/temp.ts';
+import { openSession } from '../../../support/turns.ts';
+
+interface Stage extends TestRuntime {
+  /** The port of a server of the machine, which answers with the method, the host and the path of a request. */
+  port: number;
+  /** Runs a command in a session; resolves with its output. */
+  say: (command: string, sessionId?: string) => Promise<string>;
+  session: string;
+  root: string;
+}
+
+/** Runs a test with a session whose processes reach the returned hosts. */
+async function onStage(
+  hosts: (port: number) => string[],
+  test: (stage: Stage) => Promise<void>,
+): Promise<void> {
+  await using directory = tempDirectory('root');
+  const server = http.createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on('data', (part: Buffer) => parts.push(part));
+    request.on('end', () => {
+      const { method, headers, url } = request;
+      const text = `${method} ${headers.host} ${url} ${Buffer.concat(parts).toString()}\n`;
+      // Not by the response, because the answers of cadre are recorded there.
+      response.socket?.end(`HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n${text}`);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  try {
+    await withRuntime(
+      async (runtime) => {
+        const root = directory.path;
+        const { id } = await openSession(runtime.client, root);
+        await test({
+          ...runtime,
+          port,
+          root,
+          session: id,
+          async say(command, session_id = id) {
+            const over = await ranTo(runtime, `{ ${command}; } 2>&1`, { session_id });
+            return stdout(runtime, over);
+          },
+        });
+      },
+      {
+        providers: [scriptedProvider()],
+        config: required({
+          network: 'hosts',
+          hosts: hosts(port),
+          read: [path.dirname(process.execPath)],
+        }),
+      },
+    );
+  } finally {
+    server.close();
+  }
+}
+
+const noHosts = (): string[] => [];
+const thisHost = (port: number) => [`localhost:${port}`];
+
+describe.skipIf(!hasSandbox)('a sandbox with a list of hosts', () => {
+  test('A process reaches a listed host by a request of the proxy and by a tunnel, and a listed port of the machine also directly.', () =>
+    onStage(thisHost, async ({ say, port }) => {
+      const url = `http://localhost:${port}`;
+      const said = (request: string) => `${request}\n`.replace('HOST', `localhost:${port}`);
+      expect(await say(`curl -sS ${url}/a`)).toBe(said('GET HOST /a '));
+      expect(await say(`curl -sS --noproxy '' ${url}/b`)).toBe(said('GET HOST /b '));
+      expect(await say(`curl -sSp --noproxy '' ${url}/c`)).toBe(said('GET HOST /c '));
+      expect(await say(`curl -sS --noproxy '' -d body ${url}/d`)).toBe(said('POST HOST /d body'));
+    }));
+
+  test('A host that is not listed is refused, and the refusal names the key.', () =>
+    onStage(noHosts, async ({ say, port }) => {
+      expect(await say('curl -sS http://example.invalid/')).toBe(
+        'cadre: the sandbox does not reach example.invalid:80: add the host to sandbox.hosts\n',
+      );
+      expect(await say('curl -sS https://example.invalid/')).toMatch(/403/);
+      expect(await say(`curl -sS http://127.0.0.1:${port}/ --noproxy ''`)).toMatch(
+        /does not reach/,
+      );
+      expect(await say(`curl -sS http://127.0.0.1:${port}/`)).toMatch(/Failed to connect/);
+    }));
+
+  test('A listed name that resolves to an address of the machine is refused without a port in the list.', () =>
+    onStage(
+      () => ['localhost', '*'],
+      async ({ say }) => {
+        const refusal = await say('curl -sS http://localhost/ --noproxy ""');
+        expect(refusal).toMatch(/is an address of this machine.*add "localhost:80"/);
+        expect(await say('curl -sS http://169.254.169.254/')).toMatch(/does not reach/);
+        expect(await say('curl -sS http://[::ffff:127.0.0.1]/')).toMatch(/does not reach/);
+      },
+    ));
+
+  test('A sandbox reaches only the tools and the health check of the server, also with the admin token.', () =>
+    onStage(noHosts, async ({ say, url, token }) => {
+      const { port } = new URL(url);
+      const asAdmin = `curl -sS --path-as-is -H 'Authorization: Bearer ${token}'`;
+      const at = `http://127.0.0.1:${port}`;
+      expect(await say(`curl -sS ${at}/health`)).toContain('"status"');
+      expect(await say(`curl -sS ${at}/v1/mcp/capabilities`)).toMatch(/bearer token/);
+      expect(await say(`${asAdmin} ${at}/v1/mcp/capabilities`)).toContain('namespaces');
+      expect(await say(`${asAdmin} ${at}/v1/sessions`)).toMatch(/reaches only the tools/);
+      expect(await say(`${asAdmin} ${at}/v1/mcp/../sessions`)).toMatch(/error/);
+      const through = await say(`${asAdmin} --noproxy '' ${at}/v1/sessions`);
+      expect(through).toMatch(/the sandbox does not reach/);
+    }));
+
+  test('Processes of a session reach each other, and no process of another session or of the machine.', () =>
+    onStage(noHosts, async (stage) => {
+      const { say, session, client, root } = stage;
+      const script = `require('http').createServer((q, s) => s.end('served')).listen(20000, '127.0.0.1', () => console.log('listens'))`;
+      const server = await run(stage, `"${process.execPath}" -e "${script}"`, {
+        session_id: session,
+      });
+      await printed(stage, server, 'listens');
+      expect(await say('curl -sS http://127.0.0.1:20000/')).toBe('served');
+      const other = await openSession(client, root);
+      expect(await say('curl -sS http://127.0.0.1:20000/', other.id)).toMatch(/Failed to connect/);
+      await expect(fetch('http://127.0.0.1:20000/')).rejects.toThrow('fetch failed');
+      await kill(stage, server);
+    }));
+
+  test('The network ends with the session, and another session has its own.', () =>
+    onStage(thisHost, async ({ say, port, session, client, root }) => {
+      await say('true');
+      await client.call(endpoints.closeSession, { params: { session_id: session }, body: {} });
+      const { id } = await openSession(client, root);
+      await expectEventually(() => say(`curl -sS http://localhost:${port}/a`, id)).toBe(
+        `GET localhost:${port} /a \n`,
+      );
+    }));
+});
