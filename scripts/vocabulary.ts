@@ -4,8 +4,8 @@
 
 export const exceptions = [
   {
-    in: 'server/conversations/approvals/rules/star-harm',
-    name: 'shown',
-    because: 'its messages are rewritten at the moment',
+    in: 'core/store/migrations/011-news',
+    name: '011-news',
+    because: 'a migration that was released is not changed',
   },
 ] as const;

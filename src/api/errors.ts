@@ -1,5 +1,5 @@
 /**
- * The error codes of a server. `refusals.ts` maps each code to an HTTP status and `gateway/envelope.ts` to a tool error
+ * The error codes of a server. `refusals.ts` maps each code to an HTTP status and `gateway/toolkit.ts` to a tool error
  * code; the compiler checks that both maps are complete.
  */
 export const serverErrorCodes = [

@@ -8,6 +8,7 @@ import { type Control, prepareControl, Statement, Statements } from './statement
 import { CorruptionLog } from './corruption-log.ts';
 import type { FileSystem, HostFile } from './host/file-system.ts';
 import {
+  followedBy,
   Group,
   runAll,
   ReentryGuard,
@@ -160,11 +161,11 @@ export class Database {
 
   /**
    * Runs `fn` now, inside the open group; resolves with its result once the group is on disk. Inside it only rows may
-   * change: effects follow by `tx.whenDurable`, and changed memory is undone by `tx.whenLost`. Rejects with the error
-   * of `fn`, once the rows that it may have seen are on disk, or with `storage_full` or `storage_damaged` if the group
-   * failed. Throws when it is called inside another transaction.
+   * change: effects follow by `tx.whenDurable`, and changed memory is undone by `tx.whenLost`. `andThen` runs in it with
+   * the result. Rejects with the error of `fn`, once the rows that it may have seen are on disk, or with `storage_full` or
+   * `storage_damaged` if the group failed. Throws when it is called inside another transaction.
    */
-  transact<T>(fn: (tx: Writer) => T): Promise<T> {
+  transact<T>(fn: (tx: Writer) => T, andThen?: (tx: Writer, result: T) => void): Promise<T> {
     if (this.#guard.isRunning) throw new Error('cannot start a transaction inside a transaction');
     const refusal = this.#refusal();
     if (refusal) return Promise.reject(refusal);
@@ -174,7 +175,7 @@ export class Database {
     } catch (error) {
       return Promise.reject(asStorageError(error));
     }
-    const result = this.#runMember(group, fn);
+    const result = this.#runMember(group, andThen ? followedBy(fn, andThen) : fn);
     return group.done.then(() => {
       if ('error' in result) throw asStorageError(result.error);
       return result.value;

@@ -159,3 +159,12 @@ export class ReentryGuard {
     }
   }
 }
+
+/** Returns a function that runs `fn`, and then `andThen` with its result. */
+export function followedBy<T>(fn: (tx: Writer) => T, andThen: (tx: Writer, result: T) => void) {
+  return (tx: Writer): T => {
+    const result = fn(tx);
+    andThen(tx, result);
+    return result;
+  };
+}

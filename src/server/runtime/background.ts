@@ -37,7 +37,7 @@ export function startBackground(base: Base, nouns: Nouns, summary: RecoverySumma
     store: sessions.store,
     pool: sessions.pool,
     inbox: sessions.inbox,
-    observers: sessions.observers,
+    observer: sessions.observer,
     providers: nouns.providers.registry.all(),
     summary,
     signal: verifying.signal,

@@ -3,7 +3,7 @@ import { MCP_SESSION_VARIABLE } from '../../api/tool-names.ts';
 import { inputDetails } from '../../agents/details.ts';
 import type { HostAnswer } from '../../core/children/sandbox/network/asked-hosts.ts';
 import { killCarriers } from '../../core/children/identity.ts';
-import type { SessionService } from '../conversations/sessions/service.ts';
+import type { SessionObserver } from '../conversations/sessions/observer.ts';
 import type { Base } from './base.ts';
 import type { Nouns } from './build.ts';
 
@@ -11,13 +11,13 @@ import type { Nouns } from './build.ts';
 export function connect({ logger }: Base, nouns: Nouns): void {
   const { children, providers, sessions, goals, processes } = nouns;
   const { worktrees, snapshots, teams, gateway } = nouns;
-  const { observers, budgets } = sessions;
+  const { observer, budgets } = sessions;
   providers.connectTools(gateway.toolsFor);
   children.networks.connectPeople(async (owner, ...asked) => {
     const id = path.basename(owner);
-    return id.startsWith('sess_') ? askForHost(sessions.service, id, ...asked) : 'nobody';
+    return id.startsWith('sess_') ? askForHost(sessions, id, ...asked) : 'nobody';
   });
-  observers.add({
+  Object.assign(observer, {
     closing(tx, session) {
       const { id, provider } = session;
       tx.whenDurable(() => {
@@ -31,7 +31,7 @@ export function connect({ logger }: Base, nouns: Nouns): void {
           );
       });
       worktrees.claims.releaseAllOf(tx, id);
-      budgets.guard.sessionClosed(tx, id);
+      budgets.guard.dropAll(tx, { session_id: id, team_id: null }, 'closed');
       goals.service.sessionClosed(tx, id);
       sessions.imports.service.sessionClosed(tx, session);
       processes.service.killAllOf(tx, { session_id: id }, 'session_closed');
@@ -43,21 +43,21 @@ export function connect({ logger }: Base, nouns: Nouns): void {
       gateway.offers.turnEnded(session, turn.turn_id);
       snapshots.taker.after(session, turn);
     },
-  });
+  } satisfies SessionObserver);
 }
 
 /** Asks whether the processes of a session may reach a host that no list names. In `read_only` nobody is asked. */
 async function askForHost(
-  sessions: Pick<SessionService, 'ask' | 'permission'>,
+  { service, runner }: Nouns['sessions'],
   sessionId: string,
   host: string,
   port: number,
   signal: AbortSignal,
 ): Promise<HostAnswer> {
-  const { mode, canAsk } = await sessions.permission(sessionId);
+  const { mode, canAsk } = await service.permission(sessionId);
   if (!canAsk || mode === 'read_only') return 'nobody';
   const request = { host, port };
-  const answer = await sessions.ask(
+  const answer = await runner.ask(
     sessionId,
     {
       kind: 'tool',

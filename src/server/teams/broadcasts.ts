@@ -44,7 +44,7 @@ export class Broadcasts {
   async send(
     message: Message,
     limit: Failure | null,
-    saveResponse: SaveResponse,
+    saveResponse?: SaveResponse,
   ): Promise<{ message: Message; deliveries: Delivery[] }> {
     const deliveries: Delivery[] = [];
     const hold = (tx: Writer, recipient: string) =>
@@ -60,7 +60,7 @@ export class Broadcasts {
       await this.#deps.db.transact((tx) => {
         this.#assertNotCancelled(tx, message);
         for (const recipient of last) hold(tx, recipient);
-        saveResponse(tx, { message, deliveries });
+        saveResponse?.(tx, { message, deliveries });
         tx.whenDurable(() => {
           this.#deps.failpoint('broadcast.stored');
           this.#dispatch(message);
@@ -95,17 +95,12 @@ export class Broadcasts {
     await Promise.all(this.#underWay);
   }
 
-  /** Stores a delivery as held. */
   #hold(tx: Writer, message: Message, recipient: string, limit: Failure | null): Delivery {
-    const delivery = newDelivery(
-      this.#deps.ids.next('dlv'),
-      message,
-      recipient,
-      this.#deps.clock.now(),
-    );
-    this.#deps.store.createDelivery(tx, delivery);
+    const { store, ids, clock } = this.#deps;
+    const delivery = newDelivery(ids.next('dlv'), message, recipient, clock.now());
+    store.createDelivery(tx, delivery);
     // The hops are read again because a person may have sent a member a turn since the limit was exceeded.
-    const error = this.#deps.store.hops(tx, message.team_id) > 0 ? limit : null;
+    const error = store.hops(tx, message.team_id) > 0 ? limit : null;
     return this.#deps.dispatcher.hold(tx, delivery, message, error);
   }
 

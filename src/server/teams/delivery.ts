@@ -13,10 +13,8 @@ export const policies: Record<Message['policy'], { needsIdle: boolean; interrupt
 
 type Interruption = 'never' | 'at_tool_boundary' | 'at_once';
 
-/** The error of a delivery that failed or was deferred. */
 export type Failure = NonNullable<Delivery['error']>;
 
-/** Returns a pending delivery without an attempt. */
 export function newDelivery(
   id: string,
   { id: message_id, team_id }: Pick<Message, 'id' | 'team_id'>,
@@ -43,7 +41,6 @@ export function waits({ status }: Delivery): boolean {
   return status === 'pending' || status === 'deferred';
 }
 
-/** Returns the delivery as part of an accepted turn. */
 export function inject(delivery: Delivery, turn: Turn, now: number): Delivery {
   return {
     ...delivery,
@@ -55,7 +52,6 @@ export function inject(delivery: Delivery, turn: Turn, now: number): Delivery {
   };
 }
 
-/** Returns the delivery as part of a turn that has started. */
 export function injected(delivery: Delivery, now: number): Delivery {
   return { ...delivery, status: 'injected', updated_at: now };
 }
@@ -91,7 +87,6 @@ export function retry(delivery: Delivery, now: number): Delivery {
   return { ...delivery, status: 'pending', injected_turn_id: null, error: null, updated_at: now };
 }
 
-/** Returns the error of a turn that did not complete. */
 export function errorOf(turn: Turn): Failure {
   const { turn_id, status, error } = turn;
   return error ?? { code: `turn_${status}`, message: `turn ${turn_id} was ${status}` };

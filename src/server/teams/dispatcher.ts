@@ -33,10 +33,7 @@ interface DispatcherDeps {
 /** Puts deliveries into the inboxes of their recipients, and follows them there. */
 export class Dispatcher {
   readonly #deps: DispatcherDeps;
-  /**
-   * The message that was read last. It is cached because a broadcast reads it for each recipient and its text never
-   * changes.
-   */
+  /** The message that was read last, cached because a broadcast reads it for each recipient. */
   #lastRead: Message | undefined;
 
   constructor(deps: DispatcherDeps) {
@@ -62,9 +59,7 @@ export class Dispatcher {
     this.#deps.inbox.beginNextTurn(tx, recipient);
   }
 
-  /**
-   * Holds a delivery until it is dispatched or released. With `error`, the delivery is also deferred for that reason.
-   */
+  /** Holds a delivery until it is dispatched or released. `error`: why it is also deferred. */
   hold(tx: Writer, delivery: Delivery, message: Message, error: Failure | null): Delivery {
     this.#put(tx, delivery, message, { held: true });
     if (!error) return delivery;
@@ -75,8 +70,7 @@ export class Dispatcher {
 
   /** Releases a held delivery, which then waits like any other. */
   release(tx: Writer, delivery: Delivery): void {
-    const message = this.#deps.store.message(tx, delivery.team_id, delivery.message_id);
-    this.#put(tx, delivery, message, {});
+    this.#put(tx, delivery, this.#messageOf(tx, delivery), {});
     this.#deps.inbox.beginNextTurn(tx, delivery.recipient_agent_id);
   }
 
@@ -94,20 +88,14 @@ export class Dispatcher {
     const delivery = retry(before, this.#deps.clock.now());
     this.#deps.store.moveDelivery(tx, delivery);
     this.#deps.inbox.endHold(tx, recipient);
-    this.dispatch(
-      tx,
-      delivery,
-      this.#deps.store.message(tx, delivery.team_id, delivery.message_id),
-    );
+    this.dispatch(tx, delivery, this.#messageOf(tx, delivery));
   }
 
-  /** Cancels a waiting delivery. */
   cancel(tx: Writer, delivery: Delivery): void {
     this.#deps.inbox.entries.remove(tx, OWNER, delivery.id);
     this.#deps.store.moveDelivery(tx, cancel(delivery, this.#deps.clock.now()));
   }
 
-  /** Fails a waiting delivery. */
   giveUp(tx: Writer, delivery: Delivery, error: Failure): void {
     this.#deps.inbox.entries.remove(tx, OWNER, delivery.id);
     this.#fail(tx, delivery, error);
@@ -119,13 +107,8 @@ export class Dispatcher {
     { priority }: Message,
     flags: { held?: boolean; interrupts?: boolean },
   ): void {
-    this.#deps.inbox.entries.put(tx, {
-      session_id,
-      owner: OWNER,
-      ref,
-      rank: ranks[priority],
-      ...flags,
-    });
+    const entry = { session_id, owner: OWNER, ref, rank: ranks[priority], ...flags };
+    this.#deps.inbox.entries.put(tx, entry);
   }
 
   #inboxOwner(): InboxSource {
@@ -142,11 +125,8 @@ export class Dispatcher {
       deferred: (tx, ref, turn) => this.#deferred(tx, this.#delivery(tx, ref), turn),
       ended: (tx, ref, turn) => {
         const finished = afterTurn(this.#delivery(tx, ref), turn, this.#deps.clock.now());
-        this.#deps.store.moveDelivery(
-          tx,
-          finished,
-          finished.consumed_at === null ? 'delivery.injected' : 'delivery.consumed',
-        );
+        const kind = finished.consumed_at === null ? 'injected' : 'consumed';
+        this.#deps.store.moveDelivery(tx, finished, `delivery.${kind}`);
         return false;
       },
       unreachable: (tx, ref, session) => {
@@ -213,9 +193,7 @@ function unreachable({ id, status }: Session): Failure | null {
 
 const unreachableBecause = { closed: 'is closed', failed: 'has failed: resume it, then retry' };
 
-/**
- * Returns the input for a recipient: the framed message, then its images. `title` is the sender's title in the team.
- */
+/** Returns the input for a recipient: the framed message, then its images. `title`: of the sender in the team. */
 export function messageInput(message: Message, title: string | null): StoredInputItem[] {
   const { id, sender_agent_id, scope, team_id, input, images } = message;
   const items: StoredInputItem[] = Array.isArray(input) ? input : [input];

@@ -10,7 +10,7 @@ import type {
 import type { Team } from '../../api/teams.ts';
 import { AppError } from '../../api/errors.ts';
 import type { ServerParts } from '../../core/events/server-parts.ts';
-import { type SaveResponse, saveNothing } from '../../core/store/idempotency-store.ts';
+import type { SaveResponse } from '../../core/store/idempotency-store.ts';
 import type { Blobs } from '../conversations/sessions/blobs.ts';
 import type { Session } from '../../api/sessions.ts';
 import type { SessionStore } from '../conversations/sessions/store.ts';
@@ -25,9 +25,7 @@ import type { InputItem, StoredImage, StoredInputItem } from '../../api/input.ts
 
 type Sent = ResponseOf<typeof sendMessage>;
 
-/**
- * A message to be sent: to one member or, if the recipient is null, to all; with `include_sender`, to the sender too.
- */
+/** A message to one member or, if the recipient is null, to all; with `include_sender`, to the sender too. */
 type Draft = Omit<BodyOf<typeof sendMessage>, 'recipient_agent_id'> & {
   recipient_agent_id: string | null;
   include_sender?: boolean;
@@ -75,26 +73,23 @@ export class MessageService {
   send(
     teamId: string,
     body: BodyOf<typeof sendMessage>,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<Sent> {
-    return this.#send(teamId, body, saveResponse, () => imagesAt(body.image_paths));
+    return this.#send(teamId, body, () => imagesAt(body.image_paths), saveResponse);
   }
 
   broadcast(
     teamId: string,
     { include_sender, ...body }: BodyOf<typeof broadcast>,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<Sent> {
     const all = { recipient_agent_id: null, include_sender: include_sender ?? false };
-    return this.#send(teamId, { ...body, ...all }, saveResponse, () => imagesAt(body.image_paths));
+    return this.#send(teamId, { ...body, ...all }, () => imagesAt(body.image_paths), saveResponse);
   }
 
-  /**
-   * Sends a message for an agent that calls the tool, counted towards `teams.max_hops`. `admit` is called once every
-   * other check has passed. It throws if the agent may not send the message, and resolves with the message's images.
-   */
+  /** Sends a message for an agent, counted towards `teams.max_hops`. `admit` runs last: it throws, or returns the images. */
   sendAsAgent(teamId: string, draft: Draft, admit: () => Promise<InputItem[]>): Promise<Sent> {
-    return this.#send(teamId, { ...draft, isHop: true }, saveNothing, admit);
+    return this.#send(teamId, { ...draft, isHop: true }, admit);
   }
 
   list(
@@ -118,12 +113,7 @@ export class MessageService {
     });
   }
 
-  /** Cancels a message and its waiting deliveries. */
-  cancel(
-    teamId: string,
-    messageId: string,
-    saveResponse: SaveResponse = saveNothing,
-  ): Promise<Message> {
+  cancel(teamId: string, messageId: string, saveResponse?: SaveResponse): Promise<Message> {
     return this.#deps.db.transact((tx) => {
       this.#deps.store.openTeam(tx, teamId);
       const message = this.#deps.store.message(tx, teamId, messageId);
@@ -137,24 +127,17 @@ export class MessageService {
       };
       if (message.cancelled_at === null) this.#deps.store.cancelMessage(tx, now);
       for (const delivery of waiting) this.#deps.dispatcher.cancel(tx, delivery);
-      saveResponse(tx, now);
       return now;
-    });
+    }, saveResponse);
   }
 
-  retry(
-    teamId: string,
-    deliveryId: string,
-    saveResponse: SaveResponse = saveNothing,
-  ): Promise<Delivery> {
+  retry(teamId: string, deliveryId: string, saveResponse?: SaveResponse): Promise<Delivery> {
     return this.#deps.db.transact((tx) => {
       this.#deps.store.openTeam(tx, teamId);
       const delivery = this.#deps.store.delivery(tx, teamId, deliveryId);
       this.#deps.dispatcher.retry(tx, delivery);
-      const now = this.#deps.store.delivery(tx, teamId, deliveryId);
-      saveResponse(tx, now);
-      return now;
-    });
+      return this.#deps.store.delivery(tx, teamId, deliveryId);
+    }, saveResponse);
   }
 
   /** Resets the hops of a session's teams, and releases the deliveries that had exceeded the limit. */
@@ -211,7 +194,6 @@ export class MessageService {
     return { message, deliveries: this.#deps.store.deliveriesOf(tx, message.id) };
   }
 
-  /** Stores a message to many recipients, without its deliveries. */
   #begin(tx: Writer, team: Team, draft: CheckedDraft): { message: Message; limit: Failure | null } {
     const message = this.#message(team, draft);
     this.#deps.store.createMessage(tx, message);
@@ -241,8 +223,8 @@ export class MessageService {
   async #send(
     teamId: string,
     draft: Draft,
-    saveResponse: SaveResponse,
     admit: () => InputItem[] | Promise<InputItem[]>,
+    saveResponse?: SaveResponse,
   ): Promise<Sent> {
     this.#deps.assertRoom();
     await this.#deps.db.read((rx) => this.#check(rx, teamId, draft));
@@ -252,7 +234,7 @@ export class MessageService {
       const checked = { ...draft, recipients, content };
       if (recipients.length > ONE_TRANSACTION_RECIPIENTS) return this.#begin(tx, team, checked);
       const sent = this.store(tx, team, checked);
-      saveResponse(tx, sent);
+      saveResponse?.(tx, sent);
       return sent;
     });
     if ('deliveries' in stored) return stored;
@@ -270,9 +252,7 @@ export class MessageService {
     return { team, recipients };
   }
 
-  /**
-   * Counts a message that an agent sends on its own initiative. If it exceeds the limit, returns the deferral's error.
-   */
+  /** Counts a message that an agent sends on its own initiative. Returns an error if the limit is exceeded. */
   #countHop(tx: Writer, { id }: Team): Failure | null {
     const max = this.#deps.maxHops();
     const hops = this.#deps.store.hops(tx, id) + 1;
@@ -285,7 +265,6 @@ export class MessageService {
 
 const HOP_LIMIT = 'hop_limit';
 
-/** Returns image files as items of an input. */
 export function imagesAt(paths: readonly string[] | null | undefined): InputItem[] {
   return (paths ?? []).map((path) => ({ type: 'image', path }));
 }

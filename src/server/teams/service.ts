@@ -10,7 +10,7 @@ import type {
 } from '../../api/teams.ts';
 import { AppError } from '../../api/errors.ts';
 import type { ServerParts } from '../../core/events/server-parts.ts';
-import { type SaveResponse, saveNothing } from '../../core/store/idempotency-store.ts';
+import type { SaveResponse } from '../../core/store/idempotency-store.ts';
 import type { SessionService } from '../conversations/sessions/service.ts';
 import { assertNotClosed } from '../conversations/sessions/session.ts';
 import type { SessionStore } from '../conversations/sessions/store.ts';
@@ -30,7 +30,7 @@ interface TeamServiceDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids'> {
   dispatcher: Dispatcher;
   /** Throws `storage_full` if there is no room for new work. */
   assertRoom: () => void;
-  budgets: Pick<BudgetGuard, 'teamDeleted' | 'memberLeft'>;
+  budgets: Pick<BudgetGuard, 'dropAll' | 'memberLeft'>;
 }
 
 /** The use-cases of teams and their members. Each method resolves once its result is on disk. */
@@ -43,7 +43,7 @@ export class TeamService {
 
   async create(
     { name, lead_agent_id, member_agent_ids }: BodyOf<typeof createTeam>,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<TeamWithMembers> {
     this.#deps.assertRoom();
     return this.#deps.db.transact((tx) => {
@@ -61,8 +61,8 @@ export class TeamService {
       };
       this.#deps.store.createTeam(tx, team);
       for (const agent_id of agents) this.#join(tx, team, { agent_id });
-      return this.#response(tx, team.id, saveResponse);
-    });
+      return this.#withMembers(tx, team.id);
+    }, saveResponse);
   }
 
   list({ limit, cursor }: QueryOf<typeof listTeams>): Promise<RecordPage<Team>> {
@@ -81,19 +81,16 @@ export class TeamService {
       const now = this.#deps.clock.now();
       for (const delivery of this.#deps.store.waitingIn(tx, id))
         this.#deps.dispatcher.cancel(tx, delivery);
-      this.#deps.store.updateTeam(
-        tx,
-        { ...team, deleted_at: now, updated_at: now },
-        'team.deleted',
-      );
-      this.#deps.budgets.teamDeleted(tx, id);
+      const deleted = { ...team, deleted_at: now, updated_at: now };
+      this.#deps.store.updateTeam(tx, deleted, 'team.deleted');
+      this.#deps.budgets.dropAll(tx, { session_id: null, team_id: id }, 'deleted');
     });
   }
 
   addMember(
     id: string,
     body: BodyOf<typeof addMember>,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<TeamWithMembers> {
     return this.#deps.db.transact((tx) => {
       const team = this.#deps.store.openTeam(tx, id);
@@ -101,8 +98,8 @@ export class TeamService {
       if (body.added_by) this.#deps.sessionStore.session(tx, body.added_by);
       if (body.worktree_id) this.#deps.worktrees.worktree(tx, body.worktree_id);
       this.#join(tx, team, body);
-      return this.#response(tx, id, saveResponse);
-    });
+      return this.#withMembers(tx, id);
+    }, saveResponse);
   }
 
   /** Removes a session from a team. Its waiting deliveries in the team fail. */
@@ -121,11 +118,7 @@ export class TeamService {
     });
   }
 
-  setLead(
-    id: string,
-    agentId: string,
-    saveResponse: SaveResponse = saveNothing,
-  ): Promise<TeamWithMembers> {
+  setLead(id: string, agentId: string, saveResponse?: SaveResponse): Promise<TeamWithMembers> {
     return this.#deps.db.transact((tx) => {
       const team = this.#deps.store.openTeam(tx, id);
       memberIn(this.#deps.store.members(tx, id), team, agentId);
@@ -135,25 +128,19 @@ export class TeamService {
         const led: Team = { ...team, lead_agent_id: agentId, updated_at };
         this.#deps.store.updateTeam(tx, led, 'team.lead_changed');
       }
-      return this.#response(tx, id, saveResponse);
-    });
+      return this.#withMembers(tx, id);
+    }, saveResponse);
   }
 
-  /** Interrupts the active turns of all members. */
-  interruptAll(
-    id: string,
-    saveResponse: SaveResponse = saveNothing,
-  ): Promise<ResponseOf<typeof interruptTeam>> {
+  interruptAll(id: string, saveResponse?: SaveResponse): Promise<ResponseOf<typeof interruptTeam>> {
     return this.#deps.db.transact((tx) => {
       const agents = this.#deps.store.agents(tx, this.#deps.store.openTeam(tx, id).id);
       const interrupted = agents.filter((agent) => this.#deps.sessions.requestInterrupt(tx, agent));
-      const response = {
+      return {
         interrupted_session_ids: interrupted,
         skipped_session_ids: agents.filter((agent) => !interrupted.includes(agent)),
       };
-      saveResponse(tx, response);
-      return response;
-    });
+    }, saveResponse);
   }
 
   /** Resolves with the teams that a session is in, without deleted ones. */
@@ -161,7 +148,6 @@ export class TeamService {
     return this.#deps.db.read((rx) => this.#deps.store.teamsOf(rx, agentId));
   }
 
-  /** Resolves with the number of waiting deliveries of all teams. */
   waitingCount(): Promise<number> {
     return this.#deps.db.read((rx) => this.#deps.store.allWaitingCount(rx));
   }
@@ -177,12 +163,6 @@ export class TeamService {
         `session ${joining.agent_id} is already a member of team ${team.id}`,
       );
     this.#deps.store.addMember(tx, newMember(team, joining, this.#deps.clock.now()));
-  }
-
-  #response(tx: Writer, id: string, saveResponse: SaveResponse): TeamWithMembers {
-    const response = this.#withMembers(tx, id);
-    saveResponse(tx, response);
-    return response;
   }
 
   #withMembers(rx: Reader, id: string): TeamWithMembers {

@@ -4,7 +4,7 @@ import type { Session } from '../../api/sessions.ts';
 import type { SpawnedMember, spawnMember, Team } from '../../api/teams.ts';
 import { AppError, conflictError, invalidError } from '../../api/errors.ts';
 import type { ServerParts } from '../../core/events/server-parts.ts';
-import { type SaveResponse, saveNothing } from '../../core/store/idempotency-store.ts';
+import type { SaveResponse } from '../../core/store/idempotency-store.ts';
 import type { NewSession, SessionService } from '../conversations/sessions/service.ts';
 import type { Worktree } from '../../api/worktrees.ts';
 import { OneAtATime } from '../../core/lib/one-at-a-time.ts';
@@ -17,10 +17,9 @@ import type { WorktreeService } from '../work/worktrees/service.ts';
 import type { WorktreeStore } from '../work/worktrees/store.ts';
 import { imagesAt, type MessageContent, type MessageService } from './messages.ts';
 import type { Spawn, TeamStore } from './store.ts';
-import { memberIn, newMember } from './team.ts';
+import { memberIn, newMember, type ModelPreset, presetOf, withPreset } from './team.ts';
 import type { Reader, Writer } from '../../core/store/transaction.ts';
 import type { InputItem } from '../../api/input.ts';
-import { type ModelPreset, presetOf, withPreset } from './model-preset.ts';
 
 type SpawnRequest = BodyOf<typeof spawnMember>;
 
@@ -36,7 +35,6 @@ export interface Spawner {
 
 /** The parts of a spawn that were approved with the member. */
 export interface Admission {
-  /** The images of the first message. */
   images: InputItem[];
   /** Whether the init script of the worktree runs this time, even if nobody has consented to its content. */
   runsScript: boolean;
@@ -69,32 +67,28 @@ export class SpawnService {
     this.#deps = deps;
   }
 
-  /** Opens a session as a member of a team, and sends it its first message. */
   async spawn(
     teamId: string,
     request: SpawnRequest,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<SpawnedMember> {
-    return (await this.#begin(teamId, request, saveResponse, null)).done;
+    return (await this.#begin(teamId, request, null, saveResponse)).done;
   }
 
-  /**
-   * Begins to spawn a member for an agent. Resolves once every check has passed; `done` resolves with the member.
-   * Throws `too_many` if the agent's family has as many members as it may have.
-   */
+  /** Begins to spawn a member for an agent. `done` resolves with the member. Throws `too_many` if the family is full. */
   beginAsAgent(
     teamId: string,
     request: SpawnRequest,
     spawner: Spawner,
   ): Promise<{ operation_id: string; done: Promise<SpawnedMember> }> {
-    return this.#begin(teamId, request, saveNothing, spawner);
+    return this.#begin(teamId, request, spawner);
   }
 
   async #begin(
     teamId: string,
     request: SpawnRequest,
-    saveResponse: SaveResponse,
     spawner: Spawner | null,
+    saveResponse?: SaveResponse,
   ): Promise<{ operation_id: string; done: Promise<SpawnedMember> }> {
     const spawn: Spawn = {
       id: this.#deps.ids.next('op'),
@@ -130,10 +124,8 @@ export class SpawnService {
           this.#deps.failpoint('spawn.prepared');
           return this.#deps.db.transact((tx) => {
             const parts = { session: { ...session, cwd }, content, ...workplace };
-            const spawned = this.#join(tx, spawn, request, parts);
-            saveResponse(tx, spawned);
-            return spawned;
-          });
+            return this.#join(tx, spawn, request, parts);
+          }, saveResponse);
         }),
       ),
     );
@@ -142,10 +134,7 @@ export class SpawnService {
     return { operation_id: spawn.id, done };
   }
 
-  /**
-   * Ends the spawns that the previous run of the server left unfinished. Their worktrees are removed before, by
-   * {@link WorktreeService.undoUnused}.
-   */
+  /** Ends the spawns that the last run left, after {@link WorktreeService.undoUnused} has removed their worktrees. */
   async undoUnfinished(): Promise<void> {
     const error = {
       code: 'runtime_restarted',
@@ -155,7 +144,6 @@ export class SpawnService {
       await this.#underWay.run(spawn.id, () => this.#undo(spawn, error));
   }
 
-  /** Resolves when no spawn is under way. */
   idle(): Promise<void> {
     return this.#underWay.idle();
   }
@@ -226,12 +214,7 @@ export class SpawnService {
     if (worktree) this.#deps.claims.make(tx, worktree.id, id, created ? 'owner' : 'consumer');
     const member = newMember(
       team,
-      {
-        agent_id: id,
-        title: request.title,
-        added_by: source.id,
-        worktree_id: worktree?.id,
-      },
+      { agent_id: id, title: request.title, added_by: source.id, worktree_id: worktree?.id },
       this.#deps.clock.now(),
     );
     this.#deps.store.addMember(tx, member, spawn.id);
@@ -307,10 +290,8 @@ export class SpawnService {
   }
 }
 
-/** The workplace of a member: a worktree, or, without one, the directory of the requesting session. */
 interface Workplace {
   worktree: Worktree | null;
-  /** Whether the worktree was created for the member. */
   created: boolean;
 }
 

@@ -1,23 +1,20 @@
 import type { KindIn } from '../../api/events.ts';
 import type { Delivery, Message } from '../../api/team-messages.ts';
+import type { CommsDiagnostics } from '../../api/team-view.ts';
 import type { Member, Team } from '../../api/teams.ts';
-import { notFoundError } from '../../api/errors.ts';
+import { AppError, notFoundError } from '../../api/errors.ts';
 import type { EventLog } from '../../core/events/log.ts';
 import type { Database } from '../../core/store/database.ts';
 import { EmptyKeys } from '../../core/store/empty-keys.ts';
 import { RecordTable } from '../../core/store/records.ts';
 import type { Statement } from '../../core/store/statement.ts';
-import { assertNotDeleted } from './team.ts';
 import type { Reader, Writer } from '../../core/store/transaction.ts';
 
-/** A member that is being spawned. */
 export interface Spawn {
   id: string;
   team_id: string;
   source_session_id: string;
-  /**
-   * Whether an agent requested it and `teams.max_spawned_per_session` counts it; absent in records of older versions.
-   */
+  /** Whether `teams.max_spawned_per_session` counts it; absent in records of older versions. */
   by_agent?: boolean;
 }
 
@@ -28,7 +25,6 @@ export class TeamStore {
   readonly deliveries: RecordTable<Delivery>;
   readonly spawns: RecordTable<Spawn>;
   readonly #members: RecordTable<Member>;
-  /** The sessions that are in no team. */
   readonly #withoutTeam: EmptyKeys;
   readonly #log: EventLog;
   readonly #hops: Statement<[number]>;
@@ -95,8 +91,8 @@ export class TeamStore {
   /** Returns a team that is not deleted. Throws `not_found` or `team_deleted`. */
   openTeam(rx: Reader, id: string): Team {
     const team = this.team(rx, id);
-    assertNotDeleted(team);
-    return team;
+    if (team.deleted_at === null) return team;
+    throw new AppError('team_deleted', `team ${team.id} was deleted: create another team`);
   }
 
   /** Returns a message of the team. Throws `not_found`, also for another team's message. */
@@ -130,12 +126,10 @@ export class TeamStore {
     return this.agents(rx, this.team(rx, teamId).id);
   }
 
-  /** Returns the name of a team. Null if the team does not exist. */
   nameOf(rx: Reader, teamId: string): string | null {
     return this.teams.get(rx, teamId)?.name ?? null;
   }
 
-  /** Returns the member that a session is; undefined if it is not in the team. */
   member(rx: Reader, teamId: string, agentId: string): Member | undefined {
     return this.#members.get(rx, memberId({ team_id: teamId, agent_id: agentId }));
   }
@@ -226,14 +220,12 @@ export class TeamStore {
     return this.#waitingOf.get(rx, agentId, teamId)?.[0] ?? 0;
   }
 
-  /** Returns the newest message that a member sent in a team. */
   lastSent(rx: Reader, teamId: string, agentId: string): Message | undefined {
     const where = 'team_id = ? AND sender_agent_id = ?';
     const order = { index: 'team_messages_sender', where, order: 'n DESC' };
     return this.messages.first(rx, order, 1, teamId, agentId)[0];
   }
 
-  /** Returns the id of the newest message to a member in a team. */
   lastReceivedId(rx: Reader, teamId: string, agentId: string): string | undefined {
     const where = 'team_id = ? AND recipient_agent_id = ?';
     const order = { index: 'team_deliveries_recipient', where, order: 'n DESC' };
@@ -245,7 +237,6 @@ export class TeamStore {
     return this.#waiting.get(rx)?.[0] ?? 0;
   }
 
-  /** Returns the waiting deliveries of all teams, oldest first. */
   allWaiting(rx: Reader): Delivery[] {
     return this.deliveries.where(rx, "status IN ('pending', 'deferred')");
   }
@@ -278,9 +269,7 @@ export class TeamStore {
     return (this.#liveOf.get(rx, rootId)?.[0] ?? 0) + underWay.length;
   }
 
-  /**
-   * Returns the spawns with a worktree that are under way; at startup, those that the previous run left. Oldest first.
-   */
+  /** Returns the spawns with a worktree that are under way, or that the previous run left. */
   unfinishedSpawns(rx: Reader): Spawn[] {
     return this.spawns.where(rx, 'TRUE');
   }
@@ -298,12 +287,7 @@ export class TeamStore {
     this.#log.append(tx, { kind: 'team.spawn_failed', team_id, payload });
   }
 
-  counts(rx: Reader): {
-    teams: number;
-    messages: number;
-    spawns_under_way: number;
-    deliveries: Record<string, number>;
-  } {
+  counts(rx: Reader): CommsDiagnostics {
     const [teams, messages, spawns_under_way] = this.#totals.get(rx) ?? [0, 0, 0];
     return {
       teams,
@@ -319,7 +303,6 @@ export class TeamStore {
   }
 }
 
-/** Returns the ids of the scopes of an event about a member. */
 function idsOf({ team_id, agent_id: session_id }: Member) {
   return { team_id, session_id };
 }

@@ -1,22 +1,15 @@
 import type { Session, Turn } from '../../api/sessions.ts';
 import type { BodyOf } from '../../api/endpoint.ts';
 import type { MemberRow } from '../../api/team-view.ts';
-import type { addMember, Member, Team } from '../../api/teams.ts';
-import { AppError, conflictError, notFoundError } from '../../api/errors.ts';
+import type { addMember, Member, Team, spawnMember } from '../../api/teams.ts';
+import { AppError, conflictError, notFoundError, invalidError } from '../../api/errors.ts';
+import type { ProviderId } from '../../api/provider-kinds.ts';
 
 /** The value of `created_by` and `added_by` for what no session did. */
 export const BY_API = 'api';
 
-/** Throws `team_deleted` for a deleted team, which can only be read. */
-export function assertNotDeleted(team: Team): void {
-  if (team.deleted_at === null) return;
-  throw new AppError('team_deleted', `team ${team.id} was deleted: create another team`);
-}
-
-/** A session that joins a team. */
 export type NewMember = Pick<Member, 'agent_id'> & Partial<BodyOf<typeof addMember>>;
 
-/** Returns the record of a session that joins a team at `now` (Unix milliseconds). */
 export function newMember(
   team: Team,
   { agent_id, title, added_by, worktree_id }: NewMember,
@@ -48,10 +41,7 @@ function noMember(team: Team, agentId: string): AppError {
   return notFoundError(`session "${agentId}" is not a member of team ${team.id}`);
 }
 
-/**
- * Returns the team after a member left it. If that was the lead, the oldest member leads. Throws `conflict` for the
- * last.
- */
+/** Returns the team without a member. The oldest member replaces a lead. Throws `conflict` for the last member. */
 export function withoutMember(
   team: Team,
   members: readonly Member[],
@@ -65,10 +55,7 @@ export function withoutMember(
       `session ${agentId} is the last member of team ${team.id}: delete the team instead`,
     );
   if (team.lead_agent_id !== agentId) return { team, isNewLead: false };
-  return {
-    team: { ...team, lead_agent_id: longest.agent_id, updated_at: now },
-    isNewLead: true,
-  };
+  return { team: { ...team, lead_agent_id: longest.agent_id, updated_at: now }, isNewLead: true };
 }
 
 const states: Record<Session['status'], MemberRow['state']> = {
@@ -88,4 +75,45 @@ export function contextRemaining(turn: Turn | undefined): number | null {
   const { context_tokens: used, context_window: window } = turn?.usage ?? {};
   if (typeof used !== 'number' || typeof window !== 'number' || window <= 0) return null;
   return Math.min(100, Math.max(0, Math.round((100 * (window - used)) / window)));
+}
+
+type SpawnRequest = BodyOf<typeof spawnMember>;
+
+/** A named choice of provider, agent, model and effort for members. */
+export interface ModelPreset {
+  name: string;
+  provider: ProviderId;
+  /** Null: the default agent of the provider. */
+  agent: string | null;
+  model: string | null;
+  thinking_effort: string | null;
+  agent_mode: string | null;
+}
+
+/** Returns the preset. Throws `unknown_model_preset`, and `invalid` if the request also names what it sets. */
+export function presetOf(
+  { model_preset: name, provider, agent, model }: SpawnRequest,
+  presets: readonly ModelPreset[],
+): ModelPreset | null {
+  if (name === undefined || name === null) return null;
+  if (provider || agent || model)
+    throw invalidError(
+      'body.model_preset: a preset cannot be combined with provider, agent or model: leave out either the preset or these fields',
+    );
+  const found = presets.find((preset) => preset.name === name);
+  if (found) return found;
+  const names = presets.map((preset) => preset.name).join(', ') || 'none';
+  throw new AppError(
+    'unknown_model_preset',
+    `unknown model preset "${name}": choose from ${names}`,
+  );
+}
+
+/** Returns metadata with the name and the effort of a preset. Throws `invalid` for metadata that is not an object. */
+export function withPreset(metadata: unknown, { name, thinking_effort }: ModelPreset): unknown {
+  const presetFields = { model_preset: name, thinking_effort };
+  if (metadata === undefined || metadata === null) return presetFields;
+  if (typeof metadata !== 'object' || Array.isArray(metadata))
+    throw invalidError('body.metadata: metadata must be an object if model_preset is set');
+  return { ...metadata, ...presetFields };
 }

@@ -10,27 +10,22 @@ import type { SessionStore } from '../conversations/sessions/store.ts';
 import type { WorktreeStore } from '../work/worktrees/store.ts';
 import type { TeamStore } from './store.ts';
 import { contextRemaining, memberStateOf } from './team.ts';
+import type { RecordPage, RecordTable } from '../../core/store/records.ts';
 import type { Reader } from '../../core/store/transaction.ts';
 import type { StoredInputItem } from '../../api/input.ts';
 
-/** The maximum length of a member's last message in a view, in characters. */
 const EXCERPT_CHARACTERS = 200;
 
 /** The number of messages in one read. It is small because a message to a large team names all its recipients. */
 const MESSAGES_AT_ONCE = 8;
-/** The number of deliveries in one read. */
 const DELIVERIES_AT_ONCE = 200;
-/**
- * The maximum number of members in a part of a view, and of deliveries of each message, of which the newest are shown.
- */
+/** The maximum number of members in a part of a view, and of the newest deliveries of each message. */
 const PART_MEMBERS = 200;
 const PART_DELIVERIES = 20;
 
-/** A bounded part of a team's view. */
 export interface TeamPart {
   team: Team;
   member_count: number;
-  /** The number of members before this part. */
   from: number;
   members: MemberRow[];
   /** Newest first, each with the cursor of the messages before it; null: there are none. */
@@ -106,20 +101,16 @@ export class TeamViews {
     { messageLimit, messageCursor }: { messageLimit: number; messageCursor: string | undefined },
   ): Promise<TeamPart['messages']> {
     const messages: TeamPart['messages'] = [];
-    let cursor: string | undefined = messageCursor;
-    for (let left = messageLimit; left > 0; left--) {
-      const from = cursor;
-      const { records, nextCursor } = await this.#deps.db.read((rx) =>
-        this.#deps.store.messages.page(rx, { team_id: teamId }, 1, from),
-      );
-      for (const message of records) messages.push({ message, next: nextCursor });
-      if (nextCursor === null) break;
-      cursor = nextCursor;
-    }
+    const { messages: table } = this.#deps.store;
+    const pages = this.#pages(table, { team_id: teamId }, () => 1, messageCursor);
+    if (messageLimit > 0)
+      for await (const { records, nextCursor } of pages) {
+        for (const message of records) messages.push({ message, next: nextCursor });
+        if (messages.length === messageLimit) break;
+      }
     return messages;
   }
 
-  /** Yields a view as JSON, in pieces. */
   textInSlices(view: TeamView): AsyncIterable<string> {
     return jsonInSlices(this.#deps.clock, view);
   }
@@ -150,36 +141,44 @@ export class TeamViews {
     return rows;
   }
 
-  /** Resolves with the newest messages, newest first. */
   async #messages(teamId: string, limit: number): Promise<Message[]> {
     const messages: Message[] = [];
-    let cursor: string | null | undefined;
-    while (messages.length < limit && cursor !== null) {
-      const [from, count] = [cursor, Math.min(MESSAGES_AT_ONCE, limit - messages.length)];
-      const page = await this.#deps.db.read((rx) =>
-        this.#deps.store.messages.page(rx, { team_id: teamId }, count, from),
-      );
+    const sizeOf = () => Math.min(MESSAGES_AT_ONCE, limit - messages.length);
+    for await (const page of this.#pages(this.#deps.store.messages, { team_id: teamId }, sizeOf)) {
       messages.push(...page.records);
-      cursor = page.nextCursor;
-      if (cursor !== null) await yieldToEventLoop();
+      if (messages.length >= limit) break;
     }
     return messages;
   }
 
   /** Resolves with the deliveries of a message, in the order of its recipients. */
-  async #deliveries(messageId: string): Promise<Delivery[]> {
-    const newestFirst: Delivery[] = [];
-    let cursor: string | null | undefined;
-    while (cursor !== null) {
-      const from = cursor;
-      const page = await this.#deps.db.read((rx) =>
-        this.#deps.store.deliveries.page(rx, { message_id: messageId }, DELIVERIES_AT_ONCE, from),
+  async #deliveries(message_id: string): Promise<Delivery[]> {
+    const pages = this.#pages(
+      this.#deps.store.deliveries,
+      { message_id },
+      () => DELIVERIES_AT_ONCE,
+    );
+    const deliveries: Delivery[] = [];
+    for await (const { records } of pages) deliveries.push(...records);
+    return deliveries.toReversed();
+  }
+
+  /** Yields the pages of a table, newest first, yielding to the event loop between them. */
+  async *#pages<T extends object>(
+    table: RecordTable<T>,
+    filter: Record<string, string>,
+    sizeOf: () => number,
+    cursor?: string,
+  ): AsyncGenerator<RecordPage<T>, void> {
+    for (let next: string | null | undefined = cursor; next !== null;) {
+      const from: string | undefined = next;
+      const page: RecordPage<T> = await this.#deps.db.read((rx) =>
+        table.page(rx, filter, sizeOf(), from),
       );
-      newestFirst.push(...page.records);
-      cursor = page.nextCursor;
-      if (cursor !== null) await yieldToEventLoop();
+      yield page;
+      next = page.nextCursor;
+      await yieldToEventLoop();
     }
-    return newestFirst.toReversed();
   }
 
   #row(rx: Reader, member: Member, messageCache: Map<string, Message>): MemberRow {

@@ -5,7 +5,7 @@ import type { Session, Turn } from '../../../api/sessions.ts';
 import { AppError } from '../../../api/errors.ts';
 import type { AgentAnswer, AgentRequest } from '../../../agents/provider.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
-import type { Reader, Writer } from '../../../core/store/transaction.ts';
+import type { Writer } from '../../../core/store/transaction.ts';
 import { type Resolution, answerOf, resolveApproval, unanswered } from './approval.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import { hasEnded } from '../sessions/turn.ts';
@@ -18,7 +18,6 @@ interface ApprovalBrokerDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 
   store: SessionStore;
   /** The time after which a pending approval expires, in ms; null: it never expires. */
   timeoutMs: () => number | null;
-  /** The maximum number of pending approvals of one session. */
   maxPending: () => number;
   /** The approval rules. For the effect `ask`, a person decides. */
   rules: { decide: (request: AgentRequest, session: Session) => Promise<RuleDecision> };
@@ -27,10 +26,7 @@ interface ApprovalBrokerDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 
   budgets: { answered: (tx: Writer, approval: Approval) => void };
 }
 
-/**
- * Opens approvals for agents and resolves them for people. The rows hold what is pending and each decision; memory
- * holds only the agents that wait for one.
- */
+/** Opens approvals for agents and resolves them for people. Only the agents that wait for an answer are in memory. */
 export class ApprovalBroker {
   readonly #deps: ApprovalBrokerDeps;
   #closed = false;
@@ -41,15 +37,11 @@ export class ApprovalBroker {
     this.#deps = deps;
   }
 
-  /** Sets the function that expires an approval whose time has come. */
   onExpired(expire: (approval: Approval) => Promise<void>): void {
     this.#expire = expire;
   }
 
-  /**
-   * Decides a request by the rules; else opens an approval for the turn and waits for its decision. Throws `too_many`
-   * if too many are pending.
-   */
+  /** Decides a request by the rules; else opens an approval and waits for its answer. Throws `too_many`. */
   async ask(
     sessionId: string,
     turnId: string,
@@ -75,10 +67,7 @@ export class ApprovalBroker {
     }
   }
 
-  /**
-   * Whether a person answers an approval after its time. The wall clock decides, because the timers stand still while the
-   * machine sleeps.
-   */
+  /** Whether a person answers after the timeout. The wall clock decides: timers stand still while the machine sleeps. */
   isLate(approval: Approval, resolution: Resolution): boolean {
     return 'decidedBy' in resolution && approval.status === 'pending' && this.#isOverdue(approval);
   }
@@ -93,12 +82,7 @@ export class ApprovalBroker {
     const decided = resolveApproval(approval, resolution, this.#deps.clock.now());
     // No agent receives it, and the one that resumes the turn gets it as the answer to one equal request.
     const resolved = isHeld ? { ...decided, held: true, scope: 'once' as const } : decided;
-    this.#deps.store.resolveApproval(
-      tx,
-      this.#deps.store.session(tx, approval.session_id),
-      turn,
-      resolved,
-    );
+    this.#deps.store.resolveApproval(tx, resolved);
     const { inbox, budgets } = this.#deps;
     if (resolved.kind === 'budget') budgets.answered(tx, resolved);
     else inbox.atBoundary(tx, resolved.session_id);
@@ -159,7 +143,6 @@ export class ApprovalBroker {
     return Math.min(Math.max(0, left), timeoutOf(approval));
   }
 
-  /** Returns the approval in which a person accepted an equal request for the session; null if there is none. */
   #consentTo(request: AgentRequest, { id }: Session): Approval | null {
     if (!request.isKeptByCadre) return null;
     const { db, store } = this.#deps;
@@ -213,10 +196,17 @@ export class ApprovalBroker {
   ): Approval | null {
     const turn = this.#deps.store.turn(tx, sessionId, turnId);
     if (isOver(turn)) return null;
-    this.#assertBelowLimit(tx, turn);
-    const session = this.#deps.store.session(tx, sessionId);
+    const { store, maxPending } = this.#deps;
+    const max = maxPending();
+    // Only the active turn of a session has pending approvals.
+    if (store.pendingApprovals(tx, turnId).length >= max)
+      throw new AppError(
+        'too_many',
+        `session ${sessionId} already has ${max} pending approvals (approvals.max_pending_per_session): answer some of these approvals first`,
+      );
+    const session = store.session(tx, sessionId);
     const approval = this.#newApproval(id, session, turnId, request);
-    this.#deps.store.requestApproval(tx, session, turn, approval);
+    store.requestApproval(tx, session, turn, approval);
     return approval;
   }
 
@@ -250,16 +240,6 @@ export class ApprovalBroker {
     };
   }
 
-  /** Counts the approvals of the turn alone, because only the active turn of a session has pending ones. */
-  #assertBelowLimit(rx: Reader, { session_id, turn_id }: Turn): void {
-    const max = this.#deps.maxPending();
-    if (this.#deps.store.pendingApprovals(rx, turn_id).length < max) return;
-    throw new AppError(
-      'too_many',
-      `session ${session_id} already has ${max} pending approvals (approvals.max_pending_per_session): answer some of these approvals first`,
-    );
-  }
-
   async #withdraw(approval: Approval): Promise<void> {
     if (this.#closed) return;
     try {
@@ -280,7 +260,6 @@ function isOver(turn: Turn): boolean {
   return hasEnded(turn) || turn.interrupt_requested_at !== null;
 }
 
-/** Returns the scopes that an acceptance of a request may have. */
 function offersOf({ scopes }: AgentRequest): readonly ApprovalScope[] {
   return scopes ?? ['once'];
 }
@@ -290,7 +269,6 @@ function timeoutOf({ expires_at: end, created_at: begin }: Approval): number {
   return (end ?? begin) - begin;
 }
 
-/** Returns the value as it is after it was stored as JSON and read again. */
 function jsonRoundTrip(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value ?? null)) as unknown;
 }

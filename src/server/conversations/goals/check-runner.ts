@@ -18,7 +18,6 @@ const RANK = 0;
 /** The wait before another try to start a check that the server has no room for, in ms. */
 const RETRY_MS = 1000;
 
-/** The processes that run checks. */
 export interface CheckProcesses {
   /** Accepts a command. `saveResponse` runs in the transaction that stores the process. */
   run: (body: BodyOf<typeof createProcess>, saveResponse: SaveResponse) => Promise<Process>;
@@ -27,7 +26,6 @@ export interface CheckProcesses {
   kill: (tx: Writer, processId: string, reason: string) => void;
   /** Resolves when a process has ended, and that is on disk. */
   done: (processId: string) => Promise<void>;
-  /** Returns the end of each stream of a process. */
   readTails: (processId: string) => Promise<{ stdout: string; stderr: string }>;
 }
 
@@ -51,7 +49,6 @@ export class CheckRunner {
     this.#deps = deps;
   }
 
-  /** Starts the checks that the last run of the server left. */
   open(): void {
     this.#isOpen = true;
     const { db, store } = this.#deps;
@@ -78,22 +75,18 @@ export class CheckRunner {
   async #run(sessionId: string): Promise<void> {
     this.#running.add(sessionId);
     try {
-      while (this.#isOpen && this.#due(sessionId)) await this.#step(sessionId);
+      for (let goal = this.#due(sessionId); goal; goal = this.#due(sessionId))
+        await this.#advance(goal).catch((error: unknown) => this.#retryLater(sessionId, error));
     } finally {
       this.#running.delete(sessionId);
     }
   }
 
-  async #step(sessionId: string): Promise<void> {
-    try {
-      const goal = this.#due(sessionId);
-      if (goal) await this.#advance(goal);
-    } catch (error) {
-      const isRefusal = error instanceof AppError && error.code !== 'internal';
-      if (!isRefusal)
-        this.#deps.logger.error({ err: error, session_id: sessionId }, 'cannot run a check');
-      await this.#deps.clock.sleep(RETRY_MS, this.#stopping.signal).catch(() => undefined);
-    }
+  async #retryLater(session_id: string, error: unknown): Promise<void> {
+    const { logger, clock } = this.#deps;
+    const isRefusal = error instanceof AppError && error.code !== 'internal';
+    if (!isRefusal) logger.error({ err: error, session_id }, 'cannot run a check');
+    await clock.sleep(RETRY_MS, this.#stopping.signal).catch(() => undefined);
   }
 
   /** Takes the next step of a check: starts its process, waits for the end of it, or stores its result. */
@@ -107,6 +100,7 @@ export class CheckRunner {
   }
 
   #due(sessionId: string): Goal | undefined {
+    if (!this.#isOpen) return undefined;
     const goal = this.#deps.db.peek((rx) => this.#deps.store.active(rx, sessionId));
     return goal?.status === 'checking' ? goal : undefined;
   }
@@ -135,7 +129,6 @@ export class CheckRunner {
     return isDeepStrictEqual(this.#deps.store.active(rx, goal.session_id), goal);
   }
 
-  /** Ends a goal whose command no process can run. */
   async #refuse(goal: Goal, why: string): Promise<void> {
     const { db, clock, inbox, store } = this.#deps;
     const last: CheckResult = { ...nothing, stderr: why };

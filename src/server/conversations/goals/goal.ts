@@ -12,7 +12,6 @@ const COMMAND_CHARACTERS = 1000;
 /** The errors of turns that ended although their agent may have done its work: the check shows whether it has. */
 const cutOff = new Set(['runtime_stopping', 'runtime_restarted', 'budget_reached']);
 
-/** Returns a new goal, which waits for the end of a turn. */
 export function newGoal(
   request: Pick<Goal, 'goal_id' | 'session_id' | 'created_by'>,
   body: BodyOf<typeof setGoal>,
@@ -53,10 +52,7 @@ export function endedGoal(goal: Goal, reason: Goal['reason'], now: number): Goal
   return { ...goal, status: 'ended', reason, updated_at: now, ended_at: now };
 }
 
-/**
- * Returns the next step of a goal after a turn: a check, the wait for another turn, or the reason for its end. `isFollowed`: the next
- * turn of the session is certain.
- */
+/** Returns the next step of a goal after a turn. `isFollowed`: the next turn of the session is certain. */
 export function afterTurn(
   { status, error }: Turn,
   how: { isRetried: boolean; isLast: boolean; isFollowed: boolean },
@@ -94,7 +90,6 @@ export function resultOf(
   return { process_id, exit_code, signal, timed_out: status === 'timed_out', stdout, stderr: why };
 }
 
-/** Whether two checks have shown the same. */
 export function isSameResult(one: CheckResult | null, other: CheckResult): boolean {
   const fields = ['exit_code', 'signal', 'timed_out', 'stdout', 'stderr'] as const;
   return one !== null && fields.every((field) => one[field] === other[field]);

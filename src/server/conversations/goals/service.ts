@@ -5,7 +5,7 @@ import type { Hold } from '../../../api/queue.ts';
 import type { Turn } from '../../../api/sessions.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { cutLine } from '../../../core/lib/cut-line.ts';
-import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { HoldSource, TurnEndContext } from '../inbox/holds.ts';
 import type { Inbox, InboxSource } from '../inbox/inbox.ts';
@@ -57,7 +57,7 @@ export class GoalService implements HoldSource {
     sessionId: string,
     body: BodyOf<typeof setGoal>,
     by: string,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<Goal> {
     const { db, store, sessionStore, scheduler, clock, ids } = this.#deps;
     return db.transact((tx) => {
@@ -74,8 +74,8 @@ export class GoalService implements HoldSource {
       if (body.check_now === true && session.active_turn_id === null) this.#check(tx, goal);
       const { ends_by } = goal;
       if (ends_by !== null) tx.whenDurable(() => scheduler.wake(ends_by));
-      return this.#answer(tx, sessionId, saveResponse);
-    });
+      return this.#goal(tx, sessionId);
+    }, saveResponse);
   }
 
   /** Returns the goal of a session that was set last. Throws `not_found`. */
@@ -84,15 +84,15 @@ export class GoalService implements HoldSource {
   }
 
   /** Cancels the goal of a session. A goal that has ended is returned unchanged. */
-  cancel(sessionId: string, saveResponse: SaveResponse = saveNothing): Promise<Goal> {
+  cancel(sessionId: string, saveResponse?: SaveResponse): Promise<Goal> {
     return this.#deps.db.transact((tx) => {
       const goal = this.#goal(tx, sessionId);
       if (isActive(goal)) {
         this.#end(tx, goal, 'cancelled');
         this.#deps.inbox.beginNextTurn(tx, sessionId);
       }
-      return this.#answer(tx, sessionId, saveResponse);
-    });
+      return this.#goal(tx, sessionId);
+    }, saveResponse);
   }
 
   turnEnded(tx: Writer, turn: Turn, context: TurnEndContext): void {
@@ -156,15 +156,9 @@ export class GoalService implements HoldSource {
     });
   }
 
-  #answer(tx: Writer, sessionId: string, saveResponse: SaveResponse): Goal {
-    const goal = this.#goal(tx, sessionId);
-    saveResponse(tx, goal);
-    return goal;
-  }
-
   #goal(rx: Reader, sessionId: string): Goal {
     this.#deps.sessionStore.session(rx, sessionId);
-    const goal = this.#deps.store.find(rx, sessionId);
+    const goal = this.#deps.store.goals.get(rx, sessionId);
     if (goal) return goal;
     throw notFoundError(`session "${sessionId}" has no goal`);
   }
@@ -178,10 +172,7 @@ export class GoalService implements HoldSource {
         const text = goal ? promptAfter(goal) : '';
         return { source: 'goal', input: [{ type: 'text', text }] };
       },
-      injecting: () => undefined,
-      injected: () => undefined,
       deferred: (tx, ref) => store.active(tx, ref)?.status === 'waiting',
-      ended: () => false,
       unreachable: (_tx, _ref, { status }) => status !== 'closed',
     };
   }

@@ -16,34 +16,27 @@ const IDLE = `status = 'waiting' AND NOT EXISTS (
 /** The rows of goals: the newest goal of each session. */
 export class GoalStore {
   readonly #log: EventLog;
-  readonly #table: RecordTable<Goal>;
+  readonly goals: RecordTable<Goal>;
   readonly #nextEnd: Statement<[number | null]>;
-  /** The sessions without an active goal. */
   readonly #without: EmptyKeys;
 
   constructor({ db, log }: { db: Database; log: EventLog }) {
     this.#log = log;
-    this.#table = new RecordTable<Goal>(db, 'goals', ({ session_id }) => session_id);
+    this.goals = new RecordTable<Goal>(db, 'goals', ({ session_id }) => session_id);
     this.#nextEnd = db.prepare(
       `SELECT min(ends_by) FROM goals WHERE ${ACTIVE} AND (ends_by > ? OR ${IDLE})`,
     );
     this.#without = new EmptyKeys(db, 'goals', 'id', ACTIVE);
   }
 
-  find(rx: Reader, sessionId: string): Goal | undefined {
-    return this.#table.get(rx, sessionId);
-  }
-
-  /** Returns the goal of a session if it has not ended. */
   active(rx: Reader, sessionId: string): Goal | undefined {
-    return this.#without.has(rx, sessionId) ? undefined : this.find(rx, sessionId);
+    return this.#without.has(rx, sessionId) ? undefined : this.goals.get(rx, sessionId);
   }
 
-  /** Stores a goal with its event. */
   write(tx: Writer, goal: Goal, kind: KindIn<'goal'>): void {
     this.#without.delete(goal.session_id);
-    if (this.find(tx, goal.session_id)) this.#table.update(tx, goal);
-    else this.#table.insert(tx, goal);
+    if (this.goals.get(tx, goal.session_id)) this.goals.update(tx, goal);
+    else this.goals.insert(tx, goal);
     this.append(tx, goal, kind);
   }
 
@@ -58,7 +51,7 @@ export class GoalStore {
   }
 
   checking(rx: Reader): Goal[] {
-    return this.#table.where(rx, "status = 'checking'");
+    return this.goals.where(rx, "status = 'checking'");
   }
 
   /** Returns the time at which the next goal reaches its time limit, in Unix ms; null if no goal has one. */
@@ -68,10 +61,10 @@ export class GoalStore {
 
   /** Returns the goals that have reached their time limit, and that neither a turn nor a check runs for. */
   overdue(rx: Reader, now: number): Goal[] {
-    return this.#table.where(rx, `ends_by <= ? AND ${IDLE}`, now);
+    return this.goals.where(rx, `ends_by <= ? AND ${IDLE}`, now);
   }
 
   forget(tx: Writer, sessionId: string): void {
-    this.#table.deleteWhere(tx, 'id = ?', sessionId);
+    this.goals.deleteWhere(tx, 'id = ?', sessionId);
   }
 }

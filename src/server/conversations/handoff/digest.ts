@@ -46,12 +46,10 @@ const SHARE = 0.6;
 const FILES = 40;
 const STEPS = 20;
 const LINE = 300;
-/** The room for the headings between the parts. */
 const RESERVE = 400;
 /** The room for the frame of a digest, and for the sentences before the frame. */
 const LEAD = 1000;
 
-/** The request to the new agent if the person has written none. */
 const DEFAULT_REQUEST =
   'Continue the work where the record ends. Look at the files first: they may have changed since.';
 
@@ -78,7 +76,6 @@ export function inputFor(
   ];
 }
 
-/** Returns the digest of a conversation for its next agent, in a frame. */
 export function digestOf(record: ConversationRecord, checkout: CheckoutSummary | null): string {
   const attributes = { session: record.session.id, untrusted: 'true' };
   const text = recordText(record, checkout, {
@@ -88,7 +85,6 @@ export function digestOf(record: ConversationRecord, checkout: CheckoutSummary |
   return frame('handoff_record', attributes, text);
 }
 
-/** Returns the longer record of a conversation, as Markdown. */
 export function fullRecordOf(record: ConversationRecord, checkout: CheckoutSummary | null): string {
   return `${recordText(record, checkout, { limit: handoffLimits.fullRecord, whole: Infinity })}\n`;
 }
@@ -143,7 +139,7 @@ function turnText(heading: string, one: RecordedTurn, detail: Detail): string {
   const ended = turn.error === null ? turn.status : `${turn.status}: ${lineOf(turn.error.message)}`;
   return sectionOf(
     `${heading}, answered by ${agent} (${ended})`,
-    `Prompt (${sourceOf(turn.source)}):`,
+    `Prompt (${sources[turn.source]}):`,
     quotedPrompt(one, detail.prompt),
     ...(cut > 0 ? [`(${cut} earlier messages and tool calls left out)`] : []),
     ...kept.map((item) => itemText(item, detail)),
@@ -233,10 +229,6 @@ const sources: Record<RecordedTurn['turn']['source'], string> = {
   usage_limit: 'continued after a usage limit',
   goal: 'result of a check',
 };
-
-function sourceOf(source: RecordedTurn['turn']['source']): string {
-  return sources[source];
-}
 
 /** Quotes foreign text: no line of it can be taken for a line of the record, and no tag for the end of the record. */
 function quoted(text: string): string {

@@ -10,7 +10,6 @@ const MAX_SESSIONS = 20;
 
 export interface RecordedTurn {
   turn: Turn;
-  /** The session of the turn. */
   session: Session;
   items: readonly Item[];
 }
@@ -61,7 +60,6 @@ export function readRecord(
   };
 }
 
-/** Returns a session and the sessions that it continues, newest first. */
 function chainOf(rx: Reader, session: Session, store: SessionStore): Session[] {
   const chain = [session];
   while (chain.length < MAX_SESSIONS) {

@@ -7,7 +7,7 @@ import { inheritedPermissionModes } from '../../../api/permission-modes.ts';
 import type { Session } from '../../../api/sessions.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Failpoint } from '../../../core/lib/failpoint.ts';
-import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { AgentPool } from '../sessions/agent-pool.ts';
@@ -17,10 +17,8 @@ import type { SessionStore } from '../sessions/store.ts';
 import { type CheckoutSummary, digestOf, fullRecordOf, inputFor } from './digest.ts';
 import { type ConversationRecord, readRecord } from './record.ts';
 
-/** The maximum number of turns that are read for a digest, and for a longer record. */
 const DIGEST_TURNS = 200;
 const RECORD_TURNS = 500;
-/** The name of the file with the longer record. */
 const RECORD = 'handoff-record.md';
 
 type Request = BodyOf<typeof handOffSession>;
@@ -46,7 +44,6 @@ interface TemporaryDirectory {
   inAgent: string;
 }
 
-/** Hands sessions over to other agents. */
 export class HandoffService {
   readonly #deps: HandoffDeps;
 
@@ -54,15 +51,8 @@ export class HandoffService {
     this.#deps = deps;
   }
 
-  /**
-   * Opens a session that continues another one. The new session, its first turn, the moved claims and the change of the old
-   * session are one transaction. Throws `turn_in_progress` or `conflict` if the old session is busy or was handed over before.
-   */
-  async handOver(
-    sessionId: string,
-    body: Request,
-    saveResponse: SaveResponse = saveNothing,
-  ): Promise<Answer> {
+  /** Opens a session that continues another one, in one transaction. Throws `turn_in_progress` or `conflict`. */
+  async handOver(sessionId: string, body: Request, saveResponse?: SaveResponse): Promise<Answer> {
     const { db, store, sessions, log, readCheckout, failpoint } = this.#deps;
     const old = await sessions.get(sessionId);
     db.peek((rx) => this.#assertFree(rx, old));
@@ -85,10 +75,8 @@ export class HandoffService {
         const turn = this.#store(tx, session, { old: now, input });
         if (body.close === true)
           sessions.closeNow(tx, store.session(tx, sessionId), `handed over to ${session.id}`);
-        const stored = { session: store.session(tx, session.id), turn_id: turn.turn_id };
-        saveResponse(tx, stored);
-        return stored;
-      })
+        return { session: store.session(tx, session.id), turn_id: turn.turn_id };
+      }, saveResponse)
       .catch(async (error: unknown) => {
         await this.#removeRecord(session);
         throw error;

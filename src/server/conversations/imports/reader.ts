@@ -1,6 +1,6 @@
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { ConversationHolder } from '../../../api/conversations.ts';
-import { AppError, conflictError } from '../../../api/errors.ts';
+import { conflictError } from '../../../api/errors.ts';
 import type { Conversations, StoredTurn } from '../../../agents/conversations.ts';
 import { ProviderError } from '../../../agents/provider.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
@@ -10,7 +10,6 @@ import type { AgentKinds } from '../sessions/agent-slots.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { Import, ImportStore } from './store.ts';
 
-/** The number of past turns that one transaction stores. */
 const BATCH = 50;
 /** The number of turns that are read at once, beyond a first reading. */
 const MAX_NEW = 200;
@@ -33,7 +32,6 @@ interface ImportReaderDeps extends Pick<
   kinds: AgentKinds;
 }
 
-/** The conversation that a session continues in the agent's own program. */
 type Continued = Pick<Session, 'provider' | 'agent'>;
 
 /** Stores the turns of conversations that ran outside of this server, each exactly once. */
@@ -46,7 +44,6 @@ export class ImportReader {
     this.#deps = deps;
   }
 
-  /** Continues the imports that the last run of the server left. */
   open(): void {
     const { db, store } = this.#deps;
     for (const { session_id } of db.peek((rx) => store.reading(rx))) this.start(session_id);
@@ -115,7 +112,7 @@ export class ImportReader {
   async #read(sessionId: string): Promise<number> {
     const { db, store, sessionStore, failpoint } = this.#deps;
     const { signal } = this.#stopping;
-    const row = db.peek((rx) => store.find(rx, sessionId));
+    const row = db.peek((rx) => store.imports.get(rx, sessionId));
     if (!row || row.conversation === null) return 0;
     const session = db.peek((rx) => sessionStore.session(rx, sessionId));
     const max = row.status === 'reading' ? row.history : MAX_NEW;
@@ -139,7 +136,7 @@ export class ImportReader {
   #store(sessionId: string, turns: readonly StoredTurn[]): Promise<number> {
     const { db, store, ids, clock } = this.#deps;
     return db.transact((tx) => {
-      if (store.find(tx, sessionId)?.conversation == null) return 0;
+      if (store.imports.get(tx, sessionId)?.conversation == null) return 0;
       const missing = turns.filter(({ ref }) => !store.hasTurn(tx, sessionId, ref));
       for (const { occurredAt, items, ...turn } of missing) {
         store.addTurn(tx, {
@@ -158,9 +155,9 @@ export class ImportReader {
   async #finish(row: Import, omitted: number): Promise<void> {
     const { db, store, sessionStore, clock } = this.#deps;
     await db.transact((tx) => {
-      const now = store.find(tx, row.session_id);
+      const now = store.imports.get(tx, row.session_id);
       if (now?.conversation == null) return;
-      store.update(tx, { ...now, head: row.head, status: 'done' });
+      store.imports.update(tx, { ...now, head: row.head, status: 'done' });
       const session = sessionStore.session(tx, row.session_id);
       const { imported } = session;
       const past_turns = store.countTurns(tx, row.session_id);
@@ -198,16 +195,7 @@ function comparable(text: string): string {
     .slice(0, COMPARED_TEXT);
 }
 
-/** Explains which process has a conversation open, and what to do. */
 export function inUseText({ pid, program, status }: ConversationHolder): string {
   const what = [`process ${pid ?? 'unknown'}`, ...(status === null ? [] : [status])].join(', ');
   return `the conversation is open in ${program} (${what}): quit ${program} there, and try again`;
-}
-
-/** The error of a request that a turn prevents. */
-export function turnRuns({ id, active_turn_id }: Session): AppError {
-  return new AppError(
-    'turn_in_progress',
-    `turn ${active_turn_id} of session ${id} is still running: wait until the turn ends`,
-  );
 }

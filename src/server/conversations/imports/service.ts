@@ -18,9 +18,9 @@ import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { AgentPool } from '../sessions/agent-pool.ts';
 import type { AgentKinds } from '../sessions/agent-slots.ts';
 import type { SessionService } from '../sessions/service.ts';
-import { assertOpen } from '../sessions/session.ts';
+import { assertNoTurn, assertOpen } from '../sessions/session.ts';
 import type { SessionStore } from '../sessions/store.ts';
-import { type ImportReader, inUseText, turnRuns } from './reader.ts';
+import { type ImportReader, inUseText } from './reader.ts';
 import type { ImportStore } from './store.ts';
 
 interface ImportServiceDeps extends Pick<ServerParts, 'db' | 'clock'> {
@@ -65,10 +65,7 @@ export class ImportService {
     }));
   }
 
-  /**
-   * Opens a session that continues a conversation, and stores its past turns. Returns the open session with this
-   * conversation if there is one.
-   */
+  /** Opens a session that continues a conversation. Returns the open session with this conversation if there is one. */
   async open(
     { import: wish, worktree, ...body }: Request & { import: Wish },
     saveResponse: SaveResponse,
@@ -79,10 +76,7 @@ export class ImportService {
     const { provider } = body;
     const agent = kinds.agentFor(provider, body.agent ?? null);
     const known = await db.read((rx) => this.#existing(rx, { provider, agent, ref: wish.ref }));
-    if (known) {
-      await db.transact((tx) => saveResponse(tx, known));
-      return known;
-    }
+    if (known) return db.transact(() => known, saveResponse);
     const conversations = reader.conversationsOf({ provider, agent });
     const found = await refusing(conversations.find(wish.ref, new AbortController().signal));
     if (!found)
@@ -96,10 +90,8 @@ export class ImportService {
     const draft = await sessions.draft({ ...body, cwd: body.cwd ?? found.cwd });
     const session = await db.transact((tx) => {
       const other = this.#existing(tx, { provider, agent, ref });
-      const opened = other ?? this.#create(tx, draft, found, { ...body, import: wish });
-      saveResponse(tx, opened);
-      return opened;
-    });
+      return other ?? this.#create(tx, draft, found, { ...body, import: wish });
+    }, saveResponse);
     // If this fails, the session is open all the same, and its next turn reads the past turns.
     await reader.read(session.id).catch(() => undefined);
     return session;
@@ -120,7 +112,7 @@ export class ImportService {
       imported: { program, past_turns: 0, omitted_turns: 0, complete: false },
     };
     sessionStore.createSession(tx, session, mcp_servers);
-    store.insert(tx, {
+    store.imports.insert(tx, {
       session_id: session.id,
       conversation: keyOf({ provider, agent, ref }),
       ref,
@@ -140,20 +132,17 @@ export class ImportService {
   }
 
   pastTurns(
-    sessionId: string,
-    query: QueryOf<typeof listPastTurns>,
+    session_id: string,
+    { limit, cursor }: QueryOf<typeof listPastTurns>,
   ): Promise<RecordPage<PastTurn>> {
     const { db, store, sessionStore } = this.#deps;
     return db.read((rx) => {
-      sessionStore.session(rx, sessionId);
-      return store.turns(rx, sessionId, query);
+      sessionStore.session(rx, session_id);
+      return store.turns.page(rx, { session_id }, limit, cursor);
     });
   }
 
-  /**
-   * Ends the idle agent of a session, and returns the command that continues the conversation in the agent's own program.
-   * Later turns of the session then expect changes of that program.
-   */
+  /** Ends the idle agent, and returns the command that continues the conversation in the agent's own program. */
   async handBack(sessionId: string, saveResponse: SaveResponse): Promise<HandedBack> {
     const { db, reader, sessions, pool } = this.#deps;
     const session = await sessions.get(sessionId);
@@ -180,8 +169,8 @@ export class ImportService {
         omitted_turns: 0,
         complete: true,
       };
-      if (!store.find(tx, sessionId))
-        store.insert(tx, {
+      if (!store.imports.get(tx, sessionId))
+        store.imports.insert(tx, {
           session_id: sessionId,
           conversation: keyOf({ ...now, ref }),
           ref,
@@ -191,9 +180,8 @@ export class ImportService {
         });
       const handed = { ...now, imported, updated_at: clock.now() };
       sessionStore.updateSession(tx, handed, 'session.handed_back');
-      saveResponse(tx, answer);
       return answer;
-    });
+    }, saveResponse);
   }
 
   sessionClosed(tx: Writer, session: Session): void {
@@ -208,7 +196,7 @@ export class ImportService {
 /** Throws if the session is closed, or a turn of it runs. */
 function assertIdle(session: Session): void {
   assertOpen(session);
-  if (session.active_turn_id !== null) throw turnRuns(session);
+  assertNoTurn(session);
 }
 
 function keyOf({ provider, agent, ref }: Pick<Session, 'provider' | 'agent'> & { ref: string }) {

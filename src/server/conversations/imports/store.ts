@@ -3,11 +3,10 @@ import type { Session } from '../../../api/sessions.ts';
 import type { ConversationMark } from '../../../agents/conversations.ts';
 import type { EventLog } from '../../../core/events/log.ts';
 import type { Database } from '../../../core/store/database.ts';
-import { type RecordPage, RecordTable } from '../../../core/store/records.ts';
+import { RecordTable } from '../../../core/store/records.ts';
 import type { Statement } from '../../../core/store/statement.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 
-/** A conversation that a session continues. */
 export interface Import {
   session_id: string;
   /** Provider, agent and ref of the conversation. Null once the session is closed. */
@@ -21,42 +20,28 @@ export interface Import {
   head: ConversationMark | null;
 }
 
-/** The rows of imports and past turns. */
 export class ImportStore {
   readonly #log: EventLog;
-  readonly #imports: RecordTable<Import>;
-  readonly #turns: RecordTable<PastTurn>;
+  readonly imports: RecordTable<Import>;
+  readonly turns: RecordTable<PastTurn>;
   readonly #count: Statement<[number]>;
   readonly #has: Statement<[number]>;
 
   constructor({ db, log }: { db: Database; log: EventLog }) {
     this.#log = log;
-    this.#imports = new RecordTable<Import>(db, 'imports', ({ session_id }) => session_id);
-    this.#turns = new RecordTable<PastTurn>(db, 'past_turns', ({ past_turn_id }) => past_turn_id);
+    this.imports = new RecordTable<Import>(db, 'imports', ({ session_id }) => session_id);
+    this.turns = new RecordTable<PastTurn>(db, 'past_turns', ({ past_turn_id }) => past_turn_id);
     this.#count = db.prepare('SELECT count(*) FROM past_turns WHERE session_id = ?');
     this.#has = db.prepare('SELECT 1 FROM past_turns WHERE session_id = ? AND ref = ?');
   }
 
-  find(rx: Reader, sessionId: string): Import | undefined {
-    return this.#imports.get(rx, sessionId);
-  }
-
-  /** Returns the import of a session that is not closed. */
   ofConversation(rx: Reader, conversation: string): Import | undefined {
-    return this.#imports.where(rx, 'conversation = ?', conversation)[0];
+    return this.imports.where(rx, 'conversation = ?', conversation)[0];
   }
 
   /** Returns the imports whose past turns are not all stored, oldest first. */
   reading(rx: Reader): Import[] {
-    return this.#imports.where(rx, "status = 'reading'");
-  }
-
-  insert(tx: Writer, row: Import): void {
-    this.#imports.insert(tx, row);
-  }
-
-  update(tx: Writer, row: Import): void {
-    this.#imports.update(tx, row);
+    return this.imports.where(rx, "status = 'reading'");
   }
 
   hasTurn(rx: Reader, sessionId: string, ref: string): boolean {
@@ -64,7 +49,7 @@ export class ImportStore {
   }
 
   addTurn(tx: Writer, past_turn: PastTurn): void {
-    this.#turns.insert(tx, past_turn);
+    this.turns.insert(tx, past_turn);
     const { session_id } = past_turn;
     this.#log.append(tx, { kind: 'past.turn', session_id, payload: { past_turn } });
   }
@@ -73,22 +58,14 @@ export class ImportStore {
     return this.#count.get(rx, sessionId)?.[0] ?? 0;
   }
 
-  turns(
-    rx: Reader,
-    session_id: string,
-    { limit, cursor }: { limit: number; cursor?: string | undefined },
-  ): RecordPage<PastTurn> {
-    return this.#turns.page(rx, { session_id }, limit, cursor);
-  }
-
   /** Lets another session continue the conversation of a closed session. */
   close(tx: Writer, { id }: Session): void {
-    const row = this.find(tx, id);
-    if (row) this.update(tx, { ...row, conversation: null, status: 'done' });
+    const row = this.imports.get(tx, id);
+    if (row) this.imports.update(tx, { ...row, conversation: null, status: 'done' });
   }
 
   forget(tx: Writer, sessionId: string): void {
-    this.#imports.deleteWhere(tx, 'id = ?', sessionId);
-    this.#turns.deleteWhere(tx, 'session_id = ?', sessionId);
+    this.imports.deleteWhere(tx, 'id = ?', sessionId);
+    this.turns.deleteWhere(tx, 'session_id = ?', sessionId);
   }
 }

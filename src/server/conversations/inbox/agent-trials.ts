@@ -16,7 +16,6 @@ interface AgentTrialsDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
     beginNextTurn: (tx: Writer, sessionId: string) => void;
     /** Tries to get the agent of the next turn. It never rejects. */
     tryAgent: (sessionId: string) => Promise<Trial>;
-    /** Makes the next turn of a session in a later transaction. */
     tryLater: (sessionId: string) => void;
   };
 }
@@ -54,7 +53,6 @@ export class AgentTrials {
     if (holds.end(tx, sessionId, NO_AGENT)) holds.wait(tx, sessionId, TRIES - 1, 0);
   }
 
-  /** Tries all sessions that the last run held, one after the other. */
   open(): void {
     this.#isOpen = true;
     const { db, holds } = this.#deps;

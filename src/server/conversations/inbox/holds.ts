@@ -1,8 +1,6 @@
 import type { Hold } from '../../../api/queue.ts';
 import type { Turn } from '../../../api/sessions.ts';
-import type { EventLog } from '../../../core/events/log.ts';
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Database } from '../../../core/store/database.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { EmptyKeys } from '../../../core/store/empty-keys.ts';
 import type { SqlValue } from '../../../core/store/raw-statement.ts';
 import type { Statement } from '../../../core/store/statement.ts';
@@ -26,12 +24,14 @@ export interface HoldSource {
   turnEnded?(tx: Writer, turn: Turn, context: TurnEndContext): void;
 }
 
-/** The consequences of the end of a turn. */
 export interface TurnEndContext {
   /** Whether no agent has seen the turn, and its entries wait to become another one. */
   isRetried: boolean;
-  /** Whether the session ends too. */
   isLast: boolean;
+}
+
+interface HoldsDeps extends Pick<ServerParts, 'db' | 'log' | 'clock'> {
+  scheduler: Scheduler;
 }
 
 type HoldRow = [code: string, message: string, since: number | null, until: number | null];
@@ -43,7 +43,7 @@ type HoldRow = [code: string, message: string, since: number | null, until: numb
  * their turns show them.
  */
 export class Holds {
-  readonly #deps: { db: Database; log: EventLog; clock: Clock; scheduler: Scheduler };
+  readonly #deps: HoldsDeps;
   readonly #sources: HoldSource[] = [];
   readonly #of: Statement<HoldRow>;
   readonly #put: Statement;
@@ -60,10 +60,9 @@ export class Holds {
   readonly #count: Statement<[number]>;
   readonly #with: Statement<[sessionId: string]>;
   readonly #endAt: Statement;
-  /** The sessions without holds. */
   readonly #without: EmptyKeys;
 
-  constructor(deps: { db: Database; log: EventLog; clock: Clock; scheduler: Scheduler }) {
+  constructor(deps: HoldsDeps) {
     this.#deps = deps;
     const { db } = deps;
     this.#of = db.prepare(
@@ -100,16 +99,12 @@ export class Holds {
     this.#sources.push(source);
   }
 
-  /**
-   * Returns why a session may not begin its next turn of the inbox now, and until when; empty if it may. A hold whose time
-   * has come is among them until {@link endPast} has ended it.
-   */
+  /** Returns why a session may not begin its next turn of the inbox. Past holds are among them until {@link endPast}. */
   of(rx: Reader, sessionId: string): Hold[] {
     const derived = this.#sources.flatMap((source) => source.holdsOf?.(rx, sessionId) ?? []);
     return [...this.#stored(rx, sessionId), ...derived];
   }
 
-  /** Lets the sources hold a session that could begin its next turn. Returns whether one does. */
   holdNow(tx: Writer, sessionId: string): boolean {
     return this.#sources.some((source) => source.holdNow?.(tx, sessionId) === true);
   }
@@ -184,7 +179,6 @@ export class Holds {
     this.#write(tx, this.#putPlain, [sessionId, NO_AGENT, message, null, until, failures]);
   }
 
-  /** Returns the number of turns in a row of a session that got no agent. */
   failures(rx: Reader, sessionId: string): number {
     return this.#failures.get(rx, sessionId, NO_AGENT)?.[0] ?? 0;
   }
@@ -212,7 +206,6 @@ export class Holds {
     return this.#with.all(rx, code).map(([sessionId]) => sessionId);
   }
 
-  /** Forgets the holds of a session that was closed. */
   forget(tx: Writer, sessionId: string): void {
     this.#endAll.run(tx, sessionId);
   }

@@ -17,33 +17,25 @@ import type { StoredInputItem } from '../../../api/input.ts';
 /** The maximum input of one turn made of several entries, in bytes. The other entries become the next turn. */
 const MAX_TURN_BYTES = 8 * 1024 * 1024;
 
-/**
- * The owner of one kind of entry: it supplies their input and is notified of their progress. Each method runs in the
- * transaction that changes the entry.
- */
+/** The owner of one kind of entry. Each method runs in the transaction that changes the entry. */
 export interface InboxSource {
   /** Whether each of its entries becomes a turn of its own; otherwise those that wait together become one. */
   readonly isAlone?: boolean;
   /** Returns the input for the session's agent, the source of the turn, and settings that the turn has of its own. */
   content(rx: Reader, entry: InboxEntry): Content;
-  /** Called when the entry has become part of an accepted turn. */
-  injecting(tx: Writer, ref: string, turn: Turn): void;
+  injecting?(tx: Writer, ref: string, turn: Turn): void;
   /** Called when the turn of the entry has started. From now on an agent may have seen the entry. */
-  injected(tx: Writer, ref: string, turn: Turn): void;
+  injected?(tx: Writer, ref: string, turn: Turn): void;
   /** Called if the turn of the entry ended before an agent saw it. Returns whether the entry stays in the inbox. */
   deferred(tx: Writer, ref: string, turn: Turn): boolean;
-  /**
-   * Called when the turn of the entry has ended after it had started. Returns whether the entry stays in the inbox, at
-   * its position, to become another turn.
-   */
-  ended(tx: Writer, ref: string, turn: Turn): boolean;
+  /** Called when the turn of the entry has ended after its start. Returns whether the entry stays for another turn. */
+  ended?(tx: Writer, ref: string, turn: Turn): boolean;
   /** Called when the session of the entry was closed or has failed. Returns whether the entry stays in the inbox. */
   unreachable(tx: Writer, ref: string, session: Session): boolean;
   /** Called when the session of an entry that stayed was brought back. */
   reachable?(tx: Writer, ref: string): void;
 }
 
-/** The part of a turn that comes from one entry. */
 interface Content {
   source: Turn['source'];
   input: readonly StoredInputItem[];
@@ -56,11 +48,8 @@ interface InboxDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 'logger'>
   scheduler: Scheduler;
 }
 
-/** The part of the turn runner that the inbox calls. */
 interface InboxRunner {
-  /** Runs a turn that was accepted in this transaction, once that is on disk. */
   accepted: (tx: Writer, session: Session, turn: Turn) => void;
-  /** Stores the interrupt of a turn. Its agent is asked to end the turn once that is on disk. */
   requestInterrupt: (tx: Writer, turn: Turn, error: Turn['error']) => Turn;
   /** Starts the agent that a turn with such settings would need, without a turn. It never rejects. */
   tryAgent: (session: Session, settings: TurnSettings) => Promise<Trial>;
@@ -134,7 +123,7 @@ export class Inbox {
     sessionStore.acceptTurn(tx, beginTurn(session, turn, turn.accepted_at), turn);
     for (const { entry } of entries) {
       this.entries.assign(tx, entry, turn);
-      this.#ownerOf(entry).injecting(tx, entry.ref, turn);
+      this.#ownerOf(entry).injecting?.(tx, entry.ref, turn);
     }
     this.#turns.accepted(tx, session, turn);
   }
@@ -161,7 +150,7 @@ export class Inbox {
   turnStarted(tx: Writer, turn: Turn): void {
     this.holds.endWait(tx, turn.session_id);
     for (const entry of this.entries.ofTurn(tx, turn.turn_id))
-      this.#ownerOf(entry).injected(tx, entry.ref, turn);
+      this.#ownerOf(entry).injected?.(tx, entry.ref, turn);
   }
 
   /** Must be called when a turn has ended. Its entries wait again if no agent has seen them. */
@@ -176,7 +165,7 @@ export class Inbox {
       const owner = this.#ownerOf(entry);
       const stays = isUnseen
         ? owner.deferred(tx, entry.ref, turn)
-        : owner.ended(tx, entry.ref, turn);
+        : owner.ended?.(tx, entry.ref, turn);
       if (stays) this.entries.putBack(tx, entry, turn);
       else this.entries.remove(tx, entry.owner, entry.ref);
     }
@@ -207,7 +196,6 @@ export class Inbox {
     this.#trials.lift(tx, sessionId);
   }
 
-  /** Interrupts the active turn of a session, so that its waiting entries become the next turn. */
   interruptNow(tx: Writer, sessionId: string): void {
     const turn = this.#deps.sessionStore.activeTurn(tx, sessionId);
     if (turn) this.interrupt(tx, turn);
@@ -248,7 +236,6 @@ export class Inbox {
     this.#trials.stop();
   }
 
-  /** Returns the entries of the next turn, in order, each with its content. */
   #next(rx: Reader, sessionId: string) {
     const entries: ({ entry: InboxEntry } & Content)[] = [];
     let bytes = 0;
@@ -278,7 +265,6 @@ export class Inbox {
     return this.#turns.tryAgent(next.session, settings);
   }
 
-  /** Makes the next turn of a session in a later transaction. */
   tryLater(sessionId: string): void {
     this.#due.push(sessionId);
     this.#beginDue();
@@ -319,7 +305,6 @@ export class Inbox {
     }
   }
 
-  /** Ends the holds whose time has come. */
   async #endPastHolds(signal: AbortSignal): Promise<void> {
     for (let isMore = true; isMore && !signal.aborted;)
       isMore = await this.#deps.db.transact((tx) => {

@@ -1,17 +1,11 @@
-import type { Clock } from '../../../core/lib/clock.ts';
-import type { Logger } from '../../../core/lib/log.ts';
-import type { Database } from '../../../core/store/database.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
 
-/**
- * The maximum time between two looks at the clock, in ms, while anything has a time: a timer runs on the monotonic clock,
- * which does not notice that the wall clock was set, nor that the machine slept.
- */
+/** The maximum time between two looks at the clock, in ms: a monotonic timer notices neither a set wall clock nor sleep. */
 const LOOK_EVERY_MS = 60_000;
 /** The time until the next look after one that failed, because the disk was full for example, in ms. */
 const RETRY_MS = 5000;
 
-/** A kind of rows with times. */
 export interface Scheduled {
   /** Returns the time of the next row, in Unix ms; null if no row has a time. */
   due: (rx: Reader) => number | null;
@@ -21,17 +15,16 @@ export interface Scheduled {
 
 /** Acts on rows when they are due by the wall clock. Its only state is a timer: the rows have the times. */
 export class Scheduler {
-  readonly #deps: { db: Database; clock: Clock; logger: Logger };
+  readonly #deps: Pick<ServerParts, 'db' | 'clock' | 'logger'>;
   readonly #scheduled: Scheduled[] = [];
   readonly #stopping = new AbortController();
   #isOpen = false;
   #looking: Promise<void> | undefined;
   #timer: Disposable | undefined;
-  /** When the timer fires, on the monotonic clock. */
   #firesAt = Infinity;
   #isFailing = false;
 
-  constructor(deps: { db: Database; clock: Clock; logger: Logger }) {
+  constructor(deps: Pick<ServerParts, 'db' | 'clock' | 'logger'>) {
     this.#deps = deps;
   }
 
@@ -88,7 +81,6 @@ export class Scheduler {
     else if (next < Infinity) this.#setTimer(this.#waitFor(next));
   }
 
-  /** Returns the time of the next row, in Unix ms; Infinity if no row has a time. */
   #nextTime(): number {
     const times = this.#deps.db.peek((rx) => this.#scheduled.map(({ due }) => due(rx)));
     return Math.min(...times.map((at) => at ?? Infinity));

@@ -29,7 +29,6 @@ type TurnIds = Pick<Turn, 'session_id' | 'turn_id'>;
 
 type EntryRow = [owner: string, ref: string, text: string | null];
 
-/** The rows of the inbox. */
 export class InboxStore {
   readonly #put: Statement;
   readonly #remove: Statement;
@@ -42,9 +41,7 @@ export class InboxStore {
   readonly #order: Statement<[ref: string, n: number]>;
   readonly #leave: Statement;
   readonly #setPosition: Statement;
-  /** The sessions that no entry waits for. */
   readonly #withoutWaiting: EmptyKeys;
-  /** The turns that no entry became. */
   readonly #withoutTurn: EmptyKeys;
 
   constructor(db: Database) {
@@ -87,7 +84,6 @@ export class InboxStore {
     this.#remove.run(tx, owner, ref);
   }
 
-  /** Makes an entry part of a turn. */
   assign(tx: Writer, { owner, ref }: InboxEntry, turn: TurnIds): void {
     this.#withoutTurn.delete(turn.turn_id);
     this.#assign.run(tx, turn.turn_id, owner, ref);
@@ -104,7 +100,6 @@ export class InboxStore {
     this.#withoutTurn.add(tx, turn.turn_id);
   }
 
-  /** Returns the references of an owner's entries for a session, in their order. */
   order(rx: Reader, sessionId: string, owner: string): string[] {
     return this.#order.all(rx, sessionId, owner).map(([ref]) => ref);
   }

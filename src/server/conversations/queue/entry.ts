@@ -5,7 +5,6 @@ import { type Recurrence, recurrenceOf } from '../../../core/lib/cron.ts';
 
 type Entry = StoredQueueEntry;
 
-/** The fields of an entry that its request sets. */
 type EntryRequest = Pick<
   Entry,
   | 'id'
@@ -80,7 +79,6 @@ export function isAhead({ settled_until }: Pick<Entry, 'settled_until'>, now: nu
 
 const DAY_MS = 86_400_000;
 
-/** Returns a schedule that begins anew now. */
 export function restartedEntry(entry: Entry, now: number): Entry {
   return restated({ ...entry, settled_until: now }, now);
 }
@@ -161,7 +159,6 @@ function aged(entry: Entry, skipped: Skipped[], now: number): Aged {
   return { entry: restated({ ...entry, skipped: entry.skipped + count }, now), skipped };
 }
 
-/** The runs that a hold has cost, as one. */
 function joined(parts: readonly Omit<Skipped, 'why'>[]): Skipped[] {
   const [first] = parts;
   const last = parts.at(-1);
@@ -180,15 +177,10 @@ function restated(entry: Entry, now: number): Entry {
   return { ...entry, status, next_at: hold === null ? next : null, updated_at: now };
 }
 
-/**
- * A run of a schedule that could not be begun within this time is missed, in ms: it covers a restart of the server, and
- * the time between two looks at the clock.
- */
+/** A run that could not begin within this time, in ms, is missed. It covers a restart of the server. */
 const LATE_MS = 5 * 60_000;
-/** The maximum number of missed runs that are counted. */
 const MAX_COUNTED = 1000;
 
-/** Runs that are left out. */
 interface Skipped {
   why: 'missed' | 'held' | 'overlap';
   count: number;
@@ -196,7 +188,6 @@ interface Skipped {
   last_at: number;
 }
 
-/** The times of a schedule up to now. */
 interface Settled {
   /** The newest time, if it is not too late for it. */
   due: number | null;
@@ -208,7 +199,6 @@ interface Settled {
 
 type Schedule = Pick<StoredQueueEntry, 'every' | 'time_zone'>;
 
-/** Returns the first time of a schedule after a moment, in Unix ms; null if it has no more. */
 function nextOf({ every, time_zone }: Schedule, after: number): number | null {
   return every === null ? null : timesOf({ every, time_zone }).after(after);
 }

@@ -19,6 +19,7 @@ import {
   restartedEntry,
   startedEntry,
 } from './entry.ts';
+import { requestedSettings } from '../sessions/settings.ts';
 import type { QueueStore } from './store.ts';
 
 const OWNER = 'queue';
@@ -34,10 +35,7 @@ interface QueueInboxDeps extends Pick<ServerParts, 'db' | 'log' | 'clock'> {
   scheduler: Scheduler;
 }
 
-/**
- * Keeps each entry of the queue as an entry of its session's inbox, from when it is added until it is removed: held there
- * while it is not due. The inbox decides when it becomes a turn.
- */
+/** Keeps each entry of the queue in its session's inbox, held while it is not due. The inbox decides when it is a turn. */
 export class QueueInboxSource {
   readonly #deps: QueueInboxDeps;
 
@@ -78,21 +76,16 @@ export class QueueInboxSource {
     { entry, skipped }: Aged,
     kind?: 'queue.released',
   ): void {
+    const { log } = this.#deps;
+    const { session_id } = entry;
+    const record = inEvents(entry);
     this.#store(tx, entry);
     if (kind) this.#append(tx, kind, entry);
     for (const runs of skipped)
-      this.#deps.log.append(tx, {
-        kind: 'queue.skipped',
-        session_id: entry.session_id,
-        payload: { entry: inEvents(entry), ...runs },
-      });
+      log.append(tx, { kind: 'queue.skipped', session_id, payload: { entry: record, ...runs } });
     const due_at = newlyDue(before, entry);
     if (due_at !== null)
-      this.#deps.log.append(tx, {
-        kind: 'queue.due',
-        session_id: entry.session_id,
-        payload: { entry: inEvents(entry), due_at },
-      });
+      log.append(tx, { kind: 'queue.due', session_id, payload: { entry: record, due_at } });
     this.#beginIfDue(tx, entry);
   }
 
@@ -101,12 +94,10 @@ export class QueueInboxSource {
     this.#forget(tx, entry, why);
   }
 
-  /** Returns the ids of the entries of a session, in their order. */
   order(rx: Reader, sessionId: string): string[] {
     return this.#deps.inbox.entries.order(rx, sessionId, OWNER);
   }
 
-  /** Orders the entries of a session. */
   arrange(tx: Writer, session_id: string, entry_ids: string[]): void {
     this.#deps.inbox.entries.arrange(tx, session_id, OWNER, entry_ids);
     this.#deps.log.append(tx, { kind: 'queue.moved', session_id, payload: { entry_ids } });
@@ -178,9 +169,8 @@ export class QueueInboxSource {
     return {
       isAlone: true,
       content: (rx, { ref }) => {
-        const { input, permission_mode, agent_mode, model, thinking_effort } = entryOf(rx, ref);
-        const settings = { permission_mode, agent_mode, model, thinking_effort };
-        return { source: 'queue', input, settings };
+        const entry = entryOf(rx, ref);
+        return { source: 'queue', input: entry.input, settings: requestedSettings(entry) };
       },
       injecting: (tx, ref, turn) =>
         this.write(tx, 'queue.changed', acceptedEntry(entryOf(tx, ref), turn, clock.now())),
@@ -227,7 +217,6 @@ function newlyDue(before: StoredQueueEntry, { due_at, again_at }: StoredQueueEnt
   return due_at === before.due_at ? null : due_at;
 }
 
-/** Returns what an event of an entry is about. */
 function ofTurn({ session_id, turn_id }: StoredQueueEntry) {
   return turn_id === null ? { session_id } : { session_id, turn_id };
 }

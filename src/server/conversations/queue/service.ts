@@ -19,7 +19,7 @@ import { assertNotClosed, assertOpen } from '../sessions/session.ts';
 import { requestedSettings } from '../sessions/settings.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
-import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { RecordPage } from '../../../core/store/records.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { editedEntry, heldEntry, newEntry, releasedEntry } from './entry.ts';
@@ -46,17 +46,14 @@ export class QueueService {
     this.#deps = deps;
   }
 
-  /**
-   * Adds an entry. One that is due becomes a turn at once if the session is free. `by` is the id of the token of the
-   * request. Throws `too_many` at a limit, and as a turn does that is sent.
-   */
+  /** Adds an entry, which becomes a turn at once if it is due and the session is free. Throws `too_many` at a limit. */
   async add(
     sessionId: string,
     body: BodyOf<typeof addToQueue>,
     by: string,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<QueueEntry> {
-    const { db, sessionStore, sessions, line, inbox, clock, ids } = this.#deps;
+    const { db, store, sessionStore, sessions, line, inbox, clock, ids } = this.#deps;
     const times = timesOf(body, clock.now());
     const input = await sessions.prepareInput(sessionId, body);
     assertSize(input);
@@ -81,8 +78,8 @@ export class QueueService {
         inbox.holds.endPause(tx, sessionId);
         inbox.beginNextTurn(tx, sessionId);
       }
-      return this.#answer(tx, entry.id, saveResponse);
-    });
+      return this.#placed(tx, store.entry(tx, entry.id));
+    }, saveResponse);
   }
 
   get(id: string): Promise<QueueEntry> {
@@ -94,10 +91,7 @@ export class QueueService {
       if (filters.session_id !== undefined) this.#deps.sessionStore.session(rx, filters.session_id);
       const page = this.#deps.store.entries.page(rx, filters, limit, cursor);
       const lines = new Map<string, Line>();
-      return {
-        ...page,
-        records: page.records.map((entry) => this.#placed(rx, entry, lines)),
-      };
+      return { ...page, records: page.records.map((entry) => this.#placed(rx, entry, lines)) };
     });
   }
 
@@ -127,7 +121,7 @@ export class QueueService {
       const wish = body.input === undefined ? change : { ...change, input };
       const after = editedEntry(before, wish, clock.now());
       if (after !== before) line.edit(tx, before, after);
-      return this.#answer(tx, id);
+      return this.#placed(tx, store.entry(tx, id));
     });
   }
 
@@ -135,7 +129,7 @@ export class QueueService {
   move(
     id: string,
     { before, to }: BodyOf<typeof moveQueueEntry>,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<SessionQueue> {
     const { db, store, line } = this.#deps;
     return db.transact((tx) => {
@@ -152,18 +146,12 @@ export class QueueService {
         throw notFoundError(`the queue of session "${session_id}" has no entry "${before}"`);
       if (place >= 0 && order[place] !== id)
         line.arrange(tx, session_id, others.toSpliced(place, 0, id));
-      const answer = this.#sessionQueue(tx, session_id);
-      saveResponse(tx, answer);
-      return answer;
-    });
+      return this.#sessionQueue(tx, session_id);
+    }, saveResponse);
   }
 
   /** Holds an entry until it is resumed, also where its session is brought back before. One that is paused stays as it is. */
-  pause(
-    id: string,
-    reason: string | null,
-    saveResponse: SaveResponse = saveNothing,
-  ): Promise<QueueEntry> {
+  pause(id: string, reason: string | null, saveResponse?: SaveResponse): Promise<QueueEntry> {
     const { db, store, line, clock } = this.#deps;
     return db.transact((tx) => {
       const entry = store.entry(tx, id);
@@ -173,20 +161,20 @@ export class QueueService {
       const hold = { code: 'paused', message, since: now, until: null };
       if (entry.hold === null || entry.hold.code === 'session_failed')
         line.write(tx, 'queue.held', heldEntry(entry, hold, now));
-      return this.#answer(tx, id, saveResponse);
-    });
+      return this.#placed(tx, store.entry(tx, id));
+    }, saveResponse);
   }
 
   /** Ends the pause of an entry. Throws `session_closed` or `session_failed` if its session can have no turn. */
-  resume(id: string, saveResponse: SaveResponse = saveNothing): Promise<QueueEntry> {
+  resume(id: string, saveResponse?: SaveResponse): Promise<QueueEntry> {
     const { db, store, sessionStore, line, clock } = this.#deps;
     return db.transact((tx) => {
       const entry = store.entry(tx, id);
       assertOpen(sessionStore.session(tx, entry.session_id));
       if (entry.hold !== null)
         line.age(tx, entry, releasedEntry(entry, clock.now()), 'queue.released');
-      return this.#answer(tx, id, saveResponse);
-    });
+      return this.#placed(tx, store.entry(tx, id));
+    }, saveResponse);
   }
 
   /** Removes an entry. Throws `conflict` for one whose only turn has begun. */
@@ -205,7 +193,7 @@ export class QueueService {
   pauseSession(
     sessionId: string,
     { reason, until = null }: BodyOf<typeof pauseSessionQueue>,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<SessionQueue> {
     const { db, sessionStore, inbox, clock } = this.#deps;
     if (until !== null && until <= clock.now())
@@ -214,15 +202,12 @@ export class QueueService {
       assertNotClosed(sessionStore.session(tx, sessionId));
       const message = reason ?? 'paused by a user';
       inbox.holds.put(tx, sessionId, { code: 'paused', message, until });
-      return this.#answerSession(tx, sessionId, saveResponse);
-    });
+      return this.#sessionQueue(tx, sessionId);
+    }, saveResponse);
   }
 
   /** Ends the pause of a session, its wait for a usage limit, and the rest after an interrupt or a failed start. */
-  resumeSession(
-    sessionId: string,
-    saveResponse: SaveResponse = saveNothing,
-  ): Promise<SessionQueue> {
+  resumeSession(sessionId: string, saveResponse?: SaveResponse): Promise<SessionQueue> {
     const { db, sessionStore, inbox, limits } = this.#deps;
     return db.transact((tx) => {
       assertNotClosed(sessionStore.session(tx, sessionId));
@@ -230,8 +215,8 @@ export class QueueService {
       limits.resume(tx, sessionId);
       inbox.endHold(tx, sessionId);
       inbox.beginNextTurn(tx, sessionId);
-      return this.#answerSession(tx, sessionId, saveResponse);
-    });
+      return this.#sessionQueue(tx, sessionId);
+    }, saveResponse);
   }
 
   /** Removes the entries of a closed session whose contents retention deletes. */
@@ -262,18 +247,6 @@ export class QueueService {
         'too_many',
         `the queues of all sessions together are full (${entries} entries): remove some queue entries`,
       );
-  }
-
-  #answer(tx: Writer, id: string, saveResponse: SaveResponse = saveNothing): QueueEntry {
-    const answer = this.#placed(tx, this.#deps.store.entry(tx, id));
-    saveResponse(tx, answer);
-    return answer;
-  }
-
-  #answerSession(tx: Writer, sessionId: string, saveResponse: SaveResponse): SessionQueue {
-    const answer = this.#sessionQueue(tx, sessionId);
-    saveResponse(tx, answer);
-    return answer;
   }
 
   #sessionQueue(rx: Reader, sessionId: string): SessionQueue {

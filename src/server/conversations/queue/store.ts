@@ -5,7 +5,6 @@ import { RecordTable } from '../../../core/store/records.ts';
 import type { Statement } from '../../../core/store/statement.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
 
-/** The rows of the queue. */
 export class QueueStore {
   readonly entries: RecordTable<StoredQueueEntry>;
   readonly #due: Statement<[id: string]>;
@@ -48,7 +47,6 @@ export class QueueStore {
     return this.#ahead.all(rx, moment).map(([id]) => id);
   }
 
-  /** Returns when the next entry is due, in Unix ms; null if none has a time. */
   nextAt(rx: Reader): number | null {
     return this.#nextAt.get(rx)?.[0] ?? null;
   }

@@ -16,7 +16,7 @@ import type { QueueService } from '../queue/service.ts';
 import { assertNotClosed } from '../sessions/session.ts';
 import type { SessionService } from '../sessions/service.ts';
 import type { SessionStore } from '../sessions/store.ts';
-import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import { RecordTable } from '../../../core/store/records.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { revealed } from '../../../core/lib/plain.ts';
@@ -61,7 +61,7 @@ export class ReviewService {
     sessionId: string,
     body: BodyOf<typeof addReviewComment>,
     by: string,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<ReviewComment> {
     const { db, log, clock, ids, sessionStore } = this.#deps;
     await db.read((rx) => assertNotClosed(sessionStore.session(rx, sessionId)));
@@ -95,13 +95,10 @@ export class ReviewService {
       };
       this.#table.insert(tx, comment);
       log.append(tx, { kind: 'review.added', session_id: sessionId, payload: { comment } });
-      const added = { ...comment, ...state };
-      saveResponse(tx, added);
-      return added;
-    });
+      return { ...comment, ...state };
+    }, saveResponse);
   }
 
-  /** Changes what a comment says. */
   async edit(sessionId: string, id: string, text: string): Promise<ReviewComment> {
     const { db, log, clock } = this.#deps;
     const comment = await db.transact((tx) => {
@@ -151,7 +148,7 @@ export class ReviewService {
     sessionId: string,
     body: BodyOf<typeof sendReview>,
     by: string,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<Sent> {
     const { text: said, queue: isQueued, expected_turn_id, ...settings } = body;
     if (isQueued && (expected_turn_id ?? null) !== null)
@@ -175,7 +172,7 @@ export class ReviewService {
         payload: { comment_ids, turn_id, entry_id },
       });
       sent = { session_id: sessionId, turn_id, entry_id, comments: comments.length };
-      saveResponse(tx, sent);
+      saveResponse?.(tx, sent);
     };
     if (isQueued)
       await this.#deps.queue.add(
@@ -281,11 +278,7 @@ function inOrder(comments: readonly ReviewComment[]): ReviewComment[] {
 /** The states in which the lines of a comment are as they were, or nobody knows. */
 const fresh = new Set<ReviewComment['state']>(['current', 'unknown']);
 
-/**
- * The text of the turn that sends a review: all comments, each with its file, the numbers of its lines, the lines, and
- * what is said of them, so that an agent needs no diff to act on it. `text`: what is said before the comments; may be
- * empty.
- */
+/** Returns the text of the turn that sends a review: all comments with files and lines, so that agents need no diff. */
 function reviewText(comments: readonly ReviewComment[], text: string): string {
   const files = new Set(comments.map(({ path }) => path)).size;
   const head = `This is a review of your changes: ${counted(comments.length, 'comment')} on ${counted(files, 'file')}. Please address each of them.`;

@@ -7,10 +7,7 @@ import { FORMAT, IndexFile, rowSum, SHARD_TEXTS } from './index-file.ts';
 import { readBlocks, sumOf } from './shard-sums.ts';
 
 export interface IndexReport {
-  /**
-   * `outdated`: the server builds it again, because another version wrote it, or the machine crashed. `changing`: it was
-   * not checked, because a server wrote to it all the time.
-   */
+  /** `outdated`: the server builds it again. `changing`: it was not checked, because a server wrote to it all the time. */
   state: 'checked' | 'outdated' | 'changing';
   bytes: number;
   texts: number;
@@ -22,7 +19,6 @@ interface CheckOptions {
   bootId: string;
   signal: AbortSignal;
   onProgress: (texts: number) => void;
-  /** Called once with what is wrong. */
   onDamage: (problem: string) => void;
 }
 
@@ -33,10 +29,7 @@ const STEP_ROWS = 2000;
 /** The tables whose rows have checksums, with the columns that these are of. */
 const TABLES = { docs: 'doc, source, at', places: 'name, n', shards: 'key, newest, merged' };
 
-/**
- * Compares the search index of a data directory with its checksums; nothing is written. A server may use the index: a
- * check during which it was written is repeated. Returns null if there is no index.
- */
+/** Compares a search index with its checksums, again if a server wrote to it meanwhile. Returns null if there is none. */
 export async function checkIndex(options: CheckOptions): Promise<IndexReport | null> {
   const { directory, signal } = options;
   let bytes = 0;

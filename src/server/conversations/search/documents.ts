@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+import path from 'node:path';
 import type { Item, Session, Turn } from '../../../api/sessions.ts';
 import type { SearchHit } from '../../../api/search.ts';
 import { plain } from '../../../core/lib/plain.ts';
@@ -8,7 +10,6 @@ export interface Document {
   session_id: string;
   turn_id: string | null;
   item_id: string | null;
-  /** When it was said, in Unix milliseconds. */
   at: number;
   text: string;
 }
@@ -63,4 +64,29 @@ function textsIn(input: unknown): string[] {
   };
   visit(input, 0);
   return texts;
+}
+
+/**
+ * Marks are words of the index that no text has, because they begin with a character of no script: a filter is then one
+ * more word of the query, which costs nothing where it leaves little.
+ */
+const MARK = '\ue000';
+
+export const kindMark = (kind: Document['kind']) => `${MARK}k${kind}`;
+export const providerMark = (provider: string) => `${MARK}p${provider.replaceAll(/\W/g, '')}`;
+export const sessionMark = (n: number) => `${MARK}s${n}`;
+export const directoryMark = (directory: string) =>
+  `${MARK}d${hash('sha256', directory, 'hex').slice(0, 16)}`;
+
+export function marksOf(n: number, { provider, cwd }: Session): string {
+  return [
+    sessionMark(n),
+    providerMark(provider),
+    ...directories(cwd).map((one) => directoryMark(one)),
+  ].join(' ');
+}
+
+function directories(cwd: string): string[] {
+  const above = path.dirname(cwd);
+  return above === cwd ? [cwd] : [cwd, ...directories(above)];
 }

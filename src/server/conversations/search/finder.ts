@@ -3,12 +3,11 @@ import type { Session } from '../../../api/sessions.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { yieldToEventLoop } from '../../../core/lib/slices.ts';
 import type { SessionStore } from '../sessions/store.ts';
-import type { Database } from '../../../core/store/database.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
 import type { Document } from './documents.ts';
 import type { Candidate, IndexFile } from './index-file.ts';
-import { type Span, scoreOf, spansIn } from './matching.ts';
-import { type Term, matchExpression } from './query.ts';
+import { type Span, scoreOf, spansIn, type Term, matchExpression } from './query.ts';
 import type { Rows } from './rows.ts';
 
 export interface SearchRequest {
@@ -21,7 +20,6 @@ export interface SearchRequest {
   signal: AbortSignal;
 }
 
-/** A hit, and the number of its text. */
 export interface Found {
   doc: number;
   hit: SearchHit;
@@ -41,68 +39,67 @@ const LIMIT_MS = 2000;
 const CANDIDATES = 16;
 const CANDIDATES_SINCE = 64;
 
-/** Finds texts by the index, the newest first, and reads each as it is stored now. */
-export class Finder {
-  readonly #deps: { db: Database; store: SessionStore; rows: Rows; clock: Clock };
+interface FinderDeps extends Pick<ServerParts, 'db' | 'clock'> {
+  store: SessionStore;
+  rows: Rows;
+}
 
-  constructor(deps: { db: Database; store: SessionStore; rows: Rows; clock: Clock }) {
-    this.#deps = deps;
-  }
-
-  /**
-   * Returns up to `limit` hits with lower numbers than `below`, and the next `below`: null if there are no more. It may
-   * return fewer although there are more, because its time is limited.
-   */
-  async find(
-    index: IndexFile,
-    wanted: SearchRequest,
-    { below, limit }: { below: number; limit: number },
-  ): Promise<{ found: Found[]; next: number | null }> {
-    const match = matchExpression(wanted.terms, wanted.marks);
-    const found: Found[] = [];
-    const pace = new TimeSlices(this.#deps.clock);
-    let next = below;
-    for (const key of index.shardsSince(wanted.since)) {
-      if (index.endOf(key - 1) >= below) continue;
-      let isEnd = false;
-      while (!isEnd) {
-        const size = wanted.since > 0 ? CANDIDATES_SINCE : CANDIDATES;
-        const candidates = index.candidates(key, match, next, size);
-        isEnd = candidates.length < size;
-        const recent = candidates.filter(({ at }) => at >= wanted.since);
-        for (const read of await this.#read(recent, wanted)) {
-          const hit = hitOf(read, wanted.terms);
-          if (hit && !isSame(found, hit)) found.push(hit);
-          if (found.length === limit) return { found, next: hit?.doc ?? next };
-          await pace.yieldWhenDue();
-        }
-        next = candidates.at(-1)?.doc ?? next;
+/**
+ * Finds texts, newest first, and reads each as it is stored now. Returns up to `limit` hits with lower numbers than
+ * `below`, and the next `below`: null if there are no more. It may return fewer, because its time is limited.
+ */
+export async function findTexts(
+  deps: FinderDeps,
+  index: IndexFile,
+  wanted: SearchRequest,
+  { below, limit }: { below: number; limit: number },
+): Promise<{ found: Found[]; next: number | null }> {
+  const match = matchExpression(wanted.terms, wanted.marks);
+  const found: Found[] = [];
+  const pace = new TimeSlices(deps.clock);
+  let next = below;
+  for (const key of index.shardsSince(wanted.since)) {
+    if (index.endOf(key - 1) >= below) continue;
+    let isEnd = false;
+    while (!isEnd) {
+      const size = wanted.since > 0 ? CANDIDATES_SINCE : CANDIDATES;
+      const candidates = index.candidates(key, match, next, size);
+      isEnd = candidates.length < size;
+      const recent = candidates.filter(({ at }) => at >= wanted.since);
+      for (const read of await readTexts(recent, wanted, deps)) {
+        const hit = hitOf(read, wanted.terms);
+        if (hit && !isSame(found, hit)) found.push(hit);
+        if (found.length === limit) return { found, next: hit?.doc ?? next };
         await pace.yieldWhenDue();
-        if (wanted.signal.aborted) return { found, next: null };
-        if (pace.isOver)
-          return { found, next: isEnd ? Math.min(next, index.endOf(key - 1)) : next };
       }
+      next = candidates.at(-1)?.doc ?? next;
+      await pace.yieldWhenDue();
+      if (wanted.signal.aborted) return { found, next: null };
+      if (pace.isOver) return { found, next: isEnd ? Math.min(next, index.endOf(key - 1)) : next };
     }
-    return { found, next: null };
   }
+  return { found, next: null };
+}
 
-  /** The texts as they are stored now: what retention has deleted is missing. */
-  #read(candidates: readonly Candidate[], { isWanted }: SearchRequest): Promise<Read[]> {
-    const { db, rows, store } = this.#deps;
-    const sessions = new Map<string, Session | undefined>();
-    const sessionOf = (rx: Reader, id: string) => {
-      if (!sessions.has(id)) sessions.set(id, store.sessions.get(rx, id));
-      return sessions.get(id);
-    };
-    return db.read((rx) =>
-      candidates.flatMap((candidate) => {
-        const document = rows.document(rx, candidate.source);
-        const session = document && sessionOf(rx, document.session_id);
-        if (!session || session.trimmed || !isWanted(document, session)) return [];
-        return [{ candidate, document, session }];
-      }),
-    );
-  }
+/** The texts as they are stored now: what retention has deleted is missing. */
+function readTexts(
+  candidates: readonly Candidate[],
+  { isWanted }: SearchRequest,
+  { db, rows, store }: FinderDeps,
+): Promise<Read[]> {
+  const sessions = new Map<string, Session | undefined>();
+  const sessionOf = (rx: Reader, id: string) => {
+    if (!sessions.has(id)) sessions.set(id, store.sessions.get(rx, id));
+    return sessions.get(id);
+  };
+  return db.read((rx) =>
+    candidates.flatMap((candidate) => {
+      const document = rows.document(rx, candidate.source);
+      const session = document && sessionOf(rx, document.session_id);
+      if (!session || session.trimmed || !isWanted(document, session)) return [];
+      return [{ candidate, document, session }];
+    }),
+  );
 }
 
 function hitOf(
@@ -223,7 +220,6 @@ function windowAt(text: string, place: number): { from: number; to: number } {
   return { from, to: Math.max(to, place) };
 }
 
-/** A place that cuts no surrogate pair. */
 function whole(text: string, at: number): number {
   return /[\udc00-\udfff]/.test(text[at] ?? '') ? at - 1 : at;
 }

@@ -15,24 +15,19 @@ const MIDDLE = 2 ** 30;
  * of its steps is long, and a table whose sessions are all trimmed is dropped whole.
  */
 export const SHARD_TEXTS = 2 ** 14;
-/** How many pages of a full table are merged at a time. */
 const MERGE_PAGES = 16;
 const KEPT_FREE_PAGES = 4096;
 
-/** One text of the index. */
 export interface Entry {
   /** Where the text is: a row of a table of the store. */
   source: number;
-  /** The row of its session in the store. */
   session: number;
   at: number;
   /** Its words, and the marks by which it is filtered, with a space between them. */
   words: string;
-  /** The title of the session, if the text is a title. */
   title?: string;
 }
 
-/** The entries of one transaction. */
 export interface Batch {
   /** Oldest first. */
   entries: readonly Entry[];
@@ -58,16 +53,12 @@ interface Options {
   epoch: string;
   /** Changes with each boot of the machine: after a crash of the machine nobody knows what of the file is on the disk. */
   bootId: string;
-  /** The number of texts of a table of a new index. */
   shardTexts?: number;
   /** Called if the file is damaged, before a new one takes its place. */
   onDamage: (error: unknown) => void;
 }
 
-/**
- * The file of the index. Everything in it can be made again. Each method throws `SqliteError`, also for a row that is not
- * what was written.
- */
+/** The file of the index, which can be made again. Methods throw `SqliteError`, also for a row that is damaged. */
 export class IndexFile {
   readonly #file: SideFile;
   readonly #path: string;
@@ -170,12 +161,7 @@ export class IndexFile {
       for (const [key, newest] of touched)
         this.#writeShard(key, newest, this.#shardOf(key)?.isMerged ?? false);
       for (const [name, n] of Object.entries(readPositions))
-        this.#file.run(
-          'INSERT OR REPLACE INTO places (name, n, sum) VALUES (?, ?, ?)',
-          name,
-          n,
-          rowSum([name, n]),
-        );
+        this.#put('REPLACE INTO places (name, n, sum)', [name, n, rowSum([name, n])]);
       for (const n of waiting) this.#file.run('INSERT OR IGNORE INTO waiting (item) VALUES (?)', n);
       for (const n of arrived) this.#file.run('DELETE FROM waiting WHERE item = ?', n);
     });
@@ -202,7 +188,6 @@ export class IndexFile {
       });
   }
 
-  /** The number after the last number of a table. */
   endOf(key: number): number {
     return (key + 1) * this.#shardTexts;
   }
@@ -280,24 +265,14 @@ export class IndexFile {
 
   #insert(key: number, doc: number, { source, session, at, words, title }: Entry): void {
     this.#file.run(`INSERT INTO w${key} (docid, words) VALUES (?, ?)`, doc, words);
-    this.#file.run(
-      'INSERT INTO docs (doc, source, at, sum) VALUES (?, ?, ?, ?)',
-      doc,
-      source,
-      at,
-      rowSum([doc, source, at]),
-    );
-    this.#file.run(
-      'INSERT OR IGNORE INTO shard_sessions (shard, session) VALUES (?, ?)',
-      key,
-      session,
-    );
-    if (title !== undefined)
-      this.#file.run(
-        'INSERT OR REPLACE INTO titles (session, title) VALUES (?, ?)',
-        session,
-        title,
-      );
+    const row = [doc, source, at];
+    this.#put('INSERT INTO docs (doc, source, at, sum)', [...row, rowSum(row)]);
+    this.#put('INSERT OR IGNORE INTO shard_sessions (shard, session)', [key, session]);
+    if (title !== undefined) this.#put('REPLACE INTO titles (session, title)', [session, title]);
+  }
+
+  #put(into: string, row: readonly SqlValue[]): void {
+    this.#file.run(`${into} VALUES (${row.map(() => '?').join(', ')})`, ...row);
   }
 
   #makeShard(key: number): void {
@@ -313,11 +288,7 @@ export class IndexFile {
 
   #writeShard(key: number, newest: number, isMerged: boolean): void {
     const row = [key, newest, isMerged ? 1 : 0];
-    this.#file.run(
-      'INSERT OR REPLACE INTO shards (key, newest, merged, sum) VALUES (?, ?, ?, ?)',
-      ...row,
-      rowSum(row),
-    );
+    this.#put('REPLACE INTO shards (key, newest, merged, sum)', [...row, rowSum(row)]);
   }
 
   #note(key: number, newest: number): void {
@@ -329,7 +300,6 @@ export class IndexFile {
       );
   }
 
-  /** Whether a table gets no more texts. */
   #isFull(key: number): boolean {
     return this.endOf(key) <= this.#up && key * this.#shardTexts >= this.#down;
   }

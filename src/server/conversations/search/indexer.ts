@@ -1,16 +1,12 @@
-import type { Session } from '../../../api/sessions.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { yieldToEventLoop } from '../../../core/lib/slices.ts';
-import { type Document, titleDocumentOf } from './documents.ts';
+import { type Document, titleDocumentOf, kindMark, marksOf } from './documents.ts';
 import type { Entry, IndexFile, ReadPositions } from './index-file.ts';
-import { kindMark, marksOf } from './marks.ts';
-import { OlderRows } from './older-rows.ts';
 import { type Row, type Rows, sourceOf, type Table, tables } from './rows.ts';
 import { indexText } from './words.ts';
 
 /** The maximum number of rows of a table in one step, and of sessions that are looked at for their titles. */
 const STEP_ROWS = 64;
-/** So many sessions are remembered with their marks. */
 const KNOWN_SESSIONS = 2000;
 /** How often the index is looked through for sessions that retention has trimmed, and a part checked, in milliseconds. */
 const SWEEP_EVERY_MS = 600_000;
@@ -42,12 +38,10 @@ export class Indexer {
     return this.isBuilt ? null : this.#older.backTo;
   }
 
-  /** The part of the rows that was read, from 0 to 1. */
   get done(): number {
     return this.#older.done;
   }
 
-  /** Notes where to begin, in a new index. */
   async begin(): Promise<void> {
     if ('turns' in this.#index.readPositions) return;
     const newest = await this.#rows.newest();
@@ -75,7 +69,7 @@ export class Indexer {
     const rows: Row[] = [];
     const readPositions: Record<string, number> = {};
     for (const table of tables) {
-      const page = await this.#rows.after(table, this.#placeOf(table), STEP_ROWS);
+      const page = await this.#rows.page('after', table, this.#placeOf(table), STEP_ROWS);
       rows.push(...page.rows);
       const last = page.rows.at(-1);
       if (last) readPositions[table] = last.n;
@@ -85,7 +79,9 @@ export class Indexer {
     if (ids.length > 0) readPositions.events = seq;
     const titled = rows.flatMap(({ table, sessionId }) => (table === 'items' ? [] : [sessionId]));
     const entries = [
-      ...(await this.#entriesOf([...rows, ...arrived.rows].filter(isNoTitle))),
+      ...(await this.#entriesOf(
+        [...rows, ...arrived.rows].filter(({ table }) => table !== 'sessions'),
+      )),
       ...(await this.#titlesOf(new Set([...titled, ...ids]))),
     ];
     const waiting = rows.filter(({ isOpen }) => isOpen).map(({ n }) => n);
@@ -165,15 +161,12 @@ export class Indexer {
     if (known !== undefined) return known;
     if (this.#known.size >= KNOWN_SESSIONS) this.#known.clear();
     const found = await this.#rows.session(id);
-    const made = found ? sessionMarksOf(found.n, found.session) : null;
+    const made = found ? { n: found.n, marks: marksOf(found.n, found.session) } : null;
     this.#known.set(id, made);
     return made;
   }
 
-  /**
-   * Drops the tables of which all sessions are trimmed, and begins to check a full one. Resolves with false if it is not
-   * time for that.
-   */
+  /** Drops tables whose sessions are all trimmed, and begins to check a full one. Resolves with false if it is too early. */
   async #sweep(): Promise<boolean> {
     const now = this.#clock.monotonic();
     if (now - this.#sweptAt < SWEEP_EVERY_MS) return false;
@@ -192,14 +185,6 @@ export class Indexer {
   }
 }
 
-function isNoTitle({ table }: Row): boolean {
-  return table !== 'sessions';
-}
-
-function sessionMarksOf(n: number, session: Session): NonNullable<SessionMarks> {
-  return { n, marks: marksOf(n, session) };
-}
-
 function entryOf(
   source: number,
   { n, marks }: NonNullable<SessionMarks>,
@@ -207,4 +192,98 @@ function entryOf(
 ): Entry {
   const words = `${indexText(document.text)} ${kindMark(document.kind)} ${marks}`;
   return { source, session: n, at: document.at, words };
+}
+
+const PAGE_ROWS = 128;
+/** A step ends after so much text, in UTF-16 code units, or so many rows. */
+const STEP_TEXT = 32 * 1024;
+
+/** The rows that were there before the index, all tables together, from the newest to the oldest. */
+class OlderRows {
+  readonly #rows: Rows;
+  readonly #index: IndexFile;
+  readonly #pages: Record<Table, { rows: Row[]; isEnd: boolean }>;
+  #step: Row[] = [];
+  #backTo: number | null = null;
+
+  static before(newest: Record<Table, number>): ReadPositions {
+    const below = tables.map((table) => [`${table} below`, newest[table] + 1]);
+    const total = tables.reduce((sum, table) => sum + newest[table], 0);
+    return { ...Object.fromEntries(below), total };
+  }
+
+  constructor(rows: Rows, index: IndexFile) {
+    this.#rows = rows;
+    this.#index = index;
+    const unread = { rows: [], isEnd: false };
+    this.#pages = { turns: unread, items: unread, sessions: unread };
+  }
+
+  get isEnd(): boolean {
+    return tables.every((table) => this.#below(table) === 1);
+  }
+
+  get backTo(): number | null {
+    return this.#backTo;
+  }
+
+  get done(): number {
+    const total = this.#index.readPositions.total ?? 0;
+    const rest = tables.reduce((sum, table) => sum + this.#below(table) - 1, 0);
+    return total === 0 ? 1 : Math.max(0, 1 - rest / total);
+  }
+
+  /** The next rows, the oldest first, and the places to store with them. They are read again until `took` is called. */
+  async next(): Promise<{ rows: Row[]; readPositions: ReadPositions }> {
+    for (const table of tables) await this.#fill(table);
+    const readPositions: Record<string, number> = {};
+    const taken: Record<Table, number> = { turns: 0, items: 0, sessions: 0 };
+    let text = 0;
+    this.#step = [];
+    while (this.#step.length < PAGE_ROWS && text < STEP_TEXT) {
+      const row = this.#newestOf(taken);
+      if (!row) break;
+      taken[row.table]++;
+      text += row.document?.text.length ?? 0;
+      this.#step.push(row);
+      readPositions[`${row.table} below`] = row.n;
+    }
+    for (const table of tables) {
+      const { rows, isEnd } = this.#pages[table];
+      // Numbers may be missing, so the end of a table is not its first row.
+      if (isEnd && taken[table] === rows.length) readPositions[`${table} below`] = 1;
+    }
+    return { rows: this.#step.toReversed(), readPositions };
+  }
+
+  /** The rows of the last `next` are stored. */
+  took(): void {
+    for (const { table, at } of this.#step) {
+      this.#pages[table].rows.shift();
+      this.#backTo = at;
+    }
+    this.#step = [];
+  }
+
+  #below(table: Table): number {
+    return this.#index.readPositions[`${table} below`] ?? 1;
+  }
+
+  async #fill(table: Table): Promise<void> {
+    const page = this.#pages[table];
+    if (page.rows.length > 0 || page.isEnd) return;
+    this.#pages[table] = await this.#rows.page('before', table, this.#below(table), PAGE_ROWS);
+  }
+
+  /** The newest row behind those that were taken; undefined where it could be one that is not read yet. */
+  #newestOf(taken: Record<Table, number>): Row | undefined {
+    let newest: Row | undefined;
+    for (const table of tables) {
+      const { rows, isEnd } = this.#pages[table];
+      const row = rows[taken[table]];
+      if (!row && !isEnd) return undefined;
+      if (row && (!newest || row.at > newest.at)) newest = row;
+    }
+    return newest;
+  }
 }

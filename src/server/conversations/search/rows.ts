@@ -9,22 +9,18 @@ import { type Document, itemDocument, promptOf, titleDocumentOf } from './docume
 export const tables = ['turns', 'items', 'sessions'] as const;
 export type Table = (typeof tables)[number];
 
-/** A row of the store that was read for the index. */
 export interface Row {
   table: Table;
   n: number;
-  /** When it was said, in Unix milliseconds. */
   at: number;
   sessionId: string;
   /** null: it has no text, or none yet. */
   document: Document | null;
-  /** Whether it is an item that is not complete. */
   isOpen: boolean;
 }
 
 export interface RowPage {
   rows: Row[];
-  /** Whether there are no more. */
   isEnd: boolean;
 }
 
@@ -38,8 +34,7 @@ type StoredRow = [n: number, record: string];
 export class Rows {
   readonly #db: Database;
   readonly #store: SessionStore;
-  readonly #after: Record<Table, Statement<StoredRow>>;
-  readonly #before: Record<Table, Statement<StoredRow>>;
+  readonly #pages: Record<'after' | 'before', Record<Table, Statement<StoredRow>>>;
   readonly #last: Record<Table, Statement<[number | null]>>;
   readonly #changed: Statement<[seq: number, session: string]>;
   readonly #sessionRow: Statement<[number]>;
@@ -51,8 +46,10 @@ export class Rows {
       Object.fromEntries(tables.map((table) => [table, make(table)])) as Record<Table, T>;
     const page = (table: Table, condition: string) =>
       db.prepare<StoredRow>(`SELECT n, record FROM ${table} WHERE n ${condition} LIMIT ?`);
-    this.#after = each((table) => page(table, '> ? ORDER BY n'));
-    this.#before = each((table) => page(table, '< ? ORDER BY n DESC'));
+    this.#pages = {
+      after: each((table) => page(table, '> ? ORDER BY n')),
+      before: each((table) => page(table, '< ? ORDER BY n DESC')),
+    };
     this.#last = each((table) => db.prepare(`SELECT max(n) FROM ${table}`));
     this.#changed = db.prepare(
       `SELECT seq, session_id FROM events INDEXED BY events_kind
@@ -61,7 +58,6 @@ export class Rows {
     this.#sessionRow = db.prepare('SELECT n FROM sessions WHERE id = ?');
   }
 
-  /** The newest row of each table, and the newest event. */
   newest(): Promise<Record<Table | 'events', number>> {
     return this.#db.read((rx) => ({
       ...(Object.fromEntries(
@@ -71,15 +67,6 @@ export class Rows {
     }));
   }
 
-  after(table: Table, n: number, limit: number): Promise<RowPage> {
-    return this.#page(this.#after[table], table, n, limit);
-  }
-
-  before(table: Table, n: number, limit: number): Promise<RowPage> {
-    return this.#page(this.#before[table], table, n, limit);
-  }
-
-  /** Items by their rows. */
   items(ns: readonly number[]): Promise<(Row | null)[]> {
     return this.#db.read((rx) =>
       ns.map((n) => {
@@ -97,7 +84,6 @@ export class Rows {
     });
   }
 
-  /** A session with its row; undefined where there is none. */
   session(id: string): Promise<{ n: number; session: Session } | undefined> {
     return this.#db.read((rx) => {
       const n = this.sessionRow(rx, id);
@@ -106,7 +92,6 @@ export class Rows {
     });
   }
 
-  /** The row of a session; undefined where there is none. */
   sessionRow(rx: Reader, id: string): number | undefined {
     return this.#sessionRow.get(rx, id)?.[0];
   }
@@ -129,11 +114,12 @@ export class Rows {
     }
   }
 
-  #page(statement: Statement<StoredRow>, table: Table, n: number, limit: number): Promise<RowPage> {
+  /** Returns rows of a table after the row `n`, oldest first, or before it, newest first. */
+  page(way: 'after' | 'before', table: Table, n: number, limit: number): Promise<RowPage> {
     return this.#db.read((rx) => {
       const rows: Row[] = [];
       let bytes = 0;
-      statement.scan(rx, [n, limit], ([at, text]) => {
+      this.#pages[way][table].scan(rx, [n, limit], ([at, text]) => {
         bytes += text.length;
         rows.push(rowOf(table, at, JSON.parse(text) as Turn | Item | Session));
         return bytes < PAGE_BYTES;
@@ -143,7 +129,6 @@ export class Rows {
   }
 }
 
-/** The number of a row among the rows of all tables. */
 export function sourceOf({ table, n }: Pick<Row, 'table' | 'n'>): number {
   return n * TABLES + tables.indexOf(table);
 }

@@ -3,30 +3,20 @@ import path from 'node:path';
 import type { QueryOf } from '../../../api/endpoint.ts';
 import { type search, type SearchHit, type SearchIndex, searchKind } from '../../../api/search.ts';
 import type { Session } from '../../../api/sessions.ts';
-import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { RecordPage } from '../../../core/store/records.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
-import type { Document } from './documents.ts';
-import { Finder, type Found, type SearchRequest } from './finder.ts';
-import { directoryMark, kindMark, providerMark, sessionMark } from './marks.ts';
+import { type Document, directoryMark, kindMark, providerMark, sessionMark } from './documents.ts';
+import { findTexts, type Found, type SearchRequest } from './finder.ts';
 import { termsOf } from './query.ts';
 import { Rows } from './rows.ts';
-import { Upkeep } from './upkeep.ts';
+import { Upkeep, type UpkeepDeps } from './upkeep.ts';
 
-export interface SearchDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
+export interface SearchDeps extends Omit<UpkeepDeps, 'rows'> {
   store: SessionStore;
-  /** The data directory. */
-  directory: string;
-  wasm: () => Uint8Array;
-  bootId: string;
   /** Returns the ids of the sessions in a team. Throws `not_found`. */
   teams: { agentsOf: (rx: Reader, teamId: string) => readonly string[] };
-  /** Returns why nothing may be written now; null: it may. */
-  shortage: () => string | null;
-  /** The number of texts of one table of the index; absent: 16,384. */
-  shardTexts?: number;
 }
 
 type Query = QueryOf<typeof search>;
@@ -44,18 +34,14 @@ export class SearchService {
   readonly #deps: SearchDeps;
   readonly #rows: Rows;
   readonly #upkeep: Upkeep;
-  readonly #finder: Finder;
   readonly #turns = new OneAtATime();
 
   constructor(deps: SearchDeps) {
     this.#deps = deps;
-    const rows = new Rows(deps);
-    this.#rows = rows;
-    this.#upkeep = new Upkeep({ ...deps, rows });
-    this.#finder = new Finder({ ...deps, rows });
+    this.#rows = new Rows(deps);
+    this.#upkeep = new Upkeep({ ...deps, rows: this.#rows });
   }
 
-  /** Continues the index of an earlier run. */
   resume(): void {
     this.#upkeep.wake(0);
   }
@@ -65,23 +51,21 @@ export class SearchService {
     this.#upkeep.wake();
   }
 
-  /**
-   * Returns a page of what was found. It has what was stored when the call was made, as far as the index is built.
-   * Throws `invalid` for a query without words, and `not_found` for a session or team that does not exist.
-   */
+  /** Returns a page of what was stored at the call, as far as it is indexed. Throws `invalid` and `not_found`. */
   async search(query: Query, signal: AbortSignal): Promise<RecordPage<SearchHit>> {
     const wanted = await this.#wanted(query, signal);
     // One at a time: the pauses of many searches would add up to one long one.
     return this.#turns.run('search', async () => {
       if (signal.aborted) return { records: [], nextCursor: null };
+      const deps = { ...this.#deps, rows: this.#rows };
       return this.#upkeep.using(async (index) => {
         if (query.order === 'best') {
           const page = { below: Number.MAX_SAFE_INTEGER, limit: WEIGHED };
-          const { found } = await this.#finder.find(index, wanted, page);
+          const { found } = await findTexts(deps, index, wanted, page);
           return { records: this.#best(found).slice(0, query.limit), nextCursor: null };
         }
         const below = query.cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(query.cursor);
-        const { found, next } = await this.#finder.find(index, wanted, {
+        const { found, next } = await findTexts(deps, index, wanted, {
           below,
           limit: query.limit,
         });
@@ -95,13 +79,11 @@ export class SearchService {
     return this.#upkeep.status();
   }
 
-  /** Deletes the index. */
   async drop(): Promise<SearchIndex> {
     await this.#turns.run('search', () => this.#upkeep.drop());
     return this.status();
   }
 
-  /** Stops reading what is new, and closes the index. */
   async stop(): Promise<void> {
     await this.#upkeep.stop();
   }
@@ -141,7 +123,6 @@ export class SearchService {
     });
   }
 
-  /** The sessions that a query is about; null: all. */
   #sessions(rx: Reader, session?: string, team?: string): readonly string[] | null {
     const members = team === undefined ? null : this.#deps.teams.agentsOf(rx, team);
     if (session === undefined) return members;

@@ -33,10 +33,7 @@ export class ShardSums {
     this.#reading = { key, after: -1, sum: 0 };
   }
 
-  /**
-   * Continues a check, or computes the checksum of one of the full tables that has none. Returns false if there is
-   * nothing to do. Throws SqliteError if a table is not what was written.
-   */
+  /** Continues a check, or computes a missing checksum. Returns false if there is nothing to do. Throws SqliteError. */
   step(keys: readonly number[]): boolean {
     const fresh = keys.find((key) => !this.#stored.has(key));
     if (fresh !== undefined) this.#reading ??= { key: fresh, after: -1, sum: 0 };
@@ -79,7 +76,6 @@ export function readBlocks(file: Pick<SideFile, 'all'>, reading: Reading): boole
   return blocks.length === STEP_BLOCKS;
 }
 
-/** Returns the checksum of a table whose blocks were read. */
 export function sumOf(file: Pick<SideFile, 'all'>, { key, sum }: Reading): number {
   const segments = file.all(
     `SELECT level, idx, start_block, leaves_end_block, end_block, hex(root) FROM w${key}_segdir ORDER BY level, idx`,

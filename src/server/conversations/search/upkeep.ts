@@ -9,11 +9,12 @@ import { IndexFile } from './index-file.ts';
 import { Indexer } from './indexer.ts';
 import type { Rows } from './rows.ts';
 
-interface UpkeepDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
+export interface UpkeepDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
   rows: Rows;
   directory: string;
   wasm: () => Uint8Array;
   bootId: string;
+  /** Returns why nothing may be written now; null: it may. */
   shortage: () => string | null;
   shardTexts?: number;
 }
@@ -22,7 +23,6 @@ interface UpkeepDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
 const WAIT_MS = 2000;
 /** After a step the index rests for so many times as long as the step took: turns come first. */
 const REST = 2;
-/** How long after a failure it is tried again, in milliseconds. */
 const RETRY_MS = 30_000;
 /** How long a search waits for new rows to be indexed, and the first one for a beginning, in milliseconds. */
 const CATCH_UP_MS = 400;
@@ -64,10 +64,7 @@ export class Upkeep {
     });
   }
 
-  /**
-   * Runs `fn` with the index, which has all rows that are stored now, as far as it is built. Where the index turns out
-   * to be damaged, it is made anew, and `fn` runs once more.
-   */
+  /** Runs `fn` with the index, up to date as far as it is built. A damaged index is made anew, and `fn` runs once more. */
   async using<T>(fn: (index: IndexFile) => Promise<T>): Promise<T> {
     try {
       return await this.#using(fn);
@@ -97,7 +94,6 @@ export class Upkeep {
     };
   }
 
-  /** Closes the index and deletes it. */
   drop(): Promise<void> {
     return this.#steps.run('step', async () => {
       this.#open?.index.abandon();
@@ -234,7 +230,6 @@ export class Upkeep {
     }
   }
 
-  /** Deletes the index after a failure. */
   async #begin(error: unknown): Promise<void> {
     this.#noteRebuild(error);
     await this.drop();

@@ -19,7 +19,6 @@ const PIECE = new RegExp(`${UNSPACED.source}\\p{M}*|(?:(?!${UNSPACED.source})[^]
 const IS_ASCII = /^[\u0000-\u007f]*$/;
 /** The marks of letters that people leave out when they type; in other scripts, a mark makes another letter. */
 const ACCENTS = /([\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}])\p{M}+/gu;
-/** Where the words of `camelCase` and `HTTPServer` meet. */
 const JOINT = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u;
 const HAS_JOINT = /[\p{Ll}\p{N}]\p{Lu}|\p{Lu}{2}\p{Ll}/u;
 

@@ -16,12 +16,10 @@ import {
 /** How long an agent has to end by itself before it is killed. */
 const AGENT_GRACE_MS = 2000;
 
-/** A live agent and the outputs that store its updates. */
 export interface LiveAgent {
   readonly session: Session;
   /** Set once `Provider.open` has resolved, which may be after the first updates. */
   agent: Agent;
-  /** Stores the updates of the agent's current turn. */
   output: TurnOutput | undefined;
   /** Stores the updates that the agent sends outside any turn. */
   aside: TurnOutput | undefined;
@@ -32,17 +30,13 @@ export interface LiveAgent {
 /** After so many ms, a turn that waits for a place says so. */
 const TELL_MS = 5000;
 
-/** One live agent in the pool. */
 interface Entry {
   live: LiveAgent;
   place: AgentSlot;
   sink: AgentSink;
   /** The number of turns that lease the agent. The next turn may lease it before the last one has released it. */
   leases: number;
-  /**
-   * Set while no turn leases the agent: the start of the idle time (monotonic, in ms), the idle timeout, and whether the
-   * agent may be ended to make room.
-   */
+  /** Set while no turn leases the agent: start of the idle time (monotonic, ms), timeout, and whether it may be ended. */
   idle: { since: number; unload: Disposable; isEndable: boolean } | undefined;
 }
 
@@ -72,9 +66,7 @@ export class AgentPool {
   readonly #barred = new Map<string, Promise<void>>();
   /** Ends the start of an agent that no turn has asked for. */
   readonly #trying = new Map<string, AbortController>();
-  /** The queue of leases that wait for room. */
   readonly #waiting: Waiting[] = [];
-  /** The places of agents that are starting. */
   readonly #starting = new Set<AgentSlot>();
   /** Whether the agents of a kind were lasting when one was last started. */
   readonly #lasting = new Map<string, boolean>();
@@ -87,7 +79,6 @@ export class AgentPool {
     this.#deps = deps;
   }
 
-  /** Returns the live agent of a session, busy or idle. */
   find(sessionId: string): LiveAgent | undefined {
     return this.#entries.get(sessionId)?.live;
   }
@@ -113,10 +104,7 @@ export class AgentPool {
     return leased + this.#moving + this.#waiting.length;
   }
 
-  /**
-   * Resolves with the agent of a session, busy until its release. Starts one, once there is room, if there is none that suits.
-   * Throws the error of a failed start, or the signal's reason. `onWait` is called once with the reason of a long wait.
-   */
+  /** Leases the agent of a session, and starts one if none suits. `onWait` is called once with the reason of a long wait. */
   async lease(
     session: Session,
     sinkFor: (live: LiveAgent) => AgentSink,
@@ -133,20 +121,11 @@ export class AgentPool {
     const place = this.#placeFor(session);
     await this.#reserveRoom(place, signal, onWait);
     this.#lastStart = this.#lastStart.then(yieldToEventLoop);
-    try {
-      await this.#lastStart;
-      return await this.#start({ session, kind, place }, sinkFor, signal);
-    } finally {
-      this.#starting.delete(place);
-      this.#moving--;
-      this.admit();
-    }
+    await this.#lastStart;
+    return this.#start({ session, kind, place }, sinkFor, signal);
   }
 
-  /**
-   * Starts the agent of a session that has none, without a turn, and leaves it idle. Resolves with undefined where there is
-   * no room for it, or the session is ending its agent. Throws the error of a failed start, or the signal's reason.
-   */
+  /** Starts the agent of a session without a turn, and leaves it idle. Resolves with undefined if there is no room now. */
   async tryStart(
     session: Session,
     sinkFor: (live: LiveAgent) => AgentSink,
@@ -172,11 +151,8 @@ export class AgentPool {
       this.release(live);
       return live;
     } finally {
-      this.#starting.delete(place);
-      this.#moving--;
       this.#barred.delete(id);
       this.#trying.delete(id);
-      this.admit();
       done.resolve();
     }
   }
@@ -208,10 +184,7 @@ export class AgentPool {
     }));
   }
 
-  /**
-   * Admits as many waiting leases as there is room for. If more leases wait, or the limit was lowered, the agents that
-   * have been idle for longest are ended. Must be called when the limit has changed.
-   */
+  /** Admits waiting leases, and ends idle agents to make room. Must be called when the limit has changed. */
   admit(): void {
     for (const one of Array.from(this.#waiting)) {
       if (this.#entries.size + this.#moving >= this.#deps.maxLive()) break;
@@ -277,9 +250,7 @@ export class AgentPool {
     else await this.#barred.get(sessionId);
   }
 
-  /**
-   * Runs `work` while the session has no agent and gets none. Resolves with undefined, without `work`, if it has one.
-   */
+  /** Runs `work` while the session has and gets no agent. Resolves with undefined, without `work`, if it has one. */
   async whileIdle<T>(sessionId: string, work: () => Promise<T>): Promise<T | undefined> {
     if (this.#entries.has(sessionId) || this.#barred.has(sessionId)) return undefined;
     const done = Promise.withResolvers<void>();
@@ -292,7 +263,6 @@ export class AgentPool {
     }
   }
 
-  /** Ends every agent. Resolves once all have exited. */
   async endAll(graceMs = AGENT_GRACE_MS): Promise<void> {
     const ids = [...this.#entries.keys(), ...this.#barred.keys()];
     await Promise.all(ids.map((id) => this.end(id, graceMs)));
@@ -327,18 +297,24 @@ export class AgentPool {
       aside: undefined,
       last: undefined,
     } as unknown as LiveAgent;
-    const sink = sinkFor(live);
-    live.agent = await kind.open(session, sink, signal);
-    place.isLasting = !live.agent.canResume;
-    this.#lasting.set(place.kind, place.isLasting);
-    const entry: Entry = { live, place, sink, leases: 1, idle: undefined };
-    this.#entries.set(session.id, entry);
-    void live.agent.gone.then(() => {
-      this.#forget(entry);
+    try {
+      const sink = sinkFor(live);
+      live.agent = await kind.open(session, sink, signal);
+      place.isLasting = !live.agent.canResume;
+      this.#lasting.set(place.kind, place.isLasting);
+      const entry: Entry = { live, place, sink, leases: 1, idle: undefined };
+      this.#entries.set(session.id, entry);
+      void live.agent.gone.then(() => {
+        this.#forget(entry);
+        this.admit();
+        void this.#deps.outputs.closeAside(live);
+      });
+      return live;
+    } finally {
+      this.#starting.delete(place);
+      this.#moving--;
       this.admit();
-      void this.#deps.outputs.closeAside(live);
-    });
-    return live;
+    }
   }
 
   #forget(entry: Entry): void {
@@ -347,10 +323,7 @@ export class AgentPool {
     if (this.#entries.get(id) === entry) this.#entries.delete(id);
   }
 
-  /**
-   * Resolves when there is room for one more agent, and reserves it. Leases are served in FIFO order; one that is beyond
-   * a quota lets others pass.
-   */
+  /** Reserves room for one more agent, once there is some. First come, first served, but for leases beyond a quota. */
   async #reserveRoom(
     place: AgentSlot,
     signal: AbortSignal,
@@ -390,7 +363,6 @@ export class AgentPool {
   }
 }
 
-/** Returns the agent of an entry for one more turn. */
 function leased(entry: Entry): LiveAgent {
   entry.idle?.unload[Symbol.dispose]();
   entry.idle = undefined;

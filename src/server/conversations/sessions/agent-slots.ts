@@ -6,7 +6,6 @@ import type {
   TurnSettings,
 } from '../../../agents/provider.ts';
 
-/** The configured kinds of agents. */
 export interface AgentKinds {
   /** Returns a kind of agent. Throws `provider_unavailable`. */
   usable: (provider: Session['provider'], agent: string | null) => AgentKind;
@@ -25,12 +24,8 @@ export interface AgentSlot {
   /** The session that owns the place: the root of those that agents have spawned. */
   readonly family: string;
   readonly sessionId: string;
-  /** Its provider and agent. */
   readonly kind: string;
-  /**
-   * Whether its agent cannot be ended when idle, because no other agent could resume its session; null until an agent of
-   * its kind has started.
-   */
+  /** Whether no other agent could resume its session; null until an agent of its kind has started. */
   isLasting: boolean | null;
   /** Whether a turn runs on it, or it is starting. */
   isBusy: boolean;
@@ -51,7 +46,6 @@ const FAMILY_PART = 3 / 4;
 /** So many sessions are named that hold places. */
 const NAMED = 3;
 
-/** Why an agent gets no place now. */
 export type Shortage = { by: 'lasting' | 'family' | 'unknown' | 'all'; message: string };
 
 /**
@@ -106,19 +100,16 @@ function holders(taken: readonly AgentSlot[]): string {
   return `: ${busy} busy; ${what}: ${names.join(', ')}${more}`;
 }
 
-/** A session whose turn waits for a place. */
 export interface WaitingForSlot {
   session_id: string;
   waited_ms: number;
   reason: string;
 }
 
-/** A lease that waits for a place. */
 export interface Waiting {
   place: AgentSlot;
   /** When it began to wait (monotonic, in ms). */
   since: number;
   admitted: PromiseWithResolvers<void>;
-  /** Whether an agent is ending to make room for it. */
   isServed: boolean;
 }

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import type { Stats } from 'node:fs';
+import { hash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { invalidError } from '../../../api/errors.ts';
@@ -9,10 +8,8 @@ import { unless } from '../../../core/lib/system-error.ts';
 import type { InputItem, StoredInputItem } from '../../../api/input.ts';
 
 const MAX_IMAGES = 8;
-/** The maximum size of one image, in bytes. */
 export const MAX_IMAGE_BYTES = 5 * 1024 * 1024;
 
-/** Recognises each media type by the first bytes of a file. */
 const signatures: readonly [mediaType: string, matches: (bytes: Buffer) => boolean][] = [
   ['image/png', (bytes) => bytes.subarray(0, 8).equals(Buffer.from('89504e470d0a1a0a', 'hex'))],
   ['image/jpeg', (bytes) => bytes.subarray(0, 3).equals(Buffer.from('ffd8ff', 'hex'))],
@@ -56,15 +53,11 @@ export class Blobs {
     );
   }
 
-  /**
-   * Keeps the data of a file that an agent shows, of any type. Resolves once it is on disk, with null for an empty one and
-   * one above 5 MiB. Rejects where there is no room for it, or it cannot be written.
-   */
+  /** Keeps a file that an agent shows. Resolves with null for an empty one and one above 5 MiB; rejects without room. */
   async saveFile(data: Buffer): Promise<{ path: string; bytes: number } | null> {
     if (data.length === 0 || data.length > MAX_IMAGE_BYTES) return null;
     this.#assertRoom();
-    const copy = path.join(this.#directory, createHash('sha256').update(data).digest('hex'));
-    await this.#write(copy, data);
+    const copy = await this.#write(hash('sha256', data, 'hex'), data);
     return { path: copy, bytes: data.length };
   }
 
@@ -87,17 +80,19 @@ export class Blobs {
         `the image (${name}) has the media_type ${item.media_type}, but its content is ${mediaType}`,
       );
     }
-    const sha256 = createHash('sha256').update(bytes).digest('hex');
-    const copy = path.join(this.#directory, sha256);
-    await this.#write(copy, bytes);
+    const sha256 = hash('sha256', bytes, 'hex');
+    const copy = await this.#write(sha256, bytes);
     return { type: 'image', path: copy, media_type: mediaType, bytes: bytes.length, sha256 };
   }
 
-  /** Writes a copy with fsync and an atomic rename, unless it is there already. */
-  async #write(file: string, bytes: Buffer): Promise<void> {
+  /** Writes a copy with fsync and an atomic rename, unless it is there already. Resolves with its path. */
+  async #write(name: string, bytes: Buffer): Promise<string> {
+    const file = path.join(this.#directory, name);
     await fs.mkdir(this.#directory, { recursive: true, mode: 0o700 });
     try {
-      if (isCopy(await fs.lstat(file), bytes)) return;
+      const found = await fs.lstat(file);
+      // The bytes are not compared, because the name is their digest.
+      if (found.isFile() && found.size === bytes.length) return file;
     } catch {
       // There is no copy yet.
     }
@@ -107,15 +102,11 @@ export class Blobs {
       await fs.writeFile(written, bytes, { mode: 0o600, flush: true });
       await fs.rename(written, file);
       await syncDirectory(this.#directory);
+      return file;
     } finally {
       await fs.rm(draft, { recursive: true, force: true });
     }
   }
-}
-
-/** Whether a file has the size of its copy. Its bytes are not compared, because its name is their digest. */
-function isCopy(found: Stats, bytes: Buffer): boolean {
-  return found.isFile() && found.size === bytes.length;
 }
 
 /** Reads an image by its absolute path. Symbolic links are resolved first; the file may be replaced at any time. */
@@ -131,7 +122,6 @@ async function readImage(file: string): Promise<Buffer> {
   }
 }
 
-/** The stored images and files of agents that a check has read. */
 export interface ImagesReport {
   files: number;
   bytes: number;
@@ -151,8 +141,7 @@ export async function checkImages(options: {
     const bytes = await readImageOf(images, image);
     if (bytes === 'removed') continue;
     report.files++;
-    if (bytes !== 'damaged' && createHash('sha256').update(bytes).digest('hex') === image)
-      report.bytes += bytes.length;
+    if (bytes !== 'damaged' && hash('sha256', bytes, 'hex') === image) report.bytes += bytes.length;
     else onDamage(image);
     onProgress(report.files, report.bytes);
   }

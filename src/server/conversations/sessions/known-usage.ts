@@ -16,7 +16,6 @@ const ranges = {
 type UsageField = keyof typeof ranges;
 const fields = Object.keys(ranges) as UsageField[];
 
-/** The fields of a usage that are summed over turns. */
 export const summedFields = [
   'input_tokens',
   'output_tokens',
@@ -25,7 +24,6 @@ export const summedFields = [
   'cost_usd',
 ] as const;
 
-/** The reports of usage in one turn. */
 export class UsageReports {
   /** The fields that were out of range, and whether a notice named them. */
   readonly #outOfRange = new Map<UsageField, boolean>();
@@ -53,10 +51,7 @@ export class UsageReports {
   }
 }
 
-/**
- * Returns what a turn that was counted has used after a later report. A number that is summed never sinks: else the
- * agent could take back what budgets have counted.
- */
+/** Returns the usage after a later report. Sums never sink: else an agent could take back what budgets have counted. */
 export function amendedUsage(before: Usage | null, after: Usage): Usage {
   if (!before) return after;
   const amended = { ...after };

@@ -4,16 +4,18 @@ import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { EventBody } from '../../../core/events/event.ts';
 import type { AgentUpdate, ToolChange } from '../../../agents/provider.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
-import { type ClosedStatus, closingEvent } from './close-items.ts';
-import { inPieces, wholeCharacters } from './delta-pieces.ts';
-import { addUsage, UsageReports } from './known-usage.ts';
 import {
+  type ClosedStatus,
+  closingEvent,
+  inPieces,
+  wholeCharacters,
   changedTool,
   type OpenTool,
   someTools,
   type ToolItem,
   type ToolStatus,
-} from './open-tools.ts';
+} from './items.ts';
+import { addUsage, UsageReports } from './known-usage.ts';
 import type { SessionStore } from './store.ts';
 import { noUsage } from './turn.ts';
 
@@ -42,7 +44,6 @@ interface Snapshot {
   usage: Usage | null;
 }
 
-/** An update that belongs to a turn's output. */
 export type OutputUpdate = Exclude<AgentUpdate, { type: 'title' | 'commands' }>;
 
 interface TurnOutputDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'ids'> {
@@ -145,10 +146,7 @@ export class TurnOutput {
     return this.#room.promise;
   }
 
-  /**
-   * Closes every open item, in the transaction that ends the turn. Returns the last message and the usage. A tool that
-   * has not ended gets the status of the turn. If the transaction is lost, the state from before the call is restored.
-   */
+  /** Closes all open items in the transaction that ends the turn. If that is lost, the state from before is restored. */
   close(
     tx: Writer,
     status: ClosedStatus,
@@ -170,10 +168,7 @@ export class TurnOutput {
     return { text: this.#lastMessage, usage: this.#wholeUsage() };
   }
 
-  /**
-   * Closes open tools before the turn ends, as many in a transaction as keep nobody waiting. The transaction that ends
-   * the turn closes the rest.
-   */
+  /** Closes open tools in transactions that keep nobody waiting. The transaction that ends the turn closes the rest. */
   async closeTools(status: ClosedStatus): Promise<void> {
     for (;;) {
       const some = someTools(this.#tools);
@@ -299,7 +294,6 @@ export class TurnOutput {
     if (payload) this.#event(tx, { kind: 'session.notice', payload });
   }
 
-  /** The usage of the whole turn, with all of its agents. */
   #wholeUsage(): Usage | null {
     return addUsage(this.#deps.usedBefore ?? null, this.#usage);
   }
@@ -336,7 +330,6 @@ export class TurnOutput {
       });
   }
 
-  /** Writes the batched text of the open message or reasoning. */
   #writeBatch(tx: Writer): void {
     const speech = this.#speech;
     if (!speech) return;

@@ -13,7 +13,6 @@ import type { SessionStore } from './store.ts';
 
 /** The budgets, as turns report their usage to them. Each method runs in the transaction that stores the usage. */
 export interface TurnBudgets {
-  /** Counts the usage so far of a running turn. */
   turnUses: (tx: Writer, turn: { session_id: string; turn_id: string }, usage: Usage) => void;
   /** Counts the usage that an agent reports after the end of a turn. `before`: the usage that it had reported. */
   turnAmended: (tx: Writer, turn: Turn, before: Usage | null) => void;
@@ -26,9 +25,7 @@ interface AgentOutputsDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'i
   budgets: TurnBudgets;
 }
 
-/**
- * Opens the outputs of live agents: one for each turn, and one for the updates that an agent sends outside any turn.
- */
+/** Opens the outputs of live agents: one for each turn, and one for updates outside any turn. */
 export class AgentOutputs {
   readonly #deps: AgentOutputsDeps;
 
@@ -98,7 +95,6 @@ export class AgentOutputs {
     };
   }
 
-  /** The output that stores the current updates of an agent. */
   #of(live: LiveAgent): TurnOutput {
     if (live.output) return live.output;
     live.aside ??= this.open(live.session, null, () => undefined);

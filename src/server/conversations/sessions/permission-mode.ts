@@ -7,7 +7,6 @@ import type { PermissionMode } from '../../../api/permission-modes.ts';
  */
 export type ModeKind = 'read_only' | 'asks' | 'writes' | 'full';
 
-/** The kinds of the modes that cadre knows. */
 const kindOf: Record<PermissionMode, ModeKind> = {
   read_only: 'read_only',
   default: 'asks',
@@ -30,16 +29,12 @@ export function stricterMode(one: string | null, other: string | null): string |
   return order.indexOf(kindOfMode(other)) < order.indexOf(kindOfMode(one)) ? other : one;
 }
 
-/**
- * Returns the permission mode of a session that an agent in `mode` opens: the same mode. A mode that only its agent
- * knows means nothing to another one, so a session there gets `require_approval`.
- */
+/** Returns the mode of a session that an agent in `mode` opens. Other agents do not know a mode of the agent's own. */
 export function inheritedMode(mode: string | null, isSameAgent: boolean): string | null {
   const isKnownToAll = mode === null || kinds.has(mode);
   return isSameAgent || isKnownToAll ? mode : 'require_approval';
 }
 
-/** The permission mode of a turn, and the agent's own mode. */
 export interface Modes {
   mode: string | null;
   agentMode: string | null;

@@ -34,13 +34,8 @@ export class SessionQueries {
     return this.#deps.db.read((rx) => this.#withLastTurn(rx, this.#deps.store.session(rx, id)));
   }
 
-  list({
-    status,
-    provider,
-    team_id,
-    limit,
-    cursor,
-  }: QueryOf<typeof listSessions>): Promise<RecordPage<Session>> {
+  list(query: QueryOf<typeof listSessions>): Promise<RecordPage<Session>> {
+    const { status, provider, team_id, limit, cursor } = query;
     return this.#deps.db.read((rx) => {
       const id = team_id === undefined ? undefined : this.#deps.teams.agentsOf(rx, team_id);
       const page = this.#deps.store.sessions.page(rx, { status, provider, id }, limit, cursor);
@@ -96,7 +91,6 @@ export class SessionQueries {
     return this.#deps.db.read((rx) => this.#deps.store.approval(rx, sessionId, approvalId));
   }
 
-  /** Returns a page of the approvals of one session, or of all. */
   approvals({ status, session_id, limit, cursor }: ApprovalFilter): Promise<RecordPage<Approval>> {
     return this.#deps.db.read((rx) => {
       if (session_id !== undefined) this.#deps.store.session(rx, session_id);
@@ -104,20 +98,13 @@ export class SessionQueries {
     });
   }
 
-  /**
-   * Returns the permission mode and the agent's own mode of the session's active turn, else of the session, and whether a
-   * person can be asked: that needs an active turn without an interrupt.
-   */
+  /** Returns the modes of the active turn, else of the session. A person can be asked in a turn without an interrupt. */
   permission(sessionId: string): Promise<Modes & { canAsk: boolean }> {
     return this.#deps.db.read((rx) => {
       const session = this.#deps.store.session(rx, sessionId);
       const turn = this.#deps.store.activeTurn(rx, sessionId);
       const { permissionMode, agentMode } = settingsOf(session, turn ?? session);
-      return {
-        mode: permissionMode,
-        agentMode,
-        canAsk: turn?.interrupt_requested_at === null,
-      };
+      return { mode: permissionMode, agentMode, canAsk: turn?.interrupt_requested_at === null };
     });
   }
 }

@@ -5,23 +5,21 @@ import type { createSession, Session, Turn } from '../../../api/sessions.ts';
 import type { sendTurn } from '../../../api/turns.ts';
 import { AppError, invalidError } from '../../../api/errors.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
-import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
-import {
-  type Agent,
-  type AgentAnswer,
-  type AgentRequest,
-  ProviderError,
-  type TurnSettings,
-} from '../../../agents/provider.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
+import { type Agent, ProviderError, type TurnSettings } from '../../../agents/provider.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { AgentPool } from './agent-pool.ts';
 import type { AgentKinds } from './agent-slots.ts';
-import { assertAnswers } from '../approvals/answers.ts';
-import { assertOffered, decisionOf, type Resolution } from '../approvals/approval.ts';
+import {
+  assertAnswers,
+  assertOffered,
+  decisionOf,
+  type Resolution,
+} from '../approvals/approval.ts';
 import type { ApprovalBroker } from '../approvals/approval-broker.ts';
 import type { Blobs } from './blobs.ts';
 import type { Inbox } from '../inbox/inbox.ts';
-import type { SessionObservers } from './observers.ts';
+import type { SessionObserver } from './observer.ts';
 import { SessionQueries, type SessionQueriesDeps } from './queries.ts';
 import {
   assertNotClosed,
@@ -34,17 +32,20 @@ import {
   type SessionChange,
   titleOfPerson,
 } from './session.ts';
-import { assertImages, assertMcpServers } from './provider-support.ts';
-import { requestedSettings, settingsOf, withOwnSettings } from './settings.ts';
+import {
+  assertImages,
+  assertMcpServers,
+  requestedSettings,
+  settingsOf,
+  withOwnSettings,
+} from './settings.ts';
 import { acceptance, hasEnded, newTurn } from './turn.ts';
 import type { TurnRunner } from './turn-runner.ts';
 import { workingDirectory } from './working-directory.ts';
 import type { InputItem, StoredInputItem } from '../../../api/input.ts';
 
-/** The request that opens a session. */
 export type NewSession = Omit<BodyOf<typeof createSession>, 'worktree' | 'import'>;
 
-/** By what a session is served. */
 type Served = Pick<Session, 'provider' | 'agent'>;
 
 const EXPIRED: Resolution = { status: 'expired', reason: null };
@@ -55,7 +56,7 @@ interface SessionServiceDeps extends SessionQueriesDeps, Pick<ServerParts, 'cloc
   broker: ApprovalBroker;
   inbox: Inbox;
   blobs: Blobs;
-  observers: SessionObservers;
+  observer: SessionObserver;
   limits: {
     turnSent: (tx: Writer, sessionId: string) => void;
     /** Runs in the transaction in which a person chooses what a session does after a usage limit. */
@@ -80,14 +81,12 @@ export class SessionService extends SessionQueries {
     deps.broker.onExpired((approval) => this.expire(approval));
   }
 
-  /** Opens a session. Its agent starts with the first turn. */
-  async create(body: NewSession, saveResponse: SaveResponse = saveNothing): Promise<Session> {
+  async create(body: NewSession, saveResponse?: SaveResponse): Promise<Session> {
     const session = await this.draft(body);
-    await this.#deps.db.transact((tx) => {
+    return this.#deps.db.transact((tx) => {
       this.#deps.store.createSession(tx, session, body.mcp_servers);
-      saveResponse(tx, session);
-    });
-    return session;
+      return session;
+    }, saveResponse);
   }
 
   /** Returns the record of a new session, not stored yet. Throws if a cheap check shows that it cannot be opened. */
@@ -115,10 +114,7 @@ export class SessionService extends SessionQueries {
     });
   }
 
-  /**
-   * Changes what people keep with a session, and the settings of its next turns. Throws `invalid` for a `seen_seq` that no
-   * event can have yet, and for settings that the agent refuses.
-   */
+  /** Changes a session. Throws `invalid` for a `seen_seq` that no event can have, and for settings that agents refuse. */
   update(sessionId: string, change: SessionChange): Promise<Session> {
     const { db, store, clock } = this.#deps;
     return db.transact((tx) => {
@@ -145,7 +141,7 @@ export class SessionService extends SessionQueries {
   async send(
     sessionId: string,
     body: BodyOf<typeof sendTurn>,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<Turn> {
     const input = await this.prepareInput(sessionId, body);
     const before = this.#deps.db.peek((rx) => this.#deps.store.sessions.get(rx, sessionId));
@@ -154,7 +150,7 @@ export class SessionService extends SessionQueries {
       const session = this.#deps.store.session(tx, sessionId);
       assertAcceptsTurn(session, body.expected_turn_id);
       const turn = this.sendNow(tx, session, { source: 'user', input, ...requestedSettings(body) });
-      saveResponse(tx, acceptance(turn));
+      saveResponse?.(tx, acceptance(turn));
       return turn;
     });
   }
@@ -165,7 +161,7 @@ export class SessionService extends SessionQueries {
     session: Session,
     fields: Pick<Turn, 'source' | 'input'> & Partial<ReturnType<typeof requestedSettings>>,
   ): Turn {
-    const { store, ids, clock, inbox, limits, observers, runner, budgets } = this.#deps;
+    const { store, ids, clock, inbox, limits, observer, runner, budgets } = this.#deps;
     const { id: session_id } = session;
     budgets.assertFree(tx, session_id);
     const about = { session_id, turn_id: ids.next('turn'), accepted_at: clock.now() };
@@ -173,15 +169,12 @@ export class SessionService extends SessionQueries {
     store.acceptTurn(tx, beginTurn(session, turn, turn.accepted_at), turn);
     inbox.turnSent(tx, turn);
     limits.turnSent(tx, session_id);
-    observers.turnSent(tx, session);
+    observer.turnSent?.(tx, session);
     runner.accepted(tx, session, turn);
     return turn;
   }
 
-  /**
-   * Returns the input of a turn as it is stored, with its images copied. Throws if there is no room for a turn, or its
-   * session's provider is known to refuse it.
-   */
+  /** Returns the input as it is stored, with its images copied. Throws if there is no room, or the provider refuses it. */
   async prepareInput(
     sessionId: string,
     body: Omit<BodyOf<typeof sendTurn>, 'expected_turn_id'>,
@@ -193,11 +186,7 @@ export class SessionService extends SessionQueries {
   }
 
   /** Interrupts a turn. It ends as interrupted, unless its own end was stored first. Throws `turn_not_active`. */
-  interrupt(
-    sessionId: string,
-    turnId: string,
-    saveResponse: SaveResponse = saveNothing,
-  ): Promise<Turn> {
+  interrupt(sessionId: string, turnId: string, saveResponse?: SaveResponse): Promise<Turn> {
     return this.#deps.db.transact((tx) => {
       const turn = this.#deps.store.turn(tx, sessionId, turnId);
       if (hasEnded(turn))
@@ -205,16 +194,11 @@ export class SessionService extends SessionQueries {
           'turn_not_active',
           `turn ${turnId} has already ended with status ${turn.status}`,
         );
-      const interrupted = this.#stopTurn(tx, turn);
-      saveResponse(tx, interrupted);
-      return interrupted;
-    });
+      return this.#stopTurn(tx, turn);
+    }, saveResponse);
   }
 
-  /**
-   * Interrupts the active turn of a session, as {@link interrupt} does. Its agent is asked to end the turn once the
-   * transaction is on disk. Returns false if the session has no active turn.
-   */
+  /** Interrupts the active turn, as {@link interrupt} does. Returns false if the session has no active turn. */
   requestInterrupt(tx: Writer, sessionId: string): boolean {
     const turn = this.#deps.store.activeTurn(tx, sessionId);
     if (turn) this.#stopTurn(tx, turn);
@@ -228,37 +212,27 @@ export class SessionService extends SessionQueries {
   }
 
   /** Closes a session with its turn, inbox, claims and processes in one transaction. Its agent is ended after that. */
-  close(
-    sessionId: string,
-    reason: string | null,
-    saveResponse: SaveResponse = saveNothing,
-  ): Promise<Session> {
+  close(sessionId: string, reason: string | null, saveResponse?: SaveResponse): Promise<Session> {
     return this.#deps.db.transact((tx) => {
       const session = this.#deps.store.session(tx, sessionId);
-      const closed = session.status === 'closed' ? session : this.closeNow(tx, session, reason);
-      saveResponse(tx, closed);
-      return closed;
-    });
+      return session.status === 'closed' ? session : this.closeNow(tx, session, reason);
+    }, saveResponse);
   }
 
-  /** Closes an open session, as {@link close} does. */
   closeNow(tx: Writer, session: Session, reason: string | null): Session {
-    const { store, runner, inbox, pool, clock, observers } = this.#deps;
+    const { store, runner, inbox, pool, clock, observer } = this.#deps;
     const turn = store.activeTurn(tx, session.id);
     if (turn) runner.endNow(tx, turn, { status: 'interrupted', error: null }, { isLast: true });
     inbox.giveUp(tx, { ...session, status: 'closed' });
-    observers.closing(tx, session);
+    observer.closing?.(tx, session);
     const closed = closedSession(store.session(tx, session.id), reason, clock.now());
     store.updateSession(tx, closed, 'session.closed');
     tx.whenDurable(() => void pool.end(session.id));
     return closed;
   }
 
-  /**
-   * Makes a failed session ready again. Throws `session_failed` if its provider no longer has the session. A session
-   * that has not failed is returned unchanged.
-   */
-  async resume(sessionId: string, saveResponse: SaveResponse = saveNothing): Promise<Session> {
+  /** Makes a failed session ready again. Throws `session_failed` if its provider no longer has the session. */
+  async resume(sessionId: string, saveResponse?: SaveResponse): Promise<Session> {
     const session = await this.get(sessionId);
     assertNotClosed(session);
     if (session.status !== 'failed') return session;
@@ -271,15 +245,11 @@ export class SessionService extends SessionQueries {
     return this.#deps.db.transact((tx) => {
       const now = this.#deps.store.session(tx, sessionId);
       if (now.status !== 'failed') return now;
-      const ready: Session = {
-        ...now,
-        status: 'ready',
-        failure: null,
-        updated_at: this.#deps.clock.now(),
-      };
+      const updated_at = this.#deps.clock.now();
+      const ready: Session = { ...now, status: 'ready', failure: null, updated_at };
       this.#deps.store.updateSession(tx, ready, 'session.resumed');
       this.#deps.inbox.takeBack(tx, sessionId);
-      saveResponse(tx, ready);
+      saveResponse?.(tx, ready);
       return ready;
     });
   }
@@ -298,40 +268,30 @@ export class SessionService extends SessionQueries {
     }
   }
 
-  /**
-   * Opens an approval in the active turn of a session, as its agent would, and waits for the answer. The answer is
-   * `cancelled` if the session has no active turn. Throws `too_many` if too many approvals of the session are pending.
-   */
-  ask(sessionId: string, request: AgentRequest, withdrawn: AbortSignal): Promise<AgentAnswer> {
-    return this.#deps.runner.ask(sessionId, request, withdrawn);
-  }
-
-  /**
-   * Answers an approval. The first answer wins. The turn continues, also if the server was restarted since. `by` is the
-   * id of the token of the request.
-   */
+  /** Answers an approval. The first answer wins. `by` is the id of the token of the request. */
   async decide(
     sessionId: string,
     approvalId: string,
     body: BodyOf<typeof decideApproval>,
     by: string,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<Approval> {
     const status = decisionOf(body.decision);
     const scope = body.scope ?? 'once';
     const answers = body.answers ?? null;
-    return this.#resolve(sessionId, approvalId, saveResponse, (approval) => {
+    const resolutionOf = (approval: Approval): Resolution => {
       if (approval.status === 'pending' && status === 'accepted') {
         assertOffered(approval, scope);
         assertAnswers(approval, answers);
       }
       return { status, scope, decidedBy: by, reason: body.reason ?? null, answers };
-    });
+    };
+    return this.#resolve(sessionId, approvalId, resolutionOf, saveResponse);
   }
 
   /** Expires an approval that nobody answered in time. Its agent receives a decline. */
   async expire(approval: Approval): Promise<void> {
-    await this.#resolve(approval.session_id, approval.id, saveNothing, (now) =>
+    await this.#resolve(approval.session_id, approval.id, (now) =>
       now.status === 'pending' ? EXPIRED : null,
     );
   }
@@ -339,8 +299,8 @@ export class SessionService extends SessionQueries {
   async #resolve(
     sessionId: string,
     approvalId: string,
-    saveResponse: SaveResponse,
     resolutionOf: (approval: Approval) => Resolution | null,
+    saveResponse?: SaveResponse,
   ): Promise<Approval> {
     const { db, broker, store } = this.#deps;
     let isLate = false;
@@ -351,7 +311,7 @@ export class SessionService extends SessionQueries {
       isLate = broker.isLate(approval, resolution);
       const resolved = broker.resolve(tx, approval, isLate ? EXPIRED : resolution);
       this.#continueWithoutAgent(tx, store.turn(tx, sessionId, approval.turn_id), resolved);
-      if (!isLate) saveResponse(tx, resolved);
+      if (!isLate) saveResponse?.(tx, resolved);
       return resolved;
     });
     if (!isLate) return result;
@@ -361,10 +321,7 @@ export class SessionService extends SessionQueries {
     );
   }
 
-  /**
-   * Continues a turn that has waited without an agent since a restart. If its approval was not accepted, the turn ends;
-   * otherwise it starts again once none of its approvals is pending. A turn with an agent is left to the agent.
-   */
+  /** Continues a turn without an agent since a restart once no approval is pending; it ends if one was not accepted. */
   #continueWithoutAgent(tx: Writer, turn: Turn, { status }: Approval): void {
     const { store, runner } = this.#deps;
     if (turn.provider_turn_ref !== null || hasEnded(turn)) return;

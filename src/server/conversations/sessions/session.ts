@@ -15,7 +15,6 @@ import { noUsage } from './turn.ts';
 const TITLE_CHARACTERS = 80;
 const LAST_WORDS_CHARACTERS = 200;
 
-/** The fields of a session that a person may change. */
 export type SessionChange = BodyOf<typeof updateSession>;
 
 type LastTurn = Pick<Session, 'last_turn_status' | 'last_turn_error'>;
@@ -41,20 +40,9 @@ type Opening = Pick<
   | 'created_at'
 > & { sandbox: Session['sandbox'] | null };
 
-/** Returns the record of a session without turns. */
-export function newSession(opening: Opening): Session {
+export function newSession({ sandbox, ...opening }: Opening): Session {
   return {
-    id: opening.id,
-    provider: opening.provider,
-    agent: opening.agent,
-    model: opening.model,
-    cwd: opening.cwd,
-    permission_mode: opening.permission_mode,
-    agent_mode: opening.agent_mode,
-    agent_asks: opening.agent_asks,
-    thinking_effort: opening.thinking_effort,
-    metadata: opening.metadata,
-    title: opening.title,
+    ...opening,
     title_source: opening.title === null ? null : 'person',
     pinned: false,
     snoozed_until: null,
@@ -74,16 +62,13 @@ export function newSession(opening: Opening): Session {
     close_reason: null,
     failure: null,
     usage_limit: null,
-    after_limit: opening.after_limit,
-    ...(opening.sandbox ? { sandbox: opening.sandbox } : {}),
-    created_at: opening.created_at,
+    ...(sandbox ? { sandbox } : {}),
     updated_at: opening.created_at,
     closed_at: null,
     trimmed: false,
   };
 }
 
-/** Returns the session with an accepted turn as its active one. */
 export function beginTurn(session: Session, turn: Turn, now: number): Session {
   const title = session.title ?? titleFrom(promptOf(turn));
   return {
@@ -116,9 +101,7 @@ export function titleFrom(prompt: string | null | undefined): string | null {
   return firstLine(prompt ?? '', TITLE_CHARACTERS);
 }
 
-/**
- * Returns the title that a person gives, on one line and without control characters. Throws `invalid` for a blank one.
- */
+/** Returns a person's title on one line, without control characters. Throws `invalid` for a blank one. */
 export function titleOfPerson(said: string): string {
   const title = lineWithoutControls(said);
   if (oneLine(title) === '')
@@ -133,10 +116,7 @@ function promptOf({ source, input }: Turn): string | undefined {
   return said?.type === 'text' ? said.text : undefined;
 }
 
-/**
- * Returns the session with what a person changed; the same session if nothing did. `seen_seq` only grows. Throws `invalid`
- * for a `seen_seq` that no event can have yet.
- */
+/** Returns the changed session; the same one if nothing changed. Throws `invalid` for a `seen_seq` of no event yet. */
 export function changeSession(
   session: Session,
   wish: SessionChange,
@@ -169,7 +149,7 @@ export function changeSession(
  * undefined or null: it expects none in particular.
  */
 export function assertAcceptsTurn(session: Session, expected: string | null | undefined): void {
-  const { id, last_turn_id: last, active_turn_id: active } = session;
+  const { id, last_turn_id: last } = session;
   if (expected !== undefined && expected !== null && expected !== last) {
     const found = last === null ? `${id} has no turns` : `the most recent turn of ${id} is ${last}`;
     throw new AppError(
@@ -184,12 +164,16 @@ export function assertAcceptsTurn(session: Session, expected: string | null | un
       `session ${id} has failed (${session.failure?.message ?? 'unknown'}): open a new session`,
     );
   }
-  if (active) {
+  assertNoTurn(session);
+}
+
+/** Throws `turn_in_progress` if a turn of the session runs. */
+export function assertNoTurn({ id, active_turn_id: active }: Session): void {
+  if (active)
     throw new AppError(
       'turn_in_progress',
       `turn ${active} of session ${id} is still running: wait until the turn ends`,
     );
-  }
 }
 
 /** Throws `session_closed` or `session_failed` for a session that accepts no new work. */
@@ -208,7 +192,6 @@ export function assertNotClosed({ id, status }: Session): void {
     throw new AppError('session_closed', `session ${id} is closed: open a new session`);
 }
 
-/** Returns the session after its turn ended, free for the next one. */
 export function endTurn(session: Session, turn: Turn, now: number): Session {
   if (session.active_turn_id !== turn.turn_id) return session;
   return {

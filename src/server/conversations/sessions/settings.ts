@@ -1,7 +1,10 @@
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { TurnSettings } from '../../../agents/provider.ts';
+import type { InputItem } from '../../../api/input.ts';
+import type { McpServer } from '../../../api/mcp-servers.ts';
+import { providerKinds } from '../../../api/provider-kinds.ts';
+import { invalidError } from '../../../api/errors.ts';
 
-/** The settings that a session or a turn requests for its agent; null: the default of the session or provider. */
 type RequestedSettings = Pick<Turn, 'permission_mode' | 'agent_mode' | 'model' | 'thinking_effort'>;
 
 /** Returns the settings in a request, with null for each that it omits. */
@@ -32,10 +35,7 @@ export function settingsOf(session: RequestedSettings, turn: RequestedSettings):
   };
 }
 
-/**
- * Returns the settings of a session after a change; a field that is undefined is not changed. As in {@link settingsOf}, a
- * `permission_mode` without an `agent_mode` sets aside the `agent_mode`.
- */
+/** Returns changed settings; undefined changes nothing. A `permission_mode` alone sets aside the `agent_mode`. */
 export function changedSettings(
   session: RequestedSettings,
   change: { [K in keyof RequestedSettings]?: RequestedSettings[K] | undefined },
@@ -63,4 +63,28 @@ export function withOwnSettings(session: Session, turn: Turn): Turn {
     model,
     thinking_effort: thinkingEffort,
   };
+}
+
+/** Throws `invalid` for MCP servers that no agent of the provider could use. */
+export function assertMcpServers(
+  provider: Session['provider'],
+  servers: readonly McpServer[],
+): void {
+  const taken: readonly McpServer['type'][] = providerKinds[provider].mcpServers;
+  const refused = servers.find(({ type }) => !taken.includes(type));
+  if (!refused) return;
+  const { type, name } = refused;
+  throw invalidError(
+    `body.mcp_servers: provider ${provider} does not support MCP servers over ${type}: leave out server "${name}"`,
+  );
+}
+
+/** Throws `invalid` for input with images, unless the provider supports images. Text asks no agent kind for support. */
+export function assertImages(
+  provider: Session['provider'],
+  input: InputItem | readonly InputItem[],
+  isSupported: () => boolean,
+): void {
+  if ([input].flat().some(({ type }) => type === 'image') && !isSupported())
+    throw invalidError(`provider ${provider} does not support images`);
 }

@@ -13,7 +13,7 @@ import type { Statement } from '../../../core/store/statement.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { approvalInEvents } from '../approvals/approval.ts';
 import { sessionInEvents } from './session.ts';
-import { declinedUnasked, hasEnded, type TurnEnd, turnInEvents } from './turn.ts';
+import { hasEnded, type TurnEnd, turnInEvents } from './turn.ts';
 import { TurnUsage } from './turn-usage.ts';
 
 /** The rows of sessions, turns, items and approvals. Each change is written with its event, in one transaction. */
@@ -23,7 +23,6 @@ export class SessionStore {
   readonly items: RecordTable<Item>;
   readonly approvals: RecordTable<Approval>;
   readonly usage: TurnUsage;
-  /** The turns without approvals. */
   readonly #withoutApprovals: EmptyKeys;
   readonly #mcpServers: RecordTable<{ session_id: string; servers: readonly McpServer[] }>;
   readonly #log: EventLog;
@@ -86,7 +85,6 @@ export class SessionStore {
     this.#log.append(tx, { kind: 'session.created', session_id: session.id, payload: { session } });
   }
 
-  /** Returns the MCP servers that a client gave to the agent of a session. */
   mcpServers(rx: Reader, sessionId: string): readonly McpServer[] {
     return this.#mcpServers.get(rx, sessionId)?.servers ?? [];
   }
@@ -160,7 +158,9 @@ export class SessionStore {
   }
 
   /** Writes a resolved approval. If the turn has an agent, turn and session run again once none is pending. */
-  resolveApproval(tx: Writer, session: Session, turn: Turn, approval: Approval): void {
+  resolveApproval(tx: Writer, approval: Approval): void {
+    const session = this.session(tx, approval.session_id);
+    const turn = this.turn(tx, session.id, approval.turn_id);
     this.approvals.update(tx, approval);
     const canContinue =
       turn.provider_turn_ref !== null && this.pendingApprovals(tx, turn.turn_id).length === 0;
@@ -175,7 +175,8 @@ export class SessionStore {
   /** Counts a request that was declined without asking a person in the row of its turn; outside a turn there is none. */
   countDeclined(tx: Writer, turnId: string | null): void {
     const turn = turnId === null ? undefined : this.turns.get(tx, turnId);
-    if (turn && !hasEnded(turn)) this.turns.update(tx, declinedUnasked(turn));
+    if (turn && !hasEnded(turn))
+      this.turns.update(tx, { ...turn, declined_unasked: (turn.declined_unasked ?? 0) + 1 });
   }
 
   /** Writes what more a turn has used, which had ended, and its session with the new sums. */
@@ -220,7 +221,6 @@ export class SessionStore {
     );
   }
 
-  /** Returns every pending approval, oldest first. */
   allPendingApprovals(rx: Reader): Approval[] {
     return this.approvals.where(rx, "status = 'pending'");
   }
@@ -238,7 +238,6 @@ export class SessionStore {
     return this.items.where(rx, "turn_id IS NULL AND status = 'open'");
   }
 
-  /** Returns the text of the last message item of a turn; null if there is none. */
   lastMessage(rx: Reader, turnId: string): string | null {
     return this.itemsOf(rx, turnId).findLast(({ kind }) => kind === 'message')?.text ?? null;
   }
@@ -264,7 +263,6 @@ export class SessionStore {
     return this.turns.first(rx, of, limit, sessionId);
   }
 
-  /** Returns the first turn of a session; undefined if it has none. */
   firstTurn(rx: Reader, sessionId: string): Turn | undefined {
     const of = { index: 'turns_session', where: 'session_id = ?', order: 'n' };
     return this.turns.first(rx, of, 1, sessionId)[0];
@@ -286,12 +284,10 @@ export class SessionStore {
     return this.turns.where(rx, "status IN ('accepted', 'running', 'waiting_for_approval')");
   }
 
-  /** Returns the sessions with an `active_turn_id`, oldest first. */
   sessionsWithActiveTurn(rx: Reader): Session[] {
     return this.sessions.where(rx, 'active_turn_id IS NOT NULL');
   }
 
-  /** Returns the sessions with the status running or waiting_for_approval, oldest first. */
   busySessions(rx: Reader): Session[] {
     return this.sessions.where(rx, "status IN ('running', 'waiting_for_approval')");
   }

@@ -1,6 +1,10 @@
-import type { Agent, TurnSettings } from '../../../agents/provider.ts';
+import {
+  type Agent,
+  type TurnSettings,
+  ProviderError,
+  type TurnOutcome,
+} from '../../../agents/provider.ts';
 import type { LiveAgent } from './agent-pool.ts';
-import { failureOf } from './turn-failures.ts';
 
 /** The result of a try: the agent is there, it could not be started, or this is not the time to find out. */
 export type Trial = { is: 'ready' } | { is: 'failed'; reason: string } | { is: 'later' };
@@ -19,7 +23,6 @@ export async function offered(
   if (objection) throw objection;
 }
 
-/** Starts an agent, and asks whether it accepts some settings. */
 export async function tryAgent(
   start: () => Promise<LiveAgent | undefined>,
   settings: TurnSettings,
@@ -36,4 +39,18 @@ export async function tryAgent(
     // A turn fails the session, and its events show the loss.
     return code === 'resume_failed' ? { is: 'ready' } : { is: 'failed', reason: message };
   }
+}
+
+/** Returns the error of a turn whose agent could not be started, or threw. */
+export function failureOf(error: unknown): { code: string; message: string } {
+  if (error instanceof ProviderError) return { code: error.code, message: error.message };
+  return {
+    code: 'provider_unavailable',
+    message: error instanceof Error ? error.message : String(error),
+  };
+}
+
+export function storageFailure(error: unknown): TurnOutcome {
+  const message = `cannot store the output of the agent: ${error instanceof Error ? error.message : String(error)}`;
+  return { status: 'failed', error: { code: 'storage_full', message } };
 }

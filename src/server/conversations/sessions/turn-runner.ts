@@ -15,17 +15,27 @@ import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { AgentPool, LiveAgent } from './agent-pool.ts';
 import { continuationPrompt } from '../approvals/approval.ts';
 import type { ApprovalBroker } from '../approvals/approval-broker.ts';
-import { beginTurnInRows, changeAgentInRows } from './begin-turn.ts';
-import { cancelApprovals, endTurnInRows, outcomeOf } from './end-turn.ts';
-import { failSessionInRows } from './fail-session.ts';
-import type { SessionObservers } from './observers.ts';
+import {
+  beginTurnInRows,
+  changeAgentInRows,
+  cancelApprovals,
+  endTurnInRows,
+  outcomeOf,
+  failSessionInRows,
+} from './turn-rows.ts';
+import type { SessionObserver } from './observer.ts';
 import type { AgentOutputs } from './outputs.ts';
-import { isUnseen, type RunningTurn, runTurn, stopped } from './running-turn.ts';
+import {
+  isUnseen,
+  type RunningTurn,
+  runTurn,
+  stopped,
+  type TimeLimitDeps,
+  turnTimeLimit,
+} from './running-turn.ts';
 import { settingsOf } from './settings.ts';
-import { offered, type Trial, tryAgent } from './try-agent.ts';
+import { offered, type Trial, tryAgent, failureOf, storageFailure } from './try-agent.ts';
 import { hasEnded } from './turn.ts';
-import { failureOf, storageFailure } from './turn-failures.ts';
-import { type TimeLimitDeps, turnTimeLimit } from './turn-time-limit.ts';
 import type { StoredInputItem } from '../../../api/input.ts';
 
 /** The time that an agent has to end an interrupted turn before it is killed, in ms. */
@@ -39,7 +49,7 @@ interface TurnRunnerDeps extends TimeLimitDeps, Pick<ServerParts, 'log' | 'ids' 
   broker: ApprovalBroker;
   inbox: Inbox;
   outputs: AgentOutputs;
-  observers: SessionObservers;
+  observer: SessionObserver;
   imports: { prepare: (session: Session, signal: AbortSignal) => Promise<void> };
   /** Runs in the transaction that ends a turn, before the next one of its session begins. */
   limits: { turnDone: (tx: Writer, turn: Turn, outcome: TurnOutcome) => void };
@@ -56,10 +66,7 @@ export class TurnRunner {
     deps.inbox.connect(this);
   }
 
-  /**
-   * Runs a turn once the transaction that accepts it is on disk. If the agent of its session is idle, the turn begins in
-   * the same transaction, which saves the agent the wait for a second one.
-   */
+  /** Runs a turn once its transaction is on disk. With an idle agent it begins in the same one, without a second wait. */
   accepted(tx: Writer, session: Session, turn: Turn): void {
     const live = this.#deps.pool.findIdle(turn.session_id);
     const isBegun =
@@ -73,10 +80,7 @@ export class TurnRunner {
     tx.whenDurable(() => this.start(turn, isBegun ? live.agent : undefined));
   }
 
-  /**
-   * Runs a turn in the background: an accepted one, or one without an agent whose approvals have all been accepted.
-   * `begunFor`: the agent with which its beginning is stored already.
-   */
+  /** Runs a turn in the background. `begunFor`: the agent with which its beginning is stored already. */
   start(turn: Turn, begunFor?: Agent): void {
     if (this.#stopping.signal.aborted && !begunFor) return;
     const { running, cut, finish } = runTurn(turn, begunFor);
@@ -172,7 +176,6 @@ export class TurnRunner {
     void running.done.finally(() => kill[Symbol.dispose]());
   }
 
-  /** The number of turns that {@link stop} waits for. */
   get active(): number {
     return this.#activeTurns().length;
   }
@@ -216,12 +219,11 @@ export class TurnRunner {
     const signal = AbortSignal.any([running.over.signal, this.#stopping.signal]);
     let live = await this.#agentFor(session, turn, running, signal);
     if (!live) return;
-    const broken = Promise.withResolvers<TurnOutcome>();
     const output = this.#deps.outputs.open(session, turn, (error) =>
-      broken.resolve(storageFailure(error)),
+      running.cutShort(storageFailure(error)),
     );
     const prompt = this.#promptOf(turn, running);
-    const before = this.#deps.observers.beforeTurn(session, turn, signal);
+    const before = this.#deps.observer.beforeTurn?.(session, turn, signal) ?? null;
     if (before !== null) await before;
     // The start is on disk before the agent sees the turn.
     if (!(await this.#begin(turn, live, running))) return;
@@ -237,11 +239,7 @@ export class TurnRunner {
     running.isPrompted = !running.interrupting;
     const outcome = running.interrupting
       ? { status: 'interrupted' as const, error: null }
-      : await Promise.race([
-          this.#prompt(live, prompt, settingsOf(session, turn)),
-          cut,
-          broken.promise,
-        ]);
+      : await Promise.race([this.#prompt(live, prompt, settingsOf(session, turn)), cut]);
     live.output = undefined;
     if (running.left) return;
     failpoint('turn.ending');
@@ -251,7 +249,7 @@ export class TurnRunner {
     await this.#persist(turn, (tx) =>
       this.endNow(tx, store.turn(tx, turn.session_id, turn.turn_id), outcome),
     );
-    this.#deps.observers.afterTurn(session, turn);
+    this.#deps.observer.afterTurn?.(session, turn);
   }
 
   /** Starts the agent that a turn with some settings needs, without a turn. */
@@ -310,10 +308,7 @@ export class TurnRunner {
     }
   }
 
-  /**
-   * Stores that the agent is about to see the turn, unless that is stored already. Resolves with false if the turn has
-   * ended or the server stops.
-   */
+  /** Stores that the agent is about to see the turn. Resolves with false if the turn has ended or the server stops. */
   async #begin(turn: Turn, { agent }: LiveAgent, running: RunningTurn): Promise<boolean> {
     const { db, store } = this.#deps;
     const stored = (rx: Reader) => store.turn(rx, turn.session_id, turn.turn_id);
@@ -324,7 +319,7 @@ export class TurnRunner {
       const now = stored(tx);
       begun = isOpen(now);
       if (!begun) return;
-      if (running.begunFor) changeAgentInRows(tx, now, agent, this.#deps);
+      if (running.begunFor) changeAgentInRows(tx, now, agent, store);
       else beginTurnInRows(tx, now, agent, this.#deps);
     });
     if (isStored && begun) running.begunFor = agent;
@@ -340,11 +335,7 @@ export class TurnRunner {
     return [{ type: 'text', text: continuationPrompt(running.grants) }];
   }
 
-  /**
-   * Opens an approval in the active turn of a session and waits for the answer. A request equal to one that was
-   * accepted while the turn had no agent is accepted at once. The answer is `cancelled` if the session has no active
-   * turn. Throws `too_many` if too many approvals of the session are pending.
-   */
+  /** Opens an approval in the active turn and waits for the answer: `cancelled` without such a turn. Throws `too_many`. */
   async ask(
     sessionId: string,
     request: AgentRequest,
@@ -367,10 +358,7 @@ export class TurnRunner {
     return persist(this.#deps, this.#stopping.signal, { turn_id }, move);
   }
 
-  /**
-   * Gives up the wait of a turn for its agent: it has ended, or the server stops. The next start runs it, unless it is
-   * stored that it has begun: that one ends, and what it has of the inbox waits again.
-   */
+  /** Gives up the wait for an agent. The next start runs the turn, unless its beginning is stored: then it ends. */
   async #leave(turn: Turn, { begunFor, over }: RunningTurn): Promise<void> {
     if (!begunFor || over.signal.aborted) return;
     const { store } = this.#deps;
@@ -394,7 +382,7 @@ export class TurnRunner {
       this.endNow(tx, now, { status: 'failed', error: failure }, { isLast });
       if (!isLast) return;
       failSessionInRows(tx, session_id, failure, this.#deps);
-      this.#deps.observers.failed(tx, session_id);
+      this.#deps.observer.failed?.(tx, session_id);
     });
   }
 }

@@ -5,11 +5,16 @@ import type { Database } from '../../../core/store/database.ts';
 import type { Statement } from '../../../core/store/statement.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 
-/** The columns by which turns are summed. */
 export type UsageKey = 'all' | 'session' | 'provider' | 'team';
 
 /** Sums of usage with what they are of. `second` is the agent, where the provider names agents. */
 export type KeyedSums = { key: string | null; second: string | null } & UsageSums;
+
+/** A session, a team, or, with two nulls, all sessions. */
+interface UsageOwner {
+  session_id: string | null;
+  team_id: string | null;
+}
 
 type SumRow = [
   turns: number,
@@ -31,10 +36,7 @@ const sums = ['input_tokens', 'output_tokens', 'cached_input_tokens', 'total_tok
   .join(', ');
 const SUMS = `count(*), ${sums}, count(${known('total_tokens')}), count(${known('cost_usd')})`;
 
-/**
- * The usage of turns: one row for each turn that an agent has seen. The row is written in the transaction that ends the turn,
- * which happens once; a later report of the agent replaces its numbers.
- */
+/** The usage of turns: one row for each turn that an agent has seen, written in the transaction that ends the turn. */
 export class TurnUsage {
   readonly #add: Statement;
   readonly #amend: Statement;
@@ -101,7 +103,6 @@ export class TurnUsage {
     this.#add.run(tx, turn.ended_at, turn.turn_id, id, provider, agent, ...numbersOf(turn.usage));
   }
 
-  /** Replaces what a turn has used, which had ended. */
   amend(tx: Writer, { ended_at, turn_id, usage }: Turn): void {
     this.#amend.run(tx, ...numbersOf(usage), ended_at, turn_id);
   }
@@ -125,11 +126,7 @@ export class TurnUsage {
   }
 
   /** Returns the sums of the turns of a session, a team or all sessions that ended from `since` on. */
-  sumOf(
-    rx: Reader,
-    { session_id, team_id }: { session_id: string | null; team_id: string | null },
-    since: number,
-  ): UsageSums {
+  sumOf(rx: Reader, { session_id, team_id }: UsageOwner, since: number): UsageSums {
     const row =
       session_id !== null
         ? this.#ofSession.get(rx, session_id, since)
@@ -140,10 +137,7 @@ export class TurnUsage {
   }
 
   /** Returns the id of the turn of a session, a team or all sessions that ended last; undefined: none did. */
-  last(
-    rx: Reader,
-    { session_id, team_id }: { session_id: string | null; team_id: string | null },
-  ): string | undefined {
+  last(rx: Reader, { session_id, team_id }: UsageOwner): string | undefined {
     if (session_id !== null) return this.#lastOfSession.get(rx, session_id)?.[0];
     return (team_id === null ? this.#lastOfAll.get(rx) : this.#lastOfTeam.get(rx, team_id))?.[0];
   }

@@ -3,7 +3,6 @@ import type { Turn, Usage } from '../../../api/sessions.ts';
 
 const finalStatuses: ReadonlySet<Turn['status']> = new Set(['completed', 'interrupted', 'failed']);
 
-/** Returns a turn with the status accepted. */
 export function newTurn(
   fields: Pick<Turn, 'turn_id' | 'session_id' | 'source' | 'input' | 'accepted_at'> &
     Partial<Pick<Turn, 'permission_mode' | 'agent_mode' | 'model' | 'thinking_effort'>>,
@@ -37,12 +36,6 @@ export function startTurn(turn: Turn, now: number): Turn {
   return { ...turn, status: 'running', started_at: now };
 }
 
-/** Returns the turn after one more request was declined without asking a person. */
-export function declinedUnasked(turn: Turn): Turn {
-  return { ...turn, declined_unasked: (turn.declined_unasked ?? 0) + 1 };
-}
-
-/** The final status of a turn, and its error. */
 export interface TurnEnd {
   status: 'completed' | 'interrupted' | 'failed';
   error: { code: string; message: string } | null;
@@ -54,31 +47,16 @@ export function withTurnEnd(
   output: { text: string | null; usage: Usage | null },
   now: number,
 ): Turn {
-  return {
-    ...turn,
-    status: end.status,
-    error: end.error,
-    text: output.text,
-    usage: output.usage,
-    ended_at: now,
-  };
+  return { ...turn, ...end, ...output, ended_at: now };
 }
 
-/**
- * Returns the turn for events after `turn.accepted`: without its input, which that event has, and without its text,
- * which its last `message.completed` has.
- */
+/** Returns the turn for later events: `turn.accepted` has its input, and its last `message.completed` its text. */
 export function turnInEvents({ input: _input, text: _text, ...turn }: Turn): TurnInEvents {
   return turn;
 }
 
-/** Returns the response to the sender of a turn. */
-export function acceptance({ session_id, turn_id }: Turn): {
-  session_id: string;
-  turn_id: string;
-  status: 'accepted';
-} {
-  return { session_id, turn_id, status: 'accepted' };
+export function acceptance({ session_id, turn_id }: Turn) {
+  return { session_id, turn_id, status: 'accepted' as const };
 }
 
 export const noUsage: Usage = {

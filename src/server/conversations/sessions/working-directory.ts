@@ -2,7 +2,6 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { type AppError, invalidError } from '../../../api/errors.ts';
 
-/** The longest path that a system takes, in bytes. */
 const MAX_PATH_BYTES = 4096;
 
 /** Resolves with the real path of an existing directory; the server's own if none is requested. Throws `invalid`. */
@@ -19,7 +18,6 @@ export async function workingDirectory(requested: string | null | undefined): Pr
   }
 }
 
-/** Resolves with why a directory cannot be used. */
 async function refusal(directory: string, { code }: { code?: string }): Promise<AppError> {
   const isThere = () =>
     fs.access(directory).then(

@@ -21,7 +21,6 @@ interface UsageServiceDeps extends Pick<ServerParts, 'db' | 'clock'> {
   teams: { nameOf: (rx: Reader, id: string) => string | null };
 }
 
-/** Reports of the usage of turns. */
 export class UsageService {
   readonly #deps: UsageServiceDeps;
 
@@ -57,7 +56,7 @@ export class UsageService {
     time_zone,
   }: Range): Promise<{ sums: KeyedSums[]; total: UsageSums }> {
     const { db, sessionStore, clock } = this.#deps;
-    const byKey = new SumsByKey();
+    const byKey = new Map<string, KeyedSums>();
     const days: KeyedSums[] = [];
     let total = noSums;
     let dayEnd = -Infinity;
@@ -76,14 +75,14 @@ export class UsageService {
       const all =
         by === 'team' ? db.peek((rx) => sessionStore.usage.sums(rx, 'all', from, to)) : parts;
       for (const part of all) total = plus(total, part);
-      if (by !== 'day') for (const part of parts) byKey.add(part);
+      if (by !== 'day') for (const part of parts) addTo(byKey, part);
       else if (days[0]) for (const part of parts) days[0] = { ...days[0], ...plus(days[0], part) };
       at = to;
       if (clock.monotonic() < pauseAt) continue;
       await yieldToEventLoop();
       pauseAt = clock.monotonic() + SLICE_MS;
     }
-    return { sums: by === 'day' ? days : byKey.largestFirst, total };
+    return { sums: by === 'day' ? days : [...byKey.values()].toSorted(mostTokensFirst), total };
   }
 
   #row(rx: Reader, by: UsageReport['by'], { key, second, ...sums }: KeyedSums): UsageRow {
@@ -108,18 +107,8 @@ interface Range {
   time_zone: string;
 }
 
-/** Sums of usage by key, added up over the parts of a range of time. */
-class SumsByKey {
-  readonly #sums = new Map<string, KeyedSums>();
-
-  add(sums: KeyedSums): void {
-    const name = JSON.stringify([sums.key, sums.second]);
-    const before = this.#sums.get(name);
-    this.#sums.set(name, before ? { ...before, ...plus(before, sums) } : sums);
-  }
-
-  /** All of them, the one with the most tokens first. */
-  get largestFirst(): KeyedSums[] {
-    return [...this.#sums.values()].toSorted(mostTokensFirst);
-  }
+function addTo(byKey: Map<string, KeyedSums>, sums: KeyedSums): void {
+  const name = JSON.stringify([sums.key, sums.second]);
+  const before = byKey.get(name);
+  byKey.set(name, before ? { ...before, ...plus(before, sums) } : sums);
 }

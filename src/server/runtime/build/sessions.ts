@@ -10,7 +10,7 @@ import { ImportStore } from '../../conversations/imports/store.ts';
 import { Scheduler } from '../../conversations/inbox/scheduler.ts';
 import { AgentPool } from '../../conversations/sessions/agent-pool.ts';
 import { Blobs } from '../../conversations/sessions/blobs.ts';
-import { SessionObservers } from '../../conversations/sessions/observers.ts';
+import type { SessionObserver } from '../../conversations/sessions/observer.ts';
 import { AgentOutputs } from '../../conversations/sessions/outputs.ts';
 import { SessionService } from '../../conversations/sessions/service.ts';
 import { SessionStore } from '../../conversations/sessions/store.ts';
@@ -73,7 +73,7 @@ export function buildSessions(
     timeoutMs: () => config.now.approvals.timeout_ms,
     maxPending: () => config.now.approvals.max_pending_per_session,
   });
-  const observers = new SessionObservers();
+  const observer: SessionObserver = {};
   const importStore = new ImportStore(base);
   const reader = new ImportReader({
     ...base,
@@ -82,7 +82,7 @@ export function buildSessions(
     pool,
     kinds,
   });
-  const lower = { store, inbox, pool, broker, blobs, observers, limits };
+  const lower = { store, inbox, pool, broker, blobs, observer, limits };
   const runner = new TurnRunner({
     ...base,
     ...lower,

@@ -101,6 +101,7 @@ export function buildGateway(
   const { networks, sandbox } = needs.children;
   const toolPolicy = new ToolPolicy({
     sessions: sessions.service,
+    runner: sessions.runner,
     freed: () => config.now.gateway.free,
     allowsSandboxed: (session) => sandbox.allowsTools(session.sandbox),
   });

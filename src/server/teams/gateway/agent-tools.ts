@@ -5,19 +5,15 @@ import { MCP_SESSION_VARIABLE } from '../../../api/tool-names.ts';
 import { selfCommand } from '../../../core/lib/self.ts';
 import type { AgentTools, ToolChannel } from '../../../agents/provider.ts';
 import type { ToolBackend } from '../mcp/tool-server.ts';
-import { failureOf } from './envelope.ts';
+import { failureOf } from './toolkit.ts';
 import type { ToolGateway } from './service.ts';
 import type { ToolOffers } from './tool-offers.ts';
 import type { SessionTokens } from '../../../core/access/session-tokens.ts';
 
-/**
- * Returns the function that gives a session's agent its access to the tools. `url` is this server's address for
- * sidecars.
- */
+/** Returns the function that gives a session's agent the tools. `url`: address of this server for sidecars. */
 export function agentTools(dependencies: {
   gateway: ToolGateway;
   tokens: SessionTokens;
-  /** The MCP servers that a client gave to the agent of a session. */
   othersOf: (sessionId: string) => readonly McpServer[];
   url: (sessionId: string) => string;
   clock: Clock;

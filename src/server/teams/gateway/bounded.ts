@@ -19,7 +19,6 @@ export interface BoundedList {
   isMap?: boolean;
 }
 
-/** Content that an answer omits. */
 export interface LeftOut {
   what: string;
   /** The number of omitted items; null: not counted. */

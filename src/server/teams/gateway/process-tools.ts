@@ -8,11 +8,9 @@ import { lastBytesAsJson, jsonBytes } from '../../../core/lib/cut.ts';
 import type { ProcessService } from '../../work/processes/service.ts';
 import { workingDirectory } from '../../conversations/sessions/working-directory.ts';
 import { ANSWER_BYTES, bounded, boundedPage, fitted, type LeftOut } from './bounded.ts';
-import { ToolError } from './envelope.ts';
+import { ToolError, type Answer, type Caller, type Toolkit, toolkit } from './toolkit.ts';
 import { type ToolPolicy, inputDetails } from './tool-policy.ts';
-import { type Answer, type Caller, type Toolkit, toolkit } from './toolkit.ts';
 
-/** The default number of processes in an answer. */
 const SHOWN = 20;
 /** The part of a process's output that is read to show its end. */
 const TAIL = { stream: 'both', tail_lines: 100, max_bytes: ANSWER_BYTES } as const;
@@ -21,7 +19,6 @@ const RECORD_BYTES = 4096;
 /** The bytes reserved for the envelope and for the notes on omitted output. */
 const AROUND_BYTES = 1024;
 
-/** Returns the tools for the processes of the calling session. */
 export function processToolkit({
   processes,
   toolPolicy,
@@ -114,16 +111,10 @@ async function allowedDirectory(
       ...inputDetails({ sandbox }),
     ],
   }));
-  await assertSame(cwd, before);
-  return cwd;
-}
-
-/** Throws `unauthorized` for a directory that is not what it was before. */
-async function assertSame(directory: string, before: string | null): Promise<void> {
-  if ((await identityOf(directory)) === before) return;
+  if ((await identityOf(cwd)) === before) return cwd;
   throw new ToolError(
     'unauthorized',
-    `cadre_process_run: the directory ${directory} was replaced while the call waited for approval: call the tool again`,
+    `cadre_process_run: the directory ${cwd} was replaced while the call waited for approval: call the tool again`,
   );
 }
 
@@ -161,44 +152,34 @@ type Logs = Awaited<ReturnType<ProcessService['logs']>>;
 function withTails(process: Process, { process_id, stdout, stderr }: Logs): Answer {
   const record = fitted(process, RECORD_BYTES);
   const room = ANSWER_BYTES - AROUND_BYTES - jsonBytes(record);
-  const [out, err] = endsWithin(room, stdout?.content ?? '', stderr?.content ?? '');
-  const left_out = [
-    ...omittedBefore('stdout', stdout, out),
-    ...omittedBefore('stderr', stderr, err),
-  ].map(({ next, ...left }) => ({
-    ...left,
-    next: { tool: 'cadre_process_logs', process_id, ...next },
-  }));
+  const { out, err, left_out } = endsWithin(room, { stdout, stderr });
+  const tool = { tool: 'cadre_process_logs', process_id };
   return {
     process: record,
     stdout_tail: out,
     stderr_tail: err,
-    left_out: left_out.length === 0 ? null : left_out,
+    left_out: left_out?.map((left) => ({ ...left, next: { ...tool, ...left.next } })) ?? null,
   };
 }
 
 /** Returns as much of a process's output as fits, counted from its end. */
 function printed({ process_id, stdout, stderr }: Logs, bytes: number): Answer {
-  const [out, err] = endsWithin(bytes - AROUND_BYTES, stdout?.content ?? '', stderr?.content ?? '');
-  const left_out = [
+  const { out, err, left_out } = endsWithin(bytes - AROUND_BYTES, { stdout, stderr });
+  return { process_id, stdout: partOf(stdout, out), stderr: partOf(stderr, err), left_out };
+}
+
+/** Returns the ends of both streams, together at most `bytes` of JSON, and what that leaves out. */
+function endsWithin(bytes: number, { stdout, stderr }: Pick<Logs, 'stdout' | 'stderr'>) {
+  const [one, other] = [stdout?.content ?? '', stderr?.content ?? ''];
+  const shorter = Math.min(Math.floor(bytes / 2), jsonBytes(one), jsonBytes(other));
+  const isOneShorter = jsonBytes(one) <= jsonBytes(other);
+  const out = lastBytesAsJson(one, isOneShorter ? shorter : bytes - shorter);
+  const err = lastBytesAsJson(other, isOneShorter ? bytes - shorter : shorter);
+  const omitted = [
     ...omittedBefore('stdout', stdout, out),
     ...omittedBefore('stderr', stderr, err),
   ];
-  return {
-    process_id,
-    stdout: partOf(stdout, out),
-    stderr: partOf(stderr, err),
-    left_out: left_out.length === 0 ? null : left_out,
-  };
-}
-
-/** Returns the ends of two texts, which together have at most `bytes` of JSON. */
-function endsWithin(bytes: number, one: string, other: string): [string, string] {
-  const half = Math.floor(bytes / 2);
-  const shorter = Math.min(half, jsonBytes(one), jsonBytes(other));
-  const room = bytes - shorter;
-  const ends = jsonBytes(one) <= jsonBytes(other) ? [shorter, room] : [room, shorter];
-  return [lastBytesAsJson(one, ends[0] ?? 0), lastBytesAsJson(other, ends[1] ?? 0)];
+  return { out, err, left_out: omitted.length === 0 ? null : omitted };
 }
 
 function partOf(part: Logs['stdout'], content: string): Logs['stdout'] {

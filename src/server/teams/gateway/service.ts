@@ -9,8 +9,7 @@ import { keyedBy, type IdempotencyStore } from '../../../core/store/idempotency-
 import { explain, issueInWords } from '../../../core/lib/explain.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import { ANSWER_BYTES, fitted } from './bounded.ts';
-import { failure, failureOf, ToolError } from './envelope.ts';
-import type { Caller, Toolkit } from './toolkit.ts';
+import { failure, failureOf, ToolError, type Caller, type Toolkit } from './toolkit.ts';
 import type { ToolOffers } from './tool-offers.ts';
 
 type Capabilities = ResponseOf<typeof getCapabilities>;
@@ -52,10 +51,7 @@ export class ToolGateway {
     this.#deps = deps;
   }
 
-  /**
-   * Does the same as `capabilities` for the bearer of a token. Throws as `invoke` does if the token's session is not
-   * usable.
-   */
+  /** Returns the capabilities for the bearer of a token. Throws as `invoke` if the token's session is not usable. */
   async capabilitiesFor({ sessionId }: GatewayBearer): Promise<Capabilities> {
     if (sessionId !== null) {
       await this.#live(sessionId);
@@ -73,10 +69,7 @@ export class ToolGateway {
     return { namespaces, ...this.#deps.teamFacts() };
   }
 
-  /**
-   * Calls a tool for the bearer of a token. Throws `invalid` for a malformed call, and for a caller that is closed or
-   * has failed; `not_found` for an unknown caller.
-   */
+  /** Calls a tool. Throws `invalid` for a malformed call and a closed or failed caller, `not_found` for an unknown one. */
   async invoke(
     body: BodyOf<typeof invokeTool>,
     bearer: GatewayBearer,
@@ -103,19 +96,14 @@ export class ToolGateway {
     return { id, session, isOperator, ...(external ? { tokenMode: external.mode } : {}), signal };
   }
 
-  /**
-   * Returns a session that may call tools. Throws `invalid` if it is closed or has failed, `not_found` if it is
-   * unknown.
-   */
+  /** Returns a session that may call tools. Throws `invalid` if it is closed or has failed, or `not_found`. */
   async #live(id: string): Promise<Session> {
     const session = await this.#deps.db.read((rx) => this.#deps.sessionStore.session(rx, id));
     if (session.status !== 'closed' && session.status !== 'failed') return session;
     throw invalidError(`session ${id} cannot call tools, because the session is ${session.status}`);
   }
 
-  /**
-   * Runs an invocation once, even across restarts: a repetition of an interrupted one reports that and does not run it.
-   */
+  /** Runs an invocation once, even across restarts: a repetition of an interrupted one reports the interruption. */
   async #once(invocationId: string, call: Invocation, caller: Caller): Promise<ToolEnvelope> {
     const request = keyedBy(['invocation', call.callerId, invocationId], call.tool, call.args);
     try {
@@ -197,14 +185,10 @@ function readCall(body: BodyOf<typeof invokeTool>): Invocation {
   if (!tool) throw invalidError('body.tool_name: the name of the tool is required');
   if (!callerId)
     throw invalidError('body.caller_agent_id: the id of the calling session is required');
-  assertNamespace(body.namespace ?? null, tool);
-  return { tool, callerId, invocationId: invocationId ?? null, args: body.args ?? {} };
-}
-
-function assertNamespace(namespace: string | null, tool: string): void {
-  if (namespace === null) return;
-  if (!tool.startsWith(`${namespace}_`))
+  const { namespace } = body;
+  if (typeof namespace === 'string' && !tool.startsWith(`${namespace}_`))
     throw invalidError(`body.namespace: the namespace "${namespace}" has no tool "${tool}"`);
+  return { tool, callerId, invocationId: invocationId ?? null, args: body.args ?? {} };
 }
 
 /** Returns the checked arguments. Throws `bad_request`, naming the wrong argument and its allowed values. */

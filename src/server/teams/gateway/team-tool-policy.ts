@@ -1,13 +1,17 @@
+import fs from 'node:fs/promises';
+import path from 'node:path';
 import type { Session } from '../../../api/sessions.ts';
 import type { Message } from '../../../api/team-messages.ts';
 import { policies } from '../delivery.ts';
 import type { Admission } from '../spawn.ts';
-import type { Effect, Circumstances } from './tool-policy-table.ts';
-import { verdictOf } from './tool-policy-table.ts';
+import { type Effect, type Circumstances, verdictOf } from './tool-policy-table.ts';
 import { type ToolPolicy, inputDetails, type Question } from './tool-policy.ts';
-import { type ImageFile, locateImages, readImages } from './image-files.ts';
 import type { SessionCaller } from './toolkit.ts';
 import type { InputItem } from '../../../api/input.ts';
+import { isInside } from '../../../core/lib/paths.ts';
+import { invalidError } from '../../../api/errors.ts';
+import { ForeignFileError, readForeignFile } from '../../../core/lib/foreign-file.ts';
+import { MAX_IMAGE_BYTES } from '../../conversations/sessions/blobs.ts';
 
 /** The init scripts of repositories, and which of them a person has consented to. */
 export interface InitScripts {
@@ -25,8 +29,7 @@ interface InitScript {
 }
 
 /** An agent's description of the member that it wants to add. */
-interface MemberArgs {
-  team_id: string;
+export interface MemberArgs {
   title?: string | null | undefined;
   prompt?: string | null | undefined;
   model_preset?: string | null | undefined;
@@ -70,7 +73,7 @@ export class TeamToolPolicy {
     const effects: Effect[] = [
       { tool, action: 'send' },
       ...(interrupts ? [{ tool, action: 'interrupt' } as const] : []),
-      ...files.map(({ isInside }) => ({ tool, action: imageAction(isInside) }) as const),
+      ...files.map((one) => ({ tool, action: imageAction(one) }) as const),
     ];
     await this.#deps.toolPolicy.pass(caller, effects, () => ({
       kind: 'tool',
@@ -86,7 +89,7 @@ export class TeamToolPolicy {
    * worktree runs this time without consent to its content. A person who accepts the approval consents for the
    * repository; a mode in which nobody is asked lets the script run once. Throws if the member may not be added.
    */
-  async member(caller: SessionCaller, args: MemberArgs): Promise<Admission> {
+  async member(caller: SessionCaller, args: MemberArgs & { team_id: string }): Promise<Admission> {
     const tool = 'cadre_team_manage';
     const { session } = caller;
     const { worktree_name: name } = args;
@@ -96,7 +99,7 @@ export class TeamToolPolicy {
     const script = name ? await this.#scriptFor(session, name, circumstances) : null;
     const effects: Effect[] = [
       { tool, action: 'add_member' },
-      ...files.map(({ isInside }) => ({ tool, action: imageAction(isInside) }) as const),
+      ...files.map((one) => ({ tool, action: imageAction(one) }) as const),
       ...(worktree ? [{ tool, action: 'create_worktree' } as const] : []),
       ...(script && !script.trusted ? [{ tool, action: 'run_init_script' } as const] : []),
     ];
@@ -142,7 +145,7 @@ function questionFor(
         ]
       : []),
     ...(script ? ['run its init script'] : []),
-    ...(files.some(({ isInside }) => !isInside) ? [`send it the image ${outside(files)}`] : []),
+    ...(files.some((one) => !one.isInside) ? [`send it the image ${outside(files)}`] : []),
   ];
   return {
     kind: script ? 'command' : 'tool',
@@ -161,14 +164,59 @@ function questionFor(
   };
 }
 
-function imageAction(isInside: boolean): 'image_inside_cwd' | 'image_outside_cwd' {
-  return isInside ? 'image_inside_cwd' : 'image_outside_cwd';
+function imageAction(image: ImageFile): 'image_inside_cwd' | 'image_outside_cwd' {
+  return image.isInside ? 'image_inside_cwd' : 'image_outside_cwd';
 }
 
-/** Lists the images outside the session's directory. */
 function outside(files: readonly ImageFile[]): string {
   return files
-    .filter(({ isInside }) => !isInside)
+    .filter((one) => !one.isInside)
     .map(({ real }) => real)
     .join(', ');
+}
+
+interface ImageFile {
+  /** The absolute path that the agent means; a relative one starts at the directory of its session. */
+  path: string;
+  /** The path with all symbolic links resolved. */
+  real: string;
+  /** Whether the resolved path is below the directory of the session. */
+  isInside: boolean;
+}
+
+/** Resolves the paths of image files. A missing file is only reported when it is read. */
+export function locateImages(
+  paths: readonly string[] | null | undefined,
+  cwd: string,
+): Promise<ImageFile[]> {
+  return Promise.all(
+    (paths ?? []).map(async (name) => {
+      const named = path.resolve(cwd, name);
+      const real = await fs.realpath(named).catch(() => named);
+      return { path: named, real, isInside: real !== cwd && isInside(real, cwd) };
+    }),
+  );
+}
+
+/** Reads images at their resolved paths without links: the approved file is the file that is read. Throws `invalid`. */
+export function readImages(files: readonly ImageFile[]): Promise<InputItem[]> {
+  return Promise.all(
+    files.map(async (file) => ({
+      type: 'image' as const,
+      data: (await bytesOf(file)).toString('base64'),
+    })),
+  );
+}
+
+async function bytesOf({ path: named, real }: ImageFile): Promise<Buffer> {
+  const failed = (why: string) => invalidError(`cannot read the image ${named}: ${why}`);
+  try {
+    const name = path.relative('/', real);
+    const bytes = await readForeignFile('/', name, { maxBytes: MAX_IMAGE_BYTES });
+    if (bytes) return bytes;
+  } catch (error) {
+    if (error instanceof ForeignFileError) throw failed(error.message);
+    throw failed((error as NodeJS.ErrnoException).code ?? 'unknown error');
+  }
+  throw failed('no such file');
 }

@@ -8,11 +8,9 @@ import type { MessageService } from '../messages.ts';
 import type { TeamService } from '../service.ts';
 import type { SpawnService } from '../spawn.ts';
 import type { TeamPart, TeamViews } from '../view.ts';
-import { failureOf, ToolError } from './envelope.ts';
-import { ANSWER_BYTES, bounded, type LeftOut } from './bounded.ts';
-import type { ToolPolicy } from './tool-policy.ts';
-import type { TeamToolPolicy } from './team-tool-policy.ts';
 import {
+  failureOf,
+  ToolError,
   type Answer,
   type Caller,
   type Runs,
@@ -20,8 +18,10 @@ import {
   type Toolkit,
   toolkit,
 } from './toolkit.ts';
+import { ANSWER_BYTES, bounded, type LeftOut } from './bounded.ts';
+import type { ToolPolicy } from './tool-policy.ts';
+import type { MemberArgs, TeamToolPolicy } from './team-tool-policy.ts';
 
-/** The default number of messages in an answer. */
 const SHOWN = 20;
 /** The fraction of an answer that members may use if it also shows messages. */
 const MEMBERS_SHARE = 0.6;
@@ -46,7 +46,6 @@ interface TeamToolsDeps {
   settings: () => Settings;
 }
 
-/** Returns the tools for members of teams. */
 export function teamToolkit(dependencies: TeamToolsDeps): Toolkit {
   const tools = new TeamTools(dependencies);
   return toolkit({
@@ -156,7 +155,11 @@ class TeamTools {
     );
   }
 
-  async #add(team: Team, args: AddArgs, caller: SessionCaller): Promise<Record<string, unknown>> {
+  async #add(
+    team: Team,
+    args: MemberArgs,
+    caller: SessionCaller,
+  ): Promise<Record<string, unknown>> {
     const { session } = caller;
     const { worktree_name: name, image_paths, ...rest } = args;
     if (team.lead_agent_id !== session.id && !this.#deps.settings().non_lead_can_add_members)
@@ -257,17 +260,6 @@ function statusOf(part: TeamPart, bytes: number): Answer {
   return answer;
 }
 
-interface AddArgs {
-  title?: string | null | undefined;
-  prompt?: string | null | undefined;
-  model_preset?: string | null | undefined;
-  provider?: Session['provider'] | null | undefined;
-  agent?: string | null | undefined;
-  worktree_name?: string | null | undefined;
-  image_paths?: string[] | null | undefined;
-}
-
-/** Resolves paths against the directory of the agent's session. */
 function absolute(paths: readonly string[] | null | undefined, { cwd }: Session): string[] {
   return (paths ?? []).map((one) => path.resolve(cwd, one));
 }

@@ -7,7 +7,6 @@ export const TOOLS_WITHIN_MS = 3000;
 
 interface Offer {
   state: 'offered' | 'waiting' | 'taken' | 'not_taken';
-  /** Ends the wait. */
   limit: Disposable | null;
 }
 

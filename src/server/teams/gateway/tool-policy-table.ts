@@ -41,7 +41,6 @@ export const policyTable = {
   },
 } as const satisfies Record<ToolName, Readonly<Record<string, Row>>>;
 
-/** One effect of a tool call. */
 export type Effect = {
   [Tool in ToolName]: { tool: Tool; action: keyof (typeof policyTable)[Tool] };
 }[ToolName];
@@ -65,7 +64,6 @@ export function verdictOf(effect: Effect, { mode, asked, freed }: Circumstances)
   return asked === 'person' ? 'ask' : 'refuse';
 }
 
-/** Returns the strictest verdict of several effects of one call. */
 export function verdictOfAll(effects: readonly Effect[], circumstances: Circumstances): Verdict {
   const verdicts = effects.map((effect) => verdictOf(effect, circumstances));
   return (

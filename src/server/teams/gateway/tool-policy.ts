@@ -6,7 +6,8 @@ import { cutTitle } from '../../../core/lib/cut-title.ts';
 import { filledFields } from '../../../core/lib/filled-fields.ts';
 import { type Modes, stricterMode } from '../../conversations/sessions/permission-mode.ts';
 import type { SessionService } from '../../conversations/sessions/service.ts';
-import { ToolError } from './envelope.ts';
+import type { TurnRunner } from '../../conversations/sessions/turn-runner.ts';
+import { ToolError, type Caller, type SessionCaller } from './toolkit.ts';
 import {
   type Circumstances,
   type Effect,
@@ -15,7 +16,6 @@ import {
   verdictOfAll,
   wayOut,
 } from './tool-policy-table.ts';
-import type { Caller, SessionCaller } from './toolkit.ts';
 
 /** The approval that a person is shown before the effects happen. */
 export interface Question {
@@ -24,12 +24,12 @@ export interface Question {
   title: string;
   /** Everything that will happen. An acceptance holds for exactly these values. */
   request: Record<string, unknown>;
-  /** The same for people. */
   details: readonly ApprovalDetail[];
 }
 
 interface ToolPolicyDeps {
-  sessions: Pick<SessionService, 'permission' | 'ask'>;
+  sessions: Pick<SessionService, 'permission'>;
+  runner: Pick<TurnRunner, 'ask'>;
   /** Returns the tools that the operator has freed, by the current configuration. */
   freed: () => readonly ToolName[];
   /** Whether commands of sessions need no approval, because their sandbox is full and has no network. */
@@ -44,7 +44,6 @@ export class ToolPolicy {
     this.#deps = deps;
   }
 
-  /** Returns the current circumstances of a call. */
   async circumstances(caller: Caller): Promise<Circumstances> {
     const freed = this.#deps.freed();
     if (!caller.session) return { mode: caller.mode, asked: 'nobody', freed };
@@ -64,10 +63,7 @@ export class ToolPolicy {
     return { mode, agentMode };
   }
 
-  /**
-   * Resolves once the effects may happen: at once, or when a person has accepted them. Throws `unauthorized`, with the
-   * way out, if they are not allowed, and `limit_reached` if too many approvals are pending.
-   */
+  /** Resolves once the effects may happen, or a person has accepted them. Throws `unauthorized` or `limit_reached`. */
   async pass(
     caller: Caller,
     effects: readonly Effect[],
@@ -104,7 +100,7 @@ export class ToolPolicy {
     const shown = { tool, ...request };
     const details = [...parts, ...inputDetails({ tool })];
     const asking = { kind, tool, title: oneLine(title), request: shown, details, subject: shown };
-    const answer = await this.#deps.sessions
+    const answer = await this.#deps.runner
       .ask(session.id, asking, signal)
       .catch((error: unknown) => {
         if (!(error instanceof AppError) || error.code !== 'too_many') throw error;
@@ -145,7 +141,6 @@ function refusalOutside({ tool, action }: Effect, { mode }: Circumstances): Tool
   );
 }
 
-/** Returns a text as one line without control characters. */
 function oneLine(text: string): string {
   const visible = text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').replaceAll(/ {2,}/g, ' ');
   return cutTitle(visible.trim());

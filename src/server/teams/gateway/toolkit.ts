@@ -1,6 +1,8 @@
 import type { z } from 'zod';
 import type { Session } from '../../../api/sessions.ts';
 import type { ToolDescription } from '../../../api/tools.ts';
+import type { ToolEnvelope, ToolErrorCode } from '../../../api/gateway.ts';
+import { isServerError, type ServerErrorCode } from '../../../api/errors.ts';
 
 /** Who calls a tool: a session, or a program outside of cadre with a token of its own. */
 export type Caller = SessionCaller | ExternalCaller;
@@ -24,11 +26,9 @@ export interface SessionCaller extends AnyCaller {
 interface ExternalCaller extends AnyCaller {
   session: null;
   isOperator: false;
-  /** The permission mode of its token. */
   mode: string | null;
 }
 
-/** The result of a tool. */
 export type Answer = Record<string, unknown>;
 
 /** Runs a tool with checked arguments. Throws ToolError or AppError. */
@@ -37,10 +37,8 @@ type Run<Description> =
     ? (args: z.output<Args>, caller: Caller) => Promise<Answer>
     : never;
 
-/** The functions of a namespace's tools. */
 export type Runs<Tools> = { [Name in keyof Tools]: Run<Tools[Name]> };
 
-/** The tools of a namespace. */
 export interface Toolkit {
   namespace: string;
   /** Returns why none of the tools can be called at the moment; null if they can. */
@@ -57,4 +55,61 @@ export function toolkit<Tools extends Record<string, ToolDescription>>(kit: {
   runs: Runs<Tools>;
 }): Toolkit {
   return { disabled: () => null, ...kit };
+}
+
+/** A failure with one of the codes that only tools have. */
+export class ToolError extends Error {
+  override readonly name = 'ToolError';
+  readonly code: ToolErrorCode;
+
+  constructor(code: ToolErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+const codes: Record<ServerErrorCode, ToolErrorCode> = {
+  invalid: 'bad_request',
+  provider_unavailable: 'bad_request',
+  unsupported_provider_images: 'unsupported_provider_images',
+  unknown_model_preset: 'unknown_model_preset',
+  unauthorized: 'unauthorized',
+  forbidden_host: 'unauthorized',
+  forbidden_origin: 'unauthorized',
+  forbidden_scope: 'unauthorized',
+  not_found: 'not_found',
+  method_not_allowed: 'bad_request',
+  payload_too_large: 'bad_request',
+  unsupported_media_type: 'bad_request',
+  conflict: 'conflict',
+  turn_in_progress: 'conflict',
+  turn_conflict: 'conflict',
+  turn_not_active: 'conflict',
+  session_closed: 'conflict',
+  session_failed: 'conflict',
+  approval_resolved: 'conflict',
+  claim_conflict: 'conflict',
+  already_member: 'conflict',
+  team_deleted: 'conflict',
+  delivery_state: 'conflict',
+  idempotency_conflict: 'conflict',
+  provider_managed: 'conflict',
+  budget_reached: 'conflict',
+  sandbox_unavailable: 'conflict',
+  too_many: 'limit_reached',
+  internal: 'internal',
+  storage_full: 'limit_reached',
+  storage_damaged: 'internal',
+  shutting_down: 'backend_unavailable',
+};
+
+/** Returns the envelope of a tool's failure; null for a bug, whose details only the log may contain. */
+export function failureOf(error: unknown): (ToolEnvelope & { ok: false }) | null {
+  if (error instanceof ToolError) return failure(error.code, error.message);
+  if (isServerError(error)) return failure(codes[error.code], error.message);
+  return null;
+}
+
+export function failure(code: ToolErrorCode, message: string): ToolEnvelope & { ok: false } {
+  return { ok: false, error: { code, message } };
 }

@@ -15,7 +15,6 @@ import { explain } from '../../../core/lib/explain.ts';
 /** The longest line in bytes: a longer one ends the connection, because no call of a tool is that large. */
 const MAX_LINE_BYTES = 10 * 1024 * 1024;
 
-/** The schemas of the requests that this server handles, by method. */
 const requests: Readonly<Record<string, z.ZodType>> = {
   initialize: InitializeRequestSchema,
   'tools/list': ListToolsRequestSchema,
@@ -71,7 +70,6 @@ abstract class CheckingTransport implements Transport {
   }
 }
 
-/** The id of an invalid request, as far as it can be read. */
 function idOf(value: unknown): RequestId | null {
   if (typeof value !== 'object' || value === null || !('id' in value)) return null;
   const { id } = value;

@@ -3,11 +3,11 @@ import type { RecoverySummary } from '../../../api/runtime.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { agentKindOf, type Provider } from '../../../agents/provider.ts';
 import type { Session } from '../../../api/sessions.ts';
-import { failSessionInRows } from '../../conversations/sessions/fail-session.ts';
+import { failSessionInRows } from '../../conversations/sessions/turn-rows.ts';
 import { knownSession } from '../../conversations/sessions/session.ts';
 import type { AgentPool } from '../../conversations/sessions/agent-pool.ts';
 import type { Inbox } from '../../conversations/inbox/inbox.ts';
-import type { SessionObservers } from '../../conversations/sessions/observers.ts';
+import type { SessionObserver } from '../../conversations/sessions/observer.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 
 /**
@@ -21,7 +21,7 @@ export async function verifySessions(
     store: SessionStore;
     pool: AgentPool;
     inbox: Inbox;
-    observers: SessionObservers;
+    observer: SessionObserver;
     providers: readonly Provider[];
     summary: RecoverySummary;
     signal: AbortSignal;
@@ -72,7 +72,7 @@ export async function verifySessions(
       // The session was closed meanwhile, or has a turn, whose agent reports the loss.
       if (store.session(tx, id).status !== 'ready') return;
       failSessionInRows(tx, id, failure, options);
-      options.observers.failed(tx, id);
+      options.observer.failed?.(tx, id);
       tx.whenDurable(() => summary.sessions_failed.push({ session_id: id, ...failure }));
     });
   }

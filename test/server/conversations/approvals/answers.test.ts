@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Question } from '../../../../src/api/approvals.ts';
-import { assertAnswers } from '../../../../src/server/conversations/approvals/answers.ts';
+import { assertAnswers } from '../../../../src/server/conversations/approvals/approval.ts';
 import { anApproval } from '../../../support/records.ts';
 
 const q = (id: string, more: Partial<Question> = {}): Question => ({

@@ -7,9 +7,11 @@ import { createLog } from '../../../../src/core/lib/log.ts';
 import { QueueInboxSource } from '../../../../src/server/conversations/queue/inbox-source.ts';
 import { QueueService } from '../../../../src/server/conversations/queue/service.ts';
 import { QueueStore } from '../../../../src/server/conversations/queue/store.ts';
-import { beginTurnInRows } from '../../../../src/server/conversations/sessions/begin-turn.ts';
-import { endTurnInRows } from '../../../../src/server/conversations/sessions/end-turn.ts';
-import { failSessionInRows } from '../../../../src/server/conversations/sessions/fail-session.ts';
+import {
+  beginTurnInRows,
+  endTurnInRows,
+  failSessionInRows,
+} from '../../../../src/server/conversations/sessions/turn-rows.ts';
 import { Holds } from '../../../../src/server/conversations/inbox/holds.ts';
 import { Inbox } from '../../../../src/server/conversations/inbox/inbox.ts';
 import { Scheduler } from '../../../../src/server/conversations/inbox/scheduler.ts';

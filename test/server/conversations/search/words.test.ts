@@ -1,7 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { spansIn } from '../../../../src/server/conversations/search/matching.ts';
-import { matchExpression, termsOf } from '../../../../src/server/conversations/search/query.ts';
+import {
+  spansIn,
+  matchExpression,
+  termsOf,
+} from '../../../../src/server/conversations/search/query.ts';
 import { snippetOf } from '../../../../src/server/conversations/search/finder.ts';
 import { indexText, wordsOf } from '../../../../src/server/conversations/search/words.ts';
 import { anyText } from '../../../support/any-text.ts';

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { Item } from '../../../../src/api/sessions.ts';
 import { settle } from '../../../support/settle.ts';
 import { systemIds } from '../../../../src/core/lib/ids.ts';
-import { closeStoredItems } from '../../../../src/server/conversations/sessions/close-items.ts';
+import { closeStoredItems } from '../../../../src/server/conversations/sessions/items.ts';
 import {
   type OutputUpdate,
   TurnOutput,

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { locateImages, readImages } from '../../../../src/server/teams/gateway/image-files.ts';
+import { locateImages, readImages } from '../../../../src/server/teams/gateway/team-tool-policy.ts';
 import { testDirectory } from '../../../support/temp.ts';
 
 /** A session's directory `cwd` beside a directory `out` that it has nothing to do with. */

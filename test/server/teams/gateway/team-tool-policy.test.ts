@@ -28,8 +28,8 @@ async function wantMember({ mode, canAsk = true, isOperator = false, ...scene }:
   const asked: AgentRequest[] = [];
   const allowed: string[][] = [];
   const toolPolicy = new ToolPolicy({
-    sessions: {
-      permission: async () => ({ mode, agentMode: null, canAsk }),
+    sessions: { permission: async () => ({ mode, agentMode: null, canAsk }) },
+    runner: {
       async ask(_session, request) {
         expect(allowed).toEqual([]);
         asked.push(request);

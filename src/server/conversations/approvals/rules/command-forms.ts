@@ -1,19 +1,14 @@
 import type { CommandPattern } from './command-pattern.ts';
 import { gapsIn } from './glob.ts';
-import { isRunningOption } from './known-safe.ts';
-import { hasSubcommands, isGroup, isWrapper, namesOf } from './programs.ts';
+import { isRunningOption, hasSubcommands, isGroup, isWrapper, namesOf } from './programs.ts';
 import { wordsOf } from './shell-words.ts';
 
-/** A command by its words. */
 type Command = readonly string[];
 
 /** More commands within one are not looked for. */
 const MAX_COMMANDS = 100;
 
-/**
- * The commands that rules to deny and ask look at: a command, and each text that a program in it may run as another one:
- * `git push` of `sudo sh -c 'git push'`.
- */
+/** Returns a command and the texts in it that a program may run as a command: `git push` of `sudo sh -c 'git push'`. */
 export function commandsIn(command: Command): readonly Command[] {
   const found = [command];
   for (const one of found) {
@@ -75,7 +70,6 @@ function fits(pattern: readonly string[], command: Command): boolean {
     names.some((name) => gapsIn(program, name) !== null),
   );
   if (programs.length === 0) return false;
-  /** Whether the words from a position on fit the words of the pattern behind its program. */
   const restFits = (at: number) =>
     (isOpen ? command.length - at >= others.length : command.length - at === others.length) &&
     others.every((wanted, offset) => gapsIn(wanted, command[at + offset] ?? '') !== null);

@@ -37,7 +37,6 @@ export function ruleText(rule: ApprovalRule): string {
   return `${rule.effect} ${conditions.join(', ')}`;
 }
 
-/** A rule in words, and why one that was added to allow asks. */
 function whyBy(rule: ApprovalRule): string {
   return rule.refused === null ? ruleText(rule) : `${ruleText(rule)}: ${rule.refused}`;
 }

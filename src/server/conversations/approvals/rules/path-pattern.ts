@@ -3,10 +3,7 @@ import type { Strictness } from './command-pattern.ts';
 import { gapsIn } from './glob.ts';
 import { isHidden } from './own-names.ts';
 
-/**
- * Whether an absolute path fits a pattern: `*` is any part of a name, `**` any number of names. A strict pattern has to
- * write the `.` that a hidden name begins with.
- */
+/** Whether an absolute path fits: `*` is any part of a name, `**` any number of names. Strict: `*` fits no hidden name. */
 export function fitsPath(
   pattern: string,
   directory: string,
@@ -44,9 +41,7 @@ const MAX_PATH = 4096;
 const STAR = '\u0000';
 
 interface NameRules {
-  /** Whether a name fits one of the pattern that is not `**`. */
   fits: (wanted: string, name: string) => boolean;
-  /** Whether `**` stands for the name. */
   mayPass: (name: string) => boolean;
 }
 
@@ -71,7 +66,6 @@ function fitsNames(
   return at === names.length;
 }
 
-/** The names of a pattern between its `**`. */
 function runsOf(pattern: readonly string[]): string[][] {
   const runs: string[][] = [[]];
   for (const name of pattern)

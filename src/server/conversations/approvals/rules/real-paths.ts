@@ -1,6 +1,8 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../../../core/lib/clock.ts';
+import { reachesUnwritten } from './own-names.ts';
+import { isInside } from '../../../../core/lib/paths.ts';
 
 /** How long the file system may take for all paths of one request, in ms. */
 const LIMIT_MS = 3000;
@@ -25,7 +27,6 @@ export class RealPaths {
   readonly #clock: Clock;
   readonly #files: Pick<typeof fs, 'lstat' | 'realpath'>;
   #running: Promise<unknown> | null = null;
-  /** When that call was made, by the monotonic clock. */
   #since = 0;
 
   constructor({
@@ -103,5 +104,58 @@ export class RealPaths {
 
 type Call = <R>(one: () => Promise<R>) => Promise<R>;
 
-/** The file system did not answer in time. */
 class NoAnswer extends Error {}
+
+/** More names of files in the commands of one request are not looked up. */
+const MAX_NAMES = 1000;
+
+/** A name in a command, the directory that it has to stay in ('': the directory of the command), and the directory of the command. */
+interface Asked {
+  name: string;
+  outer: string;
+  cwd: string;
+}
+
+/**
+ * Where the names in commands lead. Rules ask for names while they are evaluated, which waits for nothing: a name that is
+ * not known yet is noted, and all is evaluated once more when it is known.
+ */
+export class CommandNames {
+  readonly #known = new Map<string, boolean>();
+  readonly #asked = new Map<string, Asked>();
+  #isClosed = false;
+
+  /** Whether a link puts the file out of its directory or among hidden files. False before a look-up; true without one. */
+  leadsOut(asked: Asked): boolean {
+    const key = JSON.stringify([asked.cwd, asked.outer, asked.name]);
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    if (this.#isClosed || this.#known.size + this.#asked.size >= MAX_NAMES) return true;
+    this.#asked.set(key, asked);
+    return false;
+  }
+
+  /** Looks up the names that were asked for since; returns whether there were any. */
+  async lookUp(realPath: RealPath): Promise<boolean> {
+    const asked = [...this.#asked];
+    for (const [key, one] of asked) this.#known.set(key, await leadsOut(one, realPath));
+    this.#asked.clear();
+    return asked.length > 0;
+  }
+
+  /** From now on a name that is not known leads out. */
+  close(): void {
+    this.#isClosed = true;
+  }
+}
+
+async function leadsOut({ name, outer, cwd }: Asked, realPath: RealPath): Promise<boolean> {
+  const directory = outer === '' ? cwd : await realPath(outer);
+  const real = await realPath(path.resolve(cwd, name));
+  return (
+    directory === null ||
+    real === null ||
+    !isInside(real, directory) ||
+    reachesUnwritten(path.relative(directory, real), name)
+  );
+}

@@ -3,12 +3,10 @@ import type { Approval, ApprovalDetail } from '../../../../api/approvals.ts';
 import type { Session } from '../../../../api/sessions.ts';
 import type { AgentRequest } from '../../../../agents/provider.ts';
 import { commandsIn } from './command-forms.ts';
-import type { CommandNames } from './command-names.ts';
-import { MAX_PATH, type RealPath } from './real-paths.ts';
+import { type CommandNames, MAX_PATH, type RealPath } from './real-paths.ts';
 import { readCommand, type Words } from './shell-words.ts';
-import type { StarContext } from './star-harm.ts';
+import type { StarContext } from './command-pattern.ts';
 
-/** The action that an agent requests, as far as rules can judge it. */
 export interface RequestedAction {
   /** Null if it is not known: rules for one provider do not fit then. */
   provider: Session['provider'] | null;
@@ -34,13 +32,11 @@ export interface RequestedCommand {
   leadsOut: StarContext['leadsOut'];
 }
 
-/** The facts that are looked up for one request. */
 export interface Lookups {
   realPath: RealPath;
   names: CommandNames;
 }
 
-/** Reads a request of an agent of the session. */
 export async function requestedActionOf(
   request: AgentRequest,
   { provider, cwd }: Pick<Session, 'provider' | 'cwd'>,
@@ -112,7 +108,6 @@ function filesOf({ path: file, diff }: Extract<ApprovalDetail, { type: 'diff' }>
 /** The most names of files and directories that are looked up for one request. */
 const MAX_LOOKED_UP = 20_000;
 
-/** The first files of a request, as many as are looked up. */
 function withinLimit(files: readonly string[]): readonly string[] {
   let room = MAX_LOOKED_UP;
   const end = files.findIndex((file) => {

@@ -12,11 +12,10 @@ import { conflictError, invalidError, notFoundError } from '../../../../api/erro
 import type { AgentRequest } from '../../../../agents/provider.ts';
 import { workingDirectory } from '../../sessions/working-directory.ts';
 import type { ServerParts } from '../../../../core/events/server-parts.ts';
-import { type SaveResponse, saveNothing } from '../../../../core/store/idempotency-store.ts';
+import type { SaveResponse } from '../../../../core/store/idempotency-store.ts';
 import { type RecordPage, RecordTable } from '../../../../core/store/records.ts';
 import { evaluateRules, ruleText } from './evaluate-rules.ts';
-import { CommandNames } from './command-names.ts';
-import { RealPaths } from './real-paths.ts';
+import { CommandNames, RealPaths } from './real-paths.ts';
 import {
   type Lookups,
   type RequestedAction,
@@ -85,24 +84,17 @@ export class RuleService {
     });
   }
 
-  async list({
-    limit,
-    cursor,
-  }: QueryOf<typeof listApprovalRules>): Promise<RecordPage<ApprovalRule>> {
-    const { records, nextCursor } = await this.#deps.db.read((rx) =>
-      this.#table.page(rx, {}, limit, cursor),
-    );
-    return { records: records.map(withRefusal), nextCursor };
+  async list(query: QueryOf<typeof listApprovalRules>): Promise<RecordPage<ApprovalRule>> {
+    const { limit, cursor } = query;
+    const page = await this.#deps.db.read((rx) => this.#table.page(rx, {}, limit, cursor));
+    return { ...page, records: page.records.map(withRefusal) };
   }
 
-  /**
-   * Adds a rule, or returns the one of the same conditions, with the reason that is new. Throws `invalid` if it would decide
-   * everything or nothing, or allow more than it says, and `conflict` at 1000 rules.
-   */
+  /** Adds a rule, or updates the one of the same conditions. Throws `invalid`, and `conflict` at 1000 rules. */
   async add(
     body: BodyOf<typeof addApprovalRule>,
     by: string,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<ApprovalRule> {
     const { db, clock, ids, logger } = this.#deps;
     const {
@@ -131,7 +123,7 @@ export class RuleService {
       if (same) this.#table.update(tx, record);
       else this.#table.insert(tx, record);
       const rule = withRefusal(record);
-      saveResponse(tx, rule);
+      saveResponse?.(tx, rule);
       tx.whenDurable(() => {
         this.#rules = same
           ? this.#rules.map((one) => (one.id === rule.id ? rule : one))
@@ -220,7 +212,6 @@ function assertUsable({
 
 type Conditions = Pick<ApprovalRule, 'effect' | 'command' | 'path' | 'i_know'>;
 
-/** A field of a rule and why it cannot be as it is. */
 interface Refusal {
   field: 'command' | 'path';
   why: string;
@@ -259,7 +250,6 @@ function whyNoFile(pattern: string): string | null {
   return null;
 }
 
-/** Returns the fields in which two rules with the same decisions are equal. */
 function conditionsOf(
   rule: Pick<ApprovalRule, 'effect' | 'provider' | 'tool' | 'command' | 'path' | 'directory'>,
 ): string {

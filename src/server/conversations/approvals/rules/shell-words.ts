@@ -57,7 +57,6 @@ function notPlain(character: string): { why: string } {
   return { why: `the command is not one simple command, or is ambiguous: ${name}` };
 }
 
-/** Whether a shell reads a word as itself without quotes. */
 export function isPlain(word: string): boolean {
   return Array.from(word).every((character) => plain.test(character));
 }

@@ -21,7 +21,6 @@ export class BudgetAsking {
     this.#deps = deps;
   }
 
-  /** Returns the name of a budget in texts for people. */
   labelOf(rx: Reader, budget: Budget): string {
     const { sessionStore, teams } = this.#deps;
     const { session_id, team_id } = budget;
@@ -60,22 +59,18 @@ export class BudgetAsking {
     return { approval_id: approval.id, approval_session_id: session.id };
   }
 
-  /** Returns the turn of a budget that ended last; null if none has. */
   lastTurn(rx: Reader, budget: Budget): Turn | null {
     const { sessionStore } = this.#deps;
     const last = sessionStore.usage.last(rx, budget);
     return last === undefined ? null : (sessionStore.turns.get(rx, last) ?? null);
   }
 
-  /** Cancels the approval of a budget, if it is pending. */
   cancel(tx: Writer, { approval_id }: Budget, reason: string): void {
     const { sessionStore, clock } = this.#deps;
     const approval = approval_id === null ? undefined : sessionStore.approvals.get(tx, approval_id);
     if (approval?.status !== 'pending') return;
     const cancelled = resolveApproval(approval, { status: 'cancelled', reason }, clock.now());
-    const session = sessionStore.session(tx, approval.session_id);
-    const turn = sessionStore.turn(tx, approval.session_id, approval.turn_id);
-    sessionStore.resolveApproval(tx, session, turn, cancelled);
+    sessionStore.resolveApproval(tx, cancelled);
   }
 
   /** Appends a notice, with the first such turn, that a budget does not count unreported usage. */

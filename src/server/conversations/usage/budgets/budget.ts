@@ -20,14 +20,12 @@ export function usedUp({ allowed, spent }: Pick<Budget, 'allowed' | 'spent'>): M
   });
 }
 
-/** Returns what a budget has spent, from the sums of its turns. */
 export function spentBy(sums: UsageSums): Budget['spent'] {
   const { turns, turns_without_tokens, turns_without_cost } = sums;
   const [tokens, cost_usd] = [sums.total_tokens ?? 0, sums.cost_usd ?? 0];
   return { tokens, cost_usd, turns, turns_without_tokens, turns_without_cost };
 }
 
-/** Returns what is spent after one more turn. */
 export function withTurn(spent: Budget['spent'], usage: Usage | null): Budget['spent'] {
   const tokens = tokensOf(usage);
   const cost = usage?.cost_usd ?? null;
@@ -52,20 +50,21 @@ export function amended(
   return changed;
 }
 
-const nothing: Budget['spent'] = {
+const fields = [...measures, 'turns_without_tokens', 'turns_without_cost'] as const;
+export const nothing: Budget['spent'] = {
   tokens: 0,
   cost_usd: 0,
   turns: 0,
   turns_without_tokens: 0,
   turns_without_cost: 0,
 };
-const fields = [
-  'tokens',
-  'cost_usd',
-  'turns',
-  'turns_without_tokens',
-  'turns_without_cost',
-] as const;
+
+export const notReached = {
+  status: 'open' as const,
+  reached_at: null,
+  approval_id: null,
+  approval_session_id: null,
+};
 
 /** Returns the amounts that an acceptance allows: what is spent, and the limit once more. */
 export function onceMore({ limit, spent }: Pick<Budget, 'limit' | 'spent'>): BudgetAmounts {
@@ -85,10 +84,7 @@ export function dayAt(
   return { day_begins_at: startOfDay(now, time_zone), day_ends_at: endOfDay(now, time_zone) };
 }
 
-/**
- * Whether the day of a budget is over. A clock that is set back by less than a day does not bring a day back that was
- * used up.
- */
+/** Whether the day is over. A clock set back by less than a day does not bring back a day that was used up. */
 export function isDayOver(
   { day_begins_at, day_ends_at }: Pick<Budget, 'day_begins_at' | 'day_ends_at'>,
   now: number,
@@ -104,9 +100,4 @@ export function isSound({ limit, allowed, spent }: Budget): boolean {
   return measures.every(
     (one) => isCount(spent[one]) && (limit[one] === null || isCount(allowed[one])),
   );
-}
-
-/** Whether a budget lets no turn begin at a moment. */
-export function isHolding(budget: Budget, now: number): boolean {
-  return budget.status !== 'open' && !isDayOver(budget, now);
 }

@@ -14,15 +14,15 @@ import {
   amended,
   dayAt,
   isDayOver,
-  isHolding,
   isSound,
+  notReached,
   onceMore,
   spentBy,
   usedUp,
   withTurn,
 } from './budget.ts';
 import type { BudgetAsking } from './asking.ts';
-import type { BudgetStore } from './store.ts';
+import type { BudgetOwner, BudgetStore } from './store.ts';
 
 interface BudgetGuardDeps extends Pick<ServerParts, 'db' | 'clock'> {
   store: BudgetStore;
@@ -30,15 +30,10 @@ interface BudgetGuardDeps extends Pick<ServerParts, 'db' | 'clock'> {
   sessionStore: SessionStore;
   inbox: Inbox;
   scheduler: Scheduler;
-  teams: BudgetTeams;
-}
-
-/** The rows of teams, as budgets read them. */
-interface BudgetTeams {
-  /** Returns the teams that a session is in, without deleted ones. */
-  teamsOf: (rx: Reader, sessionId: string) => { id: string }[];
-  /** Returns the ids of the sessions in a team. */
-  agents: (rx: Reader, teamId: string) => string[];
+  teams: {
+    teamsOf: (rx: Reader, sessionId: string) => { id: string }[];
+    agents: (rx: Reader, teamId: string) => string[];
+  };
 }
 
 /**
@@ -47,16 +42,12 @@ interface BudgetTeams {
  */
 export class BudgetGuard implements HoldSource {
   readonly #deps: BudgetGuardDeps;
-  /** The usage so far of running turns, for hard budgets. */
   readonly #running = new Map<string, { session_id: string; usage: Usage }>();
 
   constructor(deps: BudgetGuardDeps) {
     this.#deps = deps;
     deps.inbox.holds.register(this);
-    deps.scheduler.register({
-      due: (rx) => this.#nextEnd(rx),
-      act: () => this.#beginDays(),
-    });
+    deps.scheduler.register({ due: (rx) => this.#nextEnd(rx), act: () => this.#beginDays() });
   }
 
   /** Counts a turn that has ended. Must be called once for each, before the session begins its next one. */
@@ -109,13 +100,12 @@ export class BudgetGuard implements HoldSource {
     }
   }
 
-  /** Returns why no turn of a session begins. */
   holdsOf(rx: Reader, sessionId: string): Hold[] {
     const { store, asking, clock } = this.#deps;
     if (store.isEmpty(rx)) return [];
     return store
       .over(rx, sessionId, this.#teamsOf(rx, sessionId))
-      .filter((budget) => isHolding(budget, clock.now()))
+      .filter((budget) => budget.status !== 'open' && !isDayOver(budget, clock.now()))
       .map((budget) => ({
         code: 'budget',
         message: `the budget of ${asking.labelOf(rx, budget)} is used up (${spentText(budget)})`,
@@ -134,7 +124,6 @@ export class BudgetGuard implements HoldSource {
     );
   }
 
-  /** Takes the answer to the approval of a budget. */
   answered(tx: Writer, approval: Approval): void {
     if (approval.kind !== 'budget') return;
     const { store, clock, inbox } = this.#deps;
@@ -158,7 +147,7 @@ export class BudgetGuard implements HoldSource {
     const since = day.day_begins_at ?? 0;
     const spent = spentBy(sessionStore.usage.sumOf(tx, budget, since));
     const put: Budget = { ...budget, ...day, spent, ...notReached };
-    if (before) store.update(tx, put);
+    if (before) store.budgets.update(tx, put);
     else store.insert(tx, put);
     store.tell(tx, put, { kind: 'budget.set', payload: { budget: put } });
     const judged = this.#judge(tx, put, null);
@@ -181,16 +170,9 @@ export class BudgetGuard implements HoldSource {
     if (budget.status !== 'open') inbox.wake(tx);
   }
 
-  /** Must be called when a session is closed: its budgets go with it. */
-  sessionClosed(tx: Writer, session_id: string): void {
-    for (const budget of this.#deps.store.of(tx, { session_id, team_id: null }))
-      this.drop(tx, budget, 'closed');
-  }
-
-  /** Must be called when a team is deleted: its budgets go with it. */
-  teamDeleted(tx: Writer, team_id: string): void {
-    for (const budget of this.#deps.store.of(tx, { session_id: null, team_id }))
-      this.drop(tx, budget, 'deleted');
+  /** Must be called when a session is closed or a team is deleted: its budgets go with it. */
+  dropAll(tx: Writer, owner: BudgetOwner, why: 'closed' | 'deleted'): void {
+    for (const budget of this.#deps.store.of(tx, owner)) this.drop(tx, budget, why);
   }
 
   /** Must be called when a session has left a team, whose budgets hold it no more. */
@@ -200,10 +182,7 @@ export class BudgetGuard implements HoldSource {
     if (budgets.some(({ status }) => status !== 'open')) inbox.wake(tx);
   }
 
-  /**
-   * Returns when the next day begins of a budget that is used up, in Unix ms; null: none is, or they have no days. A budget
-   * with sums out of range is due at once.
-   */
+  /** Returns when the next day of a used-up budget begins, in Unix ms; 0 for a budget with sums out of range. */
   #nextEnd(rx: Reader): number | null {
     const ends = this.#deps.store.all(rx).flatMap((one) => {
       if (!isSound(one)) return 0;
@@ -303,14 +282,7 @@ export class BudgetGuard implements HoldSource {
 
   #write(tx: Writer, budget: Budget): Budget {
     const written = { ...budget, updated_at: this.#deps.clock.now() };
-    this.#deps.store.update(tx, written);
+    this.#deps.store.budgets.update(tx, written);
     return written;
   }
 }
-
-const notReached = {
-  status: 'open' as const,
-  reached_at: null,
-  approval_id: null,
-  approval_session_id: null,
-};

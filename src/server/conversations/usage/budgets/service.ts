@@ -10,9 +10,10 @@ import type { ServerParts } from '../../../../core/events/server-parts.ts';
 import { isTimeZone, ownTimeZone } from '../../../../core/lib/cron.ts';
 import { assertNotClosed } from '../../sessions/session.ts';
 import type { SessionStore } from '../../sessions/store.ts';
-import { type SaveResponse, saveNothing } from '../../../../core/store/idempotency-store.ts';
+import type { SaveResponse } from '../../../../core/store/idempotency-store.ts';
 import type { RecordPage } from '../../../../core/store/records.ts';
 import type { Reader } from '../../../../core/store/transaction.ts';
+import { dayAt, nothing, notReached } from './budget.ts';
 import type { BudgetGuard } from './guard.ts';
 import type { BudgetStore } from './store.ts';
 
@@ -41,14 +42,11 @@ export class BudgetService {
     return this.#deps.db.read((rx) => this.#deps.store.budget(rx, id));
   }
 
-  /**
-   * Sets a budget. One of the same session, team or all sessions, and in all or a day, is replaced: what its approvals
-   * have allowed is over. `by` is the id of the token of the request. Throws `invalid`, and `too_many` at the maximum.
-   */
+  /** Sets a budget, in place of one of the same owner and period. Throws `invalid`, and `too_many` at the maximum. */
   async set(
     body: BodyOf<typeof setBudget>,
     by: string,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<Budget> {
     const { db, store, guard, clock, ids, logger } = this.#deps;
     const wish = budgetRequestOf(body);
@@ -65,21 +63,15 @@ export class BudgetService {
         id: before?.id ?? ids.next('bud'),
         ...wish,
         allowed: wish.limit,
-        spent: { tokens: 0, cost_usd: 0, turns: 0, turns_without_tokens: 0, turns_without_cost: 0 },
-        status: 'open',
-        reached_at: null,
-        approval_id: null,
-        approval_session_id: null,
-        day_begins_at: null,
-        day_ends_at: null,
+        ...notReached,
+        spent: nothing,
+        ...dayAt(null, now),
         created_by: by,
         created_at: before?.created_at ?? now,
         updated_at: now,
       };
-      const put = guard.put(tx, budget, before);
-      saveResponse(tx, put);
-      return put;
-    });
+      return guard.put(tx, budget, before);
+    }, saveResponse);
     logger.info({ budget_id: set.id, limit: set.limit, by }, 'a budget was set');
     return set;
   }

@@ -8,6 +8,9 @@ import { RecordTable } from '../../../../core/store/records.ts';
 import type { Statement } from '../../../../core/store/statement.ts';
 import type { Reader, Writer } from '../../../../core/store/transaction.ts';
 
+/** A session, a team, or, with two nulls, all sessions. */
+export type BudgetOwner = Pick<Budget, 'session_id' | 'team_id'>;
+
 /** The rows of budgets. Whether there are any is remembered, so that turns of people without budgets read no row. */
 export class BudgetStore {
   readonly budgets: RecordTable<Budget>;
@@ -52,7 +55,7 @@ export class BudgetStore {
   }
 
   /** Returns the budgets of a session, of a team, or, with two nulls, of all sessions: one in all, and one a day. */
-  of(rx: Reader, { session_id, team_id }: Pick<Budget, 'session_id' | 'team_id'>): Budget[] {
+  of(rx: Reader, { session_id, team_id }: BudgetOwner): Budget[] {
     if (this.isEmpty(rx)) return [];
     return this.budgets.where(rx, 'session_id IS ? AND team_id IS ?', session_id, team_id);
   }
@@ -65,10 +68,6 @@ export class BudgetStore {
   insert(tx: Writer, budget: Budget): void {
     this.budgets.insert(tx, budget);
     this.#forget(tx);
-  }
-
-  update(tx: Writer, budget: Budget): void {
-    this.budgets.update(tx, budget);
   }
 
   delete(tx: Writer, budget: Budget, why: Payload<'budget.removed'>['why']): void {

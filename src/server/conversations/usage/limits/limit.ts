@@ -5,7 +5,6 @@ const PAUSE_MS = 60_000;
 /** After so many turns in a row that have met the limit before they did anything, a person has to resume the session. */
 const FRUITLESS = 3;
 
-/** The facts about a limit when a session begins to wait for it. */
 interface Reached {
   /** In Unix ms; null: not known. */
   resetsAt: number | null;
@@ -50,7 +49,6 @@ function whyForAPerson({ resetsAt, resumes, fruitless }: Reached): UsageLimit['w
   return fruitless < FRUITLESS ? null : 'repeated';
 }
 
-/** Returns why a session waits, for people. */
 export function holdMessage({ message, waits_because: why }: UsageLimit): string {
   return why === null ? message : `${message} (${sentences[why]})`;
 }
@@ -61,6 +59,5 @@ const sentences: Record<NonNullable<UsageLimit['waits_because']>, string> = {
   repeated: 'the limit was reported again after each reset: resume the session yourself',
 };
 
-/** The prompt that continues a turn. */
 export const GO_ON =
   'Your last turn was cut off by a usage limit, which has since reset. Continue where you left off.';

@@ -6,10 +6,12 @@ import { cutLine } from '../../../../core/lib/cut-line.ts';
 import type { ReportedLimit, TurnOutcome } from '../../../../agents/provider.ts';
 import type { HoldSource } from '../../inbox/holds.ts';
 import type { Inbox, InboxSource } from '../../inbox/inbox.ts';
+import { requestedSettings } from '../../sessions/settings.ts';
 import type { SessionStore } from '../../sessions/store.ts';
 import type { Reader, Writer } from '../../../../core/store/transaction.ts';
 import { limitEndOf, GO_ON, holdMessage, knownReset, waitAfter } from './limit.ts';
-import { type Account, CODE, LimitStore, OWNER } from './store.ts';
+import type { Database } from '../../../../core/store/database.ts';
+import type { Statement } from '../../../../core/store/statement.ts';
 
 /** A turn that was cut off continues before anything else that waits for the session. */
 const RANK = -1;
@@ -24,11 +26,7 @@ interface LimitsDeps extends Pick<ServerParts, 'db' | 'clock'> {
   pool: { end: (sessionId: string) => Promise<void> };
 }
 
-/**
- * Holds sessions until the usage limits that their agents report reset. Then they resume once: the turn that was cut off
- * is an entry of the inbox. Each method runs in the transaction of its
- * caller, and everything is in rows.
- */
+/** Holds sessions until the usage limits of their agents reset. Then each resumes once: its cut-off turn is in the inbox. */
 export class Limits implements HoldSource {
   readonly #deps: LimitsDeps;
   readonly #store: LimitStore;
@@ -46,10 +44,7 @@ export class Limits implements HoldSource {
     if (turn.status === 'completed' && this.#store.isUsed(tx)) this.#passed(tx, turn);
   }
 
-  /**
-   * Holds a session whose next turn of the inbox is about to begin, if its account is known to be at a limit. Returns
-   * whether it is.
-   */
+  /** Holds a session before its next turn if its account is known to be at a limit. Returns whether it is. */
   holdNow(tx: Writer, sessionId: string): boolean {
     if (!this.#store.isUsed(tx)) return false;
     const session = this.#deps.sessionStore.session(tx, sessionId);
@@ -159,7 +154,6 @@ export class Limits implements HoldSource {
     this.#letGo(tx, this.#waiting(tx, session));
   }
 
-  /** Returns the sessions of an account that wait for a usage limit. */
   #waiting(rx: Reader, account: Account): Session[] {
     const { sessionStore, inbox } = this.#deps;
     return inbox.holds
@@ -201,19 +195,72 @@ export class Limits implements HoldSource {
         return {
           source: 'usage_limit',
           input: isAgain ? turn.input : [{ type: 'text', text: GO_ON }],
-          settings: {
-            permission_mode: turn?.permission_mode ?? null,
-            agent_mode: turn?.agent_mode ?? null,
-            model: turn?.model ?? null,
-            thinking_effort: turn?.thinking_effort ?? null,
-          },
+          settings: requestedSettings(turn ?? {}),
         };
       },
-      injecting: () => undefined,
-      injected: () => undefined,
       deferred: () => true,
-      ended: () => false,
       unreachable: (_tx, _ref, { status }) => status !== 'closed',
     };
+  }
+}
+
+/** The sessions of an account: cadre has one login for each provider, and of acp one for each agent. */
+type Account = Pick<Session, 'provider' | 'agent'>;
+
+/** The usage limit that an account has reached. Times are in Unix ms. */
+interface AccountLimit {
+  message: string;
+  since: number;
+  /** null: not known. */
+  until: number | null;
+}
+
+/** The code of the hold of a session that waits for a usage limit, and the owner of its entries in the inbox. */
+const CODE = 'usage_limit';
+const OWNER = 'usage_limit';
+
+/** The rows of the usage limits of accounts, as they were reported last. */
+class LimitStore {
+  readonly #any: Statement<[number]>;
+  readonly #of: Statement<[message: string, since: number, until: number | null]>;
+  readonly #put: Statement;
+  readonly #drop: Statement;
+  /** undefined: not known. Once true, it stays so until the server stops. */
+  #isUsed: boolean | undefined;
+
+  constructor(db: Database) {
+    this.#any = db.prepare(
+      `SELECT EXISTS (SELECT 1 FROM usage_limits) OR EXISTS (SELECT 1 FROM holds WHERE code = ?)
+       OR EXISTS (SELECT 1 FROM inbox WHERE owner = ?)`,
+    );
+    const account = 'provider = ? AND agent = ?';
+    this.#of = db.prepare(`SELECT message, since, until FROM usage_limits WHERE ${account}`);
+    this.#put = db.prepare(
+      'INSERT OR REPLACE INTO usage_limits (provider, agent, message, since, until) VALUES (?, ?, ?, ?, ?)',
+    );
+    this.#drop = db.prepare(`DELETE FROM usage_limits WHERE ${account}`);
+  }
+
+  /** Whether any limit was reported and is not over. Remembered, so that turns of people without limits read no row. */
+  isUsed(rx: Reader): boolean {
+    return (this.#isUsed ??= this.#any.get(rx, CODE, OWNER)?.[0] === 1);
+  }
+
+  /** Must be called when a limit is reported, before anything of it is stored. */
+  use(): void {
+    this.#isUsed = true;
+  }
+
+  of(rx: Reader, { provider, agent }: Account): AccountLimit | undefined {
+    const row = this.#of.get(rx, provider, agent ?? '');
+    return row && { message: row[0], since: row[1], until: row[2] };
+  }
+
+  put(tx: Writer, { provider, agent }: Account, { message, since, until }: AccountLimit): void {
+    this.#put.run(tx, provider, agent ?? '', message, since, until);
+  }
+
+  drop(tx: Writer, { provider, agent }: Account): void {
+    this.#drop.run(tx, provider, agent ?? '');
   }
 }

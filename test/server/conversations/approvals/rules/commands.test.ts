@@ -16,8 +16,10 @@ import {
 } from '../../../../../src/server/conversations/approvals/rules/command-pattern.ts';
 import { readCommand } from '../../../../../src/server/conversations/approvals/rules/shell-words.ts';
 import { systemClock } from '../../../../../src/core/lib/clock.ts';
-import { CommandNames } from '../../../../../src/server/conversations/approvals/rules/command-names.ts';
-import { RealPaths } from '../../../../../src/server/conversations/approvals/rules/real-paths.ts';
+import {
+  CommandNames,
+  RealPaths,
+} from '../../../../../src/server/conversations/approvals/rules/real-paths.ts';
 import { commandIn } from '../../../../../src/server/conversations/approvals/rules/requested-action.ts';
 import { tempDirectory } from '../../../../support/temp.ts';
 import { hostileCommands, usualRules } from './hostile-commands.ts';

@@ -1,9 +1,11 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { CommandNames } from '../../../../../src/server/conversations/approvals/rules/command-names.ts';
+import {
+  CommandNames,
+  RealPaths,
+} from '../../../../../src/server/conversations/approvals/rules/real-paths.ts';
 import { evaluateRules } from '../../../../../src/server/conversations/approvals/rules/evaluate-rules.ts';
-import { RealPaths } from '../../../../../src/server/conversations/approvals/rules/real-paths.ts';
 import { requestedActionOf } from '../../../../../src/server/conversations/approvals/rules/requested-action.ts';
 import { diffDetail } from '../../../../support/diff-detail.ts';
 import type { ApprovalRule } from '../../../../../src/api/approval-rules.ts';

@@ -1,17 +1,69 @@
-import type { Approval } from '../../../api/approvals.ts';
-import type { Turn } from '../../../api/sessions.ts';
-import type { TurnOutcome } from '../../../agents/provider.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { Session, Turn } from '../../../api/sessions.ts';
+import type { Agent, TurnOutcome } from '../../../agents/provider.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
-import { resolveApproval } from '../approvals/approval.ts';
-import { closeStoredItems } from './close-items.ts';
-import type { TurnOutput } from './output.ts';
-import { endTurn } from './session.ts';
+import type { Inbox } from '../inbox/inbox.ts';
 import type { SessionStore } from './store.ts';
-import { withTurnEnd } from './turn.ts';
+import { startTurn, withTurnEnd } from './turn.ts';
+import type { Approval } from '../../../api/approvals.ts';
+import { resolveApproval } from '../approvals/approval.ts';
+import { closeStoredItems } from './items.ts';
+import type { TurnOutput } from './output.ts';
+import { endTurn, failSession } from './session.ts';
 
-interface Rows extends Pick<ServerParts, 'log' | 'clock'> {
+interface Parts extends Pick<ServerParts, 'log' | 'clock' | 'ids'> {
   store: SessionStore;
+  inbox: Inbox;
+}
+
+type Rows = Pick<Parts, 'log' | 'clock' | 'store'>;
+
+type Server = Pick<Agent, 'ref' | 'defaults' | 'asks'>;
+
+/** Stores that an agent is about to see a turn that has not ended. After a crash the turn counts as seen. */
+export function beginTurnInRows(
+  tx: Writer,
+  turn: Turn,
+  agent: Server,
+  { store, inbox, clock, ids }: Omit<Parts, 'log'>,
+): void {
+  releaseHeld(tx, turn.turn_id, store);
+  const started_at = clock.now();
+  const session: Session = {
+    ...servedBy(store.session(tx, turn.session_id), agent),
+    last_activity_at: started_at,
+    status: 'running',
+  };
+  const started = { ...startTurn(turn, started_at), provider_turn_ref: ids.next('run') };
+  store.moveTurn(tx, session, started, 'turn.started');
+  inbox.turnStarted(tx, started);
+}
+
+/** Stores that another agent is about to see a turn that has begun. */
+export function changeAgentInRows(
+  tx: Writer,
+  { session_id }: Turn,
+  agent: Server,
+  store: SessionStore,
+): void {
+  const session = store.session(tx, session_id);
+  const served = servedBy(session, agent);
+  if (!isDeepStrictEqual(served, session)) store.updateSession(tx, served, 'session.updated');
+}
+
+function servedBy(session: Session, { ref, defaults, asks }: Server): Session {
+  return {
+    ...session,
+    provider_session_ref: ref,
+    agent_asks: asks ?? null,
+    provider_defaults: {
+      permission_mode: defaults.permissionMode,
+      agent_mode: defaults.agentMode,
+      model: defaults.model,
+      thinking_effort: defaults.thinkingEffort,
+    },
+  };
 }
 
 /** Cancels the pending approvals of a turn, and returns them. */
@@ -23,16 +75,13 @@ export function cancelApprovals(
 ): Approval[] {
   return store.pendingApprovals(tx, turn.turn_id).map((approval) => {
     const cancelled = resolveApproval(approval, { status: 'cancelled', reason }, clock.now());
-    store.resolveApproval(tx, store.session(tx, turn.session_id), turn, cancelled);
+    store.resolveApproval(tx, cancelled);
     return cancelled;
   });
 }
 
-/**
- * Clears `held` of the approvals that were accepted while the turn had no agent, because its new agent is about to read
- * them or the turn has ended.
- */
-export function releaseHeld(tx: Writer, turnId: string, { store }: Pick<Rows, 'store'>): void {
+/** Clears `held` of approvals without an agent: the new agent is about to read them, or the turn has ended. */
+function releaseHeld(tx: Writer, turnId: string, store: SessionStore): void {
   for (const approval of store.approvalsOf(tx, turnId))
     if (approval.held) store.approvals.update(tx, { ...approval, held: false });
 }
@@ -52,7 +101,7 @@ export function endTurnInRows(
 ): { ended: Turn; cancelled: Approval[] } {
   const { store, clock } = rows;
   const cancelled = cancelApprovals(tx, turn, 'the turn ended', rows);
-  releaseHeld(tx, turn.turn_id, rows);
+  releaseHeld(tx, turn.turn_id, store);
   const { status, error } = outcomeOf(turn, outcome);
   const closed = output?.close(tx, status, outcome.usage) ?? {
     text: null,
@@ -91,4 +140,16 @@ function noteNoItems(tx: Writer, { session_id, turn_id }: Turn, { store, log }: 
       'the turn completed, but the agent sent no message and used no tool: check the model and the login of the agent',
   };
   log.append(tx, { kind: 'session.notice', session_id, turn_id, payload });
+}
+
+/** Fails a session that no agent can resume, and drops its inbox. Its turn must have ended before. */
+export function failSessionInRows(
+  tx: Writer,
+  sessionId: string,
+  failure: { code: string; message: string },
+  { store, inbox, clock }: Pick<Parts, 'store' | 'inbox' | 'clock'>,
+): void {
+  const failed = failSession(store.session(tx, sessionId), failure, clock.now());
+  inbox.giveUp(tx, failed);
+  store.updateSession(tx, failed, 'session.failed');
 }
