@@ -180,13 +180,8 @@ export const rooms = {
     beyond: { may: [] },
     because: 'a catalogue entry is data: the command line reads it without the adapter',
   },
-  'agents/acp/catalogue-adapters': {
-    may: ['agents/acp/catalogue-entry'],
-    beyond: { may: [] },
-    because: 'a catalogue entry is data: the command line reads it without the adapter',
-  },
   'agents/acp/catalogue': {
-    may: ['agents/acp/catalogue-adapters', 'agents/acp/catalogue-entry'],
+    may: ['agents/acp/catalogue-entry'],
     beyond: { may: [] },
     because: 'the agent catalogue is data: the command line reads it without the adapter',
   },

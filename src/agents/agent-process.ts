@@ -1,12 +1,14 @@
+import { addAbortListener } from 'node:events';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { makeDirectory } from '../core/lib/make-directory.ts';
 import { plain } from '../core/lib/plain.ts';
 import type { BarrierSandbox } from '../core/children/spawn-barrier.ts';
 import type { Child, ChildExit, Supervisor } from '../core/children/supervisor.ts';
 import type { Clock } from '../core/lib/clock.ts';
-import { Refusal } from './json-connection.ts';
+import { yieldToEventLoop } from '../core/lib/slices.ts';
 import type { ReadProgress } from './json-lines.ts';
-import { ProviderError } from './provider.ts';
+import { unavailable } from './provider.ts';
 
 /** The last characters of an agent's stderr that are kept, to explain its end. */
 const STDERR_TAIL_CHARACTERS = 2000;
@@ -25,8 +27,22 @@ export async function startAgent(
   try {
     return await supervisor.start(start);
   } catch (error) {
-    const message = `${who} could not be started in "${start.cwd}"`;
-    throw new ProviderError('provider_unavailable', message, { cause: error });
+    throw unavailable(`${who} could not be started in "${start.cwd}"`, error);
+  }
+}
+
+/** Makes the home of an agent, which only its owner can enter. Throws {@link ProviderError}. */
+export function makeHome(
+  home: string,
+  { provider, agent = '', section }: { provider: string; agent?: string; section: string },
+): void {
+  try {
+    makeDirectory(home);
+  } catch (error) {
+    throw unavailable(
+      `${provider}: cannot create the home directory "${home}"${agent} (${(error as Error).message}): set ${section}.home to a directory that is writable for the user who runs cadre`,
+      error,
+    );
   }
 }
 
@@ -62,7 +78,6 @@ export function lossOf(child: Child, heard: ReadProgress): () => boolean {
   return () => isLost;
 }
 
-/** How a child ended, in words. */
 function exitText(exited: Promise<ChildExit>): Promise<string> {
   return exited.then(
     ({ code, signal }) => {
@@ -75,26 +90,16 @@ function exitText(exited: Promise<ChildExit>): Promise<string> {
   );
 }
 
-/** Adds the last lines of stderr, where there are any. */
-function withTail(how: string, tail: string): string {
-  return tail ? `${how}: ${tail}` : how;
-}
-
-/** The result of a request. Throws {@link ProviderError}, caused by the agent's {@link Refusal} where it refused. */
+/** The result of a request. Throws {@link ProviderError}, caused by the refusal of the agent where it refused. */
 export async function replyTo<T>(
-  request: { provider: string; method: string; answer: Promise<T> },
+  { provider, method, answer }: { provider: string; method: string; answer: Promise<T> },
   limits: AnswerLimits,
 ): Promise<T> {
   try {
-    return await answered(request.answer, limits);
+    return await answered(answer, limits);
   } catch (error) {
     const { message } = error as Error;
-    const why = error instanceof Refusal ? message : message;
-    throw new ProviderError(
-      'provider_unavailable',
-      `${request.provider}: request "${request.method}" to the agent failed: ${why}`,
-      { cause: error },
-    );
+    throw unavailable(`${provider}: request "${method}" to the agent failed: ${message}`, error);
   }
 }
 
@@ -110,20 +115,23 @@ export async function answered<T>(
   answer: Promise<T>,
   { ms, clock, gone }: AnswerLimits,
 ): Promise<T> {
-  const timer = new AbortController();
-  try {
-    return await Promise.race([
-      answer,
-      clock.sleep(ms, timer.signal).then(() => {
-        throw new Error(`the agent sent no answer within ${ms / 1000} s`);
-      }),
-      gone.then((how) => {
-        throw new Error(`the agent ${how}`);
-      }),
-    ]);
-  } finally {
-    timer.abort();
-  }
+  const lost = gone.then((how): never => {
+    throw new Error(`the agent ${how}`);
+  });
+  const said = answer.then((value) => ({ value }));
+  const first = await within(Promise.race([said, lost]), ms, clock);
+  if (first === null) throw new Error(`the agent sent no answer within ${ms / 1000} s`);
+  return first.value;
+}
+
+/** The result of `work`, or null after `ms`. */
+export async function within<T>(work: Promise<T>, ms: number, clock: Clock): Promise<T | null> {
+  const over = new AbortController();
+  const late = clock.sleep(ms, over.signal).then(
+    () => null,
+    () => null,
+  );
+  return Promise.race([work, late]).finally(() => over.abort());
 }
 
 /**
@@ -139,7 +147,9 @@ export async function agentEndOf(
   const isGone = wrong === null && (await exitsWithin(child, LOST_GRACE_MS, clock));
   if (!isGone) await child.end(0);
   if (wrong !== null) return `broke the protocol and was stopped: ${wrong}`;
-  return withTail(isGone ? await exited : 'closed its output and was stopped', stderr());
+  const how = isGone ? await exited : 'closed its output and was stopped';
+  const tail = stderr();
+  return tail ? `${how}: ${tail}` : how;
 }
 
 /**
@@ -153,8 +163,7 @@ async function untilHeard(heard: ReadProgress, clock: Clock): Promise<string | n
       before = heard.progress();
       await clock.sleep(LOST_GRACE_MS, over.signal);
       // On a busy machine the timer may go off before data that has arrived is read.
-      for (let rounds = 0; rounds < 3; rounds++)
-        await new Promise((resolve) => setImmediate(resolve));
+      for (let rounds = 0; rounds < 3; rounds++) await yieldToEventLoop();
     }
     return null;
   };
@@ -163,41 +172,38 @@ async function untilHeard(heard: ReadProgress, clock: Clock): Promise<string | n
 
 /** Whether a child exits by itself within `ms`. */
 export async function exitsWithin(child: Child, ms: number, clock: Clock): Promise<boolean> {
-  const decided = new AbortController();
   const exited = child.exited.then(
     () => true,
     () => true,
   );
-  const late = clock.sleep(ms, decided.signal).then(
-    () => false,
-    () => false,
-  );
-  return Promise.race([exited, late]).finally(() => decided.abort());
+  return (await within(exited, ms, clock)) ?? false;
 }
 
-/** How a program of an agent is started. */
 export interface ProgramOptions {
   command: string;
   args: readonly string[];
   env: Record<string, string>;
   supervisor: Supervisor;
   clock: Clock;
-  /** The sandbox of the program; null or absent: none. */
   sandbox?: BarrierSandbox | null;
 }
 
-/** Runs a command of an agent's program to its end, and kills it after `limitMs`. `code` is null for one that was killed. */
+/**
+ * Runs a command of an agent's program to its end, and kills it after `limitMs`. `name` is the usual name of the program.
+ * `code` is null for a command that was killed.
+ */
 export async function runProgram(
-  { command, args, env, supervisor, clock }: ProgramOptions,
+  name: string,
   words: readonly string[],
-  { what, limitMs }: { what: string; limitMs: number },
+  { command, args, env, supervisor, clock }: ProgramOptions,
+  limitMs: number,
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const child = await supervisor.start({
     command,
     args: [...args, ...words],
     cwd: process.cwd(),
     env,
-    what,
+    what: [name, ...words].join(' '),
     stdin: 'none',
   });
   const limit = clock.after(limitMs, () => void child.end(0));
@@ -216,11 +222,6 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): P
   work.catch(() => undefined);
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason as Error);
-  signal.addEventListener('abort', abort);
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
+  using _listener = addAbortListener(signal, () => aborted.reject(signal.reason as Error));
+  return await Promise.race([work, aborted.promise]);
 }

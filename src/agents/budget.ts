@@ -31,10 +31,6 @@ export class MessageBudget {
   readonly omitted = { entries: 0, text: 0 };
   readonly #diffs = new Map<string, string | null>();
 
-  get hasOmitted(): boolean {
-    return this.omitted.entries > 0 || this.omitted.text > 0;
-  }
-
   /**
    * A copy of a JSON value within the limits. Further entries and fields are missing, and a text that is cut says so. In
    * a record, lists and records come after all other values.
@@ -139,9 +135,9 @@ export class Omissions {
   /** The notices for a message: at most one. */
   of(message: unknown, budget: MessageBudget): AgentUpdate[] {
     const excess = excessOf(message);
-    if (this.#isTold || (!excess && !budget.hasOmitted)) return [];
-    this.#isTold = true;
     const { entries, text } = budget.omitted;
+    if (this.#isTold || (!excess && entries === 0 && text === 0)) return [];
+    this.#isTold = true;
     const parts = [
       ...(excess ? [excessText(excess)] : []),
       ...(entries > 0 ? [`${entries} entries omitted`] : []),

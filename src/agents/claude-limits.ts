@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import type { ReportedLimit } from './provider.ts';
+import { maybe, maybeText } from './lenient.ts';
 
 const rateLimit = z.looseObject({
   status: z.string(),
   /** In Unix seconds. */
-  resetsAt: z.number().nullish().catch(null),
-  rateLimitType: z.string().nullish().catch(null),
+  resetsAt: maybe(z.number()),
+  rateLimitType: maybeText,
 });
 
 const withLimit = z.looseObject({ rate_limit_info: rateLimit });
 
-/** The limits of an account, as claude reports them. */
 export type RateLimit = z.output<typeof rateLimit>;
 
 /** The limits after a message with `rate_limit_info`; as before where that cannot be read. */

@@ -22,7 +22,6 @@ export interface StoredItem {
   text: string;
 }
 
-/** A turn of a stored conversation. */
 export interface StoredTurn {
   ref: string;
   program: string | null;

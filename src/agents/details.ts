@@ -1,5 +1,6 @@
 import { formatPatch, FILE_HEADERS_ONLY, structuredPatch, type StructuredPatchHunk } from 'diff';
-import type { ApprovalDetail } from '../api/approvals.ts';
+import type { ApprovalDetail, Question } from '../api/approvals.ts';
+import { filledFields } from '../core/lib/filled-fields.ts';
 import { shellWord } from '../core/lib/shell-word.ts';
 import { cutTitle } from '../core/lib/cut-title.ts';
 
@@ -11,6 +12,37 @@ const MAX_SEARCHED_LINES = 500;
 const NO_FILE = '/dev/null';
 const NO_NEWLINE = '\\ No newline at end of file';
 
+/** More fields than these are one detail: all of them, as the agent sent them. */
+const MAX_FIELDS = 1000;
+
+/**
+ * Returns the fields of a request as details, without fields that are null or that other details show. A value that is
+ * not a record gets the name `input`.
+ */
+export function inputDetails(input: unknown, shown: readonly string[] = []): ApprovalDetail[] {
+  if (input === undefined || input === null) return [];
+  if (typeof input !== 'object' || Array.isArray(input))
+    return [{ type: 'input', name: 'input', value: input }];
+  const fields = filledFields(input, shown);
+  if (fields.length > MAX_FIELDS)
+    return [{ type: 'input', name: 'input', value: Object.fromEntries(fields) }];
+  return fields.map(([name, value]) => ({ type: 'input', name, value }));
+}
+
+/** The answers of people, by the names that they have for the questions. */
+export type Answers = Readonly<Record<string, readonly string[]>>;
+
+/** The answer to a question, which is named by its id, or by its text or heading where that is the id of no question. */
+export function answerTo(
+  { id, question, header }: Question,
+  among: readonly Question[],
+  answers: Answers,
+): readonly string[] | undefined {
+  const texts = [question, header ?? id].filter((text) => !among.some((one) => one.id === text));
+  const name = [id, ...texts].find((one) => Object.hasOwn(answers, one));
+  return name === undefined ? undefined : answers[name];
+}
+
 /** A command with the directory it runs in. A list of words is written as a shell would read them. */
 export function commandDetail(
   command: string | readonly string[],
@@ -18,16 +50,6 @@ export function commandDetail(
 ): ApprovalDetail {
   const line = typeof command === 'string' ? command : command.map(shellWord).join(' ');
   return { type: 'command', command: line, cwd };
-}
-
-/** The change of a file, as {@link unifiedDiff}. */
-export function diffDetail(
-  path: string,
-  before: string | null,
-  after: string | null,
-  among = 1,
-): ApprovalDetail {
-  return { type: 'diff', path, diff: unifiedDiff(path, before, after, among) };
 }
 
 /**
@@ -40,16 +62,13 @@ export function unifiedDiff(
   after: string | null,
   among = 1,
 ): string {
-  const from = before === null ? NO_FILE : path;
-  const to = after === null ? NO_FILE : path;
   const searchedLines = Math.floor(MAX_SEARCHED_LINES / Math.sqrt(among));
-  const hunks = hunksOf(before ?? '', after ?? '', searchedLines);
   const patch = {
-    oldFileName: from,
-    newFileName: to,
+    oldFileName: before === null ? NO_FILE : path,
+    newFileName: after === null ? NO_FILE : path,
     oldHeader: undefined,
     newHeader: undefined,
-    hunks,
+    hunks: hunksOf(before ?? '', after ?? '', searchedLines),
   };
   return formatPatch(patch, FILE_HEADERS_ONLY);
 }

@@ -11,19 +11,14 @@ export async function imageData(
   provider: string,
   item: Extract<StoredInputItem, { type: 'image' }>,
 ): Promise<string> {
+  const unreadable = (why: string) =>
+    new ProviderError('unsupported_images', `${provider}: cannot read the stored image: ${why}`);
   const { dir, base } = path.parse(item.path);
   const bytes = await readForeignFile(dir, base, { maxBytes: item.bytes }).catch(
     (error: unknown) => {
-      throw unreadable(provider, (error as Error).message);
+      throw unreadable((error as Error).message);
     },
   );
-  if (bytes === null) throw unreadable(provider, `"${item.path}" does not exist`);
+  if (bytes === null) throw unreadable(`"${item.path}" does not exist`);
   return bytes.toString('base64');
-}
-
-function unreadable(provider: string, why: string): ProviderError {
-  return new ProviderError(
-    'unsupported_images',
-    `${provider}: cannot read the stored image: ${why}`,
-  );
 }

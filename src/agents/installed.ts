@@ -6,39 +6,24 @@ import { AppError } from '../api/errors.ts';
 import { agentEnvironment, pickVariables } from '../core/children/environment.ts';
 import type { BarrierSandbox } from '../core/children/spawn-barrier.ts';
 import type { Session } from '../api/sessions.ts';
+import type { Config } from '../core/config/schema.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import { findProgram } from '../core/lib/find-program.ts';
 import type { ProgramOptions } from './agent-process.ts';
 import { HealthRecord } from './health-record.ts';
 import { loginHint, type LoginSituation, LoginWatch } from './login-watch.ts';
-import { type AgentFiles, type AgentSandboxKeys, programsOf } from './agent-sandbox.ts';
-import type { AgentTools, Provider, ProviderContext, TurnOutcome } from './provider.ts';
-import type { SeenLogin } from './seen-login.ts';
+import { type AgentFiles, programsOf } from './agent-sandbox.ts';
+import type { AgentTools, Provider, ProviderContext, SeenLogin, TurnOutcome } from './provider.ts';
 
-/** The configuration of an agent that the user has installed: the section `[providers.<id>]`. */
-export interface InstalledSettings {
-  /** Null: enabled where its command is found. */
-  enabled: boolean | null;
-  command: string;
-  /** Arguments before the arguments of the adapter. */
-  args: readonly string[];
-  env: Readonly<Record<string, string>>;
-  /** Variables of the server's environment that the agent gets. */
-  pass_env: readonly string[];
-  /** A home of the agent that is cadre's alone; null: the user's own. */
-  home: string | null;
-  /** Keys for the sandbox of the agent. */
-  sandbox: AgentSandboxKeys;
-}
+/** The section `[providers.<id>]` of an agent that the user has installed. */
+export type InstalledSettings = Config['providers'][LoginProviderId];
 
-/** The dependencies of an agent that serves one session. */
 export interface InstalledAgentDeps {
   clock: Clock;
   signal: AbortSignal;
   login: LoginSituation;
   /** Records the end of each turn, and returns it. */
   onEnded: (outcome: TurnOutcome) => TurnOutcome;
-  /** The tools that the agent of a session is given. */
   toolsFor: (sessionId: string) => AgentTools;
   onUnknown: () => void;
 }
@@ -47,12 +32,15 @@ export interface InstalledAgentDeps {
 export abstract class InstalledProvider<M extends Model = Model> {
   abstract readonly id: LoginProviderId;
   protected readonly health = new HealthRecord();
+  readonly startFailure = () => this.health.startFailure;
   protected readonly context: ProviderContext;
   protected readonly settings: InstalledSettings;
   /** The absolute path of the home that is cadre's alone; null: the agent has the user's own. */
   protected readonly home: string | null;
   protected readonly logins: LoginWatch;
   protected readonly modelCache: ModelCache<M>;
+  /** Whether the last turn that needed a login failed for want of one. */
+  #isLoggedOut = false;
 
   constructor(settings: InstalledSettings, context: ProviderContext) {
     this.settings = settings;
@@ -86,12 +74,8 @@ export abstract class InstalledProvider<M extends Model = Model> {
     return `command "${command}" not found on PATH: install ${product}, or set ${key}.command`;
   }
 
-  startFailure(): string | null {
-    return this.health.startFailure;
-  }
-
   loggedOut(): string | null {
-    return this.health.isLoggedOut ? `not logged in: ${loginHint(this.situation)}` : null;
+    return this.#isLoggedOut ? `not logged in: ${loginHint(this.situation)}` : null;
   }
 
   stats(): ReturnType<Provider['stats']> {
@@ -119,7 +103,7 @@ export abstract class InstalledProvider<M extends Model = Model> {
   }
 
   protected loginChanged(): void {
-    this.health.loginChanged();
+    this.#isLoggedOut = false;
     this.logins.forget();
   }
 
@@ -179,14 +163,12 @@ export abstract class InstalledProvider<M extends Model = Model> {
     const login = this.situation;
     const onEnded = (outcome: TurnOutcome) => {
       this.logins.ended(outcome, login);
-      return this.health.ended(outcome);
+      if (outcome.error?.code === 'auth_required') this.#isLoggedOut = true;
+      if (outcome.status === 'completed') this.#isLoggedOut = false;
+      return outcome;
     };
-    return { clock, signal, login, onEnded, toolsFor, onUnknown: this.countUnknown };
+    return { clock, signal, login, onEnded, toolsFor, onUnknown: this.health.countUnknown };
   }
-
-  protected readonly countUnknown = () => {
-    this.health.unknownMessages++;
-  };
 
   get #isInstalled(): boolean {
     const { command, env } = this.settings;

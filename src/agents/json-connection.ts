@@ -1,8 +1,9 @@
 import type { Readable, Writable } from 'node:stream';
 import type { BoundedLine, Excess } from './bounded-line.ts';
-import { readJsonLines, type ReadProgress, parsed } from './json-lines.ts';
+import { parsedJson } from '../core/lib/parsed-json.ts';
+import { readJsonLines, type ReadProgress } from './json-lines.ts';
+import { yieldToEventLoop } from '../core/lib/slices.ts';
 
-/** The error of a request that an agent refuses. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
 }
@@ -11,21 +12,22 @@ export class Refusal extends Error {
 type TakeJson = (json: unknown, line: string) => Promise<void> | undefined;
 
 /** JSON values both ways, one a line, and the requests that wait for the agent's answer. */
-export class JsonConnection<Id> {
-  /** How far the agent's output was read. */
+export abstract class JsonConnection<Id> {
   readonly readProgress: ReadProgress;
   readonly #stdin: Writable;
   readonly #pending = new Map<Id, PromiseWithResolvers<unknown>>();
 
-  /** An error that `take` throws ends the connection. */
-  constructor(
-    streams: { stdin: Writable; stdout: Readable },
-    take: TakeJson,
-    maxLineBytes?: number,
-  ) {
+  constructor(streams: { stdin: Writable; stdout: Readable }, maxLineBytes?: number) {
     this.#stdin = streams.stdin;
-    this.readProgress = readJson(streams.stdout, take, maxLineBytes);
+    this.readProgress = readJson(
+      streams.stdout,
+      (json, line) => this.receive(json, line),
+      maxLineBytes,
+    );
   }
+
+  /** Handles the value of a line. An error that it throws ends the connection. */
+  protected abstract receive(json: unknown, line: string): Promise<void> | undefined;
 
   /** Writes a message; one for an agent that is gone is dropped. */
   send(message: object): void {
@@ -36,7 +38,7 @@ export class JsonConnection<Id> {
    * Sends a request and resolves with its result. Rejects with {@link Refusal}; never settles where the agent goes
    * without an answer, so the caller also watches for the agent's end.
    */
-  request(id: Id, message: object): Promise<unknown> {
+  protected requestAs(id: Id, message: object): Promise<unknown> {
     const pending = Promise.withResolvers<unknown>();
     this.#pending.set(id, pending);
     this.send(message);
@@ -44,17 +46,20 @@ export class JsonConnection<Id> {
   }
 
   /** Settles a request by its answer: resolves when the caller has acted on it. Null where no request has that id. */
-  settle(id: Id, answer: { result: unknown } | { refusal: string }): Promise<void> | null {
+  protected settle(
+    id: Id,
+    answer: { result: unknown } | { refusal: string },
+  ): Promise<void> | null {
     const pending = this.#pending.get(id);
     if (!pending) return null;
     this.#pending.delete(id);
     if ('refusal' in answer) pending.reject(new Refusal(answer.refusal));
     else pending.resolve(answer.result);
-    return afterAnswer();
+    return yieldToEventLoop();
   }
 
   /** Fails a request whose answer cannot be read. False where no request has that id. */
-  fail(id: Id, why: string): boolean {
+  protected fail(id: Id, why: string): boolean {
     const pending = this.#pending.get(id);
     pending?.reject(new Error(why));
     return this.#pending.delete(id);
@@ -65,7 +70,7 @@ export class JsonConnection<Id> {
 export function readJson(stdout: Readable, take: TakeJson, maxLineBytes?: number): ReadProgress {
   const takeLine = ({ text, excess }: BoundedLine) => {
     if (text.trim() === '') return undefined;
-    const json = parsed(text);
+    const json = parsedJson(text);
     if (excess) noteExcess(json, excess);
     return take(json, text);
   };
@@ -90,11 +95,6 @@ export function noteExcess(message: unknown, excess: Excess): void {
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
-}
-
-/** Resolves when the caller of a request has acted on its answer: only then the next line is read. */
-export function afterAnswer(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 export function lineOf(message: object): string {

@@ -121,12 +121,3 @@ export async function* linesOf(
   }
   // A rest without a line end is not a line.
 }
-
-/** Returns the JSON value of a line; undefined if the line is not JSON. */
-export function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-}

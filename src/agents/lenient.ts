@@ -13,9 +13,39 @@ export function arrayOf<T extends z.ZodType>(entry: T, max = MAX_ENTRIES) {
   );
 }
 
+/** A field that is null if it is missing or cannot be read. */
+export function maybe<T extends z.ZodType>(field: T) {
+  return field
+    .nullish()
+    .catch(null)
+    .transform((value) => value ?? null);
+}
+
+export const maybeText = maybe(z.string());
+
+/** A list that is empty if it is missing or cannot be read. */
+export const anyList = z.array(z.unknown()).catch([]);
+
 /** Returns the value of a field of a foreign value, or undefined. It costs less than a schema that does not match. */
 export function fieldOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null
     ? (value as Record<string, unknown>)[name]
     : undefined;
+}
+
+/** Reports whether a foreign value says nothing: a missing value, a blank text, or a record or list without entries. */
+export function isBlank(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0;
+  return (
+    value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
+  );
+}
+
+/** The texts of a list of content parts, one a line, with the type of each other part; null if there is no content. */
+export function partsText(content: unknown): string | null {
+  if (content === undefined || content === null) return null;
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return JSON.stringify(content);
+  const parts = content as readonly ({ type?: string; text?: string } | null)[];
+  return parts.map((part) => part?.text ?? `[${part?.type ?? 'something'}]`).join('\n');
 }

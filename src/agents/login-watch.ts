@@ -1,8 +1,7 @@
 import { type LoginProviderId, providerKinds } from '../api/provider-kinds.ts';
 import type { AuthStatus } from '../api/providers.ts';
 import type { Clock } from '../core/lib/clock.ts';
-import type { TurnOutcome } from './provider.ts';
-import type { SeenLogin } from './seen-login.ts';
+import type { SeenLogin, TurnOutcome } from './provider.ts';
 
 /** How an agent is logged in, and which variables its processes get. */
 export interface LoginSituation {
@@ -125,4 +124,12 @@ export class LoginWatch {
 export function loggedOut(login: LoginSituation): AuthStatus {
   const detail = `not logged in: ${loginHint(login)}`;
   return { authenticated: false, mode: 'not_configured', detail };
+}
+
+/** The state of an agent with a login: an API key, an account, or the login of another service. */
+export function loggedIn(who: string, by: string): AuthStatus {
+  if (by === 'api_key') return { authenticated: true, mode: by, detail: `${who} has an API key` };
+  if (by === 'account')
+    return { authenticated: true, mode: by, detail: `${who} is logged in to an account` };
+  return { authenticated: true, mode: 'agent_managed', detail: `${who} uses ${by} and its login` };
 }

@@ -8,11 +8,9 @@ import type { ToolCall } from '../api/tool-call.ts';
 import type { Session, Usage } from '../api/sessions.ts';
 import type { Supervisor } from '../core/children/supervisor.ts';
 import type { Clock } from '../core/lib/clock.ts';
-import { filledFields } from '../core/lib/filled-fields.ts';
 import type { StoredInputItem } from '../api/input.ts';
 import type { SandboxFor } from './agent-sandbox.ts';
 import type { Conversations } from './conversations.ts';
-import type { SeenLogin } from './seen-login.ts';
 
 /** An update of a turn. The first update of an item begins the item. */
 export type AgentUpdate =
@@ -36,7 +34,6 @@ export type AgentUpdate =
       /** For people. */ message: string;
     };
 
-/** The fields of a tool call that have changed. */
 export interface ToolChange {
   title?: string;
   kind?: string;
@@ -50,13 +47,11 @@ export interface ToolChange {
   diffs?: NonNullable<ToolCall['diffs']>;
 }
 
-/** A file of the agent's, kept by cadre. */
 export interface KeptFile {
   path: string;
   bytes: number;
 }
 
-/** How a turn ended, as the agent says. */
 export interface TurnOutcome {
   status: 'completed' | 'interrupted' | 'failed';
   error: { code: string; message: string } | null;
@@ -65,7 +60,6 @@ export interface TurnOutcome {
   limit?: ReportedLimit;
 }
 
-/** A usage limit, as an agent reports it. */
 export interface ReportedLimit {
   /** When it resets, in Unix ms; null: the agent does not say. */
   resetsAt: number | null;
@@ -85,7 +79,6 @@ export function limited(who: string, said: string, limit: ReportedLimit): TurnOu
   return { ...failed('usage_limit', `${who} has reached a usage limit: ${said}`), limit };
 }
 
-/** The outcome of a turn whose agent is gone. */
 export async function lostTurn(gone: Promise<string>): Promise<TurnOutcome> {
   return failed('provider_exited', `the agent ${await gone}`);
 }
@@ -112,6 +105,11 @@ export class ProviderError extends Error {
     super(message, options);
     this.code = code;
   }
+}
+
+/** The error of an agent that cannot be used now. */
+export function unavailable(message: string, cause?: unknown): ProviderError {
+  return new ProviderError('provider_unavailable', message, { cause });
 }
 
 /** A request of an agent: for a permission, or a question. */
@@ -143,23 +141,6 @@ export interface AgentRequest {
    * accepted while the agent is away, the agent's next request is asked for again.
    */
   subject: unknown;
-}
-
-/** More fields than these are one detail: all of them, as the agent sent them. */
-const MAX_FIELDS = 1000;
-
-/**
- * Returns the fields of a request as details, without fields that are null or that other details show. A value that is
- * not a record gets the name `input`.
- */
-export function inputDetails(input: unknown, shown: readonly string[] = []): ApprovalDetail[] {
-  if (input === undefined || input === null) return [];
-  if (typeof input !== 'object' || Array.isArray(input))
-    return [{ type: 'input', name: 'input', value: input }];
-  const fields = filledFields(input, shown);
-  if (fields.length > MAX_FIELDS)
-    return [{ type: 'input', name: 'input', value: Object.fromEntries(fields) }];
-  return fields.map(([name, value]) => ({ type: 'input', name, value }));
 }
 
 /** The answer to a request. `cancelled`: the turn is over, or nobody can answer any more. */
@@ -201,7 +182,6 @@ export interface TurnSettings {
   thinkingEffort: string | null;
 }
 
-/** Returns settings that name no value. */
 export function defaultSettings(): TurnSettings {
   return { permissionMode: null, agentMode: null, model: null, thinkingEffort: null };
 }
@@ -211,6 +191,18 @@ export function objectionToAgentMode(provider: ProviderId, { agentMode }: TurnSe
   if (agentMode === null) return null;
   const message = `${provider}: agent_mode works with provider acp only: use permission_mode to set a mode of ${provider}`;
   return new ProviderError('invalid_agent_mode', message);
+}
+
+/** The error for an effort that none of the models has; null if they name no efforts. */
+export function objectionToEffort(
+  provider: ProviderId,
+  { thinkingEffort: effort }: TurnSettings,
+  models: readonly Model[],
+) {
+  const levels = new Set(models.flatMap(({ reasoning_levels }) => reasoning_levels));
+  if (effort === null || levels.size === 0 || levels.has(effort)) return null;
+  const message = `${provider}: unknown thinking_effort "${effort}": choose from ${[...levels].join(', ')}`;
+  return new ProviderError('invalid_thinking_effort', message);
 }
 
 /** The settings that a session began with; null where it has had no agent yet. */
@@ -247,7 +239,6 @@ export interface Agent {
   untilOffered?(settings: TurnSettings, signal: AbortSignal): Promise<void>;
   /** Runs one turn; resolves when the turn has ended, also where it failed. Throws {@link ProviderError} before it began. */
   prompt(input: readonly StoredInputItem[], settings: TurnSettings): Promise<TurnOutcome>;
-  /** Asks the agent to end the running turn. */
   cancel(): void;
   /** Ends the agent and all it started; resolves when nothing is left. */
   end(graceMs: number): Promise<void>;
@@ -267,10 +258,17 @@ export interface AgentTools {
   connect(send: (message: object) => void): ToolChannel;
 }
 
-/** A channel on which an agent speaks MCP with the tools. */
 export interface ToolChannel {
   take(message: unknown): void;
   close(): void;
+}
+
+/** A login state, and how old it is. */
+export interface SeenLogin extends AuthStatus {
+  /** When it was reported or seen (Unix ms); null: never. */
+  checked_at: number | null;
+  /** Whether it is older than a minute or from before a change of the login, and no newer one was reported. */
+  is_stale: boolean;
 }
 
 /** Changes the login of a provider. Throws AppError `provider_managed` where the login is the user's own. */
@@ -281,11 +279,9 @@ export interface Login {
   end(): Promise<AuthStatus>;
 }
 
-/** The dependencies of a provider. */
 export interface ProviderContext {
   supervisor: Supervisor;
   clock: Clock;
-  /** The tools that the agent of a session is given. */
   toolsFor: (sessionId: string) => AgentTools;
   /** Plans the sandbox of the agent of a session. Absent: agents run without one. */
   sandboxFor?: SandboxFor;
@@ -310,7 +306,6 @@ export interface AgentKind {
   lastAuth?(): AuthStatus & Partial<SeenLogin>;
   /** Why no agent could have the settings, or null, as far as that is known without an agent. */
   objection?(settings: TurnSettings): ProviderError | null;
-  /** For diagnostics. */
   stats(): {
     version: string | null;
     command: string | null;
@@ -341,9 +336,7 @@ export interface AgentKind {
 export interface NamedAgentKind extends AgentKind {
   readonly name: string;
   readonly displayName: string;
-  /** Whether the configuration has a section for it. */
   readonly isConfigured: boolean;
-  /** Whether its command was found. */
   isInstalled(): boolean;
   lastAuth(): AuthStatus;
   /** The modes of its own that it last offered. */
@@ -371,7 +364,6 @@ export interface AgentLogin {
   end(signal: AbortSignal): Promise<AuthStatus>;
 }
 
-/** The kinds of a provider that has several. */
 export interface AgentKinds {
   /** The name of the kind that a new session gets which names none; null: none is preferred. */
   readonly preferred: string | null;

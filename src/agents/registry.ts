@@ -15,11 +15,10 @@ import {
   type NamedAgentKind,
   type Provider,
   ProviderError,
+  type SeenLogin,
   type TurnSettings,
 } from './provider.ts';
-import type { SeenLogin } from './seen-login.ts';
 
-/** The providers of this server, by name. */
 export class ProviderRegistry {
   readonly #providers: ReadonlyMap<ProviderId, Provider>;
   readonly #preferred: () => ProviderId | null;
@@ -149,7 +148,6 @@ export class ProviderRegistry {
     for (const provider of this.all()) if (provider.enabled) provider.lastAuth?.();
   }
 
-  /** The providers as the interface shows them. */
   list(): ProviderRecord[] {
     return this.all().map((provider) => recordOf(provider, this.#preferred()));
   }

@@ -7,7 +7,8 @@ import { detailsOf as claudeDetails } from '../../src/agents/claude/details.ts';
 import { changeDetails, legacyChangeDetails } from '../../src/agents/codex/changes.ts';
 import { Reader } from '../../src/agents/codex/items.ts';
 import { readRequest } from '../../src/agents/codex/requests.ts';
-import { commandDetail, diffDetail } from '../../src/agents/details.ts';
+import { commandDetail } from '../../src/agents/details.ts';
+import { diffDetail } from '../support/diff-detail.ts';
 import { textContent } from '../support/providers/rows.ts';
 import { tempDirectory } from '../support/temp.ts';
 
@@ -374,6 +375,22 @@ describe('the details of a codex request', () => {
         { name: 'message', value: 'Allow it?' },
         { name: 'to', value: 'x' },
       ],
+    });
+  });
+
+  test('A request for an MCP tool without arguments names the tool.', () => {
+    const _meta = { codex_approval_kind: 'mcp_tool_call', tool_name: 't', persist: 'session' };
+    const params = { serverName: 's', message: 'Allow it?', _meta };
+    expect(asked('mcpServer/elicitation/request', params)).toMatchObject({
+      kind: 'tool',
+      title: 's.t',
+      details: [
+        { name: 'server', value: 's' },
+        { name: 'tool', value: 't' },
+        { name: 'message', value: 'Allow it?' },
+      ],
+      sessionAllows: 'every call of s.t',
+      subject: null,
     });
   });
 });

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import type { BoundedLine } from '../../src/agents/bounded-line.ts';
-import { linesOf, MAX_SHARED_LINE_BYTES, parsed } from '../../src/agents/json-lines.ts';
+import { linesOf, MAX_SHARED_LINE_BYTES } from '../../src/agents/json-lines.ts';
 
 const MIB = 1024 * 1024;
 const mebibyte = Buffer.alloc(MIB, 'x');
@@ -40,10 +40,5 @@ describe('lines of a stream', () => {
     await expect(allOf(linesOf(stream, MAX_SHARED_LINE_BYTES))).rejects.toThrow(
       /the agent sent a line of more than/,
     );
-  });
-
-  test('A line that is not JSON is not parsed.', () => {
-    expect(parsed('{"a":1}')).toEqual({ a: 1 });
-    expect(parsed('{"a"')).toBeUndefined();
   });
 });

@@ -6,35 +6,41 @@ import type { AuthStatus, Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
 import { findProgram } from '../../core/lib/find-program.ts';
 import { HealthRecord } from '../health-record.ts';
-import {
-  type Agent,
-  type AgentSink,
-  type AgentTools,
-  type KnownSession,
-  type NamedAgentKind,
-  type ProviderContext,
-  ProviderError,
+import type {
+  Agent,
+  AgentSink,
+  AgentTools,
+  KnownSession,
+  NamedAgentKind,
+  ProviderContext,
 } from '../provider.ts';
 import { programsOf, type SandboxedSession } from '../agent-sandbox.ts';
 import { agentLogin } from './agent-login.ts';
-import { type LastSeen, nothingSeen } from './last-seen.ts';
-import { hasSession, listSessions, openAcpAgent, tryAgent } from './open.ts';
+import { LastSeen } from './last-seen.ts';
+import { askAgent, hasSession, listSessions, openAcpAgent, openOnTrial } from './open.ts';
 import type { StartOptions } from './process.ts';
 import type { ResolvedAgent } from './resolve.ts';
 import { agentEnvironment, pickVariables } from '../../core/children/environment.ts';
 import { newSecret } from '../../core/lib/ids.ts';
-import { makeDirectory } from '../../core/lib/make-directory.ts';
 import { catalogue } from './catalogue.ts';
+import { makeHome } from '../agent-process.ts';
 
 /** One agent by its name: with an environment, a home and a record of its own, it starts one process a session. */
 export class AcpAgentKind implements NamedAgentKind {
   readonly capabilities = providerKinds.acp.capabilities;
   readonly imagesByAgent = true;
   readonly agent: ResolvedAgent;
-  readonly lastSeen: LastSeen = nothingSeen();
+  readonly name: string;
+  readonly displayName: string;
+  readonly isConfigured: boolean;
+  readonly lastSeen = new LastSeen();
   readonly #context: ProviderContext;
   #environmentOnceUsed: Record<string, string> | undefined;
   readonly #health = new HealthRecord();
+  readonly authStatus = async () => this.lastAuth();
+  readonly lastModes = () => this.lastSeen.modes;
+  readonly stats = () => this.#health.stats(this.agent.command);
+  readonly startFailure = () => this.#health.startFailure;
   readonly login = agentLogin((signal, ask) =>
     this.#ask(process.cwd(), 'agent, started for its login', signal, ask),
   );
@@ -44,6 +50,9 @@ export class AcpAgentKind implements NamedAgentKind {
 
   constructor(agent: ResolvedAgent, context: ProviderContext, refusal: string | null) {
     this.agent = agent;
+    this.name = agent.name;
+    this.displayName = agent.displayName;
+    this.isConfigured = agent.isConfigured;
     this.#context = context;
     this.#refusal = refusal;
   }
@@ -53,20 +62,12 @@ export class AcpAgentKind implements NamedAgentKind {
     return (this.#environmentOnceUsed ??= environmentOf(this.agent, process.env));
   }
 
-  get name(): string {
-    return this.agent.name;
-  }
-
   get asks(): boolean | null {
     return this.agent.asks;
   }
 
-  get displayName(): string {
-    return this.agent.displayName;
-  }
-
-  get isConfigured(): boolean {
-    return this.agent.isConfigured;
+  get #section(): string {
+    return this.name === DEFAULT_AGENT ? 'providers.acp' : `providers.acp.agents.${this.name}`;
   }
 
   isInstalled(): boolean {
@@ -76,7 +77,7 @@ export class AcpAgentKind implements NamedAgentKind {
 
   problem(): string | null {
     const { name, command, isEnabled, install } = this.agent;
-    const section = name === DEFAULT_AGENT ? 'providers.acp' : `providers.acp.agents.${name}`;
+    const section = this.#section;
     if (this.#refusal !== null) return this.#refusal;
     if (!isEnabled) return `disabled: set providers.acp.agents.${name}.enabled to true`;
     if (command === null) return `no command configured: set ${section}.command`;
@@ -85,27 +86,15 @@ export class AcpAgentKind implements NamedAgentKind {
     return `command "${command}" not found on PATH: ${way}set ${section}.command`;
   }
 
-  startFailure(): string | null {
-    return this.#health.startFailure;
-  }
-
   loggedOut(): string | null {
     if (this.lastSeen.auth.status().authenticated !== false) return null;
     return `not logged in: run cadre providers login acp --agent ${this.name}`;
-  }
-
-  stats() {
-    return this.#health.stats(this.agent.command);
   }
 
   lastAuth(): AuthStatus {
     const detail = this.problem();
     if (detail !== null) return { authenticated: null, mode: 'not_configured', detail };
     return this.lastSeen.auth.status();
-  }
-
-  lastModes(): readonly { id: string; name: string }[] {
-    return this.lastSeen.modes;
   }
 
   missingModes(): readonly (readonly [mode: string, name: string])[] {
@@ -117,19 +106,13 @@ export class AcpAgentKind implements NamedAgentKind {
     );
   }
 
-  async authStatus(): Promise<AuthStatus> {
-    return this.lastAuth();
-  }
-
   /** The models that the agent offered last. One is started for them where none has opened a session yet. */
   async models(): Promise<Model[]> {
-    if (this.lastSeen.models === null) await this.#look();
+    if (this.lastSeen.models === null) {
+      const look = () => this.try(process.cwd(), null, new AbortController().signal);
+      await (this.#looking ??= look().finally(() => (this.#looking = null)));
+    }
     return [...(this.lastSeen.models ?? [])];
-  }
-
-  #look(): Promise<void> {
-    this.#looking ??= this.#try(process.cwd(), null, new AbortController().signal);
-    return this.#looking.finally(() => (this.#looking = null));
   }
 
   async open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {
@@ -148,12 +131,9 @@ export class AcpAgentKind implements NamedAgentKind {
     return this.#ask(cwd, 'agent, started to look up a session', signal, look, nobody);
   }
 
-  try(cwd: string, tools: AgentTools, signal: AbortSignal): Promise<void> {
-    return this.#try(cwd, tools, signal);
-  }
-
-  #try(cwd: string, tools: AgentTools | null, signal: AbortSignal): Promise<void> {
-    return this.#ask(cwd, 'agent, started for a check', signal, (start) => tryAgent(start, tools));
+  try(cwd: string, tools: AgentTools | null, signal: AbortSignal): Promise<void> {
+    const open = (start: StartOptions) => askAgent(start, openOnTrial, { tools });
+    return this.#ask(cwd, 'agent, started for a check', signal, open);
   }
 
   #ask<T>(
@@ -164,47 +144,43 @@ export class AcpAgentKind implements NamedAgentKind {
     /** The session that the agent works for. Without one, the agent starts in the directory of the server, and in no sandbox. */
     session: SandboxedSession | null = null,
   ): Promise<T> {
-    const asking = async () => {
-      makeHome(this.agent);
-      const sandbox = session === null ? null : await this.#sandboxFor(session);
-      return ask({ ...this.#start(cwd, what, signal), sandbox });
-    };
-    return this.#health.noted(asking(), signal);
+    return this.#health.noted(
+      this.#starting({ cwd, what, signal }, session).then((start) => ask(start)),
+      signal,
+    );
   }
 
-  async #sandboxFor(session: SandboxedSession): Promise<BarrierSandbox | null> {
-    const { name, command, args, state, sandbox: more } = this.agent;
-    const section = name === DEFAULT_AGENT ? 'providers.acp' : `providers.acp.agents.${name}`;
-    const programs = programsOf(command, args, this.#environment.PATH);
-    const hosts = [...this.agent.hosts, ...hostsOfBaseUrls(this.#environment)];
-    const none = { scratch: [], settings: [], pinned: [] };
-    const files = { section, programs, state, more, hosts, ...none };
-    return (await this.#context.sandboxFor?.(session, files)) ?? null;
-  }
-
-  #start(cwd: string, what: string, signal: AbortSignal): Omit<StartOptions, 'sandbox'> {
+  async #starting(
+    about: Pick<StartOptions, 'cwd' | 'what' | 'signal'>,
+    session: SandboxedSession | null,
+  ): Promise<StartOptions> {
+    const { name, home, command, args } = this.agent;
+    const section = `providers.acp.agents.${name}`;
+    if (home !== null) makeHome(home, { provider: 'acp', agent: ` of agent ${name}`, section });
     const { supervisor, clock } = this.#context;
-    const { command, args, requestTimeoutMs } = this.agent;
     return {
+      ...about,
       agent: this.agent,
       lastSeen: this.lastSeen,
       command: command ?? '',
       args,
       env: this.#environment,
-      cwd,
-      what,
-      requestTimeoutMs,
-      signal,
+      sandbox: session === null ? null : await this.#sandboxFor(session),
       supervisor,
       clock,
-      onUnknown: () => {
-        this.#health.unknownMessages++;
-      },
-      onVersion: (version) => {
-        this.#health.version = version;
-      },
-      starting: (start) => this.#health.started(start, signal),
+      onUnknown: this.#health.countUnknown,
+      onVersion: this.#health.noteVersion,
+      starting: (start) => this.#health.started(start, about.signal),
     };
+  }
+
+  async #sandboxFor(session: SandboxedSession): Promise<BarrierSandbox | null> {
+    const { command, args, state, sandbox: more } = this.agent;
+    const programs = programsOf(command, args, this.#environment.PATH);
+    const hosts = [...this.agent.hosts, ...hostsOfBaseUrls(this.#environment)];
+    const own = { section: this.#section, programs, state, more, hosts };
+    const files = { ...own, scratch: [], settings: [], pinned: [] };
+    return (await this.#context.sandboxFor?.(session, files)) ?? null;
   }
 }
 
@@ -225,20 +201,6 @@ export function environmentOf(
     ...(home === null ? {} : Object.fromEntries(homes)),
     ...env,
   });
-}
-
-/** Makes the home of an agent, which only its owner can enter. Throws {@link ProviderError}. */
-function makeHome({ name, home }: ResolvedAgent): void {
-  if (home === null) return;
-  try {
-    makeDirectory(home);
-  } catch (error) {
-    throw new ProviderError(
-      'provider_unavailable',
-      `acp: cannot create the home directory "${home}" of agent ${name} (${(error as Error).message}): set providers.acp.agents.${name}.home to a directory that is writable for the user who runs cadre`,
-      { cause: error },
-    );
-  }
 }
 
 /**

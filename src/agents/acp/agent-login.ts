@@ -4,13 +4,14 @@ import type {
   LoginPage,
   LoginProgram,
 } from '../../api/agent-logins.ts';
+import type { AuthStatus } from '../../api/providers.ts';
 import { AppError, invalidError } from '../../api/errors.ts';
 import { findProgram } from '../../core/lib/find-program.ts';
 import { type AgentLogin, ProviderError } from '../provider.ts';
 import type { AcpAgent } from './agent.ts';
 import { type AuthMethod, methodInWords, needsPerson } from './auth-methods.ts';
 import { agentError } from './connection.ts';
-import { askAgent, tryAgent } from './open.ts';
+import { askAgent, openOnTrial } from './open.ts';
 import type { StartOptions } from './process.ts';
 
 /** Runs `ask` with the way to start a process of the agent for that alone. */
@@ -18,26 +19,26 @@ type Starting = <T>(signal: AbortSignal, ask: (start: StartOptions) => Promise<T
 
 /** How people log in to an agent. Each call starts a process of the agent and ends it. */
 export function agentLogin(starting: Starting): AgentLogin {
-  const asking = <T>(
-    signal: AbortSignal,
-    question: (agent: AcpAgent, start: StartOptions) => Promise<T>,
-    onPage?: (page: LoginPage) => void,
-  ) =>
+  const asking = <T>(signal: AbortSignal, question: Question<T>, onPage?: PageListener) =>
     starting(signal, (start) =>
       askAgent(start, (agent) => question(agent, start), onPage && { onPage }),
     );
+  const statusAfter = (signal: AbortSignal, act: Question<void>, onPage?: PageListener) => {
+    const question: Question<AuthStatus> = async (agent, start) => {
+      await act(agent, start);
+      return start.lastSeen.auth.status();
+    };
+    return asking(signal, question, onPage);
+  };
   const pages = new Set<LoginPage>();
   return {
     pages: () => [...pages],
     look: (signal) => asking(signal, async (agent, start) => recordOf(agent, start)),
     async authenticate(methodId, signal) {
       const own: LoginPage[] = [];
-      const logIn = async (agent: AcpAgent, start: StartOptions) => {
-        await authenticate(agent, start, methodId);
-        return start.lastSeen.auth.status();
-      };
+      const logIn: Question<void> = (agent, start) => authenticate(agent, start, methodId);
       try {
-        return await asking(signal, logIn, (page) => {
+        return await statusAfter(signal, logIn, (page) => {
           own.push(page);
           pages.add(page);
         });
@@ -45,18 +46,13 @@ export function agentLogin(starting: Starting): AgentLogin {
         for (const page of own) pages.delete(page);
       }
     },
-    check: (signal) =>
-      starting(signal, async (start) => {
-        await tryAgent(start, null);
-        return start.lastSeen.auth.status();
-      }),
-    end: (signal) =>
-      asking(signal, async (agent, start) => {
-        await logOut(agent, start);
-        return start.lastSeen.auth.status();
-      }),
+    check: (signal) => statusAfter(signal, openOnTrial),
+    end: (signal) => statusAfter(signal, logOut),
   };
 }
+
+type Question<T> = (agent: AcpAgent, start: StartOptions) => Promise<T>;
+type PageListener = (page: LoginPage) => void;
 
 function recordOf({ process }: AcpAgent, start: StartOptions): AgentLoginRecord {
   return {
@@ -145,11 +141,8 @@ function chosen(
       : methods.find((one) => one.id === id);
   const all = methods.map(methodInWords).join(', ');
   if (!found) {
-    throw invalidError(
-      id === null
-        ? `body.method_id: no login method is given: choose from ${all}`
-        : `body.method_id: unknown login method "${id}": choose from ${all}`,
-    );
+    const wrong = id === null ? 'no login method is given' : `unknown login method "${id}"`;
+    throw invalidError(`body.method_id: ${wrong}: choose from ${all}`);
   }
   if (found.type !== 'terminal') return found;
   throw invalidError(

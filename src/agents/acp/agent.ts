@@ -1,3 +1,4 @@
+import { filledFields } from '../../core/lib/filled-fields.ts';
 import { fieldOf } from '../lenient.ts';
 import type { LoginPage } from '../../api/agent-logins.ts';
 import type { Usage } from '../../api/sessions.ts';
@@ -6,27 +7,33 @@ import {
   type Agent,
   type AgentSink,
   type AgentTools,
+  defaultSettings,
   failed,
   limited,
-  defaultSettings,
   ProviderError,
   type TurnOutcome,
   type TurnSettings,
+  unavailable,
 } from '../provider.ts';
 import { applySettings, Choices } from './choices.ts';
 import { agentError } from './connection.ts';
 import { contentOf } from './blocks.ts';
 import { Elicitations } from './elicitation.ts';
 import { PermissionPromptMonitor, type Notice } from './permission-prompt-monitor.ts';
-import { noteChoices } from './last-seen.ts';
 import { DeferredOptions } from './deferred-options.ts';
 import { limitIn, outcomeOf } from './outcome.ts';
-import { type ChoiceName, nothingOffered, type Offer, readChoiceUpdate } from './options.ts';
+import {
+  type ChoiceName,
+  nothingOffered,
+  type Offer,
+  openedIn,
+  readChoiceUpdate,
+} from './options.ts';
 import { mcpServersOf, isCadreTool } from './cadre-tools.ts';
 import { declineTooLarge, describedRequest } from './permission-requests.ts';
 import { allowOnce, outcomeFor, readPermission } from './permission.ts';
 import { AcpProcess, type StartOptions } from './process.ts';
-import { openedIn, reopen } from './reopen.ts';
+import { reopen } from './reopen.ts';
 import { UpdateForwarder, otherSession, refIn } from './update-forwarder.ts';
 import { UsageMeter } from './usage.ts';
 import type { StoredInputItem } from '../../api/input.ts';
@@ -73,6 +80,8 @@ export class AcpAgent implements Agent {
   /** Empty until the session is open. */
   ref = '';
   readonly process: AcpProcess;
+  readonly pid: number;
+  readonly gone: Promise<string>;
   readonly isLost = () => this.process.isLost();
   readonly #options: AgentOptions;
   #state: State = { is: 'idle' };
@@ -81,12 +90,11 @@ export class AcpAgent implements Agent {
   readonly #reports: UpdateForwarder;
   readonly #deferred: DeferredOptions;
   readonly #meter: UsageMeter;
-  /** Settings of the newest prompt. */
   #settings: TurnSettings = defaultSettings();
 
   constructor(child: Child, options: AgentOptions) {
     this.#options = options;
-    const hasQuirk = (wanted: string) => options.agent.quirks.some(({ id }) => id === wanted);
+    const hasQuirk = (id: string) => Object.hasOwn(options.agent.quirks, id);
     this.#meter = new UsageMeter({
       isCumulative: () => hasQuirk('cumulative_usage'),
       isCostOfProcess: () => hasQuirk('cost_of_process'),
@@ -111,7 +119,7 @@ export class AcpAgent implements Agent {
       clock: options.clock,
       lastSeen: options.lastSeen,
       choices: () => this.#choices,
-      gone: () => this.process.gone,
+      gone: () => this.gone,
     });
     this.process = new AcpProcess(child, options, {
       onUpdate: (params) => this.#update(params),
@@ -121,14 +129,8 @@ export class AcpAgent implements Agent {
       onElicitationDone: (params) => elicitations.done(params),
       onUnknown: options.onUnknown,
     });
-  }
-
-  get pid(): number {
-    return this.process.pid;
-  }
-
-  get gone(): Promise<string> {
-    return this.process.gone;
+    this.pid = child.pid;
+    this.gone = this.process.gone;
   }
 
   get canResume(): boolean {
@@ -148,14 +150,9 @@ export class AcpAgent implements Agent {
   async create(): Promise<void> {
     const create = () => this.process.ask('session/new', this.#sessionParams());
     const opened = openedIn(await this.process.login.around('opening', create));
-    if (!opened?.sessionId) {
-      throw new ProviderError(
-        'provider_unavailable',
-        'acp: the agent returned no id for its new session',
-      );
-    }
+    if (!opened.sessionId) throw unavailable('acp: the agent returned no id for its new session');
     this.ref = opened.sessionId;
-    this.#opened(this.#choicesOf(opened, null));
+    this.#opened(opened, null);
   }
 
   /** Takes up a session, which `earlier` says how began. Throws {@link ProviderError}. */
@@ -168,23 +165,19 @@ export class AcpAgent implements Agent {
         reopen(this.process, params, () => this.#untilSilent(opening)),
       );
       this.ref = ref;
-      this.#opened(this.#choicesOf(opened, earlier));
+      this.#opened(opened, earlier);
     } finally {
       this.#state = { is: 'idle' };
     }
   }
 
-  #opened(choices: Choices): void {
-    this.#choices = choices;
-    this.#deferred.expectOptions();
-  }
-
   /** Earlier updates of the agent fill the fields that its answer leaves out. */
-  #choicesOf(opened: Offer, earlier: TurnSettings | null): Choices {
-    const named = Object.entries(opened).filter(([, one]) => one !== undefined && one !== null);
-    const offer = { ...this.#choices.offer, ...Object.fromEntries(named) };
+  #opened(opened: Offer, earlier: TurnSettings | null): void {
+    const offer = { ...this.#choices.offer, ...Object.fromEntries(filledFields(opened)) };
     const { agent, lastSeen } = this.#options;
-    return new Choices(offer, earlier, agent.modes, (choices) => noteChoices(lastSeen, choices));
+    const onChange = (choices: Choices) => lastSeen.noteChoices(choices);
+    this.#choices = new Choices(offer, earlier, agent.modes, onChange);
+    this.#deferred.expectOptions();
   }
 
   objection(settings: TurnSettings): ProviderError | null {
@@ -387,7 +380,7 @@ export class AcpAgent implements Agent {
     const state = this.#state;
     if (state.is === 'running' && !state.refused) {
       state.refused = failed(code, message);
-      state.limit = this.#options.clock.after(REFUSED_GRACE_MS, () => void this.process.kill());
+      state.limit = this.#options.clock.after(REFUSED_GRACE_MS, () => void this.process.end(0));
       this.cancel();
     }
     return { outcome: 'cancelled' };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { arrayOf, fieldOf, maybe, maybeText } from '../lenient.ts';
 
 /** A way to log in that an agent offers in its answer to `initialize`. */
 export interface AuthMethod {
@@ -12,7 +13,6 @@ export interface AuthMethod {
   type: 'agent' | 'env_var' | 'terminal';
   /** The variables that it reads, as far as the agent says. */
   variables: readonly { name: string; isOptional: boolean }[];
-  /** Whether it uses an API key. */
   isKey: boolean;
   /** How its login program starts; `command` is null where that is the command of the agent, with more arguments. */
   program: { command: string | null; args: readonly string[]; env: Record<string, string> } | null;
@@ -22,11 +22,7 @@ export interface AuthMethod {
 
 /** Returns the methods in an agent's answer to `initialize`. Unreadable methods are left out. */
 export function readAuthMethods(answer: unknown): AuthMethod[] {
-  const { authMethods } = answerShape.parse(answer);
-  return authMethods.flatMap((one) => {
-    const { data } = methodShape.safeParse(one);
-    return data ? [methodOf(data)] : [];
-  });
+  return methods.parse(fieldOf(answer, 'authMethods'));
 }
 
 /** Whether a method needs a person, or a variable that `env`, the environment of the agent, does not have. */
@@ -50,55 +46,48 @@ export function methodInWords({ id, name, type, variables }: AuthMethod): string
 
 const strings = z.array(z.string()).catch([]);
 const variables = z.record(z.string(), z.string()).catch({});
-const text = z.string().nullish().catch(null);
-
-const answerShape = z
-  .looseObject({ authMethods: z.array(z.unknown()).catch([]) })
-  .catch({ authMethods: [] });
 
 const methodShape = z.looseObject({
   id: z.string().min(1),
-  name: text,
-  description: text,
-  type: text,
+  name: maybeText,
+  description: maybeText,
+  type: maybeText,
   args: strings,
   env: variables,
-  vars: z
-    .array(z.looseObject({ name: z.string(), optional: z.boolean().nullish().catch(null) }))
-    .catch([]),
+  vars: z.array(z.looseObject({ name: z.string(), optional: maybe(z.boolean()) })).catch([]),
   /** How earlier drafts of `env_var` named a single variable. */
-  varName: text,
-  link: text,
-  _meta: z
-    .looseObject({
+  varName: maybeText,
+  link: maybeText,
+  _meta: maybe(
+    z.looseObject({
       'api-key': z.unknown().optional(),
       // How agents offered a terminal method before the protocol had one: the whole command.
-      'terminal-auth': z
-        .looseObject({ command: z.string().min(1), args: strings, env: variables })
-        .nullish()
-        .catch(null),
-    })
-    .nullish()
-    .catch(null),
+      'terminal-auth': maybe(
+        z.looseObject({ command: z.string().min(1), args: strings, env: variables }),
+      ),
+    }),
+  ),
 });
 
-function methodOf(said: z.output<typeof methodShape>): AuthMethod {
-  const { id, description = null, link = null, _meta: meta } = said;
-  const name = said.name ?? id;
-  const old = meta?.['terminal-auth'] ?? null;
-  const type =
-    said.type === 'terminal' || said.type === 'env_var' ? said.type : old ? 'terminal' : 'agent';
-  return {
-    id,
-    name,
-    description,
-    type,
-    variables: variablesOf(said, `${id} ${name} ${description ?? ''}`),
-    isKey: Boolean(meta?.['api-key']) || /api[ _-]?key/i.test(`${id} ${name}`),
-    program: type === 'terminal' ? programOf(said, old) : null,
-    link,
-  };
-}
+const methods = arrayOf(
+  methodShape.transform((said): AuthMethod => {
+    const { id, description, link, _meta: meta } = said;
+    const name = said.name ?? id;
+    const old = meta?.['terminal-auth'] ?? null;
+    const type =
+      said.type === 'terminal' || said.type === 'env_var' ? said.type : old ? 'terminal' : 'agent';
+    return {
+      id,
+      name,
+      description,
+      type,
+      variables: variablesOf(said, `${id} ${name} ${description ?? ''}`),
+      isKey: Boolean(meta?.['api-key']) || /api[ _-]?key/i.test(`${id} ${name}`),
+      program: type === 'terminal' ? programOf(said, old) : null,
+      link,
+    };
+  }),
+).catch([]);
 
 /** An agent that also speaks the standard is started by its own command, which the user has configured. */
 function programOf(

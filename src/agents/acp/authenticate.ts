@@ -13,9 +13,8 @@ const LOGGED_OUT_WORDS =
   /authentication (?:is )?required|\bunauthenticated|not (?:logged|signed) in|please (?:log|sign) in/i;
 
 /** The known facts about an agent's login before any of its processes runs. */
-export interface LoginSettings {
+interface LoginSettings {
   agent: Pick<ResolvedAgent, 'name' | 'authMethod'>;
-  /** The agent's environment. */
   env: Readonly<Record<string, string>>;
   lastSeen: Pick<LastSeen, 'auth'>;
 }
@@ -23,25 +22,19 @@ export interface LoginSettings {
 /** Sends a request to the agent, within the time that the configuration gives it. Throws {@link ProviderError}. */
 type Ask = (method: string, params: object) => Promise<unknown>;
 
-/** The login of one agent process. */
 export class Login {
   readonly #settings: LoginSettings;
   readonly #ask: Ask;
-  #methods: readonly AuthMethod[] = [];
+  /** The methods that the agent offers; none until it is initialized. */
+  methods: readonly AuthMethod[] = [];
 
   constructor(settings: LoginSettings, ask: Ask) {
     this.#settings = settings;
     this.#ask = ask;
   }
 
-  /** The methods that the agent offers; none until it is initialized. */
-  get methods(): readonly AuthMethod[] {
-    return this.#methods;
-  }
-
-  /** Takes the agent's answer to `initialize`. */
   initialized(answer: unknown): void {
-    this.#methods = readAuthMethods(answer);
+    this.methods = readAuthMethods(answer);
   }
 
   /**
@@ -54,28 +47,29 @@ export class Login {
     request: () => Promise<T>,
     isWanted: () => boolean = () => true,
   ): Promise<T> {
+    const first = await this.#attempt(stage, request);
+    if ('answer' in first) return first.answer;
+    const obstacle = await this.#authenticateAlone();
+    if (obstacle !== null || !isWanted())
+      throw this.#required(first.refusal, obstacle, first.error);
+    const second = await this.#attempt(stage, request);
+    if ('answer' in second) return second.answer;
+    const again = 'the agent refused again after cadre had logged in';
+    throw this.#required(second.refusal, again, second.error);
+  }
+
+  async #attempt<T>(stage: AuthStage, request: () => Promise<T>) {
     const { auth: record } = this.#settings.lastSeen;
-    const attempt = async (
-      afterRefusal: (refusal: string, error: unknown) => Promise<T>,
-    ): Promise<T> => {
-      try {
-        const answer = await request();
-        record.worked(stage);
-        return answer;
-      } catch (error) {
-        const refusal = this.refusalIn(error);
-        if (refusal === null) throw error;
-        record.refused(stage, refusal);
-        return afterRefusal(refusal, error);
-      }
-    };
-    return attempt(async (refusal, error) => {
-      const obstacle = await this.#authenticateAlone();
-      if (obstacle !== null || !isWanted()) throw this.#required(refusal, obstacle, error);
-      return attempt(async (again, cause) => {
-        throw this.#required(again, 'the agent refused again after cadre had logged in', cause);
-      });
-    });
+    try {
+      const answer = await request();
+      record.worked(stage);
+      return { answer };
+    } catch (error) {
+      const refusal = this.refusalIn(error);
+      if (refusal === null) throw error;
+      record.refused(stage, refusal);
+      return { refusal, error };
+    }
   }
 
   /** Calls a method; a person may take part in it. Throws {@link ProviderError}. */
@@ -86,7 +80,7 @@ export class Login {
 
   /** The method that needs no person, if there is exactly one. */
   get methodWithoutPerson(): AuthMethod | null {
-    const able = this.#methods.filter((one) => !needsPerson(one, this.#settings.env));
+    const able = this.methods.filter((one) => !needsPerson(one, this.#settings.env));
     return able.length === 1 ? (able[0] ?? null) : null;
   }
 
@@ -94,7 +88,7 @@ export class Login {
   async #authenticateAlone(): Promise<string | null> {
     const { authMethod } = this.#settings.agent;
     if (authMethod === '') return '';
-    const named = this.#methods.find(({ id }) => id === authMethod);
+    const named = this.methods.find(({ id }) => id === authMethod);
     // Another release of the agent may call its methods otherwise.
     const method = named ?? this.methodWithoutPerson;
     if (!method)
@@ -104,7 +98,8 @@ export class Login {
       await this.authenticate(method);
       return null;
     } catch (error) {
-      return `login with method "${method.id}" failed: ${reasonOf(error)}`;
+      const { cause, message } = error as Error;
+      return `login with method "${method.id}" failed: ${agentError(cause)?.message ?? message}`;
     }
   }
 
@@ -116,13 +111,13 @@ export class Login {
     const isRefusal =
       code === 401 ||
       LOGGED_OUT_WORDS.test(message) ||
-      (code === AUTH_REQUIRED && (this.#methods.length > 0 || AUTH_WORDS.test(message)));
+      (code === AUTH_REQUIRED && (this.methods.length > 0 || AUTH_WORDS.test(message)));
     return isRefusal ? message : null;
   }
 
   #required(refusal: string, obstacle: string | null, cause: unknown): ProviderError {
     const { name: agent } = this.#settings.agent;
-    const offers = this.#methods.map(methodInWords).join(', ');
+    const offers = this.methods.map(methodInWords).join(', ');
     const next =
       offers === ''
         ? "the agent offers no login method, log in with the agent's own command"
@@ -136,8 +131,4 @@ export class Login {
       },
     );
   }
-}
-
-function reasonOf(error: unknown): string {
-  return (agentError((error as Error).cause) ?? (error as Error)).message;
 }

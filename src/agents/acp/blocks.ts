@@ -2,54 +2,53 @@ import { z } from 'zod';
 import { imageData } from '../image-data.ts';
 import { ProviderError } from '../provider.ts';
 import type { StoredInputItem } from '../../api/input.ts';
+import { maybeText } from '../lenient.ts';
 
 /** Where the data of a block was kept, which is then no longer in the block. */
 export const keptAt = z.looseObject({ path: z.string(), bytes: z.int() });
 
-const name = z.string().nullish().catch(null);
 const textBlock = z.looseObject({ type: z.literal('text'), text: z.string() });
 const media = z.looseObject({
   type: z.enum(['image', 'audio']),
-  mimeType: name,
-  uri: name,
-  data: name,
+  mimeType: maybeText,
+  uri: maybeText,
+  data: maybeText,
   kept: keptAt.optional(),
 });
 const link = z.looseObject({
   type: z.literal('resource_link'),
   uri: z.string(),
-  name,
-  title: name,
-  description: name,
+  name: maybeText,
+  title: maybeText,
+  description: maybeText,
 });
 const resource = z.looseObject({
   type: z.literal('resource'),
   resource: z.looseObject({
     uri: z.string().catch(''),
-    mimeType: name,
-    text: name,
-    blob: name,
+    mimeType: maybeText,
+    text: maybeText,
+    blob: maybeText,
     kept: keptAt.optional(),
   }),
 });
+
+const shown = z.union([
+  textBlock.transform(({ text }) => text),
+  media.transform((one) => `!${mediaLink(one.mimeType ?? one.type, one)}`),
+  link.transform(({ uri, name, title, description }) => {
+    const more = description ? `: ${description}` : '';
+    return markdownLink(title ?? name ?? uri, uri) + more;
+  }),
+  resource.transform((one) => resourceText(one.resource)),
+]);
 
 /**
  * A block of content as Markdown: a text as it is, an image and a sound as the link to where their data is kept, a
  * resource as a link with its text. Null for a block of an unknown type.
  */
 export function blockText(block: unknown): string | null {
-  const text = textBlock.safeParse(block).data?.text;
-  if (text !== undefined) return text;
-  const shown = media.safeParse(block).data;
-  if (shown) return `!${mediaLink(shown.mimeType ?? shown.type, shown)}`;
-  const linked = link.safeParse(block).data;
-  if (linked) {
-    const words = linked.title ?? linked.name ?? linked.uri;
-    const more = linked.description ? `: ${linked.description}` : '';
-    return markdownLink(words, linked.uri) + more;
-  }
-  const embedded = resource.safeParse(block).data?.resource;
-  return embedded ? resourceText(embedded) : null;
+  return shown.safeParse(block).data ?? null;
 }
 
 /** Reports whether a block is a text, which continues the text before it. */
@@ -69,7 +68,7 @@ function mediaLink(what: string, { uri, data, kept }: Media): string {
 
 function resourceText(embedded: z.output<typeof resource>['resource']): string {
   const { uri, mimeType, text, blob, kept } = embedded;
-  if (text === null || text === undefined)
+  if (text === null)
     return mediaLink([uri, mimeType].filter(Boolean).join(', '), { uri, data: blob, kept });
   let ticks = 2;
   for (const [found] of text.matchAll(/`{3,}/g)) ticks = Math.max(ticks, found.length);

@@ -1,17 +1,23 @@
 import { z } from 'zod';
 import type { ToolName } from '../../api/tool-names.ts';
 import { type ToolDescription, toolNamespaces } from '../../api/tools.ts';
-import { INPUT_FIELD, MAX_META_DEPTH, mergeCalls, type ReportedCall } from './reported-call.ts';
-import type { Quirk } from './catalogue-entry.ts';
+import {
+  INPUT_FIELD,
+  MAX_META_DEPTH,
+  mergeCalls,
+  objectIn,
+  type ReportedCall,
+} from './reported-call.ts';
+import { textIn } from './tool-call.ts';
+import type { Quirks } from './catalogue-entry.ts';
 import type { PermissionRequest } from './permission.ts';
 import type { McpServer } from '../../api/mcp-servers.ts';
-import { type AgentTools, ProviderError } from '../provider.ts';
+import { type AgentTools, unavailable } from '../provider.ts';
 import type { AgentAbilities } from './process.ts';
+import { anyList, isBlank } from '../lenient.ts';
 
-/** The name that agents are given for the MCP server with cadre's tools. */
 const TOOL_SERVER = 'cadre';
 
-/** The tools that every session is offered. */
 const offered = new Map<string, ToolDescription>(
   Object.values(toolNamespaces).flatMap((tools) => Object.entries(tools)),
 );
@@ -28,7 +34,7 @@ const TITLE_IS_TOOL = 'title_is_tool';
 export function isCadreTool(
   { call: asked, raw }: PermissionRequest,
   known: ReportedCall | undefined,
-  quirks: readonly Quirk[],
+  quirks: Quirks,
 ): boolean {
   const call = mergeCalls(known ?? {}, asked);
   if (call.kind === 'edit' || call.kind === 'delete' || call.kind === 'move') return false;
@@ -38,7 +44,7 @@ export function isCadreTool(
   if (mcpApproval.safeParse(raw).success) return ownCall.safeParse(call.rawInput).success;
   if ((call.kind ?? 'other') !== 'other') return false;
   if (isFor(toolOfCallId(call.toolCallId), call, known)) return true;
-  return quirks.some(({ id }) => id === TITLE_IS_TOOL) && hasOwnTitle(call, asked, known);
+  return Object.hasOwn(quirks, TITLE_IS_TOOL) && hasOwnTitle(call, asked, known);
 }
 
 /** Agents join server and tool by one or two signs, and some put `mcp` in front. */
@@ -81,39 +87,19 @@ function isFor(
   known: ReportedCall | undefined,
 ): boolean {
   if (tool === null) return false;
-  const parts = [known, call].flatMap((one) => list.parse(one?.content));
+  const parts = [known, call].flatMap((one) => anyList.parse(one?.content));
   if (parts.some((part) => changing.safeParse(part).success)) return false;
-  if (list.parse(call.locations).length > 0) return false;
+  if (anyList.parse(call.locations).length > 0) return false;
   const inputs = [call.rawInput, ...inputsOf(known), ...inputsOf(call)];
-  return inputs.every((input) => isBlank(input) || isInputOf(tool, jsonIn(input) ?? input));
+  return inputs.every((input) => isBlank(input) || isInputOf(tool, objectIn(input) ?? input));
 }
 
 /** The inputs that a message shows as its content: some agents send them there alone, in JSON. */
 function inputsOf(call: ReportedCall | undefined): unknown[] {
-  const texts = list
-    .parse(call?.content)
-    .map((part) => textPart.safeParse(part).data?.content.text);
-  return texts.flatMap((text) => jsonIn(text) ?? []);
+  return anyList.parse(call?.content).flatMap((part) => objectIn(textIn(part)) ?? []);
 }
 
-const list = z.array(z.unknown()).catch([]);
 const changing = z.looseObject({ type: z.enum(['diff', 'terminal']) });
-const textPart = z.looseObject({ content: z.looseObject({ text: z.string() }) });
-
-function isBlank(input: unknown): boolean {
-  if (typeof input === 'object' && input !== null) return Object.keys(input).length === 0;
-  return input === undefined || input === null || input === '';
-}
-
-/** The object of a text in JSON; undefined for any other value. */
-function jsonIn(text: unknown): Record<string, unknown> | undefined {
-  if (typeof text !== 'string' || !text.trimStart().startsWith('{')) return undefined;
-  try {
-    return record.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
-}
 
 /** Some agents put the arguments beside the names of server and tool. */
 function isInputOf(tool: ToolName, input: unknown): boolean {
@@ -179,8 +165,7 @@ function entryOf(server: McpServer, takes: AgentAbilities['mcp']): object {
     return { name, command, args, env: pairsOf(env) };
   }
   if (!takes[type])
-    throw new ProviderError(
-      'provider_unavailable',
+    throw unavailable(
       `acp: this agent does not support MCP servers over ${type}: open the session without MCP server "${name}"`,
     );
   const { url, headers = {} } = server;

@@ -1,4 +1,3 @@
-/** The known facts about an agent that speaks ACP. */
 export interface CatalogueEntry {
   /** Name in requests, commands and the configuration. */
   readonly name: string;
@@ -7,9 +6,7 @@ export interface CatalogueEntry {
   readonly command: string;
   /** Names that the agent reports over the protocol. They identify an agent that another command starts. */
   readonly reports: readonly string[];
-  /** Arguments for ACP on stdin and stdout. */
   readonly args: readonly string[];
-  /** Variables that it needs. */
   readonly env: Readonly<Record<string, string>>;
   /** Variables that get a new secret with each start of the server: they close doors that it would leave open. */
   readonly secrets: readonly string[];
@@ -28,33 +25,21 @@ export interface CatalogueEntry {
   readonly files: readonly string[];
   /** Whether it can ask for permission; false: never, in no mode; null: it is not known. */
   readonly asks: boolean | null;
-  readonly quirks: readonly Quirk[];
-  /** How a person installs it. */
+  readonly quirks: Quirks;
   readonly install: string;
 }
 
 /** For each permission mode of ours the name of the agent's own mode; absent: it has none, or it is not known. */
-export type AgentModes = {
-  readonly [Mode in (typeof mappedModes)[number]]?: string | undefined;
-};
+export type AgentModes = { readonly [Mode in MappedMode]?: string | undefined };
+type MappedMode =
+  | 'require_approval'
+  | 'read_only'
+  | 'workspace_write'
+  | 'accept_edits'
+  | 'full_access';
 
-/** The permission modes of ours for which an agent may have a mode of its own. */
-const mappedModes = [
-  'require_approval',
-  'read_only',
-  'workspace_write',
-  'accept_edits',
-  'full_access',
-] as const;
-
-/** A difference of one agent from the others. */
-export interface Quirk {
-  /** By which code asks for it. */
-  readonly id: string;
-  /** The version in which it was seen. */
-  readonly seen_in: string;
-  readonly what: string;
-}
+/** The differences of one agent from the others, by the names that code asks for, with the versions that they were seen in. */
+export type Quirks = Readonly<Record<string, string>>;
 
 /** The home of a program that knows no variable for it. */
 export const userHome = {
@@ -65,7 +50,6 @@ export const userHome = {
   XDG_CACHE_HOME: '.cache',
 };
 
-/** The defaults for an unknown agent. */
 export const unknownAgent = {
   reports: [],
   args: [],
@@ -78,10 +62,9 @@ export const unknownAgent = {
   auth: [],
   modes: {},
   asks: null,
-  quirks: [],
+  quirks: {},
 } satisfies Partial<CatalogueEntry>;
 
-/** The keys of an agent that calls the models of several makers. */
 export const modelKeys = [
   'ANTHROPIC_API_KEY',
   'DEEPSEEK_API_KEY',

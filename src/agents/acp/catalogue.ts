@@ -1,13 +1,10 @@
-import { claudeAgentAcp, codexAcp, piAcp } from './catalogue-adapters.ts';
-import { type CatalogueEntry, modelKeys, unknownAgent } from './catalogue-entry.ts';
+import { type CatalogueEntry, modelKeys, unknownAgent, userHome } from './catalogue-entry.ts';
 
-/**
- * The agents that speak ACP and that many people have: how each is started, recognised and used. It is data alone, and
- * the only list of them: to add an agent, add an entry. `[providers.acp.agents.NAME]` overrides an entry key by key.
- */
-export const catalogue: readonly CatalogueEntry[] = [
+/** An entry without the keys that are as for an unknown agent. */
+type Entry = Omit<CatalogueEntry, keyof typeof unknownAgent> & Partial<CatalogueEntry>;
+
+const entries: readonly Entry[] = [
   {
-    ...unknownAgent,
     name: 'opencode',
     display_name: 'opencode',
     hosts: ['models.dev', 'opencode.ai'],
@@ -24,27 +21,17 @@ export const catalogue: readonly CatalogueEntry[] = [
     secrets: ['OPENCODE_SERVER_PASSWORD'],
     pass_env: [...modelKeys, 'OPENCODE_API_KEY'],
     modes: { read_only: 'plan' },
-    quirks: [
-      {
-        id: 'asks_by_configuration',
-        seen_in: '1.18.33',
-        what: 'In every mode, it requests approval only if its own configuration requires it.',
-      },
-      {
-        id: 'opens_http_server',
-        seen_in: '1.18.33',
-        what: 'It also starts an HTTP server on loopback that can run commands and has no password.',
-      },
-      {
-        id: 'title_is_tool',
-        seen_in: '1.18.33',
-        what: 'The title of a permission request without input is the name of the tool.',
-      },
-    ],
+    quirks: {
+      asks_by_configuration:
+        'In every mode, it requests approval only if its own configuration requires it (1.18.33).',
+      opens_http_server:
+        'It also starts an HTTP server on loopback that can run commands and has no password (1.18.33).',
+      title_is_tool:
+        'The title of a permission request without input is the name of the tool (1.18.33).',
+    },
     install: 'npm install -g opencode-ai',
   },
   {
-    ...unknownAgent,
     name: 'gemini',
     display_name: 'Gemini CLI',
     command: 'gemini',
@@ -76,34 +63,80 @@ export const catalogue: readonly CatalogueEntry[] = [
       full_access: 'yolo',
     },
     asks: true,
-    quirks: [
-      {
-        id: 'ignores_tools_in_untrusted_folders',
-        seen_in: '0.61.0',
-        what: 'Without --skip-trust, it ignores MCP servers and refuses the modes yolo and autoEdit.',
-      },
-      {
-        id: 'permission_is_first_mention',
-        seen_in: '0.61.0',
-        what: 'It requests permission before it reports the tool call, and without the input of the call.',
-      },
-      {
-        id: 'loses_sessions',
-        seen_in: '0.61.0',
-        what: 'It deletes a session after the first load, unless general.sessionRetention.enabled in its settings is false. A session that is loaded in the minute of its creation is lost.',
-      },
-    ],
+    quirks: {
+      ignores_tools_in_untrusted_folders:
+        'Without --skip-trust, it ignores MCP servers and refuses the modes yolo and autoEdit (0.61.0).',
+      permission_is_first_mention:
+        'It requests permission before it reports the tool call, and without the input of the call (0.61.0).',
+      loses_sessions:
+        'It deletes a session after the first load, unless general.sessionRetention.enabled in its settings is false. A session that is loaded in the minute of its creation is lost (0.61.0).',
+    },
     install: 'npm install -g @google/gemini-cli',
   },
-  codexAcp,
-  claudeAgentAcp,
   {
-    ...unknownAgent,
+    name: 'codex-acp',
+    display_name: 'OpenAI Codex (codex-acp)',
+    command: 'codex-acp',
+    state: ['.codex'],
+    hosts: ['api.openai.com', 'auth.openai.com', 'chatgpt.com'],
+    files: ['.codex'],
+    reports: ['@agentclientprotocol/codex-acp', 'codex-acp'],
+    home: { CODEX_HOME: '.' },
+    pass_env: ['CODEX_API_KEY', 'OPENAI_API_KEY', 'OPENAI_BASE_URL', 'CODEX_PATH'],
+    auth: [
+      { method: 'api-key', variable: 'CODEX_API_KEY' },
+      { method: 'api-key', variable: 'OPENAI_API_KEY' },
+    ],
+    modes: {
+      require_approval: 'read-only',
+      read_only: 'read-only',
+      workspace_write: 'workspace-write',
+      full_access: 'agent-full-access',
+    },
+    asks: true,
+    quirks: {
+      starts_in_auto_mode:
+        'It starts in the mode agent, in which a model, not the user, answers its requests (2.6.0).',
+      decline_ends_turn: 'Its only option to decline a command also ends the turn (2.6.0).',
+      output_in_meta: 'It reports the output of commands in _meta.terminal_output_delta (2.6.0).',
+      other_mode_names:
+        'The program of the same name by Zed has the modes read-only, auto and full-access (Zed package 0.16).',
+    },
+    install: 'npm install -g @agentclientprotocol/codex-acp',
+  },
+  {
+    name: 'claude-agent-acp',
+    display_name: 'Claude Code (claude-agent-acp)',
+    command: 'claude-agent-acp',
+    state: ['.claude'],
+    hosts: ['api.anthropic.com', 'claude.ai', 'platform.claude.com'],
+    files: ['.claude', '.claude.json', '.mcp.json'],
+    reports: ['@agentclientprotocol/claude-agent-acp', '@zed-industries/claude-agent-acp'],
+    env: { ENABLE_TOOL_SEARCH: 'false' },
+    home: { CLAUDE_CONFIG_DIR: '.' },
+    pass_env: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_BASE_URL'],
+    modes: {
+      require_approval: 'default',
+      read_only: 'plan',
+      accept_edits: 'acceptEdits',
+      full_access: 'bypassPermissions',
+    },
+    asks: true,
+    quirks: {
+      hides_tools:
+        'The model has to search for the tools of MCP servers, unless ENABLE_TOOL_SEARCH is false (0.100.0).',
+      cost_of_process:
+        'It reports the cost of its process: the cost starts at zero when a session is resumed (0.101.0).',
+      starts_in_auto_mode:
+        'It starts in the mode auto, in which a model, not the user, answers its requests (0.101.0).',
+    },
+    install: 'npm install -g @agentclientprotocol/claude-agent-acp (needs Node 22)',
+  },
+  {
     name: 'goose',
     display_name: 'goose',
     command: 'goose',
     state: ['.config/goose', '.local/share/goose', '.local/state/goose'],
-    hosts: [],
     files: ['.goose', '.goosehints'],
     reports: ['goose'],
     args: ['acp'],
@@ -111,17 +144,13 @@ export const catalogue: readonly CatalogueEntry[] = [
     pass_env: [...modelKeys, 'GOOSE_MODEL', 'GOOSE_PROVIDER', 'OPENAI_BASE_URL', 'OPENAI_HOST'],
     modes: { require_approval: 'approve', read_only: 'chat', full_access: 'auto' },
     asks: true,
-    quirks: [
-      {
-        id: 'starts_in_auto_mode',
-        seen_in: '1.23.2',
-        what: 'Unless configured otherwise, it starts in the mode auto, which requests no approval.',
-      },
-    ],
+    quirks: {
+      starts_in_auto_mode:
+        'Unless configured otherwise, it starts in the mode auto, which requests no approval (1.23.2).',
+    },
     install: 'see https://block.github.io/goose',
   },
   {
-    ...unknownAgent,
     name: 'qwen',
     display_name: 'Qwen Code',
     command: 'qwen',
@@ -140,23 +169,15 @@ export const catalogue: readonly CatalogueEntry[] = [
       full_access: 'yolo',
     },
     asks: true,
-    quirks: [
-      {
-        id: 'starts_in_auto_mode',
-        seen_in: '0.24.0',
-        what: 'It starts in the mode auto, which requests no approval.',
-      },
-      { id: 'usage_in_meta', seen_in: '0.24.0', what: 'It reports usage in _meta.usage.' },
-      {
-        id: 'hides_tools',
-        seen_in: '0.24.4',
-        what: 'The model has to search for the tools of MCP servers, unless tools.toolSearch.enabled in its settings is false.',
-      },
-    ],
+    quirks: {
+      starts_in_auto_mode: 'It starts in the mode auto, which requests no approval (0.24.0).',
+      usage_in_meta: 'It reports usage in _meta.usage (0.24.0).',
+      hides_tools:
+        'The model has to search for the tools of MCP servers, unless tools.toolSearch.enabled in its settings is false (0.24.4).',
+    },
     install: 'npm install -g @qwen-code/qwen-code',
   },
   {
-    ...unknownAgent,
     name: 'kimi',
     display_name: 'Kimi Code',
     command: 'kimi',
@@ -176,32 +197,17 @@ export const catalogue: readonly CatalogueEntry[] = [
     ],
     modes: { require_approval: 'default', read_only: 'plan', full_access: 'yolo' },
     asks: true,
-    quirks: [
-      {
-        id: 'late_usage',
-        seen_in: '2.1.0',
-        what: 'It sends the usage of a turn after the response to the prompt.',
-      },
-      {
-        id: 'asks_without_input',
-        seen_in: '2.1.0',
-        what: 'It requests permission without the input of the tool call.',
-      },
-      {
-        id: 'title_is_tool',
-        seen_in: '2.1.0',
-        what: 'The title of a permission request without input is the name of the tool.',
-      },
-      {
-        id: 'old_program_of_this_name',
-        seen_in: 'kimi-cli, 1.52.0',
-        what: 'The unmaintained PyPI package kimi-cli installs a program of the same name that exits at once.',
-      },
-    ],
+    quirks: {
+      late_usage: 'It sends the usage of a turn after the response to the prompt (2.1.0).',
+      asks_without_input: 'It requests permission without the input of the tool call (2.1.0).',
+      title_is_tool:
+        'The title of a permission request without input is the name of the tool (2.1.0).',
+      old_program_of_this_name:
+        'The unmaintained PyPI package kimi-cli installs a program of the same name that exits at once (kimi-cli, 1.52.0).',
+    },
     install: 'see https://www.kimi.com/code',
   },
   {
-    ...unknownAgent,
     name: 'vibe',
     display_name: 'Mistral Vibe',
     command: 'vibe-acp',
@@ -215,22 +221,14 @@ export const catalogue: readonly CatalogueEntry[] = [
       full_access: 'auto-approve',
     },
     asks: true,
-    quirks: [
-      {
-        id: 'cumulative_usage',
-        seen_in: '3.0.0',
-        what: 'It reports the usage of the whole session so far.',
-      },
-      {
-        id: 'hides_tools',
-        seen_in: '3.0.2',
-        what: 'The model has to search for the tools of MCP servers; no setting changes that.',
-      },
-    ],
+    quirks: {
+      cumulative_usage: 'It reports the usage of the whole session so far (3.0.0).',
+      hides_tools:
+        'The model has to search for the tools of MCP servers; no setting changes that (3.0.2).',
+    },
     install: 'uv tool install mistral-vibe',
   },
   {
-    ...unknownAgent,
     name: 'cline',
     display_name: 'Cline',
     command: 'cline',
@@ -241,17 +239,13 @@ export const catalogue: readonly CatalogueEntry[] = [
     pass_env: modelKeys,
     modes: { require_approval: 'act', read_only: 'plan' },
     asks: true,
-    quirks: [
-      {
-        id: 'two_model_options',
-        seen_in: '3.0.0',
-        what: 'It has two options of the category model; the first selects the model provider.',
-      },
-    ],
+    quirks: {
+      two_model_options:
+        'It has two options of the category model; the first selects the model provider (3.0.0).',
+    },
     install: 'npm install -g cline',
   },
   {
-    ...unknownAgent,
     name: 'copilot',
     display_name: 'GitHub Copilot CLI',
     command: 'copilot',
@@ -276,17 +270,13 @@ export const catalogue: readonly CatalogueEntry[] = [
       full_access: 'https://agentclientprotocol.com/protocol/session-modes#autopilot',
     },
     asks: true,
-    quirks: [
-      {
-        id: 'refuses_tools',
-        seen_in: '1.0.102',
-        what: 'It refuses MCP servers that its client starts, so it cannot use the tools of cadre.',
-      },
-    ],
+    quirks: {
+      refuses_tools:
+        'It refuses MCP servers that its client starts, so it cannot use the tools of cadre (1.0.102).',
+    },
     install: 'npm install -g @github/copilot',
   },
   {
-    ...unknownAgent,
     name: 'cursor',
     display_name: 'Cursor CLI',
     command: 'cursor-agent',
@@ -302,7 +292,6 @@ export const catalogue: readonly CatalogueEntry[] = [
     install: 'see https://cursor.com/cli',
   },
   {
-    ...unknownAgent,
     name: 'droid',
     display_name: 'Factory Droid',
     command: 'droid',
@@ -314,17 +303,13 @@ export const catalogue: readonly CatalogueEntry[] = [
     auth: [{ method: 'factory-api-key', variable: 'FACTORY_API_KEY' }],
     modes: { require_approval: 'normal', full_access: 'auto-high' },
     asks: true,
-    quirks: [
-      {
-        id: 'ignores_flags',
-        seen_in: '0.164.0',
-        what: 'In ACP mode, it ignores its flags for model and autonomy; it has options for both.',
-      },
-    ],
+    quirks: {
+      ignores_flags:
+        'In ACP mode, it ignores its flags for model and autonomy; it has options for both (0.164.0).',
+    },
     install: 'see https://docs.factory.ai/cli',
   },
   {
-    ...unknownAgent,
     name: 'auggie',
     display_name: 'Auggie CLI',
     command: 'auggie',
@@ -336,7 +321,6 @@ export const catalogue: readonly CatalogueEntry[] = [
     install: 'npm install -g @augmentcode/auggie',
   },
   {
-    ...unknownAgent,
     name: 'fast-agent',
     display_name: 'fast-agent',
     command: 'fast-agent-acp',
@@ -351,8 +335,32 @@ export const catalogue: readonly CatalogueEntry[] = [
     home: { FAST_AGENT_HOME: '.' },
     pass_env: modelKeys,
     asks: false,
-    quirks: [{ id: 'never_asks', seen_in: '0.10', what: 'It requests no permission in any mode.' }],
+    quirks: { never_asks: 'It requests no permission in any mode (0.10).' },
     install: 'uv tool install fast-agent-acp',
   },
-  piAcp,
+  {
+    name: 'pi',
+    display_name: 'pi (pi-acp)',
+    command: 'pi-acp',
+    files: ['.pi'],
+    reports: ['pi-acp'],
+    home: { ...userHome, PI_CODING_AGENT_DIR: '.pi/agent' },
+    pass_env: modelKeys,
+    asks: false,
+    quirks: {
+      never_asks: 'It requests no permission in any mode (0.0.34).',
+      modes_are_efforts:
+        'Its modes are thinking efforts, and it does not use MCP servers (0.0.34).',
+    },
+    install: 'npm install -g pi-acp',
+  },
 ];
+
+/**
+ * The agents that speak ACP and that many people have: how each is started, recognised and used. It is data alone, and
+ * the only list of them: to add an agent, add an entry. `[providers.acp.agents.NAME]` overrides an entry key by key.
+ */
+export const catalogue: readonly CatalogueEntry[] = entries.map((entry) => ({
+  ...unknownAgent,
+  ...entry,
+}));

@@ -7,6 +7,7 @@ import {
   choiceIn,
   type ChoiceName,
   choiceNames,
+  choiceWords,
   type ChoiceUpdate,
   type Offer,
   type Offered,
@@ -126,7 +127,7 @@ export class Choices {
    */
   isMissing(which: ChoiceName, settings: TurnSettings): boolean {
     if (this.choice(which).canBeSet) return false;
-    return this.#wish(which, settings) !== null || this.#wantsAskingMode(which, settings);
+    return this.#wish(which, settings) !== null || this.isOptional(which, settings);
   }
 
   /**
@@ -134,7 +135,7 @@ export class Choices {
    * with fewer rights than it wants. A stricter mode has to be set first.
    */
   mayBeDeferred(which: ChoiceName, settings: TurnSettings): boolean {
-    if (which !== 'agentMode' || this.#wantsAskingMode(which, settings)) return true;
+    if (which !== 'agentMode' || this.isOptional(which, settings)) return true;
     const loosest: readonly (string | undefined)[] = [
       'full_access',
       'bypass',
@@ -144,11 +145,7 @@ export class Choices {
   }
 
   /** Whether a turn that asks people can do without the choice: the agent is then in a mode of which nothing is known. */
-  isOptional(which: ChoiceName, settings: TurnSettings): boolean {
-    return this.#wantsAskingMode(which, settings);
-  }
-
-  #wantsAskingMode(which: ChoiceName, { agentMode, permissionMode }: TurnSettings): boolean {
+  isOptional(which: ChoiceName, { agentMode, permissionMode }: TurnSettings): boolean {
     return (
       which === 'agentMode' &&
       agentMode === null &&
@@ -281,16 +278,10 @@ function seenAs(which: ChoiceName, id: string | null): string {
 }
 
 /** The field of a request that a choice comes from, and the code of its error. */
-function asked(
-  which: ChoiceName,
-  { agentMode }: TurnSettings,
-): { field: string; code: ProviderError['code'] } {
-  if (which === 'model') return { field: 'model', code: 'invalid_model' };
-  if (which === 'thinkingEffort')
-    return { field: 'thinking_effort', code: 'invalid_thinking_effort' };
-  return agentMode === null
-    ? { field: 'permission_mode', code: 'invalid_permission_mode' }
-    : { field: 'agent_mode', code: 'invalid_agent_mode' };
+function asked(which: ChoiceName, { agentMode }: TurnSettings) {
+  const mode = agentMode === null ? 'permission_mode' : 'agent_mode';
+  const field = which === 'agentMode' ? mode : choiceWords[which];
+  return { field, code: `invalid_${field}` as const };
 }
 
 type Ask = (method: string, params: object) => Promise<unknown>;
@@ -345,7 +336,6 @@ export async function setChoice(
 }
 
 function wordsFor({ name, value }: Step, choices: Choices, message: string): string {
-  const what = { model: 'model', thinkingEffort: 'thinking_effort', agentMode: 'mode' }[name];
   const now = choices.choice(name).current ?? 'default';
-  return `the agent did not return to ${what} "${value}" and continues with "${now}": ${message}`;
+  return `the agent did not return to ${choiceWords[name]} "${value}" and continues with "${now}": ${message}`;
 }

@@ -1,8 +1,10 @@
 import { type AnyMessage, client, RequestError } from '@agentclientprotocol/sdk';
 import { z } from 'zod';
 import type { Child } from '../../core/children/supervisor.ts';
-import { afterAnswer, readJson, lineOf } from '../json-connection.ts';
-import { type ReadProgress, NonProtocolOutput, parsed } from '../json-lines.ts';
+import { parsedJson } from '../../core/lib/parsed-json.ts';
+import { yieldToEventLoop } from '../../core/lib/slices.ts';
+import { readJson, lineOf } from '../json-connection.ts';
+import { NonProtocolOutput } from '../json-lines.ts';
 import { plain } from '../../core/lib/plain.ts';
 
 export interface AcpHandlers {
@@ -20,16 +22,7 @@ export interface AcpHandlers {
   onUnknown(): void;
 }
 
-/** A JSON-RPC connection to an agent's stdio. */
-export interface AcpConnection {
-  /** Sends a request. Rejects with the agent's error, or with Error when the connection ends first. */
-  request(method: string, params: object): Promise<unknown>;
-  notify(method: string, params: object): void;
-  close(): void;
-  /** How far the agent's output was read. */
-  readonly readProgress: ReadProgress;
-  readonly nonProtocol: NonProtocolOutput;
-}
+export type AcpConnection = ReturnType<typeof connectAcp>;
 
 /** The methods that an agent may use besides `session/update`; the SDK itself handles the last. */
 const KNOWN_METHODS = new Set([
@@ -53,7 +46,7 @@ const INVALID_REQUEST = { code: -32_600, message: 'Invalid request' };
  * stream before the SDK sees them, and none is handled after the answer that follows it. The lines are read here as well,
  * so that an error in them is known when the agent is gone.
  */
-export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
+export function connectAcp(child: Child, handlers: AcpHandlers) {
   const nonProtocol = new NonProtocolOutput();
   const send = (one: object) => {
     const sent = Promise.withResolvers<void>();
@@ -84,7 +77,7 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
     if (method !== undefined && !(typeof method === 'string' && KNOWN_METHODS.has(method)))
       handlers.onUnknown();
     messages.enqueue(data as unknown as AnyMessage);
-    return method === undefined ? afterAnswer() : undefined;
+    return method === undefined ? yieldToEventLoop() : undefined;
   };
   const heard = readJson(child.stdout, take);
   const connection = client({ name: 'cadre' })
@@ -107,8 +100,10 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
     }
   });
   return {
-    request: (method, params) => connection.agent.request(method, params as never),
-    notify: (method, params) => {
+    /** Sends a request. Rejects with the agent's error, or with Error when the connection ends first. */
+    request: (method: string, params: object): Promise<unknown> =>
+      connection.agent.request(method, params as never),
+    notify: (method: string, params: object) => {
       connection.agent.notify(method, params as never).catch(() => undefined);
     },
     close: () => connection.close(),
@@ -120,15 +115,12 @@ export function connectAcp(child: Child, handlers: AcpHandlers): AcpConnection {
 /** The error that an agent has answered a request with; null for any other failure. */
 export function agentError(error: unknown): { code: number; message: string } | null {
   if (!(error instanceof RequestError)) return null;
-  const reason = reasonIn(error.data);
+  const { code, data } = error;
+  const reason = reasonIn(data);
   const isNew = reason !== null && !error.message.includes(reason);
   const message = isNew ? [error.message, reason].filter(Boolean).join(': ') : error.message;
-  return { code: error.code, message: message || unnamed(error.data) };
-}
-
-/** An error without words, as far as its data says anything. */
-function unnamed(data: unknown): string {
-  return data ? JSON.stringify(data).slice(0, 1000) : 'no reason given';
+  const unnamed = data ? JSON.stringify(data).slice(0, 1000) : 'no reason given';
+  return { code, message: message || unnamed };
 }
 
 /** One message; the protocol has no batches. */
@@ -145,7 +137,7 @@ const MAX_REASON = 1000;
  * whole line. Some agents leave marks of a terminal in front: they draw a progress, or set a title.
  */
 export function readMessage(json: unknown, line: string): Record<string, unknown> | null {
-  const { data } = message.safeParse(json === undefined ? parsed(withoutMarks(line)) : json);
+  const { data } = message.safeParse(json === undefined ? parsedJson(withoutMarks(line)) : json);
   if (!data) return null;
   return data.method === undefined ? readableAnswer(data) : data;
 }

@@ -3,7 +3,7 @@ import { ProviderError, type TurnSettings } from '../provider.ts';
 import { setChoice, type Choices } from './choices.ts';
 import type { Notice } from './permission-prompt-monitor.ts';
 import type { LastSeen } from './last-seen.ts';
-import { type ChoiceName, choiceNames } from './options.ts';
+import { type ChoiceName, choiceNames, choiceWords } from './options.ts';
 
 /** How long a turn waits for an agent to offer a choice that the turn is about, from when the session was opened. */
 const OFFER_MS = 3000;
@@ -180,9 +180,8 @@ export class DeferredOptions {
 }
 
 function deferredNotice(which: ChoiceName, value: string): Notice {
-  const what = { model: 'model', thinkingEffort: 'thinking_effort', agentMode: 'mode' }[which];
   return {
     code: 'choice_late',
-    message: `the ${what} "${value}" takes effect only later in this turn, because the agent offers it only after the prompt`,
+    message: `the ${choiceWords[which]} "${value}" takes effect only later in this turn, because the agent offers it only after the prompt`,
   };
 }

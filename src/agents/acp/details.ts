@@ -3,24 +3,16 @@ import type { ApprovalDetail } from '../../api/approvals.ts';
 import { cutTitle } from '../../core/lib/cut-title.ts';
 import { filledFields } from '../../core/lib/filled-fields.ts';
 import { DERIVED_LIMITS, type MessageBudget } from '../budget.ts';
-import { commandDetail } from '../details.ts';
-import { inputDetails } from '../provider.ts';
-import type { ReportedCall } from './reported-call.ts';
+import { commandDetail, inputDetails } from '../details.ts';
+import { objectIn, type ReportedCall } from './reported-call.ts';
+import { diffsIn, textIn } from './tool-call.ts';
+import { anyList, fieldOf, isBlank, maybeText } from '../lenient.ts';
 
 const commandInput = z.looseObject({
   command: z.union([z.string(), z.array(z.string())]),
-  cwd: z.string().nullish().catch(null),
+  cwd: maybeText,
 });
-const diff = z.looseObject({
-  type: z.literal('diff'),
-  path: z.string(),
-  oldText: z.string().nullish().catch(null),
-  newText: z.string(),
-});
-type Diff = z.output<typeof diff>;
-const text = z.looseObject({ content: z.looseObject({ text: z.string() }) });
-const place = z.looseObject({ path: z.string() });
-const list = z.array(z.unknown()).catch([]);
+type Diff = ReturnType<typeof diffsIn>[number];
 
 /**
  * All that a call would do, for people: its command, its diffs, and every other field of its input and part of its
@@ -31,11 +23,11 @@ export function detailsOf(
   title: string,
   { cwd, budget }: { cwd: string; budget: MessageBudget },
 ): ApprovalDetail[] {
-  const all = list.parse(content);
+  const all = anyList.parse(content);
   // If there are too many parts, all of them are shown as they came.
   const isMuch = all.length > DERIVED_LIMITS.entries;
   const parts = isMuch ? [] : all;
-  const diffs = parts.flatMap((part) => diff.safeParse(part).data ?? []);
+  const diffs = diffsIn(parts);
   const said = new Set<unknown>(isRecord(rawInput) ? Object.values(rawInput) : [rawInput]);
   const details = [
     ...inputOf(rawInput, diffs, cwd),
@@ -47,7 +39,7 @@ export function detailsOf(
     return [...inputDetails({ title }), ...inputDetails({ locations: places(locations) })];
   // An agent may name the file in full, or where it is moved to, in the places alone.
   if (diffs.length > 0) {
-    const shown = new Set(diffs.map(({ path }) => path));
+    const shown = new Set<unknown>(diffs.map(({ path }) => path));
     details.push(...inputDetails({ locations: places(locations, shown) }));
   }
   return isShown(title, details) ? details : [...inputDetails({ title }), ...details];
@@ -76,7 +68,7 @@ function inputOf(rawInput: unknown, diffs: readonly Diff[], cwd: string): Approv
 /** The change of a file. One that is too large to be compared is shown as it came. */
 function changeOf(change: Diff, among: number, budget: MessageBudget): ApprovalDetail {
   const { path, oldText, newText } = change;
-  const diff = budget.diff(path, oldText ?? null, newText, among);
+  const diff = budget.diff(path, oldText, newText, among);
   return diff === null
     ? { type: 'input', name: 'change', value: change }
     : { type: 'diff', path, diff };
@@ -84,8 +76,8 @@ function changeOf(change: Diff, among: number, budget: MessageBudget): ApprovalD
 
 /** Returns a part of the content that is not a diff and not a text of the input. */
 function contentOf(part: unknown, said: ReadonlySet<unknown>): ApprovalDetail[] {
-  if (diff.safeParse(part).success) return [];
-  const value = text.safeParse(part).data?.content.text ?? part;
+  if (diffsIn([part]).length > 0) return [];
+  const value = textIn(part) ?? part;
   const args = argumentsIn(part);
   if (args !== null)
     return filledFields(args)
@@ -99,22 +91,13 @@ function isRecord(value: unknown): value is object {
 }
 
 /** Returns the locations of a call that are not shown elsewhere. Null if the call has no such location. */
-function places(locations: unknown, shown: ReadonlySet<string> = new Set()): unknown {
-  const found = list
-    .parse(locations)
-    .filter((one) => !shown.has(place.safeParse(one).data?.path ?? ''));
+function places(locations: unknown, shown: ReadonlySet<unknown> = new Set()): unknown {
+  const found = anyList.parse(locations).filter((one) => !shown.has(fieldOf(one, 'path')));
   return found.length > 0 ? found : null;
 }
 
 /** The arguments of a call in a text of its content, where some agents put them as JSON; null for any other part. */
 export function argumentsIn(part: unknown): object | null {
-  const { content } = text.safeParse(part).data ?? {};
-  const said = content?.text.trim() ?? '';
-  if (!said.startsWith('{') || !said.endsWith('}')) return null;
-  try {
-    const args: unknown = JSON.parse(said);
-    return typeof args === 'object' && args !== null && Object.keys(args).length > 0 ? args : null;
-  } catch {
-    return null;
-  }
+  const args = objectIn(textIn(part));
+  return args === undefined || isBlank(args) ? null : args;
 }

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { Question } from '../../api/approvals.ts';
 import { cutTitle } from '../../core/lib/cut-title.ts';
-import { type AgentAnswer, type AgentRequest, inputDetails, type AgentSink } from '../provider.ts';
-import { arrayOf } from '../lenient.ts';
+import type { AgentAnswer, AgentRequest, AgentSink } from '../provider.ts';
+import { type Answers, answerTo, inputDetails } from '../details.ts';
+import { arrayOf, isBlank, maybe, maybeText } from '../lenient.ts';
 import type { ReportedCall } from './reported-call.ts';
 import type { LoginPage } from '../../api/agent-logins.ts';
 import { excessOf } from '../json-connection.ts';
@@ -43,7 +44,7 @@ export class Elicitations {
       return { action: 'decline' };
     }
     if (!this.#deps.isAsking()) return this.#decline(asked);
-    const pageId = pageIdOf(asked);
+    const pageId = isPage(asked) ? asked.elicitationId : null;
     const done = new AbortController();
     if (pageId !== null) this.#pages.set(pageId, done);
     try {
@@ -76,23 +77,22 @@ export class Elicitations {
 
 const completed = z.looseObject({ elicitationId: z.string() });
 
-const text = z.string().nullish().catch(null);
-const limit = z.number().nullish().catch(null);
-const option = z.looseObject({ const: z.string(), title: text, description: text });
-const options = arrayOf(option).nullish().catch(null);
-const values = z.array(z.string()).nullish().catch(null);
+const limit = maybe(z.number());
+const option = z.looseObject({ const: z.string(), title: maybeText, description: maybeText });
+const options = maybe(arrayOf(option));
+const values = maybe(z.array(z.string()));
 
 const field = z.looseObject({
   type: z.string().catch('string'),
-  title: text,
-  description: text,
+  title: maybeText,
+  description: maybeText,
   default: z.unknown().optional(),
   enum: values,
   oneOf: options,
   anyOf: options,
-  items: z.looseObject({ enum: values, anyOf: options, oneOf: options }).nullish().catch(null),
-  format: text,
-  pattern: text,
+  items: maybe(z.looseObject({ enum: values, anyOf: options, oneOf: options })),
+  format: maybeText,
+  pattern: maybeText,
   minLength: limit,
   maxLength: limit,
   minimum: limit,
@@ -104,17 +104,17 @@ type Field = z.output<typeof field>;
 
 const about = {
   message: z.string().catch('the agent has a question'),
-  toolCallId: text,
+  toolCallId: maybeText,
 };
 const form = z.looseObject({
   ...about,
   mode: z.literal('form').optional(),
   requestedSchema: z.looseObject({
-    title: text,
-    description: text,
+    title: maybeText,
+    description: maybeText,
     // A field that cannot be read is a text.
-    properties: z.record(z.string(), field.catch({ type: 'string' } as never)).catch({}),
-    required: z.array(z.string()).nullish().catch(null),
+    properties: z.record(z.string(), field.catch(field.parse({}))).catch({}),
+    required: maybe(z.array(z.string())),
   }),
 });
 const page = z.looseObject({
@@ -130,11 +130,6 @@ type Elicitation = z.output<typeof form> | z.output<typeof page>;
 /** Reads an `elicitation/create`; null for a mode that cadre does not know. */
 export function readElicitation(params: unknown): Elicitation | null {
   return page.safeParse(params).data ?? form.safeParse(params).data ?? null;
-}
-
-/** The id of a page that is to be opened; null for a form. */
-function pageIdOf(asked: Elicitation): string | null {
-  return isPage(asked) ? asked.elicitationId : null;
 }
 
 /** The approval of a question. `call`: what is known of the tool call that it is about. */
@@ -160,16 +155,14 @@ export function elicitationRequest(
   };
 }
 
-/** The answer to an elicitation, in the protocol's words. */
 function elicitationAnswer(asked: Elicitation, answer: AgentAnswer): object {
-  if (answer.decision === 'cancelled') return { action: 'cancel' };
-  if (answer.decision === 'decline') return { action: 'decline' };
+  if (answer.decision !== 'accept')
+    return { action: answer.decision === 'cancelled' ? 'cancel' : answer.decision };
   return isPage(asked)
     ? { action: 'accept' }
     : { action: 'accept', content: contentFor(asked, answer.answers ?? {}) };
 }
 
-/** Whether it is a page that a person is to open. */
 function isPage(asked: Elicitation): asked is z.output<typeof page> {
   return asked.mode === 'url';
 }
@@ -180,8 +173,7 @@ function isPage(asked: Elicitation): asked is z.output<typeof page> {
  */
 function subjectOf(asked: Elicitation, call: ReportedCall | undefined): unknown {
   const { rawInput: input, kind = null, title = null } = call ?? {};
-  if (isPage(asked) || typeof input !== 'object' || input === null) return null;
-  if (Object.keys(input).length === 0) return null;
+  if (isPage(asked) || typeof input !== 'object' || isBlank(input)) return null;
   return { message: asked.message, schema: asked.requestedSchema, kind, title, input };
 }
 
@@ -194,15 +186,14 @@ function questionsOf(asked: Elicitation): Question[] {
     return [confirmation('consent', asked.message, 'yes', null)];
   return Object.entries(properties).map(([id, one]) => {
     const labels = choicesOf(one);
-    const isRequired = required.has(id) && !hasDefault(one);
     return {
       id,
-      question: [one.description || one.title || id, limitsOf(one)].filter(Boolean).join(' '),
-      header: one.title ?? null,
+      question: questionFor(id, one),
+      header: one.title,
       options: labels.map(({ label, description }) => ({ label, description })),
       free: labels.length === 0,
       multiple: one.type === 'array',
-      required: isRequired,
+      required: required.has(id) && !hasDefault(one),
       type: one.type === 'number' || one.type === 'integer' ? one.type : 'text',
     };
   });
@@ -235,17 +226,15 @@ function choicesOf({ type, enum: plain, oneOf, anyOf, items }: Field): Choice[] 
     ];
   const titled = oneOf ?? anyOf ?? items?.anyOf ?? items?.oneOf;
   if (!titled?.length)
-    return (plain ?? items?.enum ?? []).map((value) => ({
-      label: value,
-      description: null,
-      value,
-    }));
+    return (plain ?? items?.enum ?? []).map((value) => {
+      return { label: value, description: null, value };
+    });
   const times = new Map<string, number>();
   for (const one of titled) times.set(titleOf(one), (times.get(titleOf(one)) ?? 0) + 1);
   return titled.map((one) => {
     const title = titleOf(one);
     const label = times.get(title) === 1 ? title : `${title} (${one.const})`;
-    return { label, description: one.description ?? null, value: one.const };
+    return { label, description: one.description, value: one.const };
   });
 }
 
@@ -253,21 +242,23 @@ function titleOf({ title, const: value }: z.output<typeof option>): string {
   return title || value;
 }
 
-/** Returns the limits of a field and its default. */
-function limitsOf(one: Field): string {
-  const between = (least: unknown, most: unknown, what: string) => [
-    ...(typeof least === 'number' ? [`at least ${least}${what}`] : []),
-    ...(typeof most === 'number' ? [`at most ${most}${what}`] : []),
-  ];
+/** The text of a field as a question, with its limits and its default. */
+function questionFor(id: string, one: Field): string {
+  const at = (which: 'least' | 'most', bound: number | null, unit = '') =>
+    bound === null ? null : `at ${which} ${bound}${unit}`;
   const limits = [
-    ...(one.format ? [one.format] : []),
-    ...between(one.minLength, one.maxLength, ' characters'),
-    ...between(one.minimum, one.maximum, ''),
-    ...between(one.minItems, one.maxItems, ' answers'),
-    ...(one.pattern ? [`matching ${one.pattern}`] : []),
-    ...(hasDefault(one) ? [`default: ${shownDefault(one)}`] : []),
-  ];
-  return limits.length > 0 ? `(${limits.join(', ')})` : '';
+    one.format,
+    at('least', one.minLength, ' characters'),
+    at('most', one.maxLength, ' characters'),
+    at('least', one.minimum),
+    at('most', one.maximum),
+    at('least', one.minItems, ' answers'),
+    at('most', one.maxItems, ' answers'),
+    one.pattern && `matching ${one.pattern}`,
+    hasDefault(one) && `default: ${shownDefault(one)}`,
+  ].filter(Boolean);
+  const text = one.description || one.title || id;
+  return limits.length > 0 ? `${text} (${limits.join(', ')})` : text;
 }
 
 function hasDefault({ default: value }: Field): boolean {
@@ -283,32 +274,16 @@ function shownDefault(one: Field): string {
 }
 
 /** The answers by the names of the fields and as their types. A field that is not answered has its default. */
-function contentFor(
-  { requestedSchema: { properties } }: z.output<typeof form>,
-  answers: Readonly<Record<string, readonly string[]>>,
-): object {
-  const questions = Object.entries(properties);
-  const content = questions.flatMap(([id, one]) => {
-    const answered = answers[id] ?? answerByText(answers, one, questions);
-    if (answered) return [[id, valueOf(answered, one)]];
-    return hasDefault(one) ? [[id, one.default]] : [];
+function contentFor(asked: z.output<typeof form>, answers: Answers): object {
+  const questions = questionsOf(asked);
+  const content = questions.flatMap((question) => {
+    const one = asked.requestedSchema.properties[question.id];
+    const answered = answerTo(question, questions, answers);
+    if (!one) return [];
+    if (answered) return [[question.id, valueOf(answered, one)]];
+    return hasDefault(one) ? [[question.id, one.default]] : [];
   });
   return Object.fromEntries(content) as object;
-}
-
-/** The answer of somebody who named the question by its text or heading, where that is of no other field. */
-function answerByText(
-  answers: Readonly<Record<string, readonly string[]>>,
-  one: Field,
-  among: readonly (readonly [string, Field])[],
-): readonly string[] | undefined {
-  const texts = [
-    [one.description || one.title, limitsOf(one)].filter(Boolean).join(' '),
-    one.title,
-  ];
-  for (const name of texts)
-    if (name && answers[name] && !among.some(([id]) => id === name)) return answers[name];
-  return undefined;
 }
 
 function valueOf(answered: readonly string[], one: Field): unknown {

@@ -3,52 +3,41 @@ import type { Model, AuthStatus } from '../../api/providers.ts';
 import type { Choices } from './choices.ts';
 import { type ChoiceName, choiceNames, type Offered } from './options.ts';
 import { plain } from '../../core/lib/plain.ts';
+import { maybe, maybeText } from '../lenient.ts';
 
 /**
  * The newest facts about an agent from any of its processes, so that cadre can report them without a start of the
  * agent. They are empty when the server starts.
  */
-export interface LastSeen {
+export class LastSeen {
   /** Null: none of its processes has opened a session. */
-  models: readonly Model[] | null;
-  /** Its own modes. */
-  modes: readonly Offered[];
-  /** The thinking efforts that it has offered with each of its models. */
-  readonly levels: Map<string, readonly string[]>;
-  readonly auth: AuthRecord;
+  models: readonly Model[] | null = null;
+  modes: readonly Offered[] = [];
+  readonly auth = new AuthRecord();
   /** The choices for which a turn has waited, and which the agent did not offer: no turn waits for them again. */
-  readonly notOffered: Set<ChoiceName>;
+  readonly notOffered = new Set<ChoiceName>();
   /** The choices that it has offered only after it had got a prompt. */
-  readonly offeredLate: Set<ChoiceName>;
-}
+  readonly offeredLate = new Set<ChoiceName>();
+  /** The thinking efforts that it has offered with each of its models. */
+  readonly #levels = new Map<string, readonly string[]>();
 
-export function nothingSeen(): LastSeen {
-  return {
-    models: null,
-    modes: [],
-    levels: new Map(),
-    auth: new AuthRecord(),
-    notOffered: new Set(),
-    offeredLate: new Set(),
-  };
-}
-
-/**
- * Stores the choices that an agent offers in a session. The agent names the efforts of its current model only, so a
- * model that it has not used yet is shown with those efforts.
- */
-export function noteChoices(seen: LastSeen, choices: Choices): void {
-  const { offered, current } = choices.choice('model');
-  const levels = choices.choice('thinkingEffort').offered.map(({ id }) => id);
-  if (current !== null) seen.levels.set(current, levels);
-  seen.models = offered.map(({ id, name }) => ({
-    id,
-    display_name: name,
-    reasoning_levels: [...(seen.levels.get(id) ?? levels)],
-  }));
-  seen.modes = choices.choice('agentMode').offered;
-  for (const which of choiceNames)
-    if (choices.choice(which).canBeSet) seen.notOffered.delete(which);
+  /**
+   * Stores the choices that an agent offers in a session. The agent names the efforts of its current model only, so a
+   * model that it has not used yet is shown with those efforts.
+   */
+  noteChoices(choices: Choices): void {
+    const { offered, current } = choices.choice('model');
+    const levels = choices.choice('thinkingEffort').offered.map(({ id }) => id);
+    if (current !== null) this.#levels.set(current, levels);
+    this.models = offered.map(({ id, name }) => ({
+      id,
+      display_name: name,
+      reasoning_levels: [...(this.#levels.get(id) ?? levels)],
+    }));
+    this.modes = choices.choice('agentMode').offered;
+    for (const which of choiceNames)
+      if (choices.choice(which).canBeSet) this.notOffered.delete(which);
+  }
 }
 
 /** Where an agent has refused, or done, what only a login allows. */
@@ -87,13 +76,12 @@ class AuthRecord {
 
   /** Takes the parameters of `_auth/status_update` or `auth/status_update`. */
   updated(params: unknown): void {
-    const { data } = statusShape.safeParse(params);
-    const { state, authStatus } = data ?? {};
-    const said = state ?? authStatus?.kind;
+    const { state = null, authStatus } = statusShape.safeParse(params).data ?? {};
+    const said = state ?? authStatus?.kind ?? null;
     const label = authStatus?.label ?? said;
     if (said === 'unauthenticated' || said === 'none')
       this.#set(false, 'the agent reports: not logged in');
-    else if (state === undefined ? said !== undefined : KNOWN_STATES.has(state))
+    else if (state === null ? said !== null : KNOWN_STATES.has(state))
       this.#set(true, `the agent reports: ${label}`);
   }
 
@@ -108,12 +96,6 @@ class AuthRecord {
 const KNOWN_STATES = new Set(['authenticated', 'not_required']);
 
 const statusShape = z.looseObject({
-  state: z.string().optional().catch(undefined),
-  authStatus: z
-    .looseObject({
-      kind: z.string().optional().catch(undefined),
-      label: z.string().optional().catch(undefined),
-    })
-    .optional()
-    .catch(undefined),
+  state: maybeText,
+  authStatus: maybe(z.looseObject({ kind: maybeText, label: maybeText })),
 });

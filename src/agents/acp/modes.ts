@@ -1,6 +1,7 @@
 import { lettersOfMode } from '../../api/permission-modes.ts';
 import type { TurnSettings } from '../provider.ts';
 import type { AgentModes } from './catalogue-entry.ts';
+import type { Offered } from './options.ts';
 
 /** Modes that have two names: an agent may know either. */
 const aliases: Readonly<Record<string, string>> = {
@@ -28,11 +29,10 @@ export function modeFor(
   const said = byName[mode] ?? (alias === undefined ? undefined : byName[alias]);
   if (said !== undefined && offered.includes(said)) return said;
   if (mode === 'require_approval') return null;
+  const names = alias === undefined ? [mode] : [mode, alias];
   return (
-    offered.find((one) => one === mode) ??
-    offered.find((one) => one === alias) ??
-    offered.find((one) => isSameName(one, mode)) ??
-    offered.find((one) => alias !== undefined && isSameName(one, alias)) ??
+    names.find((name) => offered.includes(name)) ??
+    names.flatMap((name) => offered.find((one) => isSameName(one, name)) ?? [])[0] ??
     mode
   );
 }
@@ -40,12 +40,6 @@ export function modeFor(
 /** Agents write the same name as `read_only`, `read-only` or `readOnly`. */
 function isSameName(one: string, other: string): boolean {
   return lettersOfMode(one) === lettersOfMode(other);
-}
-
-interface ModeWords {
-  id: string;
-  name: string;
-  description?: string | null | undefined;
 }
 
 const ASKING = 'ask(s|ing)?|approvals?|confirm(s|ing|ations?)?|permissions?|prompt(s|ing)?';
@@ -71,7 +65,7 @@ const PERMISSIVE = new RegExp(
 );
 
 /** Reports whether a mode is, by the usual words for it, one in which the agent asks nobody. */
-export function isPermissive({ id, name, description }: ModeWords): boolean {
+export function isPermissive({ id, name, description }: Offered): boolean {
   if (PERMISSIVE_NAME.test(`${wordsOf(id)} ${wordsOf(name)}`)) return true;
   const sentences = (description ?? '').slice(0, MAX_DESCRIPTION).split(/[.;!?\n]/);
   return sentences.map(wordsOf).some(isPermissiveSentence);

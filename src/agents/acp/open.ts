@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import type { LoginPage } from '../../api/agent-logins.ts';
 import type { Session } from '../../api/sessions.ts';
 import {
@@ -37,18 +38,12 @@ export function listSessions(start: StartOptions): Promise<ReadonlySet<string> |
   return askAgent(start, (agent) => listRefs(agent.process));
 }
 
-/**
- * Has an agent open a session, for what it then says of itself, and delete it where it can do that. `tools`: those that
- * the session is offered; null: none.
- */
-export function tryAgent(start: StartOptions, tools: AgentTools | null): Promise<void> {
-  const question = async (agent: AcpAgent) => {
-    await agent.create();
-    if (!agent.process.can.delete) return;
-    // Nobody has seen this session: a refusal to delete it harms nobody.
-    await agent.process.ask('session/delete', { sessionId: agent.ref }).catch(() => undefined);
-  };
-  return askAgent(start, question, { tools });
+/** Has an agent open a session, for what it then says of itself, and delete the session where it can do that. */
+export async function openOnTrial(agent: AcpAgent): Promise<void> {
+  await agent.create();
+  if (!agent.process.can.delete) return;
+  // Nobody has seen this session: a refusal to delete it harms nobody.
+  await agent.process.ask('session/delete', { sessionId: agent.ref }).catch(() => undefined);
 }
 
 /** Whether an agent, started for that alone, can give a session back. */
@@ -86,8 +81,7 @@ async function withAgent<T>(
   use: (agent: AcpAgent) => Promise<T>,
 ): Promise<T> {
   let agent: AcpAgent | undefined;
-  const abort = () => void agent?.end(0);
-  options.signal.addEventListener('abort', abort);
+  using _listener = addAbortListener(options.signal, () => void agent?.end(0));
   try {
     const started = new AcpAgent(await startChild(options), options);
     agent = started;
@@ -97,7 +91,5 @@ async function withAgent<T>(
   } catch (error) {
     await agent?.end(0);
     throw error;
-  } finally {
-    options.signal.removeEventListener('abort', abort);
   }
 }

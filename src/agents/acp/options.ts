@@ -1,72 +1,95 @@
 import { z } from 'zod';
-import { arrayOf, fieldOf } from '../lenient.ts';
+import { arrayOf, fieldOf, maybe, maybeText } from '../lenient.ts';
 
-const name = z.string().nullish().catch(null);
-const value = z.looseObject({ value: z.string(), name, description: name });
+export interface Offered {
+  id: string;
+  name: string;
+  description?: string | null;
+}
+
+const words = { name: maybeText, description: maybeText };
+const offered = (
+  id: string,
+  { name, description }: z.output<z.ZodObject<typeof words>>,
+): Offered => {
+  return { id, name: name || id, description };
+};
+const value = z.looseObject({ value: z.string(), ...words });
+const toOffered = ({ value: id, ...one }: z.output<typeof value>) => offered(id, one);
 /** The values of an option come as a list, or in groups, which say nothing but how to show them. */
 const values = arrayOf(
   z.union([
-    value.transform((one) => [one]),
-    z.looseObject({ options: arrayOf(value) }).transform(({ options }) => options),
+    value.transform((one) => [toOffered(one)]),
+    z.looseObject({ options: arrayOf(value) }).transform(({ options }) => options.map(toOffered)),
   ]),
 ).transform((groups) => groups.flat());
 
-const option = z.looseObject({
-  id: z.string(),
-  type: z.string().nullish().catch(null),
-  category: z.string().nullish().catch(null),
-  currentValue: z.unknown().optional(),
-  options: values.nullish().catch(null),
-});
+const onAndOff: readonly Offered[] = ['on', 'off'].map((id) => ({ id, name: id }));
+const option = z
+  .looseObject({
+    id: z.string(),
+    type: maybeText,
+    category: maybeText,
+    currentValue: z.unknown().optional(),
+    options: maybe(values),
+  })
+  .transform(({ id, type, category, currentValue: now, options }) => {
+    const isBoolean = type === 'boolean';
+    const current = typeof now === 'boolean' ? (now ? 'on' : 'off') : now;
+    return {
+      id,
+      category,
+      isBoolean,
+      current: typeof current === 'string' ? current : null,
+      offered: isBoolean ? onAndOff : (options ?? []),
+    };
+  });
 type Option = z.output<typeof option>;
 
-const configOptions = arrayOf(option).nullish().catch(null);
+const configOptions = maybe(arrayOf(option));
 
-/** The choices in a session, as an agent reports them. */
 const offer = z.looseObject({
   configOptions,
-  modes: z
-    .looseObject({
-      currentModeId: z.string().nullish().catch(null),
-      availableModes: arrayOf(z.looseObject({ id: z.string(), name, description: name })),
-    })
-    .nullish()
-    .catch(null),
+  modes: maybe(
+    z
+      .looseObject({
+        currentModeId: maybeText,
+        availableModes: arrayOf(z.looseObject({ id: z.string(), ...words })),
+      })
+      .transform(({ currentModeId: current, availableModes }) => {
+        return { current, offered: availableModes.map((one) => offered(one.id, one)) };
+      }),
+  ),
   /** An older form, which the protocol has given up and some agents still speak. */
-  models: z
-    .looseObject({
-      currentModelId: z.string().nullish().catch(null),
-      availableModels: arrayOf(z.looseObject({ modelId: z.string(), name })),
-    })
-    .nullish()
-    .catch(null),
+  models: maybe(
+    z
+      .looseObject({
+        currentModelId: maybeText,
+        availableModels: arrayOf(z.looseObject({ modelId: z.string(), ...words })),
+      })
+      .transform(({ currentModelId: current, availableModels }) => {
+        return { current, offered: availableModels.map((one) => offered(one.modelId, one)) };
+      }),
+  ),
 });
 export type Offer = z.output<typeof offer>;
 
 export const nothingOffered: Offer = { configOptions: null, modes: null, models: null };
 
-/** The answer of an agent that has opened a session, as far as it is used. */
-export const openedSession = offer.extend({ sessionId: z.string().optional().catch(undefined) });
+const openedSession = offer
+  .extend({ sessionId: maybeText })
+  .catch({ ...nothingOffered, sessionId: null });
 export type OpenedSession = z.output<typeof openedSession>;
 
-const optionList = z.looseObject({ configOptions });
+export function openedIn(answer: unknown): OpenedSession {
+  return openedSession.parse(answer);
+}
 
 /** The whole list of options in an answer or update; null where there is none. */
 export function readOptions(raw: unknown): Option[] | null {
-  return optionList.safeParse(raw).data?.configOptions ?? null;
+  return configOptions.parse(fieldOf(raw, 'configOptions'));
 }
 
-const choiceUpdate = z.union([
-  z.looseObject({ sessionUpdate: z.literal('current_mode_update'), currentModeId: z.string() }),
-  z.looseObject({ sessionUpdate: z.literal('config_option_update'), configOptions: z.unknown() }),
-]);
-
-const CHOICE_UPDATES: ReadonlySet<unknown> = new Set([
-  'current_mode_update',
-  'config_option_update',
-]);
-
-/** A change of a choice in a session. */
 export interface ChoiceUpdate {
   mode: string | null;
   options: readonly Option[] | null;
@@ -74,26 +97,29 @@ export interface ChoiceUpdate {
 
 /** Reads the update in a `session/update`; null where it changes no choice. */
 export function readChoiceUpdate(raw: unknown): ChoiceUpdate | null {
-  if (!CHOICE_UPDATES.has(fieldOf(raw, 'sessionUpdate'))) return null;
-  const { data: update } = choiceUpdate.safeParse(raw);
-  if (!update) return null;
-  return update.sessionUpdate === 'current_mode_update'
-    ? { mode: update.currentModeId, options: null }
-    : { mode: null, options: readOptions(update) };
+  switch (fieldOf(raw, 'sessionUpdate')) {
+    case 'current_mode_update': {
+      const mode = fieldOf(raw, 'currentModeId');
+      return typeof mode === 'string' ? { mode, options: null } : null;
+    }
+    case 'config_option_update':
+      return { mode: null, options: readOptions(raw) };
+    default:
+      return null;
+  }
 }
 
 /** The choices in a session, in the order in which they are set: a choice may change the values of the later ones. */
 export const choiceNames = ['model', 'thinkingEffort', 'agentMode'] as const;
 export type ChoiceName = (typeof choiceNames)[number];
 
-/** A value that an agent offers. */
-export interface Offered {
-  id: string;
-  name: string;
-  description?: string | null | undefined;
-}
+/** The choices as people and requests name them. */
+export const choiceWords = {
+  model: 'model',
+  thinkingEffort: 'thinking_effort',
+  agentMode: 'mode',
+} as const;
 
-/** A setting that can be chosen in a session, and the request that sets it. */
 export interface Choice {
   readonly offered: readonly Offered[];
   readonly current: string | null;
@@ -104,36 +130,23 @@ export interface Choice {
   request(value: string): { method: string; params: object };
 }
 
+/** The field of an offer with the older form of a choice, and the request that sets it there. */
+const olderForms = {
+  model: { form: 'models', method: 'session/set_model', field: 'modelId', isOpen: true },
+  thinkingEffort: null,
+  agentMode: { form: 'modes', method: 'session/set_mode', field: 'modeId', isOpen: false },
+} as const;
+
 /** Returns a choice from the newest report of the agent. Options override the older forms of the same choice. */
-export function choiceIn({ configOptions, modes, models }: Offer, which: ChoiceName): Choice {
-  const found = optionFor(which, configOptions ?? []);
+export function choiceIn(offer: Offer, which: ChoiceName): Choice {
+  const found = optionFor(which, offer.configOptions ?? []);
   if (found) return byOption(found);
-  if (which === 'agentMode' && modes) {
-    return {
-      offered: modes.availableModes.map(({ id, name, description }) => ({
-        id,
-        name: name || id,
-        description,
-      })),
-      current: modes.currentModeId ?? null,
-      isOpen: false,
-      canBeSet: true,
-      request: (modeId) => ({ method: 'session/set_mode', params: { modeId } }),
-    };
-  }
-  if (which === 'model' && models) {
-    return {
-      offered: models.availableModels.map((one) => ({
-        id: one.modelId,
-        name: one.name ?? one.modelId,
-      })),
-      current: models.currentModelId ?? null,
-      isOpen: true,
-      canBeSet: true,
-      request: (modelId) => ({ method: 'session/set_model', params: { modelId } }),
-    };
-  }
-  return notOffered;
+  const older = olderForms[which];
+  const said = older && offer[older.form];
+  if (!said) return notOffered;
+  const { method, field, isOpen } = older;
+  const request = (value: string) => ({ method, params: { [field]: value } });
+  return { ...said, isOpen, canBeSet: true, request };
 }
 
 const notOffered: Choice = {
@@ -160,7 +173,7 @@ const wanted: Record<ChoiceName, { category: string; ids: readonly string[] }> =
  */
 function optionFor(which: ChoiceName, options: readonly Option[]): Option | undefined {
   const { category, ids } = wanted[which];
-  const usable = options.filter((one) => offeredBy(one).length > 0);
+  const usable = options.filter((one) => one.offered.length > 0);
   const named = (among: readonly Option[]) =>
     ids.flatMap((id) => among.find((one) => one.id.toLowerCase() === id) ?? [])[0];
   const inside = usable.filter((one) => one.category === category);
@@ -173,12 +186,10 @@ function optionFor(which: ChoiceName, options: readonly Option[]): Option | unde
   );
 }
 
-function byOption(found: Option): Choice {
-  const isBoolean = found.type === 'boolean';
-  const { id: configId, currentValue: now } = found;
+function byOption({ id: configId, isBoolean, offered, current }: Option): Choice {
   return {
-    offered: offeredBy(found),
-    current: typeof now === 'boolean' ? onOff(now) : typeof now === 'string' ? now : null,
+    offered,
+    current,
     isOpen: false,
     canBeSet: true,
     request: (wish) => ({
@@ -190,32 +201,15 @@ function byOption(found: Option): Choice {
   };
 }
 
-function offeredBy({ type, options }: Option): Offered[] {
-  if (type === 'boolean') return ['on', 'off'].map((id) => ({ id, name: id }));
-  return (options ?? []).map(({ value: id, name, description }) => ({
-    id,
-    name: name || id,
-    description,
-  }));
-}
-
-function onOff(is: boolean): string {
-  return is ? 'on' : 'off';
-}
-
 /** The offer with an option at another value, where the agent does not say so itself. */
-export function withCurrent(offer: Offer, which: ChoiceName, value: string): Offer {
-  const found = optionFor(which, offer.configOptions ?? []);
+export function withCurrent(offer: Offer, which: ChoiceName, current: string): Offer {
+  const options = offer.configOptions ?? [];
+  const found = optionFor(which, options);
   if (found) {
-    const currentValue = found.type === 'boolean' ? value === 'on' : value;
-    const configOptions = (offer.configOptions ?? []).map((one) =>
-      one === found ? { ...one, currentValue } : one,
-    );
+    const configOptions = options.map((one) => (one === found ? { ...one, current } : one));
     return { ...offer, configOptions };
   }
-  if (which === 'agentMode' && offer.modes)
-    return { ...offer, modes: { ...offer.modes, currentModeId: value } };
-  if (which === 'model' && offer.models)
-    return { ...offer, models: { ...offer.models, currentModelId: value } };
-  return offer;
+  const older = olderForms[which];
+  const said = older && offer[older.form];
+  return said ? { ...offer, [older.form]: { ...said, current } } : offer;
 }

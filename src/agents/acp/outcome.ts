@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { failed, type TurnOutcome, type ReportedLimit, unknownLimit } from '../provider.ts';
 import { limitAfter, type RateLimit, refusedBy } from '../claude-limits.ts';
+import { maybeText } from '../lenient.ts';
 
 const promptAnswer = z.looseObject({ stopReason: z.string() });
 
-/** How a turn ended, by the answer to its prompt. */
 export function outcomeOf(answer: unknown): TurnOutcome {
   const { stopReason } = promptAnswer.safeParse(answer).data ?? {};
   switch (stopReason) {
@@ -28,7 +28,7 @@ const refusal = z.looseObject({
   message: z.string().catch(''),
   data: z.looseObject({
     /** Field of claude-agent-acp. */
-    errorKind: z.string().nullish().catch(null),
+    errorKind: maybeText,
     /** Field of codex-acp. */
     codexErrorInfo: z.unknown().optional(),
   }),

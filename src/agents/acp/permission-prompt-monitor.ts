@@ -1,15 +1,11 @@
 import { labelledId } from '../../core/lib/labelled-id.ts';
 import { toolNames } from '../../api/tool-names.ts';
-import type { TurnSettings } from '../provider.ts';
+import type { AgentUpdate, TurnSettings } from '../provider.ts';
 import type { Choices } from './choices.ts';
 import type { Offered } from './options.ts';
 import type { ReportedCall } from './reported-call.ts';
 
-/** A notice about a session for people: a code in snake_case, and a text. */
-export interface Notice {
-  code: string;
-  message: string;
-}
+export type Notice = Omit<Extract<AgentUpdate, { type: 'notice' }>, 'type'>;
 
 /** Tools that a person who wants to be asked expects to be asked for. */
 const GRAVE = new Set<unknown>(['execute', 'edit', 'delete', 'move']);
@@ -43,10 +39,15 @@ export class PermissionPromptMonitor {
   ): Notice | null {
     if (this.#asks() !== false && permissiveMode !== null && isUnchosen(settings))
       return this.#tellOfMode(permissiveMode);
-    if (this.#asks() !== false)
-      return missingMode === null || settings.agentMode !== null
-        ? null
-        : this.#tell(settings, lacking(missingMode));
+    if (this.#asks() !== false) {
+      if (missingMode === null || settings.agentMode !== null) return null;
+      return this.#tell(settings, {
+        code: 'asking_mode_missing',
+        message:
+          `the agent does not offer its mode "${missingMode}", so it can act without approval: ` +
+          'set agent_mode to a mode in which the agent requests approval',
+      });
+    }
     return this.#tell(settings, {
       code: 'agent_never_asks',
       message:
@@ -87,15 +88,6 @@ export class PermissionPromptMonitor {
 
 function isUnchosen({ agentMode, permissionMode }: TurnSettings): boolean {
   return agentMode === null && (permissionMode === null || permissionMode === 'default');
-}
-
-function lacking(mode: string): Notice {
-  return {
-    code: 'asking_mode_missing',
-    message:
-      `the agent does not offer its mode "${mode}", so it can act without approval: ` +
-      'set agent_mode to a mode in which the agent requests approval',
-  };
 }
 
 /** Whether a call looks like one of cadre's own tools, for which the gateway asks. */

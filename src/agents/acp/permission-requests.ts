@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import type { Clock } from '../../core/lib/clock.ts';
 import { tooLargeRequest } from '../budget.ts';
 import { excessOf } from '../json-connection.ts';
@@ -34,7 +35,7 @@ export async function describedRequest(
   using _reports = calls.onReport(ref, () => {
     if (describesCall(known() ?? {})) end();
   });
-  withdrawn.addEventListener('abort', () => end(), { once: true });
+  using _withdrawal = addAbortListener(withdrawn, () => end());
   await ended;
   return read();
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { ApprovalDetail } from '../../api/approvals.ts';
-import { approvalTitle } from '../details.ts';
+import { approvalTitle, inputDetails } from '../details.ts';
 import { MessageBudget } from '../budget.ts';
-import { type AgentAnswer, type AgentRequest, inputDetails, type ToolChange } from '../provider.ts';
+import type { AgentAnswer, AgentRequest, ToolChange } from '../provider.ts';
 import {
   argumentsInMeta,
   metaDetails,
@@ -12,8 +12,8 @@ import {
   type ReportedCall,
 } from './reported-call.ts';
 import { argumentsIn, detailsOf } from './details.ts';
-import { arrayOf, fieldOf } from '../lenient.ts';
-import { readToolCall } from './tool-call.ts';
+import { anyList, arrayOf, fieldOf, isBlank } from '../lenient.ts';
+import { diffsIn, readToolCall, textIn } from './tool-call.ts';
 
 /** So many options of a request are read. */
 const MAX_OPTIONS = 100;
@@ -27,7 +27,6 @@ const request = z.looseObject({
   ).catch([]),
 });
 
-/** A `session/request_permission`. */
 export interface PermissionRequest {
   /** The tool call that the request shows; null where it shows none. */
   tool: { ref: string; change: ToolChange } | null;
@@ -146,7 +145,7 @@ function notShownBy(
   let room = MAX_COMPARED;
   let lineRoom = MAX_IN_ONE_LINE;
   const comparable = (detail: ApprovalDetail): Comparable => {
-    const said = textIn(detail);
+    const said = textOf(detail);
     const size = said?.length ?? (room > 0 ? JSON.stringify(detail).length : 0);
     if (said === null) room -= size;
     const isInOneLine = said !== null && size <= lineRoom;
@@ -174,7 +173,7 @@ function isShownBy({ detail, line }: Comparable, other: Comparable): boolean {
   return shown.startsWith(line) || (shown !== '' && line.endsWith(shown) && isOneWord(line, shown));
 }
 
-function textIn(one: ApprovalDetail): string | null {
+function textOf(one: ApprovalDetail): string | null {
   if (one.type === 'command') return one.command;
   return one.type === 'input' && typeof one.value === 'string' ? one.value : null;
 }
@@ -188,7 +187,7 @@ export function describesCall(call: ReportedCall): boolean {
 function hasArguments({ rawInput: input, content }: ReportedCall): boolean {
   return (
     !isBlank(input) ||
-    list.parse(content).some((part) => diff.safeParse(part).success || argumentsIn(part) !== null)
+    anyList.parse(content).some((part) => diffsIn([part]).length > 0 || argumentsIn(part) !== null)
   );
 }
 
@@ -241,7 +240,7 @@ function chosenOf(options: PermissionRequest['options']): AgentRequest['details'
 /** A terminal in the content is an id alone, another one for each call: it says nothing of what would be done. */
 function withoutTerminals({ content, ...call }: ReportedCall): ReportedCall {
   if (!Array.isArray(content)) return { ...call, content };
-  return { ...call, content: content.filter((part) => !terminal.safeParse(part).success) };
+  return { ...call, content: content.filter((part) => fieldOf(part, 'type') !== 'terminal') };
 }
 
 const approvalKinds: Record<string, AgentRequest['kind']> = {
@@ -251,25 +250,13 @@ const approvalKinds: Record<string, AgentRequest['kind']> = {
   move: 'file_change',
 };
 
-const terminal = z.looseObject({ type: z.literal('terminal') });
-const diff = z.looseObject({ type: z.literal('diff'), path: z.string(), newText: z.string() });
-const text = z.looseObject({ content: z.looseObject({ text: z.string() }) });
-const list = z.array(z.unknown()).catch([]);
-
 /**
  * Reports whether a call describes its effect exactly: by its input, or by its diffs if it changes files. A title and a
  * text do not: agents shorten them, put the model's own words there, or name a file without its new content.
  */
 function isWhole(kind: string, { rawInput: input, content }: ReportedCall): boolean {
   if (!isBlank(input)) return true;
-  return kind !== 'execute' && list.parse(content).some((part) => diff.safeParse(part).success);
-}
-
-function isBlank(input: unknown): boolean {
-  if (typeof input === 'object' && input !== null) return Object.keys(input).length === 0;
-  return (
-    input === undefined || input === null || (typeof input === 'string' && input.trim() === '')
-  );
+  return kind !== 'execute' && diffsIn(anyList.parse(content)).length > 0;
 }
 
 /** All fields of a call but its id, status and output, and the name of the option that an acceptance takes. */
@@ -299,13 +286,13 @@ const input = z.looseObject({
 function detailOf({ rawInput, content, locations }: ReportedCall): string | null {
   const { command } = input.safeParse(rawInput).data ?? {};
   if (command !== undefined) return command;
-  const parts = list.parse(content);
-  const paths = parts.flatMap((part) => diff.safeParse(part).data?.path ?? []);
+  const parts = anyList.parse(content);
+  const paths = diffsIn(parts).map(({ path }) => path);
   if (paths.length > 0) return paths.join(', ');
-  const texts = parts.flatMap((part) => text.safeParse(part).data?.content.text ?? []);
+  const texts = parts.flatMap((part) => textIn(part) ?? []);
   if (texts.length > 0) return texts.join('\n');
   if (!isBlank(rawInput)) return wordsOf(rawInput);
-  const places = list
+  const places = anyList
     .parse(locations)
     .map((place) => fieldOf(place, 'path'))
     .filter((path) => typeof path === 'string');

@@ -1,14 +1,21 @@
 import { z } from 'zod';
-import type { BarrierSandbox } from '../../core/children/spawn-barrier.ts';
-import type { Child, Supervisor } from '../../core/children/supervisor.ts';
-import type { Clock } from '../../core/lib/clock.ts';
+import type { Child } from '../../core/children/supervisor.ts';
 import { version } from '../../core/lib/self.ts';
-import { answered, agentEndOf, exitsWithin, lossOf, startAgent, tailOf } from '../agent-process.ts';
-import { ProviderError } from '../provider.ts';
+import {
+  answered,
+  agentEndOf,
+  exitsWithin,
+  lossOf,
+  type ProgramOptions,
+  startAgent,
+  tailOf,
+} from '../agent-process.ts';
+import { unavailable } from '../provider.ts';
 import { Login } from './authenticate.ts';
 import { type AcpConnection, type AcpHandlers, agentError, connectAcp } from './connection.ts';
 import type { LastSeen } from './last-seen.ts';
 import { recognise, type ResolvedAgent } from './resolve.ts';
+import { fieldOf, maybe } from '../lenient.ts';
 
 const PROTOCOL_VERSION = 1;
 /** Capabilities of cadre as an ACP client. Agents access files and run commands themselves. */
@@ -24,98 +31,60 @@ const clientCapabilities = {
 /** An agent whose connection is of no use any more has this long to go by itself. */
 const LOST_GRACE_MS = 1000;
 
-/** How an agent is started. */
-export interface StartOptions {
+export interface StartOptions extends ProgramOptions {
   agent: ResolvedAgent;
   /** Facts about the agent that outlive this process. */
   lastSeen: LastSeen;
-  command: string;
-  args: readonly string[];
-  env: Record<string, string>;
   cwd: string;
   /** For the ledger and the log. */
   what: string;
-  sandbox: BarrierSandbox | null;
-  /** How long the agent may take to answer anything but a prompt. */
-  requestTimeoutMs: number;
   /** Aborting it ends the agent while it starts. */
   signal: AbortSignal;
-  supervisor: Supervisor;
-  clock: Clock;
   onUnknown: () => void;
   onVersion: (version: string) => void;
   /** Starts an agent by `start`, and records whether it came up. */
   starting: <T>(start: () => Promise<T>) => Promise<T>;
 }
 
-export interface AgentAbilities {
-  load: boolean;
-  resume: boolean;
-  list: boolean;
-  image: boolean;
-  logOut: boolean;
-  delete: boolean;
-  /** Which MCP servers it takes beside those that it starts itself, and whether it uses the tools of cadre. */
-  mcp: { http: boolean; sse: boolean; tools: boolean };
-}
-
-const nothingYet: AgentAbilities = {
-  load: false,
-  resume: false,
-  list: false,
-  image: false,
-  delete: false,
-  logOut: false,
-  mcp: { http: false, sse: false, tools: true },
-};
+export type AgentAbilities = ReturnType<typeof abilitiesIn>;
 
 /** A capability in `_meta` by which the demo agent says that it uses no tools, so that no sidecar runs for it. */
 const NO_TOOLS = 'cadre/no-tools';
 
-const initialized = z.looseObject({
-  protocolVersion: z.number(),
-  agentInfo: z.looseObject({ name: z.string(), version: z.string() }).nullish().catch(null),
-  agentCapabilities: z
-    .looseObject({
-      loadSession: z.boolean().nullish().catch(null),
-      _meta: z
-        .looseObject({ [NO_TOOLS]: z.literal(true) })
-        .nullish()
-        .catch(null),
-      promptCapabilities: z.looseObject({ image: z.unknown().optional() }).nullish().catch(null),
-      mcpCapabilities: z
-        .looseObject({ http: z.unknown().optional(), sse: z.unknown().optional() })
-        .nullish()
-        .catch(null),
-      sessionCapabilities: z
-        .looseObject({
-          resume: z.unknown().optional(),
-          list: z.unknown().optional(),
-          delete: z.unknown().optional(),
-        })
-        .nullish()
-        .catch(null),
-      auth: z.looseObject({ logout: z.unknown().optional() }).nullish().catch(null),
-    })
-    .nullish()
-    .catch(null),
-});
+/** Reads the capabilities in the answer of an agent to `initialize`. */
+function abilitiesIn(capabilities: unknown) {
+  const has = (group: string, name: string) => fieldOf(fieldOf(capabilities, group), name);
+  return {
+    load: fieldOf(capabilities, 'loadSession') === true,
+    resume: Boolean(has('sessionCapabilities', 'resume')),
+    list: Boolean(has('sessionCapabilities', 'list')),
+    delete: Boolean(has('sessionCapabilities', 'delete')),
+    image: has('promptCapabilities', 'image') === true,
+    logOut: Boolean(has('auth', 'logout')),
+    /** Which MCP servers it takes beside those that it starts itself, and whether it uses the tools of cadre. */
+    mcp: {
+      http: has('mcpCapabilities', 'http') === true,
+      sse: has('mcpCapabilities', 'sse') === true,
+      tools: has('_meta', NO_TOOLS) !== true,
+    },
+  };
+}
+
+const agentInfo = maybe(z.looseObject({ name: z.string(), version: z.string() }));
 
 /** Starts the process of an agent. Throws {@link ProviderError}. */
 export function startChild(options: StartOptions): Promise<Child> {
-  const { supervisor, command, args, cwd, env, what, sandbox } = options;
-  const child = { command, args, cwd, env, what, sandbox };
-  return startAgent(supervisor, child, 'acp: the agent');
+  const { supervisor, command, args, cwd, env, what, sandbox = null } = options;
+  return startAgent(supervisor, { command, args, cwd, env, what, sandbox }, 'acp: the agent');
 }
 
-/** The process of an agent, and the connection to it. */
 export class AcpProcess {
   readonly pid: number;
   /** Resolves when it is gone and all its output was read, with why it ended. */
   readonly gone: Promise<string>;
   readonly isLost: () => boolean;
   /** Nothing until it is initialized. */
-  can: AgentAbilities = nothingYet;
+  can = abilitiesIn(null);
   readonly login: Login;
   readonly #child: Child;
   readonly #connection: AcpConnection;
@@ -147,56 +116,34 @@ export class AcpProcess {
       clientInfo: { name: 'cadre', version },
       clientCapabilities,
     });
-    const { data } = initialized.safeParse(answer);
-    if (data?.protocolVersion !== PROTOCOL_VERSION) {
-      const theirs = data?.protocolVersion ?? 'unknown';
-      throw new ProviderError(
-        'provider_unavailable',
-        `acp: the agent uses ACP version ${theirs}, but cadre needs version ${PROTOCOL_VERSION}: install another version of the agent`,
+    const theirs = fieldOf(answer, 'protocolVersion');
+    if (theirs !== PROTOCOL_VERSION) {
+      throw unavailable(
+        `acp: the agent uses ACP version ${typeof theirs === 'number' ? theirs : 'unknown'}, but cadre needs version ${PROTOCOL_VERSION}: install another version of the agent`,
       );
     }
-    const { agentInfo: agent, agentCapabilities: abilities } = data;
+    const agent = agentInfo.parse(fieldOf(answer, 'agentInfo'));
     if (agent) {
       this.#options.onVersion(`${agent.name} ${agent.version}`);
       recognise(this.#options.agent, agent.name);
     }
     this.login.initialized(answer);
-    const { loadSession, promptCapabilities, mcpCapabilities, sessionCapabilities, auth } =
-      abilities ?? {};
-    this.can = {
-      load: loadSession === true,
-      resume: Boolean(sessionCapabilities?.resume),
-      list: Boolean(sessionCapabilities?.list),
-      image: promptCapabilities?.image === true,
-      logOut: Boolean(auth?.logout),
-      delete: Boolean(sessionCapabilities?.delete),
-      mcp: {
-        http: mcpCapabilities?.http === true,
-        sse: mcpCapabilities?.sse === true,
-        tools: !abilities?._meta,
-      },
-    };
+    this.can = abilitiesIn(fieldOf(answer, 'agentCapabilities'));
   }
 
   /** Sends a request that the agent answers soon. Throws {@link ProviderError}, caused by the agent's own error. */
   async ask(method: string, params: object): Promise<unknown> {
-    const { clock, requestTimeoutMs: ms } = this.#options;
+    const { clock, agent } = this.#options;
     const answer = this.request(method, params).catch(async (error: unknown) => {
       throw agentError(error) ? error : new Error(await this.describeLoss(), { cause: error });
     });
     try {
-      return await answered(answer, { ms, clock, gone: this.gone });
+      return await answered(answer, { ms: agent.requestTimeoutMs, clock, gone: this.gone });
     } catch (error) {
       const why = this.withNonProtocolOutput(
         agentError(error)?.message ?? (error as Error).message,
       );
-      throw new ProviderError(
-        'provider_unavailable',
-        `acp: request "${method}" to the agent failed: ${why}`,
-        {
-          cause: error,
-        },
-      );
+      throw unavailable(`acp: request "${method}" to the agent failed: ${why}`, error);
     }
   }
 
@@ -228,12 +175,9 @@ export class AcpProcess {
 
   /** Why the connection ended. An agent that lives on without one is of no use, so it is ended. */
   async describeLoss(): Promise<string> {
-    if (!(await exitsWithin(this.#child, LOST_GRACE_MS, this.#options.clock))) await this.kill();
+    if (!(await exitsWithin(this.#child, LOST_GRACE_MS, this.#options.clock)))
+      await this.#child.end(0);
     return `the agent ${await this.gone}`;
-  }
-
-  async kill(): Promise<void> {
-    await this.#child.end(0);
   }
 
   /** Ends it and all it started; resolves when nothing is left. */

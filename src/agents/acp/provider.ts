@@ -1,14 +1,6 @@
 import { DEFAULT_AGENT, providerKinds } from '../../api/provider-kinds.ts';
-import type { AuthStatus, Model } from '../../api/providers.ts';
-import type { Session } from '../../api/sessions.ts';
-import type {
-  Agent,
-  AgentKinds,
-  AgentSink,
-  KnownSession,
-  Provider,
-  ProviderContext,
-} from '../provider.ts';
+import type { AuthStatus } from '../../api/providers.ts';
+import type { AgentKinds, KnownSession, Provider, ProviderContext } from '../provider.ts';
 import { AcpAgentKind } from './agent-kind.ts';
 import { resolveAgents, type AcpSettings } from './resolve.ts';
 
@@ -20,7 +12,16 @@ export class AcpProvider implements Provider {
   readonly imagesByAgent = true;
   readonly kinds: AgentKinds;
   readonly #settings: AcpSettings | null;
-  readonly #byName: ReadonlyMap<string, AcpAgentKind>;
+  /** The preferred agent; where there is none, the one named `default`, which then cannot start. */
+  readonly #preferred: AcpAgentKind;
+  readonly startFailure = () => this.#preferred.startFailure();
+  readonly loggedOut = () => this.#preferred.loggedOut();
+  readonly lastAuth = () => this.#preferred.lastAuth();
+  readonly stats = () => this.#preferred.stats();
+  readonly models = () => this.#preferred.models();
+  readonly open = (...session: Parameters<Provider['open']>) => this.#preferred.open(...session);
+  readonly listed = (signal: AbortSignal) => this.#preferred.listed(signal);
+  readonly has = (known: KnownSession, signal: AbortSignal) => this.#preferred.has(known, signal);
 
   /** `settings`: null where the configuration has no section. */
   constructor(settings: AcpSettings | null, context: ProviderContext) {
@@ -28,14 +29,16 @@ export class AcpProvider implements Provider {
     const agents = resolveAgents(settings, process.env).map(
       (agent) => new AcpAgentKind(agent, context, refusalOf(settings)),
     );
-    this.#byName = new Map(agents.map((agent) => [agent.name, agent]));
+    const preferred = preferredOf(settings);
+    const find = (name: string | null) => agents.find((agent) => agent.name === name);
+    this.#preferred = find(preferred) ?? (find(DEFAULT_AGENT) as AcpAgentKind);
     this.kinds = {
-      preferred: preferredOf(settings),
+      preferred,
       list: () => agents.filter((one) => one.isConfigured || one.isInstalled()),
       names: agents.flatMap(({ name, isConfigured }) =>
         name === DEFAULT_AGENT && !isConfigured ? [] : [name],
       ),
-      find: (name) => this.#byName.get(name),
+      find,
     };
   }
 
@@ -54,50 +57,11 @@ export class AcpProvider implements Provider {
     return `providers.acp.default_agent: unknown agent "${preferred}": choose from ${this.kinds.names.join(', ')}`;
   }
 
-  startFailure(): string | null {
-    return this.#preferred.startFailure();
-  }
-
-  loggedOut(): string | null {
-    return this.#preferred.loggedOut();
-  }
-
-  lastAuth(): AuthStatus {
-    return this.#preferred.lastAuth();
-  }
-
-  stats() {
-    return this.#preferred.stats();
-  }
-
   async authStatus(): Promise<AuthStatus> {
     const detail = this.problem();
     if (detail !== null && !this.enabled)
       return { authenticated: null, mode: 'not_configured', detail };
     return this.#preferred.authStatus();
-  }
-
-  models(): Promise<Model[]> {
-    return this.#preferred.models();
-  }
-
-  open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {
-    return this.#preferred.open(session, sink, signal);
-  }
-
-  listed(signal: AbortSignal): Promise<ReadonlySet<string> | null> {
-    return this.#preferred.listed(signal);
-  }
-
-  has(session: KnownSession, signal: AbortSignal): Promise<boolean> {
-    return this.#preferred.has(session, signal);
-  }
-
-  /** The preferred agent; where there is none, the one named `default`, which then cannot start. */
-  get #preferred(): AcpAgentKind {
-    const { preferred } = this.kinds;
-    const kind = this.#byName.get(preferred ?? DEFAULT_AGENT) ?? this.#byName.get(DEFAULT_AGENT);
-    return kind as AcpAgentKind;
   }
 
   #nonePreferred(settings: AcpSettings): string {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { newUuid } from '../../core/lib/ids.ts';
 import { ProviderError } from '../provider.ts';
 import { agentError } from './connection.ts';
-import { type OpenedSession, openedSession } from './options.ts';
+import { openedIn, type OpenedSession } from './options.ts';
 import type { AcpProcess } from './process.ts';
 
 /** The error of an agent that does not have the method at all, whatever it claims to be able to. */
@@ -30,14 +30,14 @@ export async function reopen(
     throw new ProviderError('resume_failed', message);
   }
   const load = async () => {
-    const opened = openedIn(await process.ask('session/load', params)) ?? {};
+    const opened = openedIn(await process.ask('session/load', params));
     await untilSilent();
     return opened;
   };
   try {
     if (!can.resume) return await load();
     try {
-      return openedIn(await process.ask('session/resume', params)) ?? {};
+      return openedIn(await process.ask('session/resume', params));
     } catch (error) {
       // Some agents can do one of the two only, whatever they say.
       const said = agentError((error as Error).cause);
@@ -91,11 +91,6 @@ async function listedAnywhere(
   const all = await listRefs(process).catch(() => null);
   const here = await listRefs(process, { cwd }).catch(() => null);
   return all || here ? new Set([...(all ?? []), ...(here ?? [])]) : null;
-}
-
-/** Reads the answer of an agent that opened a session. Null if the answer cannot be read. */
-export function openedIn(answer: unknown): OpenedSession | null {
-  return openedSession.safeParse(answer).data ?? null;
 }
 
 const page = z.looseObject({

@@ -1,4 +1,8 @@
-import { inputDetails, type AgentRequest } from '../provider.ts';
+import type { AgentRequest } from '../provider.ts';
+import { filledFields } from '../../core/lib/filled-fields.ts';
+import { parsedJson } from '../../core/lib/parsed-json.ts';
+import { inputDetails } from '../details.ts';
+import { isBlank } from '../lenient.ts';
 
 /** The fields of `_meta` with the model's own values. */
 export const INPUT_FIELD = /^((raw|tool|mcp)_?)*(input|arg(ument)?s|param(eter)?s)$/i;
@@ -18,8 +22,8 @@ const OUTPUT_FIELDS = new Set([
 export function argumentsInMeta(meta: unknown, depth = 0): Record<string, unknown> | null {
   if (typeof meta !== 'object' || meta === null || depth > MAX_META_DEPTH) return null;
   const found = Object.entries(meta).flatMap(([field, value]: [string, unknown]) => {
-    const args = INPUT_FIELD.test(field) ? filled(value) : argumentsInMeta(value, depth + 1);
-    return args === null ? [] : [[field, args]];
+    const args = INPUT_FIELD.test(field) ? value : argumentsInMeta(value, depth + 1);
+    return isBlank(args) ? [] : [[field, args]];
   });
   return found.length > 0 ? (Object.fromEntries(found) as Record<string, unknown>) : null;
 }
@@ -35,26 +39,18 @@ export function metaDetails(meta: unknown, isStated: boolean): AgentRequest['det
   return inputDetails({ _meta: others.length > 0 ? Object.fromEntries(others) : null });
 }
 
-function filled(value: unknown): unknown {
-  if (value === undefined || value === '') return null;
-  return typeof value === 'object' && value !== null && Object.keys(value).length === 0
-    ? null
-    : value;
-}
-
 /** The newest value of each field of a tool call, over all messages about the call. */
 export type ReportedCall = Readonly<Record<string, unknown>>;
 
 /** A tool call after one more message about it: a field that the message leaves out stays as it was. */
 export function mergeCalls(known: ReportedCall, news: ReportedCall): ReportedCall {
-  const named = Object.entries(news).filter(([, value]) => value !== undefined && value !== null);
-  return { ...known, ...Object.fromEntries(named) };
+  return { ...known, ...Object.fromEntries(filledFields(news)) };
 }
 
 /** The maximum number of messages about one call that are kept for its approval. */
 const MAX_MESSAGES = 16;
 /** The fields that say nothing of what a call would do. */
-const NOT_SHOWN = new Set(['sessionUpdate', 'toolCallId', 'status', 'rawOutput', 'kind', '_meta']);
+const NOT_SHOWN = ['sessionUpdate', 'toolCallId', 'status', 'rawOutput', 'kind', '_meta'];
 
 /** The field with the number of messages that were not kept. The approval shows it as it shows every unknown field. */
 export const NOT_KEPT = 'messages not shown';
@@ -68,11 +64,7 @@ export function withMessage(
   messages: readonly ReportedCall[],
   news: ReportedCall,
 ): readonly ReportedCall[] {
-  const said = Object.fromEntries(
-    Object.entries(news).filter(
-      ([field, value]) => !NOT_SHOWN.has(field) && value !== undefined && value !== null,
-    ),
-  );
+  const said = Object.fromEntries(filledFields(news, NOT_SHOWN));
   // The rest of `_meta` is output and names.
   const inMeta = argumentsInMeta(news._meta);
   if (inMeta !== null) said._meta = inMeta;
@@ -108,10 +100,13 @@ export function isContinued(before: unknown, after: unknown, depth = 0): boolean
 
 /** Whether both are objects in JSON, the later with the beginning: some agents close what they have got so far. */
 function isContinuedJson(before: string, after: string, depth: number): boolean {
-  if (![before, after].every((one) => /^\s*\{/.test(one) && /\}\s*$/.test(one))) return false;
-  try {
-    return isContinued(JSON.parse(before), JSON.parse(after), depth + 1);
-  } catch {
-    return false;
-  }
+  const [was, is] = [objectIn(before), objectIn(after)];
+  return was !== undefined && is !== undefined && isContinued(was, is, depth + 1);
+}
+
+/** The object of a text in JSON; undefined for any other value. */
+export function objectIn(text: unknown): object | undefined {
+  const said = typeof text === 'string' ? text.trim() : '';
+  const isObject = said.startsWith('{') && said.endsWith('}');
+  return isObject ? (parsedJson(said) as object | undefined) : undefined;
 }

@@ -1,49 +1,19 @@
 import os from 'node:os';
 import path from 'node:path';
 import { DEFAULT_AGENT } from '../../api/provider-kinds.ts';
+import type { Config } from '../../core/config/schema.ts';
 import { pickVariables } from '../../core/children/environment.ts';
 import type { AgentSandboxKeys } from '../agent-sandbox.ts';
 import { catalogue } from './catalogue.ts';
 import {
   type AgentModes,
   type CatalogueEntry,
-  type Quirk,
+  type Quirks,
   unknownAgent,
 } from './catalogue-entry.ts';
 
-/** How the provider is configured: the section `[providers.acp]`, whose command is the agent named `default`. */
-export interface AcpSettings {
-  enabled: boolean;
-  command: string | null;
-  args: readonly string[];
-  env: Readonly<Record<string, string>>;
-  transport: string;
-  /** Time limit of an agent for all requests except prompts, unless the agent has its own setting. */
-  request_timeout_ms: number;
-  /** The agent of sessions that name none; null: `default` where it has a command, else the only configured one. */
-  default_agent: string | null;
-  /** Keys for the sandbox of the agent that the section itself has. */
-  sandbox: AgentSandboxKeys;
-  agents: Readonly<Record<string, AgentSettings>>;
-}
-
-/** The section `[providers.acp.agents.NAME]`. The catalogue has the default of a key that is null or absent. */
-interface AgentSettings {
-  enabled: boolean;
-  command: string | null;
-  args: readonly string[] | null;
-  /** Beside the variables of the catalogue. */
-  env: Readonly<Record<string, string>>;
-  home: string | null;
-  request_timeout_ms: number | null;
-  /** Empty: cadre calls no method by itself. */
-  auth_method: string | null;
-  pass_env: readonly string[] | null;
-  /** Beside the modes of the catalogue. */
-  modes: AgentModes;
-  asks: boolean | null;
-  sandbox: AgentSandboxKeys;
-}
+/** The section `[providers.acp]`. Its command is the agent named `default`. */
+export type AcpSettings = NonNullable<Config['providers']['acp']>;
 
 const REQUEST_TIMEOUT_MS = 120_000;
 
@@ -51,7 +21,6 @@ const REQUEST_TIMEOUT_MS = 120_000;
 export interface ResolvedAgent {
   readonly name: string;
   readonly displayName: string;
-  /** Whether the configuration has a section for it. */
   readonly isConfigured: boolean;
   readonly isEnabled: boolean;
   /** Null: nobody says how it is started. */
@@ -68,7 +37,6 @@ export interface ResolvedAgent {
   readonly state: readonly string[];
   /** The hosts that it needs. */
   readonly hosts: readonly string[];
-  /** Keys for its sandbox. */
   readonly sandbox: AgentSandboxKeys;
   /** How long it may take to answer anything but a prompt. */
   readonly requestTimeoutMs: number;
@@ -79,7 +47,7 @@ export interface ResolvedAgent {
   modes: AgentModes;
   /** Whether it can ask for permission; false: never; null: unknown. */
   asks: boolean | null;
-  quirks: readonly Quirk[];
+  quirks: Quirks;
   /** How a person installs it; null: unknown. */
   readonly install: string | null;
 }

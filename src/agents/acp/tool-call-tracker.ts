@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { ToolChange } from '../provider.ts';
 import { DERIVED_LIMITS, type MessageBudget } from '../budget.ts';
 import { mergeCalls, NOT_KEPT, type ReportedCall, withMessage } from './reported-call.ts';
-import { contentText, diffPart, readToolCall } from './tool-call.ts';
+import { contentText, diffsIn, readToolCall } from './tool-call.ts';
+import { anyList, maybe, maybeText } from '../lenient.ts';
 
 /** The shown output of a call. */
 interface Shown {
@@ -11,8 +12,6 @@ interface Shown {
   /** Output of its terminal, if the agent reports that in addition to the content. */
   terminal: string;
 }
-
-const list = z.array(z.unknown()).catch([]);
 
 /** A call that has not ended. */
 interface Open {
@@ -169,12 +168,14 @@ export class ToolCallTracker {
   ): ToolChange {
     const shown = this.#shown.get(ref) ?? { content: '', terminal: '' };
     this.#shown.set(ref, shown);
-    const content = contentText(list.parse(news.content), budget);
+    const content = contentText(anyList.parse(news.content), budget);
     const terminal = withTerminal(shown.terminal, news._meta);
     if (content === null && terminal === '') return change;
     // The raw output often repeats the output of the terminal.
-    if (content === null && terminal === shown.terminal)
-      return isWhole ? change : without(change, 'output');
+    if (content === null && terminal === shown.terminal) {
+      const { output: _output, ...rest } = change;
+      return isWhole ? change : rest;
+    }
     shown.content = content ?? shown.content;
     shown.terminal = terminal;
     return { ...change, output: outputOf(shown) };
@@ -185,8 +186,8 @@ export class ToolCallTracker {
    * they are not output of the call, even if the agent sent them before.
    */
   asked(ref: string, { call, budget }: { call: ReportedCall; budget: MessageBudget }): ToolChange {
-    const parts = list.parse(call.content);
-    const diffs = parts.filter((part) => diffPart.safeParse(part).success);
+    const parts = anyList.parse(call.content);
+    const diffs = diffsIn(parts);
     const reported = readToolCall({ ...call, content: diffs, rawOutput: null }, budget);
     const change = reported === 'unknown' ? {} : reported.change;
     const text = contentText(parts, budget);
@@ -203,22 +204,11 @@ function outputOf({ content, terminal }: Shown): string {
   return [content, terminal].filter(Boolean).join('\n');
 }
 
-function without<K extends keyof ToolChange>(change: ToolChange, field: K): Omit<ToolChange, K> {
-  const { [field]: _left, ...rest } = change;
-  return rest;
-}
-
-const output = z.looseObject({ data: z.string() }).nullish().catch(null);
+const output = maybe(z.looseObject({ data: z.string() }));
 const meta = z.looseObject({
   terminal_output: output,
   terminal_output_delta: output,
-  terminal_exit: z
-    .looseObject({
-      exit_code: z.number().nullish().catch(null),
-      signal: z.string().nullish().catch(null),
-    })
-    .nullish()
-    .catch(null),
+  terminal_exit: maybe(z.looseObject({ exit_code: maybe(z.number()), signal: maybeText })),
 });
 
 /** The output of a terminal after a message. `terminal_output` is the next piece for some agents, and all of it for others. */

@@ -3,28 +3,23 @@ import type { AgentUpdate, ToolChange } from '../provider.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import { MessageBudget } from '../budget.ts';
 import { blockText } from './blocks.ts';
-import { arrayOf } from '../lenient.ts';
+import { arrayOf, maybe, maybeText } from '../lenient.ts';
 
 /** The longest title and kind of a call that are shown. Each event of the call has both. */
 const MAX_TITLE = 4096;
 const MAX_KIND = 100;
 
-const text = z.string().nullish().catch(null);
 const toolCall = z.looseObject({
-  sessionUpdate: text,
+  sessionUpdate: maybeText,
   toolCallId: z.string(),
-  title: text,
-  name: text,
-  kind: text,
-  status: text,
+  title: maybeText,
+  name: maybeText,
+  kind: maybeText,
+  status: maybeText,
   rawInput: z.unknown().optional(),
   rawOutput: z.unknown().optional(),
-  content: z.array(z.unknown()).nullish().catch(null),
-  locations: arrayOf(
-    z.looseObject({ path: z.string(), line: z.int().min(0).nullish().catch(null) }),
-  )
-    .nullish()
-    .catch(null),
+  content: maybe(z.array(z.unknown())),
+  locations: maybe(arrayOf(z.object({ path: z.string(), line: maybe(z.int().min(0)) }))),
 });
 
 /** Reads a tool call in any of the messages that show one: these come in any order and combination. */
@@ -39,8 +34,7 @@ export function readToolCall(
   if (title) change.title = shorten(title, MAX_TITLE);
   if (data.kind) change.kind = shorten(data.kind, MAX_KIND);
   if (data.rawInput !== undefined && data.rawInput !== null) change.input = data.rawInput;
-  if (data.locations)
-    change.locations = data.locations.map(({ path, line }) => ({ path, line: line ?? null }));
+  if (data.locations) change.locations = data.locations;
   const diffs = diffsOf(data.content ?? [], budget);
   if (diffs.length > 0) change.diffs = diffs;
   const output = contentText(data.content ?? [], budget) ?? rawOutputText(data.rawOutput);
@@ -57,10 +51,10 @@ const toolStatus = new Map<string, NonNullable<ToolChange['status']>>([
   ['failed', 'failed'],
 ]);
 
-export const diffPart = z.looseObject({
+const diffPart = z.looseObject({
   type: z.literal('diff'),
   path: z.string(),
-  oldText: z.string().nullish().catch(null),
+  oldText: maybeText,
   newText: z.string(),
 });
 const blockPart = z.looseObject({ content: z.looseObject({ type: z.string() }) });
@@ -68,31 +62,40 @@ const blockPart = z.looseObject({ content: z.looseObject({ type: z.string() }) }
 const textPart = z.looseObject({ content: z.looseObject({ text: z.string() }) });
 const otherPart = z.looseObject({ type: z.string() });
 
+/** The text of a part of the content of a call; undefined for a part of another type. */
+export function textIn(part: unknown): string | undefined {
+  return textPart.safeParse(part).data?.content.text;
+}
+
+export function diffsIn(content: readonly unknown[]): z.output<typeof diffPart>[] {
+  return content.flatMap((part) => diffPart.safeParse(part).data ?? []);
+}
+
 /** The diffs among the parts of a call's content, each as a unified diff. */
 function diffsOf(
   content: readonly unknown[],
   budget: MessageBudget,
 ): NonNullable<ToolChange['diffs']> {
-  const found = content.flatMap((part) => diffPart.safeParse(part).data ?? []);
+  const found = diffsIn(content);
   return found.flatMap(({ path, oldText, newText }) => {
-    const diff = budget.diff(path, oldText ?? null, newText, found.length);
+    const diff = budget.diff(path, oldText, newText, found.length);
     return diff === null ? [] : [{ path, diff }];
   });
 }
 
 /** The content of a call as text; null where it has none that can be shown, as a terminal. */
 export function contentText(content: readonly unknown[], budget: MessageBudget): string | null {
-  const among = content.filter((part) => diffPart.safeParse(part).success).length;
+  const among = diffsIn(content).length;
   const texts = content.flatMap((part) => {
     const change = diffPart.safeParse(part).data;
     if (change) {
       const { path, oldText, newText } = change;
-      return budget.diff(path, oldText ?? null, newText, among) ?? `[${path}: omitted, too large]`;
+      return budget.diff(path, oldText, newText, among) ?? `[${path}: omitted, too large]`;
     }
     const block = blockPart.safeParse(part).data?.content;
     const said = block === undefined ? null : blockText(block);
     if (said !== null) return [said];
-    const untyped = textPart.safeParse(part).data?.content.text;
+    const untyped = textIn(part);
     if (untyped !== undefined) return [untyped];
     const type = block?.type ?? otherPart.safeParse(part).data?.type ?? 'terminal';
     return type === 'terminal' ? [] : [`[${type}: not shown]`];

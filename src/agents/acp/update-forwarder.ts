@@ -31,19 +31,15 @@ export class UpdateForwarder {
   readonly #deps: Dependencies;
   readonly #subagents = new Subagents();
   readonly #omissions = new Omissions();
-  #rateLimit: RateLimit | null = null;
+  /** Limits of the account that the agent reported in this turn. Null if it reported none. */
+  rateLimit: RateLimit | null = null;
 
   constructor(deps: Dependencies) {
     this.#deps = deps;
   }
 
-  /** Limits of the account that the agent reported in this turn. Null if it reported none. */
-  get rateLimit(): RateLimit | null {
-    return this.#rateLimit;
-  }
-
   beginTurn(): void {
-    this.#rateLimit = null;
+    this.rateLimit = null;
     this.#omissions.beginTurn();
     this.calls.beginTurn();
     this.#subagents.clear();
@@ -83,7 +79,7 @@ export class UpdateForwarder {
     const used = meter.request(news);
     if (used) void sink.update({ type: 'usage', usage: used });
     if (WORK.has(update.type)) onWork();
-    if (update.type === 'usage') this.#rateLimit = limitAfterUpdate(this.#rateLimit, news);
+    if (update.type === 'usage') this.rateLimit = limitAfterUpdate(this.rateLimit, news);
     if (update.type === 'usage')
       return sink.update({ type: 'usage', usage: meter.ofSession(update.usage) });
     if (update.type !== 'tool' || read.type !== 'tool') return sink.update(update);
@@ -113,28 +109,16 @@ const MAX_KEPT = 32;
  */
 function withMediaKept(update: unknown, keep: SaveResponse): unknown {
   const content = fieldOf(update, 'content');
-  if (!Array.isArray(content))
-    return dataOf(content) === null ? update : replaced(update as object, content, keep);
-  const isMuch = content.length > DERIVED_LIMITS.entries;
-  const count = isMuch ? 0 : content.filter((part) => dataOf(blockOfPart(part)) !== null).length;
-  return count === 0 || count > MAX_KEPT ? update : replaced(update as object, content, keep);
-}
-
-async function replaced(update: object, content: unknown, keep: SaveResponse): Promise<unknown> {
-  if (!Array.isArray(content)) return { ...update, content: await withoutData(content, keep) };
-  const parts = await Promise.all(
-    content.map(async (part: unknown) => {
-      const block = blockOfPart(part);
-      if (dataOf(block) === null) return part;
-      return { ...(part as object), content: await withoutData(block, keep) };
-    }),
-  );
-  return { ...update, content: parts };
-}
-
-/** The block in a part of the content of a tool call. */
-function blockOfPart(part: unknown): unknown {
-  return fieldOf(part, 'content');
+  const parts: readonly unknown[] | null = Array.isArray(content) ? content : null;
+  if (parts && parts.length > DERIVED_LIMITS.entries) return update;
+  const blocks = parts ? parts.map((part) => fieldOf(part, 'content')) : [content];
+  const count = blocks.filter((block) => dataOf(block) !== null).length;
+  if (count === 0 || count > MAX_KEPT) return update;
+  return Promise.all(blocks.map((block) => withoutData(block, keep))).then((kept) => {
+    const keptPart = (part: unknown, at: number) =>
+      kept[at] === blocks[at] ? part : { ...(part as object), content: kept[at] };
+    return { ...(update as object), content: parts ? parts.map(keptPart) : kept[0] };
+  });
 }
 
 const withData = z.looseObject({ type: z.enum(['image', 'audio']), data: z.string() });

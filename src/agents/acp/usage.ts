@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import type { Usage } from '../../api/sessions.ts';
-import { fieldOf } from '../lenient.ts';
+import { fieldOf, maybe } from '../lenient.ts';
 import { reported } from '../../core/lib/reported-numbers.ts';
 import type { AgentUpdate } from '../provider.ts';
 
 const usageUpdate = z.looseObject({
   used: reported.tokens,
   size: reported.tokens,
-  cost: z.looseObject({ amount: reported.usd, currency: z.string() }).nullish().catch(null),
+  cost: maybe(z.looseObject({ amount: reported.usd, currency: z.string() })),
 });
 
 /** How full the context is, and what the whole session has cost so far. */
@@ -22,7 +22,6 @@ export function readUsageUpdate(raw: unknown): AgentUpdate | 'unknown' {
   return { type: 'usage', usage };
 }
 
-/** The tokens that an agent counts. */
 type Tokens = Pick<
   Usage,
   'input_tokens' | 'output_tokens' | 'cached_input_tokens' | 'total_tokens'
@@ -36,7 +35,6 @@ interface CountingRules {
   isCostOfProcess: () => boolean;
 }
 
-/** Earlier usage of a session. */
 type Earlier = Tokens & { cost_usd?: number | null };
 
 /** Counts what the turns of one session have used, from wherever the agent says it. */
@@ -127,7 +125,11 @@ class CostMeter {
 /** The usage in the answer to a prompt: in its own field, or where some agents put it; undefined where there is none. */
 export function readPromptUsage(answer: unknown): Tokens | undefined {
   const { usage: inMeta, quota } = metaOf(answer);
-  return tokensIn(fieldOf(answer, 'usage')) ?? tokensIn(inMeta) ?? tokensInQuota(quota);
+  return (
+    tokensIn(fieldOf(answer, 'usage')) ??
+    tokensIn(inMeta) ??
+    quotaTokens.safeParse(quota).data?.token_count
+  );
 }
 
 function metaOf(raw: unknown): { usage: unknown; quota: unknown } {
@@ -135,48 +137,45 @@ function metaOf(raw: unknown): { usage: unknown; quota: unknown } {
   return { usage: fieldOf(meta, 'usage'), quota: fieldOf(meta, 'quota') };
 }
 
-const count = reported.tokens;
-const tokens = z.looseObject({
-  inputTokens: count,
-  outputTokens: count,
-  cachedReadTokens: count,
-  totalTokens: count,
-});
+const count = reported.tokens.transform((one) => one ?? null);
+const tokens = z
+  .looseObject({
+    inputTokens: count,
+    outputTokens: count,
+    cachedReadTokens: count,
+    totalTokens: count,
+  })
+  .transform((said): Tokens => {
+    return {
+      input_tokens: said.inputTokens,
+      output_tokens: said.outputTokens,
+      cached_input_tokens: said.cachedReadTokens,
+      total_tokens: said.totalTokens,
+    };
+  });
 
 function tokensIn(raw: unknown): Tokens | undefined {
-  if (raw === undefined) return undefined;
-  const { data } = tokens.safeParse(raw);
-  if (!data) return undefined;
-  return {
-    input_tokens: data.inputTokens ?? null,
-    output_tokens: data.outputTokens ?? null,
-    cached_input_tokens: data.cachedReadTokens ?? null,
-    total_tokens: data.totalTokens ?? null,
-  };
+  return raw === undefined ? undefined : tokens.safeParse(raw).data;
 }
 
 const quotaTokens = z.looseObject({
-  token_count: z.looseObject({
-    input_tokens: count,
-    output_tokens: count,
-    cached_tokens: count,
-    total_tokens: count,
-  }),
+  token_count: z
+    .looseObject({
+      input_tokens: count,
+      output_tokens: count,
+      cached_tokens: count,
+      total_tokens: count,
+    })
+    .transform(({ input_tokens, output_tokens, cached_tokens, total_tokens }): Tokens => {
+      const isKnown = input_tokens !== null && output_tokens !== null;
+      return {
+        input_tokens,
+        output_tokens,
+        cached_input_tokens: cached_tokens,
+        total_tokens: total_tokens ?? (isKnown ? input_tokens + output_tokens : null),
+      };
+    }),
 });
-
-function tokensInQuota(raw: unknown): Tokens | undefined {
-  if (raw === undefined) return undefined;
-  const { token_count: counts } = quotaTokens.safeParse(raw).data ?? {};
-  if (!counts) return undefined;
-  const { input_tokens: input = null, output_tokens: output = null } = counts;
-  const sumOfBoth = input === null || output === null ? null : input + output;
-  return {
-    input_tokens: input,
-    output_tokens: output,
-    cached_input_tokens: counts.cached_tokens ?? null,
-    total_tokens: counts.total_tokens ?? sumOfBoth,
-  };
-}
 
 const fields = ['input_tokens', 'output_tokens', 'cached_input_tokens', 'total_tokens'] as const;
 

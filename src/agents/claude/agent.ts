@@ -58,15 +58,11 @@ export async function openClaude(
     return agent;
   } catch (error) {
     // Claude keeps no session that has had no answer: there is nothing to resume, and nothing to lose.
-    const isEmpty = !hasContent(session) && isResumeFailed(error);
-    if (!isEmpty) throw error;
+    const isGone = error instanceof ProviderError && error.code === 'resume_failed';
+    if (hasContent(session) || !isGone) throw error;
     await agent.start(false);
     return agent;
   }
-}
-
-function isResumeFailed(error: unknown): boolean {
-  return error instanceof ProviderError && error.code === 'resume_failed';
 }
 
 /** `preparing` lasts until a turn's settings are applied and its prompt is sent. */
@@ -90,8 +86,8 @@ class ClaudeAgent implements Agent {
   readonly ref: string;
   readonly defaults: TurnSettings = defaultSettings();
   readonly canResume = true;
-  readonly gone: Promise<string>;
   readonly #gone = Promise.withResolvers<string>();
+  readonly gone = this.#gone.promise;
   readonly #session: Session;
   readonly #sink: AgentSink;
   readonly #options: ClaudeOptions;
@@ -107,7 +103,6 @@ class ClaudeAgent implements Agent {
   #hasTranscript = false;
   /** The mode in which claude asks people, where one of them has accepted edits for the session. */
   #askingMode: string | null = null;
-  /** Settings of the newest prompt. */
   #settings: TurnSettings = this.defaults;
   /** Aborts when the newest prompt is cancelled. */
   #cancelling = new AbortController();
@@ -118,7 +113,6 @@ class ClaudeAgent implements Agent {
     this.#session = session;
     this.#sink = sink;
     this.#options = options;
-    this.gone = this.#gone.promise;
   }
 
   get pid(): number | null {

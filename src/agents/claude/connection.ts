@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
 import { excessOf, JsonConnection, noteExcess } from '../json-connection.ts';
-import { type ReadProgress, NonProtocolOutput } from '../json-lines.ts';
+import { NonProtocolOutput } from '../json-lines.ts';
 
 export interface Handlers {
   /** Takes a message of the stream, in its order; a promise holds back the messages after it. */
@@ -10,7 +10,6 @@ export interface Handlers {
   onRequest(id: string, request: Record<string, unknown>, connection: Connection): void;
   /** Called when the agent withdraws a request: nobody waits for its answer. */
   onWithdrawn(id: string): void;
-  /** Called for a line that is not a message. */
   onUnknown(): void;
 }
 
@@ -30,30 +29,23 @@ const request = z.looseObject({
   request_id: z.string(),
   request: z.record(z.string(), z.unknown()),
 });
-const withdrawal = z.looseObject({ request_id: z.string() });
 
 /** Claude's control protocol: requests and answers both ways, among the messages of the stream. */
-export class Connection {
+export class Connection extends JsonConnection<string> {
   readonly nonProtocol = new NonProtocolOutput();
-  readonly #json: JsonConnection<string>;
   readonly #handlers: Handlers;
   #requests = 0;
 
   constructor(streams: { stdin: Writable; stdout: Readable }, handlers: Handlers) {
+    super(streams);
     this.#handlers = handlers;
-    this.#json = new JsonConnection(streams, (json, line) => this.#take(json, line));
   }
 
-  /** How far the agent's output was read. */
-  get readProgress(): ReadProgress {
-    return this.#json.readProgress;
-  }
-
-  /** Sends a control request. Settles as `JsonConnection.request` does. */
+  /** Sends a control request. Settles as `requestAs` does. */
   request(subtype: string, more: object = {}): Promise<unknown> {
     const id = `cadre_${++this.#requests}`;
     const control = { type: 'control_request', request_id: id, request: { subtype, ...more } };
-    return this.#json.request(id, control);
+    return this.requestAs(id, control);
   }
 
   answer(id: string, answer: object): void {
@@ -64,15 +56,11 @@ export class Connection {
     this.#respond({ subtype: 'error', request_id: id, error });
   }
 
-  send(line: object): void {
-    this.#json.send(line);
-  }
-
   #respond(answer: object): void {
     this.send({ type: 'control_response', response: answer });
   }
 
-  #take(json: unknown, line: string): Promise<void> | undefined {
+  protected receive(json: unknown, line: string): Promise<void> | undefined {
     const { data } = message.safeParse(json);
     if (data) this.nonProtocol.reset();
     else this.nonProtocol.note(line);
@@ -81,7 +69,7 @@ export class Connection {
         this.#handlers.onUnknown();
         return undefined;
       case 'control_response':
-        return this.#settle(data);
+        return this.#settleBy(data);
       case 'control_request': {
         const asked = request.safeParse(data).data;
         const excess = excessOf(json);
@@ -91,8 +79,8 @@ export class Connection {
         return undefined;
       }
       case 'control_cancel_request': {
-        const id = withdrawal.safeParse(data).data?.request_id;
-        if (id !== undefined) this.#handlers.onWithdrawn(id);
+        const { request_id: id } = data;
+        if (typeof id === 'string') this.#handlers.onWithdrawn(id);
         return undefined;
       }
       default:
@@ -100,16 +88,14 @@ export class Connection {
     }
   }
 
-  #settle(raw: unknown): Promise<void> | undefined {
-    const { response: answer } = response.safeParse(raw).data ?? {};
-    const settled =
-      answer &&
-      this.#json.settle(
-        answer.request_id,
-        answer.subtype === 'success'
-          ? { result: answer.response }
-          : { refusal: answer.error ?? 'no reason given' },
-      );
+  #settleBy(raw: unknown): Promise<void> | undefined {
+    const {
+      subtype,
+      request_id: id,
+      response: result,
+      error: refusal = 'no reason given',
+    } = response.safeParse(raw).data?.response ?? {};
+    const settled = this.settle(id ?? '', subtype === 'success' ? { result } : { refusal });
     if (settled) return settled;
     this.#handlers.onUnknown();
     return undefined;

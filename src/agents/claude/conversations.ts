@@ -14,8 +14,8 @@ import {
   type TurnQuery,
 } from '../conversations.ts';
 import { fieldOf } from '../lenient.ts';
-import { parsed } from '../json-lines.ts';
-import { isPrompt, isSpoken, namesIn, readTurns, textOf } from './transcript.ts';
+import { parsedJson } from '../../core/lib/parsed-json.ts';
+import { isPrompt, isSpoken, namesIn, projectsOf, readTurns, textOf } from './transcript.ts';
 
 const NAME = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$/;
 /** Only the two ends of a transcript are read for a list, because a transcript may have hundreds of megabytes. */
@@ -80,7 +80,7 @@ export class ClaudeConversations implements Conversations {
       const bytes = await orNull(
         readForeignFile(directory, name, { maxBytes: MAX_REGISTRY_BYTES }),
       );
-      const row = bytes && parsed(bytes.toString('utf8'));
+      const row = bytes && parsedJson(bytes.toString('utf8'));
       const [ref, pid] = [fieldOf(row, 'sessionId'), fieldOf(row, 'pid')];
       if (typeof ref !== 'string' || typeof pid !== 'number' || !runs(pid, row)) continue;
       if (this.#settings.owns(pid)) continue;
@@ -107,8 +107,7 @@ export class ClaudeConversations implements Conversations {
   async #transcripts(matches: (name: string) => boolean = () => true): Promise<Transcript[]> {
     const projects = this.#projects;
     const found: Transcript[] = [];
-    for (const project of (await namesIn(projects)) ?? []) {
-      const names = (await namesIn(path.join(projects, project))) ?? [];
+    for await (const { project, names } of projectsOf(this.#settings.home())) {
       const stats = await Promise.all(
         names.map(async (name): Promise<Transcript[]> => {
           const ref = NAME.exec(name)?.[1];
@@ -147,7 +146,7 @@ export class ClaudeConversations implements Conversations {
       const tail = await bytesAt(handle, size - length, length);
       // Lines that the limits cut are passed over.
       const lines = [head, tail].flatMap((bytes) => bytes.toString('utf8').split('\n'));
-      return lines.map(parsed).filter((row) => typeof row === 'object' && row !== null);
+      return lines.map(parsedJson).filter((row) => typeof row === 'object' && row !== null);
     } finally {
       await handle.close();
     }
@@ -166,19 +165,13 @@ function summaryOf(
 ): StoredConversation | null {
   const prompt = rows.find(isPrompt);
   if (prompt === undefined && !rows.some(isSpoken)) return null;
-  const last = (type: string, field: string) =>
-    storedTitle(
-      fieldOf(
-        rows.findLast((row) => fieldOf(row, 'type') === type),
-        field,
-      ),
-    );
+  const last = (type: string, field: string) => {
+    const row = rows.findLast((one) => fieldOf(one, 'type') === type);
+    return storedTitle(fieldOf(row, field));
+  };
   const field = (name: string) => {
-    const value = fieldOf(
-      rows.find((row) => typeof fieldOf(row, name) === 'string'),
-      name,
-    );
-    return typeof value === 'string' && value.length <= 4096 ? value : null;
+    const value = rows.map((row) => fieldOf(row, name)).find((one) => typeof one === 'string');
+    return value !== undefined && value.length <= 4096 ? value : null;
   };
   const title =
     last('custom-title', 'customTitle') ??

@@ -3,10 +3,11 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import type { ApprovalDetail } from '../../api/approvals.ts';
+import { parsedJson } from '../../core/lib/parsed-json.ts';
 import { MessageBudget } from '../budget.ts';
-import { commandDetail } from '../details.ts';
-import { inputDetails } from '../provider.ts';
+import { commandDetail, inputDetails } from '../details.ts';
 import { ForeignFileError, readForeignFile } from '../../core/lib/foreign-file.ts';
+import { maybe, maybeText } from '../lenient.ts';
 
 type Input = Readonly<Record<string, unknown>>;
 
@@ -33,20 +34,17 @@ const shownAs: Record<
     if (typeof command !== 'string') return null;
     return [commandDetail(command, cwd), ...inputDetails(input, ['command'])];
   },
-  async Write(input, cwd) {
+  Write(input, cwd) {
     const { data } = write.safeParse(input);
     if (!data) return null;
-    const { file_path: path, content } = data;
-    const known = await readFileContent(path, cwd);
-    if (known.is === 'unread') return [...inputDetails(input), unread(path, known)];
     const others = inputDetails(input, ['file_path', 'content']);
-    return changeOf(path, known.text, content, others);
+    return changeBy(() => data.content, { path: data.file_path, cwd, input, others });
   },
-  async Edit(input, cwd) {
+  Edit(input, cwd) {
     const { data } = edit.safeParse(input);
     return data ? edits(data.file_path, [data], input, cwd) : null;
   },
-  async MultiEdit(input, cwd) {
+  MultiEdit(input, cwd) {
     const { data } = multiEdit.safeParse(input);
     return data ? edits(data.file_path, data.edits, input, cwd) : null;
   },
@@ -67,30 +65,47 @@ const shownAs: Record<
 const oneEdit = z.looseObject({
   old_string: z.string(),
   new_string: z.string(),
-  replace_all: z.boolean().nullish().catch(null),
+  replace_all: maybe(z.boolean()),
 });
+type Edit = z.output<typeof oneEdit>;
 const edit = oneEdit.extend({ file_path: z.string() });
 const multiEdit = z.looseObject({ file_path: z.string(), edits: z.array(oneEdit) });
 const write = z.looseObject({ file_path: z.string(), content: z.string() });
 const notebookEdit = z.looseObject({
   notebook_path: z.string(),
-  cell_id: z.string().nullish(),
-  edit_mode: z.string().nullish(),
+  cell_id: maybeText,
+  edit_mode: maybeText,
   new_source: z.string().catch(''),
 });
 
-async function edits(
+function edits(
   path: string,
   changes: readonly Edit[],
   input: Input,
   cwd: string,
 ): Promise<ApprovalDetail[] | null> {
-  const known = await readFileContent(path, cwd);
-  if (known.is === 'unread') return [...inputDetails(input), unread(path, known)];
-  const after = edited(known.text, changes);
-  if (after === null) return null;
   const shown = ['file_path', 'old_string', 'new_string', 'replace_all', 'edits'];
-  return changeOf(path, known.text, after, inputDetails(input, shown));
+  const others = inputDetails(input, shown);
+  return changeBy((before) => edited(before, changes), { path, cwd, input, others });
+}
+
+/** The change of a file whose new content `after` makes of the current one; null where that does not fit. */
+async function changeBy(
+  after: (before: string | null) => string | null,
+  {
+    path,
+    cwd,
+    input,
+    others,
+  }: { path: string; cwd: string; input: Input; others: ApprovalDetail[] },
+): Promise<ApprovalDetail[] | null> {
+  const known = await readFileContent(path, cwd);
+  if (known.is === 'unread') {
+    const name = `current content of ${path}: ${known.why}`;
+    return [...inputDetails(input), { type: 'omitted', name, bytes: known.bytes }];
+  }
+  const content = after(known.text);
+  return content === null ? null : changeOf(path, known.text, content, others);
 }
 
 /** The change of a file, and what else the input has; null where the change is too large to be compared. */
@@ -104,23 +119,9 @@ function changeOf(
   return diff === null ? null : [{ type: 'diff', path, diff }, ...others];
 }
 
-function unread(
-  path: string,
-  { why, bytes }: Extract<FileContent, { is: 'unread' }>,
-): ApprovalDetail {
-  return { type: 'omitted', name: `current content of ${path}: ${why}`, bytes };
-}
-
 /** The limits of what is worked out, in UTF-16 code units: of a result, and of all that is searched for it. */
 const MAX_CHARACTERS = 4 * 1024 * 1024;
 const MAX_SEARCHED = 64 * 1024 * 1024;
-
-/** One replacement of a text in a file. */
-interface Edit {
-  old_string: string;
-  new_string: string;
-  replace_all?: boolean | null | undefined;
-}
 
 /**
  * The content of a file after some edits, each made on the result of the one before; `null` stands for no file. Null
@@ -152,35 +153,26 @@ function afterOne(
   return length > MAX_CHARACTERS ? null : parts.join(text);
 }
 
-const notebook = z.looseObject({
-  cells: z.array(
-    z.looseObject({
-      id: z.string().nullish().catch(null),
-      source: z.union([z.string(), z.array(z.string()).transform((lines) => lines.join(''))]),
-    }),
-  ),
-});
+const notebook = z
+  .looseObject({
+    cells: z.array(
+      z.looseObject({
+        id: maybeText,
+        source: z.union([z.string(), z.array(z.string()).transform((lines) => lines.join(''))]),
+      }),
+    ),
+  })
+  .catch({ cells: [] });
 
 /**
  * Returns the source of a notebook cell by its id or, if cells have no ids, by its position, such as `cell-3`. Empty
  * without an id. Null if the cell does not exist.
  */
-function cellSource(content: string | null, cellId: string | null | undefined): string | null {
-  if (cellId === null || cellId === undefined) return '';
-  const cells = cellsOf(content);
-  const place = /^cell-(\d+)$/.exec(cellId)?.[1];
-  const cell =
-    cells.find(({ id }) => id === cellId) ??
-    (place === undefined ? undefined : cells[Number(place)]);
-  return cell?.source ?? null;
-}
-
-function cellsOf(content: string | null): z.output<typeof notebook>['cells'] {
-  try {
-    return notebook.parse(JSON.parse(content ?? '')).cells;
-  } catch {
-    return [];
-  }
+function cellSource(content: string | null, cellId: string | null): string | null {
+  if (cellId === null) return '';
+  const { cells } = notebook.parse(parsedJson(content ?? ''));
+  const place = Number(/^cell-(\d+)$/.exec(cellId)?.[1]);
+  return (cells.find(({ id }) => id === cellId) ?? cells[place])?.source ?? null;
 }
 
 const MAX_BYTES = 1024 * 1024;

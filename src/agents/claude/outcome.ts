@@ -11,17 +11,18 @@ import type { Message } from './connection.ts';
 import { loginHint, type LoginSituation } from '../login-watch.ts';
 import type { Usage } from '../../api/sessions.ts';
 import { reported } from '../../core/lib/reported-numbers.ts';
+import { maybe, maybeText } from '../lenient.ts';
 
 const result = z.looseObject({
   subtype: z.string().catch(''),
   is_error: z.boolean().catch(false),
-  result: z.string().optional().catch(undefined),
+  result: maybeText,
   errors: z.array(z.string()).catch([]),
-  stop_reason: z.string().nullish().catch(null),
-  terminal_reason: z.string().nullish().catch(null),
+  stop_reason: maybeText,
+  terminal_reason: maybeText,
   /** Why the API has refused the request, in a word, where claude's version says so. */
-  api_error: z.string().nullish().catch(null),
-  api_error_status: z.number().nullish().catch(null),
+  api_error: maybeText,
+  api_error_status: maybe(z.number()),
 });
 const LIMITS = new Set(['error_max_turns', 'error_max_budget_usd']);
 
@@ -40,8 +41,7 @@ export function outcomeOf(
   if (data.stop_reason === 'refusal') return failed('refused', 'claude refused to continue');
   if (LIMITS.has(data.subtype))
     return failed('limit_reached', `claude reached one of its own limits: ${data.subtype}`);
-  const isGood = data.subtype === 'success' && !data.is_error;
-  if (isGood) return { status: 'completed', error: null };
+  if (data.subtype === 'success' && !data.is_error) return { status: 'completed', error: null };
   const said = data.result ?? (data.errors.join('; ') || data.subtype);
   const limit = limitIn(data, rateLimit);
   if (limit) return limited('claude', said, limit);
@@ -122,44 +122,34 @@ export function usageOf({ input, written, cached, output }: Tokens): Partial<Usa
 }
 
 const byModel = z
-  .record(
-    z.string(),
-    z.looseObject({
-      costUSD: reported.usd,
-      contextWindow: reported.tokens,
-    }),
-  )
+  .record(z.string(), z.looseObject({ costUSD: reported.usd, contextWindow: reported.tokens }))
   .catch({});
 const resultUsage = z.looseObject({
   usage: z.unknown().optional(),
   total_cost_usd: reported.usd,
   modelUsage: byModel,
-  model_usage_since_last_result: byModel.optional().catch(undefined),
+  model_usage_since_last_result: byModel.optional(),
 });
 
-/** The usage that claude reports at the end of a turn. */
-interface ResultUsage {
-  /** The usage of the turn; empty where the turn was cut off. */
-  usage: Partial<Usage>;
-  /** Cost of the whole session. Claude continues the sum after a resume. */
-  costSoFar: number | null;
-}
-
-/** `costBefore`: the cost of the session before the turn, for versions that report only the sum. */
-export function readResultUsage(raw: unknown, costBefore: number | null): ResultUsage {
+/**
+ * The usage of a turn, empty where the turn was cut off, and the cost of the whole session: claude continues that sum
+ * after a resume. `costBefore`: the cost before the turn, for versions that report only the sum.
+ */
+export function readResultUsage(raw: unknown, costBefore: number | null) {
   const { data } = resultUsage.safeParse(raw);
   const usage: Partial<Usage> = {};
   const tokens = readTokens(data?.usage);
   if (tokens && usageOf(tokens).total_tokens !== 0) Object.assign(usage, usageOf(tokens));
+  const { modelUsage = {}, model_usage_since_last_result: recent } = data ?? {};
   // The main model is the one with the largest context window: claude uses small models for side tasks.
-  const windows = Object.values(data?.modelUsage ?? {}).flatMap((one) => one.contextWindow ?? []);
-  const recent = Object.entries(data?.model_usage_since_last_result ?? {});
-  const own = recent.flatMap(([, one]) => one.contextWindow ?? []);
-  const room = own.length > 0 ? own : windows;
-  if (room.length > 0) usage.context_window = Math.max(...room);
+  const windows = [recent, modelUsage].map((models) =>
+    Object.values(models ?? {}).flatMap((one) => one.contextWindow ?? []),
+  );
+  const room = windows.find(({ length }) => length > 0);
+  if (room) usage.context_window = Math.max(...room);
   const costSoFar = data?.total_cost_usd ?? null;
-  if (data?.model_usage_since_last_result)
-    usage.cost_usd = recent.reduce((sum, [, one]) => sum + (one.costUSD ?? 0), 0);
+  if (recent)
+    usage.cost_usd = Object.values(recent).reduce((sum, one) => sum + (one.costUSD ?? 0), 0);
   else if (costSoFar !== null && costBefore !== null)
     usage.cost_usd = Math.max(0, costSoFar - costBefore);
   return { usage, costSoFar };

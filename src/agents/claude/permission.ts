@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import type { Question } from '../../api/approvals.ts';
-import { approvalTitle } from '../details.ts';
+import { answerTo, approvalTitle, inputDetails } from '../details.ts';
 import { inWords } from '../budget.ts';
-import { type AgentAnswer, type AgentRequest, inputDetails } from '../provider.ts';
+import type { AgentAnswer, AgentRequest } from '../provider.ts';
 import { detailsOf } from './details.ts';
 import { approvalKindOf, toolTitleOf } from './tools.ts';
+import { maybe, maybeText } from '../lenient.ts';
 
 const rule = z.looseObject({ toolName: z.string(), ruleContent: z.string().nullish() });
 const grant = z.discriminatedUnion('type', [
@@ -31,17 +32,13 @@ function readGrants(suggestions: unknown): Grant[] {
   return data.map((one) => ({ ...one, destination: 'session' }));
 }
 
-/** Describes the grants for people. */
-function grantsText(grants: readonly Grant[]): string {
-  return grants.map(wordsOfOne).join('; ');
-}
-
 /** Whether claude accepts edits without asking once it has the grants. */
 export function acceptsEdits(grants: readonly Grant[]): boolean {
   return grants.some(({ type }) => type === 'setMode');
 }
 
-function wordsOfOne(one: Grant): string {
+/** Describes a grant for people. */
+function wordsOf(one: Grant): string {
   switch (one.type) {
     case 'addRules':
       return one.rules
@@ -56,12 +53,11 @@ function wordsOfOne(one: Grant): string {
 
 const request = z.looseObject({
   tool_name: z.string(),
-  input: z.record(z.string(), z.unknown()).nullable().catch(null),
-  tool_use_id: z.string().nullish().catch(null),
+  input: maybe(z.record(z.string(), z.unknown())),
+  tool_use_id: maybeText,
   permission_suggestions: z.unknown().optional(),
 });
 
-/** A `can_use_tool` request. */
 export interface Permission {
   tool: string;
   input: Record<string, unknown>;
@@ -81,18 +77,19 @@ export function readPermission(raw: unknown): Permission | null {
     tool: data.tool_name,
     input: data.input ?? {},
     isWhole: data.input !== null,
-    ref: data.tool_use_id ?? null,
+    ref: data.tool_use_id,
     grants: readGrants(data.permission_suggestions),
     raw,
   };
 }
 
-/** The request as people see it. */
 export async function approvalRequest(permission: Permission, cwd: string): Promise<AgentRequest> {
   const { tool, input, isWhole, grants, raw } = permission;
   const title = toolTitleOf(tool, input);
   const isNamed = title !== tool || Object.keys(input).length === 0;
-  const subject = { tool, cwd, input: tool === 'Bash' ? withoutDescription(input) : input };
+  // A model words the description of the same command differently each time.
+  const { description: _description, ...command } = input;
+  const subject = { tool, cwd, input: tool === 'Bash' ? command : input };
   return {
     kind: approvalKindOf(tool),
     tool,
@@ -100,7 +97,7 @@ export async function approvalRequest(permission: Permission, cwd: string): Prom
     request: raw,
     details: isWhole ? await detailsOf(tool, input, cwd) : inputDetails(raw),
     ...(grants.length > 0
-      ? { scopes: ['once', 'session'] as const, sessionAllows: grantsText(grants) }
+      ? { scopes: ['once', 'session'] as const, sessionAllows: grants.map(wordsOf).join('; ') }
       : {}),
     subject: isWhole ? subject : null,
     ...(tool === 'AskUserQuestion' ? { questions: questionsIn(input) } : {}),
@@ -112,21 +109,13 @@ function questionsIn(input: object): Question[] {
   return (asked.safeParse(input).data?.questions ?? []).map((one) => ({
     id: one.question,
     question: one.question,
-    header: one.header ?? null,
-    options: one.options.map(({ label, description }) => ({ label, description })),
+    header: one.header,
+    options: one.options,
     free: true,
     multiple: one.multiSelect,
     required: true,
     type: 'text',
   }));
-}
-
-/** An input without the description, in which a model words the same command differently each time. */
-function withoutDescription({
-  description: _description,
-  ...input
-}: Record<string, unknown>): object {
-  return input;
 }
 
 /** The answer in claude's words. An acceptance for the session takes what claude proposes, for the session alone. */
@@ -165,18 +154,8 @@ const asked = z.looseObject({
   questions: z.array(
     z.looseObject({
       question: z.string(),
-      header: z.string().optional().catch(undefined),
-      options: z
-        .array(
-          z.looseObject({
-            label: z.string(),
-            description: z
-              .string()
-              .nullish()
-              .transform((text) => text ?? null),
-          }),
-        )
-        .catch([]),
+      header: maybeText,
+      options: z.array(z.object({ label: z.string(), description: maybeText })).catch([]),
       multiSelect: z.boolean().catch(false),
     }),
   ),
@@ -187,11 +166,11 @@ function inputWith(
   answers: Record<string, string[]> | null,
   { tool, input }: Permission,
 ): Record<string, unknown> {
-  const questions = asked.safeParse(input).data?.questions;
-  if (tool !== 'AskUserQuestion' || !questions || !answers) return input;
-  const entries = questions.flatMap(({ question, header }) => {
-    const chosen = answers[question] ?? (header === undefined ? undefined : answers[header]);
-    return chosen ? [[question, chosen.join(', ')]] : [];
+  const questions = questionsIn(input);
+  if (tool !== 'AskUserQuestion' || !answers || questions.length === 0) return input;
+  const entries = questions.flatMap((one) => {
+    const chosen = answerTo(one, questions, answers);
+    return chosen ? [[one.id, chosen.join(', ')]] : [];
   });
   return { ...input, answers: Object.fromEntries(entries) as Record<string, string> };
 }

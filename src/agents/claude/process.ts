@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import { z } from 'zod';
 import type { Child } from '../../core/children/supervisor.ts';
 import type { Clock } from '../../core/lib/clock.ts';
@@ -19,13 +20,6 @@ import type { InstalledAgentDeps } from '../installed.ts';
 /** The time limit of control requests, which claude answers soon, also on a busy machine. */
 const REQUEST_MS = 120_000;
 
-interface Start extends ProgramOptions {
-  cwd: string;
-  /** For the ledger and the log. */
-  what: string;
-}
-
-/** One `claude`, and the connection to it. */
 export class ClaudeProcess {
   readonly pid: number;
   /** Resolves when it is gone and all its output was read, with why it ended. */
@@ -34,23 +28,19 @@ export class ClaudeProcess {
   readonly connection: Connection;
   readonly #child: Child;
   readonly #clock: Clock;
-  readonly #stderr: () => string;
+  /** The last lines of stderr: claude writes the reason of some failures there alone. */
+  readonly stderr: () => string;
 
-  private constructor(child: Child, clock: Clock, handlers: Handlers) {
+  constructor(child: Child, clock: Clock, handlers: Handlers) {
     this.#child = child;
     this.#clock = clock;
     this.pid = child.pid;
-    this.#stderr = tailOf(child.stderr);
+    this.stderr = tailOf(child.stderr);
     this.connection = new Connection(child, handlers);
     const { readProgress: heard, nonProtocol } = this.connection;
     this.isLost = lossOf(child, heard);
-    this.gone = agentEndOf(child, { heard, stderr: () => this.stderr || nonProtocol.last, clock });
-  }
-
-  /** Throws {@link ProviderError} where it cannot be started. */
-  static async start(start: Start, handlers: Handlers): Promise<ClaudeProcess> {
-    const child = await startAgent(start.supervisor, start, 'claude: the agent');
-    return new ClaudeProcess(child, start.clock, handlers);
+    const stderr = () => this.stderr() || nonProtocol.last;
+    this.gone = agentEndOf(child, { heard, stderr, clock });
   }
 
   /** Sends a control request that claude answers soon. Throws as `replyTo` does. */
@@ -66,11 +56,6 @@ export class ClaudeProcess {
    */
   end(graceMs: number, isBusy: boolean): Promise<void> {
     return endAgent(this.#child, { graceMs, isIdle: !isBusy, clock: this.#clock });
-  }
-
-  /** The last lines of stderr: claude writes the reason of some failures there alone. */
-  get stderr(): string {
-    return this.#stderr();
   }
 }
 
@@ -98,12 +83,8 @@ const SPEAKING = [
   '--permission-prompt-tool=stdio',
 ];
 
-const silent: Handlers = {
-  onMessage: () => undefined,
-  onRequest: () => undefined,
-  onWithdrawn: () => undefined,
-  onUnknown: () => undefined,
-};
+const ignore = () => undefined;
+const silent = { onMessage: ignore, onRequest: ignore, onWithdrawn: ignore, onUnknown: ignore };
 
 /** The models that claude lists, asked of a process that is started for that alone. */
 export async function askModels(cwd: string, options: ClaudeOptions): Promise<Model[]> {
@@ -123,39 +104,33 @@ export async function askModels(cwd: string, options: ClaudeOptions): Promise<Mo
  * {@link ProviderError}: `resume_failed` where claude does not have the session that its arguments name.
  */
 export async function startInitialized(
-  {
-    hello,
-    servers = null,
-    ...about
-  }: {
-    cwd: string;
-    what: string;
-    args: readonly string[];
-    hello: object;
-    /** The MCP servers that it uses from its first turn on; null: none but its own. */
-    servers?: object | null;
-  },
+  { hello, servers = null, args, ...about }: ProcessStart,
   handlers: Handlers,
   options: ClaudeOptions,
 ): Promise<ClaudeProcess> {
-  const { signal, starting } = options;
+  const { signal, starting, supervisor, clock } = options;
   signal.throwIfAborted();
-  const start = { ...options, ...about, args: [...options.args, ...SPEAKING, ...about.args] };
-  const claude = await ClaudeProcess.start(start, handlers);
-  const abort = () => void claude.end(0, true);
-  signal.addEventListener('abort', abort);
-  if (signal.aborted) abort();
-  try {
-    await starting(() => initialize(claude, { hello, servers }, options));
-    return claude;
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
+  const start = { ...options, ...about, args: [...options.args, ...SPEAKING, ...args] };
+  const child = await startAgent(supervisor, start, 'claude: the agent');
+  const claude = new ClaudeProcess(child, clock, handlers);
+  using _listener = addAbortListener(signal, () => void claude.end(0, true));
+  await starting(() => initialize(claude, { hello, servers }, options));
+  return claude;
+}
+
+interface ProcessStart {
+  cwd: string;
+  /** For the ledger and the log. */
+  what: string;
+  args: readonly string[];
+  hello: object;
+  /** The MCP servers that it uses from its first turn on; null: none but its own. */
+  servers?: object | null;
 }
 
 async function initialize(
   claude: ClaudeProcess,
-  { hello, servers }: { hello: object; servers: object | null },
+  { hello, servers }: Pick<ProcessStart, 'hello' | 'servers'>,
   { signal, onInitialized }: ClaudeOptions,
 ): Promise<void> {
   try {
@@ -165,19 +140,16 @@ async function initialize(
   } catch (error) {
     await claude.end(0, true);
     signal.throwIfAborted();
-    if (GONE_WORDS.test(claude.stderr)) {
-      throw new ProviderError(
-        'resume_failed',
-        `claude: cannot resume the session: ${claude.stderr}`,
-        { cause: error },
-      );
+    const said = claude.stderr();
+    if (GONE_WORDS.test(said)) {
+      const message = `claude: cannot resume the session: ${said}`;
+      throw new ProviderError('resume_failed', message, { cause: error });
     }
-    if (ROOT_WORDS.test(claude.stderr)) throw bypassRefused();
+    if (ROOT_WORDS.test(said)) throw bypassRefused();
     throw error;
   }
 }
 
-/** The name of cadre's MCP server for claude. */
 export const TOOL_SERVER = 'cadre';
 
 /**

@@ -4,7 +4,7 @@ import { providerKinds } from '../../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
 import { InstalledProvider } from '../installed.ts';
-import { LOGIN_MS, type LoginSituation, loggedOut } from '../login-watch.ts';
+import { LOGIN_MS, loggedIn, type LoginSituation, loggedOut } from '../login-watch.ts';
 import {
   type Agent,
   type AgentSink,
@@ -13,18 +13,19 @@ import {
   type Provider,
   ProviderError,
   type TurnSettings,
+  unavailable,
 } from '../provider.ts';
 import { openClaude } from './agent.ts';
 import { ClaudeConversations } from './conversations.ts';
 import { type ClaudeOptions, askModels } from './process.ts';
 import { objectionTo } from './settings.ts';
-import { namesIn } from './transcript.ts';
+import { namesIn, projectsOf } from './transcript.ts';
 import fs from 'node:fs/promises';
 import { z } from 'zod';
 import { readForeignFile } from '../../core/lib/foreign-file.ts';
 import { makeDirectory } from '../../core/lib/make-directory.ts';
 import { replaceFile } from '../../core/lib/replace-file.ts';
-import { parsed } from '../json-lines.ts';
+import { parsedJson } from '../../core/lib/parsed-json.ts';
 import { type ProgramOptions, runProgram } from '../agent-process.ts';
 
 /** Claude Code, one process a session. */
@@ -33,12 +34,14 @@ export class ClaudeProvider extends InstalledProvider implements Provider {
   readonly capabilities = providerKinds.claude.capabilities;
   readonly login: Login = {
     setKey: async (key) => {
-      writeKey(this.ownHome(), key);
+      const home = this.ownHome();
+      makeDirectory(home);
+      replaceFile(path.join(home, KEY_FILE), `${key}\n`);
       this.loginChanged();
       return this.authStatus();
     },
     end: async () => {
-      await removeKey(this.ownHome());
+      await fs.rm(path.join(this.ownHome(), KEY_FILE), { force: true });
       if (this.problem() === null) await endLogin(await this.#command());
       this.logins.forget();
       return this.authStatus();
@@ -107,9 +110,7 @@ export class ClaudeProvider extends InstalledProvider implements Provider {
       ...this.agentDeps(signal),
       starting: (start) => this.health.started(start, signal),
       modes: () => this.#modes,
-      onModes: (modes) => {
-        this.#modes = modes;
-      },
+      onModes: (modes) => void (this.#modes = modes),
       onInitialized: ({ version, models }) => {
         // Another version may have other modes.
         if (this.health.version !== version) this.#modes = null;
@@ -142,7 +143,6 @@ export class ClaudeProvider extends InstalledProvider implements Provider {
  */
 const SCRATCH = ['todos', 'shell-snapshots', 'session-env', 'file-history'];
 
-/** Where claude keeps its sessions. */
 function configDirectory(env: Readonly<Record<string, string>>): string {
   return env.CLAUDE_CONFIG_DIR ?? path.join(env.HOME ?? '/', '.claude');
 }
@@ -150,36 +150,23 @@ function configDirectory(env: Readonly<Record<string, string>>): string {
 const SUFFIX = '.jsonl';
 
 /** The ids of the sessions that have a transcript; null where the configuration directory does not exist. */
-async function listTranscripts(configDirectory: string): Promise<Set<string> | null> {
-  if ((await namesIn(configDirectory)) === null) return null;
-  const projects = path.join(configDirectory, 'projects');
+async function listTranscripts(home: string): Promise<Set<string> | null> {
+  if ((await namesIn(home)) === null) return null;
   const ids = new Set<string>();
-  for (const project of (await namesIn(projects)) ?? []) {
-    for (const name of (await namesIn(path.join(projects, project))) ?? [])
-      if (name.endsWith(SUFFIX)) ids.add(name.slice(0, -SUFFIX.length));
-  }
+  for await (const { names } of projectsOf(home))
+    for (const name of names) if (name.endsWith(SUFFIX)) ids.add(path.basename(name, SUFFIX));
   return ids;
 }
 
 /** The file of the API key, beside claude's own files in a home that is cadre's alone. */
 const KEY_FILE = 'cadre-api-key';
+const MAX_KEY_BYTES = 64 * 1024;
 const ANSWER_MS = 30_000;
 
 /** The API key that cadre was given, or null. It is read for each process, so the next one has a new key. */
 async function readKey(home: string): Promise<string | null> {
   const key = await readForeignFile(home, KEY_FILE, { maxBytes: MAX_KEY_BYTES });
   return key?.toString('utf8').trim() || null;
-}
-
-const MAX_KEY_BYTES = 64 * 1024;
-
-function writeKey(home: string, key: string): void {
-  makeDirectory(home);
-  replaceFile(path.join(home, KEY_FILE), `${key}\n`);
-}
-
-async function removeKey(home: string): Promise<void> {
-  await fs.rm(path.join(home, KEY_FILE), { force: true });
 }
 
 const status = z.looseObject({
@@ -194,33 +181,22 @@ async function askStatus(
   login: LoginSituation,
   limitMs = ANSWER_MS,
 ): Promise<AuthStatus> {
-  const what = 'claude auth status --json';
   // The exit code is not looked at: it is 1 where nobody is logged in.
-  const { stdout } = await runProgram(claude, ['auth', 'status', '--json'], { what, limitMs });
-  const { data } = status.safeParse(parsed(stdout));
+  const { stdout } = await runProgram('claude', ['auth', 'status', '--json'], claude, limitMs);
+  const { data } = status.safeParse(parsedJson(stdout));
   if (!data) {
-    throw new ProviderError(
-      'provider_unavailable',
+    throw unavailable(
       'claude: cannot read the output of "claude auth status --json": update Claude Code',
     );
   }
   if (!data.loggedIn) return loggedOut(login);
-  if (data.apiProvider !== 'firstParty') {
-    const detail = `claude uses ${data.apiProvider} and its login`;
-    return { authenticated: true, mode: 'agent_managed', detail };
-  }
-  return data.authMethod === 'api_key'
-    ? { authenticated: true, mode: 'api_key', detail: 'claude has an API key' }
-    : { authenticated: true, mode: 'account', detail: 'claude is logged in to an account' };
+  const own = data.authMethod === 'api_key' ? 'api_key' : 'account';
+  return loggedIn('claude', data.apiProvider === 'firstParty' ? own : data.apiProvider);
 }
 
 /** Ends the login that claude itself keeps. Throws {@link ProviderError}. */
 async function endLogin(claude: ProgramOptions): Promise<void> {
-  const what = 'claude auth logout';
-  const { code } = await runProgram(claude, ['auth', 'logout'], { what, limitMs: ANSWER_MS });
+  const { code } = await runProgram('claude', ['auth', 'logout'], claude, ANSWER_MS);
   if (code === 0) return;
-  throw new ProviderError(
-    'provider_unavailable',
-    `claude: "claude auth logout" exited with code ${code}`,
-  );
+  throw unavailable(`claude: "claude auth logout" exited with code ${code}`);
 }

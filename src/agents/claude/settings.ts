@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import type { AgentCommand } from '../../api/commands.ts';
 import type { Model } from '../../api/providers.ts';
-import { objectionToAgentMode, ProviderError, type TurnSettings } from '../provider.ts';
+import {
+  objectionToAgentMode,
+  objectionToEffort,
+  ProviderError,
+  type TurnSettings,
+} from '../provider.ts';
+import { arrayOf, maybeText } from '../lenient.ts';
 
 /** Claude's mode that asks for no permission. The process has to be started with it allowed. */
 export const BYPASS = 'bypassPermissions';
@@ -17,7 +23,6 @@ const modes: Record<string, string> = {
   bypass: BYPASS,
 };
 
-/** Claude's own mode for a permission_mode. */
 export function modeOf(permissionMode: string | null): string {
   return modes[permissionMode ?? 'default'] ?? permissionMode ?? 'default';
 }
@@ -62,58 +67,47 @@ export function objectionTo(
     );
   }
   // Claude ignores an effort that it does not know.
-  const levels = [...new Set(models.flatMap(({ reasoning_levels }) => reasoning_levels))];
-  const { thinkingEffort: effort } = settings;
-  if (effort === null || levels.length === 0 || levels.includes(effort)) return null;
-  return new ProviderError(
-    'invalid_thinking_effort',
-    `claude: unknown thinking_effort "${effort}": choose from ${levels.join(', ')}`,
-  );
+  return objectionToEffort('claude', settings, models);
 }
 
-const model = z.looseObject({
-  value: z.string(),
-  displayName: z.string().optional().catch(undefined),
-  supportedEffortLevels: z.array(z.string()).optional().catch(undefined),
-});
-const command = z.looseObject({
-  name: z.string().min(1),
-  description: z.string().catch(''),
-  argumentHint: z.string().nullish().catch(null),
-});
-const initialized = z.looseObject({
-  models: z.array(z.unknown()).catch([]),
-  commands: z.array(z.unknown()).catch([]),
-  claude_code_version: z.string().optional().catch(undefined),
-});
+const model = z
+  .looseObject({
+    value: z.string(),
+    displayName: maybeText,
+    supportedEffortLevels: z.array(z.string()).catch([]),
+  })
+  .transform(({ value: id, displayName, supportedEffortLevels: levels }): Model => {
+    return { id, display_name: displayName ?? id, reasoning_levels: levels };
+  });
+const command = z
+  .looseObject({
+    name: z.string().min(1),
+    description: z.string().catch(''),
+    argumentHint: maybeText,
+  })
+  .transform(({ name, description, argumentHint }): AgentCommand => {
+    return { name: name.replace(/^\//, ''), description, hint: argumentHint || null };
+  });
+/** Claude's answer to `initialize`. */
+const initialized = z
+  .looseObject({
+    models: arrayOf(model).catch([]),
+    commands: arrayOf(command).catch([]),
+    claude_code_version: maybeText,
+  })
+  .catch({ models: [], commands: [], claude_code_version: null })
+  .transform(({ models, commands, claude_code_version: version }) => {
+    return { models, commands, version };
+  });
 
-/** The used fields of claude's answer to `initialize`. */
-export interface Initialized {
-  version: string | null;
-  models: Model[];
-  /** Its slash commands. */
-  commands: AgentCommand[];
-}
+export type Initialized = z.output<typeof initialized>;
 
 export function readInitialized(raw: unknown): Initialized {
-  const { data } = initialized.safeParse(raw);
-  const models = (data?.models ?? []).flatMap((one): Model[] => {
-    const { data: found } = model.safeParse(one);
-    if (!found) return [];
-    const { value: id, displayName, supportedEffortLevels: levels } = found;
-    return [{ id, display_name: displayName ?? id, reasoning_levels: levels ?? [] }];
-  });
-  const commands = (data?.commands ?? []).flatMap((one): AgentCommand[] => {
-    const { data: found } = command.safeParse(one);
-    if (!found) return [];
-    const { name, description, argumentHint } = found;
-    return [{ name: name.replace(/^\//, ''), description, hint: argumentHint || null }];
-  });
-  return { version: data?.claude_code_version ?? null, models, commands };
+  return initialized.parse(raw);
 }
 
 const applied = z.looseObject({
-  applied: z.looseObject({ model: z.string().nullish().catch(null) }),
+  applied: z.looseObject({ model: maybeText }),
 });
 
 /** The model of a turn that wishes for none, in the answer to `get_settings`. */

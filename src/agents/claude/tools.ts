@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { cutTitle } from '../../core/lib/cut-title.ts';
 import type { AgentRequest } from '../provider.ts';
+import { maybeText } from '../lenient.ts';
 
-/** The kind of a tool, in the words that all providers share. */
 export function toolKindOf(tool: string): string {
   return kinds[tool] ?? 'other';
 }
@@ -24,39 +24,29 @@ const kinds: Record<string, string> = {
 
 export function approvalKindOf(tool: string): AgentRequest['kind'] {
   if (tool === 'AskUserQuestion') return 'question';
-  return (
-    ({ execute: 'command', edit: 'file_change' }[toolKindOf(tool)] as AgentRequest['kind']) ??
-    'tool'
-  );
+  const kind = toolKindOf(tool);
+  return kind === 'execute' ? 'command' : kind === 'edit' ? 'file_change' : 'tool';
 }
 
-const summarizeEvent = z.looseObject({
-  command: z.string().optional().catch(undefined),
-  file_path: z.string().optional().catch(undefined),
-  notebook_path: z.string().optional().catch(undefined),
-  pattern: z.string().optional().catch(undefined),
-  url: z.string().optional().catch(undefined),
-  query: z.string().optional().catch(undefined),
-  description: z.string().optional().catch(undefined),
-  questions: z
-    .array(z.looseObject({ question: z.string() }))
-    .optional()
-    .catch(undefined),
+const used = z.looseObject({
+  command: maybeText,
+  file_path: maybeText,
+  notebook_path: maybeText,
+  pattern: maybeText,
+  url: maybeText,
+  query: maybeText,
+  description: maybeText,
+  questions: z.array(z.looseObject({ question: z.string() })).catch([]),
 });
 
 /** The title of a call for people: a command as it is, else the tool and what it is used on. */
 export function toolTitleOf(tool: string, input: unknown): string {
-  const said = summarizeEvent.safeParse(input).data ?? {};
+  const said = used.safeParse(input).data;
+  if (!said) return cutTitle(tool);
   if (tool === 'Bash' && said.command) return cutTitle(said.command);
-  if (said.questions?.length)
+  if (said.questions.length > 0)
     return cutTitle(said.questions.map(({ question }) => question).join(' '));
-  const on =
-    said.file_path ??
-    said.notebook_path ??
-    said.command ??
-    said.pattern ??
-    said.url ??
-    said.query ??
-    said.description;
+  const { file_path, notebook_path, command, pattern, url, query, description } = said;
+  const on = file_path ?? notebook_path ?? command ?? pattern ?? url ?? query ?? description;
   return cutTitle(on ? `${tool} ${on}` : tool);
 }

@@ -1,4 +1,5 @@
 import fs from 'node:fs/promises';
+import path from 'node:path';
 import {
   type ConversationMark,
   type StoredItem,
@@ -9,7 +10,7 @@ import {
   turnsAfter,
 } from '../conversations.ts';
 import { fieldOf } from '../lenient.ts';
-import { parsed } from '../json-lines.ts';
+import { parsedJson } from '../../core/lib/parsed-json.ts';
 
 const CHUNK_BYTES = 256 * 1024;
 /** A longer line is passed over, and so are the oldest of more rows. */
@@ -66,7 +67,7 @@ async function chainOf(handle: fs.FileHandle, signal: AbortSignal): Promise<Row[
   let leaf: string | null = null;
   let before: string | null = null;
   for await (const { line, offset } of linesOf(handle, signal)) {
-    const raw = parsed(line.toString('utf8'));
+    const raw = parsedJson(line.toString('utf8'));
     const uuid = fieldOf(raw, 'uuid');
     if (typeof uuid !== 'string' || uuid.length > MAX_ID || fieldOf(raw, 'isSidechain') === true)
       continue;
@@ -123,11 +124,12 @@ async function readTurn(handle: fs.FileHandle, turn: TurnRows): Promise<StoredTu
   for (const row of turn.rows) {
     const bytes = Buffer.alloc(row.length);
     await handle.read(bytes, 0, row.length, row.offset);
-    const raw = parsed(bytes.toString('utf8'));
+    const raw = parsedJson(bytes.toString('utf8'));
     if (row.isPrompt) {
       read.prompt = textOf(raw);
       read.program = storedTitle(fieldOf(raw, 'entrypoint'));
-    } else if (isInterrupt(raw)) read.status = 'interrupted';
+    } else if (fieldOf(raw, 'type') === 'user' && INTERRUPTED.test(textOf(raw)))
+      read.status = 'interrupted';
     else addBlocks(raw, read, tools);
   }
   return read;
@@ -158,15 +160,14 @@ function itemOf(block: unknown): StoredItem | null {
     const value = fieldOf(block, name);
     return typeof value === 'string' ? value : '';
   };
-  const item = { status: 'completed' as const, title: null };
+  const spoken = (kind: 'message' | 'reasoning', text: string): StoredItem | null =>
+    text === '' ? null : { kind, status: 'completed', title: null, text };
   switch (fieldOf(block, 'type')) {
     case 'text':
-      return said('text') === '' ? null : { ...item, kind: 'message', text: said('text') };
+      return spoken('message', said('text'));
     case 'thinking':
       // Some models sign or encrypt their reasoning, which leaves an empty text.
-      return said('thinking') === ''
-        ? null
-        : { ...item, kind: 'reasoning', text: said('thinking') };
+      return spoken('reasoning', said('thinking'));
     case 'tool_use': {
       const input = fieldOf(block, 'input');
       const about = fieldOf(input, 'command') ?? fieldOf(input, 'file_path');
@@ -215,7 +216,6 @@ async function* linesOf(
 const COMMAND = /^<(?:command-name|command-message|local-command|bash-(?:input|stdout|stderr))/;
 const INTERRUPTED = /^\[Request interrupted by user/;
 
-/** The content of a row of a transcript, as a list of blocks. */
 function blocksOf(row: unknown): readonly unknown[] {
   const content = fieldOf(fieldOf(row, 'message'), 'content');
   if (typeof content === 'string') return [{ type: 'text', text: content }];
@@ -251,10 +251,6 @@ export function isPrompt(row: unknown): boolean {
   return text !== '' && !COMMAND.test(text) && !INTERRUPTED.test(text);
 }
 
-function isInterrupt(row: unknown): boolean {
-  return fieldOf(row, 'type') === 'user' && INTERRUPTED.test(textOf(row));
-}
-
 /** Returns the names in a directory; null if there is no such directory. */
 export async function namesIn(directory: string): Promise<string[] | null> {
   try {
@@ -264,4 +260,13 @@ export async function namesIn(directory: string): Promise<string[] | null> {
     if (code === 'ENOENT' || code === 'ENOTDIR') return null;
     throw error;
   }
+}
+
+/** The names of the files of each project below the configuration directory of claude. */
+export async function* projectsOf(
+  home: string,
+): AsyncGenerator<{ project: string; names: string[] }> {
+  const projects = path.join(home, 'projects');
+  for (const project of (await namesIn(projects)) ?? [])
+    yield { project, names: (await namesIn(path.join(projects, project))) ?? [] };
 }

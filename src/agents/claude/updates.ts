@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Usage } from '../../api/sessions.ts';
 import { limitAfter, type RateLimit } from '../claude-limits.ts';
 import { MessageBudget, Omissions } from '../budget.ts';
-import { arrayOf } from '../lenient.ts';
+import { arrayOf, maybe, maybeText, partsText } from '../lenient.ts';
 import type { AgentUpdate, ToolChange } from '../provider.ts';
 import type { Message } from './connection.ts';
 import { toolKindOf, toolTitleOf } from './tools.ts';
@@ -26,42 +26,29 @@ const block = z.looseObject({ type: z.string() });
 const streamed = z.looseObject({
   event: z.looseObject({
     type: z.string(),
-    index: z.number().optional().catch(undefined),
-    message: z
-      .looseObject({ id: z.string(), usage: z.unknown().optional() })
-      .optional()
-      .catch(undefined),
+    index: z.number().catch(0),
+    message: maybe(z.looseObject({ id: z.string(), usage: z.unknown().optional() })),
     content_block: z.unknown().optional(),
-    delta: z
-      .looseObject({
+    delta: maybe(
+      z.looseObject({
         type: z.string().optional(),
         text: z.string().optional(),
         thinking: z.string().optional(),
-      })
-      .optional()
-      .catch(undefined),
+      }),
+    ),
     usage: z.unknown().optional(),
   }),
 });
+const content = arrayOf(block).catch([]);
 const assistant = z.looseObject({
-  message: z.looseObject({
-    id: z.string(),
-    model: z.string().nullish().catch(null),
-    content: arrayOf(block).catch([]),
-    usage: z.unknown().optional(),
-  }),
+  message: z.looseObject({ id: z.string(), model: maybeText, content }),
 });
-const user = z.looseObject({
-  message: z.looseObject({ content: arrayOf(block).catch([]) }),
-});
-const spoken = z.looseObject({
-  text: z.string().optional().catch(undefined),
-  thinking: z.string().optional().catch(undefined),
-});
+const user = z.looseObject({ message: z.looseObject({ content }) });
+const spoken = z.looseObject({ text: maybeText, thinking: maybeText });
 const toolUse = z.looseObject({ id: z.string(), name: z.string(), input: z.unknown().optional() });
 const toolResult = z.looseObject({
   tool_use_id: z.string(),
-  is_error: z.boolean().nullish().catch(null),
+  is_error: maybe(z.boolean()),
   content: z.unknown().optional(),
 });
 const todos = z.looseObject({
@@ -72,15 +59,15 @@ const retried = z.looseObject({
   subtype: z.literal('api_retry'),
   attempt: z.number(),
   max_retries: z.number(),
-  error: z.string().nullish().catch(null),
-  error_status: z.number().nullish().catch(null),
+  error: maybeText,
+  error_status: maybe(z.number()),
 });
 
 /** The notice of a request to the model that claude makes again; nothing for the other messages of the system. */
 function readRetry(message: Message): AgentUpdate[] {
   const { data } = retried.safeParse(message);
   if (!data) return [];
-  const why = [data.error, data.error_status].filter((part) => part !== null && part !== undefined);
+  const why = [data.error, data.error_status].filter((part) => part !== null);
   const said = why.length > 0 ? ` (${why.join(' ')})` : '';
   const text = `claude: the request failed${said}, retry ${data.attempt}/${data.max_retries}`;
   return [{ type: 'notice', code: 'waiting', message: text }];
@@ -95,26 +82,18 @@ export class Reader {
   /** The tokens of each model request of the turn. */
   readonly #used = new Map<string, Tokens>();
   #lastUsed: Tokens | undefined;
-  #hasSpoken = false;
-  #rateLimit: RateLimit | null = null;
+  /** Whether claude has said a text since the turn began. */
+  hasSpoken = false;
+  /** Limits of the account that claude reported in this turn. Null if it reported none. */
+  rateLimit: RateLimit | null = null;
 
   /** A turn begins: the tokens, texts and limits of earlier turns are forgotten. */
   begin(): void {
     this.#streamed.clear();
     this.#omissions.beginTurn();
     this.#used.clear();
-    this.#hasSpoken = false;
-    this.#rateLimit = null;
-  }
-
-  /** Limits of the account that claude reported in this turn. Null if it reported none. */
-  get rateLimit(): RateLimit | null {
-    return this.#rateLimit;
-  }
-
-  /** Whether claude has said a text since the turn began. */
-  get hasSpoken(): boolean {
-    return this.#hasSpoken;
+    this.hasSpoken = false;
+    this.rateLimit = null;
   }
 
   /** The usage of the turn so far, by the stream. */
@@ -141,7 +120,7 @@ export class Reader {
       case 'system':
         return readRetry(message);
       case 'rate_limit_event':
-        this.#rateLimit = limitAfter(this.#rateLimit, message);
+        this.rateLimit = limitAfter(this.rateLimit, message);
         return [];
       default:
         return IGNORED.has(message.type) ? [] : 'unknown';
@@ -153,11 +132,11 @@ export class Reader {
     if (fromSubagent.safeParse(message).success) return [];
     const { data } = streamed.safeParse(message);
     if (!data) return 'unknown';
-    const { type, index = 0, delta, content_block: started, usage } = data.event;
+    const { type, index, message: begun, delta, content_block: started, usage } = data.event;
     switch (type) {
       case 'message_start':
-        this.#streaming = data.event.message?.id ?? '';
-        this.#count(this.#streaming, data.event.message?.usage);
+        this.#streaming = begun?.id ?? '';
+        this.#count(this.#streaming, begun?.usage);
         return [];
       case 'content_block_start': {
         const call = isCall(started) ? toolUse.safeParse(started).data : undefined;
@@ -178,7 +157,7 @@ export class Reader {
 
   #say(type: 'message' | 'reasoning', index: number, text: string): AgentUpdate[] {
     this.#streamed.add(this.#streaming);
-    if (type === 'message' && text) this.#hasSpoken = true;
+    if (type === 'message' && text) this.hasSpoken = true;
     return [{ type, text, ref: `${this.#streaming}/${index}` }];
   }
 
@@ -194,7 +173,7 @@ export class Reader {
       const { text, thinking } = spoken.safeParse(one).data ?? {};
       if (!isWhole) return [];
       if (one.type === 'text' && text) {
-        this.#hasSpoken = true;
+        this.hasSpoken = true;
         return [{ type: 'message', text, ref: id }];
       }
       return one.type === 'thinking' && thinking
@@ -244,21 +223,10 @@ function readResult(raw: z.output<typeof block>): AgentUpdate[] {
   if (!data || !raw.type.endsWith('tool_result')) return [];
   return [
     toolUpdate(data.tool_use_id, {
-      output: textOf(data.content),
+      output: partsText(data.content) ?? '',
       status: data.is_error ? 'failed' : 'completed',
     }),
   ];
-}
-
-function textOf(content: unknown): string {
-  if (typeof content === 'string') return content;
-  if (!Array.isArray(content)) return content === undefined ? '' : JSON.stringify(content);
-  return content
-    .map((part) => {
-      const { type, text } = (part ?? {}) as { type?: string; text?: string };
-      return text ?? `[${type ?? 'something'}]`;
-    })
-    .join('\n');
 }
 
 function toolUpdate(ref: string, change: ToolChange): AgentUpdate {

@@ -14,7 +14,7 @@ import {
   type TurnOutcome,
   type TurnSettings,
 } from '../provider.ts';
-import { unlessAborted } from '../agent-process.ts';
+import { unlessAborted, within } from '../agent-process.ts';
 import type { Route } from './app-server.ts';
 import type { Params, RequestId } from './connection.ts';
 import { Reader } from './items.ts';
@@ -69,11 +69,11 @@ class CodexAgent implements Agent, Route {
   ref = '';
   defaults: TurnSettings = defaultSettings();
   readonly canResume = true;
-  readonly gone: Promise<string>;
-  readonly free: Promise<void>;
   readonly isLost = () => this.#isOver || this.#lease.server.isLost();
   readonly #gone = Promise.withResolvers<string>();
+  readonly gone = this.#gone.promise;
   readonly #free = Promise.withResolvers<void>();
+  readonly free = this.#free.promise;
   readonly #session: Session;
   readonly #sink: AgentSink;
   readonly #lease: Lease;
@@ -82,7 +82,6 @@ class CodexAgent implements Agent, Route {
   readonly #meter = new Meter();
   readonly #requests = new OpenRequests<RequestId>();
   #state: AgentState = { is: 'idle' };
-  /** Settings of the newest prompt. */
   #settings: TurnSettings = this.defaults;
   /** Aborts when the newest prompt is cancelled. */
   #cancelling = new AbortController();
@@ -93,8 +92,6 @@ class CodexAgent implements Agent, Route {
     this.#sink = sink;
     this.#lease = lease;
     this.#options = options;
-    this.gone = this.#gone.promise;
-    this.free = this.#free.promise;
     void lease.server.gone.then((how) => this.lost(how));
   }
 
@@ -209,12 +206,12 @@ class CodexAgent implements Agent, Route {
     const asked = readRequest(method, params, this.#reader);
     if (!asked) {
       this.#options.onUnknown();
-      server.refuse(id, `cadre does not support the request ${method}`);
+      server.connection.refuse(id, `cadre does not support the request ${method}`);
     } else if (this.#isOver) {
-      server.answer(id, asked.answer({ decision: 'cancelled' }));
+      server.connection.answer(id, asked.answer({ decision: 'cancelled' }));
     } else {
       const decide = (withdrawn: AbortSignal) => this.#decide(asked, withdrawn);
-      const send = (answer: AgentAnswer) => server.answer(id, asked.answer(answer));
+      const send = (answer: AgentAnswer) => server.connection.answer(id, asked.answer(answer));
       void this.#requests.answer(id, decide, send);
     }
   }
@@ -372,10 +369,7 @@ class CodexAgent implements Agent, Route {
     this.#leaveWhenIdle();
     if (this.#running) this.#interrupt(this.#running);
     if (this.#at) {
-      const limit = new AbortController();
-      const late = this.#options.clock.sleep(graceMs, limit.signal).catch(() => undefined);
-      await Promise.race([this.free, late, server.gone]);
-      limit.abort();
+      await within(Promise.race([this.free, server.gone]), graceMs, this.#options.clock);
     } else {
       this.#leave();
     }

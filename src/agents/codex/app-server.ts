@@ -11,7 +11,7 @@ import {
   startAgent,
   tailOf,
 } from '../agent-process.ts';
-import { ProviderError } from '../provider.ts';
+import { unavailable } from '../provider.ts';
 import {
   Connection,
   type Params,
@@ -57,12 +57,13 @@ export class AppServer {
   readonly isLost: () => boolean;
   readonly #child: Child;
   readonly #clock: Clock;
-  readonly #connection: Connection;
+  readonly connection: Connection;
   readonly #onUnknown: () => void;
   readonly #routes = new Map<string, Route>();
   /** The thread that began each thread of a subagent. */
   readonly #parents = new Map<string, string>();
-  #rateLimits: RateLimits | null = null;
+  /** The newest limits of the account. Codex reports them just before a turn fails at a limit. */
+  rateLimits: RateLimits | null = null;
   #isUp = false;
   #isEnding = false;
 
@@ -71,13 +72,13 @@ export class AppServer {
     this.#clock = clock;
     this.#onUnknown = onUnknown;
     this.pid = child.pid;
-    this.#connection = new Connection(child, {
+    this.connection = new Connection(child, {
       onNotification: (method, params) => this.#hear(method, params),
       onRequest: (id, method, params) => this.#asked(id, method, params),
       onLost: (threadId) => this.#routes.get(threadId)?.lost('sent a message that is too long'),
       onUnknown,
     });
-    const { readProgress: heard } = this.#connection;
+    const { readProgress: heard } = this.connection;
     const said = tailOf(child.stderr);
     // Once the server serves sessions, a line on stderr may be about any of them, so no session is given it.
     const stderr = () => (this.#isUp ? '' : said());
@@ -95,38 +96,29 @@ export class AppServer {
     const child = { command, args, cwd: start.cwd, env, what: 'codex app-server', sandbox };
     const server = new AppServer(await startAgent(supervisor, child, 'codex: the agent'), start);
     try {
-      const hello = server.#connection.request('initialize', {
+      const hello = server.connection.request('initialize', {
         clientInfo: { name: 'cadre', title: 'cadre', version },
         capabilities: { experimentalApi: true, requestAttestation: false },
       });
       const said = await answered(hello, server.#limits);
-      server.#connection.notify('initialized');
+      server.connection.notify('initialized');
       start.onVersion(versionIn(said));
       server.#isUp = true;
       return server;
     } catch (error) {
       await server.end(0);
-      throw new ProviderError(
-        'provider_unavailable',
+      throw unavailable(
         `codex: "${command} app-server" did not start (${(error as Error).message}): ` +
           `check that "${command} --version" prints ${OLDEST} or newer`,
-        { cause: error },
+        error,
       );
     }
   }
 
   /** Sends a request that codex answers soon. Throws as `replyTo` does. */
   ask(method: string, params: object): Promise<unknown> {
-    const answer = this.#connection.request(method, params);
+    const answer = this.connection.request(method, params);
     return replyTo({ provider: 'codex', method, answer }, this.#limits);
-  }
-
-  answer(id: RequestId, result: object): void {
-    this.#connection.answer(id, result);
-  }
-
-  refuse(id: RequestId, why: string): void {
-    this.#connection.refuse(id, why);
   }
 
   routeOf(threadId: string): Route | undefined {
@@ -141,12 +133,6 @@ export class AppServer {
     if (this.#routes.get(threadId) === route) this.#routes.delete(threadId);
   }
 
-  /** The newest limits of the account. Codex reports them just before a turn fails at a limit. */
-  get rateLimits(): RateLimits | null {
-    return this.#rateLimits;
-  }
-
-  /** Whether a thread still has a route. */
   get hasRoutes(): boolean {
     return this.#routes.size > 0;
   }
@@ -169,7 +155,7 @@ export class AppServer {
   #hear(method: string, params: Params): Promise<void> | undefined {
     if (!isKnown(method)) this.#onUnknown();
     if (method === 'account/rateLimits/updated')
-      this.#rateLimits = limitsAfter(this.#rateLimits, params);
+      this.rateLimits = limitsAfter(this.rateLimits, params);
     const parent = parentOf(method, params);
     if (parent) this.#parents.set(parent.child, parent.thread);
     return this.#routes.get(threadOf(params) ?? '')?.onNotification(method, params);
@@ -178,15 +164,15 @@ export class AppServer {
   /** A request of a subagent goes to the route of the thread that began the subagent. */
   #asked(id: RequestId, method: string, params: Params): void {
     let thread = threadOf(params);
-    while (thread !== undefined && !this.#routes.has(thread)) thread = this.#parents.get(thread);
+    while (thread !== null && !this.#routes.has(thread)) thread = this.#parents.get(thread) ?? null;
     const route = this.#routes.get(thread ?? '');
     if (method === 'currentTime/read') {
-      this.answer(id, { currentTimeAt: Math.floor(this.#clock.now() / 1000) });
+      this.connection.answer(id, { currentTimeAt: Math.floor(this.#clock.now() / 1000) });
     } else if (route) {
       route.asked(id, method, params);
     } else {
       this.#onUnknown();
-      this.refuse(id, `no session can answer ${method}`);
+      this.connection.refuse(id, `no session can answer ${method}`);
     }
   }
 }

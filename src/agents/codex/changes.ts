@@ -4,14 +4,16 @@ import { filledFields } from '../../core/lib/filled-fields.ts';
 import { DERIVED_LIMITS, MessageBudget } from '../budget.ts';
 import { hunksDetail } from '../details.ts';
 import type { Change } from './items.ts';
+import { maybeText } from '../lenient.ts';
 
-const text = z.string().nullish().catch(null);
-const kindOfChange = z.looseObject({ type: text, move_path: text }).catch({});
+const kindOfChange = z
+  .looseObject({ type: maybeText, move_path: maybeText })
+  .catch({ type: null, move_path: null });
 const legacyChange = z.looseObject({
-  type: text,
-  content: text,
-  unified_diff: text,
-  move_path: text,
+  type: maybeText,
+  content: maybeText,
+  unified_diff: maybeText,
+  move_path: maybeText,
 });
 /** Versions differ in whether the type is a field, or the name of the only one. */
 const legacyChanges = z.union([

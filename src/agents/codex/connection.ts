@@ -1,12 +1,12 @@
 import type { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
 import { excessOf, JsonConnection, noteExcess } from '../json-connection.ts';
-import { type ReadProgress, MAX_LINE_BYTES, MAX_SHARED_LINE_BYTES } from '../json-lines.ts';
+import { MAX_LINE_BYTES, MAX_SHARED_LINE_BYTES } from '../json-lines.ts';
+import { fieldOf, maybeText } from '../lenient.ts';
 
 /** Notifications that concern no session: of accounts, of apps, of an editor that embeds codex. */
 const FOREIGN =
   /^(account|app|attestation|command|externalAgentConfig|fs|fuzzyFileSearch|hook|mcpServer|model|modelProvider|process|project|rawResponse|rawResponseItem|remoteControl|skills|thread\/realtime|windows|windowsSandbox)\//;
-/** The known notifications of threads, turns and items. */
 const KNOWN = new Set([
   'autoApprovalReview/strictReviewRequired',
   'configWarning',
@@ -62,15 +62,12 @@ export function isKnown(method: string): boolean {
   return KNOWN.has(method) || FOREIGN.test(method);
 }
 
-const ofThread = z.looseObject({
-  threadId: z.string().optional().catch(undefined),
-  conversationId: z.string().optional().catch(undefined),
-});
+const ofThread = z.object({ threadId: maybeText, conversationId: maybeText });
 
-/** The thread that a message belongs to; undefined for a message that belongs to no session. */
-export function threadOf(params: Params): string | undefined {
-  const { data } = ofThread.safeParse(params);
-  return data?.threadId ?? data?.conversationId;
+/** The thread that a message belongs to; null for a message that belongs to no session. */
+export function threadOf(params: Params): string | null {
+  const { threadId, conversationId } = ofThread.parse(params);
+  return threadId ?? conversationId;
 }
 
 const begun = z.looseObject({
@@ -87,12 +84,10 @@ export function parentOf(
   return thread && { child: thread.id, thread: thread.parentThreadId };
 }
 
-const initialized = z.looseObject({ userAgent: z.string() });
-
 /** Returns the version in the answer of codex to `initialize`. Null if the answer has no version. */
 export function versionIn(answer: unknown): string | null {
-  const { data } = initialized.safeParse(answer);
-  return /\/(\d+\.\d+\.\d+\S*)/.exec(data?.userAgent ?? '')?.[1] ?? null;
+  const name = fieldOf(answer, 'userAgent');
+  return typeof name === 'string' ? (/\/(\d+\.\d+\.\d+\S*)/.exec(name)?.[1] ?? null) : null;
 }
 
 export type Params = Record<string, unknown>;
@@ -105,7 +100,6 @@ export interface Handlers {
   onRequest(id: RequestId, method: string, params: Params): void;
   /** Called where a message of a thread was too long to be read. */
   onLost(threadId: string): void;
-  /** Called for a line of JSON that is not a message. */
   onUnknown(): void;
 }
 
@@ -120,57 +114,50 @@ const message = z.looseObject({
 type Message = z.output<typeof message>;
 
 /** Requests, answers and notifications both ways: JSON-RPC without its name. */
-export class Connection {
-  readonly #json: JsonConnection<RequestId>;
+export class Connection extends JsonConnection<RequestId> {
   readonly #handlers: Handlers;
   #requests = 0;
 
   constructor(streams: { stdin: Writable; stdout: Readable }, handlers: Handlers) {
+    super(streams, MAX_SHARED_LINE_BYTES);
     this.#handlers = handlers;
-    const take = (json: unknown, line: string) => this.#take(json, line);
-    this.#json = new JsonConnection(streams, take, MAX_SHARED_LINE_BYTES);
   }
 
-  /** How far the server's output was read. */
-  get readProgress(): ReadProgress {
-    return this.#json.readProgress;
-  }
-
-  /** Sends a request. Settles as `JsonConnection.request` does. */
+  /** Sends a request. Settles as `requestAs` does. */
   request(method: string, params: object): Promise<unknown> {
     const request = ++this.#requests;
-    return this.#json.request(request, { id: request, method, params });
+    return this.requestAs(request, { id: request, method, params });
   }
 
   notify(method: string): void {
-    this.#json.send({ method });
+    this.send({ method });
   }
 
   answer(to: RequestId, result: object): void {
-    this.#json.send({ id: to, result });
+    this.send({ id: to, result });
   }
 
   refuse(to: RequestId, why: string): void {
-    this.#json.send({ id: to, error: { code: METHOD_NOT_FOUND, message: why } });
+    this.send({ id: to, error: { code: METHOD_NOT_FOUND, message: why } });
   }
 
-  #take(json: unknown, line: string): Promise<void> | undefined {
+  protected receive(json: unknown, line: string): Promise<void> | undefined {
     if (json === undefined)
       throw new Error(`codex sent a line that is not JSON: ${line.slice(0, 200)}`);
     const said: Message | undefined = message.safeParse(json).data;
     const excess = excessOf(json);
     if (excess && excess.bytes > MAX_LINE_BYTES) return this.#lose(said);
     if (excess) noteExcess(said?.result, excess);
-    if (said?.method === undefined) return this.#settle(said);
+    if (said?.method === undefined) return this.#settleBy(said);
     if (excess) noteExcess(said.params, excess);
     if (said.id === undefined) return this.#handlers.onNotification(said.method, said.params);
     this.#handlers.onRequest(said.id, said.method, said.params);
     return undefined;
   }
 
-  #settle(said: Message | undefined): Promise<void> | undefined {
+  #settleBy(said: Message | undefined): Promise<void> | undefined {
     const answer = said?.error ? { refusal: said.error.message } : { result: said?.result };
-    const settled = this.#json.settle(said?.id ?? '', answer);
+    const settled = this.settle(said?.id ?? '', answer);
     if (settled) return settled;
     this.#handlers.onUnknown();
     return undefined;
@@ -179,7 +166,7 @@ export class Connection {
   /** A line is too long to be read: it is lost for the request or the thread that it names. Throws where it names none. */
   #lose(said: Message | undefined): undefined {
     const { threadId: thread } = said?.params ?? {};
-    if (said?.method === undefined && this.#json.fail(Number(said?.id), TOO_LONG)) return;
+    if (said?.method === undefined && this.fail(Number(said?.id), TOO_LONG)) return;
     if (typeof thread !== 'string') throw new Error('codex sent a line that is too long');
     this.#handlers.onLost(thread);
   }

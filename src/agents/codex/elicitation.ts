@@ -1,47 +1,37 @@
 import { z } from 'zod';
 import type { Question } from '../../api/approvals.ts';
 import { cutTitle } from '../../core/lib/cut-title.ts';
-import { approvalTitle } from '../details.ts';
+import { answerTo, approvalTitle, inputDetails } from '../details.ts';
 import { inWords } from '../budget.ts';
-import { type AgentAnswer, type AgentRequest, inputDetails } from '../provider.ts';
+import type { AgentAnswer, AgentRequest } from '../provider.ts';
 import type { Params } from './connection.ts';
+import { maybe, maybeText } from '../lenient.ts';
 
-const text = z.string().nullish().catch(null);
+const field = z.looseObject({
+  type: maybeText,
+  title: maybeText,
+  description: maybeText,
+  enum: z.array(z.string()).catch([]),
+});
 const elicitation = z.looseObject({
   serverName: z.string().catch('a server'),
-  message: text,
-  url: text,
-  _meta: z
-    .looseObject({
-      codex_approval_kind: text,
-      tool_name: text,
-      tool_params: z.unknown(),
-      persist: z
-        .union([z.string(), z.array(z.unknown())])
-        .nullish()
-        .catch(null),
-    })
-    .nullish()
-    .catch(null),
+  message: maybeText,
+  url: maybeText,
+  _meta: maybe(
+    z.looseObject({
+      codex_approval_kind: maybeText,
+      tool_name: maybeText,
+      tool_params: z.unknown().optional(),
+      persist: maybe(z.union([z.string(), z.array(z.unknown())])),
+    }),
+  ),
   requestedSchema: z
     .looseObject({
-      properties: z
-        .record(
-          z.string(),
-          z.looseObject({
-            type: text,
-            title: text,
-            description: text,
-            enum: z.array(z.string()).optional().catch(undefined),
-          }),
-        )
-        .catch({}),
+      properties: z.record(z.string(), field).catch({}),
       required: z.array(z.string()).catch([]),
     })
-    .nullish()
-    .catch(null),
+    .catch({ properties: {}, required: [] }),
 });
-/** A request of an MCP server through codex. */
 export type Elicitation = z.output<typeof elicitation>;
 
 export function readElicitation(params: Params): Elicitation {
@@ -71,44 +61,45 @@ export function fieldsRequest(asked: Elicitation): Omit<AgentRequest, 'request'>
     };
   }
   const title = [message ?? `question from ${serverName}`, url ?? []].flat().join(' ');
-  const kind = fieldsOf(asked).length > 0 ? 'question' : 'tool';
-  const questions = kind === 'question' ? { questions: questionsOfForm(asked) } : {};
-  const details = inputDetails({ server: serverName, message, url });
-  return { kind, title: cutTitle(title), details, subject: null, ...questions };
+  const questions = questionsOfForm(asked);
+  const shown = {
+    title: cutTitle(title),
+    details: inputDetails({ server: serverName, message, url }),
+    subject: null,
+  };
+  return questions.length > 0
+    ? { kind: 'question', ...shown, questions }
+    : { kind: 'tool', ...shown };
 }
 
 const BOOLEANS = ['yes', 'no', 'true', 'false'];
 
-/** The questions in the form of an MCP server. */
-function questionsOfForm({ requestedSchema: schema }: Elicitation): Question[] {
-  return Object.entries(schema?.properties ?? {}).map(([id, field]) => {
+function questionsOfForm({ requestedSchema: { properties, required } }: Elicitation): Question[] {
+  return Object.entries(properties).map(([id, field]) => {
     const { type, title, description } = field;
-    const labels = type === 'boolean' ? BOOLEANS : (field.enum ?? []);
+    const labels = type === 'boolean' ? BOOLEANS : field.enum;
     return {
       id,
       question: description ?? title ?? id,
-      header: title ?? null,
+      header: title,
       options: labels.map((label) => ({ label, description: null })),
       free: labels.length === 0,
       multiple: type === 'array',
-      required: schema?.required.includes(id) ?? false,
+      required: required.includes(id),
       type: type === 'number' || type === 'integer' ? type : 'text',
     };
   });
-}
-
-function fieldsOf({ requestedSchema: schema }: Elicitation): [string, string | null][] {
-  const fields = Object.entries(schema?.properties ?? {});
-  return fields.map(([name, { type }]) => [name, type ?? null]);
 }
 
 /** The answers to a form, by the names of its fields and as their types. */
 export function contentFor(asked: Elicitation, reply: AgentAnswer): object | null {
   if (reply.decision !== 'accept' || !reply.answers) return null;
   const { answers } = reply;
-  const content = fieldsOf(asked).flatMap(([name, type]) => {
-    const chosen = answers[name];
-    return chosen ? [[name, valueOf(chosen, type)]] : [];
+  const questions = questionsOfForm(asked);
+  const content = questions.flatMap((question) => {
+    const { type = null } = asked.requestedSchema.properties[question.id] ?? {};
+    const chosen = answerTo(question, questions, answers);
+    return chosen ? [[question.id, valueOf(chosen, type)]] : [];
   });
   return Object.fromEntries(content) as object;
 }

@@ -3,6 +3,7 @@ import { MessageBudget, Omissions } from '../budget.ts';
 import type { AgentUpdate, ToolChange } from '../provider.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import type { Params } from './connection.ts';
+import { maybe, maybeText, partsText } from '../lenient.ts';
 
 /** So much of a growing output is shown. All that codex keeps of the output comes when the item ends. */
 const MAX_OUTPUT_CHARACTERS = 1024 * 1024;
@@ -15,13 +16,12 @@ const part = z.looseObject({
   summaryIndex: z.number().catch(0),
   contentIndex: z.number().catch(0),
 });
-const text = z.string().nullish().catch(null);
 const texts = z.array(z.string()).catch([]);
 const item = z.looseObject({
   id: z.string(),
   type: z.string(),
-  status: text,
-  text,
+  status: maybeText,
+  text: maybeText,
   summary: texts,
   content: z.unknown().optional(),
 });
@@ -29,20 +29,25 @@ const ofItem = z.looseObject({ item });
 const ofType = z.object({ type: z.string() });
 type Item = z.output<typeof item>;
 
-const change = z.looseObject({ path: z.string(), diff: z.string().nullish().catch(null) });
-/** The files of a file change. */
+const change = z.looseObject({ path: z.string(), diff: maybeText });
 export type Change = z.output<typeof change>;
 const changes = z.array(change).catch([]);
 
-/** The command that an item runs. */
-export interface ItemCommand {
+interface ItemCommand {
   command: string;
   cwd: string | null;
 }
 
 const plan = z.looseObject({
-  plan: z.array(z.looseObject({ step: z.string(), status: z.string().catch('pending') })),
+  plan: z.array(
+    z
+      .looseObject({ step: z.string(), status: z.string().catch('pending') })
+      .transform(({ step, status }) => {
+        return { content: step, status: planStatus[status] ?? status, priority: null };
+      }),
+  ),
 });
+const planStatus: Record<string, string> = { inProgress: 'in_progress' };
 
 /** Items that say nothing to people, or repeat other items. */
 const SILENT = new Set(['userMessage', 'hookPrompt', 'functionCallOutput', 'subAgentActivity']);
@@ -169,7 +174,7 @@ export class Reader {
     if (found?.type === 'fileChange') this.#changes.set(found.id, changes.parse(found.changes));
     if (found?.type !== 'commandExecution') return;
     const { command: line, cwd } = command.parse(found);
-    if (line !== '') this.#commands.set(found.id, { command: line, cwd: cwd ?? null });
+    if (line !== '') this.#commands.set(found.id, { command: line, cwd });
   }
 
   #whole(type: 'message' | 'reasoning', ref: string, said: string): AgentUpdate[] {
@@ -185,8 +190,9 @@ export class Reader {
   }
 
   #readTool(found: Item, isDone: boolean): AgentUpdate[] {
-    const shown = (tools[found.type] ?? other)(found);
-    const status = isDone ? finalStatus(found) : 'running';
+    const other = { title: found.type, kind: 'other', input: null };
+    const shown: Shown = tools[found.type]?.(found) ?? other;
+    const status = !isDone ? 'running' : FAILED.has(found.status) ? 'failed' : 'completed';
     const output = isDone ? (this.#reasonOf(found) ?? shown.output ?? undefined) : undefined;
     const { title, kind, input } = shown;
     const change: ToolChange = { title: shorten(title, MAX_TITLE), kind, input, status };
@@ -199,32 +205,32 @@ export class Reader {
   }
 }
 
-function finalStatus({ status }: Item): 'completed' | 'failed' {
-  return status === 'failed' || status === 'declined' || status === 'interrupted'
-    ? 'failed'
-    : 'completed';
-}
+const FAILED: ReadonlySet<unknown> = new Set(['failed', 'declined', 'interrupted']);
 
 interface Shown {
   title: string;
   kind: string;
   input: unknown;
-  output?: string | null | undefined;
+  output?: string | null;
 }
 
-const command = z.looseObject({ command: z.string().catch(''), cwd: text, aggregatedOutput: text });
+const command = z.looseObject({
+  command: z.string().catch(''),
+  cwd: maybeText,
+  aggregatedOutput: maybeText,
+});
 const call = z.looseObject({
-  server: text,
-  namespace: text,
+  server: maybeText,
+  namespace: maybeText,
   tool: z.string().catch('a tool'),
   arguments: z.unknown().optional(),
-  result: z.looseObject({ content: z.unknown() }).nullish().catch(null),
+  result: maybe(z.looseObject({ content: z.unknown() })),
   contentItems: z.unknown().optional(),
-  error: z.looseObject({ message: z.string() }).nullish().catch(null),
-  prompt: text,
+  error: maybe(z.looseObject({ message: z.string() })),
+  prompt: maybeText,
 });
-const search = z.looseObject({ query: text, action: z.unknown().optional() });
-const image = z.looseObject({ path: text, revisedPrompt: text });
+const search = z.looseObject({ query: maybeText, action: z.unknown().optional() });
+const image = z.looseObject({ path: maybeText, revisedPrompt: maybeText });
 
 /** The title, kind and input of an item for people, by its type. */
 const tools: Record<string, (found: Item) => Shown> = {
@@ -243,12 +249,12 @@ const tools: Record<string, (found: Item) => Shown> = {
   },
   mcpToolCall(found) {
     const { server, tool, arguments: input, result, error } = call.parse(found);
-    const output = error?.message ?? (result ? printed(result.content) : null);
+    const output = error?.message ?? (result ? partsText(result.content) : null);
     return { title: `${server}.${tool}`, kind: 'other', input, output };
   },
   dynamicToolCall(found) {
     const { tool, arguments: input, contentItems } = call.parse(found);
-    return { title: tool, kind: 'other', input, output: printed(contentItems) };
+    return { title: tool, kind: 'other', input, output: partsText(contentItems) };
   },
   collabAgentToolCall(found) {
     const { tool, prompt } = call.parse(found);
@@ -264,35 +270,11 @@ const tools: Record<string, (found: Item) => Shown> = {
   },
 };
 
-/** An item of a type that has no entry above. */
-function other({ type }: Item): Shown {
-  return { title: type, kind: 'other', input: null };
-}
-
 export function titleOfChanges(made: readonly Change[]): string {
   return `edit ${made.map(({ path }) => path).join(', ')}`.trim();
 }
 
-function printed(content: unknown): string | null {
-  if (content === undefined || content === null) return null;
-  if (!Array.isArray(content)) return JSON.stringify(content);
-  return content
-    .map((one) => {
-      const { type, text: said } = (one ?? {}) as { type?: string; text?: string };
-      return said ?? `[${type ?? 'something'}]`;
-    })
-    .join('\n');
-}
-
-const planStatus: Record<string, string> = { inProgress: 'in_progress' };
-
 function readPlan(params: Params): AgentUpdate[] | 'unknown' {
   const { data } = plan.safeParse(params);
-  if (!data) return 'unknown';
-  const entries = data.plan.map(({ step, status }) => ({
-    content: step,
-    status: planStatus[status] ?? status,
-    priority: null,
-  }));
-  return [{ type: 'plan', entries }];
+  return data ? [{ type: 'plan', entries: data.plan }] : 'unknown';
 }

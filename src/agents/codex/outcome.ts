@@ -8,14 +8,14 @@ import {
 } from '../provider.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import { loginHint, type LoginSituation, missingVariable } from '../login-watch.ts';
+import { maybe, maybeText } from '../lenient.ts';
 
 const turnError = z.looseObject({
   message: z.string(),
   codexErrorInfo: z.unknown().optional(),
-  additionalDetails: z.string().nullish().catch(null),
+  additionalDetails: maybeText,
 });
 
-/** Why a turn failed. */
 export type TurnError = z.output<typeof turnError>;
 
 const errorNotice = z.looseObject({ error: turnError, willRetry: z.boolean().catch(false) });
@@ -45,7 +45,7 @@ const ended = z.looseObject({
   turn: z.looseObject({
     id: z.string(),
     status: z.string().catch(''),
-    error: turnError.nullish().catch(null),
+    error: maybe(turnError),
   }),
 });
 

@@ -2,7 +2,7 @@ import { providerKinds } from '../../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
 import { InstalledProvider, type InstalledSettings } from '../installed.ts';
-import { LOGIN_MS, type LoginSituation, loggedOut } from '../login-watch.ts';
+import { LOGIN_MS, loggedIn, type LoginSituation, loggedOut } from '../login-watch.ts';
 import {
   type Agent,
   type AgentSink,
@@ -12,11 +12,12 @@ import {
   type ProviderContext,
   ProviderError,
   type TurnSettings,
+  unavailable,
 } from '../provider.ts';
-import { type ProgramOptions, runProgram } from '../agent-process.ts';
+import { makeHome, type ProgramOptions, runProgram } from '../agent-process.ts';
 import { openCodex } from './agent.ts';
 import { AppServer } from './app-server.ts';
-import { type CodexModel, listModels } from './models.ts';
+import { type Ask, type CodexModel, listModels } from './models.ts';
 import { objectionTo } from './settings.ts';
 import { SharedServer } from './shared-server.ts';
 import { CodexConversations, hasThread, listThreads } from './threads.ts';
@@ -25,8 +26,8 @@ import path from 'node:path';
 import { z } from 'zod';
 import type { BarrierSandbox } from '../../core/children/spawn-barrier.ts';
 import { invalidError } from '../../api/errors.ts';
-import { makeDirectory } from '../../core/lib/make-directory.ts';
 import { replaceFile } from '../../core/lib/replace-file.ts';
+import { maybe } from '../lenient.ts';
 
 /** OpenAI Codex, one app-server for all sessions. */
 export class CodexProvider extends InstalledProvider<CodexModel> implements Provider {
@@ -86,21 +87,15 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
 
   async models(): Promise<Model[]> {
     const models = await this.health.noted(this.#listModels());
-    return models.map(({ id, display_name, reasoning_levels }) => ({
-      id,
-      display_name,
-      reasoning_levels,
-    }));
+    return models.map(({ defaultEffort: _own, ...model }) => model);
   }
 
   listed(signal: AbortSignal): Promise<ReadonlySet<string>> {
-    const ask = (method: string, params: object) => this.#ask(method, params, signal);
-    return this.health.noted(listThreads(ask), signal);
+    return this.health.noted(listThreads(this.#asking(signal)), signal);
   }
 
   has(session: KnownSession, signal: AbortSignal): Promise<boolean> {
-    const ask = (method: string, params: object) => this.#ask(method, params, signal);
-    return this.health.noted(hasThread(session, ask), signal);
+    return this.health.noted(hasThread(session, this.#asking(signal)), signal);
   }
 
   open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {
@@ -151,16 +146,17 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
   }
 
   #listModels(signal?: AbortSignal): Promise<readonly CodexModel[]> {
-    return this.modelCache.fresh(() =>
-      listModels((method, params) => this.#ask(method, params, signal)),
-    );
+    return this.modelCache.fresh(() => listModels(this.#asking(signal)));
+  }
+
+  #asking(signal?: AbortSignal): Ask {
+    return (method, params) => this.#ask(method, params, signal);
   }
 
   #ask(method: string, params: object, signal?: AbortSignal): Promise<unknown> {
     return this.#shared.use((server) => server.ask(method, params), signal);
   }
 
-  /** The directory in which codex keeps its threads. */
   #homeDirectory(): string {
     const { CODEX_HOME, HOME = '/' } = this.environment({});
     return this.home ?? CODEX_HOME ?? path.join(HOME, '.codex');
@@ -171,15 +167,13 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
   }
 
   async #start(inside: { sandbox: BarrierSandbox; cwd: string } | null): Promise<AppServer> {
-    if (this.home !== null) makeHome(this.home);
+    if (this.home !== null) makeHome(this.home, OWN_HOME);
     const start = {
       ...this.#program(),
       cwd: inside?.cwd ?? process.cwd(),
       sandbox: inside?.sandbox ?? null,
-      onUnknown: this.countUnknown,
-      onVersion: (version: string | null) => {
-        this.health.version = version;
-      },
+      onUnknown: this.health.countUnknown,
+      onVersion: this.health.noteVersion,
       onLost: (why: string) => this.health.note(why),
     };
     return this.health.started(() => AppServer.start(start));
@@ -201,53 +195,34 @@ const PINNED: Readonly<Record<string, string | null>> = {
   skills: null,
 };
 
+const OWN_HOME = { provider: 'codex', section: 'providers.codex' };
+
 const account = z.looseObject({
-  account: z.looseObject({ type: z.string() }).nullish().catch(null),
+  account: maybe(z.looseObject({ type: z.string() })),
   requiresOpenaiAuth: z.boolean().catch(true),
 });
 
 /** Whether codex has a login, as it says without a network: not whether the login is valid. */
 export function readAccount(raw: unknown, login: LoginSituation): AuthStatus {
   const { data } = account.safeParse(raw);
-  if (!data) {
-    throw new ProviderError(
-      'provider_unavailable',
-      'codex: cannot read the login status: update codex',
-    );
-  }
-  switch (data.account?.type) {
-    case 'apiKey':
-      return { authenticated: true, mode: 'api_key', detail: 'codex has an API key' };
-    case 'chatgpt':
-      return { authenticated: true, mode: 'account', detail: 'codex is logged in to an account' };
-    case undefined:
-      return nobody(data.requiresOpenaiAuth, login);
-    default: {
-      const detail = `codex uses ${data.account?.type} and its login`;
-      return { authenticated: true, mode: 'agent_managed', detail };
-    }
-  }
-}
-
-function nobody(isNeeded: boolean, login: LoginSituation): AuthStatus {
-  if (isNeeded) return loggedOut(login);
+  if (!data) throw unavailable('codex: cannot read the login status: update codex');
+  if (data.account) return loggedIn('codex', logins[data.account.type] ?? data.account.type);
+  if (data.requiresOpenaiAuth) return loggedOut(login);
   const detail = 'the models in the configuration of codex do not need a codex login';
   return { authenticated: true, mode: 'not_needed', detail };
 }
+
+const logins: Readonly<Record<string, string>> = { apiKey: 'api_key', chatgpt: 'account' };
 
 /**
  * The login that `codex login status` reports; null if it reports none, which its configuration may not need. Throws
  * {@link ProviderError} for an output that cannot be read.
  */
 async function askStatus(codex: ProgramOptions, limitMs: number): Promise<AuthStatus | null> {
-  const what = 'codex login status';
-  const { code, stdout, stderr } = await runProgram(codex, ['login', 'status'], { what, limitMs });
+  const { code, stdout, stderr } = await runProgram('codex', ['login', 'status'], codex, limitMs);
   if (/not logged in/i.test(stdout + stderr)) return null;
-  if (code !== 0)
-    throw new ProviderError('provider_unavailable', 'codex: cannot read the login status');
-  return /api key/i.test(stdout + stderr)
-    ? { authenticated: true, mode: 'api_key', detail: 'codex has an API key' }
-    : { authenticated: true, mode: 'account', detail: 'codex is logged in to an account' };
+  if (code !== 0) throw unavailable('codex: cannot read the login status');
+  return loggedIn('codex', /api key/i.test(stdout + stderr) ? 'api_key' : 'account');
 }
 
 const filled = z.string().min(1);
@@ -258,19 +233,6 @@ const authFile = z.union([
   }),
 ]);
 
-/** Makes a home that only its owner can enter. Throws {@link ProviderError}. */
-function makeHome(home: string): void {
-  try {
-    makeDirectory(home);
-  } catch (error) {
-    throw new ProviderError(
-      'provider_unavailable',
-      `codex: cannot create the home directory "${home}" (${(error as Error).message}): set providers.codex.home to a directory that is writable for the user who runs cadre`,
-      { cause: error },
-    );
-  }
-}
-
 /** Writes a login that was made elsewhere into a home, in place of an older one. Throws AppError `invalid`. */
 function writeAuth(home: string, auth: object): void {
   if (!authFile.safeParse(auth).success) {
@@ -278,6 +240,6 @@ function writeAuth(home: string, auth: object): void {
       'body.auth_json: expected the content of the codex file auth.json, an object with OPENAI_API_KEY or tokens',
     );
   }
-  makeHome(home);
+  makeHome(home, OWN_HOME);
   replaceFile(path.join(home, 'auth.json'), JSON.stringify(auth, null, 2));
 }

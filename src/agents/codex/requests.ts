@@ -3,13 +3,14 @@ import type { ApprovalDetail, Question } from '../../api/approvals.ts';
 import type { Excess } from '../bounded-line.ts';
 import { inWords, tooLargeRequest } from '../budget.ts';
 import { excessOf } from '../json-connection.ts';
-import { type AgentAnswer, type AgentRequest, inputDetails } from '../provider.ts';
+import type { AgentAnswer, AgentRequest } from '../provider.ts';
 import type { Params } from './connection.ts';
 import { cutTitle } from '../../core/lib/cut-title.ts';
-import { approvalTitle, commandDetail } from '../details.ts';
+import { answerTo, approvalTitle, commandDetail, inputDetails } from '../details.ts';
 import { contentFor, readElicitation, fieldsRequest } from './elicitation.ts';
 import { allDetails, changeDetails, legacyChangeDetails } from './changes.ts';
 import { type Reader, titleOfChanges } from './items.ts';
+import { maybe, maybeText } from '../lenient.ts';
 
 /** A request of codex, and how it is answered. */
 export interface CodexRequest {
@@ -21,13 +22,20 @@ export interface CodexRequest {
   answer(answer: AgentAnswer): object;
 }
 
-/** Looks up the items that a request names. */
 type Items = Pick<Reader, 'changesOf' | 'commandOf'>;
 
 /** Reads a request; null where cadre does not know its method. */
 export function readRequest(method: string, params: Params, items: Items): CodexRequest | null {
   const read = kinds[method]?.(params, items);
-  return read ? { ...read, excess: excessOf(params) } : null;
+  if (!read) return null;
+  const { answer, ...request } = read;
+  const { itemId, callId } = ofItem.parse(params);
+  return {
+    request: { request: params, ...request },
+    itemId: itemId ?? callId,
+    excess: excessOf(params),
+    answer,
+  };
 }
 
 /** The fields that identify or word a request, and the rules that codex proposes, which are never accepted. */
@@ -64,20 +72,15 @@ export function refusalOf({ request, excess }: CodexRequest, mode: string | null
 }
 
 const DECLINED = 'the user declined the request';
-const text = z.string().nullish().catch(null);
-const ofItem = z.looseObject({ itemId: text, callId: text, reason: text });
+const ofItem = z.looseObject({ itemId: maybeText, callId: maybeText, reason: maybeText });
 const command = z.looseObject({
-  command: text,
-  cwd: text,
-  networkApprovalContext: z.looseObject({ host: z.string() }).nullish().catch(null),
+  command: maybeText,
+  cwd: maybeText,
+  networkApprovalContext: maybe(z.looseObject({ host: z.string() })),
   additionalPermissions: z.unknown().optional(),
 });
-const legacyCommand = z.looseObject({ command: z.array(z.string()).catch([]), cwd: text });
-const fileChange = z.looseObject({ grantRoot: text });
-const legacyPatch = z.looseObject({
-  fileChanges: z.record(z.string(), z.unknown()).catch({}),
-  grantRoot: text,
-});
+const legacyCommand = z.looseObject({ command: z.array(z.string()).catch([]), cwd: maybeText });
+const legacyPatch = z.looseObject({ fileChanges: z.record(z.string(), z.unknown()).catch({}) });
 const permissions = z.looseObject({
   permissions: z.record(z.string(), z.unknown()).catch({}),
 });
@@ -86,16 +89,20 @@ const questions = z.looseObject({
     z.looseObject({
       id: z.string(),
       question: z.string(),
-      header: text,
+      header: maybeText,
       isOther: z.boolean().catch(true),
-      options: z.array(z.looseObject({ label: z.string(), description: text })).catch([]),
+      options: z.array(z.object({ label: z.string(), description: maybeText })).catch([]),
     }),
   ),
 });
 
-type Kind = (params: Params, items: Items) => Omit<CodexRequest, 'excess'> | null;
+type Asked = z.output<typeof questions>['questions'][number];
 
-const kinds: Record<string, Kind> = {
+/** The fields of a request; `request` where it is not the one that codex sent. */
+type Read = Omit<AgentRequest, 'request'> & Partial<Pick<AgentRequest, 'request'>>;
+type Answer = Pick<CodexRequest, 'answer'>;
+
+const kinds: Record<string, (params: Params, items: Items) => (Read & Answer) | null> = {
   'item/commandExecution/requestApproval'(params, items) {
     return { ...aboutCommand(params, items), answer: (reply) => ({ decision: wordFor(reply) }) };
   },
@@ -106,16 +113,12 @@ const kinds: Record<string, Kind> = {
     const isTold = isNamed && changes.every(({ diff }) => typeof diff === 'string');
     const title = isNamed ? titleOfChanges(changes) : (reason ?? 'a file change');
     return {
-      ...about(
-        { ...params, changes },
-        {
-          kind: 'file_change',
-          title: approvalTitle(title, rootIn(fileChange.parse(params))),
-          details: [...allDetails(changes, changeDetails), ...otherDetails(params)],
-          ...offersOf(params, SAME_FILES),
-          subject: isTold ? { ...wholeOf(params), changes } : null,
-        },
-      ),
+      request: { ...params, changes },
+      kind: 'file_change',
+      title: approvalTitle(title, rootIn(params)),
+      details: [...allDetails(changes, changeDetails), ...otherDetails(params)],
+      ...offersOf(params, SAME_FILES),
+      subject: isTold ? { ...wholeOf(params), changes } : null,
       answer: (reply) => ({ decision: wordFor(reply) }),
     };
   },
@@ -126,14 +129,12 @@ const kinds: Record<string, Kind> = {
     const isTold = Object.keys(granted).length > 0;
     const title = `more permissions${reason ? `: ${reason}` : ''}`;
     return {
-      ...about(params, {
-        kind: 'tool',
-        title: approvalTitle(title, isTold ? inWords(granted) : null),
-        details: otherDetails(params),
-        scopes: ['once', 'session'],
-        sessionAllows: 'these permissions for all later actions',
-        subject: isTold ? wholeOf(params) : null,
-      }),
+      kind: 'tool',
+      title: approvalTitle(title, isTold ? inWords(granted) : null),
+      details: otherDetails(params),
+      scopes: ['once', 'session'],
+      sessionAllows: 'these permissions for all later actions',
+      subject: isTold ? wholeOf(params) : null,
       // Codex knows no shorter scope than the turn.
       answer: (reply) => ({
         permissions: reply.decision === 'accept' ? granted : {},
@@ -144,22 +145,20 @@ const kinds: Record<string, Kind> = {
   'item/tool/requestUserInput'(params) {
     const { data } = questions.safeParse(params);
     if (!data) return null;
-    const title = data.questions.map(({ question }) => question).join(' ');
+    const parts = data.questions.map(questionOf);
     return {
-      ...about(params, {
-        kind: 'question',
-        title: cutTitle(title),
-        details: otherDetails(params, ['questions']),
-        subject: { questions: data.questions },
-        questions: data.questions.map(questionOf),
-      }),
-      answer: (reply) => ({ answers: answersTo(data.questions, reply) }),
+      kind: 'question',
+      title: cutTitle(data.questions.map(({ question }) => question).join(' ')),
+      details: otherDetails(params, ['questions']),
+      subject: { questions: data.questions },
+      questions: parts,
+      answer: (reply) => ({ answers: answersTo(parts, reply) }),
     };
   },
   'mcpServer/elicitation/request'(params) {
     const asked = readElicitation(params);
     return {
-      ...about(params, fieldsRequest(asked)),
+      ...fieldsRequest(asked),
       answer: (reply) => ({
         action: reply.decision === 'cancelled' ? 'cancel' : reply.decision,
         content: contentFor(asked, reply),
@@ -169,37 +168,33 @@ const kinds: Record<string, Kind> = {
   },
   execCommandApproval(params) {
     const { command: line, cwd } = legacyCommand.parse(params);
-    const title = line.join(' ');
+    const isTold = line.length > 0;
     return {
-      ...about(params, {
-        kind: 'command',
-        title: cutTitle(title),
-        details: [
-          ...(line.length > 0 ? [commandDetail(line, cwd ?? null)] : []),
-          ...otherDetails(params, ['command', 'cwd', 'parsedCmd']),
-        ],
-        scopes: ['once', 'session'],
-        sessionAllows: SAME_COMMAND,
-        subject: line.length > 0 ? { ...wholeOf(params), command: line, cwd } : null,
-      }),
+      kind: 'command',
+      title: cutTitle(line.join(' ')),
+      details: [
+        ...(isTold ? [commandDetail(line, cwd)] : []),
+        ...otherDetails(params, ['command', 'cwd', 'parsedCmd']),
+      ],
+      scopes: ['once', 'session'],
+      sessionAllows: SAME_COMMAND,
+      subject: isTold ? { ...wholeOf(params), command: line, cwd } : null,
       answer: (reply) => ({ decision: legacyDecision(reply) }),
     };
   },
   applyPatchApproval(params) {
-    const { fileChanges: changes, grantRoot } = legacyPatch.parse(params);
+    const { fileChanges: changes } = legacyPatch.parse(params);
     const paths = Object.keys(changes);
     return {
-      ...about(params, {
-        kind: 'file_change',
-        title: approvalTitle(`edit ${paths.join(', ')}`, rootIn({ grantRoot })),
-        details: [
-          ...allDetails(Object.entries(changes), legacyChangeDetails),
-          ...otherDetails(params, ['fileChanges']),
-        ],
-        scopes: ['once', 'session'],
-        sessionAllows: SAME_FILES,
-        subject: paths.length > 0 ? wholeOf(params) : null,
-      }),
+      kind: 'file_change',
+      title: approvalTitle(`edit ${paths.join(', ')}`, rootIn(params)),
+      details: [
+        ...allDetails(Object.entries(changes), legacyChangeDetails),
+        ...otherDetails(params, ['fileChanges']),
+      ],
+      scopes: ['once', 'session'],
+      sessionAllows: SAME_FILES,
+      subject: paths.length > 0 ? wholeOf(params) : null,
       answer: (reply) => ({ decision: legacyDecision(reply) }),
     };
   },
@@ -208,7 +203,7 @@ const kinds: Record<string, Kind> = {
 const FOR_SESSION = 'acceptForSession';
 const SAME_COMMAND = 'the same command in the same directory';
 const SAME_FILES = 'every change of the same files';
-const offered = z.array(z.unknown()).nullish().catch(null);
+const offered = maybe(z.array(z.unknown()));
 
 /**
  * Returns the fields that do not describe the effect of a command: its kind, codex's reading of it, and the local
@@ -251,7 +246,7 @@ function legacyDecision(reply: AgentAnswer): unknown {
 }
 
 /** A command as the request shows it, or as its item does where the request only names the item. */
-function aboutCommand(params: Params, items: Items): Pick<CodexRequest, 'request' | 'itemId'> {
+function aboutCommand(params: Params, items: Items): Read {
   const { itemId, reason } = ofItem.parse(params);
   const asked = command.parse(params);
   const item = items.commandOf(itemId ?? '');
@@ -264,65 +259,37 @@ function aboutCommand(params: Params, items: Items): Pick<CodexRequest, 'request
   ];
   const title = line ?? beside.shift() ?? reason ?? 'a command';
   const isTold = line !== null || network || more !== null;
-  return about(
-    { ...params, command: line, cwd },
-    {
-      kind: 'command',
-      title: approvalTitle(title, beside.join(', ') || null),
-      details: [
-        ...(line === null ? [] : [commandDetail(line, cwd)]),
-        ...otherDetails(params, ['command', 'cwd', ...usualIn(params)]),
-      ],
-      ...offersOf(params, network ? `network access to ${network.host}` : SAME_COMMAND),
-      subject: isTold ? { ...wholeOf(params), command: line, cwd } : null,
-    },
-  );
+  return {
+    request: { ...params, command: line, cwd },
+    kind: 'command',
+    title: approvalTitle(title, beside.join(', ') || null),
+    details: [
+      ...(line === null ? [] : [commandDetail(line, cwd)]),
+      ...otherDetails(params, ['command', 'cwd', ...usualIn(params)]),
+    ],
+    ...offersOf(params, network ? `network access to ${network.host}` : SAME_COMMAND),
+    subject: isTold ? { ...wholeOf(params), command: line, cwd } : null,
+  };
 }
 
 /** Codex may ask for more than the changes that it shows: for all below a directory. */
-function rootIn({ grantRoot }: { grantRoot?: string | null | undefined }): string | null {
-  return grantRoot ? `and all files below ${grantRoot}` : null;
+function rootIn({ grantRoot }: Params): string | null {
+  return typeof grantRoot === 'string' && grantRoot ? `and all files below ${grantRoot}` : null;
 }
 
-function about(
-  params: Params,
-  request: Omit<AgentRequest, 'request'>,
-): { request: AgentRequest; itemId: string | null } {
-  const { itemId, callId } = ofItem.parse(params);
-  return { request: { ...request, request: params }, itemId: itemId ?? callId ?? null };
-}
-
-/** Finds the answer to each question by its id, text or heading. Where nobody answers, the reason is the answer. */
-function answersTo(
-  asked: z.output<typeof questions>['questions'],
-  reply: AgentAnswer,
-): Record<string, { answers: string[] }> {
-  const answers = asked.flatMap(({ id, question, header }) => {
-    if (reply.decision === 'decline') return [[id, { answers: [reply.reason ?? DECLINED] }]];
+/** The answer to each question. Where nobody answers, the reason is the answer. */
+function answersTo(questions: readonly Question[], reply: AgentAnswer): object {
+  const answers = questions.flatMap((one) => {
+    if (reply.decision === 'decline') return [[one.id, { answers: [reply.reason ?? DECLINED] }]];
     if (reply.decision === 'cancelled') return [];
-    const chosen =
-      reply.answers?.[id] ?? reply.answers?.[question] ?? reply.answers?.[header ?? ''];
-    return chosen ? [[id, { answers: chosen }]] : [];
+    const chosen = answerTo(one, questions, reply.answers ?? {});
+    return chosen ? [[one.id, { answers: chosen }]] : [];
   });
-  return Object.fromEntries(answers) as Record<string, { answers: string[] }>;
+  return Object.fromEntries(answers) as object;
 }
 
-/** A question of codex itself. */
-function questionOf({
-  id,
-  question,
-  header,
-  options,
-  isOther,
-}: z.output<typeof questions>['questions'][number]): Question {
-  return {
-    id,
-    question,
-    header: header ?? null,
-    options: options.map(({ label, description }) => ({ label, description: description ?? null })),
-    free: isOther || options.length === 0,
-    multiple: true,
-    required: true,
-    type: 'text',
-  };
+function questionOf({ isOther, ...asked }: Asked): Question {
+  const { id, question, header, options } = asked;
+  const free = isOther || options.length === 0;
+  return { id, question, header, options, free, multiple: true, required: true, type: 'text' };
 }

@@ -6,15 +6,17 @@ import { Refusal } from '../json-connection.ts';
 import {
   type AgentTools,
   objectionToAgentMode,
+  objectionToEffort,
   ProviderError,
   type TurnSettings,
+  unavailable,
 } from '../provider.ts';
-import { type CodexModel, levelsOf } from './models.ts';
+import type { CodexModel } from './models.ts';
 import type { StoredInputItem } from '../../api/input.ts';
 import { imageData } from '../image-data.ts';
 import type { InstalledAgentDeps } from '../installed.ts';
+import { maybe, maybeText } from '../lenient.ts';
 
-/** Permissions of codex, in the fields of `turn/start`. */
 export interface Permissions {
   approvalPolicy?: unknown;
   sandboxPolicy?: unknown;
@@ -25,7 +27,7 @@ export interface Permissions {
 const modes: readonly string[] = [...permissionModes, ...ownPermissionModes.codex];
 
 /** The permissions of a turn; `own` are those that the session began with, from codex's configuration. */
-export function permissionsFor(mode: string | null, own: Permissions): Permissions {
+function permissionsFor(mode: string | null, own: Permissions): Permissions {
   switch (mode) {
     case null:
     case 'default':
@@ -63,15 +65,11 @@ export function objectionTo(
 ): ProviderError | null {
   const objection = objectionToAgentMode('codex', settings);
   if (objection) return objection;
-  const { permissionMode: mode, thinkingEffort: effort, model: wanted } = settings;
+  const { permissionMode: mode, model: wanted } = settings;
   if (mode !== null && !modes.includes(mode)) return modeRefused(mode);
   // Codex does not check the effort: it sends any text to the model's service.
-  const levels = levelsOf(wanted ?? model, models);
-  if (effort === null || levels.length === 0 || levels.includes(effort)) return null;
-  return new ProviderError(
-    'invalid_thinking_effort',
-    `codex: unknown thinking_effort "${effort}": choose from ${levels.join(', ')}`,
-  );
+  const known = models.filter(({ id }) => id === (wanted ?? model));
+  return objectionToEffort('codex', settings, known.length > 0 ? known : models);
 }
 
 /** The error for a turn that codex has refused because of its permission mode; null for any other refusal. */
@@ -146,30 +144,19 @@ async function inputOf(item: StoredInputItem, isSandboxed: boolean): Promise<obj
 const opened = z.looseObject({
   thread: z.looseObject({
     id: z.string(),
-    status: z.looseObject({ type: z.string() }).optional().catch(undefined),
+    status: maybe(z.looseObject({ type: z.string() })),
   }),
-  model: z.string().nullish().catch(null),
-  reasoningEffort: z.string().nullish().catch(null),
+  model: maybeText,
+  reasoningEffort: maybeText,
   approvalPolicy: z.unknown().optional(),
   sandbox: z.unknown().optional(),
-  activePermissionProfile: z.looseObject({ id: z.string() }).nullish().catch(null),
+  activePermissionProfile: maybe(z.looseObject({ id: z.string() })),
 });
 
-export interface OpenedThread {
-  id: string;
-  /** Whether the thread is at a turn, which no agent of cadre has begun. */
-  isActive: boolean;
-  /** The settings of a turn that wishes for nothing. */
-  settings: TurnSettings;
-}
-
-export function readThread(raw: unknown): OpenedThread {
+/** The thread that codex has opened, with the settings of a turn that wishes for nothing. */
+export function readThread(raw: unknown) {
   const { data } = opened.safeParse(raw);
-  if (!data)
-    throw new ProviderError(
-      'provider_unavailable',
-      'codex: the agent returned no id for its new thread',
-    );
+  if (!data) throw unavailable('codex: the agent returned no id for its new thread');
   const { thread, model, reasoningEffort, approvalPolicy, sandbox, activePermissionProfile } = data;
   const own: Permissions = {
     approvalPolicy,
@@ -179,11 +166,12 @@ export function readThread(raw: unknown): OpenedThread {
   };
   return {
     id: thread.id,
+    /** Whether the thread is at a turn, which no agent of cadre has begun. */
     isActive: thread.status?.type === 'active',
     settings: {
       permissionMode: JSON.stringify(own),
-      model: model ?? null,
-      thinkingEffort: reasoningEffort ?? null,
+      model,
+      thinkingEffort: reasoningEffort,
       agentMode: null,
     },
   };
@@ -241,11 +229,9 @@ function serverEntry(
   return [name, { url, http_headers: headers }];
 }
 
-/** The dependencies of the agent of one session. */
 export interface CodexOptions extends InstalledAgentDeps {
   /** The access of its sandbox to the directory of the session. Null: it runs without a sandbox of cadre. */
   access: 'read' | 'write' | null;
   models: readonly CodexModel[];
-  /** The variables that commands in a directory get. */
   variablesAt: (directory: string) => Record<string, string>;
 }

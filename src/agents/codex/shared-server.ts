@@ -38,7 +38,6 @@ export class SharedServer {
     this.#start = start;
   }
 
-  /** Whether no server runs or starts. */
   get isIdle(): boolean {
     return this.#running === undefined;
   }

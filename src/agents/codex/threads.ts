@@ -2,11 +2,10 @@ import fs from 'node:fs/promises';
 import { z } from 'zod';
 import type { Clock } from '../../core/lib/clock.ts';
 import { answered } from '../agent-process.ts';
-import { excessOf, Refusal } from '../json-connection.ts';
-import { type KnownSession, ProviderError, type TurnOutcome } from '../provider.ts';
+import { Refusal } from '../json-connection.ts';
+import { type KnownSession, type TurnOutcome, unavailable } from '../provider.ts';
 import type { AppServer } from './app-server.ts';
-import { TOO_LONG } from './connection.ts';
-import { type Ask, listAll } from './models.ts';
+import { type Ask, entriesOf, listAll } from './models.ts';
 import type { TurnError } from './outcome.ts';
 import path from 'node:path';
 import type { ConversationHolder } from '../../api/conversations.ts';
@@ -26,7 +25,7 @@ import {
   TurnCollector,
   type TurnQuery,
 } from '../conversations.ts';
-import { fieldOf } from '../lenient.ts';
+import { anyList, fieldOf, maybeText } from '../lenient.ts';
 import { Reader } from './items.ts';
 
 export interface ThreadTurn {
@@ -40,7 +39,6 @@ export interface ThreadTurn {
   readonly over: PromiseWithResolvers<void>;
 }
 
-/** The state of a turn that the agent was prompted for. */
 interface OwnTurn {
   readonly outcome: PromiseWithResolvers<TurnOutcome>;
   /** The newest error that codex has reported. */
@@ -75,7 +73,7 @@ const GONE_WORDS =
 /** A turn that an agent has left behind has this long to end before another agent may have its thread. */
 const LEFT_TURN_MS = 10_000;
 
-const thread = z.looseObject({ id: z.string(), path: z.string().nullish().catch(null) });
+const thread = z.looseObject({ id: z.string(), path: maybeText });
 const answer = z.looseObject({ thread });
 
 /** Selects the threads of all model providers and programs. By default, codex lists only threads of interactive programs. */
@@ -84,10 +82,8 @@ const threadKinds = {
   sourceKinds: ['cli', 'vscode', 'exec', 'appServer', 'unknown'],
 };
 
-/** The ids of all threads that codex has. */
 export async function listThreads(ask: Ask): Promise<ReadonlySet<string>> {
-  const params = { limit: 100, ...threadKinds };
-  const threads = await listAll(ask, 'thread/list', params);
+  const threads = await listAll(ask, 'thread/list', { limit: 100, ...threadKinds });
   const ids = await Promise.all(threads.map(idOf));
   return new Set(ids.filter((id) => id !== null));
 }
@@ -115,11 +111,10 @@ export async function whenFree(threadId: string, server: AppServer, clock: Clock
   try {
     await answered(route.free, { ms: LEFT_TURN_MS, clock, gone: server.gone });
   } catch (error) {
-    throw new ProviderError(
-      'provider_unavailable',
+    throw unavailable(
       'codex: codex is still running the last turn of this session: try again when all other codex sessions are idle, ' +
         'because cadre then restarts codex',
-      { cause: error },
+      error,
     );
   }
 }
@@ -150,8 +145,6 @@ async function isLost({ path: file }: z.output<typeof thread>): Promise<boolean>
 }
 
 const PAGE = 50;
-/** So many pages of a list are read. A page that is too long to be read is read entry by entry. */
-const MAX_PAGES = 1000;
 const MAX_LOCKS = 4 * 1024 * 1024;
 
 interface Settings extends OwnProgram {
@@ -172,7 +165,7 @@ export class CodexConversations implements Conversations {
   ): Promise<StoredConversation[]> {
     const found: StoredConversation[] = [];
     const params = { ...threadKinds, limit: 100, sortKey: 'updated_at', ...(cwd ? { cwd } : {}) };
-    for await (const thread of this.#entries('thread/list', params, signal)) {
+    for await (const thread of entriesOf(this.#asking(signal), 'thread/list', params)) {
       const one = isOwnThread(thread) ? await conversationOf(thread) : null;
       if (one) found.push(one);
       if (found.length >= limit) break;
@@ -195,7 +188,7 @@ export class CodexConversations implements Conversations {
     const query = { threadId: ref, sortDirection: 'desc', itemsView: 'full', limit: PAGE };
     let newest: ConversationMark | null = null;
     let omitted = 0;
-    for await (const raw of this.#entries('thread/turns/list', query, signal)) {
+    for await (const raw of entriesOf(this.#asking(signal), 'thread/turns/list', query)) {
       const turn = turnOf(raw);
       if (!turn) continue;
       newest ??= { ref: turn.ref, occurredAt: turn.occurredAt };
@@ -224,36 +217,9 @@ export class CodexConversations implements Conversations {
     return [...this.#settings.program(), 'resume', ref];
   }
 
-  async *#entries(
-    method: string,
-    params: { limit: number },
-    signal: AbortSignal,
-  ): AsyncGenerator<unknown, undefined> {
-    const ask: Ask = (name, query) => this.#settings.ask(name, query, signal);
-    let cursor: unknown = null;
-    let { limit } = params;
-    for (let pages = 0; pages < MAX_PAGES; pages++) {
-      const query = { ...params, limit, ...(cursor === null ? {} : { cursor }) };
-      const answer = await ask(method, query).catch((error: unknown) => {
-        if (limit === 1 || !isTooLong(error)) throw error;
-        return null;
-      });
-      // Entries are missing at the end of such a page.
-      if (limit > 1 && (answer === null || excessOf(answer))) {
-        limit = 1;
-        continue;
-      }
-      const data = fieldOf(answer, 'data');
-      if (Array.isArray(data)) yield* data;
-      cursor = fieldOf(answer, 'nextCursor') ?? null;
-      if (cursor === null) return;
-    }
+  #asking(signal: AbortSignal): Ask {
+    return (method, params) => this.#settings.ask(method, params, signal);
   }
-}
-
-function isTooLong(error: unknown): boolean {
-  const { cause, message } = error as Error;
-  return [message, (cause as Error | undefined)?.message].some((text) => text?.includes(TOO_LONG));
 }
 
 function isBefore(turn: StoredTurn, mark: ConversationMark | null): boolean {
@@ -283,21 +249,16 @@ async function conversationOf(thread: unknown): Promise<StoredConversation | nul
   };
 }
 
-const ended: Record<string, StoredTurn['status']> = {
-  completed: 'completed',
-  interrupted: 'interrupted',
-  failed: 'failed',
-};
+const ended = z.enum(['completed', 'interrupted', 'failed', 'unknown']).catch('unknown');
 
 function turnOf(raw: unknown): StoredTurn | null {
   const ref = fieldOf(raw, 'id');
   if (typeof ref !== 'string') return null;
-  const bounded = new MessageBudget().bounded(fieldOf(raw, 'items'));
-  const items: readonly unknown[] = Array.isArray(bounded) ? bounded : [];
+  const items = anyList.parse(new MessageBudget().bounded(fieldOf(raw, 'items')));
   return {
     ref,
     program: 'codex',
-    status: ended[String(fieldOf(raw, 'status'))] ?? 'unknown',
+    status: ended.parse(fieldOf(raw, 'status')),
     prompt: items.map(promptIn).filter(Boolean).join('\n'),
     items: items.flatMap(itemsIn),
     occurredAt: millisecondsOf(fieldOf(raw, 'startedAt')),
@@ -306,9 +267,7 @@ function turnOf(raw: unknown): StoredTurn | null {
 
 function promptIn(item: unknown): string {
   if (fieldOf(item, 'type') !== 'userMessage') return '';
-  const content = fieldOf(item, 'content');
-  if (!Array.isArray(content)) return '';
-  const texts = content.map((part: unknown) => {
+  const texts = anyList.parse(fieldOf(item, 'content')).map((part) => {
     const said = fieldOf(part, 'text');
     return typeof said === 'string' ? said : '[image]';
   });

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Usage } from '../../api/sessions.ts';
 import { reported, tokenCount } from '../../core/lib/reported-numbers.ts';
 import type { ReportedLimit } from '../provider.ts';
+import { maybe, maybeText } from '../lenient.ts';
 
 const count = reported.tokens.transform((one) => one ?? 0);
 const tokens = z.looseObject({
@@ -26,7 +27,6 @@ export class Meter {
   #before: Tokens | null = null;
   #total: Tokens | null = null;
 
-  /** A turn begins. */
   begin(): void {
     const isKnown = this.#total && !Object.values(this.#total).some(Number.isNaN);
     this.#before = isKnown ? this.#total : null;
@@ -55,28 +55,21 @@ export class Meter {
 }
 
 function less(a: Tokens, b: Tokens): Tokens {
-  return {
-    totalTokens: Math.max(0, a.totalTokens - b.totalTokens),
-    inputTokens: Math.max(0, a.inputTokens - b.inputTokens),
-    cachedInputTokens: Math.max(0, a.cachedInputTokens - b.cachedInputTokens),
-    outputTokens: Math.max(0, a.outputTokens - b.outputTokens),
-  };
+  const rest = { ...a };
+  for (const name of tokens.keyof().options) rest[name] = Math.max(0, a[name] - b[name]);
+  return rest;
 }
 
 /** `resetsAt` in Unix seconds. */
-const window = z
-  .looseObject({ usedPercent: z.number(), resetsAt: z.number().nullish().catch(null) })
-  .nullish()
-  .catch(null);
+const window = maybe(z.looseObject({ usedPercent: z.number(), resetsAt: maybe(z.number()) }));
 const updated = z.looseObject({
   rateLimits: z.looseObject({
-    limitId: z.string().nullish().catch(null),
+    limitId: maybeText,
     primary: window,
     secondary: window,
   }),
 });
 
-/** One of the limits of the account, as codex reported it last. */
 export type RateLimits = z.output<typeof updated>['rateLimits'];
 
 /** The bucket that all models of codex draw on; another one is of one model. */

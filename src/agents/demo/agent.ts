@@ -12,7 +12,7 @@ import {
   agent,
   methods,
 } from '@agentclientprotocol/sdk/unstable';
-import { type History, type ModeId, historyFiles, modeIds } from './history.ts';
+import { type History, type ModeId, HistoryFiles, modeIds } from './history.ts';
 import { Turn, countWords, readPrompt } from './turn.ts';
 import { Sessions } from './sessions.ts';
 import type { World } from './world.ts';
@@ -21,7 +21,7 @@ import { greeting, parseScript } from './script.ts';
 import { runStep } from './steps.ts';
 
 /** The agent for one connection. Connect `app` to a stream, or in a test to a client. */
-export interface DemoAgent {
+interface DemoAgent {
   readonly app: AgentApp;
   /** Resolves when no turn is running. Once the connection has closed, running turns end soon. */
   settled(): Promise<void>;
@@ -29,7 +29,7 @@ export interface DemoAgent {
 
 /** Creates the agent. It stores its sessions in `stateDir` and does nothing until it is connected. */
 export function createDemoAgent(stateDir: string, world: World): DemoAgent {
-  const sessions = new Sessions(historyFiles(stateDir));
+  const sessions = new Sessions(new HistoryFiles(stateDir));
   const { initialize, session } = methods.agent;
 
   const app = agent({ name: 'cadre-demo' })
@@ -106,18 +106,13 @@ const modeNames: Record<ModeId, string> = {
 };
 
 /** Sends the stored history of a session to the client: each prompt and each message as one chunk. */
-async function replayHistory(history: History, client: AgentContext): Promise<void> {
-  const { sessionId } = history;
-  for (const update of updatesOf(history)) {
-    await client.notify(methods.client.session.update, { sessionId, update });
-  }
-}
-
-function updatesOf({ sessionId, turns }: History): SessionUpdate[] {
-  return turns.flatMap(({ number, prompt, messages }) => [
+async function replayHistory({ sessionId, turns }: History, client: AgentContext): Promise<void> {
+  const updates = turns.flatMap(({ number, prompt, messages }) => [
     chunk('user_message_chunk', `${sessionId}-${number}-prompt`, prompt),
     ...messages.map(({ messageId, text }) => chunk('agent_message_chunk', messageId, text)),
   ]);
+  for (const update of updates)
+    await client.notify(methods.client.session.update, { sessionId, update });
 }
 
 function chunk(

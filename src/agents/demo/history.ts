@@ -11,7 +11,6 @@ const messageSchema = z.object({ messageId: z.string(), text: z.string() });
 
 export type Message = z.infer<typeof messageSchema>;
 
-/** A session as it is stored. */
 const historySchema = z.object({
   sessionId: z.string(),
   cwd: z.string(),
@@ -58,77 +57,63 @@ export function addChunk(messages: Message[], messageId: string, chunk: string):
   return [...messages.slice(0, -1), { messageId, text: last.text + text }];
 }
 
-/** A session on disk and when it last changed. */
 export interface StoredSession {
   readonly history: History;
   readonly updatedAt: Date;
 }
 
-/** The sessions on disk. */
-export interface HistoryFiles {
-  save(history: History): void;
+/** Stores each session as one JSON file. The calls are synchronous, so that two writes of one process cannot interleave. */
+export class HistoryFiles {
+  readonly #directory: string;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  save(history: History): void {
+    mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
+    const file = join(this.#directory, `${history.sessionId}.json`);
+    // The rename replaces the file atomically: a crash while writing leaves the old file. The process id in the
+    // name keeps two processes that have the same session open from writing to one temporary file.
+    const temporary = `${file}.${process.pid}.tmp`;
+    writeFileSync(temporary, JSON.stringify(history), { mode: 0o600 });
+    renameSync(temporary, file);
+  }
+
   /** Returns undefined if there is no such session. Throws if its file is damaged. */
-  read(sessionId: string): History | undefined;
+  read(sessionId: string): History | undefined {
+    // The id comes from the client and becomes a path.
+    if (!/^[\w-]+$/u.test(sessionId)) return undefined;
+    return unlessMissing(() => this.#stored(`${sessionId}.json`))?.history;
+  }
+
   /** Returns the sessions, newest first. Sessions with a damaged file are left out. */
-  list(): StoredSession[];
+  list(): StoredSession[] {
+    const names = unlessMissing(() => readdirSync(this.#directory)) ?? [];
+    return names
+      .filter((name) => name.endsWith('.json'))
+      .flatMap((name) => {
+        try {
+          return [this.#stored(name)];
+        } catch {
+          return [];
+        }
+      })
+      .toSorted((a, b) => b.updatedAt.getTime() - a.updatedAt.getTime());
+  }
+
+  #stored(name: string): StoredSession {
+    const file = join(this.#directory, name);
+    const history = historySchema.parse(JSON.parse(readFileSync(file, 'utf8')));
+    return { history, updatedAt: statSync(file).mtime };
+  }
 }
 
-/**
- * Stores each session as one JSON file that only its user can read. The calls are synchronous, because the
- * files are small and two writes of one process then cannot interleave.
- */
-export function historyFiles(directory: string): HistoryFiles {
-  return {
-    save: (history) => save(join(directory, `${history.sessionId}.json`), history),
-    read(sessionId) {
-      // The id comes from the client and becomes a path.
-      if (!/^[\w-]+$/u.test(sessionId)) return undefined;
-      return readIfThere(join(directory, `${sessionId}.json`))?.history;
-    },
-    list: () =>
-      namesIn(directory)
-        .filter((name) => name.endsWith('.json'))
-        .flatMap((name) => readIfSound(join(directory, name)) ?? [])
-        .toSorted((a, b) => b.updatedAt.getTime() - a.updatedAt.getTime()),
-  };
-}
-
-function save(path: string, history: History) {
-  mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 });
-  // The rename replaces the file atomically: a crash while writing leaves the old file. The process id in the
-  // name keeps two processes that have the same session open from writing to one temporary file.
-  const temporary = `${path}.${process.pid}.tmp`;
-  writeFileSync(temporary, JSON.stringify(history), { mode: 0o600 });
-  renameSync(temporary, path);
-}
-
-function readIfThere(path: string): StoredSession | undefined {
+function unlessMissing<T>(read: () => T): T | undefined {
   try {
-    const history = historySchema.parse(JSON.parse(readFileSync(path, 'utf8')));
-    return { history, updatedAt: statSync(path).mtime };
+    return read();
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw error;
   }
-}
-
-function readIfSound(path: string): StoredSession | undefined {
-  try {
-    return readIfThere(path);
-  } catch {
-    return undefined;
-  }
-}
-
-function namesIn(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch (error) {
-    if (isMissing(error)) return [];
-    throw error;
-  }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import { homedir } from 'node:os';
 import { finished, Readable, Writable } from 'node:stream';
 import { isAbsolute, join } from 'node:path';
@@ -25,11 +26,9 @@ export async function runDemoAgent(options: {
   const stop = () => connection.close();
   // The connection notices a broken pipe only at its next write.
   const unwatch = finished(stdout, stop);
-  signal?.addEventListener('abort', stop, { once: true });
-  if (signal?.aborted) stop();
+  using _listener = signal && addAbortListener(signal, stop);
   await connection.closed;
   unwatch();
-  signal?.removeEventListener('abort', stop);
   await demo.settled();
 }
 

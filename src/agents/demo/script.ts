@@ -46,17 +46,11 @@ export const commands: Commands = {
   title: { usage: 'title TEXT', parse: text },
   notice: { usage: 'notice TEXT', parse: text },
   commands: { usage: 'commands NAME | NAME', parse: entries },
-  usage: {
-    usage: 'usage USED SIZE',
-    parse: (args) => numbers(args, { used: required, size: required }),
-  },
-  wait: { usage: 'wait MS', parse: (args) => numbers(args, { ms: required }) },
+  usage: { usage: 'usage USED SIZE', parse: numbers({ used: required, size: required }) },
+  wait: { usage: 'wait MS', parse: numbers({ ms: required }) },
   repeat: { usage: 'repeat N MS TEXT', parse: paceAndText },
-  flood: {
-    usage: 'flood N [BYTES]',
-    parse: (args) => numbers(args, { count: required, bytes: 64 }),
-  },
-  longline: { usage: 'longline BYTES', parse: (args) => numbers(args, { bytes: required }) },
+  flood: { usage: 'flood N [BYTES]', parse: numbers({ count: required, bytes: 64 }) },
+  longline: { usage: 'longline BYTES', parse: numbers({ bytes: required }) },
   image: { usage: 'image', parse: nothing },
   history: { usage: 'history', parse: nothing },
   env: {
@@ -70,10 +64,10 @@ export const commands: Commands = {
   silent: { usage: 'silent', parse: nothing },
   'ignore-cancel': { usage: 'ignore-cancel', parse: nothing },
   fail: { usage: 'fail MESSAGE', parse: text },
-  limit: { usage: 'limit MS', parse: (args) => numbers(args, { ms: required }) },
-  crash: { usage: 'crash [CODE]', parse: (args) => numbers(args, { code: 1 }) },
+  limit: { usage: 'limit MS', parse: numbers({ ms: required }) },
+  crash: { usage: 'crash [CODE]', parse: numbers({ code: 1 }) },
   garbage: { usage: 'garbage', parse: nothing },
-  spawn: { usage: 'spawn MS', parse: (args) => numbers(args, { ms: required }) },
+  spawn: { usage: 'spawn MS', parse: numbers({ ms: required }) },
 };
 
 function text(args: string) {
@@ -107,20 +101,22 @@ function entries(args: string) {
 
 function paceAndText(args: string) {
   const [, pace = '', rest = ''] = /^(\S+\s+\S+)\s+(.+)$/su.exec(args) ?? [];
-  const parsed = numbers(pace, { count: required, ms: required });
+  const parsed = numbers({ count: required, ms: required })(pace);
   return parsed && { ...parsed, text: rest };
 }
 
-/** Parses whole numbers into `fields`, in their order; a missing number takes the default of its field. */
-function numbers<Field extends string>(args: string, fields: Record<Field, number | undefined>) {
-  const words = args.split(/\s+/u).filter(Boolean);
+/** Returns a parser of whole numbers into `fields`, in their order; a missing number takes the default of its field. */
+function numbers<Field extends string>(fields: Record<Field, number | undefined>) {
   const entries = Object.entries<number | undefined>(fields);
-  const values = entries.map(([field, fallback], index) => {
-    const word = words[index];
-    return [field, word === undefined ? fallback : wholeNumber(word)] as const;
-  });
-  const fits = words.length <= values.length && values.every(([, value]) => value !== undefined);
-  return fits ? (Object.fromEntries(values) as Record<Field, number>) : undefined;
+  return (args: string) => {
+    const words = args.split(/\s+/u).filter(Boolean);
+    const values = entries.map(([field, fallback], index) => {
+      const word = words[index];
+      return [field, word === undefined ? fallback : wholeNumber(word)] as const;
+    });
+    const fits = words.length <= values.length && values.every(([, value]) => value !== undefined);
+    return fits ? (Object.fromEntries(values) as Record<Field, number>) : undefined;
+  };
 }
 
 function wholeNumber(word: string) {

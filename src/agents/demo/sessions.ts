@@ -21,14 +21,14 @@ export interface Stoppable {
 /** A session in memory: its history, which is saved at every change, and its queue of turns. */
 export class Session {
   #history: History;
-  readonly #files: HistoryFiles;
+  readonly #files: Pick<HistoryFiles, 'save'>;
   /** The running turn and those queued behind it. */
   readonly #turns = new Set<Stoppable>();
   #lastTurn: Promise<unknown> = Promise.resolve();
   /** Whether a turn has met the usage limit of a script, which lets the next one pass. */
   hasMetLimit = false;
 
-  constructor(history: History, files: HistoryFiles) {
+  constructor(history: History, files: Pick<HistoryFiles, 'save'>) {
     this.#history = history;
     this.#files = files;
   }
@@ -45,7 +45,6 @@ export class Session {
     return result;
   }
 
-  /** Cancels the running turn and the queued ones. */
   cancel(): void {
     for (const turn of this.#turns) turn.cancel();
   }

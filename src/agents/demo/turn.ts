@@ -27,12 +27,14 @@ export class Turn implements Stoppable {
   /** Runs after the turn has ended. */
   afterwards: (() => Promise<void>) | undefined;
 
+  /** The messages so far, cut to what the history keeps. */
+  messages: Message[] = [];
+  /** The number of chunks sent so far. */
+  chunks = 0;
   readonly #stop = new AbortController();
   #ignoresCancel = false;
   #updates = 0;
-  #chunks = 0;
   #ids = 0;
-  #messages: Message[] = [];
 
   constructor(deps: {
     session: Session;
@@ -47,16 +49,6 @@ export class Turn implements Stoppable {
     this.client = deps.client;
     this.world = deps.world;
     this.signal = AbortSignal.any([this.#stop.signal, deps.requestSignal]);
-  }
-
-  /** The messages so far, cut to what the history keeps. */
-  get messages(): Message[] {
-    return this.#messages;
-  }
-
-  /** The number of chunks sent so far. */
-  get chunks(): number {
-    return this.#chunks;
   }
 
   cancel(): void {
@@ -87,8 +79,8 @@ export class Turn implements Stoppable {
   /** Sends one chunk of a message. Throws if the turn has to end. */
   async sayChunk(messageId: string, text: string): Promise<void> {
     this.signal.throwIfAborted();
-    this.#chunks += 1;
-    this.#messages = addChunk(this.#messages, messageId, text);
+    this.chunks += 1;
+    this.messages = addChunk(this.messages, messageId, text);
     const content = { type: 'text' as const, text };
     await this.update({ sessionUpdate: 'agent_message_chunk', messageId, content });
   }
@@ -107,7 +99,6 @@ export function withBlanks(text: string): string[] {
   return text.match(/\s*\S+\s*/gu) ?? [text];
 }
 
-/** The parts of a prompt that the agent uses. */
 interface Prompt {
   /** The text blocks, joined by line breaks. */
   readonly text: string;

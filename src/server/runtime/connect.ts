@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { MCP_SESSION_VARIABLE } from '../../api/tool-names.ts';
-import { inputDetails } from '../../agents/provider.ts';
+import { inputDetails } from '../../agents/details.ts';
 import type { HostAnswer } from '../../core/children/sandbox/network/asked-hosts.ts';
 import { killCarriers } from '../../core/children/identity.ts';
 import type { SessionService } from '../conversations/sessions/service.ts';

@@ -248,7 +248,7 @@ const foreign: [string, Asking][] = [
   ],
 ];
 function isOwn({ before, call, more, opencode = false }: Asking): boolean {
-  const { quirks = [] } = catalogue.find((one) => opencode && one.name === 'opencode') ?? {};
+  const { quirks = {} } = catalogue.find((one) => opencode && one.name === 'opencode') ?? {};
   const params = { toolCall: { toolCallId: 't1', ...call }, options: usualOptions, ...more };
   return isCadreTool(readPermission(params), before as ReportedCall | undefined, quirks);
 }

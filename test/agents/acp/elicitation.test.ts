@@ -140,6 +140,18 @@ test('A form is a question with one part per field, and the answers have the typ
   });
 });
 
+test('An answer can name a field without a description by the text of its question.', async () => {
+  const properties = { port: { type: 'integer', minimum: 1 } };
+  const requestedSchema = { type: 'object', required: ['port'], properties };
+  const stage = on(goes((agent) => elicit(agent, { mode: 'form', requestedSchema })));
+  const { approval, said } = await answer(stage, await stage.open(), {
+    decision: 'accept',
+    answers: { 'port (at least 1)': ['8080'] },
+  });
+  expect(approval.questions).toMatchObject([{ id: 'port', question: 'port (at least 1)' }]);
+  expect(said).toEqual({ action: 'accept', content: { port: 8080 } });
+});
+
 test('An agent receives a decline if the user declines its form.', async () => {
   const stage = on(inForm);
   const { said } = await answer(stage, await stage.open(), { decision: 'decline' });

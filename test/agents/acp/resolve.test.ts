@@ -94,7 +94,7 @@ describe('an agent with a custom command', () => {
 
   test('An agent with a custom command is recognised by its reported name, and keeps its configuration.', () => {
     const found = agent('default', { command: 'node', agents: { default: own } });
-    expect(found).toMatchObject({ asks: null, quirks: [], modes: { read_only: 'look' } });
+    expect(found).toMatchObject({ asks: null, quirks: {}, modes: { read_only: 'look' } });
     recognise(found, 'gemini-cli');
     const gemini = catalogue.find(({ name }) => name === 'gemini');
     expect(found).toMatchObject({

@@ -196,12 +196,12 @@ test('Questions can be answered by id, text or header.', async () => {
   });
 });
 
-test('An elicitation of an MCP server can be answered by the names of its fields.', async () => {
+test('An elicitation of an MCP server can be answered by the names, texts and headings of its fields.', async () => {
   const properties = {
     name: { type: 'string' },
-    age: { type: 'integer' },
+    age: { type: 'integer', description: 'How old?' },
     sure: { type: 'boolean' },
-    tags: { type: 'array' },
+    tags: { type: 'array', title: 'Tags' },
     more: { type: 'string' },
   };
   const form = {
@@ -215,7 +215,7 @@ test('An elicitation of an MCP server can be answered by the names of its fields
   const approval = await asked(session.watch, turnId);
   expect(approval).toMatchObject({ kind: 'question', title: 'Who?' });
   const params = { session_id: session.id, approval_id: approval.id };
-  const answers = { name: ['Ann'], age: ['40'], sure: ['yes'], tags: ['a', 'b'] };
+  const answers = { name: ['Ann'], 'How old?': ['40'], sure: ['yes'], Tags: ['a', 'b'] };
   await client.call(endpoints.decideApproval, { params, body: { decision: 'accept', answers } });
   await session.watch.end(turnId);
   expect(JSON.parse((await session.turn(turnId)).text ?? '')).toMatchObject({

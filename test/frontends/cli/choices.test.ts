@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { expect, it } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { loginProviderIds, providerId } from '../../../src/api/provider-kinds.ts';
+import { sandboxMode, sandboxNetwork } from '../../../src/api/session-sandbox.ts';
 import { choicesOf } from '../../../src/frontends/cli/choices.ts';
 import { scripts } from '../../../src/frontends/cli/commands/completion.ts';
 import { states } from '../../../src/frontends/cli/commands/session-files.ts';
@@ -36,14 +37,18 @@ const schemas: Record<string, unknown> = {
   'queue add --overlap': bodyOf(endpoints.addToQueue, 'overlap'),
   'queue edit --overlap': bodyOf(endpoints.editQueueEntry, 'overlap'),
   'queue list --status': endpoints.listQueue.query.status,
+  'run --network': sandboxNetwork,
   'run --provider': bodyOf(endpoints.createSession, 'provider'),
+  'run --sandbox': sandboxMode,
   'search --kind': endpoints.search.query.kind,
   'search --provider': endpoints.search.query.provider,
   'service install --log-level': keys.find(({ name }) => name === 'log.level')?.schema,
   'serve --log-level': keys.find(({ name }) => name === 'log.level')?.schema,
   'sessions after-limit what': bodyOf(endpoints.updateSession, 'after_limit'),
   'sessions create --after-limit': bodyOf(endpoints.createSession, 'after_limit'),
+  'sessions create --network': sandboxNetwork,
   'sessions create --provider': bodyOf(endpoints.createSession, 'provider'),
+  'sessions create --sandbox': sandboxMode,
   'sessions handoff --provider': bodyOf(endpoints.handOffSession, 'provider'),
   'sessions import --provider': bodyOf(endpoints.createSession, 'provider'),
   'sessions import list --provider': bodyOf(endpoints.createSession, 'provider'),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { changesIn } from '../../../src/frontends/editor/tool-call.ts';
-import { diffDetail } from '../../../src/agents/details.ts';
+import { diffDetail } from '../../support/diff-detail.ts';
 
 function changes(before: string | null, after: string | null) {
   const detail = diffDetail('a.txt', before, after);

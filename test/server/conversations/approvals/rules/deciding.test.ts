@@ -5,7 +5,8 @@ import type { ApprovalRule, RuleDecision } from '../../../../../src/api/approval
 import { catalogue } from '../../../../../src/agents/acp/catalogue.ts';
 import { storeOldRules } from '../../../../support/old-rules.ts';
 import type { AgentRequest } from '../../../../../src/agents/provider.ts';
-import { diffDetail, hunksDetail } from '../../../../../src/agents/details.ts';
+import { hunksDetail } from '../../../../../src/agents/details.ts';
+import { diffDetail } from '../../../../support/diff-detail.ts';
 import { completed } from '../../../../support/scripted-provider.ts';
 import { onStage, sharedStage, type Stage, testStage } from '../../../../support/sessions/stage.ts';
 import { testDirectory } from '../../../../support/temp.ts';

@@ -5,7 +5,7 @@ import { CommandNames } from '../../../../../src/server/conversations/approvals/
 import { evaluateRules } from '../../../../../src/server/conversations/approvals/rules/evaluate-rules.ts';
 import { RealPaths } from '../../../../../src/server/conversations/approvals/rules/real-paths.ts';
 import { requestedActionOf } from '../../../../../src/server/conversations/approvals/rules/requested-action.ts';
-import { diffDetail } from '../../../../../src/agents/details.ts';
+import { diffDetail } from '../../../../support/diff-detail.ts';
 import type { ApprovalRule } from '../../../../../src/api/approval-rules.ts';
 import { expectEventually } from '../../../../support/expect-eventually.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
