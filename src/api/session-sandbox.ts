@@ -21,7 +21,7 @@ export const sessionSandbox = z
       .default([])
       .describe('More hosts for the networks `hosts` and `ask`.'),
     write: z
-      .array(z.string().max(4096).startsWith('/'))
+      .array(z.string().max(4096).regex(/^\//, 'must be an absolute path'))
       .max(100)
       .default([])
       .describe('More directories that the agent and its processes can write, as absolute paths.'),
