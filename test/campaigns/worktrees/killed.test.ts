@@ -78,7 +78,7 @@ const actions: Record<string, Action> = {
       else if (fs.existsSync(tree.path)) await cleanUp(server, tree);
       await restore(server, tree);
     },
-    // A cleanup that the kill interrupted may go on, so the whole action is tried again.
+    // A cleanup that the kill interrupted may continue, so the whole action is tried again.
     isDone: () => false,
     place: ({ tree }) => tree.path,
   },
