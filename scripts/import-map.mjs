@@ -181,7 +181,7 @@ export const rooms = {
     because: 'a catalogue entry is data: the command line reads it without the adapter',
   },
   'agents/acp/catalogue': {
-    may: ['agents/acp/catalogue-entry'],
+    may: ['agents/acp/catalogue-entry', 'agents/model-hosts'],
     beyond: { may: [] },
     because: 'the agent catalogue is data: the command line reads it without the adapter',
   },

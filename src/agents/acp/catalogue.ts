@@ -1,3 +1,4 @@
+import { CLAUDE_HOSTS, CODEX_HOSTS } from '../model-hosts.ts';
 import { type CatalogueEntry, modelKeys, unknownAgent, userHome } from './catalogue-entry.ts';
 
 /** An entry without the keys that are as for an unknown agent. */
@@ -78,7 +79,7 @@ const entries: readonly Entry[] = [
     display_name: 'OpenAI Codex (codex-acp)',
     command: 'codex-acp',
     state: ['.codex'],
-    hosts: ['api.openai.com', 'auth.openai.com', 'chatgpt.com'],
+    hosts: CODEX_HOSTS,
     files: ['.codex'],
     reports: ['@agentclientprotocol/codex-acp', 'codex-acp'],
     home: { CODEX_HOME: '.' },
@@ -109,7 +110,7 @@ const entries: readonly Entry[] = [
     display_name: 'Claude Code (claude-agent-acp)',
     command: 'claude-agent-acp',
     state: ['.claude'],
-    hosts: ['api.anthropic.com', 'claude.ai', 'platform.claude.com'],
+    hosts: CLAUDE_HOSTS,
     files: ['.claude', '.claude.json', '.mcp.json'],
     reports: ['@agentclientprotocol/claude-agent-acp', '@zed-industries/claude-agent-acp'],
     env: { ENABLE_TOOL_SEARCH: 'false' },

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { providerKinds } from '../../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
+import { CLAUDE_HOSTS } from '../model-hosts.ts';
 import { InstalledProvider } from '../installed.ts';
 import { LOGIN_MS, loggedIn, type LoginSituation, loggedOut } from '../login-watch.ts';
 import {
@@ -99,7 +100,7 @@ export class ClaudeProvider extends InstalledProvider implements Provider {
       scratch: SCRATCH.map((name) => path.join(directory, name)),
       settings: [directory],
       pinned: [],
-      hosts: ['api.anthropic.com', 'claude.ai', 'platform.claude.com'],
+      hosts: CLAUDE_HOSTS,
     });
     return openClaude(session, sink, { ...options, sandbox });
   }

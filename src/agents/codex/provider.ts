@@ -1,6 +1,7 @@
 import { providerKinds } from '../../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
+import { CODEX_HOSTS } from '../model-hosts.ts';
 import { InstalledProvider, type InstalledSettings } from '../installed.ts';
 import { LOGIN_MS, loggedIn, type LoginSituation, loggedOut } from '../login-watch.ts';
 import {
@@ -123,7 +124,7 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
       path: path.join(home, name),
       text,
     }));
-    const hosts = ['api.openai.com', 'auth.openai.com', 'chatgpt.com'];
+    const hosts = CODEX_HOSTS;
     return this.sandboxFor(session, { state: [home], scratch: [], settings: [], pinned, hosts });
   }
 
