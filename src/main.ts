@@ -1,7 +1,7 @@
 import { bundleFor } from './bundles/choose.ts';
-import { LISTEN_INSIDE, listenInside } from './bundles/listen-inside.ts';
+import { listenInside } from './bundles/listen-inside.ts';
 import { startBundle } from './bundles/load.ts';
-import { refuseDebugger, version } from './core/lib/self.ts';
+import { LISTEN_INSIDE, refuseDebugger, version } from './core/lib/self.ts';
 
 refuseDebugger();
 main(process.argv.slice(2));

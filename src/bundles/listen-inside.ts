@@ -1,8 +1,5 @@
 import type { Server } from 'node:net';
 
-/** The argument by which cadre starts itself in a new network namespace. */
-export const LISTEN_INSIDE = '__listen-inside';
-
 /**
  * Listens on ports of the loopback interface of a network namespace, and passes the listening sockets to the parent process. A
  * socket belongs to the namespace in which it was created, so the parent accepts connections from inside. Ends when the parent

@@ -60,6 +60,9 @@ export function refuseDebugger(): void {
   });
 }
 
+/** The argument by which cadre starts itself in a new network namespace. */
+export const LISTEN_INSIDE = '__listen-inside';
+
 /** The licences of what the program contains of others, for people as well: it is not among the other assets. */
 export const LICENSES_FILE = 'THIRD-PARTY-LICENSES';
 

@@ -1,13 +1,11 @@
 import type { LookupOptions } from 'node:dns';
-import { lookup } from 'node:dns/promises';
 import http from 'node:http';
 import https from 'node:https';
 import { type LookupFunction, isIP } from 'node:net';
-import { callbackify } from 'node:util';
 import type { Clock } from '../../core/lib/clock.ts';
 import { forbidden, isListed, loopback } from '../../core/lib/addresses.ts';
 import { cutLine } from '../../core/lib/cut-line.ts';
-import { OneAtATime } from '../../core/lib/one-at-a-time.ts';
+import { lookUp, lookupFrom } from '../../core/lib/look-up.ts';
 import { version } from '../../core/lib/self.ts';
 import { type Delivery, messageOf, type Outcome } from './outcome.ts';
 import { readSecret, signatureHeaders } from './signature.ts';
@@ -113,12 +111,10 @@ function statusOf(
   return promise.finally(() => agent.destroy());
 }
 
-/** Node looks names up on the threads that read files: slow servers of names must not take all of them. */
-const lookups = new OneAtATime();
-
 /** Looks a name up. Rejects if any of its addresses is one that no hook may be sent to. */
 async function addressesOf(hostname: string, options: LookupOptions, url: URL) {
-  const found = await lookups.run('', () => lookup(hostname, { ...options, all: true }));
+  const found = await lookUp('hooks', hostname, options);
+  if (found.length === 0) throw new Error('the host of the URL has no IP address');
   for (const { address } of found) {
     const objection = objectionToAddress(address, url);
     if (objection !== null) throw new Error(objection);
@@ -127,16 +123,7 @@ async function addressesOf(hostname: string, options: LookupOptions, url: URL) {
 }
 
 function guardedLookup(url: URL): LookupFunction {
-  const find = callbackify(addressesOf);
-  return (hostname, options, callback) => {
-    find(hostname, options, url, (error, found) => {
-      const [first] = found ?? [];
-      if (error ?? !first)
-        return callback(error ?? new Error('the host of the URL has no IP address'), '', 0);
-      if (options.all === true) return callback(null, found);
-      callback(null, first?.address ?? '', first?.family);
-    });
-  };
+  return lookupFrom((hostname, options) => addressesOf(hostname, options, url));
 }
 
 /** Returns why a hook may not be sent to an address; null: it may. `protocol` and `hostname` are parts of its URL. */

@@ -159,13 +159,13 @@ export class Sandbox {
     if (level === null) return null;
     const { paths } = this.#deps;
     const { root, own, isReadOnly, section, programs, state, scratch, pinned } = request;
-    const more = request.more ?? { read: [], write: [], hide: [], hosts: [] };
-    if (request.more?.network === 'none')
+    const more = request.more ?? { read: [], write: [], hide: [], hosts: [], network: null };
+    if (more.network === 'none')
       throw new AppError(
         'sandbox_unavailable',
         `${section}.sandbox.network is "none", so the agent reaches neither its model nor the tools of cadre: set the key to "hosts", "ask" or "all"`,
       );
-    const wanted = request.chosen?.network ?? request.more?.network ?? settings.network;
+    const wanted = request.chosen?.network ?? more.network ?? settings.network;
     // Without a network, an agent could only fail: it reaches its model and the tools, and nothing else.
     const network = wanted === 'none' ? 'hosts' : wanted;
     const shared = wanted === 'none' ? [] : settings.hosts;
@@ -302,9 +302,10 @@ export class Sandbox {
 
   /** Removes the network and the own directories of a session. Its processes may still be ending. */
   async removeSession(id: string): Promise<void> {
-    await this.#deps.networks.close(path.join(this.#directory, id));
+    const directory = path.join(this.#directory, id);
+    await this.#deps.networks.close(directory);
     await fs
-      .rm(path.join(this.#directory, id), { recursive: true, force: true, maxRetries: 5 })
+      .rm(directory, { recursive: true, force: true, maxRetries: 5 })
       .catch((error: unknown) =>
         this.#deps.logger.warn({ err: error, session_id: id }, 'cannot remove a sandbox'),
       );

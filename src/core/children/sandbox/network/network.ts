@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Clock } from '../../../lib/clock.ts';
 import { findProgram } from '../../../lib/find-program.ts';
-import { selfCommand } from '../../../lib/self.ts';
+import { LISTEN_INSIDE, selfCommand } from '../../../lib/self.ts';
 
 /** The time that the creation of a network may take, in milliseconds. */
 const LIMIT_MS = 10_000;
@@ -19,13 +19,8 @@ export interface InsidePort {
   accept: (socket: Socket) => void;
 }
 
-/** The programs that create a network and enter it. */
-interface Programs {
-  bubblewrap: string;
-  nsenter: string;
-}
-
-function programsIn(searchPath: string): Programs {
+/** Returns the programs that create a network and enter it. */
+function programsIn(searchPath: string) {
   const find = (name: string) => {
     const program = findProgram(name, searchPath);
     if (program === null) throw new Error(`the program ${name} is not on the PATH of the server`);
@@ -112,7 +107,7 @@ async function listenIn<T>(
 ): Promise<T> {
   const { file, args } = selfCommand();
   const numbers = ports.map(({ port }) => String(port));
-  const [program = '', ...rest] = [...words, file, ...args, '__listen-inside', ...numbers];
+  const [program = '', ...rest] = [...words, file, ...args, LISTEN_INSIDE, ...numbers];
   const helper = spawn(program, rest, { stdio: ['ignore', 'ignore', 'pipe', 'ipc'], env: {} });
   const over = once(helper, 'exit');
   over.catch(() => undefined);

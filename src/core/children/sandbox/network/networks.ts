@@ -1,19 +1,15 @@
-import net, { type Socket } from 'node:net';
-import { pipeline } from 'node:stream';
 import { AppError } from '../../../../api/errors.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { reachOf } from '../../../lib/host-lists.ts';
 import { PROXY_PORT } from '../plan.ts';
 import { AskedHosts, type AskHost, type HostAnswer } from './asked-hosts.ts';
-import { type InsidePort, SandboxNetwork } from './network.ts';
-import { SandboxProxy } from './proxy.ts';
+import type { InsidePort, SandboxNetwork } from './network.ts';
 
 /** The maximum number of refused hosts of one owner that are reported. */
 const MAX_REPORTED = 100;
 
-interface Owned {
-  /** The network, once it has all ports that plans have named so far. */
-  opened: Promise<SandboxNetwork>;
+/** What the processes of an owner reach. */
+interface Reachable {
   /** The hosts that all plans of the owner name. */
   readonly hosts: Set<string>;
   /** The refused hosts that were reported. */
@@ -22,6 +18,11 @@ interface Owned {
   asks: boolean;
   /** Whether the agent of the owner runs in the network. */
   hasAgent: boolean;
+}
+
+interface Owned extends Reachable {
+  /** The network, once it has all ports that plans have named so far. */
+  opened: Promise<SandboxNetwork>;
 }
 
 /** Asks a person whether the processes of an owner may reach a host that no list names. */
@@ -83,33 +84,43 @@ export class Networks {
   }
 
   #open(owner: string): Owned {
-    const asked = new AskedHosts(
-      async (...question) => (await this.#ask?.(owner, ...question)) ?? 'nobody',
-      this.#deps.clock,
-    );
-    const proxy = new SandboxProxy({
-      reachOf: async (host, port, gone) => {
-        const listed = reachOf(owned.hosts, host, port);
-        if (listed !== null) return listed;
-        if (owned.asks && (await asked.allows(host, port, gone))) return 'public';
-        this.#refused(owner, owned, `${host}:${port}`);
-        return null;
-      },
-      ownPort: () => this.#tools?.port ?? 0,
-      clock: this.#deps.clock,
-    });
-    const ports: InsidePort[] = [{ port: PROXY_PORT, accept: (socket) => proxy.accept(socket) }];
-    if (this.#tools) ports.push(this.#tools);
-    const opened = SandboxNetwork.open(this.#deps.searchPath, ports, this.#deps.clock);
-    const owned: Owned = {
+    const reachable: Reachable = {
       hosts: new Set(),
       refused: new Set(),
       asks: false,
       hasAgent: false,
-      opened,
     };
+    const opened = this.#create(owner, reachable);
+    const owned = Object.assign(reachable, { opened });
     this.#owned.set(owner, owned);
     return owned;
+  }
+
+  /** Creates a network. The proxy is loaded here, because most servers have no such sandbox. */
+  async #create(owner: string, reachable: Reachable): Promise<SandboxNetwork> {
+    const [{ SandboxNetwork }, { SandboxProxy }] = await Promise.all([
+      import('./network.ts'),
+      import('./proxy.ts'),
+    ]);
+    const { clock, searchPath } = this.#deps;
+    const asked = new AskedHosts(
+      async (...question) => (await this.#ask?.(owner, ...question)) ?? 'nobody',
+      clock,
+    );
+    const proxy = new SandboxProxy({
+      reachOf: async (host, port, gone) => {
+        const listed = reachOf(reachable.hosts, host, port);
+        if (listed !== null) return listed;
+        if (reachable.asks && (await asked.allows(host, port, gone))) return 'public';
+        this.#refused(owner, reachable, `${host}:${port}`);
+        return null;
+      },
+      ownPort: () => this.#tools?.port ?? 0,
+      clock,
+    });
+    const ports: InsidePort[] = [{ port: PROXY_PORT, accept: (socket) => proxy.accept(socket) }];
+    if (this.#tools) ports.push(this.#tools);
+    return SandboxNetwork.open(searchPath, ports, clock);
   }
 
   async #listen(
@@ -117,7 +128,7 @@ export class Networks {
     opened: Promise<SandboxNetwork>,
     ports: readonly number[],
   ): Promise<SandboxNetwork> {
-    const network = await opened;
+    const [network, { forward }] = await Promise.all([opened, import('./proxy.ts')]);
     const isFree = (port: number) => port !== this.#tools?.port && port !== PROXY_PORT;
     for (const port of new Set(ports.filter(isFree)))
       await network
@@ -127,7 +138,7 @@ export class Networks {
     return network;
   }
 
-  #refused(owner: string, { refused }: Owned, host: string): void {
+  #refused(owner: string, { refused }: Reachable, host: string): void {
     if (refused.has(host) || refused.size >= MAX_REPORTED) return;
     refused.add(host);
     this.#deps.onProblem(owner, `host ${host}`);
@@ -156,10 +167,4 @@ export class Networks {
 function portOfMachine(host: string): number[] {
   const [, port] = /^(?:localhost|127\.0\.0\.1):(\d+)$/.exec(host) ?? [];
   return port === undefined ? [] : [Number(port)];
-}
-
-function forward(socket: Socket, port: number): void {
-  const target = net.connect({ host: 'localhost', port, allowHalfOpen: true });
-  pipeline(socket, target, () => undefined);
-  pipeline(target, socket, () => undefined);
 }

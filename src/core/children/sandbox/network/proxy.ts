@@ -1,15 +1,16 @@
-import { lookup } from 'node:dns/promises';
+import type { LookupAddress } from 'node:dns';
 import { once } from 'node:events';
 import http, {
   type IncomingHttpHeaders,
   type IncomingMessage,
   type ServerResponse,
 } from 'node:http';
-import net, { type LookupFunction, type Socket } from 'node:net';
+import net, { type Socket } from 'node:net';
 import os from 'node:os';
 import { type Duplex, pipeline } from 'node:stream';
 import type { Clock } from '../../../lib/clock.ts';
 import { forbidden, isListed, loopback, privateNetworks } from '../../../lib/addresses.ts';
+import { lookUp, lookupFrom } from '../../../lib/look-up.ts';
 import { normalHost, type Reach } from '../../../lib/host-lists.ts';
 
 /** The time that a connection to a host may take, in milliseconds. */
@@ -22,11 +23,6 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
   'proxy-connection',
   'te',
 ]);
-
-interface Address {
-  address: string;
-  family: number;
-}
 
 interface ProxyOptions {
   /** Resolves with the addresses that a host may have; null: the host is refused. `gone` aborts when the program closes the connection. */
@@ -75,8 +71,7 @@ export class SandboxProxy {
       if (socket.destroyed) return void target.destroy();
       socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
       if (head.length > 0) target.write(head);
-      pipeline(socket, target, () => undefined);
-      pipeline(target, socket, () => undefined);
+      join(socket, target);
     } catch (error) {
       const { status, text } = answerTo(error);
       const headers = `content-type: text/plain\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close`;
@@ -119,11 +114,7 @@ export class SandboxProxy {
         `the sandbox does not reach ${host}:${port}: add the host to sandbox.hosts`,
       );
     const addresses = await this.#addressesOf(host, port, reach);
-    const found: LookupFunction = (_name, { all }, callback) => {
-      const [first] = addresses;
-      if (all) callback(null, addresses);
-      else callback(null, first?.address ?? '', first?.family);
-    };
+    const found = lookupFrom(async () => addresses);
     const socket = net.connect({ host, port, lookup: found, allowHalfOpen: true });
     socket.on('error', () => undefined);
     using _limit = this.#options.clock.after(CONNECT_MS, () =>
@@ -138,9 +129,9 @@ export class SandboxProxy {
     }
   }
 
-  async #addressesOf(host: string, port: number, reach: Reach): Promise<Address[]> {
+  async #addressesOf(host: string, port: number, reach: Reach): Promise<LookupAddress[]> {
     const family = net.isIP(host);
-    const all = family === 0 ? await lookup(host, { all: true }) : [{ address: host, family }];
+    const all = family === 0 ? await lookUp('sandboxes', host) : [{ address: host, family }];
     const allowed = all.filter(({ address }) => this.#isAllowed(address, port, reach));
     if (allowed.length > 0) return allowed;
     throw new RefusedError(
@@ -154,6 +145,17 @@ export class SandboxProxy {
     if (reach === 'any') return !isHere || port !== this.#options.ownPort();
     return !isHere && !isListed(privateNetworks, address);
   }
+}
+
+/** Passes the bytes of both sides to the other one. */
+function join(one: Duplex, other: Duplex): void {
+  pipeline(one, other, () => undefined);
+  pipeline(other, one, () => undefined);
+}
+
+/** Connects a socket of a sandbox to a port of the machine. */
+export function forward(socket: Socket, port: number): void {
+  join(socket, net.connect({ host: 'localhost', port, allowHalfOpen: true }));
 }
 
 function ownAddresses(): string[] {
