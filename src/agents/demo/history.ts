@@ -80,7 +80,7 @@ export class HistoryFiles {
     renameSync(temporary, file);
   }
 
-  /** Returns undefined if there is no such session. Throws if its file is damaged. */
+  /** Returns undefined if the session does not exist. Throws if its file is damaged. */
   read(sessionId: string): History | undefined {
     // The id comes from the client and becomes a path.
     if (!/^[\w-]+$/u.test(sessionId)) return undefined;

@@ -50,8 +50,8 @@ export async function restoreStore(options: Replacement): Promise<{ replaced: st
 }
 
 /**
- * Puts a copy of a store in the place of the store of a directory that was tidied. What was replaced is kept in a file
- * beside it, which is returned. One rename replaces the store: a crash leaves the one or the other. The store gets a log
+ * Replaces the store of a directory that was tidied by a copy of a store. Returns the file beside it that keeps the replaced
+ * store. One rename replaces the store: a crash leaves the one or the other. The store gets a log
  * id of its own, because it gives the seqs after its newest one to other events.
  */
 export async function rollBack(options: Replacement): Promise<{ kept: string }> {

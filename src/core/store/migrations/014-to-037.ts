@@ -27,7 +27,7 @@ export const furtherMigrations = [
     table: 'turns',
     complete: (turn: Record<string, unknown>) => ({ ...turn, agent_mode: null }),
   },
-  // 016: The slash commands of sessions' agents, as JSON, as each agent told them last.
+  // 016: The slash commands of sessions' agents, as JSON, as each agent reported them last.
   `
 CREATE TABLE IF NOT EXISTS session_commands (
   session_id TEXT PRIMARY KEY,

@@ -29,7 +29,7 @@ const STEP_ROWS = 2000;
 /** The tables whose rows have checksums, with the columns that these are of. */
 const TABLES = { docs: 'doc, source, at', places: 'name, n', shards: 'key, newest, merged' };
 
-/** Compares a search index with its checksums, again if a server wrote to it meanwhile. Returns null if there is none. */
+/** Compares a search index with its checksums, again if a server wrote to it meanwhile. Returns null without an index. */
 export async function checkIndex(options: CheckOptions): Promise<IndexReport | null> {
   const { directory, signal } = options;
   let bytes = 0;

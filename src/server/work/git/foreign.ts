@@ -36,7 +36,7 @@ export async function isThere(file: string | Buffer): Promise<boolean> {
   return (await entryKindOf(file)) !== null;
 }
 
-/** Returns the kind of the entry at a path, not followed; null if there is none or a parent is not a directory. */
+/** Returns the kind of the entry at a path, not followed; null if the path does not exist or a parent is not a directory. */
 export async function entryKindOf(
   file: string | Buffer,
 ): Promise<'file' | 'directory' | 'link' | 'other' | null> {

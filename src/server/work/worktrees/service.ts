@@ -298,7 +298,7 @@ export class WorktreeService {
     );
   }
 
-  /** Runs `take` in a transaction, with the worktree of that name and the session's claim; null if there is none. */
+  /** Runs `take` in a transaction, with the worktree of that name and the session's claim; null without such a worktree. */
   async #findExisting<T>(
     { root }: Repository,
     request: WorktreeRequest,

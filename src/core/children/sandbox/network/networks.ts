@@ -8,7 +8,7 @@ import type { InsidePort, SandboxNetwork } from './network.ts';
 /** The maximum number of refused hosts of one owner that are reported. */
 const MAX_REPORTED = 100;
 
-/** What the processes of an owner reach. */
+/** The hosts and ports that processes of an owner can use. */
 interface Reachable {
   /** The hosts that all plans of the owner name. */
   readonly hosts: Set<string>;

@@ -147,7 +147,7 @@ export class SandboxProxy {
   }
 }
 
-/** Passes the bytes of both sides to the other one. */
+/** Connects two streams in both directions. */
 function join(one: Duplex, other: Duplex): void {
   pipeline(one, other, () => undefined);
   pipeline(other, one, () => undefined);
