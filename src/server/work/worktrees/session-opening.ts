@@ -5,7 +5,7 @@ import type { createSession, Session } from '../../../api/sessions.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { conflictError } from '../../../api/errors.ts';
 import type { SessionService } from '../../conversations/sessions/service.ts';
-import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { WorktreeDependencies } from './dependencies.ts';
 import { checkoutAround } from '../git/repository.ts';
 import type { WorktreeService } from './service.ts';
@@ -29,7 +29,7 @@ export class SessionOpening {
   /** Opens a session. Session, worktree and claim are all created, or none is. */
   async open(
     { worktree: wish, ...body }: OpenRequest,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<Session> {
     if (!wish) return this.#deps.sessions.create(body, saveResponse);
     const { db, sessions, sessionStore, worktrees, claims } = this.#deps;
@@ -44,10 +44,8 @@ export class SessionOpening {
       return db.transact((tx) => {
         sessionStore.createSession(tx, { ...session, cwd }, body.mcp_servers);
         claims.make(tx, worktree.id, session.id, created ? 'owner' : 'consumer');
-        const opened = sessionStore.session(tx, session.id);
-        saveResponse(tx, opened);
-        return opened;
-      });
+        return sessionStore.session(tx, session.id);
+      }, saveResponse);
     };
     return worktrees.use(request, open, session);
   }
