@@ -38,133 +38,126 @@ const read: Record<
   },
 };
 
-describe('the subject of a request', () => {
-  test.for(requestRows)(
-    'The subject of a request differs from the subject of another action ($provider: $name).',
-    async (row) => {
-      const [good, evil] = await Promise.all(
-        [row.good, row.evil].map(async (shown) => read[row.provider](shown)),
-      );
-      if (row.isWhole) expect(good?.subject).not.toEqual(evil?.subject);
-      else expect(evil?.subject).toBeNull();
-    },
-  );
+test.for(requestRows)(
+  'The subject of a request differs from the subject of another action ($provider: $name).',
+  async (row) => {
+    const [good, evil] = await Promise.all(
+      [row.good, row.evil].map(async (shown) => read[row.provider](shown)),
+    );
+    if (row.isWhole) expect(good?.subject).not.toEqual(evil?.subject);
+    else expect(evil?.subject).toBeNull();
+  },
+);
 
-  test.for(requestRows)(
-    'The subject of a repeated request is the same ($provider: $name).',
-    async (row) => {
-      const [first, again] = await Promise.all(
-        [row.good, row.good].map(async (shown) => read[row.provider](shown)),
-      );
-      if (row.isWhole) expect(first?.subject).not.toBeNull();
-      expect(first?.subject).toEqual(again?.subject);
-    },
-  );
+test.for(requestRows)(
+  'The subject of a repeated request is the same ($provider: $name).',
+  async (row) => {
+    const [first, again] = await Promise.all(
+      [row.good, row.good].map(async (shown) => read[row.provider](shown)),
+    );
+    if (row.isWhole) expect(first?.subject).not.toBeNull();
+    expect(first?.subject).toEqual(again?.subject);
+  },
+);
 
-  test('The subject ignores call ids, the status and the description that claude writes.', async () => {
-    const call = { title: 'Shell', kind: 'execute', rawInput: { command: 'touch it' } };
-    const one = await read.acp({ ...call, toolCallId: 'one', status: 'pending' });
-    expect((await read.acp({ ...call, toolCallId: 'two' })).subject).toEqual(one.subject);
-    const onTerminal = async (terminalId: string) =>
-      read.acp({ ...call, toolCallId: terminalId, content: [{ type: 'terminal', terminalId }] });
-    expect((await onTerminal('one')).subject).toEqual((await onTerminal('two')).subject);
-    expect((await onTerminal('one')).details).toEqual(one.details);
-    const worded = async (description: string) =>
-      (await read.claude({ tool: 'Bash', input: { command: 'touch it', description } })).subject;
-    expect(await worded('makes a file')).toEqual(await worded('touches it'));
-  });
-
-  test('The subject differs if an acceptance would choose another option.', () => {
-    const toolCall = { toolCallId: 't', title: 'plan', rawInput: { plan: 'both' } };
-    const taking = (name: string) => {
-      const offered = [{ optionId: 'x', kind: 'allow_once', name }];
-      return acpRequest(readPermission({ toolCall, options: offered }), undefined, '/w').subject;
-    };
-    expect(taking('Plan A')).not.toEqual(taking('Plan B'));
-  });
+test('The subject ignores call ids, the status and the description that claude writes.', async () => {
+  const call = { title: 'Shell', kind: 'execute', rawInput: { command: 'touch it' } };
+  const one = await read.acp({ ...call, toolCallId: 'one', status: 'pending' });
+  expect((await read.acp({ ...call, toolCallId: 'two' })).subject).toEqual(one.subject);
+  const onTerminal = async (terminalId: string) =>
+    read.acp({ ...call, toolCallId: terminalId, content: [{ type: 'terminal', terminalId }] });
+  expect((await onTerminal('one')).subject).toEqual((await onTerminal('two')).subject);
+  expect((await onTerminal('one')).details).toEqual(one.details);
+  const worded = async (description: string) =>
+    (await read.claude({ tool: 'Bash', input: { command: 'touch it', description } })).subject;
+  expect(await worded('makes a file')).toEqual(await worded('touches it'));
 });
 
-describe('the text of an approval', () => {
-  test.for([
-    ['a command', { rawInput: { command: 'rm -rf x' } }, 'Bash: rm -rf x'],
-    ['a command in a list', { rawInput: { command: ['rm', '-rf', 'x'] } }, 'Bash: rm -rf x'],
-    ['a text', { content: [textContent('Running: rm -rf x')] }, 'Bash: Running: rm -rf x'],
-    [
-      'changes of files',
-      {
-        content: [
-          { type: 'diff', path: '/a', newText: 'x' },
-          { type: 'diff', path: '/b', newText: 'y' },
-        ],
-      },
-      'Bash: /a, /b',
-    ],
-    ['locations', { locations: [{ path: '/a' }] }, 'Bash: /a'],
-    ['another input', { rawInput: { url: 'http://x' } }, 'Bash: http://x'],
-    [
-      'a title with the command',
-      { title: 'run `rm -rf x`', rawInput: { command: 'rm -rf x' } },
-      'run `rm -rf x`',
-    ],
-    ['nothing', {}, 'Bash'],
-  ] as const)(
-    'The title of an approval of an ACP agent shows the action: %s.',
-    async ([, shown, title]) => {
-      expect((await read.acp({ toolCallId: 't', title: 'Bash', ...shown })).title).toBe(title);
+test('The subject differs if an acceptance would choose another option.', () => {
+  const toolCall = { toolCallId: 't', title: 'plan', rawInput: { plan: 'both' } };
+  const taking = (name: string) => {
+    const offered = [{ optionId: 'x', kind: 'allow_once', name }];
+    return acpRequest(readPermission({ toolCall, options: offered }), undefined, '/w').subject;
+  };
+  expect(taking('Plan A')).not.toEqual(taking('Plan B'));
+});
+
+test.for([
+  ['a command', { rawInput: { command: 'rm -rf x' } }, 'Bash: rm -rf x'],
+  ['a command in a list', { rawInput: { command: ['rm', '-rf', 'x'] } }, 'Bash: rm -rf x'],
+  ['a text', { content: [textContent('Running: rm -rf x')] }, 'Bash: Running: rm -rf x'],
+  [
+    'changes of files',
+    {
+      content: [
+        { type: 'diff', path: '/a', newText: 'x' },
+        { type: 'diff', path: '/b', newText: 'y' },
+      ],
     },
-  );
+    'Bash: /a, /b',
+  ],
+  ['locations', { locations: [{ path: '/a' }] }, 'Bash: /a'],
+  ['another input', { rawInput: { url: 'http://x' } }, 'Bash: http://x'],
+  [
+    'a title with the command',
+    { title: 'run `rm -rf x`', rawInput: { command: 'rm -rf x' } },
+    'run `rm -rf x`',
+  ],
+  ['nothing', {}, 'Bash'],
+] as const)(
+  'The title of an approval of an ACP agent shows the action: %s.',
+  async ([, shown, title]) => {
+    expect((await read.acp({ toolCallId: 't', title: 'Bash', ...shown })).title).toBe(title);
+  },
+);
 
-  test('The title shows the command of an earlier message if the request only names the call.', () => {
-    const known = {
-      toolCallId: 't',
-      sessionUpdate: 'tool_call',
-      title: 'Bash',
-      rawInput: { command: 'rm -rf x' },
-    };
-    const asked = readPermission({
-      sessionId: 's',
-      toolCall: { toolCallId: 't', title: null },
-      options,
-    });
-    const { title, request, subject } = acpRequest(asked, known, '/w');
-    expect(title).toBe('Bash: rm -rf x');
-    expect(request).toEqual({
-      sessionId: 's',
-      toolCall: { toolCallId: 't', title: 'Bash', rawInput: { command: 'rm -rf x' } },
-      options,
-    });
-    expect(subject).toMatchObject({ input: { command: 'rm -rf x' } });
+test('The title shows the command of an earlier message if the request only names the call.', () => {
+  const known = {
+    toolCallId: 't',
+    sessionUpdate: 'tool_call',
+    title: 'Bash',
+    rawInput: { command: 'rm -rf x' },
+  };
+  const asked = readPermission({
+    sessionId: 's',
+    toolCall: { toolCallId: 't', title: null },
+    options,
   });
-
-  test.for([
-    [{ tool: 'mcp__a__b', input: { what: 1 } }, 'mcp__a__b: {"what":1}'],
-    [{ tool: 'Bash', input: { command: 'rm -rf x' } }, 'rm -rf x'],
-    [{ tool: 'Write', input: { file_path: '/a', content: 'x' } }, 'Write /a'],
-    [{ tool: 'Done', input: {} }, 'Done'],
-  ] as const)(
-    'The title of an approval of claude shows the action: %o.',
-    async ([shown, title]) => {
-      expect((await read.claude(shown)).title).toBe(title);
-    },
-  );
-
-  test('An approval shows a text once that an ACP agent sends in its input and its content.', async () => {
-    const rawInput = { command: 'touch it', description: 'makes a file' };
-    const content = [textContent('makes a file'), textContent('in this directory')];
-    const { details } = await read.acp({ toolCallId: 't', title: 'Bash', rawInput, content });
-    expect(details).toMatchObject([
-      { type: 'command', command: 'touch it' },
-      { type: 'input', name: 'description', value: 'makes a file' },
-      { type: 'input', name: 'content', value: 'in this directory' },
-    ]);
+  const { title, request, subject } = acpRequest(asked, known, '/w');
+  expect(title).toBe('Bash: rm -rf x');
+  expect(request).toEqual({
+    sessionId: 's',
+    toolCall: { toolCallId: 't', title: 'Bash', rawInput: { command: 'rm -rf x' } },
+    options,
   });
+  expect(subject).toMatchObject({ input: { command: 'rm -rf x' } });
+});
 
-  test('The title of a long command shows its end.', () => {
-    const title = cutTitle(`echo ${'x'.repeat(500)} && rm -rf /`);
-    expect(title.length).toBeLessThan(220);
-    expect(title).toMatch(/^echo x.* … .*&& rm -rf \/$/);
-    expect(cutTitle('😀'.repeat(200)).isWellFormed()).toBe(true);
-  });
+test.for([
+  [{ tool: 'mcp__a__b', input: { what: 1 } }, 'mcp__a__b: {"what":1}'],
+  [{ tool: 'Bash', input: { command: 'rm -rf x' } }, 'rm -rf x'],
+  [{ tool: 'Write', input: { file_path: '/a', content: 'x' } }, 'Write /a'],
+  [{ tool: 'Done', input: {} }, 'Done'],
+] as const)('The title of an approval of claude shows the action: %o.', async ([shown, title]) => {
+  expect((await read.claude(shown)).title).toBe(title);
+});
+
+test('An approval shows a text once that an ACP agent sends in its input and its content.', async () => {
+  const rawInput = { command: 'touch it', description: 'makes a file' };
+  const content = [textContent('makes a file'), textContent('in this directory')];
+  const { details } = await read.acp({ toolCallId: 't', title: 'Bash', rawInput, content });
+  expect(details).toMatchObject([
+    { type: 'command', command: 'touch it' },
+    { type: 'input', name: 'description', value: 'makes a file' },
+    { type: 'input', name: 'content', value: 'in this directory' },
+  ]);
+});
+
+test('The title of a long command shows its end.', () => {
+  const title = cutTitle(`echo ${'x'.repeat(500)} && rm -rf /`);
+  expect(title.length).toBeLessThan(220);
+  expect(title).toMatch(/^echo x.* … .*&& rm -rf \/$/);
+  expect(cutTitle('😀'.repeat(200)).isWellFormed()).toBe(true);
 });
 
 describe('an approval whose request says less than its tool call', () => {

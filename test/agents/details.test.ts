@@ -14,65 +14,63 @@ import { tempDirectory } from '../support/temp.ts';
 
 const diffOf = (...lines: string[]) => `${lines.join('\n')}\n`;
 
-describe('the diff of a file change', () => {
-  test('A diff shows the changed lines with the lines around them.', () => {
-    const before = Array.from({ length: 20 }, (_, at) => `line ${at + 1}\n`).join('');
-    const after = before.replace('line 10\n', 'line ten\n');
-    expect(diffDetail('/w/a', before, after)).toEqual({
-      type: 'diff',
-      path: '/w/a',
-      diff: diffOf(
-        '--- /w/a',
-        '+++ /w/a',
-        '@@ -7,7 +7,7 @@',
-        ' line 7',
-        ' line 8',
-        ' line 9',
-        '-line 10',
-        '+line ten',
-        ' line 11',
-        ' line 12',
-        ' line 13',
-      ),
-    });
+test('A diff shows the changed lines with the lines around them.', () => {
+  const before = Array.from({ length: 20 }, (_, at) => `line ${at + 1}\n`).join('');
+  const after = before.replace('line 10\n', 'line ten\n');
+  expect(diffDetail('/w/a', before, after)).toEqual({
+    type: 'diff',
+    path: '/w/a',
+    diff: diffOf(
+      '--- /w/a',
+      '+++ /w/a',
+      '@@ -7,7 +7,7 @@',
+      ' line 7',
+      ' line 8',
+      ' line 9',
+      '-line 10',
+      '+line ten',
+      ' line 11',
+      ' line 12',
+      ' line 13',
+    ),
   });
+});
 
-  test.each([
-    ['that is new', null, 'a\n', ['--- /dev/null', '+++ a', '@@ -0,0 +1,1 @@', '+a']],
-    ['that is deleted', 'a\n', null, ['--- a', '+++ /dev/null', '@@ -1,1 +0,0 @@', '-a']],
-    ['that is new and empty', null, '', ['--- /dev/null', '+++ a']],
-    [
-      'whose last line gets a line break',
-      'a',
-      'a\n',
-      ['--- a', '+++ a', '@@ -1,1 +1,1 @@', '-a', '\\ No newline at end of file', '+a'],
-    ],
-  ])('A diff shows a file %s.', (_name, before, after, lines) => {
-    expect(diffDetail('a', before, after)).toMatchObject({ diff: diffOf(...lines) });
-  });
+test.each([
+  ['that is new', null, 'a\n', ['--- /dev/null', '+++ a', '@@ -0,0 +1,1 @@', '+a']],
+  ['that is deleted', 'a\n', null, ['--- a', '+++ /dev/null', '@@ -1,1 +0,0 @@', '-a']],
+  ['that is new and empty', null, '', ['--- /dev/null', '+++ a']],
+  [
+    'whose last line gets a line break',
+    'a',
+    'a\n',
+    ['--- a', '+++ a', '@@ -1,1 +1,1 @@', '-a', '\\ No newline at end of file', '+a'],
+  ],
+])('A diff shows a file %s.', (_name, before, after, lines) => {
+  expect(diffDetail('a', before, after)).toMatchObject({ diff: diffOf(...lines) });
+});
 
-  test('A diff among many files skips the search for unchanged lines, so that it takes little time.', () => {
-    const lines = (word: string) => Array.from({ length: 200 }, (_, at) => `${word} ${at}\n`);
-    const [before, after] = [`same\n${lines('old').join('')}`, `same\n${lines('new').join('')}`];
-    const hunkOf = (among: number) => diffDetail('a', before, after, among);
-    // Both diffs are correct. The second is not searched for unchanged lines.
-    expect(hunkOf(1)).toMatchObject({ diff: expect.stringContaining('\n same\n') as string });
-    expect(hunkOf(100)).toMatchObject({ diff: expect.stringContaining('\n-same\n') as string });
-  });
+test('A diff among many files skips the search for unchanged lines, so that it takes little time.', () => {
+  const lines = (word: string) => Array.from({ length: 200 }, (_, at) => `${word} ${at}\n`);
+  const [before, after] = [`same\n${lines('old').join('')}`, `same\n${lines('new').join('')}`];
+  const hunkOf = (among: number) => diffDetail('a', before, after, among);
+  // Both diffs are correct. The second is not searched for unchanged lines.
+  expect(hunkOf(1)).toMatchObject({ diff: expect.stringContaining('\n same\n') as string });
+  expect(hunkOf(100)).toMatchObject({ diff: expect.stringContaining('\n-same\n') as string });
+});
 
-  test('A diff has every line of both sides, however many differ.', () => {
-    const lines = (word: string) => Array.from({ length: 3000 }, (_, at) => `${word} ${at}`);
-    const [before, after] = [lines('old'), lines('new')];
-    const detail = diffDetail('a', `${before.join('\n')}\n`, `${after.join('\n')}\n`);
-    expect(detail).toMatchObject({
-      diff: diffOf(
-        '--- a',
-        '+++ a',
-        '@@ -1,3000 +1,3000 @@',
-        ...before.map((line) => `-${line}`),
-        ...after.map((line) => `+${line}`),
-      ),
-    });
+test('A diff has every line of both sides, however many differ.', () => {
+  const lines = (word: string) => Array.from({ length: 3000 }, (_, at) => `${word} ${at}`);
+  const [before, after] = [lines('old'), lines('new')];
+  const detail = diffDetail('a', `${before.join('\n')}\n`, `${after.join('\n')}\n`);
+  expect(detail).toMatchObject({
+    diff: diffOf(
+      '--- a',
+      '+++ a',
+      '@@ -1,3000 +1,3000 @@',
+      ...before.map((line) => `-${line}`),
+      ...after.map((line) => `+${line}`),
+    ),
   });
 });
 
@@ -84,65 +82,63 @@ test('A command with arguments in a list is shown in shell syntax.', () => {
   });
 });
 
-describe('the details of an ACP request', () => {
-  const shown = (call: object, title = 'Shell') =>
-    acpDetails({ ...call }, title, { cwd: '/w', budget: new MessageBudget() });
+const shown = (call: object, title = 'Shell') =>
+  acpDetails({ ...call }, title, { cwd: '/w', budget: new MessageBudget() });
 
-  test('The details show the whole command and the other fields of the input.', () => {
-    const command = `cd build && ${'make clean; '.repeat(100)}\nrm -rf /precious`;
-    expect(shown({ rawInput: { command, timeout: 5 } })).toEqual([
-      { type: 'command', command, cwd: '/w' },
-      { type: 'input', name: 'timeout', value: 5 },
-    ]);
-    expect(shown({ rawInput: { command: ['ls', 'a b'], cwd: '/else' } })).toEqual([
-      { type: 'command', command: "ls 'a b'", cwd: '/else' },
-    ]);
-  });
+test('The details show the whole command and the other fields of the input.', () => {
+  const command = `cd build && ${'make clean; '.repeat(100)}\nrm -rf /precious`;
+  expect(shown({ rawInput: { command, timeout: 5 } })).toEqual([
+    { type: 'command', command, cwd: '/w' },
+    { type: 'input', name: 'timeout', value: 5 },
+  ]);
+  expect(shown({ rawInput: { command: ['ls', 'a b'], cwd: '/else' } })).toEqual([
+    { type: 'command', command: "ls 'a b'", cwd: '/else' },
+  ]);
+});
 
-  test('The details show the diffs of the content, and their texts only once.', () => {
-    const content = [
-      { type: 'diff', path: '/w/a', oldText: 'x\n', newText: 'y\n' },
-      { type: 'diff', path: '/w/b', newText: 'z\n' },
-      textContent('edits two files'),
-      { type: 'terminal', terminalId: 't1' },
-    ];
-    const rawInput = { old_string: 'x\n', new_string: 'y\n', replace_all: true };
-    expect(shown({ rawInput, content })).toEqual([
-      { type: 'input', name: 'replace_all', value: true },
-      { type: 'diff', path: '/w/a', diff: '--- /w/a\n+++ /w/a\n@@ -1,1 +1,1 @@\n-x\n+y\n' },
-      { type: 'diff', path: '/w/b', diff: '--- /dev/null\n+++ /w/b\n@@ -0,0 +1,1 @@\n+z\n' },
-      { type: 'input', name: 'content', value: 'edits two files' },
-      { type: 'input', name: 'content', value: { type: 'terminal', terminalId: 't1' } },
-    ]);
-  });
+test('The details show the diffs of the content, and their texts only once.', () => {
+  const content = [
+    { type: 'diff', path: '/w/a', oldText: 'x\n', newText: 'y\n' },
+    { type: 'diff', path: '/w/b', newText: 'z\n' },
+    textContent('edits two files'),
+    { type: 'terminal', terminalId: 't1' },
+  ];
+  const rawInput = { old_string: 'x\n', new_string: 'y\n', replace_all: true };
+  expect(shown({ rawInput, content })).toEqual([
+    { type: 'input', name: 'replace_all', value: true },
+    { type: 'diff', path: '/w/a', diff: '--- /w/a\n+++ /w/a\n@@ -1,1 +1,1 @@\n-x\n+y\n' },
+    { type: 'diff', path: '/w/b', diff: '--- /dev/null\n+++ /w/b\n@@ -0,0 +1,1 @@\n+z\n' },
+    { type: 'input', name: 'content', value: 'edits two files' },
+    { type: 'input', name: 'content', value: { type: 'terminal', terminalId: 't1' } },
+  ]);
+});
 
-  test('The details show the locations that no diff names.', () => {
-    const change = { type: 'diff', path: 'a.md', oldText: 'a', newText: '/etc/x' };
-    const asked = {
-      rawInput: { new_string: '/etc/x', destination: '/etc/x' },
-      content: [change],
-      locations: [{ path: 'a.md' }, { path: '/etc/x' }],
-    };
-    expect(shown(asked, 'move').filter(({ type }) => type === 'input')).toEqual([
-      { type: 'input', name: 'destination', value: '/etc/x' },
-      { type: 'input', name: 'locations', value: [{ path: '/etc/x' }] },
-    ]);
-  });
+test('The details show the locations that no diff names.', () => {
+  const change = { type: 'diff', path: 'a.md', oldText: 'a', newText: '/etc/x' };
+  const asked = {
+    rawInput: { new_string: '/etc/x', destination: '/etc/x' },
+    content: [change],
+    locations: [{ path: 'a.md' }, { path: '/etc/x' }],
+  };
+  expect(shown(asked, 'move').filter(({ type }) => type === 'input')).toEqual([
+    { type: 'input', name: 'destination', value: '/etc/x' },
+    { type: 'input', name: 'locations', value: [{ path: '/etc/x' }] },
+  ]);
+});
 
-  test('The details show the whole title if nothing else is known or the title was cut.', () => {
-    const title = `rm -rf ${'x'.repeat(500)}`;
-    expect(shown({ locations: [{ path: '/a' }] }, title)).toEqual([
-      { type: 'input', name: 'title', value: title },
-      { type: 'input', name: 'locations', value: [{ path: '/a' }] },
-    ]);
-    expect(shown({ rawInput: { command: title } }, `run: ${title}`)).toEqual([
-      { type: 'command', command: title, cwd: '/w' },
-    ]);
-    expect(shown({ rawInput: 'an input that is no record' }, title)).toEqual([
-      { type: 'input', name: 'title', value: title },
-      { type: 'input', name: 'input', value: 'an input that is no record' },
-    ]);
-  });
+test('The details show the whole title if nothing else is known or the title was cut.', () => {
+  const title = `rm -rf ${'x'.repeat(500)}`;
+  expect(shown({ locations: [{ path: '/a' }] }, title)).toEqual([
+    { type: 'input', name: 'title', value: title },
+    { type: 'input', name: 'locations', value: [{ path: '/a' }] },
+  ]);
+  expect(shown({ rawInput: { command: title } }, `run: ${title}`)).toEqual([
+    { type: 'command', command: title, cwd: '/w' },
+  ]);
+  expect(shown({ rawInput: 'an input that is no record' }, title)).toEqual([
+    { type: 'input', name: 'title', value: title },
+    { type: 'input', name: 'input', value: 'an input that is no record' },
+  ]);
 });
 
 describe('the details of a claude request', () => {
@@ -282,115 +278,113 @@ describe('the details of a claude request', () => {
   });
 });
 
-describe('the details of a codex request', () => {
-  const asked = (method: string, params: object, item?: object) => {
-    const reader = new Reader();
-    if (item) reader.read('item/started', { item: { ...item, id: 'i' } });
-    return readRequest(method, { itemId: 'i', threadId: 't', ...params }, reader)?.request;
+const asked = (method: string, params: object, item?: object) => {
+  const reader = new Reader();
+  if (item) reader.read('item/started', { item: { ...item, id: 'i' } });
+  return readRequest(method, { itemId: 'i', threadId: 't', ...params }, reader)?.request;
+};
+
+test('The details show the command, the requested permissions and the reason.', () => {
+  const params = {
+    command: 'make',
+    cwd: '/w',
+    reason: 'to build',
+    additionalPermissions: { n: 1 },
   };
+  expect(asked('item/commandExecution/requestApproval', params)?.details).toEqual([
+    { type: 'command', command: 'make', cwd: '/w' },
+    { type: 'input', name: 'additionalPermissions', value: { n: 1 } },
+    { type: 'input', name: 'reason', value: 'to build' },
+  ]);
+  const local = { kind: 'command', environmentId: 'local', commandActions: [] };
+  expect(asked('item/commandExecution/requestApproval', { ...params, ...local })?.details).toEqual(
+    asked('item/commandExecution/requestApproval', params)?.details,
+  );
+  const words = { command: ['ls', 'a b'], cwd: '/w', callId: 'c' };
+  expect(asked('execCommandApproval', words)?.details).toEqual([
+    { type: 'command', command: "ls 'a b'", cwd: '/w' },
+  ]);
+});
 
-  test('The details show the command, the requested permissions and the reason.', () => {
-    const params = {
-      command: 'make',
-      cwd: '/w',
-      reason: 'to build',
-      additionalPermissions: { n: 1 },
-    };
-    expect(asked('item/commandExecution/requestApproval', params)?.details).toEqual([
-      { type: 'command', command: 'make', cwd: '/w' },
-      { type: 'input', name: 'additionalPermissions', value: { n: 1 } },
-      { type: 'input', name: 'reason', value: 'to build' },
-    ]);
-    const local = { kind: 'command', environmentId: 'local', commandActions: [] };
-    expect(
-      asked('item/commandExecution/requestApproval', { ...params, ...local })?.details,
-    ).toEqual(asked('item/commandExecution/requestApproval', params)?.details);
-    const words = { command: ['ls', 'a b'], cwd: '/w', callId: 'c' };
-    expect(asked('execCommandApproval', words)?.details).toEqual([
-      { type: 'command', command: "ls 'a b'", cwd: '/w' },
-    ]);
+test('The details show the changes of the item and the requested directory.', () => {
+  const changes = [
+    { path: '/w/new', kind: { type: 'add' }, diff: 'x\n' },
+    { path: '/w/old', kind: { type: 'delete' }, diff: 'y\n' },
+    { path: '/w/a', kind: { type: 'update', move_path: '/w/b' }, diff: '@@ -1 +1 @@\n-a\n+b\n' },
+  ];
+  const item = { type: 'fileChange', changes };
+  const params = { grantRoot: '/w' };
+  expect(asked('item/fileChange/requestApproval', params, item)?.details).toEqual([
+    { type: 'diff', path: '/w/new', diff: '--- /dev/null\n+++ /w/new\n@@ -0,0 +1,1 @@\n+x\n' },
+    { type: 'diff', path: '/w/old', diff: '--- /w/old\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-y\n' },
+    { type: 'diff', path: '/w/a', diff: '--- /w/a\n+++ /w/b\n@@ -1 +1 @@\n-a\n+b\n' },
+    { type: 'input', name: 'grantRoot', value: '/w' },
+  ]);
+});
+
+test('The details show a change without a diff, and changes in the form of older versions.', () => {
+  const untold = { path: 'a', kind: { type: 'update' }, diff: null };
+  expect(changeDetails(untold)).toMatchObject([{ type: 'input', name: 'change of a' }]);
+  expect(legacyChangeDetails(['a', { type: 'add', content: 'x' }])).toMatchObject([
+    {
+      diff: '--- /dev/null\n+++ a\n@@ -0,0 +1,1 @@\n+x\n\\ No newline at end of file\n',
+    },
+  ]);
+  expect(legacyChangeDetails(['a', { delete: { content: 'x\n' } }])).toMatchObject([
+    {
+      diff: '--- a\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-x\n',
+    },
+  ]);
+  const update = { type: 'update', unified_diff: '@@ -1 +1 @@\n-a\n+b\n', move_path: null };
+  expect(legacyChangeDetails(['a', update])).toMatchObject([
+    {
+      diff: '--- a\n+++ a\n@@ -1 +1 @@\n-a\n+b\n',
+    },
+  ]);
+  expect(legacyChangeDetails(['a', 'odd'])).toEqual([
+    { type: 'input', name: 'change of a', value: 'odd' },
+  ]);
+  const hidden = { path: 'a', kind: { type: 'update', movePath: 'b' }, diff: '@@ -1 +1 @@\n' };
+  expect(changeDetails(hidden)).toContainEqual({
+    type: 'input',
+    name: 'change of a',
+    value: { movePath: 'b' },
   });
-
-  test('The details show the changes of the item and the requested directory.', () => {
-    const changes = [
-      { path: '/w/new', kind: { type: 'add' }, diff: 'x\n' },
-      { path: '/w/old', kind: { type: 'delete' }, diff: 'y\n' },
-      { path: '/w/a', kind: { type: 'update', move_path: '/w/b' }, diff: '@@ -1 +1 @@\n-a\n+b\n' },
-    ];
-    const item = { type: 'fileChange', changes };
-    const params = { grantRoot: '/w' };
-    expect(asked('item/fileChange/requestApproval', params, item)?.details).toEqual([
-      { type: 'diff', path: '/w/new', diff: '--- /dev/null\n+++ /w/new\n@@ -0,0 +1,1 @@\n+x\n' },
-      { type: 'diff', path: '/w/old', diff: '--- /w/old\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-y\n' },
-      { type: 'diff', path: '/w/a', diff: '--- /w/a\n+++ /w/b\n@@ -1 +1 @@\n-a\n+b\n' },
-      { type: 'input', name: 'grantRoot', value: '/w' },
-    ]);
+  const headed = { path: 'a', kind: { type: 'update', move_path: 'b' }, diff: '--- a\n+++ a\n' };
+  expect(changeDetails(headed)[0]).toMatchObject({
+    diff: expect.stringContaining('+++ b\n') as unknown,
   });
+});
 
-  test('The details show a change without a diff, and changes in the form of older versions.', () => {
-    const untold = { path: 'a', kind: { type: 'update' }, diff: null };
-    expect(changeDetails(untold)).toMatchObject([{ type: 'input', name: 'change of a' }]);
-    expect(legacyChangeDetails(['a', { type: 'add', content: 'x' }])).toMatchObject([
-      {
-        diff: '--- /dev/null\n+++ a\n@@ -0,0 +1,1 @@\n+x\n\\ No newline at end of file\n',
-      },
-    ]);
-    expect(legacyChangeDetails(['a', { delete: { content: 'x\n' } }])).toMatchObject([
-      {
-        diff: '--- a\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-x\n',
-      },
-    ]);
-    const update = { type: 'update', unified_diff: '@@ -1 +1 @@\n-a\n+b\n', move_path: null };
-    expect(legacyChangeDetails(['a', update])).toMatchObject([
-      {
-        diff: '--- a\n+++ a\n@@ -1 +1 @@\n-a\n+b\n',
-      },
-    ]);
-    expect(legacyChangeDetails(['a', 'odd'])).toEqual([
-      { type: 'input', name: 'change of a', value: 'odd' },
-    ]);
-    const hidden = { path: 'a', kind: { type: 'update', movePath: 'b' }, diff: '@@ -1 +1 @@\n' };
-    expect(changeDetails(hidden)).toContainEqual({
-      type: 'input',
-      name: 'change of a',
-      value: { movePath: 'b' },
-    });
-    const headed = { path: 'a', kind: { type: 'update', move_path: 'b' }, diff: '--- a\n+++ a\n' };
-    expect(changeDetails(headed)[0]).toMatchObject({
-      diff: expect.stringContaining('+++ b\n') as unknown,
-    });
+test('The details show the arguments of an MCP tool.', () => {
+  const _meta = {
+    codex_approval_kind: 'mcp_tool_call',
+    tool_name: 't',
+    tool_params: { to: 'x' },
+  };
+  const params = { serverName: 's', message: 'Allow it?', _meta };
+  expect(asked('mcpServer/elicitation/request', params)).toMatchObject({
+    details: [
+      { name: 'server', value: 's' },
+      { name: 'tool', value: 't' },
+      { name: 'message', value: 'Allow it?' },
+      { name: 'to', value: 'x' },
+    ],
   });
+});
 
-  test('The details show the arguments of an MCP tool.', () => {
-    const _meta = {
-      codex_approval_kind: 'mcp_tool_call',
-      tool_name: 't',
-      tool_params: { to: 'x' },
-    };
-    const params = { serverName: 's', message: 'Allow it?', _meta };
-    expect(asked('mcpServer/elicitation/request', params)).toMatchObject({
-      details: [
-        { name: 'server', value: 's' },
-        { name: 'tool', value: 't' },
-        { name: 'message', value: 'Allow it?' },
-        { name: 'to', value: 'x' },
-      ],
-    });
-  });
-
-  test('A request for an MCP tool without arguments names the tool.', () => {
-    const _meta = { codex_approval_kind: 'mcp_tool_call', tool_name: 't', persist: 'session' };
-    const params = { serverName: 's', message: 'Allow it?', _meta };
-    expect(asked('mcpServer/elicitation/request', params)).toMatchObject({
-      kind: 'tool',
-      title: 's.t',
-      details: [
-        { name: 'server', value: 's' },
-        { name: 'tool', value: 't' },
-        { name: 'message', value: 'Allow it?' },
-      ],
-      sessionAllows: 'every call of s.t',
-      subject: null,
-    });
+test('A request for an MCP tool without arguments names the tool.', () => {
+  const _meta = { codex_approval_kind: 'mcp_tool_call', tool_name: 't', persist: 'session' };
+  const params = { serverName: 's', message: 'Allow it?', _meta };
+  expect(asked('mcpServer/elicitation/request', params)).toMatchObject({
+    kind: 'tool',
+    title: 's.t',
+    details: [
+      { name: 'server', value: 's' },
+      { name: 'tool', value: 't' },
+      { name: 'message', value: 'Allow it?' },
+    ],
+    sessionAllows: 'every call of s.t',
+    subject: null,
   });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { catalogue } from '../../../src/agents/acp/catalogue.ts';
 import { isCadreTool } from '../../../src/agents/acp/cadre-tools.ts';
 import { readPermission } from '../../../src/agents/acp/permission.ts';
@@ -261,48 +261,46 @@ test.each(foreign)('A request is not taken for a tool of cadre: %s.', (_what, re
   expect(isOwn(request)).toBe(false);
 });
 
-describe('permission requests for tools of cadre', () => {
-  const asks = goes(async (agent) => {
-    const { optionId } = await agent.ask({ toolCallId: 't1', name, rawInput: message });
-    agent.say(`answered ${optionId}`);
-    return endTurn;
-  });
+const asks = goes(async (agent) => {
+  const { optionId } = await agent.ask({ toolCallId: 't1', name, rawInput: message });
+  agent.say(`answered ${optionId}`);
+  return endTurn;
+});
 
-  test('A request for a cadre tool is allowed once without an approval in every permission mode.', async () => {
-    const { open } = await testRawAgent(asks);
-    const session = await open();
-    for (const more of [{}, asking, { permission_mode: 'default' }]) {
-      expect(await session.run('go', more)).toMatchObject({
-        status: 'completed',
-        text: 'answered a1',
-      });
-    }
-    expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
-  });
+test('A request for a cadre tool is allowed once without an approval in every permission mode.', async () => {
+  const { open } = await testRawAgent(asks);
+  const session = await open();
+  for (const more of [{}, asking, { permission_mode: 'default' }]) {
+    expect(await session.run('go', more)).toMatchObject({
+      status: 'completed',
+      text: 'answered a1',
+    });
+  }
+  expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
+});
 
-  test('A request for a cadre tool needs an approval if the agent has no option to allow it once.', async () => {
-    const { open } = await testRawAgent(
-      goes(async (agent) => {
-        const call = { toolCallId: 't1', name, rawInput: message };
-        await agent.ask(call, [{ optionId: 'aa', kind: 'allow_always', name: 'Always' }]);
-        return endTurn;
-      }),
-    );
-    const session = await open(asking);
-    const approval = await asked(session.watch, await session.send('go'));
-    expect(approval.scopes).toEqual([]);
-  });
+test('A request for a cadre tool needs an approval if the agent has no option to allow it once.', async () => {
+  const { open } = await testRawAgent(
+    goes(async (agent) => {
+      const call = { toolCallId: 't1', name, rawInput: message };
+      await agent.ask(call, [{ optionId: 'aa', kind: 'allow_always', name: 'Always' }]);
+      return endTurn;
+    }),
+  );
+  const session = await open(asking);
+  const approval = await asked(session.watch, await session.send('go'));
+  expect(approval.scopes).toEqual([]);
+});
 
-  test('A command whose title names a cadre tool needs an approval, or fails the turn by default.', async () => {
-    const { open } = await testRawAgent(
-      goes(async (agent) => {
-        await agent.ask({ ...touch, title: name, rawInput: { command: `rm -rf ${name}` } });
-        return endTurn;
-      }),
-    );
-    const session = await open();
-    expect((await session.run('go')).error?.code).toBe('permission_required');
-    const turnId = await session.send('go', asking);
-    expect(await asked(session.watch, turnId)).toMatchObject({ kind: 'command' });
-  });
+test('A command whose title names a cadre tool needs an approval, or fails the turn by default.', async () => {
+  const { open } = await testRawAgent(
+    goes(async (agent) => {
+      await agent.ask({ ...touch, title: name, rawInput: { command: `rm -rf ${name}` } });
+      return endTurn;
+    }),
+  );
+  const session = await open();
+  expect((await session.run('go')).error?.code).toBe('permission_required');
+  const turnId = await session.send('go', asking);
+  expect(await asked(session.watch, turnId)).toMatchObject({ kind: 'command' });
 });

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readToolCall } from '../../../src/agents/acp/tool-call.ts';
 import { readUpdate } from '../../../src/agents/acp/updates.ts';
 import { readPromptUsage } from '../../../src/agents/acp/usage.ts';
@@ -278,160 +278,152 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
   ['no kind at all', {}, 'unknown'],
 ];
 
-describe('updates', () => {
-  test.for(messages)('The update is read: %s.', ([, update, said]) => {
-    expect(readUpdate(update)).toEqual(said);
-  });
+test.for(messages)('The update is read: %s.', ([, update, said]) => {
+  expect(readUpdate(update)).toEqual(said);
+});
 
-  test('A tool call in a permission request is read like a tool call in an update.', () => {
-    const toolCall = {
-      toolCallId: 'call_x',
-      title: 'echo hi…',
-      kind: 'execute',
-      status: 'pending',
-      rawInput: { command: 'echo hi' },
-    };
-    expect(readToolCall(toolCall)).toEqual(readUpdate({ sessionUpdate: 'tool_call', ...toolCall }));
-  });
+test('A tool call in a permission request is read like a tool call in an update.', () => {
+  const toolCall = {
+    toolCallId: 'call_x',
+    title: 'echo hi…',
+    kind: 'execute',
+    status: 'pending',
+    rawInput: { command: 'echo hi' },
+  };
+  expect(readToolCall(toolCall)).toEqual(readUpdate({ sessionUpdate: 'tool_call', ...toolCall }));
+});
 
-  test('A status that is not in the protocol is ignored.', () => {
-    for (const status of ['done', '', 'constructor', 'toString', '__proto__', 'hasOwnProperty']) {
-      expect(readToolCall({ toolCallId: 'x', status })).toEqual({
-        type: 'tool',
-        ref: 'x',
-        change: {},
-      });
-    }
-  });
-
-  test('An empty output replaces the earlier output.', () => {
-    const empty = {
-      toolCallId: 'x',
-      content: [{ type: 'content', content: { type: 'text', text: '' } }],
-    };
-    expect(readToolCall(empty)).toEqual({ type: 'tool', ref: 'x', change: { output: '' } });
-    expect(readToolCall({ toolCallId: 'x', rawOutput: '' })).toEqual({
+test('A status that is not in the protocol is ignored.', () => {
+  for (const status of ['done', '', 'constructor', 'toString', '__proto__', 'hasOwnProperty']) {
+    expect(readToolCall({ toolCallId: 'x', status })).toEqual({
       type: 'tool',
       ref: 'x',
-      change: { output: '' },
+      change: {},
     });
-  });
+  }
+});
 
-  test('Any JSON is read without an error, into values of the declared types.', () => {
-    const kind = fc.constantFrom(
-      'agent_message_chunk',
-      'agent_thought_chunk',
-      'tool_call',
-      'tool_call_update',
-      'plan',
-      'usage_update',
-      'x',
-    );
-    const anything = fc.jsonValue({ maxDepth: 4 });
-    const shaped = fc
-      .tuple(
-        kind,
-        fc.record(
-          {
-            messageId: anything,
-            content: fc.oneof(
-              anything,
-              fc.record({ type: anything, text: anything }),
-              fc.array(
-                fc.record({ type: anything, content: anything, path: anything, newText: anything }),
-              ),
-            ),
-            toolCallId: fc.oneof(fc.string(), anything),
-            title: anything,
-            kind: anything,
-            status: fc.oneof(anything, fc.constantFrom('completed', 'constructor')),
-            rawInput: anything,
-            rawOutput: anything,
-            entries: fc.oneof(
-              anything,
-              fc.array(
-                fc.record({
-                  content: fc.oneof(fc.string(), anything),
-                  status: anything,
-                  priority: anything,
-                }),
-              ),
-            ),
-            used: anything,
-            size: anything,
-            cost: fc.oneof(anything, fc.record({ amount: anything, currency: anything })),
-          },
-          { requiredKeys: [] },
-        ),
-      )
-      .map(([sessionUpdate, rest]) => ({ sessionUpdate, ...rest }));
-    fc.assert(
-      fc.property(fc.oneof(anything, shaped), (raw) => {
-        // JSON on the wire has no -0.
-        const said = readUpdate(JSON.parse(JSON.stringify(raw)));
-        if (typeof said === 'string') return;
-        // The result is plain JSON, except that a number out of range is NaN.
-        const isNaN = (value: unknown) => Number.isNaN(value);
-        const numbers = said.type === 'usage' ? Object.values(said.usage).filter(isNaN).length : 0;
-        const written = JSON.parse(JSON.stringify(said)) as object;
-        if (numbers === 0) expect(written).toEqual(said);
-        if (said.type === 'message' || said.type === 'reasoning')
-          expect(said.text).toBeTypeOf('string');
-        if (said.type === 'tool') {
-          expect(said.ref).toBeTypeOf('string');
-          expect(['undefined', 'string']).toContain(typeof said.change.output);
-          expect([undefined, 'pending', 'running', 'completed', 'failed']).toContain(
-            said.change.status,
-          );
-        }
-      }),
-      { numRuns: 500 },
-    );
+test('An empty output replaces the earlier output.', () => {
+  const empty = {
+    toolCallId: 'x',
+    content: [{ type: 'content', content: { type: 'text', text: '' } }],
+  };
+  expect(readToolCall(empty)).toEqual({ type: 'tool', ref: 'x', change: { output: '' } });
+  expect(readToolCall({ toolCallId: 'x', rawOutput: '' })).toEqual({
+    type: 'tool',
+    ref: 'x',
+    change: { output: '' },
   });
 });
 
-describe('the usage at the end of a turn', () => {
-  test('A missing count is null, and a missing usage is not read.', () => {
-    expect(
-      readPromptUsage({
-        usage: { inputTokens: 100, outputTokens: 22, totalTokens: 133, cachedReadTokens: 11 },
-      }),
-    ).toEqual({
-      input_tokens: 100,
-      output_tokens: 22,
-      total_tokens: 133,
-      cached_input_tokens: 11,
-    });
-    expect(readPromptUsage({ usage: { inputTokens: 1 } })).toEqual({
-      input_tokens: 1,
-      output_tokens: null,
-      total_tokens: null,
-      cached_input_tokens: null,
-    });
-    for (const none of [null, undefined, 'x', 7])
-      expect(readPromptUsage({ usage: none })).toBeUndefined();
-    // A value that is not a count is out of range.
-    expect(readPromptUsage({ usage: { inputTokens: 'many' } })?.input_tokens).toBeNaN();
-  });
+test('Any JSON is read without an error, into values of the declared types.', () => {
+  const kind = fc.constantFrom(
+    'agent_message_chunk',
+    'agent_thought_chunk',
+    'tool_call',
+    'tool_call_update',
+    'plan',
+    'usage_update',
+    'x',
+  );
+  const anything = fc.jsonValue({ maxDepth: 4 });
+  const shaped = fc
+    .tuple(
+      kind,
+      fc.record(
+        {
+          messageId: anything,
+          content: fc.oneof(
+            anything,
+            fc.record({ type: anything, text: anything }),
+            fc.array(
+              fc.record({ type: anything, content: anything, path: anything, newText: anything }),
+            ),
+          ),
+          toolCallId: fc.oneof(fc.string(), anything),
+          title: anything,
+          kind: anything,
+          status: fc.oneof(anything, fc.constantFrom('completed', 'constructor')),
+          rawInput: anything,
+          rawOutput: anything,
+          entries: fc.oneof(
+            anything,
+            fc.array(
+              fc.record({
+                content: fc.oneof(fc.string(), anything),
+                status: anything,
+                priority: anything,
+              }),
+            ),
+          ),
+          used: anything,
+          size: anything,
+          cost: fc.oneof(anything, fc.record({ amount: anything, currency: anything })),
+        },
+        { requiredKeys: [] },
+      ),
+    )
+    .map(([sessionUpdate, rest]) => ({ sessionUpdate, ...rest }));
+  fc.assert(
+    fc.property(fc.oneof(anything, shaped), (raw) => {
+      // JSON on the wire has no -0.
+      const said = readUpdate(JSON.parse(JSON.stringify(raw)));
+      if (typeof said === 'string') return;
+      // The result is plain JSON, except that a number out of range is NaN.
+      const isNaN = (value: unknown) => Number.isNaN(value);
+      const numbers = said.type === 'usage' ? Object.values(said.usage).filter(isNaN).length : 0;
+      const written = JSON.parse(JSON.stringify(said)) as object;
+      if (numbers === 0) expect(written).toEqual(said);
+      if (said.type === 'message' || said.type === 'reasoning')
+        expect(said.text).toBeTypeOf('string');
+      if (said.type === 'tool') {
+        expect(said.ref).toBeTypeOf('string');
+        expect(['undefined', 'string']).toContain(typeof said.change.output);
+        expect([undefined, 'pending', 'running', 'completed', 'failed']).toContain(
+          said.change.status,
+        );
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
 
-  test('The usage of gemini and qwen is read from their own fields.', () => {
-    const counts = { input_tokens: 9, output_tokens: 2 };
-    expect(readPromptUsage({ usage: null, _meta: { quota: { token_count: counts } } })).toEqual({
-      ...counts,
-      total_tokens: 11,
-      cached_input_tokens: null,
-    });
-    expect(readPromptUsage({ _meta: { usage: { inputTokens: 5, totalTokens: 6 } } })).toMatchObject(
-      {
-        input_tokens: 5,
-        total_tokens: 6,
-      },
-    );
+test('A missing count is null, and a missing usage is not read.', () => {
+  expect(
+    readPromptUsage({
+      usage: { inputTokens: 100, outputTokens: 22, totalTokens: 133, cachedReadTokens: 11 },
+    }),
+  ).toEqual({
+    input_tokens: 100,
+    output_tokens: 22,
+    total_tokens: 133,
+    cached_input_tokens: 11,
   });
+  expect(readPromptUsage({ usage: { inputTokens: 1 } })).toEqual({
+    input_tokens: 1,
+    output_tokens: null,
+    total_tokens: null,
+    cached_input_tokens: null,
+  });
+  for (const none of [null, undefined, 'x', 7])
+    expect(readPromptUsage({ usage: none })).toBeUndefined();
+  // A value that is not a count is out of range.
+  expect(readPromptUsage({ usage: { inputTokens: 'many' } })?.input_tokens).toBeNaN();
+});
 
-  test('Any JSON is read as usage without an error.', () => {
-    fc.assert(
-      fc.property(fc.jsonValue(), (raw) => void readPromptUsage({ usage: raw, _meta: raw })),
-    );
+test('The usage of gemini and qwen is read from their own fields.', () => {
+  const counts = { input_tokens: 9, output_tokens: 2 };
+  expect(readPromptUsage({ usage: null, _meta: { quota: { token_count: counts } } })).toEqual({
+    ...counts,
+    total_tokens: 11,
+    cached_input_tokens: null,
   });
+  expect(readPromptUsage({ _meta: { usage: { inputTokens: 5, totalTokens: 6 } } })).toMatchObject({
+    input_tokens: 5,
+    total_tokens: 6,
+  });
+});
+
+test('Any JSON is read as usage without an error.', () => {
+  fc.assert(fc.property(fc.jsonValue(), (raw) => void readPromptUsage({ usage: raw, _meta: raw })));
 });

@@ -221,91 +221,84 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
   });
 });
 
-describe('subscribers', () => {
-  test('A subscriber gets the same events from the ring as from SQL, for any scope and cursor.', async () => {
-    const given = await testStore();
-    const feeds = rings.map(({ ringBytes }) => new Feed({ ...given, ringBytes }));
-    for (let i = 0; i < 40; i++)
-      await append(given, 1 + ((i * 7) % 11), `sess_${i % 4}`, 'x'.repeat((i * 37) % 300));
-    const ending = AbortSignal.abort();
-    for (const scope of [
-      runtime,
-      ofSession('sess_0'),
-      ofSession('sess_3'),
-      ofSession('sess_none'),
-    ]) {
-      for (const after of [0, 10, 100, 199, 240]) {
-        const readers = feeds.map((feed) => follow(feed, scope, after, ending));
-        await Promise.all(readers.map(({ done }) => done));
-        expect(readers[1]?.seqs).toEqual(readers[0]?.seqs);
-        expect(readers[2]?.seqs).toEqual(readers[0]?.seqs);
-      }
+test('A subscriber gets the same events from the ring as from SQL, for any scope and cursor.', async () => {
+  const given = await testStore();
+  const feeds = rings.map(({ ringBytes }) => new Feed({ ...given, ringBytes }));
+  for (let i = 0; i < 40; i++)
+    await append(given, 1 + ((i * 7) % 11), `sess_${i % 4}`, 'x'.repeat((i * 37) % 300));
+  const ending = AbortSignal.abort();
+  for (const scope of [runtime, ofSession('sess_0'), ofSession('sess_3'), ofSession('sess_none')]) {
+    for (const after of [0, 10, 100, 199, 240]) {
+      const readers = feeds.map((feed) => follow(feed, scope, after, ending));
+      await Promise.all(readers.map(({ done }) => done));
+      expect(readers[1]?.seqs).toEqual(readers[0]?.seqs);
+      expect(readers[2]?.seqs).toEqual(readers[0]?.seqs);
     }
-  });
+  }
+});
 
-  test('A subscriber gets no event before it is on disk, and none of a failed transaction.', async () => {
-    const disk = heldDisk();
-    const given = await testStore({ fs: disk.fs, durability: 'full' });
-    const feed = new Feed(given);
-    const reader = follow(feed, runtime);
-    await append(given, 1);
-    await reader.until(1);
-    disk.hold();
-    const written = append(given, 2);
-    const failed = given.db.transact((tx) => {
-      given.log.append(
-        tx,
-        untypedDraft({ kind: 'session.updated', session_id: 'sess_a', payload: {} }),
-      );
-      throw new Error('changed my mind');
-    });
-    failed.catch(() => undefined);
-    for (let i = 0; i < 10; i++) await nextLoop();
-    expect(feed.latestSeq).toBe(1);
-    expect(reader.seqs).toEqual([1]);
-    const late = follow(feed, runtime);
-    await expectEventually(() => late.seqs).toEqual([1]);
-    disk.release();
-    expect(await written).toEqual([2, 3]);
-    await expect(failed).rejects.toThrow('changed my mind');
-    await append(given, 1);
-    for (const one of [reader, late]) {
-      await one.until(4);
-      expect(one.seqs).toEqual([1, 2, 3, 4]);
-      one.stop();
-    }
+test('A subscriber gets no event before it is on disk, and none of a failed transaction.', async () => {
+  const disk = heldDisk();
+  const given = await testStore({ fs: disk.fs, durability: 'full' });
+  const feed = new Feed(given);
+  const reader = follow(feed, runtime);
+  await append(given, 1);
+  await reader.until(1);
+  disk.hold();
+  const written = append(given, 2);
+  const failed = given.db.transact((tx) => {
+    given.log.append(
+      tx,
+      untypedDraft({ kind: 'session.updated', session_id: 'sess_a', payload: {} }),
+    );
+    throw new Error('changed my mind');
   });
+  failed.catch(() => undefined);
+  for (let i = 0; i < 10; i++) await nextLoop();
+  expect(feed.latestSeq).toBe(1);
+  expect(reader.seqs).toEqual([1]);
+  const late = follow(feed, runtime);
+  await expectEventually(() => late.seqs).toEqual([1]);
+  disk.release();
+  expect(await written).toEqual([2, 3]);
+  await expect(failed).rejects.toThrow('changed my mind');
+  await append(given, 1);
+  for (const one of [reader, late]) {
+    await one.until(4);
+    expect(one.seqs).toEqual([1, 2, 3, 4]);
+    one.stop();
+  }
+});
 
-  test('Many subscribers that lag share the event loop: each turn of it reads a few pages.', async () => {
-    const given = await testStore();
-    for (let i = 0; i < 4; i++) await append(given, 250);
-    const feed = new Feed({ ...given, ringBytes: 0 });
-    const ending = AbortSignal.abort();
-    const count = atLength(50, 200, 200);
-    const readers = Array.from({ length: count }, () => follow(feed, runtime, 0, ending));
-    let turns = 0;
-    let over = false;
-    const done = Promise.all(readers.map((reader) => reader.done)).then(() => (over = true));
-    while (!over) {
-      turns++;
-      await nextLoop();
-    }
-    await done;
-    expect(readers.every(({ seqs }) => seqs.length === 1000)).toBe(true);
-    // Each subscriber has 4 pages, and at most 8 pages are read in a turn.
-    expect(turns).toBeGreaterThanOrEqual((count * 4) / 8);
-  });
+test('Many subscribers that lag share the event loop: each turn of it reads a few pages.', async () => {
+  const given = await testStore();
+  for (let i = 0; i < 4; i++) await append(given, 250);
+  const feed = new Feed({ ...given, ringBytes: 0 });
+  const ending = AbortSignal.abort();
+  const count = atLength(50, 200, 200);
+  const readers = Array.from({ length: count }, () => follow(feed, runtime, 0, ending));
+  let turns = 0;
+  let over = false;
+  const done = Promise.all(readers.map((reader) => reader.done)).then(() => (over = true));
+  while (!over) {
+    turns++;
+    await nextLoop();
+  }
+  await done;
+  expect(readers.every(({ seqs }) => seqs.length === 1000)).toBe(true);
+  // Each subscriber has 4 pages, and at most 8 pages are read in a turn.
+  expect(turns).toBeGreaterThanOrEqual((count * 4) / 8);
+});
 
-  test('The statistics have the lag of the slowest subscriber that is not waiting.', async () => {
-    const given = await testStore();
-    const feed = new Feed(given);
-    await append(given, 300);
-    const abort = new AbortController();
-    const pages = feed.subscribe(runtime, 0, abort.signal);
-    await pages.next();
-    await append(given, 100);
-    expect(feed.stats()).toEqual({ followers: 1, waiting: 0, max_lag: 144 });
-    await pages.return();
-    expect(feed.stats().followers).toBe(0);
-  });
+test('The statistics have the lag of the slowest subscriber that is not waiting.', async () => {
+  const given = await testStore();
+  const feed = new Feed(given);
+  await append(given, 300);
+  const abort = new AbortController();
+  const pages = feed.subscribe(runtime, 0, abort.signal);
+  await pages.next();
+  await append(given, 100);
+  expect(feed.stats()).toEqual({ followers: 1, waiting: 0, max_lag: 144 });
+  await pages.return();
+  expect(feed.stats().followers).toBe(0);
 });

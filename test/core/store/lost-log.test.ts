@@ -40,70 +40,68 @@ function change(file: string, edit: (bytes: Buffer) => void): void {
   fs.writeFileSync(file, bytes);
 }
 
-describe('the events of a write-ahead log', () => {
-  const harms: [name: string, harm: (wal: string) => void][] = [
-    ['removed', (wal) => fs.rmSync(wal)],
-    ['emptied', (wal) => fs.truncateSync(wal)],
-    ['cut in half', (wal) => fs.truncateSync(wal, fs.statSync(wal).size / 2)],
-    ['given another header', (wal) => change(wal, (bytes) => bytes.fill(0, 0, 32))],
-    ['changed in its first frame', (wal) => change(wal, (bytes) => (bytes[100]! ^= 1))],
-    ['replaced by garbage', (wal) => change(wal, (bytes) => bytes.fill('garbage '))],
-  ];
+const harms: [name: string, harm: (wal: string) => void][] = [
+  ['removed', (wal) => fs.rmSync(wal)],
+  ['emptied', (wal) => fs.truncateSync(wal)],
+  ['cut in half', (wal) => fs.truncateSync(wal, fs.statSync(wal).size / 2)],
+  ['given another header', (wal) => change(wal, (bytes) => bytes.fill(0, 0, 32))],
+  ['changed in its first frame', (wal) => change(wal, (bytes) => (bytes[100]! ^= 1))],
+  ['replaced by garbage', (wal) => change(wal, (bytes) => bytes.fill('garbage '))],
+];
 
-  test.each(harms)(
-    'Events in a log that was %s are reported as lost, and the log gets a new epoch.',
-    (_, harm) =>
-      afterKill(async (directory, epoch) => {
-        harm(path.join(directory, WAL_FILE));
-        await using store = await openStore(directory);
-        const { db } = store;
-        expect(db.lost).toMatchObject({ up_to_seq: 40 });
-        const { after_seq: after = 0 } = db.lost ?? {};
-        expect(store.entries()).toHaveLength(after);
-        expect(db.damage.found).toEqual([
-          `the events ${after + 1} to 40 are lost: ${WAL_FILE} was damaged or removed`,
-        ]);
-        expect(db.epoch).not.toBe(epoch);
-        const { seq } = await db.transact((tx) => store.write(tx, 'new'));
-        expect(seq).toBe(41);
-      }),
-  );
-
-  test('Events after the newest one in the database are lost, and the log forks there.', () =>
-    afterKill(async (directory) => {
-      await using later = tempDirectory('store');
-      const first = await openStore(directory);
-      await first[Symbol.asyncDispose]();
-      const second = await openStore(directory);
-      await second.db.transact((tx) => second.write(tx, 'in the log alone'));
-      fs.cpSync(directory, later.path, { recursive: true });
-      await second[Symbol.asyncDispose]();
-      fs.rmSync(path.join(later.path, WAL_FILE));
-      await using store = await openStore(later.path);
-      expect(store.db.lost).toEqual({ after_seq: 40, up_to_seq: 41 });
-      expect(forksOf(store.db)[0]).toEqual({ epoch: second.db.epoch, seq: 40 });
-      expect(store.entries()).toHaveLength(40);
-    }));
-
-  test('Lost events are reported once, and the next start finds an intact log.', () =>
-    afterKill(async (directory) => {
-      fs.rmSync(path.join(directory, WAL_FILE));
-      const epoch = await (async () => {
-        await using first = await openStore(directory);
-        return first.db.epoch;
-      })();
-      await using second = await openStore(directory);
-      expect(second.db).toMatchObject({ lost: null, epoch });
-      expect(second.db.damage.found).toEqual([]);
-    }));
-
-  test('All events of an intact log are present, under the same epoch.', () =>
+test.each(harms)(
+  'Events in a log that was %s are reported as lost, and the log gets a new epoch.',
+  (_, harm) =>
     afterKill(async (directory, epoch) => {
+      harm(path.join(directory, WAL_FILE));
       await using store = await openStore(directory);
-      expect(store.db).toMatchObject({ lost: null, epoch });
-      expect(store.entries()).toHaveLength(40);
-    }));
-});
+      const { db } = store;
+      expect(db.lost).toMatchObject({ up_to_seq: 40 });
+      const { after_seq: after = 0 } = db.lost ?? {};
+      expect(store.entries()).toHaveLength(after);
+      expect(db.damage.found).toEqual([
+        `the events ${after + 1} to 40 are lost: ${WAL_FILE} was damaged or removed`,
+      ]);
+      expect(db.epoch).not.toBe(epoch);
+      const { seq } = await db.transact((tx) => store.write(tx, 'new'));
+      expect(seq).toBe(41);
+    }),
+);
+
+test('Events after the newest one in the database are lost, and the log forks there.', () =>
+  afterKill(async (directory) => {
+    await using later = tempDirectory('store');
+    const first = await openStore(directory);
+    await first[Symbol.asyncDispose]();
+    const second = await openStore(directory);
+    await second.db.transact((tx) => second.write(tx, 'in the log alone'));
+    fs.cpSync(directory, later.path, { recursive: true });
+    await second[Symbol.asyncDispose]();
+    fs.rmSync(path.join(later.path, WAL_FILE));
+    await using store = await openStore(later.path);
+    expect(store.db.lost).toEqual({ after_seq: 40, up_to_seq: 41 });
+    expect(forksOf(store.db)[0]).toEqual({ epoch: second.db.epoch, seq: 40 });
+    expect(store.entries()).toHaveLength(40);
+  }));
+
+test('Lost events are reported once, and the next start finds an intact log.', () =>
+  afterKill(async (directory) => {
+    fs.rmSync(path.join(directory, WAL_FILE));
+    const epoch = await (async () => {
+      await using first = await openStore(directory);
+      return first.db.epoch;
+    })();
+    await using second = await openStore(directory);
+    expect(second.db).toMatchObject({ lost: null, epoch });
+    expect(second.db.damage.found).toEqual([]);
+  }));
+
+test('All events of an intact log are present, under the same epoch.', () =>
+  afterKill(async (directory, epoch) => {
+    await using store = await openStore(directory);
+    expect(store.db).toMatchObject({ lost: null, epoch });
+    expect(store.entries()).toHaveLength(40);
+  }));
 
 describe('a database with a corrupt position file', () => {
   const losses: [name: string, harm: (anchor: string) => void][] = [
@@ -235,67 +233,65 @@ describe('a database with a corrupt position file', () => {
   });
 });
 
-describe('a missing, empty or copied database', () => {
-  const traces: [name: string, make: (directory: string) => void][] = [
-    [WAL_FILE, (at) => fs.writeFileSync(path.join(at, WAL_FILE), 'x')],
-    ['server.json', (at) => fs.writeFileSync(path.join(at, 'server.json'), '{}')],
-    [ANCHOR_FILE, (at) => fs.writeFileSync(path.join(at, ANCHOR_FILE), 'x')],
-    [
-      'logs',
-      (at) => {
-        fs.mkdirSync(path.join(at, 'logs'));
-        fs.writeFileSync(path.join(at, 'logs', 'proc_1.stdout'), 'x');
-      },
-    ],
-    [
-      `${DATABASE_FILE}.replaced-1`,
-      (at) => fs.writeFileSync(path.join(at, `${DATABASE_FILE}.replaced-1`), 'x'),
-    ],
-  ];
-
-  test.each(traces)(
-    'A missing or empty database beside %s is not created again.',
-    async (name, make) => {
-      await using directory = tempDirectory('store');
-      make(directory.path);
-      const before = fs.readdirSync(directory.path);
-      const file = path.join(directory.path, DATABASE_FILE);
-      const refusal = (state: string) =>
-        new RegExp(
-          `${state}, but other files of that database still exist .*${name}.*move .*${name} out of .*, or restore a backup$`,
-        );
-      await expect(openStore(directory.path)).rejects.toThrow(refusal('missing'));
-      expect(fs.readdirSync(directory.path)).toEqual(before);
-      fs.writeFileSync(file, '');
-      await expect(openStore(directory.path)).rejects.toThrow(refusal('empty'));
-      expect(fs.statSync(file).size).toBe(0);
+const traces: [name: string, make: (directory: string) => void][] = [
+  [WAL_FILE, (at) => fs.writeFileSync(path.join(at, WAL_FILE), 'x')],
+  ['server.json', (at) => fs.writeFileSync(path.join(at, 'server.json'), '{}')],
+  [ANCHOR_FILE, (at) => fs.writeFileSync(path.join(at, ANCHOR_FILE), 'x')],
+  [
+    'logs',
+    (at) => {
+      fs.mkdirSync(path.join(at, 'logs'));
+      fs.writeFileSync(path.join(at, 'logs', 'proc_1.stdout'), 'x');
     },
-  );
+  ],
+  [
+    `${DATABASE_FILE}.replaced-1`,
+    (at) => fs.writeFileSync(path.join(at, `${DATABASE_FILE}.replaced-1`), 'x'),
+  ],
+];
 
-  test('A missing or empty database in a directory without data is created.', async () => {
-    for (const has of ['nothing', 'an empty file']) {
-      await using directory = tempDirectory('store');
-      fs.mkdirSync(path.join(directory.path, 'logs'));
-      if (has === 'an empty file') fs.writeFileSync(path.join(directory.path, DATABASE_FILE), '');
-      await using store = await openStore(directory.path);
-      expect(store.db.lost).toBeNull();
-    }
-  });
+test.each(traces)(
+  'A missing or empty database beside %s is not created again.',
+  async (name, make) => {
+    await using directory = tempDirectory('store');
+    make(directory.path);
+    const before = fs.readdirSync(directory.path);
+    const file = path.join(directory.path, DATABASE_FILE);
+    const refusal = (state: string) =>
+      new RegExp(
+        `${state}, but other files of that database still exist .*${name}.*move .*${name} out of .*, or restore a backup$`,
+      );
+    await expect(openStore(directory.path)).rejects.toThrow(refusal('missing'));
+    expect(fs.readdirSync(directory.path)).toEqual(before);
+    fs.writeFileSync(file, '');
+    await expect(openStore(directory.path)).rejects.toThrow(refusal('empty'));
+    expect(fs.statSync(file).size).toBe(0);
+  },
+);
 
-  test('A database that is copied beside the log of another one is refused until that log is moved away.', () =>
-    afterKill(async (directory) => {
-      await using other = tempDirectory('store');
-      const closed = await openStore(other.path);
-      await closed.db.transact((tx) => closed.write(tx, 'of the copy'));
-      await closed[Symbol.asyncDispose]();
-      const file = path.join(directory, DATABASE_FILE);
-      fs.copyFileSync(path.join(other.path, DATABASE_FILE), file);
-      const before = fs.readFileSync(file);
-      await expect(openStore(directory)).rejects.toThrow(`move ${WAL_FILE} out of`);
-      expect(fs.readFileSync(file).equals(before)).toBe(true);
-      fs.rmSync(path.join(directory, WAL_FILE));
-      await using store = await openStore(directory);
-      expect(store.entries()).toHaveLength(1);
-      expect(store.db.lost).toEqual({ after_seq: 1, up_to_seq: null });
-    }));
+test('A missing or empty database in a directory without data is created.', async () => {
+  for (const has of ['nothing', 'an empty file']) {
+    await using directory = tempDirectory('store');
+    fs.mkdirSync(path.join(directory.path, 'logs'));
+    if (has === 'an empty file') fs.writeFileSync(path.join(directory.path, DATABASE_FILE), '');
+    await using store = await openStore(directory.path);
+    expect(store.db.lost).toBeNull();
+  }
 });
+
+test('A database that is copied beside the log of another one is refused until that log is moved away.', () =>
+  afterKill(async (directory) => {
+    await using other = tempDirectory('store');
+    const closed = await openStore(other.path);
+    await closed.db.transact((tx) => closed.write(tx, 'of the copy'));
+    await closed[Symbol.asyncDispose]();
+    const file = path.join(directory, DATABASE_FILE);
+    fs.copyFileSync(path.join(other.path, DATABASE_FILE), file);
+    const before = fs.readFileSync(file);
+    await expect(openStore(directory)).rejects.toThrow(`move ${WAL_FILE} out of`);
+    expect(fs.readFileSync(file).equals(before)).toBe(true);
+    fs.rmSync(path.join(directory, WAL_FILE));
+    await using store = await openStore(directory);
+    expect(store.entries()).toHaveLength(1);
+    expect(store.db.lost).toEqual({ after_seq: 1, up_to_seq: null });
+  }));

@@ -112,59 +112,58 @@ test('Every command named list and show has the options of the output form.', as
   expect(without.map(({ path }) => path)).toEqual([]);
 });
 
-describe('JSON', () => {
-  test('A group without a command is refused in JSON, with its help as the hint.', async () => {
-    using home = tempDirectory();
-    const groups = (await createProgram({} as World, commands)).commands.filter(
-      (one) => one.commands.length > 0 && one.registeredArguments.length === 0,
-    );
-    expect(groups.length).toBeGreaterThan(15);
-    for (const name of groups.map((one) => one.name())) {
-      const { code, stdout, stderr } = await runHere(home.path, ['--json', name]);
-      expect([code, stdout]).toEqual([2, '']);
-      expect(JSON.parse(stderr)).toEqual({
-        error: {
-          code: 'usage',
-          message: `no command given: see cadre ${name} --help`,
-          hint: `see cadre ${name} --help`,
-        },
-      });
-    }
-  });
-
-  test('The help of a command is a document with its arguments, options and examples.', async () => {
-    using home = tempDirectory();
-    const { code, stdout } = await runHere(home.path, ['--json', 'help', 'sessions', 'rename']);
-    expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({
-      command: 'cadre sessions rename',
-      arguments: [{ name: 'session', required: true }, { name: 'title' }],
-      examples: [{ command: expect.stringMatching(/^cadre sessions rename /) as string }],
+test('A group without a command is refused in JSON, with its help as the hint.', async () => {
+  using home = tempDirectory();
+  const groups = (await createProgram({} as World, commands)).commands.filter(
+    (one) => one.commands.length > 0 && one.registeredArguments.length === 0,
+  );
+  expect(groups.length).toBeGreaterThan(15);
+  for (const name of groups.map((one) => one.name())) {
+    const { code, stdout, stderr } = await runHere(home.path, ['--json', name]);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(JSON.parse(stderr)).toEqual({
+      error: {
+        code: 'usage',
+        message: `no command given: see cadre ${name} --help`,
+        hint: `see cadre ${name} --help`,
+      },
     });
-    const top = (await runHere(home.path, ['help', '--json'])).json() as { commands: object[] };
-    expect(top.commands).toContainEqual({
-      name: 'sessions',
-      description: 'Manage conversations with agents',
-    });
-    const filtered = await runHere(home.path, ['help', '--jq', '.commands[0].name']);
-    expect(filtered.stdout).toBe('run\n');
-  });
+  }
+});
 
-  test('The metrics are a list with the samples of each metric.', async () => {
-    const found = (await cadre('metrics', '--json')).json() as { name: string }[];
-    expect(found.find(({ name }) => name === 'cadre_sessions')).toMatchObject({
-      type: 'gauge',
-      help: 'Sessions by status.',
-      samples: expect.arrayContaining([
-        { name: 'cadre_sessions', labels: { status: 'running' }, value: 0 },
-      ]) as object[],
-    });
-    const { length } = (await cadre('metrics')).stdout.match(/^# TYPE /gm) ?? [];
-    expect(found).toHaveLength(length ?? 0);
+test('The help of a command is a document with its arguments, options and examples.', async () => {
+  using home = tempDirectory();
+  const { code, stdout } = await runHere(home.path, ['--json', 'help', 'sessions', 'rename']);
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({
+    command: 'cadre sessions rename',
+    arguments: [{ name: 'session', required: true }, { name: 'title' }],
+    examples: [{ command: expect.stringMatching(/^cadre sessions rename /) as string }],
   });
+  const top = (await runHere(home.path, ['help', '--json'])).json() as { commands: object[] };
+  expect(top.commands).toContainEqual({
+    name: 'sessions',
+    description: 'Manage conversations with agents',
+  });
+  const filtered = await runHere(home.path, ['help', '--jq', '.commands[0].name']);
+  expect(filtered.stdout).toBe('run\n');
+});
 
-  test('Samples of a histogram, escaped labels and numbers that JSON lacks are read.', () => {
-    const text = String.raw`# HELP h About it.
+test('The metrics are a list with the samples of each metric.', async () => {
+  const found = (await cadre('metrics', '--json')).json() as { name: string }[];
+  expect(found.find(({ name }) => name === 'cadre_sessions')).toMatchObject({
+    type: 'gauge',
+    help: 'Sessions by status.',
+    samples: expect.arrayContaining([
+      { name: 'cadre_sessions', labels: { status: 'running' }, value: 0 },
+    ]) as object[],
+  });
+  const { length } = (await cadre('metrics')).stdout.match(/^# TYPE /gm) ?? [];
+  expect(found).toHaveLength(length ?? 0);
+});
+
+test('Samples of a histogram, escaped labels and numbers that JSON lacks are read.', () => {
+  const text = String.raw`# HELP h About it.
 # TYPE h histogram
 h_bucket{le="0.1",path="a\"b\\c"} 2
 h_bucket{le="+Inf"} 3
@@ -172,26 +171,25 @@ h_sum 1.5
 h_count 3
 h_other NaN
 `;
-    expect(metricsDocument(text)).toEqual([
-      {
-        name: 'h',
-        type: 'histogram',
-        help: 'About it.',
-        samples: [
-          { name: 'h_bucket', labels: { le: '0.1', path: String.raw`a"b\c` }, value: 2 },
-          { name: 'h_bucket', labels: { le: '+Inf' }, value: 3 },
-          { name: 'h_sum', labels: {}, value: 1.5 },
-          { name: 'h_count', labels: {}, value: 3 },
-        ],
-      },
-      {
-        name: 'h_other',
-        type: null,
-        help: null,
-        samples: [{ name: 'h_other', labels: {}, value: 'NaN' }],
-      },
-    ]);
-  });
+  expect(metricsDocument(text)).toEqual([
+    {
+      name: 'h',
+      type: 'histogram',
+      help: 'About it.',
+      samples: [
+        { name: 'h_bucket', labels: { le: '0.1', path: String.raw`a"b\c` }, value: 2 },
+        { name: 'h_bucket', labels: { le: '+Inf' }, value: 3 },
+        { name: 'h_sum', labels: {}, value: 1.5 },
+        { name: 'h_count', labels: {}, value: 3 },
+      ],
+    },
+    {
+      name: 'h_other',
+      type: null,
+      help: null,
+      samples: [{ name: 'h_other', labels: {}, value: 'NaN' }],
+    },
+  ]);
 });
 
 test('The singular names the group, in the built program as well, and help does not show it.', async () => {

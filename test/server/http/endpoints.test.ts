@@ -29,23 +29,21 @@ function methodsOf(path: string): string[] {
     .flatMap(({ endpoint: { method } }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
 }
 
-describe('an endpoint', () => {
-  test('An endpoint is under /v1 or /metrics and needs a token, but for /health and /openapi.yaml.', () => {
-    expect(open.map(({ endpoint }) => endpoint.path)).toEqual(['/health', '/openapi.yaml']);
-    for (const { endpoint } of guarded) expect(endpoint.path).toMatch(/^\/(v1\/|metrics$)/);
-  });
+test('An endpoint is under /v1 or /metrics and needs a token, but for /health and /openapi.yaml.', () => {
+  expect(open.map(({ endpoint }) => endpoint.path)).toEqual(['/health', '/openapi.yaml']);
+  for (const { endpoint } of guarded) expect(endpoint.path).toMatch(/^\/(v1\/|metrics$)/);
+});
 
-  test('An endpoint is there once: no two have one method and path.', () => {
-    const requests = table.map(({ request }) => request);
-    expect(new Set(requests).size).toBe(requests.length);
-  });
+test('An endpoint is there once: no two have one method and path.', () => {
+  const requests = table.map(({ request }) => request);
+  expect(new Set(requests).size).toBe(requests.length);
+});
 
-  test('An endpoint names the parameters of its path, and no others.', () => {
-    for (const { endpoint } of table) {
-      const inPath = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
-      expect(Object.keys(endpoint.params)).toEqual(inPath);
-    }
-  });
+test('An endpoint names the parameters of its path, and no others.', () => {
+  for (const { endpoint } of table) {
+    const inPath = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+    expect(Object.keys(endpoint.params)).toEqual(inPath);
+  }
 });
 
 /** A server slows down failed authentications past 20 a minute, so each server gets a part of the endpoints. */

@@ -18,119 +18,115 @@ function patch(stage: Stage, { id }: Session, body: object) {
   return stage.patch<Session & { code?: string }>(`/v1/sessions/${id}`, body);
 }
 
-describe('the title and last words of a session', () => {
-  const shared = sharedStage();
+const shared = sharedStage();
 
-  it('A session without a title gets one from the first line of its first prompt.', async () => {
-    const stage = shared();
-    const [plain, named] = [await stage.open(), await stage.open({ title: 'mine' })];
-    const prompt = `\n  fix the tests ${'of all rooms '.repeat(10)}\nand then the docs`;
-    for (const session of [plain, named]) await speak(stage, session, prompt, 'ok');
-    await speak(stage, plain, 'something else', 'ok');
-    const { title } = await stage.session(plain.id);
-    expect(title).toMatch(/^fix the tests of all rooms .*…$/);
-    expect(title).toHaveLength(80);
-    expect((await stage.session(named.id)).title).toBe('mine');
-  });
-
-  it('The last words of a session are one line of at most 200 characters from its agent.', async () => {
-    const stage = shared();
-    const session = await stage.open();
-    expect(session.last_words).toBeNull();
-    await speak(stage, session, 'go', 'I look at it.\n\n\tAll\u0007 of it is done.  ');
-    expect((await stage.session(session.id)).last_words).toBe('I look at it. All of it is done.');
-    await speak(stage, session, 'go', '💥'.repeat(5000));
-    const { last_words } = await stage.session(session.id);
-    expect(last_words).toBe(`${'💥'.repeat(99)}…`);
-    const silent = await stage.play(session, 'say nothing');
-    await stage.complete(silent);
-    expect((await stage.session(session.id)).last_words).toBe(last_words);
-  });
-
-  it('The last activity of a session is its last step of a turn, not a change by a user.', async () => {
-    const other = await testStage();
-    const session = await other.open();
-    expect(session.last_activity_at).toBe(session.created_at);
-    const steps: (() => Promise<unknown>)[] = [];
-    const turn = { now: undefined as Awaited<ReturnType<Stage['play']>> | undefined };
-    steps.push(async () => (turn.now = await other.play(session)));
-    steps.push(async () => {
-      void turn.now?.ask();
-      await other.asked(session.id);
-    });
-    steps.push(async () => {
-      turn.now?.end(completed);
-      await other.times('turn.completed', 1);
-    });
-    for (const step of steps) {
-      other.clock.advance(1000);
-      await step();
-      expect((await other.session(session.id)).last_activity_at).toBe(other.clock.now());
-    }
-    other.clock.advance(1000);
-    await patch(other, session, { pinned: true });
-    expect((await other.session(session.id)).last_activity_at).toBe(other.clock.now() - 1000);
-  });
+it('A session without a title gets one from the first line of its first prompt.', async () => {
+  const stage = shared();
+  const [plain, named] = [await stage.open(), await stage.open({ title: 'mine' })];
+  const prompt = `\n  fix the tests ${'of all rooms '.repeat(10)}\nand then the docs`;
+  for (const session of [plain, named]) await speak(stage, session, prompt, 'ok');
+  await speak(stage, plain, 'something else', 'ok');
+  const { title } = await stage.session(plain.id);
+  expect(title).toMatch(/^fix the tests of all rooms .*…$/);
+  expect(title).toHaveLength(80);
+  expect((await stage.session(named.id)).title).toBe('mine');
 });
 
-describe('the news of a session', () => {
-  it('The end of a turn, an approval request and a failure are news, and the events before them are not.', async () => {
-    const stage = await testStage();
-    const session = await stage.open();
-    const news = async () => (await stage.session(session.id)).news_seq;
-    const turn = await stage.play(session);
-    expect(await news()).toBe(0);
-    const answer = turn.ask();
-    const approval = await stage.asked(session.id);
-    const asked = await stage.until(({ kind }) => kind === 'approval.requested');
-    expect(await news()).toBe(asked.seq);
-    await stage.decide(approval, 'accept');
-    await answer;
-    void turn.sink.update({ type: 'message', text: 'done' });
-    expect(await news()).toBe(asked.seq);
-    turn.end(completed);
-    const ended = await stage.until(({ kind }) => kind === 'turn.completed');
-    expect(await news()).toBe(ended.seq);
-  });
+it('The last words of a session are one line of at most 200 characters from its agent.', async () => {
+  const stage = shared();
+  const session = await stage.open();
+  expect(session.last_words).toBeNull();
+  await speak(stage, session, 'go', 'I look at it.\n\n\tAll\u0007 of it is done.  ');
+  expect((await stage.session(session.id)).last_words).toBe('I look at it. All of it is done.');
+  await speak(stage, session, 'go', '💥'.repeat(5000));
+  const { last_words } = await stage.session(session.id);
+  expect(last_words).toBe(`${'💥'.repeat(99)}…`);
+  const silent = await stage.play(session, 'say nothing');
+  await stage.complete(silent);
+  expect((await stage.session(session.id)).last_words).toBe(last_words);
+});
 
-  it('A failure of a session is news, and its event has it, too.', async () => {
-    const stage = await testStage();
-    const session = await stage.open();
-    const { ProviderError } = await import('../../../../src/agents/provider.ts');
-    stage.provider.refuseOpen(new ProviderError('resume_failed', 'gone'));
-    await stage.send(session, 'go');
-    const failed = await stage.until(({ kind }) => kind === 'session.failed');
-    expect(failed.payload).toMatchObject({ session: { news_seq: failed.seq } });
-    expect((await stage.session(session.id)).news_seq).toBe(failed.seq);
+it('The last activity of a session is its last step of a turn, not a change by a user.', async () => {
+  const other = await testStage();
+  const session = await other.open();
+  expect(session.last_activity_at).toBe(session.created_at);
+  const steps: (() => Promise<unknown>)[] = [];
+  const turn = { now: undefined as Awaited<ReturnType<Stage['play']>> | undefined };
+  steps.push(async () => (turn.now = await other.play(session)));
+  steps.push(async () => {
+    void turn.now?.ask();
+    await other.asked(session.id);
   });
+  steps.push(async () => {
+    turn.now?.end(completed);
+    await other.times('turn.completed', 1);
+  });
+  for (const step of steps) {
+    other.clock.advance(1000);
+    await step();
+    expect((await other.session(session.id)).last_activity_at).toBe(other.clock.now());
+  }
+  other.clock.advance(1000);
+  await patch(other, session, { pinned: true });
+  expect((await other.session(session.id)).last_activity_at).toBe(other.clock.now() - 1000);
+});
 
-  it('The news and all changes of a session by a turn follow from the events alone.', async () => {
-    const stage = await testStage();
-    let followed: Session = await stage.open();
-    const { id } = followed;
-    const turn = await stage.play(followed, 'first prompt');
-    const asked = turn.ask();
-    await stage.decide(await stage.asked(id), 'accept');
-    await asked;
-    void turn.sink.update({ type: 'message', text: 'said' });
-    turn.end(completed);
-    await stage.until(({ kind }) => kind === 'turn.completed');
-    const failing = await stage.play(followed, 'second prompt');
-    const message = `boom\n${'very '.repeat(100)}loud`;
-    failing.end({ status: 'failed', error: { code: 'agent_error', message } });
-    const { seq } = await stage.until(({ kind }) => kind === 'turn.failed');
-    for (const event of (await stage.events(id)) as RuntimeEventRecord[]) {
-      if (isIn('turn', event)) followed = sessionAfterTurn(followed, event);
-      if (isIn('approval', event) && event.kind === 'approval.requested')
-        followed = sessionAfterRequest(followed, event);
-    }
-    const stored = await stage.session(id);
-    expect(stored.news_seq).toBe(seq);
-    expect(stored.last_turn_status).toBe('failed');
-    expect(stored.last_turn_error).toEqual(anError('agent_error', /^boom very .{189}…$/));
-    const { provider_session_ref, provider_defaults, usage } = stored;
-    expect({ ...followed, provider_session_ref, provider_defaults, usage }).toEqual(stored);
-  });
+it('The end of a turn, an approval request and a failure are news, and the events before them are not.', async () => {
+  const stage = await testStage();
+  const session = await stage.open();
+  const news = async () => (await stage.session(session.id)).news_seq;
+  const turn = await stage.play(session);
+  expect(await news()).toBe(0);
+  const answer = turn.ask();
+  const approval = await stage.asked(session.id);
+  const asked = await stage.until(({ kind }) => kind === 'approval.requested');
+  expect(await news()).toBe(asked.seq);
+  await stage.decide(approval, 'accept');
+  await answer;
+  void turn.sink.update({ type: 'message', text: 'done' });
+  expect(await news()).toBe(asked.seq);
+  turn.end(completed);
+  const ended = await stage.until(({ kind }) => kind === 'turn.completed');
+  expect(await news()).toBe(ended.seq);
+});
+
+it('A failure of a session is news, and its event has it, too.', async () => {
+  const stage = await testStage();
+  const session = await stage.open();
+  const { ProviderError } = await import('../../../../src/agents/provider.ts');
+  stage.provider.refuseOpen(new ProviderError('resume_failed', 'gone'));
+  await stage.send(session, 'go');
+  const failed = await stage.until(({ kind }) => kind === 'session.failed');
+  expect(failed.payload).toMatchObject({ session: { news_seq: failed.seq } });
+  expect((await stage.session(session.id)).news_seq).toBe(failed.seq);
+});
+
+it('The news and all changes of a session by a turn follow from the events alone.', async () => {
+  const stage = await testStage();
+  let followed: Session = await stage.open();
+  const { id } = followed;
+  const turn = await stage.play(followed, 'first prompt');
+  const asked = turn.ask();
+  await stage.decide(await stage.asked(id), 'accept');
+  await asked;
+  void turn.sink.update({ type: 'message', text: 'said' });
+  turn.end(completed);
+  await stage.until(({ kind }) => kind === 'turn.completed');
+  const failing = await stage.play(followed, 'second prompt');
+  const message = `boom\n${'very '.repeat(100)}loud`;
+  failing.end({ status: 'failed', error: { code: 'agent_error', message } });
+  const { seq } = await stage.until(({ kind }) => kind === 'turn.failed');
+  for (const event of (await stage.events(id)) as RuntimeEventRecord[]) {
+    if (isIn('turn', event)) followed = sessionAfterTurn(followed, event);
+    if (isIn('approval', event) && event.kind === 'approval.requested')
+      followed = sessionAfterRequest(followed, event);
+  }
+  const stored = await stage.session(id);
+  expect(stored.news_seq).toBe(seq);
+  expect(stored.last_turn_status).toBe('failed');
+  expect(stored.last_turn_error).toEqual(anError('agent_error', /^boom very .{189}…$/));
+  const { provider_session_ref, provider_defaults, usage } = stored;
+  expect({ ...followed, provider_session_ref, provider_defaults, usage }).toEqual(stored);
 });
 
 describe('PATCH of a session', () => {
