@@ -76,8 +76,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
     await expectShows(prompt);
     expect(glass.text()).toContain('ls harmless');
     expect(glass.text()).not.toContain('command: rm');
-    type('yyy');
-    await expectShows('command: rm -rf /precious');
+    await type('yyy').shows('command: rm -rf /precious');
     await expectShows(prompt);
     expect(await approvals(stage, 'accepted')).toEqual(['ls harmless']);
     expect(await approvals(stage, 'pending')).toEqual(['rm -rf /precious']);
@@ -154,8 +153,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
     await using terminal = inTerminal(directory, args);
     const { expectShows, type, ended } = terminal;
     await expectShows('think');
-    type('y\ny');
-    await expectShows(/y\r?\n?y/);
+    await type('y\ny').shows(/y\r?\n?y/);
     typed.resolve();
     await expectShows(prompt);
     expect(await approvals(stage, 'pending')).toEqual(['ls harmless']);
@@ -193,12 +191,10 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
     const [{ expectShows, type, ended, glass }, stage] = await openAsking('undescribed');
     await expectShows(prompt);
     expect(glass.text()).toContain('does not say what this request would do');
-    type('y');
-    await expectShows(/type yes to accept it:/);
+    await type('y').shows(/type yes to accept it:/);
     expect(await approvals(stage, 'accepted')).toEqual([]);
     // A wrong letter of the word changes nothing.
-    type('yy');
-    await expectShows(/type yes to accept it: y/);
+    await type('yy').shows(/type yes to accept it: y/);
     expect(await approvals(stage, 'accepted')).toEqual([]);
     type('es');
     expect(await ended).toEqual({ code: 0, terminal: 'as it was' });

@@ -46,12 +46,9 @@ test.skipIf(!hasPty)(
     const { directory } = server();
     const command = 'while read line; do echo "got $line"; done; echo over';
     await using terminal = inTerminal(directory, ['processes', 'run', '--follow', command]);
-    terminal.type('first\r');
-    await terminal.expectShows('got first');
-    terminal.type('second\r');
-    await terminal.expectShows('got second');
-    terminal.type('\u0004');
-    await terminal.expectShows('over');
+    await terminal.type('first\r').shows('got first');
+    await terminal.type('second\r').shows('got second');
+    await terminal.type('\u0004').shows('over');
     expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
   },
 );

@@ -46,8 +46,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     await using terminal = inTerminal(directory, ['sessions', 'attach', 'the job']);
     const { expectShows, type, ended, glass } = terminal;
     await expectShows(/> say before\n\nbefore\n.*the job: Ctrl-C interrupts.*\n>$/s);
-    type('say from here\r');
-    await expectShows(/> say from here\nfrom here\n>/);
+    await type('say from here\r').shows(/> say from here\nfrom here\n>/);
     await untilReady(client, id);
     // An unsent line stays while other text appears above it.
     type('say half');
@@ -55,8 +54,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     await expectShows(
       /> tool look => x; say from another\n\[started\] look\n\[done\] look\nfrom another\n> say half$/,
     );
-    type(' and half\r');
-    await expectShows(/^half and half\n>/m);
+    await type(' and half\r').shows(/^half and half\n>/m);
     expect(glass.text().match(/say from here/g)).toHaveLength(1);
     type(CTRL_D);
     expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
@@ -72,10 +70,8 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     expect(glass.written).toContain('\u001b[?2004h');
     type('say one; ');
     type('\u001b[200~say two;\r\nsay \u001b[31mthree\n\n\u001b[20');
-    type('1~say');
-    await expectShows('> say one; say two;↵say threesay');
-    type(' four\r');
-    await expectShows(/^threesay four$/m);
+    await type('1~say').shows('> say one; say two;↵say threesay');
+    await type(' four\r').shows(/^threesay four$/m);
     const turns = await client.call(endpoints.listTurns, { params: { session_id: id }, query: {} });
     expect(turns.map(({ input }) => input)).toEqual([
       [{ type: 'text', text: 'say one; say two;\nsay threesay four' }],
@@ -94,12 +90,9 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
     const { expectShows, type, ended } = terminal;
     await expectShows(/^! notice: mind the gap\n.*Ctrl-D leaves\n>$/m);
-    type('/pl\t');
-    await expectShows(/^> \/planning$/m);
-    type('\u0015say no /pl\t');
-    await expectShows(/^> say no \/pl$/m);
-    type('\r');
-    await expectShows(/^no \/pl$/m);
+    await type('/pl\t').shows(/^> \/planning$/m);
+    await type('\u0015say no /pl\t').shows(/^> say no \/pl$/m);
+    await type('\r').shows(/^no \/pl$/m);
     type(CTRL_D);
     expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
   });
@@ -111,8 +104,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
     const { expectShows, type, ended } = terminal;
     await expectShows(/> say so far; silent\nso far\n>/);
-    type('say next\r');
-    await expectShows('the prompt is sent when the turn ends');
+    await type('say next\r').shows('the prompt is sent when the turn ends');
     type(CTRL_C);
     await expectShows(
       /so far\n> say next\ncadre: queued[^]*the turn was interrupted\n> say next\nnext\n>/,
@@ -128,8 +120,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
     const { expectShows, type, ended } = terminal;
     await expectShows(/so far\n>/);
-    type('say first\r');
-    await expectShows('queued: the prompt is sent when the turn ends');
+    await type('say first\r').shows('queued: the prompt is sent when the turn ends');
     type(`say second\r${CTRL_D}`);
     expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
     expect(terminal.glass.text()).toMatch(
@@ -153,15 +144,12 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
     const { expectShows, type, ended } = terminal;
     await expectShows(/accept\?.*\[y\] once/);
-    type('y');
-    await expectShows(/allowed \(allow_once\): deploy\n>/);
-    type('my li');
-    await expectShows('> my li');
+    await type('y').shows(/allowed \(allow_once\): deploy\n>/);
+    await type('my li').shows('> my li');
     await untilReady(client, id);
     await send(client, id, 'ask again');
     await expectShows(/accept\?.*\[y\] once/);
-    type('n');
-    await expectShows(/rejected \(reject_once\): again\n> my li$/);
+    await type('n').shows(/rejected \(reject_once\): again\n> my li$/);
     type(CTRL_C);
     await expectEventually(() => terminal.glass.text()).not.toContain('my li');
     type(CTRL_D);
@@ -176,8 +164,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     {
       await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
       await terminal.expectShows(/accept\?.*\[l\] later/);
-      terminal.type('l');
-      await terminal.expectShows(/left open: answer it with [^]*\n>$/);
+      await terminal.type('l').shows(/left open: answer it with [^]*\n>$/);
       terminal.type(CTRL_D);
       expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
     }
@@ -190,8 +177,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     }
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
     await terminal.expectShows(/accept\?.*\[l\] later/);
-    terminal.type('l');
-    await terminal.expectShows(/left open: answer it with [^]*\n>$/);
+    await terminal.type('l').shows(/left open: answer it with [^]*\n>$/);
     const [pending] = await client.call(endpoints.listApprovals, { query: { session_id: id } });
     const params = { session_id: id, approval_id: pending?.id ?? '' };
     await client.call(endpoints.decideApproval, { params, body: { decision: 'accept' } });
@@ -215,8 +201,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
     await terminal.expectShows(/tool: second[^]*accept\?/);
     expect(terminal.glass.written).not.toContain('tool: first');
-    terminal.type('n');
-    await terminal.expectShows(/rejected \(reject_once\): second/);
+    await terminal.type('n').shows(/rejected \(reject_once\): second/);
     terminal.type(CTRL_D);
     expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
   });
@@ -279,10 +264,8 @@ describe.skipIf(!hasPty)('a question of an agent', () => {
       const answer = turn.ask({ kind: 'question', title: 'a choice', questions });
       await expectShows(/Which colour\?\n {2}1 {2}red: as blood\n {2}2 {2}blue\na number/);
       if (answers) {
-        type('7\r');
-        await expectShows('Enter a number from 1 to 2.');
-        type('2\r');
-        await expectShows(/Which name\?\na text/);
+        await type('7\r').shows('Enter a number from 1 to 2.');
+        await type('2\r').shows(/Which name\?\na text/);
         type('Zoë\r');
         expect(await answer).toMatchObject({ answers: { colour: ['blue'], name: ['Zoë'] } });
       } else {

@@ -23,10 +23,8 @@ test('The page shows stored and new events, and a message as one line.', async (
   await expectShows(/message\.completed +after/);
   expect(lines().filter((line) => line.includes('ticktick'))).toHaveLength(1);
   expect(lines()).toHaveLength(20);
-  await press('?');
-  await expectShows('Pause: count new events');
-  await press(keys.escape);
-  await expectShows(/message\.completed +after/);
+  await press('?').shows('Pause: count new events');
+  await press(keys.escape).shows(/message\.completed +after/);
 });
 
 test('The page pauses, counts new events, and returns to the end.', async () => {
@@ -34,12 +32,10 @@ test('The page pauses, counts new events, and returns to the end.', async () => 
   const { id } = await openSession(client, directory);
   const { expectShows, expectHides, press } = testScreen(client, start);
   await expectShows(/session\.created/);
-  await press(' ');
-  await expectShows('paused  live');
+  await press(' ').shows('paused  live');
   await runTurn(client, id, 'say unseen');
   await expectShows(/paused, \d+ new/);
-  await press(keys.end);
-  await expectHides('paused');
+  await press(keys.end).hides('paused');
   await expectShows(/message\.completed +unseen/);
 });
 
@@ -51,27 +47,19 @@ test('The page filters by the session of an event and by kinds, and shows all ev
   ];
   const { expectShows, expectHides, press } = testScreen(client, start);
   await expectShows('second one');
-  await press('s');
-  await expectShows(`session "second one" (${two.id.slice(-8)})`);
+  await press('s').shows(`session "second one" (${two.id.slice(-8)})`);
   await expectHides('first one');
-  await press('e');
-  await expectShows('first one');
-  await press('f');
-  await expectShows('Kinds');
-  await press('turn, nonsense\r');
-  await expectShows('unknown kind "nonsense"');
-  await press('f');
-  await expectShows('Kinds');
-  await press('turn\r');
-  await expectShows('all · turn.*');
+  await press('e').shows('first one');
+  await press('f').shows('Kinds');
+  await press('turn, nonsense\r').shows('unknown kind "nonsense"');
+  await press('f').shows('Kinds');
+  await press('turn\r').shows('all · turn.*');
   await expectHides('second one');
   await runTurn(client, one.id, 'say nothing of it');
   await expectShows(/turn\.completed/);
   await expectHides('message.completed');
-  await press('p');
-  await expectShows('this event has no process');
-  await press('e');
-  await expectShows('message.completed');
+  await press('p').shows('this event has no process');
+  await press('e').shows('message.completed');
   await expectHides('turn.*');
 });
 
@@ -82,20 +70,14 @@ test('The page finds a text, and shows a whole event.', async () => {
   await runTurn(client, id, 'say hay');
   const { expectShows, press, expectHides, lines } = testScreen(client, start);
   await expectShows(/message\.completed +hay/);
-  await press('/', 'needle', keys.enter);
-  await expectShows(/"needle": \d of \d in all \d+ rows/);
+  await press('/', 'needle', keys.enter).shows(/"needle": \d of \d in all \d+ rows/);
   expect(lines().find((line) => line.startsWith('>'))).toContain('needle');
-  await press(keys.enter);
-  await expectShows('"kind": "message.completed"');
+  await press(keys.enter).shows('"kind": "message.completed"');
   await expectShows(/^a needle$/m);
-  await press(keys.end);
-  await expectShows('"text": "a needle"');
-  await press(keys.right);
-  await expectHides('a needle"');
-  await press(keys.escape);
-  await expectHides('"kind"');
-  await press(keys.escape);
-  await expectHides('"needle"');
+  await press(keys.end).shows('"text": "a needle"');
+  await press(keys.right).hides('a needle"');
+  await press(keys.escape).hides('"kind"');
+  await press(keys.escape).hides('"needle"');
 });
 
 test('The page declines a pending approval with a reason.', async () => {
@@ -105,10 +87,8 @@ test('The page declines a pending approval with a reason.', async () => {
   await expectShows('live');
   await send(client, id, 'ask rm -rf build');
   await expectShows(/approval .*rm -rf build/);
-  await press('d');
-  await expectShows('Reason (optional, ⏎ declines):');
-  await press('not mine', keys.enter);
-  await expectShows('Declined "rm -rf build": not mine');
+  await press('d').shows('Reason (optional, ⏎ declines):');
+  await press('not mine', keys.enter).shows('Declined "rm -rf build": not mine');
   const [approval] = await client.call(endpoints.listApprovals, {
     query: { status: 'declined' },
   });
@@ -121,15 +101,13 @@ test('The page reports the decision if another client answers an approval first.
   await send(client, id, 'ask push it');
   const { expectShows, expectHides, press } = testScreen(client, start);
   await expectShows(/approval .*push it/);
-  await press('a');
-  await expectShows('⏎ approve');
+  await press('a').shows('⏎ approve');
   const [{ id: approval_id } = { id: '' }] = await client.call(endpoints.listApprovals, {});
   const params = { session_id: id, approval_id };
   await client.call(endpoints.decideApproval, { params, body: { decision: 'decline' } });
   await expectShows('"push it" was declined by another client');
   await expectHides('⏎ approve');
-  await press(keys.enter);
-  await expectHides('a approve');
+  await press(keys.enter).hides('a approve');
   const [approval] = await client.call(endpoints.listApprovals, {
     query: { status: 'declined' },
   });
@@ -177,10 +155,8 @@ test('The page reads older events when the cursor reaches the top.', async () =>
   const { client } = await testDemo({ directory: own });
   const { expectShows, press } = testScreen(client, start);
   await expectShows('runtime.started');
-  await press(keys.home);
-  await expectShows(/all 512 rows/);
-  await press(keys.home);
-  await expectShows(/> +1 .*plan\.updated/);
+  await press(keys.home).shows(/all 512 rows/);
+  await press(keys.home).shows(/> +1 .*plan\.updated/);
 });
 
 test('The page keeps 5,000 rows: the oldest while a user looks at them, and the newest at the end of the log.', async () => {
@@ -193,14 +169,11 @@ test('The page keeps 5,000 rows: the oldest while a user looks at them, and the 
   const { expectShows, expectHides, press } = testScreen(client, start);
   await expectShows('500 loaded rows');
   for (let rows = 1000; rows <= 5000; rows += 500) {
-    await press(keys.home);
-    await expectShows(`${rows} loaded rows`);
+    await press(keys.home).shows(`${rows} loaded rows`);
   }
-  await press(keys.home);
-  await expectShows(/^> +\d+ .*plan\.updated/m);
+  await press(keys.home).shows(/^> +\d+ .*plan\.updated/m);
   await expectHides('runtime.started');
-  await press(keys.end);
-  await expectShows('runtime.started');
+  await press(keys.end).shows('runtime.started');
   await expectShows('500 loaded rows');
 });
 

@@ -26,23 +26,15 @@ test('The composer of the screen goes through what was sent, searches it, and ad
     history,
   );
   await expectShows('No messages yet');
-  await press('i', 'm', keys.up);
-  await expectShows(/> ask/);
-  await press(keys.up);
-  await expectShows(/> say first *\n.*then second/);
-  await press(keys.up);
-  await expectShows(/> say one/);
-  await press(keys.down, keys.down, keys.down, keys.down);
-  await expectShows(/> m/);
-  await press('\u0015', 's', 'a', 'y', CTRL_R);
-  await expectShows(/> say first/);
-  await press(CTRL_R);
-  await expectShows(/> say one/);
-  await press('s', keys.enter);
-  await expectHides('Prompt for the talk');
+  await press('i', 'm', keys.up).shows(/> ask/);
+  await press(keys.up).shows(/> say first *\n.*then second/);
+  await press(keys.up).shows(/> say one/);
+  await press(keys.down, keys.down, keys.down, keys.down).shows(/> m/);
+  await press('\u0015', 's', 'a', 'y', CTRL_R).shows(/> say first/);
+  await press(CTRL_R).shows(/> say one/);
+  await press('s', keys.enter).hides('Prompt for the talk');
   expect(new PromptHistory(home).read().at(-1)).toBe('say ones');
-  await press('i', keys.up);
-  await expectShows(/> say ones/);
+  await press('i', keys.up).shows(/> say ones/);
 });
 
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
@@ -59,18 +51,15 @@ describe.skipIf(!hasPty)('a prompt', () => {
     {
       await using first = inTerminal(directory, ['sessions', 'attach', id]);
       await first.expectShows(/Ctrl-D leaves\n>$/);
-      first.type('say from attach\r');
-      await first.expectShows(/^from attach/m);
+      await first.type('say from attach\r').shows(/^from attach/m);
       first.type(CTRL_D);
       await first.ended;
     }
     expect(new PromptHistory(directory).read()).toEqual(['say from run', 'say from attach']);
     await using next = inTerminal(directory, ['sessions', 'attach', id]);
     await next.expectShows(/Ctrl-D leaves\n>$/);
-    next.type('\u001b[A\u001b[A');
-    await next.expectShows(/> say from run$/);
-    next.type(`\u0015attach${CTRL_R}`);
-    await next.expectShows(/> say from attach$/);
+    await next.type('\u001b[A\u001b[A').shows(/> say from run$/);
+    await next.type(`\u0015attach${CTRL_R}`).shows(/> say from attach$/);
     next.type(`\u0015${CTRL_D}`);
     await next.ended;
   });

@@ -19,8 +19,7 @@ describe.skipIf(!hasPty)('cadre alone, on a terminal', () => {
       await using terminal = programInTerminal(place.path, [file, ...args], env);
       await terminal.expectShows('No server is running on');
       await terminal.expectShows(`Log: ${directory}`);
-      terminal.type('d');
-      await terminal.expectShows('press n to open one');
+      await terminal.type('d').shows('press n to open one');
       terminal.type('q');
       expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
       const { pid } = JSON.parse(readFileSync(registration, 'utf8')) as { pid: number };

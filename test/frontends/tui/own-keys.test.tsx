@@ -49,13 +49,9 @@ test('A key of the user does what its action does, its usual key does nothing, a
   );
   await expectShows('the job');
   await expectShows(/K prompt .*H help {2}Q quit$/);
-  await press('R', 'K');
-  await expectShows('Prompt for the job');
-  await press('\u001B');
-  await expectHides('Prompt for the job');
-  await press('i', '?', 'H');
-  await expectShows(/K +Send a prompt to the session/);
+  await press('R', 'K').shows('Prompt for the job');
+  await press('\u001B').hides('Prompt for the job');
+  await press('i', '?', 'H').shows(/K +Send a prompt to the session/);
   expect(lines().join('\n')).not.toMatch(/^i +Send/m);
-  await press('\u001B');
-  await expectShows('the job');
+  await press('\u001B').shows('the job');
 });

@@ -18,23 +18,19 @@ test('A whole conversation is saved to a file that only its owner reads, and rep
   const file = path.join(directory, 'saved.md');
   const { expectShows, expectHides, press } = testScreen(client, start);
   await expectShows('the job');
-  await press('S');
-  await expectShows('Save to (⏎ save): /home/ada/project/the-job-a-b.md');
-  await press(CLEAR, file, keys.enter);
-  await expectShows(/Saved [^]*saved\.md \(\d+ bytes\)/);
+  await press('S').shows('Save to (⏎ save): /home/ada/project/the-job-a-b.md');
+  await press(CLEAR, file, keys.enter).shows(/Saved [^]*saved\.md \(\d+ bytes\)/);
   const text = readFileSync(file, 'utf8');
   for (let i = 0; i < TURNS; i++) expect(text).toContain(`\nanswer ${i}\n`);
   expect(statSync(file).mode & 0o777).toBe(0o600);
   writeFileSync(file, 'mine', { mode: 0o644 });
-  await press('S', CLEAR, file, keys.enter);
-  await expectShows('saved.md exists. Replace it?  y replace  other keys: cancel');
-  await press('n');
-  await expectHides('Replace it?');
+  await press('S', CLEAR, file, keys.enter).shows(
+    'saved.md exists. Replace it?  y replace  other keys: cancel',
+  );
+  await press('n').hides('Replace it?');
   expect(readFileSync(file, 'utf8')).toBe('mine');
-  await press('S', CLEAR, file, keys.enter);
-  await expectShows('Replace it?');
-  await press('y');
-  await expectShows(/Saved [^]*saved\.md/);
+  await press('S', CLEAR, file, keys.enter).shows('Replace it?');
+  await press('y').shows(/Saved [^]*saved\.md/);
   expect(readFileSync(file, 'utf8')).toBe(text);
   expect(statSync(file).mode & 0o777).toBe(0o600);
   expect(readdirSync(directory).filter((name) => name.includes('saved.md'))).toHaveLength(1);
@@ -48,13 +44,11 @@ test('A log is saved with stdout and stderr, and a file that cannot be written i
   const { expectShows, press } = testScreen(client, start);
   await expectShows('oops');
   await expectShows('completed, exit 0');
-  await press('S');
-  await expectShows('/seq-3-echo-oops-2.log');
-  await press(CLEAR, file, keys.enter);
-  await expectShows(/Saved [^]*saved\.log \(\d+ bytes\)/);
+  await press('S').shows('/seq-3-echo-oops-2.log');
+  await press(CLEAR, file, keys.enter).shows(/Saved [^]*saved\.log \(\d+ bytes\)/);
   expect(readFileSync(file, 'utf8')).toBe('1\n2\n3\n--- stderr ---\noops\n');
-  await press('S', CLEAR, directory, keys.enter);
-  await expectShows(/cannot replace [^]*: not a regular file/);
-  await press('S', CLEAR, path.join(directory, 'none', 'x'), keys.enter);
-  await expectShows(/cannot write [^]*ENOENT/);
+  await press('S', CLEAR, directory, keys.enter).shows(/cannot replace [^]*: not a regular file/);
+  await press('S', CLEAR, path.join(directory, 'none', 'x'), keys.enter).shows(
+    /cannot write [^]*ENOENT/,
+  );
 });

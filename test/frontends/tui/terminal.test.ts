@@ -62,11 +62,9 @@ describe.skipIf(!hasPty)('the screens of commands on a terminal', () => {
     await using terminal = inTerminal(directory, ['top'], { CI: 'true', NO_COLOR: '1' });
     const { expectShows, type, signal, glass, ended } = terminal;
     await expectShows('the job');
-    type('e');
-    await expectShows(`session "the job" (${id.slice(-8)})`);
+    await type('e').shows(`session "the job" (${id.slice(-8)})`);
     await expectShows('session.created');
-    type('q');
-    await expectShows('SESSIONS 1');
+    await type('q').shows('SESSIONS 1');
     signal('SIGTERM');
     expect(await ended).toEqual({ code: 143, terminal: 'as it was' });
     expect(glass.isAlternate).toBe(false);
@@ -85,10 +83,8 @@ describe.skipIf(!hasPty)('the screens of commands on a terminal', () => {
         Array.from({ length: atLength(2, 5, 5) }, () => openSession(client, directory)),
       );
       await Promise.all(sessions.map(({ id }) => send(client, id, script)));
-      type(' ');
-      await expectShows(/paused, \d+ new/);
-      type(' ');
-      await expectShows(/turn\.completed/);
+      await type(' ').shows(/paused, \d+ new/);
+      await type(' ').shows(/turn\.completed/);
       type('\u0003');
       expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
       expect(glass.isAlternate).toBe(false);

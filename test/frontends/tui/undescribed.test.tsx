@@ -17,17 +17,13 @@ test('The screen accepts what the agent does not describe only with a typed word
   const accepted = () => client.call(endpoints.listApprovals, { query: { status: 'accepted' } });
   const { expectShows, expectHides, press } = testScreen(client, { page: 'top' });
   await expectShows('NEEDS APPROVAL 1');
-  await press('a');
-  await expectShows('does not say what this request would do');
+  await press('a').shows('does not say what this request would do');
   await expectShows('⏎ approve');
-  await press('y');
-  await expectShows('Type yes to approve (the request is incomplete):');
+  await press('y').shows('Type yes to approve (the request is incomplete):');
   // Another word accepts nothing.
-  await press('no', keys.enter);
-  await expectHides('Type yes to approve (the request is incomplete):');
+  await press('no', keys.enter).hides('Type yes to approve (the request is incomplete):');
   expect(await accepted()).toEqual([]);
-  await press('y');
-  await expectShows('Type yes to approve (the request is incomplete):');
+  await press('y').shows('Type yes to approve (the request is incomplete):');
   await press('yes', keys.enter);
   await expectEventually(async () => (await accepted()).length).toBe(1);
   await session.watch.end(turnId);

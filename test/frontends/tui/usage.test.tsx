@@ -17,19 +17,13 @@ test('The dialog u shows budgets and usage by day, session, provider or team; a 
     `Budget of session "the job" (${id.slice(-8)}): 1,234 of 1,000 tokens  reached`,
   );
   await expectShows(/day +turns +tokens +cost\n\d{4}-\d\d-\d\d +1 +1,234 +-\ntotal +1 +1,234 +-/);
-  await press('s');
-  await expectShows(new RegExp(`${id.slice(-8)} +the job +1 +1,234`));
-  await press('p');
-  await expectShows(/acp .* 1 +1,234/);
-  await press('t');
-  await expectShows(/no team +1 +1,234/);
+  await press('s').shows(new RegExp(`${id.slice(-8)} +the job +1 +1,234`));
+  await press('p').shows(/acp .* 1 +1,234/);
+  await press('t').shows(/no team +1 +1,234/);
   await press('q');
-  await press('a');
-  await expectShows('2,234 tokens');
+  await press('a').shows('2,234 tokens');
   // An approval is not accepted before it was shown to its end.
   await expectShows('⏎ approve');
-  await press('y');
-  await expectShows('▌●  the job');
-  await press(keys.up);
-  await expectShows('1:Needs you 0');
+  await press('y').shows('▌●  the job');
+  await press(keys.up).shows('1:Needs you 0');
 });

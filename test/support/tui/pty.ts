@@ -53,7 +53,8 @@ export interface InTerminal extends AsyncDisposable {
   expectShows: (text: string | RegExp) => Promise<void>;
   /** Resolves once this holds, which is looked at whenever something was written; rejects when the command ends before. */
   until: (holds: () => boolean) => Promise<void>;
-  type: (text: string) => void;
+  /** Types a text; `type('x').shows('y')` then waits until the terminal shows a text. */
+  type: (text: string) => { shows: InTerminal['expectShows'] };
   resize: (rows: number, columns: number) => void;
   /** Its exit code, once it ended, and whether it left the modes of the terminal as it found them. */
   ended: Promise<{ code: number | null; terminal: string }>;
@@ -129,7 +130,10 @@ export function programInTerminal(
     signal: (name) => process.kill(onlyChildOf(child.pid), name),
     expectShows,
     until,
-    type: (text) => void child.stdin.write(text),
+    type(text) {
+      child.stdin.write(text);
+      return { shows: expectShows };
+    },
     resize(to, wide) {
       control.write(`${to} ${wide}\n`);
       glass.resize({ rows: to, columns: wide });

@@ -46,11 +46,9 @@ test('The pane separates the lines of both outputs, and shows one output alone.'
   await expectShows('exited');
   const shown = () => lines().flatMap((line) => line.trimEnd() || []);
   expect(shown().slice(0, 4)).toEqual(['── stdout ──', 'out', '── stderr ──', 'err']);
-  await press('o');
-  await expectShows(/^stdout, exited/m);
+  await press('o').shows(/^stdout, exited/m);
   expect(shown()).toEqual(['out', 'stdout, exited  o switch']);
-  await press('o');
-  await expectShows(/^stderr, exited/m);
+  await press('o').shows(/^stderr, exited/m);
   expect(shown()[0]).toBe('err');
 });
 
@@ -58,28 +56,23 @@ test('The pane reads older output page by page, and the search names the part th
   const { model } = await ended('seq -f "line %.0f of a long output that fills pages" 1 6000');
   const { expectShows, press, lines } = testPane(model, LogPane);
   await expectShows('line 6000 of');
-  await press('/', 'line 42 of', keys.enter);
-  await expectShows(/"line 42 of": not found in loaded output, \d+ KiB not/);
-  await press(keys.escape);
-  await expectShows('o switch');
+  await press('/', 'line 42 of', keys.enter).shows(
+    /"line 42 of": not found in loaded output, \d+ KiB not/,
+  );
+  await press(keys.escape).shows('o switch');
   for (let page = 0; page < 8; page++) {
     await press('g');
     await model.older();
   }
-  await press('g');
-  await expectShows(/^line 1 of/m);
-  await press('/', 'line 42 of', keys.enter);
-  await expectShows('"line 42 of": 1 of 1 in all output');
-  await press(keys.escape);
-  await expectShows('o switch');
-  await press('g');
-  await expectShows(/^line 1 of/m);
+  await press('g').shows(/^line 1 of/m);
+  await press('/', 'line 42 of', keys.enter).shows('"line 42 of": 1 of 1 in all output');
+  await press(keys.escape).shows('o switch');
+  await press('g').shows(/^line 1 of/m);
   const text = model.copyable().find(({ name }) => name === 'loaded lines')?.text;
   expect(text?.split('\n')).toEqual(
     Array.from({ length: 6000 }, (_, at) => `line ${at + 1} of a long output that fills pages`),
   );
-  await press('G');
-  await expectShows('line 6000 of');
+  await press('G').shows('line 6000 of');
   expect(lines()).toHaveLength(12);
 });
 
