@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { anError } from '../../support/an-error.ts';
-import { asked, decide, turnOf } from '../../support/providers/calls.ts';
+import { turnOf } from '../../support/providers/calls.ts';
 import { ofKind } from '../../support/turns.ts';
 import {
   endTurn,
@@ -49,9 +49,7 @@ test.each([
     asksFor(() => ({ toolCallId: 'c', title: 'do it', kind: 'execute', rawInput: rawInput() })),
   );
   const session = await open(asking);
-  const turnId = await session.send('go');
-  await session.watch.end(turnId);
-  expect(await turnOf(client, session, turnId)).toMatchObject({
+  expect(await session.run('go')).toMatchObject({
     status: 'completed',
     text: 'selected r1',
   });
@@ -63,7 +61,7 @@ test.each([
 });
 
 test('A permission request just below the limits can be approved.', async () => {
-  const { client, open } = on(
+  const { open } = on(
     asksFor(() => ({
       toolCallId: 'c',
       title: 'do it',
@@ -72,9 +70,6 @@ test('A permission request just below the limits can be approved.', async () => 
     })),
   );
   const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
-  await decide(client, approval, 'accept');
-  await session.watch.end(turnId);
-  expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected a1' });
+  const { approval } = await session.asks('go');
+  expect(await session.decide(approval, 'accept')).toMatchObject({ text: 'selected a1' });
 });

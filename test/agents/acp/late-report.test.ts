@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { asked, decide } from '../../support/providers/calls.ts';
 import { endTurn, type RawAgent, sharedRawAgent } from '../../support/providers/raw-agent.ts';
 import { asking, goes, touch } from '../../support/providers/rows.ts';
 
@@ -18,18 +17,16 @@ async function askAndReport(agent: RawAgent, call: object, report: object): Prom
 }
 
 test('An approval shows the arguments of a call that is reported just after its request.', async () => {
-  const { client, open } = on(goes((agent) => askAndReport(agent, shell, reported)));
+  const { open } = on(goes((agent) => askAndReport(agent, shell, reported)));
   const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { approval } = await session.asks('go');
   expect(approval.arguments_missing).toBeUndefined();
   expect(approval.details).toMatchObject([{ type: 'command', command: 'touch it' }]);
-  await decide(client, approval, 'accept');
-  await session.watch.end(turnId);
+  await session.decide(approval, 'accept');
 });
 
 test('An approval skips reports without arguments and shows the first report with arguments.', async () => {
-  const { client, open } = on(
+  const { open } = on(
     goes(async (agent) => {
       const answer = agent.ask(shell);
       agent.update({ sessionUpdate: 'tool_call', ...shell }, { ...reported, title: 'Shell' });
@@ -38,25 +35,21 @@ test('An approval skips reports without arguments and shows the first report wit
     }),
   );
   const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { approval } = await session.asks('go');
   expect(approval.arguments_missing).toBeUndefined();
   expect(JSON.stringify(approval.details)).toContain('touch it');
-  await decide(client, approval, 'decline');
-  await session.watch.end(turnId);
+  await session.decide(approval, 'decline');
 });
 
 test('An approval whose call is reported under another id says that the arguments are missing.', async () => {
-  const { client, open } = on(
+  const { open } = on(
     goes((agent) => askAndReport(agent, { ...shell, toolCallId: 'other' }, reported)),
   );
   const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { approval } = await session.asks('go');
   expect(approval).toMatchObject({ arguments_missing: true, subject: null });
   expect(JSON.stringify(approval.details)).not.toContain('touch it');
-  await decide(client, approval, 'decline');
-  await session.watch.end(turnId);
+  await session.decide(approval, 'decline');
 });
 
 test('A report after the approval was opened changes nothing in the approval.', async () => {
@@ -72,8 +65,7 @@ test('A report after the approval was opened changes nothing in the approval.', 
     }),
   );
   const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { turnId, approval } = await session.asks('go');
   expect(approval.arguments_missing).toBe(true);
   opened.resolve();
   await session.watch.until(
@@ -84,8 +76,7 @@ test('A report after the approval was opened changes nothing in the approval.', 
   const now = await client.call(endpoints.getApproval, { params });
   expect(now.details).toEqual(approval.details);
   expect(now.arguments_missing).toBe(true);
-  await decide(client, approval, 'decline');
-  await session.watch.end(turnId);
+  await session.decide(approval, 'decline');
 });
 
 test('A request that the agent withdraws before a report arrives leaves no approval.', async () => {

@@ -6,7 +6,6 @@ import { modeFor } from '../../../src/agents/acp/modes.ts';
 import { objectionTo as claudeObjection } from '../../../src/agents/claude/settings.ts';
 import { objectionTo as codexObjection } from '../../../src/agents/codex/settings.ts';
 import { defaultSettings } from '../../../src/agents/provider.ts';
-import { asked, decide, turnOf } from '../../support/providers/calls.ts';
 import {
   endTurn,
   type RawAgent,
@@ -206,15 +205,13 @@ test('A missing asking mode is not reported if the session names a mode of the a
 });
 
 test('An agent in its plan mode still sends its requests to the user under require_approval.', async () => {
-  const { client, open, agents } = withModes({
+  const { open, agents } = withModes({
     ...automatic,
     ...goes(async (agent) => ({ stopReason: (await agent.ask(touch)).optionId })),
   });
   const session = await open({ ...asking, agent_mode: 'plan' });
-  const turnId = await session.send('go');
-  await decide(client, await asked(session.watch, turnId), 'accept');
-  await session.watch.end(turnId);
-  expect((await turnOf(client, session, turnId)).status).toBe('completed');
+  const { approval } = await session.asks('go');
+  expect((await session.decide(approval, 'accept')).status).toBe('completed');
   expect(wanted(agents[0])).toBe('plan prompt');
   expect(await session.record()).toMatchObject({ ...asking, agent_mode: 'plan' });
 });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { asked, decide, itemsOf, turnOf } from '../../support/providers/calls.ts';
+import { itemsOf } from '../../support/providers/calls.ts';
 import { endTurn, type RawAgent, sharedRawAgent } from '../../support/providers/raw-agent.ts';
 import { asking, done, goes, textContent, touch } from '../../support/providers/rows.ts';
 
@@ -89,16 +89,13 @@ test('A permission text is not tool output, even if the tool ends without conten
     }),
   );
   const session = await open();
-  const turnId = await session.send('go', asking);
-  const approval = await asked(session.watch, turnId);
+  const { approval } = await session.asks('go', asking);
   expect(approval.details).toContainEqual({
     type: 'input',
     name: 'content',
     value: 'May I touch it?',
   });
-  await decide(client, approval, 'accept');
-  await session.watch.end(turnId);
-  const turn = await turnOf(client, session, turnId);
+  const turn = await session.decide(approval, 'accept');
   expect(await itemsOf(client, turn)).toMatchObject([{ text: '', status: 'completed' }]);
 });
 

@@ -37,8 +37,8 @@ test.each([
 ])('A permission request %s is allowed once.', async (_name, options) => {
   const { client, open } = on(askThenSay(options));
   const session = await open(asking);
-  expect(await answered(client, session, 'accept')).toMatchObject({ text: 'selected o' });
-  expect(await answered(client, session, 'decline')).toMatchObject({ text: 'selected c' });
+  expect(await answered(session, 'accept')).toMatchObject({ text: 'selected o' });
+  expect(await answered(session, 'decline')).toMatchObject({ text: 'selected c' });
 });
 
 test('A request that the agent can only allow permanently cannot be accepted.', async () => {
@@ -46,16 +46,13 @@ test('A request that the agent can only allow permanently cannot be accepted.', 
     askThenSay([option('p', 'allow_always'), option('c', 'reject_once')]),
   );
   const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { turnId, approval } = await session.asks('go');
   expect(approval).toMatchObject({ scopes: [], session_allows: null });
   for (const scope of ['once', 'session'] as const)
     await expect(decide(client, approval, 'accept', scope)).rejects.toMatchObject({
       code: 'invalid',
     });
-  await decide(client, approval, 'decline');
-  await session.watch.end(turnId);
-  expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected c' });
+  expect(await session.decide(approval, 'decline')).toMatchObject({ text: 'selected c' });
 });
 
 test('An acceptance for the session chooses no lasting option of the agent, and ends with the session.', async () => {
@@ -67,21 +64,14 @@ test('An acceptance for the session chooses no lasting option of the agent, and 
     ]),
   );
   const session = await open(asking);
-  const first = await session.send('go');
-  await decide(client, await asked(session.watch, first), 'accept', 'session');
-  await session.watch.end(first);
-  expect((await turnOf(client, session, first)).text).toBe('selected o');
-  const again = await session.send('go');
-  await session.watch.end(again);
-  expect((await turnOf(client, session, again)).text).toBe('selected o');
+  const first = await session.asks('go');
+  expect((await session.decide(first.approval, 'accept', 'session')).text).toBe('selected o');
+  expect((await session.run('go')).text).toBe('selected o');
 
   const other = await open(asking);
-  const turnId = await other.send('go');
-  const approval = await asked(other.watch, turnId);
+  const { approval } = await other.asks('go');
   expect(approval.session_allows).toContain('this exact request');
-  await decide(client, approval, 'decline');
-  await other.watch.end(turnId);
-  expect((await turnOf(client, other, turnId)).text).toBe('selected c');
+  expect((await other.decide(approval, 'decline')).text).toBe('selected c');
 });
 
 test.each([
@@ -95,12 +85,10 @@ test.each([
 ])('An approval shows the scopes of a request with %s.', async (_name, kinds, scopes) => {
   const { client, open } = on(askThenSay(kinds.map((kind, at) => option(`${kind} ${at}`, kind))));
   const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { turnId, approval } = await session.asks('go');
   expect(approval.scopes).toEqual(scopes);
   expect(approval.session_allows === null).toBe(!scopes.includes('session'));
-  await decide(client, approval, 'decline');
-  await session.watch.end(turnId);
+  await session.decide(approval, 'decline');
 });
 
 test.each([
@@ -110,7 +98,7 @@ test.each([
 ])('A decline cancels a request with %s.', async (_name, options) => {
   const { client, open, agents } = on(askThenSay(options));
   const session = await open(asking);
-  expect(await answered(client, session, 'decline')).toMatchObject({
+  expect(await answered(session, 'decline')).toMatchObject({
     text: 'cancelled undefined',
   });
   expect(outcomes(agents[0])).toEqual([{ outcome: 'cancelled' }]);
@@ -139,9 +127,7 @@ test('Two permission requests of a turn are answered separately, and the turn wa
   ];
   await decide(client, second, 'decline');
   expect((await turnOf(client, session, turnId)).status).toBe('waiting_for_approval');
-  await decide(client, first, 'accept');
-  await session.watch.end(turnId);
-  expect((await turnOf(client, session, turnId)).text).toBe('a1 r1');
+  expect((await session.decide(first, 'accept')).text).toBe('a1 r1');
 });
 
 test('A permission request that the agent withdraws is cancelled, and the turn continues.', async () => {
@@ -158,8 +144,7 @@ test('A permission request that the agent withdraws is cancelled, and the turn c
     }),
   );
   const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { turnId, approval } = await session.asks('go');
   takeBack.resolve();
   await session.watch.end(turnId);
   expect(await turnOf(client, session, turnId)).toMatchObject({
@@ -181,8 +166,7 @@ test('An interrupt answers the permission request that the agent waits for.', as
     }),
   );
   const session = await open(asking);
-  const turnId = await session.send('go');
-  await asked(session.watch, turnId);
+  const { turnId } = await session.asks('go');
   expect((await interrupt(client, session, turnId)).status).toBe(202);
   expect((await session.watch.end(turnId, 5000)).kind).toBe('turn.interrupted');
 });
@@ -190,8 +174,7 @@ test('An interrupt answers the permission request that the agent waits for.', as
 test('A permission request is cancelled with its turn if the agent dies.', async () => {
   const { client, open, agents } = on(goes((agent) => agent.ask(touch)));
   const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { turnId, approval } = await session.asks('go');
   agents[0]?.exit(9);
   await session.watch.end(turnId);
   expect((await turnOf(client, session, turnId)).error).toMatchObject({
@@ -239,15 +222,9 @@ function askThenSay(options: object[]): Role {
   });
 }
 
-async function answered(
-  client: Client,
-  session: RawSession,
-  decision: 'accept' | 'decline',
-): Promise<Turn> {
-  const turnId = await session.send('go');
-  await decide(client, await asked(session.watch, turnId), decision);
-  await session.watch.end(turnId);
-  return turnOf(client, session, turnId);
+async function answered(session: RawSession, decision: 'accept' | 'decline'): Promise<Turn> {
+  const { approval } = await session.asks('go');
+  return session.decide(approval, decision);
 }
 
 function outcomes(agent: RawAgent | undefined): unknown[] {

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { readMessage } from '../../../src/agents/acp/connection.ts';
-import { asked, decide, turnOf } from '../../support/providers/calls.ts';
 import {
   endTurn,
   never,
@@ -15,7 +14,7 @@ import { asking, dies, goes } from '../../support/providers/rows.ts';
 const on = sharedRawAgent();
 
 test('An approval shows parts and fields that are not in the protocol.', async () => {
-  const { client, open } = on(
+  const { open } = on(
     asksFor({
       toolCall: {
         toolCallId: 'c',
@@ -28,51 +27,42 @@ test('An approval shows parts and fields that are not in the protocol.', async (
     }),
   );
   const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { approval } = await session.asks('go');
   expect(JSON.stringify(approval.details)).toContain('rm -rf /a');
   expect(approval.details).toContainEqual(field('command', 'rm -rf /b'));
   expect(approval.details).toContainEqual(field('reason', 'because'));
-  await decide(client, approval, 'accept');
-  await session.watch.end(turnId);
-  expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected a1' });
+  expect(await session.decide(approval, 'accept')).toMatchObject({ text: 'selected a1' });
 });
 
 test('An option of an unknown kind is never chosen.', async () => {
-  const { client, open } = on(
+  const { open } = on(
     asksFor({
       toolCall: { toolCallId: 'c', title: 'do it' },
       options: [{ optionId: 'w', kind: 'allow_workspace', name: 'All' }, 7, ...usualOptions],
     }),
   );
   const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { approval } = await session.asks('go');
   // Without arguments, no later request is known to be the same.
   expect(approval.scopes).toEqual(['once']);
-  await decide(client, approval, 'accept');
-  await session.watch.end(turnId);
-  expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected a1' });
+  expect(await session.decide(approval, 'accept')).toMatchObject({ text: 'selected a1' });
 });
 
 test.each([
   ['without a tool call', { title: 'May I?', description: 'rm -rf build' }],
   ['whose tool call has no id', { toolCall: { title: 'May I?' }, description: 'rm -rf build' }],
 ])('A permission request %s opens an approval with its own text.', async (_name, request) => {
-  const { client, open } = on(asksFor(request));
+  const { open } = on(asksFor(request));
   const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { approval } = await session.asks('go');
   expect(approval.title).toBe('May I?');
   expect(approval.subject).toBeNull();
   expect(approval.details).toContainEqual(field('description', 'rm -rf build'));
-  await decide(client, approval, 'decline');
-  await session.watch.end(turnId);
-  expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected r1' });
+  expect(await session.decide(approval, 'decline')).toMatchObject({ text: 'selected r1' });
 });
 
 test('An approval names the chosen option if the agent has several options to accept once.', async () => {
-  const { client, open } = on(
+  const { open } = on(
     asksFor({
       toolCall: { toolCallId: 'c', title: 'do it', rawInput: { command: 'ls' } },
       options: [
@@ -82,14 +72,11 @@ test('An approval names the chosen option if the agent has several options to ac
     }),
   );
   const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { approval } = await session.asks('go');
   expect(approval.details).toContainEqual(
     field('option chosen on accept', 'Run without the sandbox'),
   );
-  await decide(client, approval, 'accept');
-  await session.watch.end(turnId);
-  expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected x' });
+  expect(await session.decide(approval, 'accept')).toMatchObject({ text: 'selected x' });
 });
 
 test.each([

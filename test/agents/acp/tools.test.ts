@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ofKind } from '../../support/turns.ts';
-import { asked, decide, itemsOf, turnOf } from '../../support/providers/calls.ts';
+import { asked, itemsOf } from '../../support/providers/calls.ts';
 import { endTurn, sharedRawAgent } from '../../support/providers/raw-agent.ts';
 import { asking, done, goes, textContent, touch } from '../../support/providers/rows.ts';
 
@@ -35,7 +35,7 @@ test('A tool call whose first message is an update has one start and one end.', 
 });
 
 test('A tool call whose first message is a permission request has one start and one end.', async () => {
-  const { client, open } = on(
+  const { open } = on(
     goes(async (agent) => {
       await agent.ask({ ...touch, status: 'pending' });
       agent.update({ ...done, rawOutput: 'touched' });
@@ -43,11 +43,9 @@ test('A tool call whose first message is a permission request has one start and 
     }),
   );
   const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { turnId, approval } = await session.asks('go');
   expect(approval).toMatchObject({ kind: 'command', title: 'touch it' });
-  await decide(client, approval, 'accept');
-  await session.watch.end(turnId);
+  await session.decide(approval, 'accept');
   const events = session.watch.of(turnId);
   expect(ofKind(events, 'tool.started')).toHaveLength(1);
   const [completed] = ofKind(events, 'tool.completed');
@@ -72,7 +70,7 @@ test('An approval shows the title and input of its call, although the request on
 });
 
 test('A declined tool call has failed if the agent does not mention it again.', async () => {
-  const { client, open } = on(
+  const { open } = on(
     goes(async (agent) => {
       const { optionId } = await agent.ask(touch);
       agent.say(`answered ${optionId}`);
@@ -80,10 +78,8 @@ test('A declined tool call has failed if the agent does not mention it again.', 
     }),
   );
   const session = await open(asking);
-  const turnId = await session.send('go');
-  await decide(client, await asked(session.watch, turnId), 'decline');
-  await session.watch.end(turnId);
-  const turn = await turnOf(client, session, turnId);
+  const { turnId, approval } = await session.asks('go');
+  const turn = await session.decide(approval, 'decline');
   expect(turn).toMatchObject({ status: 'completed', text: 'answered r1' });
   expect(ofKind(session.watch.of(turnId), 'tool.completed')).toMatchObject([
     { payload: { status: 'failed' } },

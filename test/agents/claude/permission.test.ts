@@ -3,7 +3,7 @@ import { anError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { someOf } from '../../support/at-length.ts';
 import { ofKind } from '../../support/turns.ts';
-import { asked, decide, itemsOf, until } from '../../support/providers/calls.ts';
+import { decide, itemsOf, until } from '../../support/providers/calls.ts';
 import {
   type ClaudeRole,
   type RawClaude,
@@ -42,14 +42,11 @@ const tools = [
 test.for(someOf(tools, 2))(
   'An approval shows the kind and the input of %s.',
   async ([tool, input, kind, title]) => {
-    const { open, client } = on(asks('q', tool, input));
+    const { open } = on(asks('q', tool, input));
     const session = await open(asking);
-    const turnId = await session.send('go');
-    const approval = await asked(session.watch, turnId);
+    const { approval } = await session.asks('go');
     expect(approval).toMatchObject({ kind, title, request: { tool_name: tool, input } });
-    await decide(client, approval, 'accept');
-    await session.watch.end(turnId);
-    const { text } = await session.turn(turnId);
+    const { text } = await session.decide(approval, 'accept');
     expect(JSON.parse(text ?? '')).toEqual({ behavior: 'allow', updatedInput: input });
   },
 );
@@ -84,13 +81,11 @@ test.for([
   'A permission that claude suggests is accepted for the session only.',
   async ([given, allows]) => {
     const suggestions = given.map((one) => ({ ...one, destination: 'localSettings' }));
-    const { open, client } = on(proposes(suggestions));
+    const { open } = on(proposes(suggestions));
     const session = await open(asking);
-    const turnId = await session.send('go');
-    const approval = await asked(session.watch, turnId);
+    const { turnId, approval } = await session.asks('go');
     expect(approval).toMatchObject({ scopes: ['once', 'session'], session_allows: allows });
-    await decide(client, approval, 'accept', 'session');
-    await session.watch.end(turnId);
+    await session.decide(approval, 'accept', 'session');
     expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual({
       behavior: 'allow',
       updatedInput: {},
@@ -110,23 +105,19 @@ test.for(someOf(notForSession, 2))(
   async ([, suggestions]) => {
     const { open, client } = on(proposes(suggestions));
     const session = await open(asking);
-    const turnId = await session.send('go');
-    const approval = await asked(session.watch, turnId);
+    const { approval } = await session.asks('go');
     expect(approval).toMatchObject({ scopes: ['once'], session_allows: null });
     const refused = decide(client, approval, 'accept', 'session');
     await expect(refused).rejects.toMatchObject({ code: 'invalid' });
-    await decide(client, approval, 'accept');
-    await session.watch.end(turnId);
-    expect((await session.turn(turnId)).text).not.toContain('updatedPermissions');
+    expect((await session.decide(approval, 'accept')).text).not.toContain('updatedPermissions');
   },
 );
 
 test('Edits that were accepted for the session apply in turns with require_approval only.', async () => {
-  const { open, client, agents } = on(proposes([mode]));
+  const { open, agents } = on(proposes([mode]));
   const session = await open(asking);
-  const turnId = await session.send('go');
-  await decide(client, await asked(session.watch, turnId), 'accept', 'session');
-  await session.watch.end(turnId);
+  const { approval } = await session.asks('go');
+  await session.decide(approval, 'accept', 'session');
   await session.run('hello', { permission_mode: 'default' });
   await session.run('hello', { permission_mode: 'require_approval' });
   const modes = agents[0]?.requests('set_permission_mode').map((one) => one.mode);
@@ -140,8 +131,7 @@ test('A question is answered with the chosen options.', async () => {
   ];
   const { open, client } = on(asks('q', 'AskUserQuestion', { questions }));
   const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { turnId, approval } = await session.asks('go');
   expect(approval).toMatchObject({ kind: 'question', title: 'Which one? And how?' });
   const params = { session_id: session.id, approval_id: approval.id };
   for (const [wrong, why] of [
@@ -188,8 +178,7 @@ test('A request that claude withdraws cancels its approval and is not answered.'
     },
   });
   const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { turnId, approval } = await session.asks('go');
   agents[0]?.send({ type: 'control_cancel_request', request_id: 'q' });
   const { payload } = await session.watch.kind('approval.resolved', turnId);
   expect(payload.approval).toMatchObject({ status: 'cancelled' });
@@ -227,9 +216,8 @@ test('A tool call of a subagent is pending until its approval and then runs.', a
     },
   });
   const session = await open(asking);
-  const turnId = await session.send('go');
-  await decide(client, await asked(session.watch, turnId), 'accept');
-  await session.watch.end(turnId);
+  const { turnId, approval } = await session.asks('go');
+  await session.decide(approval, 'accept');
   const [tool] = await itemsOf(client, await session.turn(turnId));
   expect(tool).toMatchObject({ kind: 'tool', tool: { title: 'it', kind: 'execute' } });
   const statuses = session.watch.of(turnId).flatMap(({ payload }) => payload.status ?? []);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { atLength, someOf } from '../../support/at-length.ts';
 import { ofKind } from '../../support/turns.ts';
-import { asked, decide, interrupt, itemsOf } from '../../support/providers/calls.ts';
+import { decide, interrupt, itemsOf } from '../../support/providers/calls.ts';
 import {
   type CodexRole,
   type RawTurn,
@@ -141,8 +141,7 @@ for (const [nth, decision] of (['accept', 'decline'] as const).entries()) {
     async ({ method, params, item, shown, ...answers }) => {
       const { open, client } = await testRawCodex(asks(method, params, item));
       const session = await open(asking);
-      const turnId = await session.send('go');
-      const approval = await asked(session.watch, turnId);
+      const { turnId, approval } = await session.asks('go');
       expect(approval).toMatchObject(shown);
       const ids = { session_id: session.id, approval_id: approval.id };
       const body = { decision, reason: 'no' };
@@ -158,14 +157,12 @@ const ofSession = rows.filter(({ session }) => session);
 test.for(someOf(ofSession, 2))(
   'Codex receives the answer of an acceptance of $method for the session.',
   async (row) => {
-    const { open, client } = on(asks(row.method, row.params, row.item));
+    const { open } = on(asks(row.method, row.params, row.item));
     const session = await open(asking);
-    const turnId = await session.send('go');
-    const approval = await asked(session.watch, turnId);
+    const { turnId, approval } = await session.asks('go');
     expect(approval).toMatchObject({ scopes: ['once', 'session'] });
     expect(approval.session_allows).toEqual(expect.any(String));
-    await decide(client, approval, 'accept', 'session');
-    await session.watch.end(turnId);
+    await session.decide(approval, 'accept', 'session');
     expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual(row.session);
   },
 );
@@ -179,8 +176,7 @@ const questions = [
 test('Questions can be answered by id, text or header.', async () => {
   const stage = on(asks('item/tool/requestUserInput', { itemId: 'i', questions }));
   const session = await stage.open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { turnId, approval } = await session.asks('go');
   expect(approval).toMatchObject({ kind: 'question', title: 'Which one? And how? When?' });
   const params = { session_id: session.id, approval_id: approval.id };
   const answers = { q1: ['B'], 'And how?': ['fast', 'well'], When: ['now'] };
@@ -211,8 +207,7 @@ test('An elicitation of an MCP server can be answered by the names, texts and he
   };
   const { open, client } = on(asks('mcpServer/elicitation/request', form));
   const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { turnId, approval } = await session.asks('go');
   expect(approval).toMatchObject({ kind: 'question', title: 'Who?' });
   const params = { session_id: session.id, approval_id: approval.id };
   const answers = { name: ['Ann'], 'How old?': ['40'], sure: ['yes'], Tags: ['a', 'b'] };
@@ -265,8 +260,7 @@ function waits(turn: RawTurn): void {
 test('A request that codex withdraws cancels its approval and is not answered.', async () => {
   const { open, agents, client } = on({ turns: { go: waits } });
   const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { turnId, approval } = await session.asks('go');
   const turn = agents[0]?.turns[0];
   turn?.note('serverRequest/resolved', { requestId: 'q' });
   const { payload } = await session.watch.kind('approval.resolved', turnId);
@@ -282,8 +276,7 @@ test('A request that codex withdraws cancels its approval and is not answered.',
 test('An interrupt during a request ends the turn and cancels the approval.', async () => {
   const { open, client } = on({ turns: { go: waits } });
   const session = await open(asking);
-  const turnId = await session.send('go');
-  await asked(session.watch, turnId);
+  const { turnId } = await session.asks('go');
   await interrupt(client, session, turnId);
   expect((await session.watch.end(turnId)).kind).toBe('turn.interrupted');
   const { payload } = await session.watch.kind('approval.resolved', turnId);
@@ -292,7 +285,7 @@ test('An interrupt during a request ends the turn and cancels the approval.', as
 });
 
 test('A request of a subagent opens an approval of the session of the parent.', async () => {
-  const { open, client } = on({
+  const { open } = on({
     turns: {
       async go(turn) {
         const child = { id: 'child', parentThreadId: turn.thread };
@@ -311,10 +304,8 @@ test('A request of a subagent opens an approval of the session of the parent.', 
     },
   });
   const session = await open(asking);
-  const turnId = await session.send('go');
-  await decide(client, await asked(session.watch, turnId), 'accept');
-  await session.watch.end(turnId);
-  expect((await session.turn(turnId)).text).toBe('{"decision":"accept"}');
+  const { approval } = await session.asks('go');
+  expect((await session.decide(approval, 'accept')).text).toBe('{"decision":"accept"}');
 });
 
 test('A request for the time is answered, and an unknown request is refused and counted.', async () => {

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { asked, interrupt, until } from '../../support/providers/calls.ts';
+import { interrupt, until } from '../../support/providers/calls.ts';
 import { noticingClock } from '../../support/providers/noticing-clock.ts';
 import {
   type CodexRole,
@@ -125,8 +125,7 @@ test('An approval is cancelled with its turn if the app-server dies.', async () 
     },
   });
   const session = await open({ permission_mode: 'require_approval' });
-  const turnId = await session.send('go');
-  await asked(session.watch, turnId);
+  const { turnId } = await session.asks('go');
   agents[0]?.exit(1);
   expect((await session.watch.end(turnId)).kind).toBe('turn.failed');
   const { payload } = await session.watch.kind('approval.resolved', turnId);

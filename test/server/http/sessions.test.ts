@@ -8,7 +8,7 @@ import {
   type ScriptedProvider,
   scriptedProvider,
 } from '../../support/scripted-provider.ts';
-import { type Api, apiOf } from '../../support/http/request.ts';
+import { type Api, apiOf, expectRefusal } from '../../support/http/request.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 
 type Given = TestRuntime & { api: Api; provider: ScriptedProvider };
@@ -156,8 +156,7 @@ test('POST /v1/sessions refuses a cwd that is too long for the system with 400.'
   const reply = await api('POST', '/v1/sessions', {
     body: { provider: 'acp', cwd: `/${'x'.repeat(300)}` },
   });
-  expect(reply.status).toBe(400);
-  expect(reply.json()).toMatchObject({ code: 'invalid' });
+  expectRefusal(reply, 400, 'invalid');
 });
 
 test('POST /v1/sessions refuses metadata that is too deep to be written with 400.', async () => {
@@ -166,8 +165,7 @@ test('POST /v1/sessions refuses metadata that is too deep to be written with 400
   const reply = await api('POST', '/v1/sessions', {
     body: `{"provider":"acp","metadata":${metadata}}`,
   });
-  expect(reply.status).toBe(400);
-  expect(reply.json()).toMatchObject({ code: 'invalid' });
+  expectRefusal(reply, 400, 'invalid');
 });
 
 test.for([
@@ -181,19 +179,14 @@ test.for([
 ] as const)('POST /v1/sessions refuses %j, naming the field.', async ([body, error]) => {
   const { api } = runtimeOfAll();
   const reply = await api('POST', '/v1/sessions', { body });
-  expect(reply.status).toBe(400);
-  expect(reply.json()).toEqual({ error: expect.stringMatching(error), code: 'invalid' });
+  expectRefusal(reply, 400, 'invalid', expect.stringMatching(error));
 });
 
 test('POST /v1/sessions refuses a provider that this server does not have, and says which it has.', async () => {
   const { api } = runtimeOfAll();
   const before = (await api('GET', '/v1/sessions')).json();
   const reply = await api('POST', '/v1/sessions', { body: { provider: 'codex' } });
-  expect(reply.status).toBe(400);
-  expect(reply.json()).toEqual({
-    error: 'unknown provider "codex": choose from acp',
-    code: 'provider_unavailable',
-  });
+  expectRefusal(reply, 400, 'provider_unavailable', 'unknown provider "codex": choose from acp');
   expect((await api('GET', '/v1/sessions')).json()).toEqual(before);
 });
 
@@ -215,11 +208,7 @@ test.for([
   async ([config, error]) => {
     const given = await testRuntime({ config });
     const reply = await apiOf(given)('POST', '/v1/sessions', { body: { provider: 'acp' } });
-    expect(reply.status).toBe(400);
-    expect(reply.json()).toEqual({
-      error: expect.stringMatching(error),
-      code: 'provider_unavailable',
-    });
+    expectRefusal(reply, 400, 'provider_unavailable', expect.stringMatching(error));
   },
 );
 
@@ -245,11 +234,7 @@ test('An unknown session is 404, whatever is asked of it.', async () => {
   const paths = ['', '/turns', '/turns/turn_1', '/turns/turn_1/items', '/events'];
   for (const rest of paths) {
     const reply = await api('GET', `/v1/sessions/sess_nope${rest}`);
-    expect(reply.status).toBe(404);
-    expect(reply.json()).toEqual({
-      error: 'session "sess_nope" not found',
-      code: 'not_found',
-    });
+    expectRefusal(reply, 404, 'not_found', 'session "sess_nope" not found');
   }
   const stream = await api('GET', '/v1/sessions/sess_nope/events/stream');
   expect(stream.status).toBe(404);
@@ -267,8 +252,7 @@ test('A turn of another session is 404, and so are its items.', async () => {
     const good = await api('GET', `/v1/sessions/${mine.id}/turns/${body.turn_id}${rest}`);
     expect(good.status).toBe(200);
     const reply = await api('GET', `/v1/sessions/${other.id}/turns/${body.turn_id}${rest}`);
-    expect(reply.status).toBe(404);
-    expect(reply.json()).toMatchObject({ code: 'not_found' });
+    expectRefusal(reply, 404, 'not_found');
   }
 });
 
