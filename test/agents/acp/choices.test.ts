@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { anError } from '../../support/an-error.ts';
+import { anError, expectError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { interrupt, until } from '../../support/providers/calls.ts';
 import {
@@ -529,7 +529,5 @@ test('A request for the list fails with the reason if the agent cannot open a se
   const stage = await testRawAgent({
     methods: { 'session/new': () => refuse(-32_603, 'out of order') },
   });
-  await expect(models(stage)).rejects.toMatchObject(
-    anError('provider_unavailable', 'out of order'),
-  );
+  await expectError(models(stage), 'provider_unavailable', 'out of order');
 });

@@ -1,3 +1,4 @@
+import { expectError } from '../../support/an-error.ts';
 import { puppet } from '../../support/providers/scripted-agent.ts';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
@@ -229,13 +230,11 @@ test('A login with an unknown or terminal method is refused with the list of met
   const { client, agents } = await testRawAgent(lockedRole([browser, terminal]));
   for (const method_id of ['nonsense', 'tui']) {
     const made = client.call(endpoints.authenticateAgent, { params, body: { method_id } });
-    await expect(made).rejects.toMatchObject({ code: 'invalid' });
+    await expectError(made, 'invalid');
     await expect(made).rejects.toThrow(method_id === 'tui' ? /terminal/ : /browser.*tui/);
   }
   const unknown = { params: { agent: 'nobody' }, body: {} };
-  await expect(client.call(endpoints.authenticateAgent, unknown)).rejects.toMatchObject({
-    code: 'not_found',
-  });
+  await expectError(client.call(endpoints.authenticateAgent, unknown), 'not_found');
   expect(agents.some((agent) => agent.last('authenticate'))).toBe(false);
 });
 
@@ -252,9 +251,7 @@ test('A logout succeeds only if the agent supports it.', async () => {
   expect(ended).toMatchObject({ authenticated: false, detail: 'logged out' });
   expect(agents[0]?.last('logout')?.params).toEqual({});
   canLogOut = false;
-  await expect(client.call(endpoints.logOutAgent, { params })).rejects.toMatchObject({
-    code: 'provider_managed',
-  });
+  await expectError(client.call(endpoints.logOutAgent, { params }), 'provider_managed');
 });
 
 test('The login check fails before the login and succeeds after it.', async () => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { expectError } from '../../support/an-error.ts';
 import type { Approval } from '../../../src/api/approvals.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Turn } from '../../../src/api/sessions.ts';
@@ -49,9 +50,7 @@ test('A request that the agent can only allow permanently cannot be accepted.', 
   const { turnId, approval } = await session.asks('go');
   expect(approval).toMatchObject({ scopes: [], session_allows: null });
   for (const scope of ['once', 'session'] as const)
-    await expect(decide(client, approval, 'accept', scope)).rejects.toMatchObject({
-      code: 'invalid',
-    });
+    await expectError(decide(client, approval, 'accept', scope), 'invalid');
   expect(await session.decide(approval, 'decline')).toMatchObject({ text: 'selected c' });
 });
 
@@ -154,7 +153,7 @@ test('A permission request that the agent withdraws is cancelled, and the turn c
   const resolved = session.watch.of(turnId).find(({ kind }) => kind === 'approval.resolved');
   expect(resolved?.payload.approval).toMatchObject({ id: approval.id, status: 'cancelled' });
   const late = decide(client, approval, 'accept');
-  await expect(late).rejects.toMatchObject({ code: 'approval_resolved' });
+  await expectError(late, 'approval_resolved');
 });
 
 test('An interrupt answers the permission request that the agent waits for.', async () => {

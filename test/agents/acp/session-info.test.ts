@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { expectError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { version } from '../../../src/core/lib/self.ts';
 import { sessionOf, until } from '../../support/providers/calls.ts';
@@ -100,9 +101,7 @@ test('The commands of a session are the last ones that its agent sent, also afte
   await stage.restart();
   expect(await read()).toEqual(commands);
   const unknown = { params: { session_id: 'sess_none' } };
-  await expect(stage.client.call(endpoints.listCommands, unknown)).rejects.toMatchObject({
-    code: 'not_found',
-  });
+  await expectError(stage.client.call(endpoints.listCommands, unknown), 'not_found');
 });
 
 test('Notices and compaction updates are events of the turn, each with its code.', async () => {

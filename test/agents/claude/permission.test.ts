@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { anError } from '../../support/an-error.ts';
+import { anError, expectError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { someOf } from '../../support/at-length.ts';
 import { ofKind } from '../../support/turns.ts';
@@ -108,7 +108,7 @@ test.for(someOf(notForSession, 2))(
     const { approval } = await session.asks('go');
     expect(approval).toMatchObject({ scopes: ['once'], session_allows: null });
     const refused = decide(client, approval, 'accept', 'session');
-    await expect(refused).rejects.toMatchObject({ code: 'invalid' });
+    await expectError(refused, 'invalid');
     expect((await session.decide(approval, 'accept')).text).not.toContain('updatedPermissions');
   },
 );
@@ -142,7 +142,7 @@ test('A question is answered with the chosen options.', async () => {
   ] as const) {
     const body = { decision: 'accept' as const, answers: wrong as Record<string, string[]> };
     const refused = client.call(endpoints.decideApproval, { params, body });
-    await expect(refused).rejects.toMatchObject(anError('invalid', why));
+    await expectError(refused, 'invalid', why);
   }
   const answers = { 'Which one?': ['B'], How: ['fast', 'well'] };
   await client.call(endpoints.decideApproval, { params, body: { decision: 'accept', answers } });
@@ -182,9 +182,7 @@ test('A request that claude withdraws cancels its approval and is not answered.'
   agents[0]?.send({ type: 'control_cancel_request', request_id: 'q' });
   const { payload } = await session.watch.kind('approval.resolved', turnId);
   expect(payload.approval).toMatchObject({ status: 'cancelled' });
-  await expect(decide(client, approval, 'accept')).rejects.toMatchObject({
-    code: 'approval_resolved',
-  });
+  await expectError(decide(client, approval, 'accept'), 'approval_resolved');
   agents[0]?.result();
   await session.watch.end(turnId);
   expect(agents[0]?.answerTo('q')).toBeUndefined();

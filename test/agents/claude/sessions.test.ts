@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { anError } from '../../support/an-error.ts';
+import { anError, expectError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { testDirectory } from '../../support/temp.ts';
 import {
@@ -121,9 +121,7 @@ test('A model and an effort apply to their own turn, and the next turn has the d
     { effortLevel: null },
   ]);
   const body = { input: [{ type: 'text' as const, text: 'x' }], thinking_effort: 'enormous' };
-  await expect(client.call(endpoints.sendTurn, { params, body })).rejects.toMatchObject(
-    anError('invalid', 'low, high'),
-  );
+  await expectError(client.call(endpoints.sendTurn, { params, body }), 'invalid', 'low, high');
 });
 
 test('The list of models is requested from claude once.', async () => {
@@ -185,7 +183,7 @@ test('A change of the login of the user is refused with the command that changes
     () => client.call(endpoints.setClaudeApiKey, { body }),
     () => client.call(endpoints.endClaudeLogin, {}),
   ]) {
-    await expect(change()).rejects.toMatchObject(anError('provider_managed', 'claude auth login'));
+    await expectError(change(), 'provider_managed', 'claude auth login');
   }
 });
 

@@ -146,6 +146,12 @@ export function sharedStages() {
   };
 }
 
+/** Opens a stage with a worktree of its session. */
+export async function withTree(opening: Promise<Stage>, wish?: Wish) {
+  const stage = await opening;
+  return { stage, tree: await create(stage, wish) };
+}
+
 /** Creates a worktree for the session of the stage. */
 export function create({ client, session }: Server & { session: string }, wish: Wish = {}) {
   return client.call(endpoints.createWorktree, {

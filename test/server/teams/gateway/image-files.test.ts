@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { expectError } from '../../../support/an-error.ts';
 import { locateImages, readImages } from '../../../../src/server/teams/gateway/team-tool-policy.ts';
 import { testDirectory } from '../../../support/temp.ts';
 
@@ -46,8 +47,7 @@ test('An image is read at its checked path, even if a link replaces it later.', 
   fs.rmSync(path.join(cwd, 'in.png'));
   fs.symlinkSync(path.join(out, 'in.png'), path.join(cwd, 'in.png'));
   fs.symlinkSync(out, path.join(cwd, 'own'));
-  for (const one of [file, below])
-    await expect(readImages(one ? [one] : [])).rejects.toMatchObject({ code: 'invalid' });
+  for (const one of [file, below]) await expectError(readImages(one ? [one] : []), 'invalid');
 });
 
 test('An image is not read if the directory of its session has become a link.', async () => {
@@ -55,7 +55,7 @@ test('An image is not read if the directory of its session has become a link.', 
   const before = await locateImages(['in.png'], cwd);
   fs.renameSync(cwd, `${cwd}-old`);
   fs.symlinkSync(out, cwd);
-  await expect(readImages(before)).rejects.toMatchObject({ code: 'invalid' });
+  await expectError(readImages(before), 'invalid');
   const [after] = await locateImages(['in.png'], cwd);
   expect(after).toMatchObject({ isInside: false, real: path.join(out, 'in.png') });
 });
@@ -66,9 +66,7 @@ test('An image that is missing, too large or not a file is refused.', async () =
   fs.writeFileSync(path.join(cwd, 'large.png'), '');
   fs.truncateSync(path.join(cwd, 'large.png'), 5 * 1024 * 1024 + 1);
   for (const name of ['missing.png', 'fifo.png', 'large.png', '.'])
-    await expect(readImages(await locateImages([name], cwd))).rejects.toMatchObject({
-      code: 'invalid',
-    });
+    await expectError(readImages(await locateImages([name], cwd)), 'invalid');
   const read = await readImages(await locateImages(['in.png'], cwd));
   expect(read).toEqual([{ type: 'image', data: Buffer.from('inside').toString('base64') }]);
 });

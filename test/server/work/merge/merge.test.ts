@@ -39,13 +39,14 @@ function rebase({ client }: Server, { id }: Worktree, wish: RebaseWish = {}) {
 }
 
 /** A worktree with a commit of its own, in a repository whose person git knows. */
-async function working(stage: Stage): Promise<Worktree> {
+async function working(opening: Stage | Promise<Stage> = onStage()) {
+  const stage = await opening;
   const person = '[user]\n\tname = Ada\n\temail = ada@example.org\n';
   fs.appendFileSync(path.join(stage.repo, '.git/config'), person);
   const tree = await create(stage);
   write(tree.path, { 'new.txt': 'new\n', 'a.txt': 'changed\n' });
   commit(tree.path, 'mine');
-  return tree;
+  return { stage, tree };
 }
 
 /** All that a person sees of a repository: its branches, what is checked out, the files and what is staged. */
@@ -63,8 +64,7 @@ function stateOf(repo: string, tree: Worktree): string {
 }
 
 test('A merge moves the branch forward if possible, and the files of its clean checkout follow.', async () => {
-  const stage = await onStage();
-  const tree = await working(stage);
+  const { stage, tree } = await working();
   const before = stateOf(stage.repo, tree);
   const plan = await merge(stage, tree, { dry_run: true });
   expect(plan).toMatchObject({
@@ -93,8 +93,7 @@ test('A merge moves the branch forward if possible, and the files of its clean c
 });
 
 test('A merge of diverged branches makes a merge commit in the name of the committer of git.', async () => {
-  const stage = await onStage();
-  const tree = await working(stage);
+  const { stage, tree } = await working();
   write(stage.repo, { 'theirs.txt': 'theirs\n' });
   const theirs = commit(stage.repo, 'theirs');
   const { result_commit, how, source_commit } = await merge(stage, tree);
@@ -112,8 +111,7 @@ test('A merge of diverged branches makes a merge commit in the name of the commi
 });
 
 test('A merge with squash makes one commit, and moves a branch without a checkout.', async () => {
-  const stage = await onStage();
-  const tree = await working(stage);
+  const { stage, tree } = await working();
   write(tree.path, { 'sub/b.txt': 'more\n' });
   commit(tree.path, 'and more');
   git(stage.repo, 'branch', 'release');
@@ -127,8 +125,7 @@ test('A merge with squash makes one commit, and moves a branch without a checkou
 });
 
 test('A merge commits uncommitted changes only with commit_message, and then all or nothing.', async () => {
-  const stage = await onStage();
-  const tree = await working(stage);
+  const { stage, tree } = await working();
   write(tree.path, { 'sub/b.txt': 'not yet\n', 'untracked.txt': 'u\n' });
   const before = stateOf(stage.repo, tree);
   await expect(merge(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
@@ -148,7 +145,7 @@ test('A merge runs no hook, driver or signing program of the repository, and say
   const lines = (first: string, last: string) => `${first}\n${'line\n'.repeat(20)}${last}\n`;
   write(stage.repo, { 'long.txt': lines('a', 'b'), '.gitattributes': '* merge=own\n' });
   commit(stage.repo, 'a long file');
-  const tree = await working(stage);
+  const { tree } = await working(stage);
   write(tree.path, { 'long.txt': lines('a', 'mine') });
   commit(tree.path, 'its end');
   const mark = path.join(stage.directory, 'ran');
@@ -182,8 +179,7 @@ test.for([
 ] as const)(
   'A %s with a conflict names the file, and changes nothing.',
   async ([, run, conflict_in]) => {
-    const stage = await onStage();
-    const tree = await working(stage);
+    const { stage, tree } = await working();
     write(stage.repo, { 'a.txt': 'other\n' });
     commit(stage.repo, 'theirs');
     const before = stateOf(stage.repo, tree);
@@ -201,8 +197,7 @@ test.for([
 );
 
 test('A merge ignores replace refs and grafts.', async () => {
-  const stage = await onStage();
-  const tree = await working(stage);
+  const { stage, tree } = await working();
   const own = git(tree.path, 'rev-parse', 'HEAD');
   write(stage.repo, { 'theirs.txt': 'theirs\n' });
   const theirs = commit(stage.repo, 'theirs');
@@ -271,8 +266,7 @@ const cases: Record<string, { make: (stage: Stage, tree: Worktree) => unknown; s
 test.for(Object.entries(cases))(
   'A merge is refused, and nothing changes, %s.',
   async ([, { make, says }]) => {
-    const stage = await onStage();
-    const tree = await working(stage);
+    const { stage, tree } = await working();
     await make(stage, tree);
     const before = stateOf(stage.repo, tree);
     await expect(merge(stage, tree)).rejects.toMatchObject({
@@ -283,8 +277,7 @@ test.for(Object.entries(cases))(
 );
 
 test('A merge is refused, and nothing changes, if its result differs from the preview.', async () => {
-  const stage = await onStage();
-  const tree = await working(stage);
+  const { stage, tree } = await working();
   const { result_tree } = await merge(stage, tree, { dry_run: true });
   write(tree.path, { 'more.txt': 'm\n' });
   commit(tree.path, 'more');
@@ -300,8 +293,7 @@ test('A merge that another git command overtakes at the last moment changes noth
   const failpoint = (name: FailpointName) => {
     if (name === 'worktree.moving') overtake();
   };
-  const stage = await testStage({ failpoint });
-  const tree = await working(stage);
+  const { stage, tree } = await working(testStage({ failpoint }));
   git(stage.repo, 'branch', 'release');
   const theirs = git(stage.repo, 'commit-tree', 'HEAD^{tree}', '-p', 'HEAD', '-m', 'theirs');
   write(tree.path, { 'open.txt': 'not committed\n' });
@@ -324,8 +316,7 @@ async function workingUntilMoved(happens: (stage: Stage) => void): Promise<[Stag
   const failpoint = (name: FailpointName) => {
     if (name === 'worktree.moved') moved();
   };
-  const stage = await testStage({ failpoint });
-  const tree = await working(stage);
+  const { stage, tree } = await working(testStage({ failpoint }));
   moved = () => {
     moved = () => {};
     happens(stage);
@@ -379,7 +370,7 @@ test('A merge moves the commit of a submodule without its files, and says so.', 
   git(repo, ...add, path.join(stage.directory, 'module'), 'module');
   git(path.join(repo, 'module'), 'checkout', '-q', one);
   commit(repo, 'with a submodule');
-  const tree = await working(stage);
+  const { tree } = await working(stage);
   git(tree.path, 'update-index', '--cacheinfo', `160000,${two},module`);
   git(tree.path, 'commit', '-qm', 'the submodule moves');
   const done = await merge(stage, tree);
@@ -394,8 +385,7 @@ test('A merge moves the commit of a submodule without its files, and says so.', 
 });
 
 test('A rebase writes the commits again on top, with their authors, and moves the base.', async () => {
-  const stage = await onStage();
-  const tree = await working(stage);
+  const { stage, tree } = await working();
   write(tree.path, { 'more.txt': 'm\n' });
   commit(tree.path, 'more');
   write(stage.repo, { 'theirs.txt': 'theirs\n' });
@@ -415,8 +405,7 @@ test('A rebase writes the commits again on top, with their authors, and moves th
 });
 
 test('A rebase commits uncommitted changes with commit_message.', async () => {
-  const stage = await onStage();
-  const tree = await working(stage);
+  const { stage, tree } = await working();
   write(stage.repo, { 'theirs.txt': 'theirs\n' });
   commit(stage.repo, 'theirs');
   write(tree.path, { 'sub/b.txt': 'not yet\n', 'untracked.txt': 'u\n' });
@@ -429,8 +418,7 @@ test('A rebase commits uncommitted changes with commit_message.', async () => {
 });
 
 test('A merge plan names other sessions that claim the worktree.', async () => {
-  const stage = await onStage();
-  const tree = await working(stage);
+  const { stage, tree } = await working();
   const { id } = await openSession(stage.client, stage.repo);
   await claim(stage, tree, id);
   const { notes } = await merge(stage, tree, { dry_run: true });

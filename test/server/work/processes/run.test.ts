@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { anError } from '../../../support/an-error.ts';
+import { expectError } from '../../../support/an-error.ts';
 import { isIn } from '../../../../src/api/events.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import { sharedRuntime, testRuntime } from '../../../support/runtime.ts';
@@ -169,9 +169,7 @@ test.for([true, false])(
     const given = await testRuntime({ config: { processes: { allow_shell } } });
     const most = `true ${'x'.repeat(131_071 - (allow_shell ? 5 : 0))}`;
     expect((await ranTo(given, most)).status).toBe('completed');
-    await expect(run(given, `${most}x`)).rejects.toMatchObject(
-      anError('invalid', /^command: .*131072 bytes.*131071/),
-    );
+    await expectError(run(given, `${most}x`), 'invalid', /^command: .*131072 bytes.*131071/);
     expect(await given.client.call(endpoints.listProcesses, {})).toHaveLength(1);
   },
 );

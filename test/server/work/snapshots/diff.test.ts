@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { anError } from '../../../support/an-error.ts';
+import { expectError } from '../../../support/an-error.ts';
 import type { SessionDiff } from '../../../../src/api/diffs.ts';
 import type { QueryInputOf } from '../../../../src/api/endpoint.ts';
 import { endpoints } from '../../../../src/api/index.ts';
@@ -257,11 +257,9 @@ test('A diff is refused outside of a repository and for a removed worktree.', as
   const stage = await onShared();
   const { client, repo, directory } = stage;
   const outside = await openSession(client, directory);
-  await expect(diff(stage, outside.id)).rejects.toMatchObject(
-    anError('conflict', 'is not in a usable git repository'),
-  );
+  await expectError(diff(stage, outside.id), 'conflict', 'is not in a usable git repository');
   const { id, cwd } = await openSession(client, repo, { worktree: true });
   fs.rmSync(cwd, { recursive: true });
   git(repo, 'worktree', 'prune');
-  await expect(diff(stage, id)).rejects.toMatchObject(anError('conflict', 'no longer exists'));
+  await expectError(diff(stage, id), 'conflict', 'no longer exists');
 });

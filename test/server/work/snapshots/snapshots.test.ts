@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { anError } from '../../../support/an-error.ts';
+import { expectError } from '../../../support/an-error.ts';
 import type { BodyInputOf, QueryInputOf } from '../../../../src/api/endpoint.ts';
 import type { AppError } from '../../../../src/api/errors.ts';
 import { endpoints } from '../../../../src/api/index.ts';
@@ -143,9 +143,7 @@ test('A snapshot that fails stores the reason, and the turn runs.', async () => 
   const problems = async () => (await snapshotsOf(own)).snapshots.map(({ problem }) => problem);
   const problem = expect.stringContaining('is not in a usable git repository');
   await expectEventually(problems).toEqual([problem, problem]);
-  await expect(diff(own, { at: ran.turn_id })).rejects.toMatchObject(
-    anError('conflict', 'could not be taken'),
-  );
+  await expectError(diff(own, { at: ran.turn_id }), 'conflict', 'could not be taken');
 });
 
 test('A restored file has the bytes and the mode that it had at the end or beginning of a turn.', async () => {
@@ -178,11 +176,9 @@ test('A restore replaces a file that a person changed only with force, and then 
   const second = await turn(stage, { 'sub/b.txt': 'again\n' });
   write(repo, { 'sub/b.txt': 'person\n' });
   const between = restore(stage, { file: 'a.txt', turn_id: first });
-  await expect(between).rejects.toMatchObject(
-    anError('conflict', `a.txt was changed between the end of turn ${first}`),
-  );
+  await expectError(between, 'conflict', `a.txt was changed between the end of turn ${first}`);
   const after = restore(stage, { file: 'sub/b.txt', turn_id: second });
-  await expect(after).rejects.toMatchObject({ code: 'conflict' });
+  await expectError(after, 'conflict');
   expect([read(repo, 'a.txt'), read(repo, 'sub/b.txt')]).toEqual(['person\n', 'person\n']);
   const forced = await restore(stage, { file: 'sub/b.txt', turn_id: second, force: true });
   expect(read(repo, 'sub/b.txt')).toBe('again\n');
@@ -213,9 +209,7 @@ test('A restore writes neither through a link nor over a directory or a FIFO.', 
   fs.rmSync(path.join(repo, 'y.txt'));
   fs.mkdirSync(path.join(repo, 'y.txt'));
   for (const name of ['dir/x.txt', 'y.txt'])
-    await expect(restore(stage, { file: name, turn_id, force: true })).rejects.toMatchObject({
-      code: 'conflict',
-    });
+    await expectError(restore(stage, { file: name, turn_id, force: true }), 'conflict');
   expect(read(outside, 'x.txt')).toBe('outside\n');
   expect(fs.readdirSync(outside)).toEqual(['x.txt']);
   expect(fs.readdirSync(repo).toSorted()).toEqual(['.git', 'a.txt', 'dir', 'sub', 'y.txt']);

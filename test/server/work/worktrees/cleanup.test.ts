@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { expectError } from '../../../support/an-error.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import { openSession } from '../../../support/turns.ts';
 import { Gate, kill, run } from '../../../support/processes/work.ts';
@@ -22,20 +23,18 @@ import {
   sharedStages,
   write,
   testStage,
+  withTree,
 } from '../../../support/worktrees/work.ts';
 
 const onShared = sharedStages();
 
 test('A session has one claim on a worktree: the same role returns it, another role is a conflict.', async () => {
-  const stage = await testStage();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(testStage());
   const { id } = await openSession(stage.client, stage.repo);
   const first = await claim(stage, tree, id);
   expect(first).toMatchObject({ worktree_id: tree.id, session_id: id, claim_role: 'consumer' });
   expect(await claim(stage, tree, id, 'consumer')).toEqual(first);
-  await expect(claim(stage, tree, id, 'owner')).rejects.toMatchObject({
-    code: 'claim_conflict',
-  });
+  await expectError(claim(stage, tree, id, 'owner'), 'claim_conflict');
   const third = await openSession(stage.client, stage.repo);
   expect((await claim(stage, tree, third.id, 'owner')).claim_role).toBe('owner');
   expect(await kindsOf(stage)).toEqual([
@@ -45,33 +44,28 @@ test('A session has one claim on a worktree: the same role returns it, another r
 });
 
 test('A claim by an unknown or closed session, or of an unknown or cleaned worktree, is refused.', async () => {
-  const stage = await onShared();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(onShared());
   const { id } = await openSession(stage.client, stage.repo);
-  await expect(claim(stage, tree, 'sess_x')).rejects.toMatchObject({ code: 'not_found' });
-  await expect(claim(stage, { id: 'wt_x' }, id)).rejects.toMatchObject({ code: 'not_found' });
-  await expect(release(stage, tree, id)).rejects.toMatchObject({ code: 'not_found' });
+  await expectError(claim(stage, tree, 'sess_x'), 'not_found');
+  await expectError(claim(stage, { id: 'wt_x' }, id), 'not_found');
+  await expectError(release(stage, tree, id), 'not_found');
   await letGo(stage, tree);
-  await expect(claim(stage, tree, id)).rejects.toMatchObject({ code: 'conflict' });
-  await expect(release(stage, tree, stage.session)).rejects.toMatchObject({
-    code: 'not_found',
-  });
+  await expectError(claim(stage, tree, id), 'conflict');
+  await expectError(release(stage, tree, stage.session), 'not_found');
   await close(stage, id);
-  await expect(claim(stage, tree, id)).rejects.toMatchObject({ code: 'session_closed' });
+  await expectError(claim(stage, tree, id), 'session_closed');
 });
 
 test('A claim of a worktree whose path is missing is refused, and an event reports the missing path.', async () => {
-  const stage = await onShared();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(onShared());
   fs.rmSync(tree.path, { recursive: true });
   const { id } = await openSession(stage.client, stage.repo);
-  await expect(claim(stage, tree, id)).rejects.toMatchObject({ code: 'conflict' });
+  await expectError(claim(stage, tree, id), 'conflict');
   expect((await get(stage, tree)).status).toBe('missing');
 });
 
 test('The worktree_id of a session is the worktree of its newest claim.', async () => {
-  const stage = await onShared();
-  const one = await create(stage, { worktree_name: 'one' });
+  const { stage, tree: one } = await withTree(onShared(), { worktree_name: 'one' });
   const two = await create(stage, { worktree_name: 'two' });
   const params = { session_id: stage.session };
   const worktreeOf = async (): Promise<string | null> => {
@@ -86,8 +80,7 @@ test('The worktree_id of a session is the worktree of its newest claim.', async 
 });
 
 test('The last release removes path and branch of a worktree without work, and archives nothing.', async () => {
-  const stage = await testStage();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(testStage());
   const { id } = await openSession(stage.client, stage.repo);
   await claim(stage, tree, id);
   const first = await release(stage, tree, id);
@@ -122,8 +115,7 @@ test('The last release removes path and branch of a worktree without work, and a
 });
 
 test('The last release removes a worktree with merged commits without an archive.', async () => {
-  const stage = await onShared();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(onShared());
   write(tree.path, { 'c.txt': 'c\n' });
   commit(tree.path, 'mine');
   git(stage.repo, 'merge', '--quiet', 'cadre/tree');
@@ -132,8 +124,7 @@ test('The last release removes a worktree with merged commits without an archive
 });
 
 test('A last release without cleanup_if_last_claim retains the worktree.', async () => {
-  const stage = await testStage();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(testStage());
   const last = await release(stage, tree, stage.session, false);
   expect(last).toMatchObject({ cleanup: null, worktree: { status: 'retained' } });
   expect(fs.existsSync(tree.path)).toBe(true);
@@ -144,8 +135,7 @@ test('A last release without cleanup_if_last_claim retains the worktree.', async
 });
 
 test('The last release retains a worktree with the policy retain_on_last_claim.', async () => {
-  const stage = await testStage();
-  const tree = await create(stage, { deletion_policy: 'retain_on_last_claim' });
+  const { stage, tree } = await withTree(testStage(), { deletion_policy: 'retain_on_last_claim' });
   expect(await letGo(stage, tree)).toMatchObject({
     status: 'retained_by_policy',
     deleted_path: false,
@@ -156,8 +146,7 @@ test('The last release retains a worktree with the policy retain_on_last_claim.'
 });
 
 test('The last release removes a clean worktree with the policy delete_if_clean.', async () => {
-  const stage = await onShared();
-  const clean = await create(stage, { deletion_policy: 'delete_if_clean' });
+  const { stage, tree: clean } = await withTree(onShared(), { deletion_policy: 'delete_if_clean' });
   expect((await letGo(stage, clean)).status).toBe('cleaned');
 });
 
@@ -170,8 +159,7 @@ const works: [string, (place: string) => void][] = [
 test.for(works)(
   'The last release retains a worktree that has %s with the policy delete_if_clean.',
   async ([, work]) => {
-    const stage = await onShared();
-    const tree = await create(stage, { deletion_policy: 'delete_if_clean' });
+    const { stage, tree } = await withTree(onShared(), { deletion_policy: 'delete_if_clean' });
     work(tree.path);
     expect(await letGo(stage, tree)).toMatchObject({
       status: 'retained_by_policy',
@@ -182,27 +170,26 @@ test.for(works)(
 );
 
 test('A worktree without a requested policy has the configured one.', async () => {
-  const stage = await testStage({
-    config: { worktrees: { deletion_policy_default: 'retain_on_last_claim' } },
-  });
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(
+    testStage({
+      config: { worktrees: { deletion_policy_default: 'retain_on_last_claim' } },
+    }),
+  );
   expect(tree.deletion_policy).toBe('retain_on_last_claim');
 });
 
 test('A cleanup is skipped while a session claims the worktree, and names the session.', async () => {
-  const stage = await onShared();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(onShared());
   expect(await cleanUp(stage, tree)).toMatchObject({
     status: 'skipped_active_claims',
     active_claims: 1,
     diagnostics: [`session ${stage.session} claims the worktree`],
   });
-  await expect(cleanUp(stage, { id: 'wt_x' })).rejects.toMatchObject({ code: 'not_found' });
+  await expectError(cleanUp(stage, { id: 'wt_x' }), 'not_found');
 });
 
 test('A cleanup is skipped while an open session works in the worktree or below it.', async () => {
-  const stage = await onShared();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(onShared());
   const { id } = await openSession(stage.client, path.join(tree.path, 'sub'));
   expect(await letGo(stage, tree)).toMatchObject({
     status: 'skipped_active_claims',
@@ -214,8 +201,7 @@ test('A cleanup is skipped while an open session works in the worktree or below 
 });
 
 test('A cleanup is skipped while a process runs in the worktree; a process beside it does not matter.', async () => {
-  const stage = await onShared();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(onShared());
   using gate = new Gate(stage.directory);
   const beside = await create(stage, { worktree_name: 'tree2' });
   const other = await run(stage, gate.wait, { cwd: beside.path });
@@ -234,8 +220,7 @@ test('A cleanup is skipped while a process runs in the worktree; a process besid
 });
 
 test('The cleanup of a cleaned worktree changes nothing.', async () => {
-  const stage = await testStage();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(testStage());
   await letGo(stage, tree);
   const before = (await events(stage)).length;
   expect(await cleanUp(stage, tree)).toMatchObject({
@@ -247,8 +232,7 @@ test('The cleanup of a cleaned worktree changes nothing.', async () => {
 });
 
 test('The cleanup of a missing worktree archives the commits of its branch and removes the branch.', async () => {
-  const stage = await onShared();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(onShared());
   const tip = commit(tree.path, 'mine');
   fs.rmSync(tree.path, { recursive: true });
   await release(stage, tree, stage.session, false);
@@ -263,8 +247,7 @@ test('The cleanup of a missing worktree archives the commits of its branch and r
 });
 
 test('The cleanup of a locked worktree fails with the reason and keeps the path.', async () => {
-  const stage = await testStage();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(testStage());
   git(stage.repo, 'worktree', 'lock', '--reason', 'on a stick', tree.path);
   expect(await letGo(stage, tree)).toMatchObject({
     status: 'failed',
@@ -277,8 +260,7 @@ test('The cleanup of a locked worktree fails with the reason and keeps the path.
 });
 
 test('The cleanup of a worktree without its repository fails and keeps the files.', async () => {
-  const stage = await onShared();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(onShared());
   fs.renameSync(stage.repo, `${stage.repo}.away`);
   expect(await letGo(stage, tree)).toMatchObject({
     status: 'failed',
@@ -288,8 +270,7 @@ test('The cleanup of a worktree without its repository fails and keeps the files
 });
 
 test('A cleanup fails if another repository is inside the worktree or in its place.', async () => {
-  const stage = await onShared();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(onShared());
   const inner = path.join(tree.path, 'vendor/inner');
   fs.mkdirSync(inner, { recursive: true });
   git(inner, 'init', '--quiet');
@@ -328,8 +309,7 @@ test('A cleanup fails if a submodule has commits or changes that no remote has, 
 });
 
 test('A cleanup keeps a branch that is checked out in another place.', async () => {
-  const stage = await onShared();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(onShared());
   git(tree.path, 'checkout', '--quiet', '--detach');
   git(stage.repo, 'checkout', '--quiet', 'cadre/tree');
   expect(await letGo(stage, tree)).toMatchObject({
@@ -341,8 +321,7 @@ test('A cleanup keeps a branch that is checked out in another place.', async () 
 });
 
 test('A stale lock of git or a read-only directory does not prevent a cleanup.', async () => {
-  const stage = await onShared();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(onShared());
   const admin = git(tree.path, 'rev-parse', '--absolute-git-dir');
   write(tree.path, { 'closed/x': 'x', new: 'new' });
   fs.chmodSync(path.join(tree.path, 'closed'), 0o500);
@@ -353,8 +332,7 @@ test('A stale lock of git or a read-only directory does not prevent a cleanup.',
 });
 
 test('The close of a session releases its claims in the same transaction and cleans up nothing.', async () => {
-  const stage = await testStage();
-  const one = await create(stage, { worktree_name: 'one' });
+  const { stage, tree: one } = await withTree(testStage(), { worktree_name: 'one' });
   const two = await create(stage, { worktree_name: 'two' });
   const { id } = await openSession(stage.client, stage.repo);
   await claim(stage, two, id);
@@ -375,8 +353,7 @@ test('The close of a session releases its claims in the same transaction and cle
 });
 
 test('A gc lists worktrees without claims with their sizes, and removes them without dry_run.', async () => {
-  const stage = await testStage();
-  const claimed = await create(stage, { worktree_name: 'claimed' });
+  const { stage, tree: claimed } = await withTree(testStage(), { worktree_name: 'claimed' });
   const { id: session } = await openSession(stage.client, stage.repo);
   const mine = { ...stage, session };
   const loose = await create(mine, { worktree_name: 'loose' });

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { anError } from '../../../support/an-error.ts';
+import { expectError } from '../../../support/an-error.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import { openSession } from '../../../support/turns.ts';
@@ -22,6 +22,7 @@ import {
   sharedStages,
   write,
   testStage,
+  withTree,
 } from '../../../support/worktrees/work.ts';
 
 const onShared = sharedStages();
@@ -61,8 +62,7 @@ test('A new worktree is in the data directory, on its own branch at the checked-
 });
 
 test('Events report a new worktree and its claim in the scopes of its session and of the worktree.', async () => {
-  const stage = await testStage();
-  const made = await create(stage, { team_id: 'team_1' });
+  const { stage, tree: made } = await withTree(testStage(), { team_id: 'team_1' });
   const told = (await events(stage)).slice(1);
   expect(told.map(({ kind }) => kind)).toEqual([
     'worktree.created',
@@ -98,8 +98,7 @@ test('A new worktree has the requested branch prefix, base and policy.', async (
 });
 
 test('A worktree created from a worktree belongs to the main repository and begins at the commit of that worktree.', async () => {
-  const stage = await onShared();
-  const first = await create(stage);
+  const { stage, tree: first } = await withTree(onShared());
   write(first.path, { 'c.txt': 'c\n' });
   const tip = commit(first.path, 'in the first');
   const { id } = await openSession(stage.client, path.join(first.path, 'sub'));
@@ -144,8 +143,7 @@ test('The creation of a worktree runs no hook of its repository.', async () => {
 });
 
 test('A create request with an existing name claims that worktree.', async () => {
-  const stage = await onShared();
-  const made = await create(stage);
+  const { stage, tree: made } = await withTree(onShared());
   const { id } = await openSession(stage.client, stage.repo);
   const again = await create({ ...stage, session: id });
   expect(again).toMatchObject({ id: made.id, created: false, claim: { session_id: id } });
@@ -155,16 +153,14 @@ test('A create request with an existing name claims that worktree.', async () =>
 });
 
 test('A consumer who creates an existing name gets its claim as consumer.', async () => {
-  const stage = await onShared();
-  const made = await create(stage);
+  const { stage, tree: made } = await withTree(onShared());
   const { id } = await openSession(stage.client, stage.repo);
   const held = await claim(stage, made, id);
   expect((await create({ ...stage, session: id })).claim).toEqual(held);
 });
 
 test('A create request with the name of a retained worktree makes it active.', async () => {
-  const stage = await onShared();
-  const made = await create(stage);
+  const { stage, tree: made } = await withTree(onShared());
   await close(stage, stage.session);
   expect((await get(stage, made)).status).toBe('retained');
   const { id } = await openSession(stage.client, stage.repo);
@@ -179,7 +175,7 @@ test.for([
 ])('A taken name with %j is refused, because the existing worktree differs.', async (wish) => {
   const stage = await onShared();
   await create(stage);
-  await expect(create(stage, wish)).rejects.toMatchObject({ code: 'conflict' });
+  await expectError(create(stage, wish), 'conflict');
   const same = { base_ref: 'main', branch_prefix: 'cadre' };
   const asked = create(stage, { ...same, deletion_policy: 'delete_on_last_claim' });
   expect((await asked).created).toBe(false);
@@ -216,8 +212,7 @@ test('A name can be used in another repository, and twenty names are created at 
 });
 
 test('A name is free after the cleanup of its worktree.', async () => {
-  const stage = await onShared();
-  const first = await create(stage);
+  const { stage, tree: first } = await withTree(onShared());
   await close(stage, stage.session);
   await cleanUp(stage, first);
   const { id } = await openSession(stage.client, stage.repo);
@@ -227,8 +222,7 @@ test('A name is free after the cleanup of its worktree.', async () => {
 });
 
 test('A name is free after somebody removed the path; the commits of its branch are archived first.', async () => {
-  const stage = await testStage();
-  const first = await create(stage);
+  const { stage, tree: first } = await withTree(testStage());
   write(first.path, { 'c.txt': 'c\n' });
   const tip = commit(first.path, 'mine');
   write(first.path, { 'staged.txt': 'staged\n' });
@@ -266,7 +260,7 @@ test.for([
   async ([value, field]) => {
     const stage = await onShared();
     const refused = create(stage, { [field]: value });
-    await expect(refused).rejects.toMatchObject({ code: 'invalid' });
+    await expectError(refused, 'invalid');
     expect(branches(stage.repo)).toEqual(['main']);
     expect(known(stage.repo)).toEqual([]);
   },
@@ -277,19 +271,17 @@ test('A worktree of a repository without commits is refused with a next step.', 
   const empty = path.join(stage.directory, 'empty');
   fs.mkdirSync(empty);
   git(empty, 'init', '--quiet');
-  await expect(create(stage, { repo_root: empty })).rejects.toMatchObject(
-    anError('invalid', 'has no commits yet'),
-  );
+  await expectError(create(stage, { repo_root: empty }), 'invalid', 'has no commits yet');
 });
 
 test('A create request for an existing branch leaves the branch as it was.', async () => {
   const stage = await onShared();
   git(stage.repo, 'branch', 'cadre/tree');
-  await expect(create(stage)).rejects.toMatchObject({ code: 'conflict' });
+  await expectError(create(stage), 'conflict');
   expect(branches(stage.repo)).toEqual(['cadre/tree', 'main']);
   git(stage.repo, 'branch', '--quiet', '-D', 'cadre/tree');
   git(stage.repo, 'branch', 'cadre');
-  await expect(create(stage)).rejects.toMatchObject({ code: 'conflict' });
+  await expectError(create(stage), 'conflict');
   expect(branches(stage.repo)).toEqual(['cadre', 'main']);
 });
 
@@ -298,7 +290,7 @@ test('A create request for an existing path leaves the path as it was.', async (
   const { path: place } = await create(stage, { worktree_name: 'other' });
   const taken = path.join(path.dirname(place), 'tree');
   write(taken, { 'mine.txt': 'mine' });
-  await expect(create(stage)).rejects.toMatchObject({ code: 'conflict' });
+  await expectError(create(stage), 'conflict');
   expect(read(taken, 'mine.txt')).toBe('mine');
   expect(branches(stage.repo)).not.toContain('cadre/tree');
 });
@@ -310,7 +302,7 @@ test('A create request whose path leads out of the root leaves nothing there.', 
   const parent = path.dirname(place);
   fs.renameSync(parent, `${parent}.away`);
   fs.symlinkSync(outside.path, parent);
-  await expect(create(stage)).rejects.toMatchObject({ code: 'conflict' });
+  await expectError(create(stage), 'conflict');
   expect(fs.readdirSync(outside.path)).toEqual([]);
   expect(branches(stage.repo)).not.toContain('cadre/tree');
 });
@@ -324,17 +316,19 @@ test('A create request for a branch with a damaged commit is refused for that re
   const file = path.join(stage.repo, '.git/objects', lost.slice(0, 2), lost.slice(2));
   fs.chmodSync(file, 0o600);
   fs.writeFileSync(file, 'damaged');
-  await expect(create(stage, { branch_prefix: 'damaged' })).rejects.toMatchObject(
-    anError('conflict', /damaged\/tree.*already exists/),
+  await expectError(
+    create(stage, { branch_prefix: 'damaged' }),
+    'conflict',
+    /damaged\/tree.*already exists/,
   );
 });
 
 test('A create request of an unknown or closed session is refused.', async () => {
   const stage = await onShared();
   const unknown = create({ ...stage, session: 'sess_none' });
-  await expect(unknown).rejects.toMatchObject({ code: 'not_found' });
+  await expectError(unknown, 'not_found');
   await close(stage, stage.session);
-  await expect(create(stage)).rejects.toMatchObject({ code: 'session_closed' });
+  await expectError(create(stage), 'session_closed');
 });
 
 test('A worktree of a repository whose .git is a link starts from it, not from the repository around it.', async () => {
@@ -355,7 +349,7 @@ test('A second server on the same repository leaves the worktree of the first on
   const two = await testStage();
   const made = await create(one);
   const wish = { repo_root: one.repo };
-  await expect(create(two, wish)).rejects.toMatchObject({ code: 'conflict' });
+  await expectError(create(two, wish), 'conflict');
   expect(read(made.path, 'a.txt')).toBe('one\n');
   const other = await create(two, { ...wish, worktree_name: 'two' });
   expect(known(one.repo).toSorted()).toEqual([made.path, other.path].toSorted());

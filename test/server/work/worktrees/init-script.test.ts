@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { anError } from '../../../support/an-error.ts';
+import { expectError } from '../../../support/an-error.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import { carriersOf } from '../../../../src/core/children/procfs.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -77,8 +77,10 @@ test('The init script does not run if the request declines it.', async () => {
 test('An init script that fails leaves no worktree, and the refusal has the end of its output.', async () => {
   const stage = await testStage();
   withScript(stage, 'touch x; git commit -q --allow-empty -m x; echo no compiler; exit 3\n');
-  await expect(create(stage, { run_init_script: true })).rejects.toMatchObject(
-    anError('conflict', /exited with 3 \([\s\S]*no compiler\): fix the script/),
+  await expectError(
+    create(stage, { run_init_script: true }),
+    'conflict',
+    /exited with 3 \([\s\S]*no compiler\): fix the script/,
   );
   await expectNothing(stage);
   expect((await create(stage, { run_init_script: false })).created).toBe(true);
@@ -156,9 +158,7 @@ test('An allowed init script does not run in another repository, or after the pe
   const withdraw = (body: { repo_root: string; sha256?: string }) =>
     stage.client.call(endpoints.untrustContent, { body });
   expect((await withdraw({ repo_root: other })).withdrawn).toHaveLength(1);
-  await expect(withdraw({ repo_root: other, sha256 })).rejects.toMatchObject({
-    code: 'not_found',
-  });
+  await expectError(withdraw({ repo_root: other, sha256 }), 'not_found');
   const after = await create(stage, { worktree_name: 'after', repo_root: other });
   expect(after.init_script.status).toBe('skipped_untrusted');
 });
@@ -186,7 +186,7 @@ test('A committed link in place of the init script does not run.', async () => {
   fs.symlinkSync('/bin/sh', path.join(stage.repo, SCRIPT));
   commit(stage.repo, 'a link');
   const refused = create(stage, { run_init_script: true });
-  await expect(refused).rejects.toMatchObject({ code: 'conflict' });
+  await expectError(refused, 'conflict');
   await expectNothing(stage);
 });
 

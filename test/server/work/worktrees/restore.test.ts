@@ -23,6 +23,7 @@ import {
   trustAll,
   write,
   testStage,
+  withTree,
 } from '../../../support/worktrees/work.ts';
 
 const onShared = sharedStages();
@@ -217,8 +218,7 @@ const hidden: Record<string, (place: string, repo: string) => void> = {
 test.for(Object.entries(hidden))(
   'A restored worktree has a changed file %s.',
   async ([, change]) => {
-    const stage = await onShared();
-    const tree = await create(stage);
+    const { stage, tree } = await withTree(onShared());
     change(tree.path, stage.repo);
     expect((await letGo(stage, tree)).status).toBe('cleaned');
     await restore(stage, tree);
@@ -243,8 +243,7 @@ const isIn = (repo: string, sha: string, ref: string | null) =>
   git(repo, 'rev-list', '--objects', ref ?? '').includes(sha);
 
 test('An archive has commits that were amended, reset or left behind.', async () => {
-  const stage = await onShared();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(onShared());
   write(tree.path, { 'c.txt': 'first try\n' });
   const amended = commit(tree.path, 'mine');
   write(tree.path, { 'c.txt': 'second try\n' });
@@ -257,8 +256,7 @@ test('An archive has commits that were amended, reset or left behind.', async ()
 });
 
 test('An archive has the commits of an unfinished rebase, and its restore returns to the same place.', async () => {
-  const stage = await onShared();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(onShared());
   write(tree.path, { 'a.txt': 'mine\n' });
   const mine = commit(tree.path, 'mine');
   write(tree.path, { 'c.txt': 'later\n' });
@@ -276,8 +274,7 @@ test('An archive has the commits of an unfinished rebase, and its restore return
 });
 
 test('An archive survives a garbage collection, and a clone can fetch it.', async () => {
-  const stage = await onShared();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(onShared());
   write(tree.path, { 'c.txt': 'staged\n' });
   git(tree.path, 'add', 'c.txt');
   write(tree.path, { 'c.txt': 'not staged\n' });
@@ -304,8 +301,7 @@ test('An archive leaves out ignored files, and the cleanup names them.', async (
 });
 
 test('An earlier archive of a worktree is kept by a later cleanup.', async () => {
-  const stage = await onShared();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(onShared());
   write(tree.path, { first: 'first' });
   await letGo(stage, tree);
   await restore(stage, tree);
@@ -319,8 +315,7 @@ test('An earlier archive of a worktree is kept by a later cleanup.', async () =>
 });
 
 test('A worktree without its .git file, or unknown to git, is archived.', async () => {
-  const stage = await onShared();
-  const one = await create(stage, { worktree_name: 'one' });
+  const { stage, tree: one } = await withTree(onShared(), { worktree_name: 'one' });
   const two = await create(stage, { worktree_name: 'two' });
   for (const { path: place } of [one, two]) {
     write(place, { 'mine.txt': 'mine\n' });
@@ -336,8 +331,7 @@ test('A worktree without its .git file, or unknown to git, is archived.', async 
 });
 
 test('A worktree restored under another name has the path and branch of that name, and can be claimed.', async () => {
-  const stage = await testStage();
-  const first = await create(stage);
+  const { stage, tree: first } = await withTree(testStage());
   write(first.path, { mine: 'mine' });
   await letGo(stage, first);
   const second = await create(stage);
@@ -358,8 +352,7 @@ test('A worktree restored under another name has the path and branch of that nam
 });
 
 test('Two restores that swap names at the same time both end.', async () => {
-  const stage = await onShared();
-  const one = await create(stage, { worktree_name: 'one' });
+  const { stage, tree: one } = await withTree(onShared(), { worktree_name: 'one' });
   const two = await create(stage, { worktree_name: 'two' });
   for (const tree of [one, two]) {
     write(tree.path, { mine: tree.worktree_name });
@@ -370,8 +363,7 @@ test('Two restores that swap names at the same time both end.', async () => {
 });
 
 test('The restore of a missing worktree has the files of its branch and index.', async () => {
-  const stage = await onShared();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(onShared());
   write(tree.path, { 'c.txt': 'c\n' });
   const tip = commit(tree.path, 'mine');
   write(tree.path, { 'd.txt': 'd\n' });
@@ -384,8 +376,7 @@ test('The restore of a missing worktree has the files of its branch and index.',
 });
 
 test('The restore of an existing worktree, or of one without archive, is a conflict.', async () => {
-  const stage = await onShared();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(onShared());
   await expect(restore(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
   await release(stage, tree, stage.session);
   await expect(restore(stage, tree)).rejects.toMatchObject(anError('conflict', 'has no archive'));
@@ -393,8 +384,7 @@ test('The restore of an existing worktree, or of one without archive, is a confl
 });
 
 test('A restore that fails leaves nothing, and can be repeated.', async () => {
-  const stage = await onShared();
-  const tree = await create(stage);
+  const { stage, tree } = await withTree(onShared());
   write(tree.path, { mine: 'mine' });
   await letGo(stage, tree);
   write(path.dirname(tree.path), { tree: 'in the way' });
