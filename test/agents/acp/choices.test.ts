@@ -94,9 +94,8 @@ test('A turn can choose a model together with an effort that only this model has
 });
 
 test('A turn with an effort that the chosen model lacks fails with the list of efforts.', async () => {
-  const { open } = on(new Dependent().role());
-  const session = await open();
-  await session.run('one');
+  const { openAndRun } = on(new Dependent().role());
+  const session = await openAndRun('one');
   const wish = { model: 'large', thinking_effort: 'low' };
   const turn = await session.run('two', wish);
   expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_thinking_effort' } });
@@ -105,9 +104,8 @@ test('A turn with an effort that the chosen model lacks fails with the list of e
 });
 
 test('The next turn restores the model and the effort of the session.', async () => {
-  const { open, agents } = on(new Dependent().role());
-  const session = await open({ model: 'small', thinking_effort: 'low' });
-  await session.run('one');
+  const { openAndRun, agents } = on(new Dependent().role());
+  const session = await openAndRun('one', { model: 'small', thinking_effort: 'low' });
   await session.run('two', { model: 'large', thinking_effort: 'medium' });
   await session.run('three');
   expect(wanted(agents[0])).toEqual([
@@ -142,8 +140,7 @@ test.each(['in a turn', 'between turns'])('An update of the options %s is read.'
       },
     },
   });
-  const session = await stage.open();
-  await session.run('go');
+  const session = await stage.openAndRun('go');
   const [agent] = stage.agents;
   if (when === 'between turns' && agent) more(agent);
   await until('the update was read', async () => (await models(stage)).length === 3);
@@ -152,7 +149,7 @@ test.each(['in a turn', 'between turns'])('An update of the options %s is read.'
 });
 
 test('An update of another session, such as a subagent, does not change the options.', async () => {
-  const { open } = on(
+  const { openAndRun } = on(
     new Dependent().role({
       go(agent) {
         const configOptions = [option('model', 'model', 'none', ['none'])];
@@ -162,13 +159,12 @@ test('An update of another session, such as a subagent, does not change the opti
       },
     }),
   );
-  const session = await open();
-  await session.run('go');
+  const session = await openAndRun('go');
   expect((await session.run('on', { model: 'large' })).status).toBe('completed');
 });
 
 test('A model that the agent changes by itself stays for later turns.', async () => {
-  const { open, agents } = on(
+  const { openAndRun, agents } = on(
     new Dependent().role({
       '/model small'(agent) {
         const configOptions = [option('model', 'model', 'small', ['small', 'large'])];
@@ -177,8 +173,7 @@ test('A model that the agent changes by itself stays for later turns.', async ()
       },
     }),
   );
-  const session = await open();
-  await session.run('/model small');
+  const session = await openAndRun('/model small');
   await session.run('on');
   expect(wanted(agents[0])).toEqual(['prompt', 'prompt']);
   expect((await session.record()).provider_defaults?.model).toBe('small');
@@ -233,9 +228,8 @@ test('A turn fails if the agent cannot leave the mode that the previous turn cho
 });
 
 test('A turn runs with a notice if the agent cannot leave a mode that it entered by itself.', async () => {
-  const { open } = on(oneWay);
-  const session = await open();
-  await session.run('leave');
+  const { openAndRun } = on(oneWay);
+  const session = await openAndRun('leave');
   expect((await session.run('two')).status).toBe('completed');
   const notices = session.watch.events.filter(({ kind }) => kind === 'session.notice');
   const codes = notices.map(({ payload }) => payload.code);
@@ -397,18 +391,16 @@ test.each([
 });
 
 test('A turn fails before its prompt if deferred options never arrive, and so does the next session.', async () => {
-  const { open, agents } = await testRawAgent({});
-  const session = await open({ model: 'two' });
-  expect((await session.run('one')).error?.code).toBe('invalid_model');
-  const other = await open({ model: 'two' });
-  expect((await other.run('one')).error?.message).toContain(
+  const { runOnce, agents } = await testRawAgent({});
+  expect((await runOnce('one', { model: 'two' })).error?.code).toBe('invalid_model');
+  expect((await runOnce('one', { model: 'two' })).error?.message).toContain(
     'send a first prompt without this setting',
   );
   expect(agents.flatMap(wanted)).toEqual([]);
 });
 
 test('A turn that sets a model waits for the efforts of this model.', async () => {
-  const { open, agents } = await testRawAgent({
+  const { runOnce, agents } = await testRawAgent({
     methods: {
       'session/new': (_params, { pid }) => ({
         sessionId: `raw-${pid}`,
@@ -426,8 +418,9 @@ test('A turn that sets a model waits for the efforts of this model.', async () =
       },
     },
   });
-  const session = await open({ model: 'two', thinking_effort: 'high' });
-  expect((await session.run('one')).status).toBe('completed');
+  expect((await runOnce('one', { model: 'two', thinking_effort: 'high' })).status).toBe(
+    'completed',
+  );
   expect(wanted(agents[0])).toEqual(['model=two', 'effort=high', 'prompt']);
 });
 
@@ -491,8 +484,7 @@ test('A turn fails if the agent ends it before it offers the chosen option.', as
 test('The list has the last models of the agent, each with the efforts that were seen with it.', async () => {
   const choices = new Dependent();
   const stage = await testRawAgent(choices.role());
-  const session = await stage.open({ model: 'large' });
-  await session.run('hello');
+  const session = await stage.openAndRun('hello', { model: 'large' });
   const found = await models(stage);
   expect(found.map(({ id, reasoning_levels }) => [id, ...reasoning_levels])).toEqual([
     ['small', 'medium', 'ultra'],

@@ -65,14 +65,13 @@ test('Text and tool calls after the end of a turn are recorded in order, without
 });
 
 test('The end of a tool call after its turn has the title, kind and input of the call.', async () => {
-  const { open, agents } = on(
+  const { openAndRun, agents } = on(
     goes((agent) => {
       agent.update(make);
       return endTurn;
     }),
   );
-  const session = await open();
-  await session.run('go');
+  const session = await openAndRun('go');
   agents[0]?.update(made);
   const { payload } = await session.watch.until(
     'the end of the call',
@@ -86,7 +85,7 @@ test('The end of a tool call after its turn has the title, kind and input of the
 });
 
 test('The end of a tool call in the next turn has the title of the call.', async () => {
-  const { open } = on({
+  const { openAndRun } = on({
     turns: {
       one(agent) {
         agent.update(make);
@@ -98,22 +97,20 @@ test('The end of a tool call in the next turn has the title of the call.', async
       },
     },
   });
-  const session = await open();
-  await session.run('one');
+  const session = await openAndRun('one');
   const { turn_id } = await session.run('two');
   const [ended] = ofKind(session, 'tool.completed', turn_id);
   expect(ended?.payload).toMatchObject({ text: 'made', tool: { title: 'make it' } });
 });
 
 test('An update of a completed call starts no other call.', async () => {
-  const { open, agents } = on(
+  const { openAndRun, agents } = on(
     goes((agent) => {
       agent.update(make, made);
       return endTurn;
     }),
   );
-  const session = await open();
-  await session.run('go');
+  const session = await openAndRun('go');
   agents[0]?.update(made, text('that was all'));
   await session.watch.until(
     'the words',
@@ -123,14 +120,13 @@ test('An update of a completed call starts no other call.', async () => {
 });
 
 test('A call that reuses the id of an open call of an earlier turn is a new call.', async () => {
-  const { open } = on(
+  const { openAndRun } = on(
     goes((agent) => {
       agent.update({ ...make, rawInput: { command: 'make other' }, kind: undefined });
       return endTurn;
     }),
   );
-  const session = await open();
-  await session.run('go');
+  const session = await openAndRun('go');
   const { turn_id } = await session.run('go');
   const [begun] = ofKind(session, 'tool.started', turn_id);
   expect(begun?.payload.tool).toMatchObject({ input: { command: 'make other' } });
@@ -184,7 +180,7 @@ test('A plan, commands or usage of another session do not change the turn.', asy
 });
 
 test('A tool call of another session is a separate call, even if a call of the turn has its id.', async () => {
-  const { client, open } = on(
+  const { client, runOnce } = on(
     goes((agent) => {
       agent.update(make);
       agent.send(...from('child', { ...make, title: 'make theirs' }, made));
@@ -192,8 +188,7 @@ test('A tool call of another session is a separate call, even if a call of the t
       return endTurn;
     }),
   );
-  const session = await open();
-  const items = await itemsOf(client, await session.run('go'));
+  const items = await itemsOf(client, await runOnce('go'));
   expect(items.map(({ tool, text: said }) => [tool?.title, said])).toEqual([
     ['make it', 'ours'],
     ['make theirs', 'made'],

@@ -61,9 +61,8 @@ const withKey = sharedRawAgent(key);
 test.each(['session/new', 'session/prompt'] as const)(
   'The server authenticates and the turn runs if the agent refuses %s.',
   async (refused) => {
-    const { open, agents } = withKey(lockedRole([apiKey, browser], refused));
-    const session = await open();
-    const turn = await session.run('hello');
+    const { runOnce, agents } = withKey(lockedRole([apiKey, browser], refused));
+    const turn = await runOnce('hello');
     expect(turn).toMatchObject({ status: 'completed', text: 'hello' });
     expect(agents[0]?.last('authenticate')?.params).toEqual({ methodId: 'api-key' });
     expect(agents[0]?.heard.filter(({ method }) => method === refused)).toHaveLength(2);
@@ -71,9 +70,8 @@ test.each(['session/new', 'session/prompt'] as const)(
 );
 
 test('The server authenticates and the turn runs if the agent refuses to resume its session.', async () => {
-  const { open, agents, diagnostics } = withKey(lockedRole([apiKey], 'session/resume'));
-  const session = await open();
-  await session.run('log out');
+  const { openAndRun, agents, diagnostics } = withKey(lockedRole([apiKey], 'session/resume'));
+  const session = await openAndRun('log out');
   agents[0]?.exit(0);
   await until('cadre knows of it', async () => (await diagnostics()).sessions === 0);
   expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });

@@ -55,9 +55,8 @@ function notices(session: RawSession) {
 }
 
 test('A session with require_approval switches the agent to the mode in which it asks.', async () => {
-  const { open, agents } = withModes(automatic);
-  const session = await open(asking);
-  await session.run('one');
+  const { openAndRun, agents } = withModes(automatic);
+  const session = await openAndRun('one', asking);
   await session.run('two', { permission_mode: 'default' });
   expect(wanted(agents[0])).toBe('default prompt auto prompt');
 });
@@ -82,9 +81,8 @@ test.each([
 ])(
   'A session reports once that its agent does not ask if nobody chose a mode: %s.',
   async (_what, agent) => {
-    const { open } = await testRawAgent(automatic, knownAs(agent));
-    const session = await open();
-    await session.run('one');
+    const { openAndRun } = await testRawAgent(automatic, knownAs(agent));
+    const session = await openAndRun('one');
     await session.run('two', { permission_mode: 'default' });
     expect(notices(session)).toEqual([frank]);
   },
@@ -96,9 +94,8 @@ test('The notice names the mode and its id if only the description says that it 
   const role: Role = {
     methods: { 'session/new': (_params, { pid }) => ({ sessionId: `raw-${pid}`, modes }) },
   };
-  const { open } = on(role);
-  const session = await open();
-  await session.run('one');
+  const { openAndRun } = on(role);
+  const session = await openAndRun('one');
   expect(notices(session)).toMatchObject([
     anError('agent_mode_does_not_ask', 'its own mode "Rocket" (m7)'),
   ]);
@@ -154,9 +151,8 @@ test('An agent that never asks is reported in the session record and once in the
 });
 
 test('A session without approvals does not report that its agent never asks.', async () => {
-  const { open } = onSilent(automatic);
-  const session = await open();
-  await session.run('one');
+  const { openAndRun } = onSilent(automatic);
+  const session = await openAndRun('one');
   expect(notices(session)).toEqual([]);
 });
 
@@ -180,27 +176,24 @@ test.each([
   ['is known to ask', {}, { asks: true }],
   ['acts in a turn without approvals', { permission_mode: 'default' }, {}],
 ])('An agent that acts without asking is not reported if it %s.', async (_what, more, agent) => {
-  const { open } = await testRawAgent({ turns: acts }, knownAs(agent));
-  const session = await open({ ...asking, ...more });
-  await session.run('go');
+  const { openAndRun } = await testRawAgent({ turns: acts }, knownAs(agent));
+  const session = await openAndRun('go', { ...asking, ...more });
   expect(notices(session)).toEqual([]);
 });
 
 const onRenamed = sharedRawAgent(knownAs({ asks: true, modes: { require_approval: 'gone' } }));
 
 test('A session reports a missing asking mode once, and does not claim that its agent asks.', async () => {
-  const { open } = onRenamed(automatic);
-  const session = await open(asking);
-  await session.run('one');
+  const { openAndRun } = onRenamed(automatic);
+  const session = await openAndRun('one', asking);
   await session.run('two');
   expect(notices(session)).toMatchObject([anError('asking_mode_missing', '"gone"')]);
   expect((await session.record()).agent_asks).toBeNull();
 });
 
 test('A missing asking mode is not reported if the session names a mode of the agent.', async () => {
-  const { open } = onRenamed(automatic);
-  const session = await open({ ...asking, agent_mode: 'plan' });
-  await session.run('one');
+  const { openAndRun } = onRenamed(automatic);
+  const session = await openAndRun('one', { ...asking, agent_mode: 'plan' });
   expect(notices(session)).toEqual([]);
 });
 
@@ -225,9 +218,8 @@ test('The agent_mode "default" is the mode of the agent with this name.', async 
 });
 
 test('The agent_mode of a session applies until a turn names a mode in either field.', async () => {
-  const { open, agents } = withModes(automatic);
-  const session = await open({ agent_mode: 'plan' });
-  await session.run('one');
+  const { openAndRun, agents } = withModes(automatic);
+  const session = await openAndRun('one', { agent_mode: 'plan' });
   await session.run('two', { permission_mode: 'full_access' });
   await session.run('three', { agent_mode: 'default', permission_mode: 'full_access' });
   await session.run('four');

@@ -9,14 +9,13 @@ const on = sharedRawAgent();
 
 /** Runs a turn in which the agent sends these updates of a call, and expects one item. */
 async function expectReported(updates: readonly object[], expected: object): Promise<void> {
-  const { client, open } = on(
+  const { client, runOnce } = on(
     goes((agent) => {
       agent.update({ sessionUpdate: 'tool_call', ...touch }, ...updates);
       return endTurn;
     }),
   );
-  const session = await open();
-  const turn = await session.run('go');
+  const turn = await runOnce('go');
   expect(await itemsOf(client, turn)).toMatchObject([expected]);
 }
 
@@ -145,9 +144,8 @@ const shows = (agent: RawAgent) => {
 };
 
 test('Messages and tools show images and resources as links in order, and the data is stored.', async () => {
-  const { client, open } = on(goes(shows));
-  const session = await open();
-  const turn = await session.run('go');
+  const { client, runOnce } = on(goes(shows));
+  const turn = await runOnce('go');
   const [message, tool] = await itemsOf(client, turn);
   const [, file = ''] = /!\[image\/png, 20 bytes\]\((\S+)\)/.exec(message?.text ?? '') ?? [];
   expect(path.basename(path.dirname(file))).toBe('blobs');

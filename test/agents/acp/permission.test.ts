@@ -189,9 +189,8 @@ test('A permission request is cancelled with its turn if the agent dies.', async
 test.each([asking, {}])(
   'A permission request outside a turn is refused at once (%o).',
   async (more) => {
-    const { open, agents } = on({});
-    const session = await open(more);
-    await session.run('hello');
+    const { openAndRun, agents } = on({});
+    const session = await openAndRun('hello', more);
     expect(await agents[0]?.ask(touch)).toEqual({ outcome: 'cancelled' });
     expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
     expect(await session.run('hello again')).toMatchObject({ status: 'completed' });

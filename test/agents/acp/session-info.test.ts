@@ -28,9 +28,8 @@ const renaming = goes((agent: RawAgent) => {
 });
 
 test('A title from the agent replaces the title from the first prompt, with one event per change.', async () => {
-  const { open } = on(renaming);
-  const session = await open();
-  await session.run('go');
+  const { openAndRun } = on(renaming);
+  const session = await openAndRun('go');
   expect(await session.record()).toMatchObject({
     title: 'Fix the build',
     title_source: 'agent',
@@ -43,9 +42,8 @@ test('A title from the agent replaces the title from the first prompt, with one 
 });
 
 test('A title from the agent does not replace a title that a user set.', async () => {
-  const { client, open } = on(renaming);
-  const session = await open({ title: 'mine' });
-  await session.run('go');
+  const { client, openAndRun } = on(renaming);
+  const session = await openAndRun('go', { title: 'mine' });
   expect(await session.record()).toMatchObject({ title: 'mine', title_source: 'person' });
   const params = { session_id: session.id };
   await client.call(endpoints.updateSession, { params, body: { title: 'yours' } });
@@ -66,8 +64,7 @@ test('An agent can send a title and commands while it resumes a session.', async
       },
     },
   });
-  const first = await stage.open();
-  await first.run('go');
+  const first = await stage.openAndRun('go');
   await stage.restart();
   const session = new WatchedSession(stage.client, first.id);
   await using _watch = session.watch;
@@ -137,9 +134,8 @@ test('An ACP agent receives the version of cadre.', async () => {
 });
 
 test('Text outside a turn is completed without a next turn.', async () => {
-  const { client, open, agents } = on({});
-  const session = await open();
-  await session.run('hello');
+  const { client, openAndRun, agents } = on({});
+  const session = await openAndRun('hello');
   agents[0]?.say('By the way');
   const isAside = ({ kind, turn_id }: { kind: string; turn_id: string | null }) =>
     kind === 'message.completed' && turn_id === null;

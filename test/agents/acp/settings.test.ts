@@ -27,9 +27,8 @@ const wanted = (agent: RawAgent | undefined) =>
   });
 
 test('A mode of the session is set before the first prompt, and a mode of a turn only for that turn.', async () => {
-  const { open, agents } = on({ methods: withModes });
-  const session = await open({ permission_mode: 'read_only' });
-  await session.run('one');
+  const { openAndRun, agents } = on({ methods: withModes });
+  const session = await openAndRun('one', { permission_mode: 'read_only' });
   await session.run('two');
   await session.run('three', { permission_mode: 'full_access' });
   await session.run('four');
@@ -49,7 +48,7 @@ test('A mode can be named by either of its two names, whichever the agent knows.
 });
 
 test('A mode that the agent leaves by itself is set again for the next turn.', async () => {
-  const { open, agents } = on({
+  const { openAndRun, agents } = on({
     methods: withModes,
     turns: {
       go(agent) {
@@ -58,21 +57,22 @@ test('A mode that the agent leaves by itself is set again for the next turn.', a
       },
     },
   });
-  const session = await open({ permission_mode: 'read_only' });
-  await session.run('go');
+  const session = await openAndRun('go', { permission_mode: 'read_only' });
   await session.run('on');
   expect(wanted(agents[0])).toEqual(['read_only', 'prompt', 'read_only', 'prompt']);
 });
 
 test('A message about a mode change is not part of the text of the turn.', async () => {
-  const { open } = on({
+  const { runOnce } = on({
     methods: {
       ...withModes,
       'session/set_mode': ({ modeId }, agent) => agent.say(`[MODE_UPDATE] ${String(modeId)}`),
     },
   });
-  const session = await open({ permission_mode: 'read_only' });
-  expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
+  expect(await runOnce('hello', { permission_mode: 'read_only' })).toMatchObject({
+    status: 'completed',
+    text: 'hello',
+  });
 });
 
 test('A mode that the agent refuses fails the turn before its prompt.', async () => {
@@ -117,9 +117,8 @@ test('A mode that is offered as a configuration option is set as an option.', as
 });
 
 test('A model of the session or the turn is chosen before the prompt.', async () => {
-  const { open, agents } = on(withOptions());
-  const session = await open({ model: 'm/two' });
-  await session.run('one');
+  const { openAndRun, agents } = on(withOptions());
+  const session = await openAndRun('one', { model: 'm/two' });
   await session.run('two', { model: 'm/one' });
   await session.run('three');
   const chosen = (agents[0]?.heard ?? []).filter(
@@ -163,9 +162,8 @@ test.for(lacking)(
 test.for(lacking)(
   'A $what that a running agent lacks is refused when the turn is sent, with the list.',
   async ({ wish, list }) => {
-    const { open } = on(withOptions());
-    const session = await open();
-    await session.run('hello');
+    const { openAndRun } = on(withOptions());
+    const session = await openAndRun('hello');
     await expect(session.send('more', wish)).rejects.toMatchObject(anError('invalid', list));
   },
 );

@@ -32,7 +32,7 @@ test('Updates of unknown kinds are counted, and the turn continues.', async () =
 });
 
 test('Vendor notifications are counted, and the turn continues.', async () => {
-  const { open, diagnostics } = await testRawAgent(
+  const { runOnce, diagnostics } = await testRawAgent(
     goes((agent) => {
       agent.send({ method: '_vendor/progress', params: { percent: 3 } });
       agent.send({ method: 'vendor/other', params: {} });
@@ -40,13 +40,12 @@ test('Vendor notifications are counted, and the turn continues.', async () => {
       return endTurn;
     }),
   );
-  const session = await open();
-  expect(await session.run('go')).toMatchObject({ status: 'completed', text: 'still here' });
+  expect(await runOnce('go')).toMatchObject({ status: 'completed', text: 'still here' });
   expect((await diagnostics()).unknown_messages).toBe(2);
 });
 
 test('Requests for capabilities that cadre does not offer are refused and counted.', async () => {
-  const { open, diagnostics } = await testRawAgent(
+  const { runOnce, diagnostics } = await testRawAgent(
     goes(async (agent) => {
       const answers = await Promise.all([
         agent.request('fs/read_text_file', { sessionId: 'raw', path: '/etc/passwd' }),
@@ -56,8 +55,7 @@ test('Requests for capabilities that cadre does not offer are refused and counte
       return endTurn;
     }),
   );
-  const session = await open();
-  expect(await session.run('go')).toMatchObject({ text: '-32601 -32601' });
+  expect(await runOnce('go')).toMatchObject({ text: '-32601 -32601' });
   expect((await diagnostics()).unknown_messages).toBe(2);
 });
 
@@ -167,15 +165,14 @@ test('Non-protocol output is in the error of an agent that exits, after its stde
 });
 
 test('Large output on stderr does not delay a turn.', async () => {
-  const { open } = on(
+  const { runOnce } = on(
     goes((agent) => {
       for (let i = 0; i < 40; i++) agent.stderr(`${'chatter '.repeat(16_000)}\n`);
       agent.say('still here');
       return endTurn;
     }),
   );
-  const session = await open();
-  expect(await session.run('go')).toMatchObject({ status: 'completed', text: 'still here' });
+  expect(await runOnce('go')).toMatchObject({ status: 'completed', text: 'still here' });
 });
 
 test('A plan is recorded with all its entries.', async () => {

@@ -95,9 +95,8 @@ test.each(['initialize', 'session/new'])(
 test.each(someOf([null, {}, 'raw', { sessionId: 7 }], 3))(
   'An agent that opens %j as a session is stopped.',
   async (opened) => {
-    const { open, noAgents } = on({ methods: { 'session/new': () => opened } });
-    const session = await open();
-    const turn = await session.run('hello');
+    const { runOnce, noAgents } = on({ methods: { 'session/new': () => opened } });
+    const turn = await runOnce('hello');
     expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_unavailable' } });
     expect(turn.error?.message).toMatch(/^acp: /);
     await noAgents();
@@ -130,9 +129,8 @@ test('An interrupt stops an agent that is still starting, and the next turn star
 });
 
 test('An agent that survives the end of its input is killed with its children.', async () => {
-  const { client, open, agents } = on({});
-  const session = await open();
-  await session.run('hello');
+  const { client, openAndRun, agents } = on({});
+  const session = await openAndRun('hello');
   const [agent] = agents;
   agent?.outlive();
   const child = (await agent?.child()) ?? 0;

@@ -103,14 +103,13 @@ test.each([
 ])(
   'An answer with an error %s fails the turn with the text of the error.',
   async (_name, error) => {
-    const { open } = on(
+    const { runOnce } = on(
       goes((agent) => {
         agent.send({ id: agent.last('session/prompt')?.id, error });
         return never;
       }),
     );
-    const session = await open();
-    const turn = await session.run('go');
+    const turn = await runOnce('go');
     expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_error' } });
     expect(turn.error?.message).toContain('no credit left');
   },
@@ -152,11 +151,10 @@ test.each([
   ['repeats its pages is read once', (at: number) => (at + 1) % 2, 'failed'],
   ['never ends does not show that a session is lost', (at: number) => at + 1, 'ready'],
 ])('A session list that %s.', async (_name, next, status) => {
-  const { agents, open } = on(
+  const { agents, openAndRun } = on(
     losing((at) => ({ sessions: [{ sessionId: 'x' }], nextCursor: `${next(at)}` })),
   );
-  const session = await open();
-  await session.run('hello');
+  const session = await openAndRun('hello');
   await dies(agents[0]);
   await session.run('again');
   expect(await session.record()).toMatchObject({ status });

@@ -87,14 +87,13 @@ test('A declined tool call has failed if the agent does not mention it again.', 
 });
 
 test('A tool call that the agent never ends is completed with its turn.', async () => {
-  const { client, open } = on(
+  const { client, runOnce } = on(
     goes((agent) => {
       agent.update({ sessionUpdate: 'tool_call', ...touch, status: 'in_progress' });
       return endTurn;
     }),
   );
-  const session = await open();
-  const turn = await session.run('go');
+  const turn = await runOnce('go');
   expect(await itemsOf(client, turn)).toMatchObject([{ kind: 'tool', status: 'completed' }]);
 });
 
@@ -117,14 +116,13 @@ test.each([
   ['nothing', {}, ''],
   ['fields of the wrong kind', { content: 7, status: 'done', title: [] }, ''],
 ])('A tool may return %s as its output.', async (_name, output, text) => {
-  const { client, open } = on(
+  const { client, runOnce } = on(
     goes((agent) => {
       agent.update({ sessionUpdate: 'tool_call', ...touch }, { ...done, ...output });
       return endTurn;
     }),
   );
-  const session = await open();
-  const turn = await session.run('go');
+  const turn = await runOnce('go');
   expect(turn.status).toBe('completed');
   expect(await itemsOf(client, turn)).toMatchObject([{ text, tool: { title: 'touch it' } }]);
 });

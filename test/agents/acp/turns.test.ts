@@ -100,9 +100,8 @@ test('A turn fails if its agent exits without output, and the next turn resumes 
 });
 
 test('A turn after an idle agent closed its output starts another agent, which resumes.', async () => {
-  const { open, agents } = on({});
-  const session = await open();
-  await session.run('hello');
+  const { openAndRun, agents } = on({});
+  const session = await openAndRun('hello');
   agents[0]?.hangUp();
   await until('the agent is gone', () => agents[0]?.gone === true, 4000);
   expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
@@ -110,9 +109,8 @@ test('A turn after an idle agent closed its output starts another agent, which r
 
 test('A turn starts another agent while the previous one, which closed its output, still stops.', async () => {
   const { clock, noticed } = noticingClock();
-  const { open, agents } = await testRawAgent({}, { clock });
-  const session = await open();
-  await session.run('hello');
+  const { openAndRun, agents } = await testRawAgent({}, { clock });
+  const session = await openAndRun('hello');
   agents[0]?.outlive();
   await agents[0]?.child();
   agents[0]?.hangUp();

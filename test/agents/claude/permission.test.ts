@@ -232,7 +232,7 @@ test('A permission mode applies to its own turn, and the next turn has the mode 
 });
 
 test('A mode that claude changed by itself is restored for the next turn.', async () => {
-  const { open, agents } = on({
+  const { openAndRun, agents } = on({
     turns: {
       go(claude) {
         claude.send({ type: 'system', subtype: 'status', permissionMode: 'acceptEdits' });
@@ -240,8 +240,7 @@ test('A mode that claude changed by itself is restored for the next turn.', asyn
       },
     },
   });
-  const session = await open();
-  await session.run('go');
+  const session = await openAndRun('go');
   await session.run('x');
   const modes = agents[0]?.requests('set_permission_mode').map(({ mode }) => mode);
   expect(modes).toEqual(['default']);
@@ -273,9 +272,8 @@ test('A turn with full_access continues the session in another process, which la
   const body = async (agents: readonly RawClaude[]) =>
     agents.map(({ args }) => args.includes('--allow-dangerously-skip-permissions'));
 
-  const { open, agents } = inSandbox({});
-  const session = await open();
-  await session.run('one');
+  const { runOnce, openAndRun, agents } = inSandbox({});
+  const session = await openAndRun('one');
   const turn = await session.run('two', { permission_mode: 'full_access' });
   expect(turn).toMatchObject({ status: 'completed', text: 'two' });
   expect(await body(agents)).toEqual([false, true]);
@@ -286,8 +284,7 @@ test('A turn with full_access continues the session in another process, which la
   const modes = agents[1]?.requests('set_permission_mode').map(({ mode }) => mode);
   expect(modes).toEqual(['bypassPermissions', 'default']);
   expect(agents).toHaveLength(2);
-  const other = await open({ permission_mode: 'bypass' });
-  expect((await other.run('x')).text).toBe('x');
+  expect((await runOnce('x', { permission_mode: 'bypass' })).text).toBe('x');
   expect(await body(agents)).toEqual([false, true, true]);
   expect(agents[2]?.args.some((one) => one.startsWith('--session-id='))).toBe(true);
 });

@@ -63,7 +63,7 @@ test('A turn without a login fails with the login command.', async () => {
 });
 
 test('An exit with 1 after a failed turn is not a crash, and the next turn resumes in another process.', async () => {
-  const { open, agents, diagnostics } = await testRawClaude({
+  const { openAndRun, agents, diagnostics } = await testRawClaude({
     turns: {
       go(claude) {
         claude.result({ is_error: true, subtype: 'error_during_execution', errors: ['bad'] });
@@ -71,8 +71,7 @@ test('An exit with 1 after a failed turn is not a crash, and the next turn resum
       },
     },
   });
-  const session = await open();
-  await session.run('first');
+  const session = await openAndRun('first');
   expect((await session.run('go')).error?.message).toBe('claude failed: bad');
   await until('it is gone', () => agents[0]?.gone === true);
   expect(await session.record()).toMatchObject({ status: 'ready', failure: null });
@@ -116,7 +115,7 @@ test('Non-protocol output and unknown messages are counted and ignored.', async 
 });
 
 test('A text that was not streamed is one message, even if only the result has it.', async () => {
-  const { open, client } = on({
+  const { runOnce, client } = on({
     turns: {
       whole(claude) {
         const content = [{ type: 'text', text: 'all at once' }];
@@ -126,12 +125,11 @@ test('A text that was not streamed is one message, even if only the result has i
       '/cost': (claude) => claude.result({ result: 'nothing yet' }),
     },
   });
-  const session = await open();
   for (const [prompt, text] of [
     ['whole', 'all at once'],
     ['/cost', 'nothing yet'],
   ] as const) {
-    const turn = await session.run(prompt);
+    const turn = await runOnce(prompt);
     expect(turn.text).toBe(text);
     expect(await itemsOf(client, turn)).toHaveLength(1);
   }
@@ -161,7 +159,7 @@ test('Text of a subagent is not a message of the session, and its tool calls are
 });
 
 test('An interrupt before the start of the turn is sent again.', async () => {
-  const { open, client } = on({
+  const { openAndRun, client } = on({
     requests: {
       interrupt(_, claude) {
         if (claude.requests('interrupt').length === 2)
@@ -175,8 +173,7 @@ test('An interrupt before the start of the turn is sent again.', async () => {
       },
     },
   });
-  const session = await open();
-  await session.run('first');
+  const session = await openAndRun('first');
   const turnId = await session.send('go');
   await session.watch.kind('turn.started', turnId);
   await interrupt(client, session, turnId);
@@ -300,9 +297,8 @@ test('A session that is closed stops a claude that ignores the end of its input.
 
 test('A turn starts another claude while the previous one, which closed its output, still stops.', async () => {
   const { clock, noticed } = noticingClock();
-  const { open, agents } = await testRawClaude({}, { clock });
-  const session = await open();
-  await session.run('hello');
+  const { openAndRun, agents } = await testRawClaude({}, { clock });
+  const session = await openAndRun('hello');
   agents[0]?.outlive();
   agents[0]?.hangUp();
   await noticed;

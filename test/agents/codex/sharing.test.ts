@@ -233,12 +233,11 @@ test(
 );
 
 test('The app-server stops after the last session has left, and serves a session that arrives soon after.', async () => {
-  const { open, agents, noAgents, client, diagnostics } = await testRawCodex(
+  const { openAndRun, agents, noAgents, client, diagnostics } = await testRawCodex(
     {},
     { providers: { idle_timeout_ms: 1 } },
   );
-  const session = await open();
-  await session.run('x');
+  const session = await openAndRun('x');
   await until('the session has left', () => agents[0]?.requests('thread/unsubscribe').length === 1);
   await client.call(endpoints.listModels, { params: { provider: 'codex' } });
   await session.run('y');
@@ -252,14 +251,12 @@ test('The app-server stops after the last session has left, and serves a session
 
 test('All sessions get another app-server while the previous one, which closed its output, still stops.', async () => {
   const { clock, noticed } = noticingClock();
-  const { open, agents } = await testRawCodex({}, { clock });
-  const session = await open();
-  await session.run('hello');
+  const { runOnce, openAndRun, agents } = await testRawCodex({}, { clock });
+  const session = await openAndRun('hello');
   agents[0]?.outlive();
   agents[0]?.hangUp();
   await noticed;
-  const other = await open();
-  expect(await other.run('new')).toMatchObject({ status: 'completed', text: 'new' });
+  expect(await runOnce('new')).toMatchObject({ status: 'completed', text: 'new' });
   expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
   expect(agents).toHaveLength(2);
 });

@@ -289,9 +289,8 @@ test('An interrupt before the start of the turn is sent once the turn has starte
 });
 
 test('A turn that codex started by itself ends before the next turn starts.', async () => {
-  const { open, agents } = on({ requests: { 'turn/interrupt': () => ({}) } });
-  const session = await open();
-  await session.run('x');
+  const { openAndRun, agents } = on({ requests: { 'turn/interrupt': () => ({}) } });
+  const session = await openAndRun('x');
   const [server] = agents;
   const thread = String((await session.record()).provider_session_ref);
   server?.note('turn/started', { threadId: thread, turn: { id: 'of its own' } });

@@ -9,12 +9,13 @@ import { systemClock, type Clock } from '../../../src/core/lib/clock.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { ProviderDiagnostics } from '../../../src/api/providers.ts';
 import type { RecoverySummary } from '../../../src/api/runtime.ts';
+import type { Turn } from '../../../src/api/sessions.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { openRuntime, type TestRuntime } from '../runtime.ts';
 import { untilNothingCarries } from '../server.ts';
 import { type Lend, openForTest, shared } from '../shared.ts';
 import { tempDirectory } from '../temp.ts';
-import { until } from './calls.ts';
+import { type Input, until } from './calls.ts';
 import { WatchedSession } from './contract-stage.ts';
 
 /** A message to or from a scripted agent. */
@@ -204,6 +205,10 @@ export interface PlayedStage<A extends Played> {
   readonly agents: readonly A[];
   /** Opens a session, and watches it from its first event. */
   open(more?: object): Promise<WatchedSession>;
+  /** Opens a session and runs its first turn. */
+  openAndRun(input: Input, more?: object): Promise<WatchedSession>;
+  /** Does the same, and resolves with the turn. */
+  runOnce(input: Input, more?: object): Promise<Turn>;
   diagnostics(): Promise<ProviderDiagnostics>;
   /** Waits until no agent process is left. */
   noAgents(): Promise<void>;
@@ -268,6 +273,13 @@ async function withPlayed<A extends Played>(
   let given = await start();
   const leave = () =>
     Promise.all(sessions.splice(0).map(({ watch }) => watch[Symbol.asyncDispose]()));
+  const open = async (more: object = {}) => {
+    const body = { provider, cwd: own.path, ...more };
+    const { id } = await given.client.call(endpoints.createSession, { body });
+    const session = new WatchedSession(given.client, id);
+    sessions.push(session);
+    return session;
+  };
   const noAgents = () =>
     until('no agent is left', () => theatre.open === 0 && agents.every(({ gone }) => gone));
   const stop = async () => {
@@ -285,13 +297,13 @@ async function withPlayed<A extends Played>(
       },
       cwd: own.path,
       agents,
-      async open(more = {}) {
-        const body = { provider, cwd: own.path, ...more };
-        const { id } = await given.client.call(endpoints.createSession, { body });
-        const session = new WatchedSession(given.client, id);
-        sessions.push(session);
+      open,
+      async openAndRun(input, more) {
+        const session = await open(more);
+        await session.run(input);
         return session;
       },
+      runOnce: async (input, more) => (await open(more)).run(input),
       async diagnostics() {
         const all = await given.client.call(endpoints.getProviderDiagnostics, {});
         const found = all.find(({ id }) => id === provider);
