@@ -69,6 +69,13 @@ const rings = [
 ];
 
 describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
+  const feedAfter = async (count: number) => {
+    const given = await testStore();
+    const feed = new Feed({ ...given, ringBytes });
+    await append(given, count);
+    return { given, feed };
+  };
+
   test('A subscriber gets stored events, then new ones, each once and in order.', async () => {
     const given = await testStore();
     await append(given, 1000);
@@ -87,9 +94,7 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
   });
 
   test('A subscriber starts after its cursor, at any position.', async () => {
-    const given = await testStore();
-    const feed = new Feed({ ...given, ringBytes });
-    await append(given, 100);
+    const { given, feed } = await feedAfter(100);
     const readers = [0, 1, 50, 99, 100].map((after) => ({
       after,
       reader: follow(feed, runtime, after),
@@ -118,9 +123,7 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
   });
 
   test('A subscriber with a cursor beyond the newest event waits, and gets new events.', async () => {
-    const given = await testStore();
-    const feed = new Feed({ ...given, ringBytes });
-    await append(given, 3);
+    const { given, feed } = await feedAfter(3);
     const readers = [
       follow(feed, runtime, 1_000_000),
       follow(feed, ofSession('sess_a'), Number.MAX_SAFE_INTEGER),
@@ -149,9 +152,7 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
   });
 
   test('A subscriber ends when it is aborted, and no longer waits for events.', async () => {
-    const given = await testStore();
-    const feed = new Feed({ ...given, ringBytes });
-    await append(given, 5);
+    const { given, feed } = await feedAfter(5);
     const readers = Array.from({ length: 10 }, (_, i) =>
       follow(feed, i % 2 ? runtime : ofSession('sess_a')),
     );
@@ -168,9 +169,7 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
   });
 
   test('A subscriber that is asked to end gets everything up to the end first.', async () => {
-    const given = await testStore();
-    const feed = new Feed({ ...given, ringBytes });
-    await append(given, 1000);
+    const { given, feed } = await feedAfter(1000);
     const ending = new AbortController();
     const readers = [
       follow(feed, runtime, 0, ending.signal),
@@ -184,17 +183,13 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
   });
 
   test('A subscriber that is aborted before it starts gets nothing.', async () => {
-    const given = await testStore();
-    const feed = new Feed({ ...given, ringBytes });
-    await append(given, 5);
+    const { given, feed } = await feedAfter(5);
     for await (const _page of feed.subscribe(runtime, 0, AbortSignal.abort())) expect.unreachable();
     expect(feed.stats().followers).toBe(0);
   });
 
   test('A page of a subscriber has at most 256 events and 256 KiB, or one longer event.', async () => {
-    const given = await testStore();
-    const feed = new Feed({ ...given, ringBytes });
-    await append(given, 600);
+    const { given, feed } = await feedAfter(600);
     await append(given, 20, 'sess_a', 'y'.repeat(50_000));
     await append(given, 2, 'sess_a', 'z'.repeat(250_000));
     const ending = new AbortController();

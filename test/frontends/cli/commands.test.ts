@@ -7,7 +7,7 @@ import type { Session } from '../../../src/api/sessions.ts';
 import { version } from '../../../src/core/lib/self.ts';
 import { testServer } from '../../support/server.ts';
 import { tempDirectory, testDirectory } from '../../support/temp.ts';
-import { cadreOn, runCadre, runHere } from '../../support/cli/cadre.ts';
+import { cadreOn, runCadre, runHere, testCadre } from '../../support/cli/cadre.ts';
 
 /** One line on stderr, and nothing on stdout. */
 function expectFailure(
@@ -135,8 +135,7 @@ test('A usage error with --json is JSON on stderr.', async () => {
 });
 
 test('A usage error that the server or the command finds ends with 2 too.', async () => {
-  const server = await testDemo();
-  const cadre = cadreOn(server);
+  const { server, cadre } = await testCadre();
   expectFailure(
     await cadre(['sessions', 'get', 'abc']),
     2,
@@ -176,8 +175,7 @@ test('A usage error that the server or the command finds ends with 2 too.', asyn
 });
 
 test('A wrong token ends with 4, and an unknown session with 3.', async () => {
-  const server = await testDemo();
-  const cadre = cadreOn(server);
+  const { server, cadre } = await testCadre();
   const env = { CADRE_TOKEN: 'wrong-token-wrong-token' };
   expectFailure(await cadre(['status'], { env }), 4, /missing or invalid bearer token/);
   const nobody = `sess_${'0'.repeat(32)}`;
@@ -299,8 +297,7 @@ test('A client finds a server in the data directory of the configuration.', asyn
 });
 
 test('Sessions can be created, listed, read and prompted by their whole ids or the ends of them.', async () => {
-  const server = await testDemo();
-  const cadre = cadreOn(server);
+  const { server, cadre } = await testCadre();
   const created = await cadre([
     'sessions',
     'create',
@@ -342,8 +339,7 @@ test('Sessions can be created, listed, read and prompted by their whole ids or t
 });
 
 test('cadre sessions send --no-wait returns at once, and a conflict ends with 7.', async () => {
-  const server = await testDemo();
-  const cadre = cadreOn(server);
+  const { server, cadre } = await testCadre();
   const id = (await cadre(['sessions', 'create'])).stdout.trim();
   const sent = await cadre(['--json', 'sessions', 'send', id, 'silent', '--no-wait']);
   expect(sent.json()).toMatchObject({ session_id: id, status: 'accepted' });
@@ -365,8 +361,7 @@ test('cadre run works in the current directory, not in the directory of the serv
 });
 
 test('cadre status prints a few lines, and all fields with --json.', async () => {
-  const server = await testDemo();
-  const cadre = cadreOn(server);
+  const { server, cadre } = await testCadre();
   const people = await cadre(['status']);
   expect(people.stdout).toMatch(new RegExp(`^server +${server.url}$`, 'm'));
   expect(people.stdout).toMatch(/^status +ok$/m);

@@ -11,7 +11,7 @@ import {
   read,
   write,
 } from '../../support/worktrees/work.ts';
-import { cadreOn } from '../../support/cli/cadre.ts';
+import { cadreOn, testCadre } from '../../support/cli/cadre.ts';
 
 const server = sharedDemo();
 
@@ -160,8 +160,7 @@ test('An unknown worktree is reported with the command that lists worktrees.', a
 });
 
 test('cadre worktrees trust shows the script and allows it after a confirmation, and untrust withdraws that.', async () => {
-  const server = await testDemo();
-  const cadre = cadreOn(server);
+  const { server, cadre } = await testCadre();
   const repo = makeRepository(path.join(server.directory, 'repo'));
   const { id: session } = await openSession(server.client, repo);
   const create = (name: string, ...more: string[]) =>

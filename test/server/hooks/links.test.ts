@@ -89,6 +89,13 @@ async function pathOfLink(stage: Stage, approval: Approval): Promise<string> {
   return new URL(body.url).pathname;
 }
 
+/** An approval with the path of a link to it. */
+async function linked() {
+  const stage = sharedLater();
+  const all = await asked(stage);
+  return { stage, ...all, at: await pathOfLink(stage, all.approval) };
+}
+
 async function statusOf(stage: Stage, { session_id, id }: Approval): Promise<Approval> {
   return (await stage.get<Approval>(`/v1/sessions/${session_id}/approvals/${id}`)).body;
 }
@@ -123,9 +130,7 @@ test('The page of a link shows the request with two buttons, without scripts, fr
 });
 
 test('Opening, previewing or prefetching a page changes nothing.', async () => {
-  const stage = sharedLater();
-  const { approval } = await asked(stage);
-  const at = await pathOfLink(stage, approval);
+  const { stage, approval, at } = await linked();
   for (const headers of [{}, { 'sec-purpose': 'prefetch;prerender' }, { purpose: 'preview' }])
     for (const method of ['GET', 'HEAD'])
       expect((await browse(stage, `${at}?decision=accept`, { method, headers })).status).toBe(200);
@@ -189,18 +194,14 @@ test('The page accepts a request with missing arguments only with a typed word.'
 });
 
 test('The page answers once for many simultaneous clicks.', async () => {
-  const stage = sharedLater();
-  const { approval } = await asked(stage);
-  const at = await pathOfLink(stage, approval);
+  const { stage, approval, at } = await linked();
   const words = ['accept', 'decline', 'accept', 'decline', 'accept', 'decline'];
   const pages = await Promise.all(words.map((word) => press(stage, at, word)));
   expect(pages.filter(({ status }) => status === 200)).toHaveLength(1);
 });
 
 test('A link is invalid once its approval is resolved in another way.', async () => {
-  const stage = sharedLater();
-  const { approval } = await asked(stage);
-  const at = await pathOfLink(stage, approval);
+  const { stage, approval, at } = await linked();
   await stage.decide(approval, 'decline');
   expect((await browse(stage, at)).status).toBe(404);
   expect((await press(stage, at, 'accept')).status).toBe(404);
@@ -228,9 +229,7 @@ test.for([
   '',
   '{"decision":"accept"}',
 ])('The page refuses another form than its own: %s.', async (body) => {
-  const stage = sharedLater();
-  const { approval } = await asked(stage);
-  const at = await pathOfLink(stage, approval);
+  const { stage, approval, at } = await linked();
   expect((await browse(stage, at, { method: 'POST', body })).status).toBe(404);
   expect((await statusOf(stage, approval)).status).toBe('pending');
   const large = await browse(stage, at, {
@@ -251,18 +250,14 @@ test.for([
 test.for(['https://evil.example', 'null', 'http://box.example.evil.example'])(
   'A form from the page %s is refused.',
   async (origin) => {
-    const stage = sharedLater();
-    const { approval } = await asked(stage);
-    const at = await pathOfLink(stage, approval);
+    const { stage, approval, at } = await linked();
     expect((await press(stage, at, 'accept', { origin })).status).toBe(403);
     expect((await statusOf(stage, approval)).status).toBe('pending');
   },
 );
 
 test('The public host of links serves only the page, and no other host serves it.', async () => {
-  const stage = sharedLater();
-  const { approval } = await asked(stage);
-  const at = await pathOfLink(stage, approval);
+  const { stage, approval, at } = await linked();
   const authorization = `Bearer ${stage.given.token}`;
   for (const other of [
     '/health',
@@ -281,9 +276,7 @@ test('The public host of links serves only the page, and no other host serves it
 });
 
 test('A form from the public host that the tunnel forwards is accepted.', async () => {
-  const stage = sharedLater();
-  const { approval } = await asked(stage);
-  const at = await pathOfLink(stage, approval);
+  const { stage, approval, at } = await linked();
   expect((await press(stage, at, 'decline', { host: '127.0.0.1:9', origin: PUBLIC })).status).toBe(
     200,
   );

@@ -26,13 +26,11 @@ const IN_A_TURN = /^inject(ing|ed)$/;
 it('A message to an idle agent is answered once its turn has begun.', async () => {
   const cast = await testTeam();
   const first = await cast.say('one');
-  (await cast.stage.provider.nextTurn()).end(completed);
-  await cast.moved(first.delivery, 'consumed');
+  await cast.consumed(first.delivery);
   const { delivery } = await cast.say('two');
   expect(delivery).toMatchObject({ status: 'injected', attempts: 1 });
   expect(await cast.movesOf(delivery)).toEqual(['pending', 'injecting', 'injected']);
-  (await cast.stage.provider.nextTurn()).end(completed);
-  await cast.moved(delivery, 'consumed');
+  await cast.consumed(delivery);
 });
 
 it('A message waits again if its turn has begun and the agent refuses it unseen.', async () => {
@@ -43,8 +41,7 @@ it('A message waits again if its turn has begun and the agent refuses it unseen.
   const stage = await testStage({ played: { objection } });
   const cast = await makeTeam(stage);
   const first = await cast.say('one');
-  (await stage.provider.nextTurn()).end(completed);
-  await cast.moved(first.delivery, 'consumed');
+  await cast.consumed(first.delivery);
   const { message, delivery } = await cast.say('two');
   expect(delivery.status).toBe('injected');
   await cast.moved(delivery, 'deferred');
@@ -55,8 +52,7 @@ it('A message waits again if its turn has begun and the agent refuses it unseen.
   stage.clock.advance(1000);
   const turn = await stage.provider.nextTurn();
   expect(toldIn(turn.text)).toEqual([message.id]);
-  turn.end(completed);
-  await cast.moved(delivery, 'consumed');
+  await cast.consumed(delivery, turn);
 });
 
 it('A message waits again if its turn is interrupted before the agent has seen it.', async () => {
@@ -71,8 +67,7 @@ it('A message waits again if its turn is interrupted before the agent has seen i
   const cast = await makeTeam(stage);
   const recipient = cast.agents[1]?.id ?? '';
   const first = await cast.say('one');
-  (await stage.provider.nextTurn()).end(completed);
-  await cast.moved(first.delivery, 'consumed');
+  await cast.consumed(first.delivery);
   const { said, stopped } = await inOneGroup(stage, async () => {
     const begun = ids.more(5);
     const said = cast.say('two');
@@ -89,8 +84,7 @@ it('A message waits again if its turn is interrupted before the agent has seen i
   expect((await cast.retry(delivery)).status).toBe(200);
   const turn = await stage.provider.nextTurn();
   expect(toldIn(turn.text)).toEqual([message.id]);
-  turn.end(completed);
-  await cast.moved(delivery, 'consumed');
+  await cast.consumed(delivery, turn);
 });
 
 it('A message to an idle member becomes a turn at once, and is consumed when the turn completes.', async () => {
@@ -120,8 +114,7 @@ it('A message to an idle member becomes a turn at once, and is consumed when the
     status: 'injected',
     consumed_at: null,
   });
-  turn.end(completed);
-  await cast.moved(delivery, 'consumed');
+  await cast.consumed(delivery, turn);
   const now = await cast.delivery(delivery.id);
   expect(now).toMatchObject({ status: 'injected', error: null });
   expect(now.consumed_at).not.toBeNull();
@@ -134,8 +127,7 @@ it('The streams of the recipient and of the team have events of the message, wit
   const cast = await testTeam();
   const { stage, agents } = cast;
   const { delivery } = await cast.say('hello');
-  (await stage.provider.nextTurn()).end(completed);
-  const { turn_id, team_id, session_id } = await cast.moved(delivery, 'consumed');
+  const { turn_id, team_id, session_id } = await cast.consumed(delivery);
   expect({ team_id, session_id }).toEqual({ team_id: cast.team.id, session_id: agents[1]?.id });
   expect(turn_id).toBe((await cast.delivery(delivery.id)).injected_turn_id);
   const [, recipient] = agents;
@@ -174,8 +166,7 @@ it('A message whose turn fails or is interrupted is not consumed, has the error,
   await stage.until(({ kind }) => kind === 'turn.interrupted');
   expect((await cast.delivery(delivery.id)).error?.code).toBe('turn_interrupted');
   await cast.retry(delivery);
-  (await stage.provider.nextTurn()).end(completed);
-  await cast.moved(delivery, 'consumed');
+  await cast.consumed(delivery);
   expect((await cast.retry(delivery)).body.code).toBe('delivery_state');
 });
 
@@ -230,8 +221,7 @@ it('Messages with the policy start_new_turn_only fail as recipient_busy.', async
   work.end(completed);
   await cast.stage.until(({ kind }) => kind === 'turn.completed');
   expect((await cast.retry(delivery)).body.status).toMatch(IN_A_TURN);
-  (await cast.stage.provider.nextTurn()).end(completed);
-  await cast.moved(delivery, 'consumed');
+  await cast.consumed(delivery);
 });
 
 it('Messages with immediate_interrupt interrupt a turn at once, even with a pending approval.', async () => {
@@ -248,8 +238,7 @@ it('Messages with immediate_interrupt interrupt a turn at once, even with a pend
   work.end(interrupted);
   const turn = await stage.provider.nextTurn();
   expect(turn.text).toContain('\nstop\n');
-  turn.end(completed);
-  await cast.moved(delivery, 'consumed');
+  await cast.consumed(delivery, turn);
 });
 
 it('Messages with interrupt_after_tool_boundary interrupt a turn at once if no tool runs.', async () => {
@@ -259,8 +248,7 @@ it('Messages with interrupt_after_tool_boundary interrupt a turn at once if no t
   expect(delivery.status).toBe('pending');
   await work.cancelled;
   work.end(interrupted);
-  (await cast.stage.provider.nextTurn()).end(completed);
-  await cast.moved(delivery, 'consumed');
+  await cast.consumed(delivery);
 });
 
 it('Messages with interrupt_after_tool_boundary wait for a running tool and for an approval.', async () => {
@@ -284,8 +272,7 @@ it('Messages with interrupt_after_tool_boundary wait for a running tool and for 
     order.indexOf('tool.completed'),
   );
   work.end(interrupted);
-  (await stage.provider.nextTurn()).end(completed);
-  await cast.moved(delivery, 'consumed');
+  await cast.consumed(delivery);
 });
 
 it('The frame of a message names the message that it answers, and its correlation.', async () => {
@@ -294,8 +281,7 @@ it('The frame of a message names the message that it answers, and its correlatio
   const first = await cast.say('a question', { correlation_id: 'the "one" <x>' });
   const asked = await stage.provider.nextTurn();
   expect(asked.text).toContain(' correlation_id="the &quot;one&quot; &lt;x&gt;">');
-  asked.end(completed);
-  await cast.moved(first.delivery, 'consumed');
+  await cast.consumed(first.delivery, asked);
   await cast.say('an answer', { reply_to_message_id: first.message.id });
   const answered = await stage.provider.nextTurn();
   expect(answered.text).toContain(
@@ -385,8 +371,7 @@ it.each(Object.entries(wakers))('Waiting messages are delivered after %s.', asyn
   await wake(cast, delivery);
   const turn = await cast.stage.provider.nextTurn();
   expect(toldIn(turn.text)).toContain((await cast.delivery(delivery.id)).message_id);
-  turn.end(completed);
-  await cast.moved(delivery, 'consumed');
+  await cast.consumed(delivery, turn);
 });
 
 it('An interrupt of all members reaches the busy ones, and waiting messages stay in the inbox.', async () => {
@@ -434,8 +419,7 @@ it('A turn that fails before it starts is retried after 1 s, then 2 s, then 4 s.
   stage.clock.advance(4000);
   const turn = await stage.provider.nextTurn();
   expect(toldIn(turn.text)).toEqual([message.id]);
-  turn.end(completed);
-  await cast.moved(delivery, 'consumed');
+  await cast.consumed(delivery, turn);
 });
 
 it('Messages behind a failed delivery wait in order, and a retry delivers all at once.', async () => {

@@ -5,7 +5,13 @@ import type { SpawnedMember, TeamWithMembers } from '../../../src/api/teams.ts';
 import type { Claim, Worktree } from '../../../src/api/worktrees.ts';
 import { AppError } from '../../../src/api/errors.ts';
 import { someOf } from '../../support/at-length.ts';
-import { kinds, type Refusal, type Stage, testStage } from '../../support/sessions/stage.ts';
+import {
+  kinds,
+  type Refusal,
+  type Stage,
+  testStage,
+  testSession,
+} from '../../support/sessions/stage.ts';
 import { testServer } from '../../support/server.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { testDirectory } from '../../support/temp.ts';
@@ -40,8 +46,9 @@ async function claimsOn(stage: Stage, worktree: { id: string } | null): Promise<
 }
 
 it('A member has the sandbox of its spawner.', async () => {
-  const stage = await testStage();
-  const lead = await stage.open({ sandbox: { mode: 'require', network: 'none' } });
+  const { stage, session: lead } = await testSession(undefined, {
+    sandbox: { mode: 'require', network: 'none' },
+  });
   const body = { name: 'builders', lead_agent_id: lead.id };
   const made = await stage.post<TeamWithMembers>('/v1/teams', body);
   const spawned = await spawn(castOf(stage, made.body, [lead]), { prompt: 'write tests' });

@@ -5,7 +5,7 @@ import { anError } from '../../support/an-error.ts';
 import type { Delivery, Message } from '../../../src/api/team-messages.ts';
 import type { TeamView } from '../../../src/api/team-view.ts';
 import type { SpawnedMember } from '../../../src/api/teams.ts';
-import { type StageOptions, testStage } from '../../support/sessions/stage.ts';
+import { type StageOptions, testStage, testSession } from '../../support/sessions/stage.ts';
 import type { Worktree } from '../../../src/api/worktrees.ts';
 import { makeRepository, write } from '../../support/worktrees/work.ts';
 import { type Cast, completed, testTeam } from '../../support/teams/team.ts';
@@ -62,8 +62,7 @@ it('The tools send messages like the HTTP API.', async () => {
     recipient_agent_id: agents[1]?.id,
     priority: 'high',
   });
-  (await stage.provider.nextTurn()).end(completed);
-  await cast.moved(result.deliveries[0] as Delivery, 'consumed');
+  await cast.consumed(result.deliveries[0] as Delivery);
   const all = await call(cast, 0, 'message', {
     recipient_agent_id: 'broadcast',
     message: 'hello all',
@@ -224,8 +223,7 @@ it('A spawn with a worktree shows repository, name and branch before anything is
 });
 
 it('A spawn that is impossible is refused before an approval is requested.', async () => {
-  const stage = await testStage();
-  const lead = await stage.open({ permission_mode: null });
+  const { stage, session: lead } = await testSession(undefined, { permission_mode: null });
   await stage.post('/v1/teams', { name: 'askers', lead_agent_id: lead.id });
   await stage.play(lead);
   for (const args of [{ model_preset: 'none' }, { provider: 'codex' }, { image_paths: ['/x'] }]) {

@@ -6,6 +6,7 @@ import { complete } from '../../../src/frontends/cli/complete/complete.ts';
 import { runIn } from '../../../src/frontends/cli/program.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { selfCommand } from '../../../src/core/lib/self.ts';
+import { testDemo } from '../demo-server.ts';
 import { recordedServer, samePlatform, sharedCode, type TestServer } from '../server.ts';
 
 /** The exit and the output of a command. */
@@ -168,6 +169,12 @@ class Written extends Writable {
 export function cadreOn({ directory }: Pick<TestServer, 'directory'>) {
   return (args: readonly string[], options: RunOptions = {}) =>
     runHere(directory, ['--data-dir', directory, ...args], options);
+}
+
+/** Starts a server like `cadre serve --demo` until the test has finished, with a function that runs commands on it. */
+export async function testCadre(...before: Parameters<typeof testDemo>) {
+  const server = await testDemo(...before);
+  return { server, cadre: cadreOn(server) };
 }
 
 /** Runs a line of shell in which `cadre` is the built command; returns its output. */

@@ -162,6 +162,18 @@ export function testStage(options?: StageOptions): Promise<Stage> {
   return openForTest((use) => onStage(use, options));
 }
 
+/** Opens such a stage with a session. */
+export async function testSession(options?: StageOptions, more?: object) {
+  const stage = await testStage(options);
+  return { stage, session: await stage.open(more) };
+}
+
+/** Opens such a stage with a session whose agent has received a turn. */
+export async function testTurn(options?: StageOptions) {
+  const stage = await testStage(options);
+  return { stage, ...(await stage.atWork()) };
+}
+
 /** One runtime for all tests of a `describe`. Each test opens its own sessions. */
 export function sharedStage(options: StageOptions = {}): () => Stage {
   return shared('stage', (use) => onStage(use, options));

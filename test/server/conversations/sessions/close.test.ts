@@ -3,7 +3,13 @@ import type { Approval } from '../../../../src/api/approvals.ts';
 import type { FailpointName } from '../../../../src/core/lib/failpoint.ts';
 import { systemIds } from '../../../../src/core/lib/ids.ts';
 import { completed } from '../../../support/scripted-provider.ts';
-import { kinds, sharedStage, type Stage, testStage } from '../../../support/sessions/stage.ts';
+import {
+  kinds,
+  sharedStage,
+  type Stage,
+  testStage,
+  testSession,
+} from '../../../support/sessions/stage.ts';
 
 const on = sharedStage();
 
@@ -96,8 +102,7 @@ it('Closing a session ends an agent that is just starting.', async () => {
 });
 
 it('Closing a session again changes nothing and returns the same, whatever the reason.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   const first = await stage.close(session.id, 'enough');
   const before = await stage.events();
   stage.clock.advance(1000);

@@ -1,13 +1,12 @@
 import { expect, it } from 'vitest';
 import { completed } from '../../../support/scripted-provider.ts';
 import { CountingIds, inOneGroup } from '../../../support/sessions/one-group.ts';
-import { endOf, kinds, testStage } from '../../../support/sessions/stage.ts';
+import { endOf, kinds, testStage, testTurn } from '../../../support/sessions/stage.ts';
 
 const oneAgent = { config: { providers: { max_live: 1 } } };
 
 it('An interrupt is answered with 202 and the turn once it is stored, and then reaches the agent.', async () => {
-  const stage = await testStage();
-  const { session, turn, turnId } = await stage.atWork();
+  const { stage, session, turn, turnId } = await testTurn();
   const { status, body } = await stage.interrupt(session.id, turnId);
   expect(status).toBe(202);
   expect(body).toMatchObject({ turn_id: turnId, status: 'running' });
@@ -24,8 +23,7 @@ it('An interrupt is answered with 202 and the turn once it is stored, and then r
 });
 
 it('A second interrupt is 202 while the turn ends, and is stored once.', async () => {
-  const stage = await testStage();
-  const { session, turn, turnId } = await stage.atWork();
+  const { stage, session, turn, turnId } = await testTurn();
   const first = await stage.interrupt(session.id, turnId);
   stage.clock.advance(5);
   const again = await stage.interrupt(session.id, turnId);
@@ -41,8 +39,7 @@ it('A second interrupt is 202 while the turn ends, and is stored once.', async (
 });
 
 it('An interrupt of a turn that has ended answers 409 turn_not_active, and changes nothing.', async () => {
-  const stage = await testStage();
-  const { session, turn, turnId } = await stage.atWork();
+  const { stage, session, turn, turnId } = await testTurn();
   await stage.complete(turn);
   const before = await stage.events();
   const { status, body } = await stage.interrupt(session.id, turnId);
@@ -52,8 +49,7 @@ it('An interrupt of a turn that has ended answers 409 turn_not_active, and chang
 });
 
 it('An interrupt of an unknown turn, or a turn of another session, answers 404.', async () => {
-  const stage = await testStage();
-  const { session, turnId } = await stage.atWork();
+  const { stage, session, turnId } = await testTurn();
   const other = await stage.open();
   const replies = await Promise.all([
     stage.interrupt(session.id, 'turn_nobody'),
@@ -67,8 +63,7 @@ it('An interrupt of an unknown turn, or a turn of another session, answers 404.'
 });
 
 it('A turn that waits for an agent ends at once, and no agent sees it.', async () => {
-  const stage = await testStage(oneAgent);
-  const { turn } = await stage.atWork();
+  const { stage, turn } = await testTurn(oneAgent);
   const waiting = await stage.open();
   const { body: sent } = await stage.send(waiting, 'later');
   expect((await stage.turn(waiting.id, sent.turn_id)).status).toBe('accepted');
@@ -132,8 +127,7 @@ it.each([
 ])(
   'An interrupted turn is interrupted even if its agent reports that it %s.',
   async (_how, outcome) => {
-    const stage = await testStage();
-    const { session, turn, turnId } = await stage.atWork();
+    const { stage, session, turn, turnId } = await testTurn();
     void turn.sink.update({ type: 'message', text: 'almost done' });
     await stage.interrupt(session.id, turnId);
     turn.end(outcome);
@@ -149,8 +143,7 @@ it.each([
 );
 
 it('A turn keeps its end if that was stored before the interrupt.', async () => {
-  const stage = await testStage();
-  const { session, turn, turnId } = await stage.atWork();
+  const { stage, session, turn, turnId } = await testTurn();
   turn.end(completed);
   const ended = stage.until(endOf(turnId));
   const { status } = await stage.interrupt(session.id, turnId);
@@ -159,8 +152,7 @@ it('A turn keeps its end if that was stored before the interrupt.', async () => 
 });
 
 it('An interrupted turn ends after 10 s in any case: its agent is killed, and the session stays open.', async () => {
-  const stage = await testStage();
-  const { session, turn, turnId } = await stage.atWork();
+  const { stage, session, turn, turnId } = await testTurn();
   await stage.interrupt(session.id, turnId);
   stage.clock.advance(9_999);
   expect((await stage.turn(session.id, turnId)).status).toBe('running');
@@ -177,8 +169,7 @@ it('An interrupted turn ends after 10 s in any case: its agent is killed, and th
 });
 
 it('The 10 s count from the first interrupt.', async () => {
-  const stage = await testStage();
-  const { session, turnId } = await stage.atWork();
+  const { stage, session, turnId } = await testTurn();
   await stage.interrupt(session.id, turnId);
   stage.clock.advance(9_000);
   await stage.interrupt(session.id, turnId);

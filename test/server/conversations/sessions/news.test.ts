@@ -5,7 +5,13 @@ import { isIn } from '../../../../src/api/events.ts';
 import type { Session } from '../../../../src/api/sessions.ts';
 import { sessionAfterRequest, sessionAfterTurn } from '../../../../src/client/session-after.ts';
 import { completed } from '../../../support/scripted-provider.ts';
-import { sharedStage, type Stage, testStage } from '../../../support/sessions/stage.ts';
+import {
+  sharedStage,
+  type Stage,
+  testStage,
+  testSession,
+  testTurn,
+} from '../../../support/sessions/stage.ts';
 
 /** Plays a turn whose agent says a text; resolves once it has ended. */
 async function speak(stage: Stage, session: Session, prompt: string, said: string) {
@@ -72,8 +78,7 @@ it('The last activity of a session is its last step of a turn, not a change by a
 });
 
 it('The end of a turn, an approval request and a failure are news, and the events before them are not.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   const news = async () => (await stage.session(session.id)).news_seq;
   const turn = await stage.play(session);
   expect(await news()).toBe(0);
@@ -91,8 +96,7 @@ it('The end of a turn, an approval request and a failure are news, and the event
 });
 
 it('A failure of a session is news, and its event has it, too.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   const { ProviderError } = await import('../../../../src/agents/provider.ts');
   stage.provider.refuseOpen(new ProviderError('resume_failed', 'gone'));
   await stage.send(session, 'go');
@@ -200,8 +204,7 @@ describe('PATCH of a session', () => {
 });
 
 it('The row of a session is not written while its agent streams.', async () => {
-  const stage = await testStage();
-  const { session, turn } = await stage.atWork();
+  const { stage, session, turn } = await testTurn();
   const before = await stage.session(session.id);
   for (let i = 0; i < 50; i++) void turn.sink.update({ type: 'message', text: `word ${i} ` });
   await stage.until(({ kind }) => kind === 'message.delta');

@@ -1,7 +1,14 @@
 import { expect, it } from 'vitest';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { completed, type ScriptedTurn } from '../../../support/scripted-provider.ts';
-import { kinds, type Stage, testStage, afterCrash } from '../../../support/sessions/stage.ts';
+import {
+  kinds,
+  type Stage,
+  testStage,
+  afterCrash,
+  testSession,
+  testTurn,
+} from '../../../support/sessions/stage.ts';
 import { CountingIds, inOneGroup } from '../../../support/sessions/one-group.ts';
 import { soon } from '../../../support/sessions/soon.ts';
 import { scaled } from '../../../support/patience.ts';
@@ -208,8 +215,7 @@ it('A waiting turn gets the slot of an agent that could not start.', async () =>
 });
 
 it('An idle agent is ended after 15 minutes, and resumed with the next turn.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   const { agent } = await visit(stage, session);
   const events = kinds(await stage.events(session.id));
   stage.clock.advance(899_999);
@@ -258,8 +264,7 @@ it('An idle agent that cannot be resumed keeps running, and only others are ende
 
 it('An agent whose next turn arrives as the last one ends is not idle.', async () => {
   const ids = new CountingIds();
-  const stage = await testStage({ ids });
-  const { session, turn: first } = await stage.atWork();
+  const { stage, session, turn: first } = await testTurn({ ids });
   const { sent } = await inOneGroup(stage, async () => {
     const ended = ids.more(1);
     first.end(completed);

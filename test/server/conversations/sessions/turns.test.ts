@@ -8,6 +8,8 @@ import {
   type Stage,
   testStage,
   afterCrash,
+  testSession,
+  testTurn,
 } from '../../../support/sessions/stage.ts';
 
 const say = (text: string, more: object = {}) => ({ input: [{ type: 'text', text }], ...more });
@@ -56,8 +58,7 @@ it('An expected_turn_id is checked before a busy, closed or failed session.', as
 const limited = { config: { sessions: { turn_timeout_ms: 60_000 } } };
 
 it('A turn that exceeds the timeout is interrupted, and the session stays open.', async () => {
-  const stage = await testStage(limited);
-  const { session, turn, turnId } = await stage.atWork();
+  const { stage, session, turn, turnId } = await testTurn(limited);
   stage.clock.advance(59_999);
   expect(turn.agent.calls).toEqual(['prompt']);
   stage.clock.advance(1);
@@ -95,8 +96,7 @@ it('A timed-out turn reports the timeout even if the server dies before the agen
 });
 
 it('The agent of a timed-out turn is killed if it does not end the turn.', async () => {
-  const stage = await testStage(limited);
-  const { session, turn, turnId } = await stage.atWork();
+  const { stage, session, turn, turnId } = await testTurn(limited);
   stage.clock.advance(60_000);
   await turn.cancelled;
   stage.clock.advance(10_000);
@@ -106,8 +106,7 @@ it('The agent of a timed-out turn is killed if it does not end the turn.', async
 });
 
 it('A timed-out turn that waits for an approval is interrupted, and the approval cancelled.', async () => {
-  const stage = await testStage(limited);
-  const { session, turn } = await stage.atWork();
+  const { stage, session, turn } = await testTurn(limited);
   const answer = turn.ask();
   const { id } = await stage.asked(session.id);
   stage.clock.advance(60_000);
@@ -116,8 +115,7 @@ it('A timed-out turn that waits for an approval is interrupted, and the approval
 });
 
 it('A timeout does not apply to a turn that has ended.', async () => {
-  const stage = await testStage(limited);
-  const session = await stage.open();
+  const { stage, session } = await testSession(limited);
   await run(stage, session);
   const turn = await stage.play(session);
   stage.clock.advance(59_999);
@@ -126,8 +124,7 @@ it('A timeout does not apply to a turn that has ended.', async () => {
 });
 
 it('A turn has no time limit by default, and may last for days.', async () => {
-  const stage = await testStage();
-  const { turn } = await stage.atWork();
+  const { stage, turn } = await testTurn();
   stage.clock.advance(10 * 24 * 3_600_000);
   await stage.open();
   expect(turn.agent.calls).toEqual(['prompt']);
@@ -185,8 +182,7 @@ const played = {
 };
 
 it('Settings that a running agent is known to refuse answer 400, and nothing is stored.', async () => {
-  const stage = await testStage({ played });
-  const session = await stage.open();
+  const { stage, session } = await testSession({ played });
   await run(stage, session);
   const before = await stage.events();
   const body = say('go', { permission_mode: 'no_such_mode' });
@@ -198,8 +194,7 @@ it('Settings that a running agent is known to refuse answer 400, and nothing is 
 });
 
 it('Settings that the agent refuses later fail the turn, and the session stays ready.', async () => {
-  const stage = await testStage({ played });
-  const session = await stage.open();
+  const { stage, session } = await testSession({ played });
   const { status, body } = await stage.send(
     session,
     say('go', { permission_mode: 'no_such_mode' }),

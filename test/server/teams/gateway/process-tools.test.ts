@@ -4,7 +4,13 @@ import { expect, it } from 'vitest';
 import { anError } from '../../../support/an-error.ts';
 import type { Process } from '../../../../src/api/processes.ts';
 import type { Session } from '../../../../src/api/sessions.ts';
-import { sharedStage, type Stage, testStage, afterCrash } from '../../../support/sessions/stage.ts';
+import {
+  sharedStage,
+  type Stage,
+  testStage,
+  afterCrash,
+  testSession,
+} from '../../../support/sessions/stage.ts';
 
 type Result = { process: Process; processes: Process[]; stdout_tail: string; stderr_tail: string };
 type Envelope = { ok: boolean; result: Result; error: { code: string; message: string } };
@@ -101,8 +107,10 @@ it('A command with the token of the operator runs at once, whatever the mode.', 
 });
 
 it('The approval of a command shows all of its parameters, and it runs once it is accepted.', async () => {
-  const stage = await testStage();
-  const session = await stage.open({ permission_mode: null, cwd: stage.directory });
+  const { stage, session } = await testSession(undefined, {
+    permission_mode: null,
+    cwd: stage.directory,
+  });
   await stage.play(session);
   const command = 'echo ran\n# \u202etxt.exe';
   const asked = { ...running, command, cwd: 'logs/..', timeout_ms: 60_000 };
@@ -132,8 +140,10 @@ it('The approval of a command shows all of its parameters, and it runs once it i
 });
 
 it('A command does not run if its directory is replaced after the approval is requested.', async () => {
-  const stage = await testStage();
-  const session = await stage.open({ permission_mode: null, cwd: stage.directory });
+  const { stage, session } = await testSession(undefined, {
+    permission_mode: null,
+    cwd: stage.directory,
+  });
   await stage.play(session);
   const [shown, other, link] = ['shown', 'other', 'link'].map((name) =>
     path.join(stage.directory, name),
@@ -198,8 +208,7 @@ it('An approved command may run after a restart with exactly the same arguments.
 });
 
 it('A command is judged by the mode of the running turn.', async () => {
-  const stage = await testStage();
-  const free = await stage.open({ permission_mode: 'read_only' });
+  const { stage, session: free } = await testSession(undefined, { permission_mode: 'read_only' });
   const input = [{ type: 'text', text: 'x' }];
   await stage.send(free, { input, permission_mode: 'full_access' });
   await stage.provider.nextTurn();
@@ -232,8 +241,7 @@ it('A command of a freed tool runs at once, except in a read_only session.', asy
 });
 
 it('The approval of a command is cancelled when its turn is interrupted or its caller hangs up.', async () => {
-  const stage = await testStage();
-  const session = await stage.open({ permission_mode: 'require_approval' });
+  const { stage, session } = await testSession(undefined, { permission_mode: 'require_approval' });
   await stage.play(session);
   const caller = new AbortController();
   const left = fetch(`${stage.given.url}/v1/mcp/invoke`, {

@@ -6,6 +6,8 @@ import {
   type Stage,
   type StageOptions,
   testStage,
+  testSession,
+  testTurn,
 } from '../../../support/sessions/stage.ts';
 import { type Cast, castOf, completed, makeTeam, testTeam } from '../../../support/teams/team.ts';
 import { makeRepository } from '../../../support/worktrees/work.ts';
@@ -95,8 +97,7 @@ it('The limit counts members whose worktrees are being created, and a refused me
 const options = { config: { approvals: { max_pending_per_session: 2 } } };
 
 it('A tool call beyond the limit of pending approvals returns limit_reached with the alternatives.', async () => {
-  const stage = await testStage(options);
-  const session = await stage.open({ permission_mode: null });
+  const { stage, session } = await testSession(options, { permission_mode: null });
   await stage.play(session);
   const call = () => stage.callTool(session, 'cadre_process_run', { command: 'true' });
   const waiting = [call(), call()];
@@ -119,8 +120,7 @@ it('A tool call beyond the limit of pending approvals returns limit_reached with
 });
 
 it('An approval that an agent requests beyond the limit is declined with the reason.', async () => {
-  const stage = await testStage(options);
-  const { session, turn } = await stage.atWork();
+  const { stage, session, turn } = await testTurn(options);
   void turn.ask();
   void turn.ask();
   await stage.asked(session.id, 2);

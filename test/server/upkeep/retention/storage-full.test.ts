@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Session } from '../../../../src/api/sessions.ts';
 import { openStream } from '../../../support/http/stream.ts';
-import { endOf, type Stage, testStage } from '../../../support/sessions/stage.ts';
+import { endOf, type Stage, testStage, testSession } from '../../../support/sessions/stage.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { limit, passTime, retain } from '../../../support/retention/stage.ts';
 
@@ -26,9 +26,16 @@ async function untilFull(stage: Stage): Promise<void> {
   await expectEventually(async () => (await tryOpen(stage)).status).toBe(500);
 }
 
-test('New sessions and turns are refused with storage_full and what to do.', async () => {
+/** Opens a stage with such a session, on which nothing more fits. */
+async function atFullTurn() {
   const stage = await testStage();
-  const idle = await stage.open();
+  const work = await atLongTurn(stage);
+  await untilFull(stage);
+  return { stage, ...work };
+}
+
+test('New sessions and turns are refused with storage_full and what to do.', async () => {
+  const { stage, session: idle } = await testSession();
   await atLongTurn(stage);
   await untilFull(stage);
   const refused = [await tryOpen(stage), await stage.send(idle, 'go')];
@@ -43,9 +50,7 @@ test('New sessions and turns are refused with storage_full and what to do.', asy
 });
 
 test('All data can be read and streamed.', async () => {
-  const stage = await testStage();
-  const { session, turnId } = await atLongTurn(stage);
-  await untilFull(stage);
+  const { stage, session, turnId } = await atFullTurn();
   const own = `/v1/sessions/${session.id}`;
   const paths = [
     '/v1/sessions',
@@ -66,9 +71,7 @@ test('All data can be read and streamed.', async () => {
 });
 
 test('A running turn continues to its end, with its whole output.', async () => {
-  const stage = await testStage();
-  const { session, turn, turnId } = await atLongTurn(stage);
-  await untilFull(stage);
+  const { stage, session, turn, turnId } = await atFullTurn();
   await turn.sink.update({ type: 'message', text: 'nearly done' });
   await stage.complete(turn);
   expect(await stage.turn(session.id, turnId)).toMatchObject({
@@ -88,9 +91,7 @@ test('Approvals can be decided.', async () => {
 });
 
 test('A turn can be interrupted.', async () => {
-  const stage = await testStage();
-  const { session, turn, turnId } = await atLongTurn(stage);
-  await untilFull(stage);
+  const { stage, session, turn, turnId } = await atFullTurn();
   expect((await stage.interrupt(session.id, turnId)).status).toBe(202);
   await turn.cancelled;
   turn.end({ status: 'interrupted', error: null });
@@ -98,9 +99,7 @@ test('A turn can be interrupted.', async () => {
 });
 
 test('Closing a session makes room: the next pass permits new work again.', async () => {
-  const stage = await testStage();
-  const { session } = await atLongTurn(stage);
-  await untilFull(stage);
+  const { stage, session } = await atFullTurn();
   expect((await stage.close(session.id)).status).toBe(200);
   passTime(stage);
   await expectEventually(async () => (await tryOpen(stage)).status).toBe(200);
@@ -108,9 +107,7 @@ test('Closing a session makes room: the next pass permits new work again.', asyn
 });
 
 test('The end of a turn makes room, because its events may be removed then.', async () => {
-  const stage = await testStage();
-  const { turn } = await atLongTurn(stage);
-  await untilFull(stage);
+  const { stage, turn } = await atFullTurn();
   await stage.complete(turn);
   passTime(stage);
   await expectEventually(async () => (await tryOpen(stage)).status).toBe(200);
@@ -129,8 +126,7 @@ test('A higher limit makes room at once, and so does the removal of the limit.',
 const huge = { retention: { min_free_bytes: Number.MAX_SAFE_INTEGER } };
 
 test('New sessions and turns are refused with storage_full, the limit and the directory.', async () => {
-  const stage = await testStage();
-  const idle = await stage.open();
+  const { stage, session: idle } = await testSession();
   limit(stage, huge.retention);
   for (const { status, body } of [await tryOpen(stage), await stage.send(idle, 'go')]) {
     expect(status).toBe(500);

@@ -3,7 +3,12 @@ import type { Session } from '../../../../../src/api/sessions.ts';
 import { budgetsOf, used } from '../../../../support/budgets.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import { HOUR, queueOf } from '../../../../support/queue/queue.ts';
-import { type Stage, testStage, afterCrash } from '../../../../support/sessions/stage.ts';
+import {
+  type Stage,
+  testStage,
+  afterCrash,
+  testSession,
+} from '../../../../support/sessions/stage.ts';
 import { completed, makeTeam } from '../../../../support/teams/team.ts';
 
 /** 2025-06-15 15:06:40 UTC. */
@@ -79,8 +84,7 @@ it('A used-up budget holds the queue over a SIGKILL until its approval is accept
 });
 
 it('A turn over a used-up budget is refused, with what to do.', async () => {
-  const stage = await testStage();
-  const session = await stage.open({ title: 'shop' });
+  const { stage, session } = await testSession(undefined, { title: 'shop' });
   await budgetsOf(stage).set({ session_id: session.id, turns: 1 });
   await spend(stage, session, 5);
   const { status, body } = await stage.send(session, 'more');
@@ -114,8 +118,7 @@ it('A used-up budget does not end a running turn of another session, but a hard 
 });
 
 it('A turn that uses up a hard budget is interrupted, and the next one is held.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   await budgetsOf(stage).set({ session_id: session.id, tokens: 100, hard: true });
   const turn = await stage.play(session);
   await queueOf(stage).add(session, 'next');
@@ -150,8 +153,7 @@ it('A team budget that several turns use up at once requests one approval, and c
 });
 
 it('A budget stays used up when its approval is declined, and asks again when it is set too low; a higher one releases the queue.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   const of = { session_id: session.id };
   await budgetsOf(stage).set({ ...of, tokens: 100 });
   await spend(stage, session, 150);
@@ -173,8 +175,7 @@ it('A budget stays used up when its approval is declined, and asks again when it
 });
 
 it('A budget that is removed releases its sessions and withdraws its approval.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   const { body: budget } = await budgetsOf(stage).set({ session_id: session.id, turns: 1 });
   await spend(stage, session, 1);
   await queueOf(stage).add(session, 'next');
@@ -263,8 +264,7 @@ it('A budget counts all turns of its session, including earlier ones.', async ()
 });
 
 it('A budget reports once that an agent reports no cost, and does not count that as zero.', async () => {
-  const stage = await testStage();
-  const session = await stage.open({ title: 'shop' });
+  const { stage, session } = await testSession(undefined, { title: 'shop' });
   const { body: budget } = await budgetsOf(stage).set({ session_id: session.id, cost_usd: 1 });
   for (const tokens of [5, 6]) await spend(stage, session, tokens);
   const payloads = stage.seen.flatMap((event) =>
@@ -285,8 +285,7 @@ it('A budget reports once that an agent reports no cost, and does not count that
 });
 
 it('A budget counts usage after the end of a turn once, and can be used up by it.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   const { body: budget } = await budgetsOf(stage).set({ session_id: session.id, tokens: 100 });
   const turn = await stage.play(session);
   turn.end(used(60));
@@ -324,8 +323,7 @@ it("A budget counts the stored usage of a killed server's turn once.", async () 
 });
 
 it('A budget does not count a turn that got no agent.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   const { body: budget } = await budgetsOf(stage).set({ session_id: session.id, turns: 1 });
   stage.provider.refuseOpen(new Error('not installed'));
   await stage.send(session, 'in vain');
@@ -334,8 +332,7 @@ it('A budget does not count a turn that got no agent.', async () => {
 });
 
 it('The budget of a closed session is removed with its approval.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   await budgetsOf(stage).set({ session_id: session.id, turns: 1 });
   await spend(stage, session, 1);
   await stage.close(session.id);

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Session } from '../../../../../src/api/sessions.ts';
 import { limited, type ReportedLimit } from '../../../../../src/agents/provider.ts';
 import { HOUR, MINUTE, queueOf } from '../../../../support/queue/queue.ts';
-import { type Stage, testStage } from '../../../../support/sessions/stage.ts';
+import { type Stage, testStage, testSession } from '../../../../support/sessions/stage.ts';
 import { completed } from '../../../../support/teams/team.ts';
 
 const GO_ON = /cut off by a usage limit, which has since reset/;
@@ -31,8 +31,7 @@ async function meet(stage: Stage, session: Session, more: Partial<ReportedLimit>
 }
 
 it('A turn that meets a usage limit is sent again once after the reset, before waiting entries.', async () => {
-  const stage = await testStage();
-  const session = await stage.open({ model: 'large' });
+  const { stage, session } = await testSession(undefined, { model: 'large' });
   const { usage_limit } = await meet(stage, session);
   const at = stage.clock.now() + HOUR;
   expect(usage_limit).toMatchObject({
@@ -65,8 +64,7 @@ it('A turn that meets a usage limit is sent again once after the reset, before w
 });
 
 it('The session continues where it left off if its agent had done something.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   const turn = await stage.play(session, 'work');
   await turn.sink.update({ type: 'message', text: 'half of it' });
   turn.end(limit(stage));
@@ -78,8 +76,7 @@ it('The session continues where it left off if its agent had done something.', a
 });
 
 it('A session waits for a user if the agent does not report the reset of the limit.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   const { usage_limit } = await meet(stage, session, { resetsAt: null });
   expect(usage_limit).toMatchObject({ resumes_at: null, waits_because: 'unknown_reset' });
   stage.clock.advance(100 * HOUR);
@@ -89,8 +86,7 @@ it('A session waits for a user if the agent does not report the reset of the lim
 });
 
 it('A session waits for a user only while the configuration says so.', async () => {
-  const stage = await testStage({ config: { sessions: { after_limit: 'wait' } } });
-  const session = await stage.open();
+  const { stage, session } = await testSession({ config: { sessions: { after_limit: 'wait' } } });
   const { usage_limit } = await meet(stage, session);
   expect(usage_limit).toMatchObject({ resumes_at: null, waits_because: 'chosen' });
   const [hold] = (await queueOf(stage).of(session)).holds;
@@ -105,8 +101,7 @@ it('A session waits for a user only while the configuration says so.', async () 
 });
 
 it('The session runs a turn that a person sends instead, and then its queue.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   await meet(stage, session);
   await queueOf(stage).add(session, 'later');
   stage.clock.advance(1);
@@ -122,8 +117,7 @@ it('The session runs a turn that a person sends instead, and then its queue.', a
 });
 
 it('The session waits again if a turn that a person sends meets the limit too, and then continues that turn.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   await meet(stage, session);
   const sent = await stage.play(session, 'instead');
   const waits = next(stage, session, 'session.limited');
@@ -136,8 +130,7 @@ it('The session waits again if a turn that a person sends meets the limit too, a
 });
 
 it('The session continues at most three times while the limit is reported again at once.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   await meet(stage, session, { resetsAt: stage.clock.now() + 1 });
   stage.clock.advance(1);
   for (let time = 1; time <= 3; time++) {
@@ -154,8 +147,7 @@ it('The session continues at most three times while the limit is reported again 
 });
 
 it('The session can be closed, and then nothing continues.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   await meet(stage, session);
   const { body } = await stage.close(session.id);
   expect(body).toMatchObject({ status: 'closed', usage_limit: null });
