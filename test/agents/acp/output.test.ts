@@ -29,51 +29,53 @@ const delta = (data: string) => news({ terminal_output_delta: { terminal_id: 't1
 const whole = (data: string) => news({ terminal_output: { terminal_id: 't1', data } });
 const terminal = { content: [{ type: 'terminal', terminalId: 't1' }] };
 
-test.each<[string, object[], string]>([
-  [
-    'pieces in _meta.terminal_output_delta, as codex-acp sends them',
-    [news({}, terminal), delta('one\n'), delta('two\n'), { ...done, rawOutput: { exit_code: 0 } }],
-    'one\ntwo\n',
-  ],
-  [
-    'pieces in _meta.terminal_output',
-    [whole('one\n'), whole('two\n'), { ...done, ...terminal }],
-    'one\ntwo\n',
-  ],
-  [
-    'the whole output, sent several times',
-    [whole('one\n'), whole('one\ntwo\n'), done],
-    'one\ntwo\n',
-  ],
-  [
-    'the exit code of its command',
-    [
-      delta('no such file'),
-      { ...done, _meta: { terminal_exit: { terminal_id: 't1', exit_code: 2, signal: null } } },
+test.each(
+  Object.entries<[object[], string]>({
+    'pieces in _meta.terminal_output_delta, as codex-acp sends them': [
+      [
+        news({}, terminal),
+        delta('one\n'),
+        delta('two\n'),
+        { ...done, rawOutput: { exit_code: 0 } },
+      ],
+      'one\ntwo\n',
     ],
-    'no such file\n[exit code 2]\n',
-  ],
-  [
-    'a text of its content instead of the terminal output',
-    [delta('out\n'), { ...done, content: [textContent('it said: out')] }],
-    'it said: out',
-  ],
-  [
-    'the formatted output of an older version',
-    [{ ...done, rawOutput: { formatted_output: 'out', exit_code: 0 } }],
-    'out',
-  ],
-  [
-    'a placeholder for an unknown block',
-    [{ ...done, content: [{ type: 'hologram' }] }],
-    '[hologram: not shown]',
-  ],
-  [
-    'the earlier output if the tool ends without content',
-    [news({}, { status: 'in_progress', content: [textContent('out')] }), { ...done, content: [] }],
-    'out',
-  ],
-])('The output of a tool is shown: %s.', (_what, updates, text) =>
+    'pieces in _meta.terminal_output': [
+      [whole('one\n'), whole('two\n'), { ...done, ...terminal }],
+      'one\ntwo\n',
+    ],
+    'the whole output, sent several times': [
+      [whole('one\n'), whole('one\ntwo\n'), done],
+      'one\ntwo\n',
+    ],
+    'the exit code of its command': [
+      [
+        delta('no such file'),
+        { ...done, _meta: { terminal_exit: { terminal_id: 't1', exit_code: 2, signal: null } } },
+      ],
+      'no such file\n[exit code 2]\n',
+    ],
+    'a text of its content instead of the terminal output': [
+      [delta('out\n'), { ...done, content: [textContent('it said: out')] }],
+      'it said: out',
+    ],
+    'the formatted output of an older version': [
+      [{ ...done, rawOutput: { formatted_output: 'out', exit_code: 0 } }],
+      'out',
+    ],
+    'a placeholder for an unknown block': [
+      [{ ...done, content: [{ type: 'hologram' }] }],
+      '[hologram: not shown]',
+    ],
+    'the earlier output if the tool ends without content': [
+      [
+        news({}, { status: 'in_progress', content: [textContent('out')] }),
+        { ...done, content: [] },
+      ],
+      'out',
+    ],
+  }),
+)('The output of a tool is shown: %s.', (_what, [updates, text]) =>
   expectReported(updates, { text, status: 'completed' }),
 );
 

@@ -8,9 +8,8 @@ const changeOfA =
   '--- /a.txt\n+++ /a.txt\n@@ -1,1 +1,1 @@\n-x\n\\ No newline at end of file\n+y\n\\ No newline at end of file\n';
 
 /** Updates of real agents, and the result of reading them. */
-const messages: [agent: string, update: object, said: ReturnType<typeof readUpdate>][] = [
-  [
-    'opencode, claude, codex: a chunk with the id of its message',
+const messages: Record<string, [update: object, said: ReturnType<typeof readUpdate>]> = {
+  'opencode, claude, codex: a chunk with the id of its message': [
     {
       sessionUpdate: 'agent_message_chunk',
       messageId: 'msg_1',
@@ -18,21 +17,18 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
     },
     { type: 'message', text: 'calling ', ref: 'msg_1' },
   ],
-  [
-    'gemini: a chunk without the id of its message',
+  'gemini: a chunk without the id of its message': [
     { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'hi' } },
     { type: 'message', text: 'hi' },
   ],
-  [
-    'gemini: a mode change, sent as a message',
+  'gemini: a mode change, sent as a message': [
     {
       sessionUpdate: 'agent_message_chunk',
       content: { type: 'text', text: '[MODE_UPDATE] autoEdit' },
     },
     { type: 'message', text: '[MODE_UPDATE] autoEdit' },
   ],
-  [
-    'a thought',
+  'a thought': [
     {
       sessionUpdate: 'agent_thought_chunk',
       messageId: null,
@@ -40,8 +36,7 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
     },
     { type: 'reasoning', text: 'hm' },
   ],
-  [
-    'opencode: a tool call',
+  'opencode: a tool call': [
     {
       sessionUpdate: 'tool_call',
       toolCallId: 'call_x',
@@ -63,8 +58,7 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
       },
     },
   ],
-  [
-    'opencode: the end of a tool call, with content and an object as raw output',
+  'opencode: the end of a tool call, with content and an object as raw output': [
     {
       sessionUpdate: 'tool_call_update',
       toolCallId: 'call_x',
@@ -74,8 +68,7 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
     },
     { type: 'tool', ref: 'call_x', change: { status: 'completed', output: 'hi\n' } },
   ],
-  [
-    'opencode: an object as raw output alone',
+  'opencode: an object as raw output alone': [
     {
       sessionUpdate: 'tool_call_update',
       toolCallId: 'call_x',
@@ -84,8 +77,7 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
     },
     { type: 'tool', ref: 'call_x', change: { status: 'completed', output: 'hi' } },
   ],
-  [
-    'claude: raw output of Bash is a string',
+  'claude: raw output of Bash is a string': [
     {
       sessionUpdate: 'tool_call_update',
       toolCallId: 'toolu_1',
@@ -94,8 +86,7 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
     },
     { type: 'tool', ref: 'toolu_1', change: { status: 'completed', output: 'done' } },
   ],
-  [
-    'claude: raw output of an MCP tool is an array',
+  'claude: raw output of an MCP tool is an array': [
     {
       sessionUpdate: 'tool_call_update',
       toolCallId: 'toolu_2',
@@ -103,8 +94,7 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
     },
     { type: 'tool', ref: 'toolu_2', change: { output: '[{"type":"text","text":"a note"}]' } },
   ],
-  [
-    'codex: a bare call before its permission',
+  'codex: a bare call before its permission': [
     {
       sessionUpdate: 'tool_call_update',
       toolCallId: 'exec-1',
@@ -114,8 +104,7 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
     },
     { type: 'tool', ref: 'exec-1', change: { kind: 'execute', status: 'running' } },
   ],
-  [
-    'codex: shell output for a terminal that cadre does not have',
+  'codex: shell output for a terminal that cadre does not have': [
     {
       sessionUpdate: 'tool_call_update',
       toolCallId: 'exec-1',
@@ -124,8 +113,7 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
     },
     { type: 'tool', ref: 'exec-1', change: {} },
   ],
-  [
-    'an edit, as a diff',
+  'an edit, as a diff': [
     {
       sessionUpdate: 'tool_call_update',
       toolCallId: 'e',
@@ -145,8 +133,7 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
       },
     },
   ],
-  [
-    'a plan with unknown fields and values in an entry',
+  'a plan with unknown fields and values in an entry': [
     {
       sessionUpdate: 'plan',
       entries: [
@@ -162,8 +149,7 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
       ],
     },
   ],
-  [
-    'opencode: usage with a cost',
+  'opencode: usage with a cost': [
     {
       sessionUpdate: 'usage_update',
       used: 111,
@@ -172,50 +158,43 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
     },
     { type: 'usage', usage: { context_tokens: 111, context_window: 100_000, cost_usd: 0.000576 } },
   ],
-  [
-    'codex: usage with a cost in another currency',
+  'codex: usage with a cost in another currency': [
     { sessionUpdate: 'usage_update', used: 5, size: 10, cost: { amount: 1, currency: 'EUR' } },
     { type: 'usage', usage: { context_tokens: 5, context_window: 10 } },
   ],
-  [
-    'a chunk that is an image whose data was kept',
+  'a chunk that is an image whose data was kept': [
     {
       sessionUpdate: 'agent_message_chunk',
       content: { type: 'image', mimeType: 'image/png', kept: { path: '/blobs/ab', bytes: 7 } },
     },
     { type: 'message', text: '\n\n![image/png, 7 bytes](/blobs/ab)\n\n' },
   ],
-  [
-    'a chunk that is a sound whose data was not kept',
+  'a chunk that is a sound whose data was not kept': [
     {
       sessionUpdate: 'agent_thought_chunk',
       content: { type: 'audio', mimeType: 'audio/wav', data: 'AAAA' },
     },
     { type: 'reasoning', text: '\n\n![audio/wav, 3 bytes, not kept]\n\n' },
   ],
-  [
-    'a chunk that is a link',
+  'a chunk that is a link': [
     {
       sessionUpdate: 'agent_message_chunk',
       content: { type: 'resource_link', uri: 'file:///a b.txt', name: 'a [b]' },
     },
     { type: 'message', text: '\n\n[a \\[b\\]](<file:///a b.txt>)\n\n' },
   ],
-  [
-    'a chunk that is an embedded text',
+  'a chunk that is an embedded text': [
     {
       sessionUpdate: 'agent_message_chunk',
       content: { type: 'resource', resource: { uri: 'file:///n', text: '```js\n```\n' } },
     },
     { type: 'message', text: '\n\n[file:///n](file:///n)\n\n````\n```js\n```\n````\n\n' },
   ],
-  [
-    'a chunk of an unknown type',
+  'a chunk of an unknown type': [
     { sessionUpdate: 'agent_message_chunk', content: { type: 'hologram' } },
     'unknown',
   ],
-  [
-    'commands',
+  commands: [
     {
       sessionUpdate: 'available_commands_update',
       availableCommands: [
@@ -232,14 +211,12 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
       ],
     },
   ],
-  [
-    'a title',
+  'a title': [
     { sessionUpdate: 'session_info_update', title: 'Fix the build' },
     { type: 'title', title: 'Fix the build' },
   ],
-  ['a title that is cleared', { sessionUpdate: 'session_info_update', title: null }, 'ignored'],
-  [
-    'a notice',
+  'a title that is cleared': [{ sessionUpdate: 'session_info_update', title: null }, 'ignored'],
+  'a notice': [
     {
       sessionUpdate: 'notice',
       severity: 'warning',
@@ -248,13 +225,11 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
     },
     { type: 'notice', code: 'warning', message: 'The model is slow: Try another.' },
   ],
-  [
-    'a notice of an unknown severity',
+  'a notice of an unknown severity': [
     { sessionUpdate: 'notice', severity: 'cosmic', title: 'Hello' },
     { type: 'notice', code: 'notice', message: 'Hello' },
   ],
-  [
-    'a compaction',
+  'a compaction': [
     {
       sessionUpdate: 'compaction_update',
       compactionId: 'c',
@@ -267,18 +242,17 @@ const messages: [agent: string, update: object, said: ReturnType<typeof readUpda
       message: 'context compacted: Two files were read.',
     },
   ],
-  [
-    'an ignored kind',
+  'an ignored kind': [
     { sessionUpdate: 'user_message_chunk', content: { type: 'text', text: 'x' } },
     'ignored',
   ],
-  ['an unknown kind', { sessionUpdate: 'something_new', x: 1 }, 'unknown'],
-  ['a chunk without content', { sessionUpdate: 'agent_message_chunk' }, 'unknown'],
-  ['a tool call without an id', { sessionUpdate: 'tool_call', title: 'x' }, 'unknown'],
-  ['no kind at all', {}, 'unknown'],
-];
+  'an unknown kind': [{ sessionUpdate: 'something_new', x: 1 }, 'unknown'],
+  'a chunk without content': [{ sessionUpdate: 'agent_message_chunk' }, 'unknown'],
+  'a tool call without an id': [{ sessionUpdate: 'tool_call', title: 'x' }, 'unknown'],
+  'no kind at all': [{}, 'unknown'],
+};
 
-test.for(messages)('The update is read: %s.', ([, update, said]) => {
+test.for(Object.entries(messages))('The update is read: %s.', ([, [update, said]]) => {
   expect(readUpdate(update)).toEqual(said);
 });
 
