@@ -49,10 +49,8 @@ test.each([
     asksFor(() => ({ toolCallId: 'c', title: 'do it', kind: 'execute', rawInput: rawInput() })),
   );
   const session = await open(asking);
-  expect(await session.run('go')).toMatchObject({
-    status: 'completed',
-    text: 'selected r1',
-  });
+  const { turn_id: turnId, ...turn } = await session.run('go');
+  expect(turn).toMatchObject({ status: 'completed', text: 'selected r1' });
   const [notice] = ofKind(session.watch.of(turnId), 'session.notice');
   expect(notice?.payload).toMatchObject(anError('request_too_large', why));
   expect(ofKind(session.watch.of(turnId), 'approval.requested')).toEqual([]);

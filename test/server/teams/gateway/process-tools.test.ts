@@ -107,7 +107,8 @@ it('A command with the token of the operator runs at once, whatever the mode.', 
 });
 
 it('The approval of a command shows all of its parameters, and it runs once it is accepted.', async () => {
-  const { stage, session } = await testSession(undefined, {
+  const stage = await testStage();
+  const session = await stage.open({
     permission_mode: null,
     cwd: stage.directory,
   });
@@ -140,7 +141,8 @@ it('The approval of a command shows all of its parameters, and it runs once it i
 });
 
 it('A command does not run if its directory is replaced after the approval is requested.', async () => {
-  const { stage, session } = await testSession(undefined, {
+  const stage = await testStage();
+  const session = await stage.open({
     permission_mode: null,
     cwd: stage.directory,
   });
