@@ -94,8 +94,8 @@ test('A turn can choose a model together with an effort that only this model has
 });
 
 test('A turn with an effort that the chosen model lacks fails with the list of efforts.', async () => {
-  const { openAndRun } = on(new Dependent().role());
-  const session = await openAndRun('one');
+  const { firstTurn } = on(new Dependent().role());
+  const { session } = await firstTurn('one');
   const wish = { model: 'large', thinking_effort: 'low' };
   const turn = await session.run('two', wish);
   expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_thinking_effort' } });
@@ -104,8 +104,8 @@ test('A turn with an effort that the chosen model lacks fails with the list of e
 });
 
 test('The next turn restores the model and the effort of the session.', async () => {
-  const { openAndRun, agents } = on(new Dependent().role());
-  const session = await openAndRun('one', { model: 'small', thinking_effort: 'low' });
+  const { firstTurn, agents } = on(new Dependent().role());
+  const { session } = await firstTurn('one', { model: 'small', thinking_effort: 'low' });
   await session.run('two', { model: 'large', thinking_effort: 'medium' });
   await session.run('three');
   expect(wanted(agents[0])).toEqual([
@@ -140,7 +140,7 @@ test.each(['in a turn', 'between turns'])('An update of the options %s is read.'
       },
     },
   });
-  const session = await stage.openAndRun('go');
+  const { session } = await stage.firstTurn('go');
   const [agent] = stage.agents;
   if (when === 'between turns' && agent) more(agent);
   await until('the update was read', async () => (await models(stage)).length === 3);
@@ -149,7 +149,7 @@ test.each(['in a turn', 'between turns'])('An update of the options %s is read.'
 });
 
 test('An update of another session, such as a subagent, does not change the options.', async () => {
-  const { openAndRun } = on(
+  const { firstTurn } = on(
     new Dependent().role({
       go(agent) {
         const configOptions = [option('model', 'model', 'none', ['none'])];
@@ -159,12 +159,12 @@ test('An update of another session, such as a subagent, does not change the opti
       },
     }),
   );
-  const session = await openAndRun('go');
+  const { session } = await firstTurn('go');
   expect((await session.run('on', { model: 'large' })).status).toBe('completed');
 });
 
 test('A model that the agent changes by itself stays for later turns.', async () => {
-  const { openAndRun, agents } = on(
+  const { firstTurn, agents } = on(
     new Dependent().role({
       '/model small'(agent) {
         const configOptions = [option('model', 'model', 'small', ['small', 'large'])];
@@ -173,7 +173,7 @@ test('A model that the agent changes by itself stays for later turns.', async ()
       },
     }),
   );
-  const session = await openAndRun('/model small');
+  const { session } = await firstTurn('/model small');
   await session.run('on');
   expect(wanted(agents[0])).toEqual(['prompt', 'prompt']);
   expect((await session.record()).provider_defaults?.model).toBe('small');
@@ -228,8 +228,8 @@ test('A turn fails if the agent cannot leave the mode that the previous turn cho
 });
 
 test('A turn runs with a notice if the agent cannot leave a mode that it entered by itself.', async () => {
-  const { openAndRun } = on(oneWay);
-  const session = await openAndRun('leave');
+  const { firstTurn } = on(oneWay);
+  const { session } = await firstTurn('leave');
   expect((await session.run('two')).status).toBe('completed');
   const notices = session.watch.events.filter(({ kind }) => kind === 'session.notice');
   const codes = notices.map(({ payload }) => payload.code);
@@ -391,16 +391,16 @@ test.each([
 });
 
 test('A turn fails before its prompt if deferred options never arrive, and so does the next session.', async () => {
-  const { runOnce, agents } = await testRawAgent({});
-  expect((await runOnce('one', { model: 'two' })).error?.code).toBe('invalid_model');
-  expect((await runOnce('one', { model: 'two' })).error?.message).toContain(
+  const { firstTurn, agents } = await testRawAgent({});
+  expect((await firstTurn('one', { model: 'two' })).turn.error?.code).toBe('invalid_model');
+  expect((await firstTurn('one', { model: 'two' })).turn.error?.message).toContain(
     'send a first prompt without this setting',
   );
   expect(agents.flatMap(wanted)).toEqual([]);
 });
 
 test('A turn that sets a model waits for the efforts of this model.', async () => {
-  const { runOnce, agents } = await testRawAgent({
+  const { firstTurn, agents } = await testRawAgent({
     methods: {
       'session/new': (_params, { pid }) => ({
         sessionId: `raw-${pid}`,
@@ -418,7 +418,7 @@ test('A turn that sets a model waits for the efforts of this model.', async () =
       },
     },
   });
-  expect((await runOnce('one', { model: 'two', thinking_effort: 'high' })).status).toBe(
+  expect((await firstTurn('one', { model: 'two', thinking_effort: 'high' })).turn.status).toBe(
     'completed',
   );
   expect(wanted(agents[0])).toEqual(['model=two', 'effort=high', 'prompt']);
@@ -484,7 +484,7 @@ test('A turn fails if the agent ends it before it offers the chosen option.', as
 test('The list has the last models of the agent, each with the efforts that were seen with it.', async () => {
   const choices = new Dependent();
   const stage = await testRawAgent(choices.role());
-  const session = await stage.openAndRun('hello', { model: 'large' });
+  const { session } = await stage.firstTurn('hello', { model: 'large' });
   const found = await models(stage);
   expect(found.map(({ id, reasoning_levels }) => [id, ...reasoning_levels])).toEqual([
     ['small', 'medium', 'ultra'],

@@ -42,14 +42,13 @@ function ofKind(session: RawSession, kind: string, turnId: string | null) {
 }
 
 test('Text and tool calls after the end of a turn are recorded in order, without a turn.', async () => {
-  const { client, open } = on(
+  const { client, firstTurn } = on(
     goes((agent) => {
       agent.update(text('first'), make);
       return answerAndSay(agent, text('late words'), made, text('after that'));
     }),
   );
-  const session = await open();
-  const turn = await session.run('go');
+  const { session, turn } = await firstTurn('go');
   await session.watch.until(
     'the last words',
     ({ kind, payload }) => kind === 'message.completed' && payload.text === 'after that',
@@ -65,13 +64,13 @@ test('Text and tool calls after the end of a turn are recorded in order, without
 });
 
 test('The end of a tool call after its turn has the title, kind and input of the call.', async () => {
-  const { openAndRun, agents } = on(
+  const { firstTurn, agents } = on(
     goes((agent) => {
       agent.update(make);
       return endTurn;
     }),
   );
-  const session = await openAndRun('go');
+  const { session } = await firstTurn('go');
   agents[0]?.update(made);
   const { payload } = await session.watch.until(
     'the end of the call',
@@ -85,7 +84,7 @@ test('The end of a tool call after its turn has the title, kind and input of the
 });
 
 test('The end of a tool call in the next turn has the title of the call.', async () => {
-  const { openAndRun } = on({
+  const { firstTurn } = on({
     turns: {
       one(agent) {
         agent.update(make);
@@ -97,20 +96,20 @@ test('The end of a tool call in the next turn has the title of the call.', async
       },
     },
   });
-  const session = await openAndRun('one');
+  const { session } = await firstTurn('one');
   const { turn_id } = await session.run('two');
   const [ended] = ofKind(session, 'tool.completed', turn_id);
   expect(ended?.payload).toMatchObject({ text: 'made', tool: { title: 'make it' } });
 });
 
 test('An update of a completed call starts no other call.', async () => {
-  const { openAndRun, agents } = on(
+  const { firstTurn, agents } = on(
     goes((agent) => {
       agent.update(make, made);
       return endTurn;
     }),
   );
-  const session = await openAndRun('go');
+  const { session } = await firstTurn('go');
   agents[0]?.update(made, text('that was all'));
   await session.watch.until(
     'the words',
@@ -120,13 +119,13 @@ test('An update of a completed call starts no other call.', async () => {
 });
 
 test('A call that reuses the id of an open call of an earlier turn is a new call.', async () => {
-  const { openAndRun } = on(
+  const { firstTurn } = on(
     goes((agent) => {
       agent.update({ ...make, rawInput: { command: 'make other' }, kind: undefined });
       return endTurn;
     }),
   );
-  const session = await openAndRun('go');
+  const { session } = await firstTurn('go');
   const { turn_id } = await session.run('go');
   const [begun] = ofKind(session, 'tool.started', turn_id);
   expect(begun?.payload.tool).toMatchObject({ input: { command: 'make other' } });
@@ -137,7 +136,7 @@ const from = (sessionId: string, ...updates: object[]) =>
   updates.map((update) => ({ method: 'session/update', params: { sessionId, update } }));
 
 test('Text of another session is shown as a subagent call, apart from the text of the turn.', async () => {
-  const { client, open } = on(
+  const { client, firstTurn } = on(
     goes((agent) => {
       agent.say('I look ');
       agent.send(...from('child', text('child words')));
@@ -147,8 +146,7 @@ test('Text of another session is shown as a subagent call, apart from the text o
       return endTurn;
     }),
   );
-  const session = await open();
-  const turn = await session.run('go');
+  const { session, turn } = await firstTurn('go');
   const items = await itemsOf(client, turn);
   const words = items.filter(({ kind }) => kind === 'message').map((one) => one.text);
   expect(words.join('')).toBe('I look and find.');
@@ -160,7 +158,7 @@ test('Text of another session is shown as a subagent call, apart from the text o
 });
 
 test('A plan, commands or usage of another session do not change the turn.', async () => {
-  const { open } = on(
+  const { firstTurn } = on(
     goes((agent) => {
       agent.send(
         ...from(
@@ -173,14 +171,13 @@ test('A plan, commands or usage of another session do not change the turn.', asy
       return endTurn;
     }),
   );
-  const session = await open();
-  const turn = await session.run('go');
+  const { session, turn } = await firstTurn('go');
   expect(turn.usage).toBeNull();
   expect(ofKind(session, 'plan.updated', turn.turn_id)).toEqual([]);
 });
 
 test('A tool call of another session is a separate call, even if a call of the turn has its id.', async () => {
-  const { client, runOnce } = on(
+  const { client, firstTurn } = on(
     goes((agent) => {
       agent.update(make);
       agent.send(...from('child', { ...make, title: 'make theirs' }, made));
@@ -188,7 +185,7 @@ test('A tool call of another session is a separate call, even if a call of the t
       return endTurn;
     }),
   );
-  const items = await itemsOf(client, await runOnce('go'));
+  const items = await itemsOf(client, (await firstTurn('go')).turn);
   expect(items.map(({ tool, text: said }) => [tool?.title, said])).toEqual([
     ['make it', 'ours'],
     ['make theirs', 'made'],

@@ -213,9 +213,8 @@ test('A page that is completed elsewhere needs no answer.', async () => {
 });
 
 test('A form is declined with a notice if the permission mode does not ask the user.', async () => {
-  const { open } = on(inForm);
-  const session = await open();
-  const turn = await session.run('go');
+  const { firstTurn } = on(inForm);
+  const { session, turn } = await firstTurn('go');
   expect(turn).toMatchObject({ status: 'completed', text: '{"action":"decline"}' });
   expect(ofKind(session.watch.of(turn.turn_id), 'session.notice')).toMatchObject([
     {
@@ -275,9 +274,10 @@ test.each([
   ['without fields', { type: 'object' }],
   ['whose fields are not an object', { type: 'object', properties: ['name'] }],
 ])('A form %s is accepted without an answer.', async (_name, requestedSchema) => {
-  const { client, open } = on(goes((agent) => elicit(agent, { mode: 'form', requestedSchema })));
-  const session = await open(asking);
-  const { turnId, approval } = await session.asks('go');
+  const { client, firstApproval } = on(
+    goes((agent) => elicit(agent, { mode: 'form', requestedSchema })),
+  );
+  const { session, turnId, approval } = await firstApproval('go', asking);
   expect(approval.questions).toMatchObject([{ id: 'consent', question: 'Some questions' }]);
   const params = { session_id: session.id, approval_id: approval.id };
   const body = { decision: 'accept' as const, answers: {} };

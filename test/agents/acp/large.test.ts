@@ -45,11 +45,13 @@ test.each([
   ],
   ['nested 1,000 levels deep', () => ({ deep: nested(1000) }), /nested deeper than 200 levels/],
 ])('A permission request %s is declined with a notice.', async (_name, rawInput, why) => {
-  const { client, open } = on(
+  const { client, firstTurn } = on(
     asksFor(() => ({ toolCallId: 'c', title: 'do it', kind: 'execute', rawInput: rawInput() })),
   );
-  const session = await open(asking);
-  const { turn_id: turnId, ...turn } = await session.run('go');
+  const {
+    session,
+    turn: { turn_id: turnId, ...turn },
+  } = await firstTurn('go', asking);
   expect(turn).toMatchObject({ status: 'completed', text: 'selected r1' });
   const [notice] = ofKind(session.watch.of(turnId), 'session.notice');
   expect(notice?.payload).toMatchObject(anError('request_too_large', why));
@@ -59,7 +61,7 @@ test.each([
 });
 
 test('A permission request just below the limits can be approved.', async () => {
-  const { open } = on(
+  const { firstApproval } = on(
     asksFor(() => ({
       toolCallId: 'c',
       title: 'do it',
@@ -67,7 +69,6 @@ test('A permission request just below the limits can be approved.', async () => 
       rawInput: { text: 'y'.repeat(7.9 * 1024 * 1024), deep: nested(150) },
     })),
   );
-  const session = await open(asking);
-  const { approval } = await session.asks('go');
+  const { session, approval } = await firstApproval('go', asking);
   expect(await session.decide(approval, 'accept')).toMatchObject({ text: 'selected a1' });
 });

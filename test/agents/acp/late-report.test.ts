@@ -17,16 +17,15 @@ async function askAndReport(agent: RawAgent, call: object, report: object): Prom
 }
 
 test('An approval shows the arguments of a call that is reported just after its request.', async () => {
-  const { open } = on(goes((agent) => askAndReport(agent, shell, reported)));
-  const session = await open(asking);
-  const { approval } = await session.asks('go');
+  const { firstApproval } = on(goes((agent) => askAndReport(agent, shell, reported)));
+  const { session, approval } = await firstApproval('go', asking);
   expect(approval.arguments_missing).toBeUndefined();
   expect(approval.details).toMatchObject([{ type: 'command', command: 'touch it' }]);
   await session.decide(approval, 'accept');
 });
 
 test('An approval skips reports without arguments and shows the first report with arguments.', async () => {
-  const { open } = on(
+  const { firstApproval } = on(
     goes(async (agent) => {
       const answer = agent.ask(shell);
       agent.update({ sessionUpdate: 'tool_call', ...shell }, { ...reported, title: 'Shell' });
@@ -34,19 +33,17 @@ test('An approval skips reports without arguments and shows the first report wit
       return endTurn;
     }),
   );
-  const session = await open(asking);
-  const { approval } = await session.asks('go');
+  const { session, approval } = await firstApproval('go', asking);
   expect(approval.arguments_missing).toBeUndefined();
   expect(JSON.stringify(approval.details)).toContain('touch it');
   await session.decide(approval, 'decline');
 });
 
 test('An approval whose call is reported under another id says that the arguments are missing.', async () => {
-  const { open } = on(
+  const { firstApproval } = on(
     goes((agent) => askAndReport(agent, { ...shell, toolCallId: 'other' }, reported)),
   );
-  const session = await open(asking);
-  const { approval } = await session.asks('go');
+  const { session, approval } = await firstApproval('go', asking);
   expect(approval).toMatchObject({ arguments_missing: true, subject: null });
   expect(JSON.stringify(approval.details)).not.toContain('touch it');
   await session.decide(approval, 'decline');
@@ -54,7 +51,7 @@ test('An approval whose call is reported under another id says that the argument
 
 test('A report after the approval was opened changes nothing in the approval.', async () => {
   const opened = Promise.withResolvers<void>();
-  const { client, open } = on(
+  const { client, firstApproval } = on(
     goes(async (agent) => {
       const answer = agent.ask(shell);
       await opened.promise;
@@ -64,8 +61,7 @@ test('A report after the approval was opened changes nothing in the approval.', 
       return endTurn;
     }),
   );
-  const session = await open(asking);
-  const { turnId, approval } = await session.asks('go');
+  const { session, turnId, approval } = await firstApproval('go', asking);
   expect(approval.arguments_missing).toBe(true);
   opened.resolve();
   await session.watch.until(

@@ -61,8 +61,8 @@ const withKey = sharedRawAgent(key);
 test.each(['session/new', 'session/prompt'] as const)(
   'The server authenticates and the turn runs if the agent refuses %s.',
   async (refused) => {
-    const { runOnce, agents } = withKey(lockedRole([apiKey, browser], refused));
-    const turn = await runOnce('hello');
+    const { firstTurn, agents } = withKey(lockedRole([apiKey, browser], refused));
+    const { turn } = await firstTurn('hello');
     expect(turn).toMatchObject({ status: 'completed', text: 'hello' });
     expect(agents[0]?.last('authenticate')?.params).toEqual({ methodId: 'api-key' });
     expect(agents[0]?.heard.filter(({ method }) => method === refused)).toHaveLength(2);
@@ -70,8 +70,8 @@ test.each(['session/new', 'session/prompt'] as const)(
 );
 
 test('The server authenticates and the turn runs if the agent refuses to resume its session.', async () => {
-  const { openAndRun, agents, diagnostics } = withKey(lockedRole([apiKey], 'session/resume'));
-  const session = await openAndRun('log out');
+  const { firstTurn, agents, diagnostics } = withKey(lockedRole([apiKey], 'session/resume'));
+  const { session } = await firstTurn('log out');
   agents[0]?.exit(0);
   await until('cadre knows of it', async () => (await diagnostics()).sessions === 0);
   expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
@@ -79,9 +79,8 @@ test('The server authenticates and the turn runs if the agent refuses to resume 
 });
 
 test('A turn never starts a login that opens a browser, and its error lists the login methods.', async () => {
-  const { open, agents } = await testRawAgent(lockedRole([browser, terminal]));
-  const session = await open();
-  const turn = await session.run('hello');
+  const { firstTurn, agents } = await testRawAgent(lockedRole([browser, terminal]));
+  const { session, turn } = await firstTurn('hello');
   expect(turn).toMatchObject({ status: 'failed', error: { code: 'auth_required' } });
   expect(turn.error?.message).toContain('browser (Sign in with a browser)');
   expect(turn.error?.message).toContain('tui (In a terminal, needs a terminal)');

@@ -55,8 +55,8 @@ function notices(session: RawSession) {
 }
 
 test('A session with require_approval switches the agent to the mode in which it asks.', async () => {
-  const { openAndRun, agents } = withModes(automatic);
-  const session = await openAndRun('one', asking);
+  const { firstTurn, agents } = withModes(automatic);
+  const { session } = await firstTurn('one', asking);
   await session.run('two', { permission_mode: 'default' });
   expect(wanted(agents[0])).toBe('default prompt auto prompt');
 });
@@ -81,8 +81,8 @@ test.each([
 ])(
   'A session reports once that its agent does not ask if nobody chose a mode: %s.',
   async (_what, agent) => {
-    const { openAndRun } = await testRawAgent(automatic, knownAs(agent));
-    const session = await openAndRun('one');
+    const { firstTurn } = await testRawAgent(automatic, knownAs(agent));
+    const { session } = await firstTurn('one');
     await session.run('two', { permission_mode: 'default' });
     expect(notices(session)).toEqual([frank]);
   },
@@ -94,8 +94,8 @@ test('The notice names the mode and its id if only the description says that it 
   const role: Role = {
     methods: { 'session/new': (_params, { pid }) => ({ sessionId: `raw-${pid}`, modes }) },
   };
-  const { openAndRun } = on(role);
-  const session = await openAndRun('one');
+  const { firstTurn } = on(role);
+  const { session } = await firstTurn('one');
   expect(notices(session)).toMatchObject([
     anError('agent_mode_does_not_ask', 'its own mode "Rocket" (m7)'),
   ]);
@@ -151,8 +151,8 @@ test('An agent that never asks is reported in the session record and once in the
 });
 
 test('A session without approvals does not report that its agent never asks.', async () => {
-  const { openAndRun } = onSilent(automatic);
-  const session = await openAndRun('one');
+  const { firstTurn } = onSilent(automatic);
+  const { session } = await firstTurn('one');
   expect(notices(session)).toEqual([]);
 });
 
@@ -176,34 +176,33 @@ test.each([
   ['is known to ask', {}, { asks: true }],
   ['acts in a turn without approvals', { permission_mode: 'default' }, {}],
 ])('An agent that acts without asking is not reported if it %s.', async (_what, more, agent) => {
-  const { openAndRun } = await testRawAgent({ turns: acts }, knownAs(agent));
-  const session = await openAndRun('go', { ...asking, ...more });
+  const { firstTurn } = await testRawAgent({ turns: acts }, knownAs(agent));
+  const { session } = await firstTurn('go', { ...asking, ...more });
   expect(notices(session)).toEqual([]);
 });
 
 const onRenamed = sharedRawAgent(knownAs({ asks: true, modes: { require_approval: 'gone' } }));
 
 test('A session reports a missing asking mode once, and does not claim that its agent asks.', async () => {
-  const { openAndRun } = onRenamed(automatic);
-  const session = await openAndRun('one', asking);
+  const { firstTurn } = onRenamed(automatic);
+  const { session } = await firstTurn('one', asking);
   await session.run('two');
   expect(notices(session)).toMatchObject([anError('asking_mode_missing', '"gone"')]);
   expect((await session.record()).agent_asks).toBeNull();
 });
 
 test('A missing asking mode is not reported if the session names a mode of the agent.', async () => {
-  const { openAndRun } = onRenamed(automatic);
-  const session = await openAndRun('one', { ...asking, agent_mode: 'plan' });
+  const { firstTurn } = onRenamed(automatic);
+  const { session } = await firstTurn('one', { ...asking, agent_mode: 'plan' });
   expect(notices(session)).toEqual([]);
 });
 
 test('An agent in its plan mode still sends its requests to the user under require_approval.', async () => {
-  const { open, agents } = withModes({
+  const { firstApproval, agents } = withModes({
     ...automatic,
     ...goes(async (agent) => ({ stopReason: (await agent.ask(touch)).optionId })),
   });
-  const session = await open({ ...asking, agent_mode: 'plan' });
-  const { approval } = await session.asks('go');
+  const { session, approval } = await firstApproval('go', { ...asking, agent_mode: 'plan' });
   expect((await session.decide(approval, 'accept')).status).toBe('completed');
   expect(wanted(agents[0])).toBe('plan prompt');
   expect(await session.record()).toMatchObject({ ...asking, agent_mode: 'plan' });
@@ -218,8 +217,8 @@ test('The agent_mode "default" is the mode of the agent with this name.', async 
 });
 
 test('The agent_mode of a session applies until a turn names a mode in either field.', async () => {
-  const { openAndRun, agents } = withModes(automatic);
-  const session = await openAndRun('one', { agent_mode: 'plan' });
+  const { firstTurn, agents } = withModes(automatic);
+  const { session } = await firstTurn('one', { agent_mode: 'plan' });
   await session.run('two', { permission_mode: 'full_access' });
   await session.run('three', { agent_mode: 'default', permission_mode: 'full_access' });
   await session.run('four');
@@ -237,9 +236,8 @@ test('The agent_mode of a turn is stored with the turn.', async () => {
 });
 
 test('An unknown agent_mode fails only its own turn, with the list of modes.', async () => {
-  const { open } = on(automatic);
-  const session = await open({ agent_mode: 'nonsense' });
-  const turn = await session.run('one');
+  const { firstTurn } = on(automatic);
+  const { session, turn } = await firstTurn('one', { agent_mode: 'nonsense' });
   expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_agent_mode' } });
   expect(turn.error?.message).toMatch(/agent_mode "nonsense".*plan, default, auto, yolo/);
   expect((await session.run('two', { agent_mode: 'plan' })).status).toBe('completed');

@@ -9,13 +9,13 @@ const on = sharedRawAgent();
 
 /** Runs a turn in which the agent sends these updates of a call, and expects one item. */
 async function expectReported(updates: readonly object[], expected: object): Promise<void> {
-  const { client, runOnce } = on(
+  const { client, firstTurn } = on(
     goes((agent) => {
       agent.update({ sessionUpdate: 'tool_call', ...touch }, ...updates);
       return endTurn;
     }),
   );
-  const turn = await runOnce('go');
+  const { turn } = await firstTurn('go');
   expect(await itemsOf(client, turn)).toMatchObject([expected]);
 }
 
@@ -146,8 +146,8 @@ const shows = (agent: RawAgent) => {
 };
 
 test('Messages and tools show images and resources as links in order, and the data is stored.', async () => {
-  const { client, runOnce } = on(goes(shows));
-  const turn = await runOnce('go');
+  const { client, firstTurn } = on(goes(shows));
+  const { turn } = await firstTurn('go');
   const [message, tool] = await itemsOf(client, turn);
   const [, file = ''] = /!\[image\/png, 20 bytes\]\((\S+)\)/.exec(message?.text ?? '') ?? [];
   expect(path.basename(path.dirname(file))).toBe('blobs');

@@ -43,11 +43,10 @@ test.each([
 });
 
 test('A request that the agent can only allow permanently cannot be accepted.', async () => {
-  const { client, open } = on(
+  const { client, firstApproval } = on(
     askThenSay([option('p', 'allow_always'), option('c', 'reject_once')]),
   );
-  const session = await open(asking);
-  const { turnId, approval } = await session.asks('go');
+  const { session, turnId, approval } = await firstApproval('go', asking);
   expect(approval).toMatchObject({ scopes: [], session_allows: null });
   for (const scope of ['once', 'session'] as const)
     await expectError(decide(client, approval, 'accept', scope), 'invalid');
@@ -55,7 +54,7 @@ test('A request that the agent can only allow permanently cannot be accepted.', 
 });
 
 test('An acceptance for the session chooses no lasting option of the agent, and ends with the session.', async () => {
-  const { client, open } = on(
+  const { client, open, firstApproval } = on(
     askThenSay([
       option('p', 'allow_always'),
       option('o', 'allow_once'),
@@ -67,8 +66,7 @@ test('An acceptance for the session chooses no lasting option of the agent, and 
   expect((await session.decide(first.approval, 'accept', 'session')).text).toBe('selected o');
   expect((await session.run('go')).text).toBe('selected o');
 
-  const other = await open(asking);
-  const { approval } = await other.asks('go');
+  const { session: other, approval } = await firstApproval('go', asking);
   expect(approval.session_allows).toContain('this exact request');
   expect((await other.decide(approval, 'decline')).text).toBe('selected c');
 });
@@ -82,9 +80,10 @@ test.each([
   ],
   ['no way to allow it', ['reject_once'], []],
 ])('An approval shows the scopes of a request with %s.', async (_name, kinds, scopes) => {
-  const { client, open } = on(askThenSay(kinds.map((kind, at) => option(`${kind} ${at}`, kind))));
-  const session = await open(asking);
-  const { turnId, approval } = await session.asks('go');
+  const { client, firstApproval } = on(
+    askThenSay(kinds.map((kind, at) => option(`${kind} ${at}`, kind))),
+  );
+  const { session, turnId, approval } = await firstApproval('go', asking);
   expect(approval.scopes).toEqual(scopes);
   expect(approval.session_allows === null).toBe(!scopes.includes('session'));
   await session.decide(approval, 'decline');
@@ -131,7 +130,7 @@ test('Two permission requests of a turn are answered separately, and the turn wa
 
 test('A permission request that the agent withdraws is cancelled, and the turn continues.', async () => {
   const takeBack = Promise.withResolvers<void>();
-  const { client, open } = on(
+  const { client, firstApproval } = on(
     goes(async (agent) => {
       const params = { sessionId: 'raw', toolCall: touch, options: [] };
       const answer = agent.request('session/request_permission', params, 'taken-back');
@@ -142,8 +141,7 @@ test('A permission request that the agent withdraws is cancelled, and the turn c
       return endTurn;
     }),
   );
-  const session = await open(asking);
-  const { turnId, approval } = await session.asks('go');
+  const { session, turnId, approval } = await firstApproval('go', asking);
   takeBack.resolve();
   await session.watch.end(turnId);
   expect(await turnOf(client, session, turnId)).toMatchObject({
@@ -157,23 +155,21 @@ test('A permission request that the agent withdraws is cancelled, and the turn c
 });
 
 test('An interrupt answers the permission request that the agent waits for.', async () => {
-  const { client, open } = on(
+  const { client, firstApproval } = on(
     goes(async (agent) => {
       const { outcome } = await agent.ask(touch);
       await agent.hears('session/cancel');
       return { stopReason: outcome };
     }),
   );
-  const session = await open(asking);
-  const { turnId } = await session.asks('go');
+  const { session, turnId } = await firstApproval('go', asking);
   expect((await interrupt(client, session, turnId)).status).toBe(202);
   expect((await session.watch.end(turnId, 5000)).kind).toBe('turn.interrupted');
 });
 
 test('A permission request is cancelled with its turn if the agent dies.', async () => {
-  const { client, open, agents } = on(goes((agent) => agent.ask(touch)));
-  const session = await open(asking);
-  const { turnId, approval } = await session.asks('go');
+  const { client, firstApproval, agents } = on(goes((agent) => agent.ask(touch)));
+  const { session, turnId, approval } = await firstApproval('go', asking);
   agents[0]?.exit(9);
   await session.watch.end(turnId);
   expect((await turnOf(client, session, turnId)).error).toMatchObject({
@@ -189,8 +185,8 @@ test('A permission request is cancelled with its turn if the agent dies.', async
 test.each([asking, {}])(
   'A permission request outside a turn is refused at once (%o).',
   async (more) => {
-    const { openAndRun, agents } = on({});
-    const session = await openAndRun('hello', more);
+    const { firstTurn, agents } = on({});
+    const { session } = await firstTurn('hello', more);
     expect(await agents[0]?.ask(touch)).toEqual({ outcome: 'cancelled' });
     expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
     expect(await session.run('hello again')).toMatchObject({ status: 'completed' });

@@ -278,11 +278,10 @@ test.each(someOf(methods, 2))(
 );
 
 test('An agent without a login fails the first turn, and the next turn opens the session.', async () => {
-  const { open, agents, noAgents } = on({
+  const { firstTurn, agents, noAgents } = on({
     methods: { 'session/new': onTime(1, () => refuse(-32_000, 'Please log in'), opened) },
   });
-  const session = await open();
-  const turn = await session.run('one');
+  const { session, turn } = await firstTurn('one');
   expect(turn).toMatchObject(loggedOut);
   expect(turn.error?.message).toContain('Please log in');
   expect(await session.record()).toMatchObject(ready);

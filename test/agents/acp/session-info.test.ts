@@ -28,8 +28,8 @@ const renaming = goes((agent: RawAgent) => {
 });
 
 test('A title from the agent replaces the title from the first prompt, with one event per change.', async () => {
-  const { openAndRun } = on(renaming);
-  const session = await openAndRun('go');
+  const { firstTurn } = on(renaming);
+  const { session } = await firstTurn('go');
   expect(await session.record()).toMatchObject({
     title: 'Fix the build',
     title_source: 'agent',
@@ -42,8 +42,8 @@ test('A title from the agent replaces the title from the first prompt, with one 
 });
 
 test('A title from the agent does not replace a title that a user set.', async () => {
-  const { client, openAndRun } = on(renaming);
-  const session = await openAndRun('go', { title: 'mine' });
+  const { client, firstTurn } = on(renaming);
+  const { session } = await firstTurn('go', { title: 'mine' });
   expect(await session.record()).toMatchObject({ title: 'mine', title_source: 'person' });
   const params = { session_id: session.id };
   await client.call(endpoints.updateSession, { params, body: { title: 'yours' } });
@@ -64,7 +64,7 @@ test('An agent can send a title and commands while it resumes a session.', async
       },
     },
   });
-  const first = await stage.openAndRun('go');
+  const { session: first } = await stage.firstTurn('go');
   await stage.restart();
   const session = new WatchedSession(stage.client, first.id);
   await using _watch = session.watch;
@@ -134,8 +134,8 @@ test('An ACP agent receives the version of cadre.', async () => {
 });
 
 test('Text outside a turn is completed without a next turn.', async () => {
-  const { client, openAndRun, agents } = on({});
-  const session = await openAndRun('hello');
+  const { client, firstTurn, agents } = on({});
+  const { session } = await firstTurn('hello');
   agents[0]?.say('By the way');
   const isAside = ({ kind, turn_id }: { kind: string; turn_id: string | null }) =>
     kind === 'message.completed' && turn_id === null;

@@ -27,8 +27,8 @@ const wanted = (agent: RawAgent | undefined) =>
   });
 
 test('A mode of the session is set before the first prompt, and a mode of a turn only for that turn.', async () => {
-  const { openAndRun, agents } = on({ methods: withModes });
-  const session = await openAndRun('one', { permission_mode: 'read_only' });
+  const { firstTurn, agents } = on({ methods: withModes });
+  const { session } = await firstTurn('one', { permission_mode: 'read_only' });
   await session.run('two');
   await session.run('three', { permission_mode: 'full_access' });
   await session.run('four');
@@ -48,7 +48,7 @@ test('A mode can be named by either of its two names, whichever the agent knows.
 });
 
 test('A mode that the agent leaves by itself is set again for the next turn.', async () => {
-  const { openAndRun, agents } = on({
+  const { firstTurn, agents } = on({
     methods: withModes,
     turns: {
       go(agent) {
@@ -57,19 +57,19 @@ test('A mode that the agent leaves by itself is set again for the next turn.', a
       },
     },
   });
-  const session = await openAndRun('go', { permission_mode: 'read_only' });
+  const { session } = await firstTurn('go', { permission_mode: 'read_only' });
   await session.run('on');
   expect(wanted(agents[0])).toEqual(['read_only', 'prompt', 'read_only', 'prompt']);
 });
 
 test('A message about a mode change is not part of the text of the turn.', async () => {
-  const { runOnce } = on({
+  const { firstTurn } = on({
     methods: {
       ...withModes,
       'session/set_mode': ({ modeId }, agent) => agent.say(`[MODE_UPDATE] ${String(modeId)}`),
     },
   });
-  expect(await runOnce('hello', { permission_mode: 'read_only' })).toMatchObject({
+  expect((await firstTurn('hello', { permission_mode: 'read_only' })).turn).toMatchObject({
     status: 'completed',
     text: 'hello',
   });
@@ -117,8 +117,8 @@ test('A mode that is offered as a configuration option is set as an option.', as
 });
 
 test('A model of the session or the turn is chosen before the prompt.', async () => {
-  const { openAndRun, agents } = on(withOptions());
-  const session = await openAndRun('one', { model: 'm/two' });
+  const { firstTurn, agents } = on(withOptions());
+  const { session } = await firstTurn('one', { model: 'm/two' });
   await session.run('two', { model: 'm/one' });
   await session.run('three');
   const chosen = (agents[0]?.heard ?? []).filter(
@@ -149,9 +149,8 @@ const lacking = [
 test.for(lacking)(
   'A $what that the agent lacks fails the turn with the list of offered values.',
   async ({ wish, error, list }) => {
-    const { open, agents } = on(withOptions());
-    const session = await open(wish);
-    const turn = await session.run('hello');
+    const { firstTurn, agents } = on(withOptions());
+    const { session, turn } = await firstTurn('hello', wish);
     expect(turn).toMatchObject({ status: 'failed', error });
     expect(turn.error?.message).toMatch(list);
     expect(agents[0]?.last('session/prompt')).toBeUndefined();
@@ -162,8 +161,8 @@ test.for(lacking)(
 test.for(lacking)(
   'A $what that a running agent lacks is refused when the turn is sent, with the list.',
   async ({ wish, list }) => {
-    const { openAndRun } = on(withOptions());
-    const session = await openAndRun('hello');
+    const { firstTurn } = on(withOptions());
+    const { session } = await firstTurn('hello');
     await expect(session.send('more', wish)).rejects.toMatchObject(anError('invalid', list));
   },
 );

@@ -14,7 +14,7 @@ import { asking, dies, goes } from '../../support/providers/rows.ts';
 const on = sharedRawAgent();
 
 test('An approval shows parts and fields that are not in the protocol.', async () => {
-  const { open } = on(
+  const { firstApproval } = on(
     asksFor({
       toolCall: {
         toolCallId: 'c',
@@ -26,8 +26,7 @@ test('An approval shows parts and fields that are not in the protocol.', async (
       reason: 'because',
     }),
   );
-  const session = await open(asking);
-  const { approval } = await session.asks('go');
+  const { session, approval } = await firstApproval('go', asking);
   expect(JSON.stringify(approval.details)).toContain('rm -rf /a');
   expect(approval.details).toContainEqual(field('command', 'rm -rf /b'));
   expect(approval.details).toContainEqual(field('reason', 'because'));
@@ -35,14 +34,13 @@ test('An approval shows parts and fields that are not in the protocol.', async (
 });
 
 test('An option of an unknown kind is never chosen.', async () => {
-  const { open } = on(
+  const { firstApproval } = on(
     asksFor({
       toolCall: { toolCallId: 'c', title: 'do it' },
       options: [{ optionId: 'w', kind: 'allow_workspace', name: 'All' }, 7, ...usualOptions],
     }),
   );
-  const session = await open(asking);
-  const { approval } = await session.asks('go');
+  const { session, approval } = await firstApproval('go', asking);
   // Without arguments, no later request is known to be the same.
   expect(approval.scopes).toEqual(['once']);
   expect(await session.decide(approval, 'accept')).toMatchObject({ text: 'selected a1' });
@@ -52,9 +50,8 @@ test.each([
   ['without a tool call', { title: 'May I?', description: 'rm -rf build' }],
   ['whose tool call has no id', { toolCall: { title: 'May I?' }, description: 'rm -rf build' }],
 ])('A permission request %s opens an approval with its own text.', async (_name, request) => {
-  const { open } = on(asksFor(request));
-  const session = await open(asking);
-  const { approval } = await session.asks('go');
+  const { firstApproval } = on(asksFor(request));
+  const { session, approval } = await firstApproval('go', asking);
   expect(approval.title).toBe('May I?');
   expect(approval.subject).toBeNull();
   expect(approval.details).toContainEqual(field('description', 'rm -rf build'));
@@ -62,7 +59,7 @@ test.each([
 });
 
 test('An approval names the chosen option if the agent has several options to accept once.', async () => {
-  const { open } = on(
+  const { firstApproval } = on(
     asksFor({
       toolCall: { toolCallId: 'c', title: 'do it', rawInput: { command: 'ls' } },
       options: [
@@ -71,8 +68,7 @@ test('An approval names the chosen option if the agent has several options to ac
       ],
     }),
   );
-  const session = await open(asking);
-  const { approval } = await session.asks('go');
+  const { session, approval } = await firstApproval('go', asking);
   expect(approval.details).toContainEqual(
     field('option chosen on accept', 'Run without the sandbox'),
   );
@@ -103,13 +99,13 @@ test.each([
 ])(
   'An answer with an error %s fails the turn with the text of the error.',
   async (_name, error) => {
-    const { runOnce } = on(
+    const { firstTurn } = on(
       goes((agent) => {
         agent.send({ id: agent.last('session/prompt')?.id, error });
         return never;
       }),
     );
-    const turn = await runOnce('go');
+    const { turn } = await firstTurn('go');
     expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_error' } });
     expect(turn.error?.message).toContain('no credit left');
   },
@@ -151,10 +147,10 @@ test.each([
   ['repeats its pages is read once', (at: number) => (at + 1) % 2, 'failed'],
   ['never ends does not show that a session is lost', (at: number) => at + 1, 'ready'],
 ])('A session list that %s.', async (_name, next, status) => {
-  const { agents, openAndRun } = on(
+  const { agents, firstTurn } = on(
     losing((at) => ({ sessions: [{ sessionId: 'x' }], nextCursor: `${next(at)}` })),
   );
-  const session = await openAndRun('hello');
+  const { session } = await firstTurn('hello');
   await dies(agents[0]);
   await session.run('again');
   expect(await session.record()).toMatchObject({ status });

@@ -7,7 +7,7 @@ import { asking, done, goes, textContent, touch } from '../../support/providers/
 const on = sharedRawAgent();
 
 test('A tool call whose first message is an update has one start and one end.', async () => {
-  const { client, open } = on(
+  const { client, firstTurn } = on(
     goes((agent) => {
       agent.update({
         sessionUpdate: 'tool_call_update',
@@ -18,8 +18,7 @@ test('A tool call whose first message is an update has one start and one end.', 
       return endTurn;
     }),
   );
-  const session = await open();
-  const turn = await session.run('go');
+  const { session, turn } = await firstTurn('go');
   expect(turn.status).toBe('completed');
   const events = session.watch.of(turn.turn_id);
   expect(ofKind(events, 'tool.started')).toHaveLength(1);
@@ -35,15 +34,14 @@ test('A tool call whose first message is an update has one start and one end.', 
 });
 
 test('A tool call whose first message is a permission request has one start and one end.', async () => {
-  const { open } = on(
+  const { firstApproval } = on(
     goes(async (agent) => {
       await agent.ask({ ...touch, status: 'pending' });
       agent.update({ ...done, rawOutput: 'touched' });
       return endTurn;
     }),
   );
-  const session = await open(asking);
-  const { turnId, approval } = await session.asks('go');
+  const { session, turnId, approval } = await firstApproval('go', asking);
   expect(approval).toMatchObject({ kind: 'command', title: 'touch it' });
   await session.decide(approval, 'accept');
   const events = session.watch.of(turnId);
@@ -70,15 +68,14 @@ test('An approval shows the title and input of its call, although the request on
 });
 
 test('A declined tool call has failed if the agent does not mention it again.', async () => {
-  const { open } = on(
+  const { firstApproval } = on(
     goes(async (agent) => {
       const { optionId } = await agent.ask(touch);
       agent.say(`answered ${optionId}`);
       return endTurn;
     }),
   );
-  const session = await open(asking);
-  const { turnId, approval } = await session.asks('go');
+  const { session, turnId, approval } = await firstApproval('go', asking);
   const turn = await session.decide(approval, 'decline');
   expect(turn).toMatchObject({ status: 'completed', text: 'answered r1' });
   expect(ofKind(session.watch.of(turnId), 'tool.completed')).toMatchObject([
@@ -87,13 +84,13 @@ test('A declined tool call has failed if the agent does not mention it again.', 
 });
 
 test('A tool call that the agent never ends is completed with its turn.', async () => {
-  const { client, runOnce } = on(
+  const { client, firstTurn } = on(
     goes((agent) => {
       agent.update({ sessionUpdate: 'tool_call', ...touch, status: 'in_progress' });
       return endTurn;
     }),
   );
-  const turn = await runOnce('go');
+  const { turn } = await firstTurn('go');
   expect(await itemsOf(client, turn)).toMatchObject([{ kind: 'tool', status: 'completed' }]);
 });
 
@@ -116,13 +113,13 @@ test.each([
   ['nothing', {}, ''],
   ['fields of the wrong kind', { content: 7, status: 'done', title: [] }, ''],
 ])('A tool may return %s as its output.', async (_name, output, text) => {
-  const { client, runOnce } = on(
+  const { client, firstTurn } = on(
     goes((agent) => {
       agent.update({ sessionUpdate: 'tool_call', ...touch }, { ...done, ...output });
       return endTurn;
     }),
   );
-  const turn = await runOnce('go');
+  const { turn } = await firstTurn('go');
   expect(turn.status).toBe('completed');
   expect(await itemsOf(client, turn)).toMatchObject([{ text, tool: { title: 'touch it' } }]);
 });

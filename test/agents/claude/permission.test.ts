@@ -42,9 +42,8 @@ const tools = [
 test.for(someOf(tools, 2))(
   'An approval shows the kind and the input of %s.',
   async ([tool, input, kind, title]) => {
-    const { open } = on(asks('q', tool, input));
-    const session = await open(asking);
-    const { approval } = await session.asks('go');
+    const { firstApproval } = on(asks('q', tool, input));
+    const { session, approval } = await firstApproval('go', asking);
     expect(approval).toMatchObject({ kind, title, request: { tool_name: tool, input } });
     const { text } = await session.decide(approval, 'accept');
     expect(JSON.parse(text ?? '')).toEqual({ behavior: 'allow', updatedInput: input });
@@ -81,9 +80,8 @@ test.for([
   'A permission that claude suggests is accepted for the session only.',
   async ([given, allows]) => {
     const suggestions = given.map((one) => ({ ...one, destination: 'localSettings' }));
-    const { open } = on(proposes(suggestions));
-    const session = await open(asking);
-    const { turnId, approval } = await session.asks('go');
+    const { firstApproval } = on(proposes(suggestions));
+    const { session, turnId, approval } = await firstApproval('go', asking);
     expect(approval).toMatchObject({ scopes: ['once', 'session'], session_allows: allows });
     await session.decide(approval, 'accept', 'session');
     expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual({
@@ -103,9 +101,8 @@ const notForSession = [
 test.for(someOf(notForSession, 2))(
   'A request that suggests %s can be accepted once only.',
   async ([, suggestions]) => {
-    const { open, client } = on(proposes(suggestions));
-    const session = await open(asking);
-    const { approval } = await session.asks('go');
+    const { firstApproval, client } = on(proposes(suggestions));
+    const { session, approval } = await firstApproval('go', asking);
     expect(approval).toMatchObject({ scopes: ['once'], session_allows: null });
     const refused = decide(client, approval, 'accept', 'session');
     await expectError(refused, 'invalid');
@@ -114,9 +111,8 @@ test.for(someOf(notForSession, 2))(
 );
 
 test('Edits that were accepted for the session apply in turns with require_approval only.', async () => {
-  const { open, agents } = on(proposes([mode]));
-  const session = await open(asking);
-  const { approval } = await session.asks('go');
+  const { firstApproval, agents } = on(proposes([mode]));
+  const { session, approval } = await firstApproval('go', asking);
   await session.decide(approval, 'accept', 'session');
   await session.run('hello', { permission_mode: 'default' });
   await session.run('hello', { permission_mode: 'require_approval' });
@@ -129,9 +125,8 @@ test('A question is answered with the chosen options.', async () => {
     { question: 'Which one?', header: 'Pick', options: [{ label: 'A' }, { label: 'B' }] },
     { question: 'And how?', header: 'How', multiSelect: true, options: [] },
   ];
-  const { open, client } = on(asks('q', 'AskUserQuestion', { questions }));
-  const session = await open(asking);
-  const { turnId, approval } = await session.asks('go');
+  const { firstApproval, client } = on(asks('q', 'AskUserQuestion', { questions }));
+  const { session, turnId, approval } = await firstApproval('go', asking);
   expect(approval).toMatchObject({ kind: 'question', title: 'Which one? And how?' });
   const params = { session_id: session.id, approval_id: approval.id };
   for (const [wrong, why] of [
@@ -156,9 +151,11 @@ test('A question is answered with the chosen options.', async () => {
 test.for(someOf([null, 'read_only', 'workspace_write', 'plan'], 2))(
   'A request in permission_mode %s is denied with the reason, and nobody is asked.',
   async (permission_mode) => {
-    const { open } = on(asks('q', 'Bash', { command: 'it' }));
-    const session = await open(permission_mode ? { permission_mode } : {});
-    const { status, text, declined_unasked } = await session.run('go');
+    const { firstTurn } = on(asks('q', 'Bash', { command: 'it' }));
+    const {
+      session,
+      turn: { status, text, declined_unasked },
+    } = await firstTurn('go', permission_mode ? { permission_mode } : {});
     expect([status, declined_unasked]).toEqual(['completed', 1]);
     const answer = JSON.parse(text ?? '') as { behavior: string; message: string };
     expect(answer.behavior).toBe('deny');
@@ -169,7 +166,7 @@ test.for(someOf([null, 'read_only', 'workspace_write', 'plan'], 2))(
 );
 
 test('A request that claude withdraws cancels its approval and is not answered.', async () => {
-  const { open, agents, client } = on({
+  const { firstApproval, agents, client } = on({
     turns: {
       go(claude) {
         void claude.ask('q', 'Bash', { command: 'it' }).catch(() => undefined);
@@ -177,8 +174,7 @@ test('A request that claude withdraws cancels its approval and is not answered.'
       },
     },
   });
-  const session = await open(asking);
-  const { turnId, approval } = await session.asks('go');
+  const { session, turnId, approval } = await firstApproval('go', asking);
   agents[0]?.send({ type: 'control_cancel_request', request_id: 'q' });
   const { payload } = await session.watch.kind('approval.resolved', turnId);
   expect(payload.approval).toMatchObject({ status: 'cancelled' });
@@ -205,7 +201,7 @@ test('A request of an unknown kind is refused and counted.', async () => {
 });
 
 test('A tool call of a subagent is pending until its approval and then runs.', async () => {
-  const { open, client } = on({
+  const { firstApproval, client } = on({
     turns: {
       async go(claude) {
         await claude.ask('q', 'Bash', { command: 'it' });
@@ -213,8 +209,7 @@ test('A tool call of a subagent is pending until its approval and then runs.', a
       },
     },
   });
-  const session = await open(asking);
-  const { turnId, approval } = await session.asks('go');
+  const { session, turnId, approval } = await firstApproval('go', asking);
   await session.decide(approval, 'accept');
   const [tool] = await itemsOf(client, await session.turn(turnId));
   expect(tool).toMatchObject({ kind: 'tool', tool: { title: 'it', kind: 'execute' } });
@@ -232,7 +227,7 @@ test('A permission mode applies to its own turn, and the next turn has the mode 
 });
 
 test('A mode that claude changed by itself is restored for the next turn.', async () => {
-  const { openAndRun, agents } = on({
+  const { firstTurn, agents } = on({
     turns: {
       go(claude) {
         claude.send({ type: 'system', subtype: 'status', permissionMode: 'acceptEdits' });
@@ -240,7 +235,7 @@ test('A mode that claude changed by itself is restored for the next turn.', asyn
       },
     },
   });
-  const session = await openAndRun('go');
+  const { session } = await firstTurn('go');
   await session.run('x');
   const modes = agents[0]?.requests('set_permission_mode').map(({ mode }) => mode);
   expect(modes).toEqual(['default']);
@@ -253,9 +248,11 @@ test('A mode that claude refuses fails the turn, and later unknown modes are ref
   };
   const role = { requests: { set_permission_mode: refuses } };
 
-  const { open } = await testRawClaude(role);
-  const session = await open({ permission_mode: 'bogus' });
-  const { error } = await session.run('x');
+  const { open, firstTurn } = await testRawClaude(role);
+  const {
+    session,
+    turn: { error },
+  } = await firstTurn('x', { permission_mode: 'bogus' });
   expect(error?.code).toBe('invalid_permission_mode');
   expect(error?.message).toContain('must be one of plan, default');
   const refusal = anError(
@@ -272,8 +269,8 @@ test('A turn with full_access continues the session in another process, which la
   const body = async (agents: readonly RawClaude[]) =>
     agents.map(({ args }) => args.includes('--allow-dangerously-skip-permissions'));
 
-  const { runOnce, openAndRun, agents } = inSandbox({});
-  const session = await openAndRun('one');
+  const { firstTurn, agents } = inSandbox({});
+  const { session } = await firstTurn('one');
   const turn = await session.run('two', { permission_mode: 'full_access' });
   expect(turn).toMatchObject({ status: 'completed', text: 'two' });
   expect(await body(agents)).toEqual([false, true]);
@@ -284,7 +281,7 @@ test('A turn with full_access continues the session in another process, which la
   const modes = agents[1]?.requests('set_permission_mode').map(({ mode }) => mode);
   expect(modes).toEqual(['bypassPermissions', 'default']);
   expect(agents).toHaveLength(2);
-  expect((await runOnce('x', { permission_mode: 'bypass' })).text).toBe('x');
+  expect((await firstTurn('x', { permission_mode: 'bypass' })).turn.text).toBe('x');
   expect(await body(agents)).toEqual([false, true, true]);
   expect(agents[2]?.args.some((one) => one.startsWith('--session-id='))).toBe(true);
 });
@@ -327,9 +324,11 @@ test.skipIf(!isRoot)(
 );
 
 test('A request that is too large is denied, and claude receives the limit.', async () => {
-  const { open } = on(asks('q', 'Bash', { command: 'x'.repeat(9e6) }));
-  const session = await open(asking);
-  const { text, turn_id } = await session.run('go');
+  const { firstTurn } = on(asks('q', 'Bash', { command: 'x'.repeat(9e6) }));
+  const {
+    session,
+    turn: { text, turn_id },
+  } = await firstTurn('go', asking);
   expect(JSON.parse(text ?? '')).toMatchObject({
     behavior: 'deny',
     message: expect.stringMatching(/declined a request.*\(limit 8 MiB\)/) as string,

@@ -51,8 +51,8 @@ test('Claude receives the tools of cadre at its start, and they need no permissi
 const freed = { gateway: { free: ['cadre_process_run'] } };
 
 test('Claude calls the tools of cadre over its control channel, as its own session.', async () => {
-  const { openAndRun, agents } = await testRawClaude({}, freed);
-  const session = await openAndRun('x');
+  const { firstTurn, agents } = await testRawClaude({}, freed);
+  const { session } = await firstTurn('x');
   const [claude] = agents;
   if (!claude) throw new Error('no claude was started');
   await shakeHands(claude);

@@ -14,7 +14,7 @@ import { readAsset } from '../../../src/core/lib/self.ts';
 import { kindOfMode } from '../../../src/server/conversations/sessions/permission-mode.ts';
 import { completeHere, runCadre } from '../../support/cli/cadre.ts';
 import { tempDirectory } from '../../support/temp.ts';
-import { openSession, runTurn } from '../../support/turns.ts';
+import { openSession, runTurn, withSession } from '../../support/turns.ts';
 
 const shells = Object.keys(scripts) as (keyof typeof scripts)[];
 
@@ -179,8 +179,7 @@ describe('cadre __complete', () => {
   });
 
   it('Completion offers the modes of an agent and the slash commands of a session.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory);
+    const { client, id } = await withSession(server());
     await runTurn(client, id, 'commands plan; say hi');
     expect(await wordsOf('run', '--agent-mode', '')).toContain('full_access');
     expect(await wordsOf('run', '--agent-mode', '')).not.toContain('require_approval');

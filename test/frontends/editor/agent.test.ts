@@ -13,7 +13,7 @@ import { choose, connectEditor, openEditor } from '../../support/acp/editor.ts';
 import { sharedDemo } from '../../support/demo-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { png } from '../../support/providers/png.ts';
-import { openSession, runTurn, send } from '../../support/turns.ts';
+import { openSession, runTurn, send, withSession } from '../../support/turns.ts';
 
 const server = sharedDemo();
 const of = methods.agent.session;
@@ -23,6 +23,13 @@ function course(updates: readonly SessionUpdate[]): string[] {
   return updates
     .map(({ sessionUpdate }) => sessionUpdate)
     .filter((kind) => kind !== 'session_info_update' && kind !== 'available_commands_update');
+}
+
+/** Opens an editor and a session in the directory of the server. */
+async function opened() {
+  const { client, directory } = server();
+  const editor = await openEditor(server());
+  return { client, directory, editor, ...(await editor.open(directory)) };
 }
 
 test('The answer to initialize has the version and the capabilities.', async () => {
@@ -64,9 +71,7 @@ test('An editor with a wrong token gets the remedy.', async () => {
 });
 
 test('A new session opens in the directory with require_approval.', async () => {
-  const { client, directory } = server();
-  const editor = await openEditor(server());
-  const { sessionId, modes, configOptions } = await editor.open(directory);
+  const { client, directory, editor, sessionId, modes, configOptions } = await opened();
   const session = await client.call(endpoints.getSession, { params: { session_id: sessionId } });
   expect(session).toMatchObject({ cwd: directory, permission_mode: 'require_approval' });
   expect(modes?.currentModeId).toBe('require_approval');
@@ -85,8 +90,7 @@ test('A missing directory is refused with the error of the server.', async () =>
 });
 
 test('cadre acp --session serves this session, with its conversation.', async () => {
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory);
+  const { client, id } = await withSession(server());
   await runTurn(client, id, 'say before');
   const editor = await openEditor(server(), { fixed: id });
   expect(await editor.open('/')).toMatchObject({ sessionId: id });
@@ -96,8 +100,7 @@ test('cadre acp --session serves this session, with its conversation.', async ()
 });
 
 test('A prompt streams thoughts, messages, tool calls and plans in order, and ends with the usage.', async () => {
-  const editor = await openEditor(server());
-  const { sessionId } = await editor.open(server().directory);
+  const { editor, sessionId } = await opened();
   const script = 'think about it; plan a | b; tool read X => 12 lines; say all done';
   const response = await editor.prompt(sessionId, script);
   expect(response).toMatchObject({
@@ -129,9 +132,7 @@ test('A prompt streams thoughts, messages, tool calls and plans in order, and en
 });
 
 test('A prompt may contain images, links and embedded files.', async () => {
-  const { client, directory } = server();
-  const editor = await openEditor(server());
-  const { sessionId } = await editor.open(directory);
+  const { client, editor, sessionId } = await opened();
   await editor.prompt(sessionId, [
     { type: 'text', text: 'look at ' },
     { type: 'resource_link', name: 'a b.ts', uri: 'file:///work/a%20b.ts#L3' },
@@ -149,16 +150,14 @@ test('A prompt may contain images, links and embedded files.', async () => {
 });
 
 test('A prompt with sound or for an unknown session is refused.', async () => {
-  const editor = await openEditor(server());
-  const { sessionId } = await editor.open(server().directory);
+  const { editor, sessionId } = await opened();
   const sound = [{ type: 'audio' as const, mimeType: 'audio/wav', data: '' }];
   await expect(editor.prompt(sessionId, sound)).rejects.toThrow(/unsupported content type "audio"/);
   await expect(editor.prompt('sess_none', 'hi')).rejects.toMatchObject({ code: -32002 });
 });
 
 test('A prompt fails with the error of its turn, and the next prompt works.', async () => {
-  const editor = await openEditor(server());
-  const { sessionId } = await editor.open(server().directory);
+  const { editor, sessionId } = await opened();
   await expect(editor.prompt(sessionId, 'fail out of luck')).rejects.toMatchObject({
     code: -32603,
     message: 'the agent failed: out of luck',
@@ -169,8 +168,7 @@ test('A prompt fails with the error of its turn, and the next prompt works.', as
 });
 
 test('A cancelled prompt ends as cancelled, also if its request is cancelled.', async () => {
-  const editor = await openEditor(server());
-  const { sessionId } = await editor.open(server().directory);
+  const { editor, sessionId } = await opened();
   const prompt = editor.prompt(sessionId, 'say begun; silent');
   await editor.told((one) => one.sessionUpdate === 'agent_message_chunk');
   await editor.cancel(sessionId);
@@ -188,9 +186,7 @@ test('A cancelled prompt ends as cancelled, also if its request is cancelled.', 
 });
 
 test('A prompt waits for a turn of another client, and can be cancelled while it waits.', async () => {
-  const { client, directory } = server();
-  const editor = await openEditor(server());
-  const { sessionId } = await editor.open(directory);
+  const { client, editor, sessionId } = await opened();
   const { turn_id } = await send(client, sessionId, 'say foreign; silent');
   await editor.told((one) => one.sessionUpdate === 'agent_message_chunk');
   const first = editor.prompt(sessionId, 'say first');
@@ -207,9 +203,7 @@ test('A prompt waits for a turn of another client, and can be cancelled while it
 });
 
 test('A turn of another client appears with its prompt, and can be cancelled.', async () => {
-  const { client, directory } = server();
-  const editor = await openEditor(server());
-  const { sessionId } = await editor.open(directory);
+  const { client, editor, sessionId } = await opened();
   await send(client, sessionId, 'say from elsewhere; silent');
   await expectEventually(() => editor.text()).toContain('elsewhere');
   expect(editor.text('user_message_chunk')).toBe('say from elsewhere; silent');
@@ -231,9 +225,7 @@ test('Two editors on one session see the turns of each other.', async () => {
 });
 
 test('A turn continues when its editor leaves.', async () => {
-  const { client, directory } = server();
-  const editor = await openEditor(server());
-  const { sessionId } = await editor.open(directory);
+  const { client, directory, editor, sessionId } = await opened();
   const prompt = editor.prompt(sessionId, 'say begun; wait 50; say the end');
   prompt.catch(() => undefined);
   await editor.told((one) => one.sessionUpdate === 'agent_message_chunk');
@@ -250,8 +242,7 @@ test('A turn continues when its editor leaves.', async () => {
 });
 
 test('session/load sends the whole conversation with the end of each turn.', async () => {
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory);
+  const { client, directory, id } = await withSession(server());
   await runTurn(client, id, 'think hm; plan a | b; tool read X => 12 lines; say first');
   await runTurn(client, id, 'fail no luck');
   const editor = await openEditor(server());
@@ -280,8 +271,9 @@ test('session/load sends the whole conversation with the end of each turn.', asy
 });
 
 test('session/load sends a running turn from its start, and then its progress.', async () => {
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
+  const { client, directory, id } = await withSession(server(), {
+    permission_mode: 'require_approval',
+  });
   await runTurn(client, id, 'say before');
   await send(client, id, 'say begun; ask to go on; say over');
   const first = await openEditor(server(), { askUser: () => new Promise(() => undefined) });
@@ -303,8 +295,9 @@ test('An unknown session is refused.', async () => {
 });
 
 test('session/resume sends no earlier updates, but the pending requests.', async () => {
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
+  const { client, directory, id } = await withSession(server(), {
+    permission_mode: 'require_approval',
+  });
   await runTurn(client, id, 'say before');
   await send(client, id, 'ask to go on; say over');
   const query = { session_id: id };
@@ -346,9 +339,7 @@ test('session/list returns open sessions, by page and by directory.', async () =
 });
 
 test('session/close ends the prompt of the editor, and the session stays open.', async () => {
-  const { client, directory } = server();
-  const editor = await openEditor(server());
-  const { sessionId } = await editor.open(directory);
+  const { client, editor, sessionId } = await opened();
   const prompt = editor.prompt(sessionId, 'say begun; silent');
   await editor.told((one) => one.sessionUpdate === 'agent_message_chunk');
   const ended = prompt.then(
@@ -365,9 +356,7 @@ test('session/close ends the prompt of the editor, and the session stays open.',
 });
 
 test('session/delete closes the session permanently.', async () => {
-  const { client, directory } = server();
-  const editor = await openEditor(server());
-  const { sessionId } = await editor.open(directory);
+  const { client, editor, sessionId } = await opened();
   await editor.agent.request(of.delete, { sessionId });
   const session = await client.call(endpoints.getSession, { params: { session_id: sessionId } });
   expect(session).toMatchObject({
@@ -377,9 +366,7 @@ test('session/delete closes the session permanently.', async () => {
 });
 
 test('set_title names the session, and a title from another client reaches the editor.', async () => {
-  const { client, directory } = server();
-  const editor = await openEditor(server());
-  const { sessionId } = await editor.open(directory);
+  const { client, editor, sessionId } = await opened();
   expect(await editor.agent.request(of.setTitle, { sessionId, title: 'mine' })).toEqual({
     title: 'mine',
   });
@@ -389,8 +376,7 @@ test('set_title names the session, and a title from another client reaches the e
 });
 
 test('The permission mode applies to the turns that the editor sends.', async () => {
-  const editor = await openEditor(server());
-  const { sessionId } = await editor.open(server().directory);
+  const { editor, sessionId } = await opened();
   await editor.agent.request(of.setMode, { sessionId, modeId: 'full_access' });
   await editor.prompt(sessionId, 'mode');
   expect(editor.text()).toBe('full_access');
@@ -408,8 +394,7 @@ test('The permission mode applies to the turns that the editor sends.', async ()
 });
 
 test('The mode of the agent can be chosen by its name beside the permission mode.', async () => {
-  const editor = await openEditor(server());
-  const { sessionId } = await editor.open(server().directory);
+  const { editor, sessionId } = await opened();
   const choose = (value: string) =>
     editor.agent.request(of.setConfigOption, { sessionId, configId: 'agent_mode', value });
   const { configOptions } = await choose('full_access');
@@ -423,8 +408,7 @@ test('The mode of the agent can be chosen by its name beside the permission mode
 });
 
 test('An unknown mode or option is refused with the offered ones.', async () => {
-  const editor = await openEditor(server());
-  const { sessionId } = await editor.open(server().directory);
+  const { editor, sessionId } = await opened();
   const set = editor.agent.request(of.setMode, { sessionId, modeId: 'yolo' });
   await expect(set).rejects.toThrow(/unknown mode "yolo": choose from require_approval, default/);
   const option = { sessionId, configId: 'colour', value: 'red' };

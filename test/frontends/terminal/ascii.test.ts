@@ -3,7 +3,7 @@ import { forLocale, inAscii, isAsciiLocale } from '../../../src/frontends/termin
 import { cadreOn, runHere } from '../../support/cli/cadre.ts';
 import { sharedDemo } from '../../support/demo-server.ts';
 import { tempDirectory } from '../../support/temp.ts';
-import { openSession } from '../../support/turns.ts';
+import { withSession } from '../../support/turns.ts';
 
 test.for([
   [{}, false],
@@ -56,8 +56,7 @@ test('The stand-in for a terminal keeps its size and its listeners.', () => {
 const server = sharedDemo();
 
 test('In a locale without UTF-8, a table on a terminal has only ASCII, and JSON is as it is.', async () => {
-  const { client, directory } = server();
-  await openSession(client, directory, { title: 'a title that is cut in the table …' });
+  await withSession(server(), { title: 'a title that is cut in the table …' });
   const at = cadreOn(server());
   const options = { columns: 60, env: { LC_ALL: 'C' } };
   const { stdout } = await at(['sessions', 'list'], options);

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { selfCommand } from '../../../src/core/lib/self.ts';
 import { sharedDemo } from '../../support/demo-server.ts';
-import { openSession, send } from '../../support/turns.ts';
+import { send, withSession } from '../../support/turns.ts';
 import { hasPty, inTerminal, type InTerminal, programInTerminal } from '../../support/tui/pty.ts';
 
 const [CTRL_C, CTRL_D, CTRL_Z] = ['\u0003', '\u0004', '\u001a'];
@@ -45,8 +45,7 @@ describe.skipIf(!hasPty)('Ctrl-Z and fg', () => {
   const server = sharedDemo();
 
   test('The command attach keeps its line after Ctrl-Z and fg, twice, and sends the line.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory, { title: 'the job' });
+    const { directory, id } = await withSession(server(), { title: 'the job' });
     await inShell(directory, async (shell) => {
       const { line, type, expectShows, glass } = shell;
       line(`cadre sessions attach ${id}`);
@@ -65,8 +64,7 @@ describe.skipIf(!hasPty)('Ctrl-Z and fg', () => {
   });
 
   test('Ctrl-C interrupts the turn of attach also after fg.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory);
+    const { client, directory, id } = await withSession(server());
     await send(client, id, 'say so far; silent');
     await inShell(directory, async (shell) => {
       const { line, type, expectShows } = shell;
@@ -80,8 +78,7 @@ describe.skipIf(!hasPty)('Ctrl-Z and fg', () => {
   });
 
   test('Ctrl-Z without a shell that could continue the command changes nothing.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory);
+    const { directory, id } = await withSession(server());
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
     await terminal.expectShows(/Ctrl-D leaves\n>$/);
     await terminal.type(`${CTRL_Z}say still here\r`).shows(/^still here\n>$/m);

@@ -6,7 +6,7 @@ import { cadreOn } from '../../support/cli/cadre.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { testRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
-import { openSession, runTurn, send } from '../../support/turns.ts';
+import { openSession, runTurn, send, withSession } from '../../support/turns.ts';
 import { hasPty, inTerminal } from '../../support/tui/pty.ts';
 
 const CTRL_C = '\u0003';
@@ -40,8 +40,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
   });
 
   test('The command attach shows the end of a conversation, sends lines, and shows prompts of other clients.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory, { title: 'the job' });
+    const { client, directory, id } = await withSession(server(), { title: 'the job' });
     await runTurn(client, id, 'say before');
     await using terminal = inTerminal(directory, ['sessions', 'attach', 'the job']);
     const { expectShows, type, ended, glass } = terminal;
@@ -62,8 +61,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
   });
 
   test('The command attach sends a pasted block and the text around it as one message.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory);
+    const { client, directory, id } = await withSession(server());
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
     const { expectShows, type, ended, glass } = terminal;
     await expectShows(/^>$/m);
@@ -84,8 +82,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
   });
 
   test('The command attach completes the slash commands of the agent by Tab, and shows its notices.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory, { title: 'slashes' });
+    const { client, directory, id } = await withSession(server(), { title: 'slashes' });
     await runTurn(client, id, 'commands planning | testing; notice mind the gap');
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
     const { expectShows, type, ended } = terminal;
@@ -98,8 +95,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
   });
 
   test('The command attach shows a running turn from its start; Ctrl-C interrupts the turn, and a line waits for its end.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory);
+    const { client, directory, id } = await withSession(server());
     await send(client, id, 'say so far; silent');
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
     const { expectShows, type, ended } = terminal;
@@ -114,8 +110,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
   });
 
   test('A line that was typed while a turn ran is in the queue, and is sent although attach has ended.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory);
+    const { client, directory, id } = await withSession(server());
     await send(client, id, 'say so far; silent');
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
     const { expectShows, type, ended } = terminal;
@@ -157,8 +152,9 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
   });
 
   test('The keys l and Ctrl-D leave a request open; the next attach asks again.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
+    const { client, directory, id } = await withSession(server(), {
+      permission_mode: 'require_approval',
+    });
     await send(client, id, 'ask first');
     const leftOpen = /left open: answer it with cadre approvals accept \w+/;
     {
@@ -188,8 +184,9 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
   });
 
   test('The command attach does not repeat an answered request.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
+    const { client, directory, id } = await withSession(server(), {
+      permission_mode: 'require_approval',
+    });
     await send(client, id, 'ask first; ask second');
     const pending = async () => client.call(endpoints.listSessionApprovals, inSession);
     const inSession = { params: { session_id: id }, query: { status: 'pending' as const } };
@@ -207,8 +204,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
   });
 
   test('A signal ends attach and restores the terminal; attach without a terminal is refused.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory);
+    const { directory, id } = await withSession(server());
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
     await terminal.expectShows(/^>$/m);
     terminal.signal('SIGTERM');

@@ -2,12 +2,11 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { testDemo } from '../../support/demo-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { keys, testScreen } from '../../support/tui/stage.tsx';
-import { openSession, send } from '../../support/turns.ts';
+import { keys, testScreen } from './stage.tsx';
+import { send, withSession } from '../../support/turns.ts';
 
 test('A request on the screen has the keys of the prompt: l leaves it pending, v goes to its beginning, n declines it.', async () => {
-  const { client, directory } = await testDemo();
-  const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
+  const { client, id } = await withSession(testDemo(), { permission_mode: 'require_approval' });
   await send(client, id, 'ask rm -rf build');
   const withStatus = async (status: 'pending' | 'declined') =>
     (await client.call(endpoints.listApprovals, { query: { status } })).length;

@@ -4,8 +4,8 @@ import { endpoints } from '../../../src/api/index.ts';
 import { keptPort } from '../../support/kept-port.ts';
 import { testServer } from '../../support/server.ts';
 import { testDirectory } from '../../support/temp.ts';
-import { openSession, runTurn, send } from '../../support/turns.ts';
-import { keys, testScreen } from '../../support/tui/stage.tsx';
+import { openSession, runTurn, send, withSession } from '../../support/turns.ts';
+import { keys, testScreen } from './stage.tsx';
 import { shortEvent, writeLog } from '../../support/written-log.ts';
 
 const start = { page: 'tail', scope: {} } as const;
@@ -13,8 +13,7 @@ const start = { page: 'tail', scope: {} } as const;
 const server = sharedDemo();
 
 test('The page shows stored and new events, and a message as one line.', async () => {
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory);
+  const { client, id } = await withSession(server());
   await runTurn(client, id, 'say before');
   const { expectShows, lines, press } = testScreen(client, start);
   await expectShows(/message\.completed +before/);
@@ -28,8 +27,7 @@ test('The page shows stored and new events, and a message as one line.', async (
 });
 
 test('The page pauses, counts new events, and returns to the end.', async () => {
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory);
+  const { client, id } = await withSession(server());
   const { expectShows, expectHides, press } = testScreen(client, start);
   await expectShows(/session\.created/);
   await press(' ').shows('paused  live');
@@ -64,8 +62,7 @@ test('The page filters by the session of an event and by kinds, and shows all ev
 });
 
 test('The page finds a text, and shows a whole event.', async () => {
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory);
+  const { client, id } = await withSession(server());
   await runTurn(client, id, 'say a needle');
   await runTurn(client, id, 'say hay');
   const { expectShows, press, expectHides, lines } = testScreen(client, start);
@@ -81,8 +78,7 @@ test('The page finds a text, and shows a whole event.', async () => {
 });
 
 test('The page declines a pending approval with a reason.', async () => {
-  const { client, directory } = await testDemo();
-  const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
+  const { client, id } = await withSession(testDemo(), { permission_mode: 'require_approval' });
   const { expectShows, press } = testScreen(client, start);
   await expectShows('live');
   await send(client, id, 'ask rm -rf build');
@@ -96,8 +92,7 @@ test('The page declines a pending approval with a reason.', async () => {
 });
 
 test('The page reports the decision if another client answers an approval first.', async () => {
-  const { client, directory } = await testDemo();
-  const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
+  const { client, id } = await withSession(testDemo(), { permission_mode: 'require_approval' });
   await send(client, id, 'ask push it');
   const { expectShows, expectHides, press } = testScreen(client, start);
   await expectShows(/approval .*push it/);
@@ -115,8 +110,7 @@ test('The page reports the decision if another client answers an approval first.
 });
 
 test('The page fits 40 columns and other sizes, also with wide characters.', async () => {
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory);
+  const { client, id } = await withSession(server());
   await runTurn(client, id, `say ${'漢字 🎉 '.repeat(20)}`);
   const size = { rows: 8, columns: 40 };
   const { expectShows, lines, resize } = testScreen(client, start, size);
@@ -139,8 +133,7 @@ test('The page shows the reason if the server refuses its scope.', async () => {
 });
 
 test('The page shows a gap if the log has no event after its position.', async () => {
-  const { client, directory } = server();
-  await openSession(client, directory);
+  const { client } = await withSession(server());
   const beyond = { page: 'tail', scope: {}, after: 1_000_000 } as const;
   const { expectShows } = testScreen(client, beyond);
   await expectShows(/gap: event 1000000 is past the end of the log \(\d+\)/);

@@ -5,8 +5,8 @@ import { HISTORY_FILE, PromptHistory } from '../../../src/core/lib/prompt-histor
 import { sharedDemo } from '../../support/demo-server.ts';
 import { testDirectory } from '../../support/temp.ts';
 import { hasPty, inTerminal } from '../../support/tui/pty.ts';
-import { keys, testScreen } from '../../support/tui/stage.tsx';
-import { openSession } from '../../support/turns.ts';
+import { keys, testScreen } from './stage.tsx';
+import { withSession } from '../../support/turns.ts';
 
 const CTRL_D = '\u0004';
 const CTRL_R = '\u0012';
@@ -14,8 +14,7 @@ const server = sharedDemo();
 
 test('The composer of the screen goes through what was sent, searches it, and adds to it.', async () => {
   const home = testDirectory('history');
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory, { title: 'the talk' });
+  const { client, id } = await withSession(server(), { title: 'the talk' });
   const history = new PromptHistory(home);
   for (const text of ['say one', 'say first\nthen second', 'ask']) history.add(text);
   const { expectShows, expectHides, press } = testScreen(
@@ -40,8 +39,7 @@ test('The composer of the screen goes through what was sent, searches it, and ad
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
 describe.skipIf(!hasPty)('a prompt', () => {
   test('The prompts of run and attach are in the history of the next attach, by Up and by Ctrl-R.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory, { title: 'attached' });
+    const { directory, id } = await withSession(server(), { title: 'attached' });
     const file = path.join(directory, HISTORY_FILE);
     fs.rmSync(file, { force: true });
     {
@@ -65,8 +63,7 @@ describe.skipIf(!hasPty)('a prompt', () => {
   });
 
   test('No history is kept if client.history is off.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory, { title: 'silent' });
+    const { directory, id } = await withSession(server(), { title: 'silent' });
     const before = new PromptHistory(directory).read();
     const env = { CADRE_CLIENT_HISTORY: 'false' };
     await using run = inTerminal(directory, ['run', '--session', id, 'say nothing kept'], env);

@@ -3,8 +3,8 @@ import { endpoints } from '../../../src/api/index.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { testDemo } from '../../support/demo-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { keys, testScreen } from '../../support/tui/stage.tsx';
-import { openSession, send } from '../../support/turns.ts';
+import { keys, testScreen } from './stage.tsx';
+import { openSession, send, withSession } from '../../support/turns.ts';
 
 const start = { page: 'top' } as const;
 const asking = { permission_mode: 'require_approval' };
@@ -74,8 +74,7 @@ test('All marked approvals are declined at once, and approved only one at a time
 });
 
 test('A row whose change the server refuses stays marked, and the reason is shown.', async () => {
-  const { client, directory } = await testDemo();
-  await openSession(client, directory, { title: 'idle' });
+  const { client, directory } = await withSession(testDemo(), { title: 'idle' });
   const { id: session_id } = await openSession(client, directory, { title: 'busy' });
   const { turn_id } = await send(client, session_id, 'silent');
   const { expectShows, press } = testScreen(client, start);

@@ -7,7 +7,7 @@ import { OwnKeys } from '../../../src/frontends/tui/screen/own-keys.ts';
 import type { ScreenState } from '../../../src/frontends/tui/screen/screen-state.ts';
 import { testRuntime } from '../../support/runtime.ts';
 import { scriptedProvider } from '../../support/scripted-provider.ts';
-import { testScreen } from '../../support/tui/stage.tsx';
+import { testScreen } from './stage.tsx';
 import { openSession } from '../../support/turns.ts';
 
 test('Every key of the list belongs to an action that can have another key, or is fixed.', () => {

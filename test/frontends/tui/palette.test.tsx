@@ -2,14 +2,13 @@ import { expect, test } from 'vitest';
 import { type ActionName, defaultKeys } from '../../../src/core/lib/screen-actions.ts';
 import { OwnKeys, wordsOf } from '../../../src/frontends/tui/screen/own-keys.ts';
 import { testDemo } from '../../support/demo-server.ts';
-import { keys, testScreen } from '../../support/tui/stage.tsx';
-import { openSession } from '../../support/turns.ts';
+import { keys, testScreen } from './stage.tsx';
+import { openSession, withSession } from '../../support/turns.ts';
 
 const start = { page: 'top' } as const;
 
 test('The command palette lists every action of the help with its key.', async () => {
-  const { client, directory } = await testDemo();
-  await openSession(client, directory, { title: 'the job' });
+  const { client } = await withSession(testDemo(), { title: 'the job' });
   const { expectShows, press, lines } = testScreen(client, start, { rows: 60, columns: 120 });
   await expectShows('▌○  the job');
   await press(':').shows('↑ ↓ select  tab complete');
@@ -22,8 +21,7 @@ test('The command palette lists every action of the help with its key.', async (
 });
 
 test('The command palette completes an action with Tab and runs it with Enter.', async () => {
-  const { client, directory } = await testDemo();
-  await openSession(client, directory, { title: 'the job' });
+  const { client } = await withSession(testDemo(), { title: 'the job' });
   const { expectShows, expectHides, press } = testScreen(client, start);
   await expectShows('▌○  the job');
   await press(':', 'ren').shows(/▌R +rename +Rename a session/);
@@ -49,8 +47,7 @@ test('The command palette goes to a session by its title, whatever the list show
 });
 
 test('The command palette says that nothing matches, and stays open.', async () => {
-  const { client, directory } = await testDemo();
-  await openSession(client, directory, { title: 'the job' });
+  const { client } = await withSession(testDemo(), { title: 'the job' });
   const { expectShows, press } = testScreen(client, start);
   await expectShows('▌○  the job');
   await press(':', 'frobnicate').shows('No action and no row matches "frobnicate"');

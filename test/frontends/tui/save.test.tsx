@@ -3,8 +3,8 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { testDemo } from '../../support/demo-server.ts';
-import { keys, testScreen } from '../../support/tui/stage.tsx';
-import { openSession, runTurn } from '../../support/turns.ts';
+import { keys, testScreen } from './stage.tsx';
+import { runTurn, withSession } from '../../support/turns.ts';
 
 const start = { page: 'top' } as const;
 const CLEAR = '\u0015';
@@ -12,8 +12,7 @@ const CLEAR = '\u0015';
 const TURNS = 12;
 
 test('A whole conversation is saved to a file that only its owner reads, and replaces one only after a yes.', async () => {
-  const { client, directory } = await testDemo();
-  const { id } = await openSession(client, directory, { title: 'the job: a/b' });
+  const { client, directory, id } = await withSession(testDemo(), { title: 'the job: a/b' });
   for (let i = 0; i < TURNS; i++) await runTurn(client, id, `say answer ${i}`);
   const file = path.join(directory, 'saved.md');
   const { expectShows, expectHides, press } = testScreen(client, start);

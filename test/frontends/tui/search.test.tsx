@@ -1,11 +1,10 @@
 import { test } from 'vitest';
 import { testDemo } from '../../support/demo-server.ts';
-import { keys, testScreen } from '../../support/tui/stage.tsx';
-import { openSession, runTurn } from '../../support/turns.ts';
+import { keys, testScreen } from './stage.tsx';
+import { openSession, runTurn, withSession } from '../../support/turns.ts';
 
 test('A search finds messages while the user types, and opens the conversation at the message.', async () => {
-  const { client, directory } = await testDemo();
-  const { id } = await openSession(client, directory, { title: 'the zebra' });
+  const { client, directory, id } = await withSession(testDemo(), { title: 'the zebra' });
   for (const n of [1, 2, 3]) await runTurn(client, id, `say ${`line of ${n}\n`.repeat(30)}`);
   await openSession(client, directory, { title: 'another' });
   const { expectShows, expectHides, press } = testScreen(client, { page: 'top' });

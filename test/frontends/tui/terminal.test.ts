@@ -4,7 +4,7 @@ import { sharedDemo, testDemo } from '../../support/demo-server.ts';
 import { atLength } from '../../support/at-length.ts';
 import type { TestRuntime } from '../../support/runtime.ts';
 import { tempDirectory } from '../../support/temp.ts';
-import { openSession, runTurn, send } from '../../support/turns.ts';
+import { openSession, runTurn, send, withSession } from '../../support/turns.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { hasPty, inTerminal } from '../../support/tui/pty.ts';
 
@@ -57,8 +57,7 @@ describe.skipIf(!hasPty)('the screens of commands on a terminal', () => {
     }));
 
   test('The command top shows the sessions and their events; SIGTERM ends it with 143, and restores the terminal.', async () => {
-    const { client, directory } = await testDemo();
-    const { id } = await openSession(client, directory, { title: 'the job' });
+    const { directory, id } = await withSession(testDemo(), { title: 'the job' });
     await using terminal = inTerminal(directory, ['top'], { CI: 'true', NO_COLOR: '1' });
     const { expectShows, type, signal, glass, ended } = terminal;
     await expectShows('the job');

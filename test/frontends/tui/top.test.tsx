@@ -5,8 +5,8 @@ import { testDemo } from '../../support/demo-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Client } from '../../../src/client/client.ts';
-import { openSession, runTurn, send } from '../../support/turns.ts';
-import { keys, testScreen } from '../../support/tui/stage.tsx';
+import { openSession, runTurn, send, withSession } from '../../support/turns.ts';
+import { keys, testScreen } from './stage.tsx';
 
 const start = { page: 'top' } as const;
 const asking = { permission_mode: 'require_approval' };
@@ -35,8 +35,7 @@ test('The screen shows the work of each session, and closed sessions in a collap
 });
 
 test('The screen shows the work of a session that started before the screen.', async () => {
-  const { client, directory } = await testDemo();
-  const { id } = await openSession(client, directory, { title: 'old job' });
+  const { client, id } = await withSession(testDemo(), { title: 'old job' });
   await runTurn(client, id, 'say hello');
   await send(client, id, 'tool look around => found; silent');
   const { expectShows } = testScreen(client, start);
@@ -45,8 +44,7 @@ test('The screen shows the work of a session that started before the screen.', a
 });
 
 test('The screen sends a prompt, keeps unsent drafts, and shows the answer while it streams.', async () => {
-  const { client, directory } = await testDemo();
-  await openSession(client, directory, { title: 'one' });
+  const { client, directory } = await withSession(testDemo(), { title: 'one' });
   await openSession(client, directory, { title: 'two' });
   const { expectShows, expectHides, press, paste, lines } = testScreen(client, start);
   await expectShows('▌○  two');
@@ -107,8 +105,7 @@ test('The form of a new session shows a mode of the agent with its name.', async
 });
 
 test('The screen shows a whole request before it accepts the request.', async () => {
-  const { client, directory } = await testDemo();
-  const { id } = await openSession(client, directory, { title: 'asks', ...asking });
+  const { client, id } = await withSession(testDemo(), { title: 'asks', ...asking });
   await send(client, id, `ask ${Array.from({ length: 60 }, (_, i) => `part${i}`).join(' ')}`);
   const { expectShows, expectHides, press } = testScreen(client, start, {
     rows: 14,
@@ -128,8 +125,7 @@ test('The screen shows a whole request before it accepts the request.', async ()
 });
 
 test('The prompt completes the slash commands of an agent, and the screen shows its notices and title.', async () => {
-  const { client, directory } = await testDemo();
-  const { id } = await openSession(client, directory);
+  const { client, id } = await withSession(testDemo());
   await runTurn(client, id, 'commands planning | testing; notice mind the gap; title My work');
   const { expectShows, press } = testScreen(client, start);
   await expectShows('My work');
@@ -154,8 +150,7 @@ test('The screen kills a running process, and restarts a process that has ended.
 });
 
 test('The screen pins a session, snoozes it for a time, and wakes it.', async () => {
-  const { client, directory } = await testDemo();
-  const { id } = await openSession(client, directory, { title: 'old' });
+  const { client, directory, id } = await withSession(testDemo(), { title: 'old' });
   await openSession(client, directory, { title: 'young' });
   const { expectShows, expectHides, press, lines } = testScreen(client, start);
   await expectShows('▌○  young');
@@ -175,8 +170,7 @@ test('The screen pins a session, snoozes it for a time, and wakes it.', async ()
 });
 
 test('A session that a key selected is seen while the terminal has the focus; otherwise the screen rings.', async () => {
-  const { client, directory } = await testDemo();
-  const { id } = await openSession(client, directory, { title: 'the job' });
+  const { client, id } = await withSession(testDemo(), { title: 'the job' });
   const seen = async () => {
     const { seen_seq, news_seq } = await client.call(endpoints.getSession, {
       params: { session_id: id },
@@ -198,8 +192,7 @@ test('A session that a key selected is seen while the terminal has the focus; ot
 });
 
 test('The screen renames a session and mutes it: the list shows both, and no bell rings.', async () => {
-  const { client, directory } = await testDemo();
-  const { id } = await openSession(client, directory, { title: 'old name' });
+  const { client, id } = await withSession(testDemo(), { title: 'old name' });
   const session = () => client.call(endpoints.getSession, { params: { session_id: id } });
   const { expectShows, press, hasFocus, written } = testScreen(client, start);
   await expectShows('▌○  old name');
@@ -256,8 +249,7 @@ test('The list filters while the user types, and keeps its selection after the e
 });
 
 test('The next key ends a notice, because the notice hides the keys of the row.', async () => {
-  const { client, directory } = await testDemo();
-  await openSession(client, directory, { title: 'first' });
+  const { client } = await withSession(testDemo(), { title: 'first' });
   const { expectShows, expectHides, press } = testScreen(client, start);
   await expectShows('i prompt  ⏎ open');
   await press(keys.tab).shows('nothing needs you');
@@ -266,8 +258,7 @@ test('The next key ends a notice, because the notice hides the keys of the row.'
 });
 
 test('The screen starts at the given id.', async () => {
-  const { client, directory } = await testDemo();
-  const { id } = await openSession(client, directory, { title: 'first' });
+  const { client, directory, id } = await withSession(testDemo(), { title: 'first' });
   await openSession(client, directory, { title: 'second' });
   const selecting = { page: 'top', select: id.slice(-6) } as const;
   const { expectShows } = testScreen(client, selecting);

@@ -1,12 +1,11 @@
 import { test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { testDemo } from '../../support/demo-server.ts';
-import { keys, testScreen } from '../../support/tui/stage.tsx';
-import { openSession, runTurn } from '../../support/turns.ts';
+import { keys, testScreen } from './stage.tsx';
+import { runTurn, withSession } from '../../support/turns.ts';
 
 test('The dialog u shows budgets and usage by day, session, provider or team; a budget is accepted with keys.', async () => {
-  const { client, directory } = await testDemo();
-  const { id } = await openSession(client, directory, { title: 'the job' });
+  const { client, id } = await withSession(testDemo(), { title: 'the job' });
   const body = { session_id: id, tokens: 1000 };
   await client.call(endpoints.setBudget, { body });
   await runTurn(client, id, 'usage 1234 2000; say Hello.');

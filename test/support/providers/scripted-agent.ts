@@ -8,6 +8,7 @@ import { signal } from '../../../src/core/children/identity.ts';
 import { systemClock, type Clock } from '../../../src/core/lib/clock.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { ProviderDiagnostics } from '../../../src/api/providers.ts';
+import type { Approval } from '../../../src/api/approvals.ts';
 import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { Turn } from '../../../src/api/sessions.ts';
 import type { Client } from '../../../src/client/client.ts';
@@ -195,6 +196,12 @@ interface Played extends Actor {
   retire?(): void;
 }
 
+interface FirstApproval {
+  session: WatchedSession;
+  turnId: string;
+  approval: Approval;
+}
+
 /** A runtime in this process with scripted agents. */
 export interface PlayedStage<A extends Played> {
   readonly given: TestRuntime;
@@ -206,9 +213,9 @@ export interface PlayedStage<A extends Played> {
   /** Opens a session, and watches it from its first event. */
   open(more?: object): Promise<WatchedSession>;
   /** Opens a session and runs its first turn. */
-  openAndRun(input: Input, more?: object): Promise<WatchedSession>;
-  /** Does the same, and resolves with the turn. */
-  runOnce(input: Input, more?: object): Promise<Turn>;
+  firstTurn(input: Input, more?: object): Promise<{ session: WatchedSession; turn: Turn }>;
+  /** Opens a session and waits for the first approval of its first turn. */
+  firstApproval(input: Input, more?: object): Promise<FirstApproval>;
   diagnostics(): Promise<ProviderDiagnostics>;
   /** Waits until no agent process is left. */
   noAgents(): Promise<void>;
@@ -298,12 +305,14 @@ async function withPlayed<A extends Played>(
       cwd: own.path,
       agents,
       open,
-      async openAndRun(input, more) {
+      async firstTurn(input, more) {
         const session = await open(more);
-        await session.run(input);
-        return session;
+        return { session, turn: await session.run(input) };
       },
-      runOnce: async (input, more) => (await open(more)).run(input),
+      async firstApproval(input, more) {
+        const session = await open(more);
+        return { session, ...(await session.asks(input)) };
+      },
       async diagnostics() {
         const all = await given.client.call(endpoints.getProviderDiagnostics, {});
         const found = all.find(({ id }) => id === provider);

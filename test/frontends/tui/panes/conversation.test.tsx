@@ -3,15 +3,14 @@ import { sharedDemo } from '../../../support/demo-server.ts';
 import { systemClock } from '../../../../src/core/lib/clock.ts';
 import { ConversationModel } from '../../../../src/frontends/tui/panes/conversation-model.ts';
 import { ConversationPane } from '../../../../src/frontends/tui/panes/pane.tsx';
-import { keys } from '../../../support/tui/stage.tsx';
-import { testPane } from '../../../support/tui/pane-stage.tsx';
-import { openSession, runTurn, send } from '../../../support/turns.ts';
+import { keys } from '../stage.tsx';
+import { testPane } from './pane-stage.tsx';
+import { runTurn, send, withSession } from '../../../support/turns.ts';
 
 const server = sharedDemo();
 
 async function opened(more: object = {}) {
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory, more);
+  const { client, id } = await withSession(server(), more);
   const model = new ConversationModel({ client, clock: systemClock, sessionId: id });
   return { client, id, model };
 }

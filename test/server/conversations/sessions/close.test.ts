@@ -83,8 +83,7 @@ it('Closing a session is answered first, and ends the agent afterwards.', async 
 });
 
 it('Closing a session ends an idle agent.', async () => {
-  const stage = on();
-  const { session, turn } = await stage.atWork();
+  const { stage, session, turn } = await on().atWork();
   await stage.complete(turn);
   await stage.close(session.id);
   expect(await turn.agent.gone).toBe('was ended');

@@ -37,8 +37,7 @@ const refusal = async (session: { id: string }, expected: string) => {
 };
 
 it('An expected_turn_id is checked before a busy, closed or failed session.', async () => {
-  const stage = on();
-  const { session: busy, turn, turnId: active } = await stage.atWork();
+  const { stage, session: busy, turn, turnId: active } = await on().atWork();
   expect(await refusal(busy, 'turn_other')).toEqual([409, 'turn_conflict']);
   expect(await refusal(busy, active)).toEqual([409, 'turn_in_progress']);
   await stage.complete(turn);

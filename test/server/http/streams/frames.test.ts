@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { testRuntime } from '../../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../../support/scripted-provider.ts';
-import { openSession, runTurn, send } from '../../../support/turns.ts';
+import { openSession, runTurn, send, withSession } from '../../../support/turns.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { openStream } from '../../../support/http/stream.ts';
 import { apiOf, send as ask } from '../../../support/http/request.ts';
@@ -115,8 +115,7 @@ test('The keepalive is the comment `: ping <latest seq>` every 10 seconds, not s
 test('The keepalive of a session’s stream has the latest seq of the runtime, so that a quiet one shows where it is.', async () => {
   const clock = new ManualClock();
   const given = await testRuntime({ clock, providers: [scriptedProvider()] });
-  const { client, directory } = given;
-  const quiet = await openSession(client, directory);
+  const { client, directory, session: quiet } = await withSession(given);
   const stream = await openStream(given, { path: `/v1/sessions/${quiet.id}/events/stream` });
   await stream.untilSeq(3);
   for (let i = 0; i < 5; i++) await openSession(client, directory);
@@ -160,8 +159,7 @@ test('A stream is what an answer has promised: an event is there as soon as its 
   const given = await testRuntime({
     providers: [scriptedProvider((turn) => turn.end(completed))],
   });
-  const { client, directory } = given;
-  const { id } = await openSession(client, directory);
+  const { client, id } = await withSession(given);
   const { turn_id } = await send(client, id, 'hello');
   const events = (await apiOf(given)('GET', `/v1/sessions/${id}/events`)).json();
   expect(events).toEqual(

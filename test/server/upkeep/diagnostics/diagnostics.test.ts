@@ -10,7 +10,7 @@ import { openDatabase } from '../../../support/database.ts';
 import { type TestRuntime, testRuntime } from '../../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../../support/scripted-provider.ts';
 import { asDataDirectory, testDirectory } from '../../../support/temp.ts';
-import { openSession, runTurn } from '../../../support/turns.ts';
+import { openSession, runTurn, withSession } from '../../../support/turns.ts';
 import { shortEvent, writeLog } from '../../../support/written-log.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
@@ -50,8 +50,7 @@ async function saveBackup(given: TestRuntime, file: string) {
 
 test('Each table is counted to the row and to the byte.', async () => {
   const given = await testRuntime(scripted());
-  const { client, directory } = given;
-  const { id } = await openSession(client, directory);
+  const { client, id } = await withSession(given);
   await runTurn(client, id, 'hello');
   const found = await storageOf(given);
   const events = await client.call(endpoints.replayEvents, { query: {} });

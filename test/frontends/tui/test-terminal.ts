@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
 import { render } from 'ink';
 import type { ReactNode } from 'react';
-import { expectEventually } from '../expect-eventually.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
 
 export interface Size {
   rows: number;
