@@ -1,6 +1,6 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { MessageBudget } from '../../src/agents/budget.ts';
 import { detailsOf as acpDetails } from '../../src/agents/acp/details.ts';
 import { detailsOf as claudeDetails } from '../../src/agents/claude/details.ts';
@@ -141,141 +141,134 @@ test('The details show the whole title if nothing else is known or the title was
   ]);
 });
 
-describe('the details of a claude request', () => {
-  /** Returns the details of a tool call in a directory with files of several kinds. */
-  async function shown(tool: string, input: object) {
-    await using place = tempDirectory('details');
-    const file = (name: string) => join(place.path, name);
-    writeFileSync(file('a'), 'one\ntwo\ntwo\n');
-    writeFileSync(file('binary'), Buffer.from([0xff, 0xfe, 0x00]));
-    writeFileSync(file('large'), 'x'.repeat(1024 * 1024 + 1));
-    writeFileSync(file('long'), `one\n${'x'.repeat(1_000_000)}`);
-    mkdirSync(file('directory'));
-    symlinkSync('a', file('link'));
-    const cells = [{ id: 'c1', source: ['x = 1\n', 'y = 2'] }, { source: 'print(x)' }];
-    writeFileSync(file('n.ipynb'), JSON.stringify({ cells }));
-    return await claudeDetails(tool, { ...input }, place.path);
-  }
-  const changed = (path: string, ...lines: string[]) => ({
-    type: 'diff',
-    path,
-    diff: diffOf(`--- ${path}`, `+++ ${path}`, ...lines),
-  });
+/** Returns the details of a tool call in a directory with files of several kinds. */
+async function shownByClaude(tool: string, input: object) {
+  await using place = tempDirectory('details');
+  const file = (name: string) => join(place.path, name);
+  writeFileSync(file('a'), 'one\ntwo\ntwo\n');
+  writeFileSync(file('binary'), Buffer.from([0xff, 0xfe, 0x00]));
+  writeFileSync(file('large'), 'x'.repeat(1024 * 1024 + 1));
+  writeFileSync(file('long'), `one\n${'x'.repeat(1_000_000)}`);
+  mkdirSync(file('directory'));
+  symlinkSync('a', file('link'));
+  const cells = [{ id: 'c1', source: ['x = 1\n', 'y = 2'] }, { source: 'print(x)' }];
+  writeFileSync(file('n.ipynb'), JSON.stringify({ cells }));
+  return await claudeDetails(tool, { ...input }, place.path);
+}
+const changed = (path: string, ...lines: string[]) => ({
+  type: 'diff',
+  path,
+  diff: diffOf(`--- ${path}`, `+++ ${path}`, ...lines),
+});
 
-  test('The details show the command and the other fields of the input.', async () => {
-    expect(await claudeDetails('Bash', { command: 'make', run_in_background: true }, '/w')).toEqual(
-      [
-        { type: 'command', command: 'make', cwd: '/w' },
-        { type: 'input', name: 'run_in_background', value: true },
+test('The details show the command and the other fields of the input.', async () => {
+  expect(await claudeDetails('Bash', { command: 'make', run_in_background: true }, '/w')).toEqual([
+    { type: 'command', command: 'make', cwd: '/w' },
+    { type: 'input', name: 'run_in_background', value: true },
+  ]);
+});
+
+test.each([
+  [
+    'Edit',
+    { file_path: 'a', old_string: 'one', new_string: '$& 1' },
+    ['@@ -1,3 +1,3 @@', '-one', '+$& 1', ' two', ' two'],
+  ],
+  [
+    'Edit',
+    { file_path: 'a', old_string: 'two', new_string: '2', replace_all: true },
+    ['@@ -1,3 +1,3 @@', ' one', '-two', '-two', '+2', '+2'],
+  ],
+  [
+    'MultiEdit',
+    {
+      file_path: 'a',
+      edits: [
+        { old_string: 'one', new_string: 'three' },
+        { old_string: 'three', new_string: 'four' },
       ],
-    );
-  });
+    },
+    ['@@ -1,3 +1,3 @@', '-one', '+four', ' two', ' two'],
+  ],
+  ['Write', { file_path: 'a', content: 'one\n' }, ['@@ -1,3 +1,1 @@', ' one', '-two', '-two']],
+  [
+    'Write',
+    { file_path: 'link', content: 'one\ntwo\ntwo\nmore\n' },
+    ['@@ -1,3 +1,4 @@', ' one', ' two', ' two', '+more'],
+  ],
+])('The details show the change that %s makes to the current file.', async (tool, input, lines) => {
+  expect(await shownByClaude(tool, input)).toEqual([changed(input.file_path, ...lines)]);
+});
 
-  test.each([
-    [
-      'Edit',
-      { file_path: 'a', old_string: 'one', new_string: '$& 1' },
-      ['@@ -1,3 +1,3 @@', '-one', '+$& 1', ' two', ' two'],
-    ],
-    [
-      'Edit',
-      { file_path: 'a', old_string: 'two', new_string: '2', replace_all: true },
-      ['@@ -1,3 +1,3 @@', ' one', '-two', '-two', '+2', '+2'],
-    ],
-    [
-      'MultiEdit',
+test('The details show the content of a new file.', async () => {
+  const diff = diffOf('--- /dev/null', '+++ new', '@@ -0,0 +1,1 @@', '+hello');
+  const detail = { type: 'diff', path: 'new', diff };
+  expect(await shownByClaude('Write', { file_path: 'new', content: 'hello\n' })).toEqual([detail]);
+  const edit = { file_path: 'new', old_string: '', new_string: 'hello\n' };
+  expect(await shownByClaude('Edit', edit)).toEqual([detail]);
+});
+
+test.each(['binary', 'large', 'directory'])(
+  'The details show the input if the file is not read (%s), and a mark for its missing content.',
+  async (file_path) => {
+    expect(await shownByClaude('Write', { file_path, content: 'x' })).toEqual([
+      { type: 'input', name: 'file_path', value: file_path },
+      { type: 'input', name: 'content', value: 'x' },
       {
-        file_path: 'a',
-        edits: [
-          { old_string: 'one', new_string: 'three' },
-          { old_string: 'three', new_string: 'four' },
-        ],
+        type: 'omitted',
+        name: expect.stringContaining(`current content of ${file_path}: `) as string,
+        bytes: expect.any(Number) as number,
       },
-      ['@@ -1,3 +1,3 @@', '-one', '+four', ' two', ' two'],
-    ],
-    ['Write', { file_path: 'a', content: 'one\n' }, ['@@ -1,3 +1,1 @@', ' one', '-two', '-two']],
-    [
-      'Write',
-      { file_path: 'link', content: 'one\ntwo\ntwo\nmore\n' },
-      ['@@ -1,3 +1,4 @@', ' one', ' two', ' two', '+more'],
-    ],
-  ])(
-    'The details show the change that %s makes to the current file.',
-    async (tool, input, lines) => {
-      expect(await shown(tool, input)).toEqual([changed(input.file_path, ...lines)]);
-    },
-  );
-
-  test('The details show the content of a new file.', async () => {
-    const diff = diffOf('--- /dev/null', '+++ new', '@@ -0,0 +1,1 @@', '+hello');
-    const detail = { type: 'diff', path: 'new', diff };
-    expect(await shown('Write', { file_path: 'new', content: 'hello\n' })).toEqual([detail]);
-    const edit = { file_path: 'new', old_string: '', new_string: 'hello\n' };
-    expect(await shown('Edit', edit)).toEqual([detail]);
-  });
-
-  test.each(['binary', 'large', 'directory'])(
-    'The details show the input if the file is not read (%s), and a mark for its missing content.',
-    async (file_path) => {
-      expect(await shown('Write', { file_path, content: 'x' })).toEqual([
-        { type: 'input', name: 'file_path', value: file_path },
-        { type: 'input', name: 'content', value: 'x' },
-        {
-          type: 'omitted',
-          name: expect.stringContaining(`current content of ${file_path}: `) as string,
-          bytes: expect.any(Number) as number,
-        },
-      ]);
-    },
-  );
-
-  test.each([
-    ['is not in the file', { old_string: 'nowhere', new_string: 'x' }],
-    ['is in the file twice', { old_string: 'two', new_string: 'x' }],
-  ])('The details show the input if the replaced text %s.', async (_name, change) => {
-    const input = { file_path: 'a', ...change };
-    const inputs = Object.entries(input).map(([name, value]) => ({ type: 'input', name, value }));
-    expect(await shown('Edit', input)).toEqual(inputs);
-  });
-
-  test('The details show the input if its edits would take too long to apply.', async () => {
-    const grow = { file_path: 'a', old_string: 'two', new_string: 'x'.repeat(3_000_000) };
-    expect(await shown('Edit', { ...grow, replace_all: true })).toHaveLength(4);
-    const change = { old_string: 'one', new_string: 'one' };
-    const many = { file_path: 'long', edits: Array.from({ length: 100 }, () => change) };
-    expect(await shown('MultiEdit', many)).toHaveLength(2);
-  });
-
-  test('The details show the changed cell of a notebook.', async () => {
-    const cell = { notebook_path: 'n.ipynb', cell_id: 'c1', new_source: 'x = 1\ny = 3' };
-    expect(await shown('NotebookEdit', cell)).toEqual([
-      changed(
-        'n.ipynb',
-        '@@ -1,2 +1,2 @@',
-        ' x = 1',
-        '-y = 2',
-        '\\ No newline at end of file',
-        '+y = 3',
-        '\\ No newline at end of file',
-      ),
-      { type: 'input', name: 'cell_id', value: 'c1' },
     ]);
-    const gone = { notebook_path: 'n.ipynb', cell_id: 'cell-1', edit_mode: 'delete' };
-    expect(await shown('NotebookEdit', gone)).toMatchObject([
-      { diff: expect.stringContaining('-print(x)') as string },
-      { name: 'cell_id' },
-      { name: 'edit_mode' },
-    ]);
-    const unknown = { notebook_path: 'n.ipynb', cell_id: 'c9', new_source: 'x' };
-    expect(await shown('NotebookEdit', unknown)).toHaveLength(3);
-  });
+  },
+);
 
-  test('The details show each argument of any other tool, and nothing beside questions.', async () => {
-    expect(await shown('ExitPlanMode', { plan: '# Plan\n1. all' })).toEqual([
-      { type: 'input', name: 'plan', value: '# Plan\n1. all' },
-    ]);
-    expect(await shown('AskUserQuestion', { questions: [] })).toEqual([]);
-  });
+test.each([
+  ['is not in the file', { old_string: 'nowhere', new_string: 'x' }],
+  ['is in the file twice', { old_string: 'two', new_string: 'x' }],
+])('The details show the input if the replaced text %s.', async (_name, change) => {
+  const input = { file_path: 'a', ...change };
+  const inputs = Object.entries(input).map(([name, value]) => ({ type: 'input', name, value }));
+  expect(await shownByClaude('Edit', input)).toEqual(inputs);
+});
+
+test('The details show the input if its edits would take too long to apply.', async () => {
+  const grow = { file_path: 'a', old_string: 'two', new_string: 'x'.repeat(3_000_000) };
+  expect(await shownByClaude('Edit', { ...grow, replace_all: true })).toHaveLength(4);
+  const change = { old_string: 'one', new_string: 'one' };
+  const many = { file_path: 'long', edits: Array.from({ length: 100 }, () => change) };
+  expect(await shownByClaude('MultiEdit', many)).toHaveLength(2);
+});
+
+test('The details show the changed cell of a notebook.', async () => {
+  const cell = { notebook_path: 'n.ipynb', cell_id: 'c1', new_source: 'x = 1\ny = 3' };
+  expect(await shownByClaude('NotebookEdit', cell)).toEqual([
+    changed(
+      'n.ipynb',
+      '@@ -1,2 +1,2 @@',
+      ' x = 1',
+      '-y = 2',
+      '\\ No newline at end of file',
+      '+y = 3',
+      '\\ No newline at end of file',
+    ),
+    { type: 'input', name: 'cell_id', value: 'c1' },
+  ]);
+  const gone = { notebook_path: 'n.ipynb', cell_id: 'cell-1', edit_mode: 'delete' };
+  expect(await shownByClaude('NotebookEdit', gone)).toMatchObject([
+    { diff: expect.stringContaining('-print(x)') as string },
+    { name: 'cell_id' },
+    { name: 'edit_mode' },
+  ]);
+  const unknown = { notebook_path: 'n.ipynb', cell_id: 'c9', new_source: 'x' };
+  expect(await shownByClaude('NotebookEdit', unknown)).toHaveLength(3);
+});
+
+test('The details show each argument of any other tool, and nothing beside questions.', async () => {
+  expect(await shownByClaude('ExitPlanMode', { plan: '# Plan\n1. all' })).toEqual([
+    { type: 'input', name: 'plan', value: '# Plan\n1. all' },
+  ]);
+  expect(await shownByClaude('AskUserQuestion', { questions: [] })).toEqual([]);
 });
 
 const asked = (method: string, params: object, item?: object) => {

@@ -1,5 +1,5 @@
 import { RequestError } from '@agentclientprotocol/sdk/unstable';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { limitIn, limitAfterUpdate } from '../../src/agents/acp/outcome.ts';
 import { limitAfter, refusedBy } from '../../src/agents/claude-limits.ts';
 import { outcomeOf as claudeOutcome } from '../../src/agents/claude/outcome.ts';
@@ -85,39 +85,37 @@ it('A turn with too many requests has not reached a usage limit.', () => {
   expect(ended(attempts).limit).toBeUndefined();
 });
 
-describe('usage limits of an ACP agent', () => {
-  const refusal = (data: unknown, message = 'Internal error') =>
-    new RequestError(-32_603, message, data);
-  const update = { sessionUpdate: 'usage_update', _meta: { '_claude/rateLimit': rejected } };
-  const told = limitAfterUpdate(null, update);
+const refusal = (data: unknown, message = 'Internal error') =>
+  new RequestError(-32_603, message, data);
+const update = { sessionUpdate: 'usage_update', _meta: { '_claude/rateLimit': rejected } };
+const toldByAcp = limitAfterUpdate(null, update);
 
-  it.for([
-    ['codex-acp reports the limit', refusal({ codexErrorInfo: 'usageLimitExceeded' }), null, null],
-    [
-      'claude was refused after it reported a rejected rate limit',
-      refusal({ errorKind: 'rate_limit' }),
-      told,
-      AT * 1000,
-    ],
-    [
-      'the error message of claude names the limit',
-      refusal({ errorKind: 'rate_limit' }, 'Internal error: You\u2019ve hit your limit'),
-      null,
-      null,
-    ],
-  ] as const)('A usage limit is reached if %s.', ([, error, limits, resetsAt]) => {
-    expect(limitIn(error, limits)).toEqual({ resetsAt, isOfAccount: true });
-  });
+it.for([
+  ['codex-acp reports the limit', refusal({ codexErrorInfo: 'usageLimitExceeded' }), null, null],
+  [
+    'claude was refused after it reported a rejected rate limit',
+    refusal({ errorKind: 'rate_limit' }),
+    toldByAcp,
+    AT * 1000,
+  ],
+  [
+    'the error message of claude names the limit',
+    refusal({ errorKind: 'rate_limit' }, 'Internal error: You\u2019ve hit your limit'),
+    null,
+    null,
+  ],
+] as const)('A usage limit is reached if %s.', ([, error, limits, resetsAt]) => {
+  expect(limitIn(error, limits)).toEqual({ resetsAt, isOfAccount: true });
+});
 
-  it.for([
-    [
-      'the server of the agent is busy',
-      refusal({ errorKind: 'rate_limit' }, 'Request rejected (429)'),
-    ],
-    ['the agent failed for another reason', refusal({ errorKind: 'server_error' })],
-    ['the error has no details', refusal(undefined)],
-    ['the agent has exited', new Error('gone')],
-  ] as const)('A usage limit is not reached if %s.', ([, error]) => {
-    expect(limitIn(error, null)).toBeNull();
-  });
+it.for([
+  [
+    'the server of the agent is busy',
+    refusal({ errorKind: 'rate_limit' }, 'Request rejected (429)'),
+  ],
+  ['the agent failed for another reason', refusal({ errorKind: 'server_error' })],
+  ['the error has no details', refusal(undefined)],
+  ['the agent has exited', new Error('gone')],
+] as const)('A usage limit is not reached if %s.', ([, error]) => {
+  expect(limitIn(error, null)).toBeNull();
 });

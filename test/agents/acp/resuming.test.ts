@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { HISTORY_PAUSE_MS } from '../../../src/agents/acp/agent.ts';
 import { type Clock, systemClock } from '../../../src/core/lib/clock.ts';
@@ -481,137 +481,135 @@ async function expectNothingOld(role: Role, options: { clock?: Clock } = {}): Pr
   expect((await session.record()).usage).toBeNull();
 }
 
-describe('settings of a resumed session', () => {
-  const modesOf = (currentModeId: string, ...more: string[]) => ({
-    modes: { currentModeId, availableModes: [currentModeId, ...more].map((id) => ({ id })) },
-  });
-  const offers = (first: object, then: unknown, more: Record<string, Play> = {}): Role => ({
-    methods: {
-      'session/new': (params, agent) => ({ ...opened(params, agent), ...first }),
-      'session/resume': () => then,
-      ...more,
-    },
-  });
-
-  test('The settings are set again with the option ids of the new agent.', async () => {
-    const [{ agents }, session] = await withLost(
-      offers(
-        {
-          configOptions: [
-            select('mode-1', 'mode', 'build', 'plan'),
-            select('model-1', 'model', 'm/one', 'm/two'),
-            select('effort-1', 'thought_level', 'low', 'high'),
-          ],
-        },
-        {
-          configOptions: [
-            select('effort-2', 'thought_level', 'low', 'high'),
-            select('model-2', 'model', 'm/zero', 'm/two'),
-            select('mode-2', 'mode', 'build', 'plan'),
-          ],
-        },
-      ),
-      { open: { permission_mode: 'plan', model: 'm/two', thinking_effort: 'high' } },
-    );
-    await session.run('after');
-    const [first, second] = agents.map((agent) => wanted(agent));
-    expect(first).toEqual(['model-1=m/two', 'effort-1=high', 'mode-1=plan', 'prompt']);
-    expect(second).toEqual(['model-2=m/two', 'effort-2=high', 'mode-2=plan', 'prompt']);
-  });
-
-  test('The settings are not sent if the new agent already has them.', async () => {
-    const [{ agents }, session] = await withLost(
-      offers(modesOf('default', 'plan'), modesOf('plan', 'default')),
-      { open: { permission_mode: 'plan' } },
-    );
-    await session.run('after');
-    expect(agents.map((agent) => wanted(agent))).toEqual([['mode=plan', 'prompt'], ['prompt']]);
-  });
-
-  test('A setting that the new agent does not offer fails the turn with the list of offered values.', async () => {
-    const [{ agents }, session] = await withLost(
-      offers(modesOf('default', 'plan'), modesOf('default', 'ask')),
-    );
-    const turn = await session.run('after', { permission_mode: 'plan' });
-    expect(turn).toMatchObject({
-      status: 'failed',
-      error: { code: 'invalid_permission_mode' },
-    });
-    expect(turn.error?.message).toMatch(/"plan".*default, ask/);
-    expect(await session.record()).toMatchObject(ready);
-    expect((await session.run('after', { permission_mode: 'ask' })).status).toBe('completed');
-    expect(wanted(agents[1])).toEqual(['mode=ask', 'prompt']);
-  });
-
-  test('A mode is set again if the agent leaves it right after its answer.', async () => {
-    const [{ agents }, session] = await withLost(
-      offers(modesOf('default', 'plan'), undefined, {
-        'session/resume'({ sessionId }, agent) {
-          const update = { sessionUpdate: 'current_mode_update', currentModeId: 'plan' };
-          agent.send(
-            { id: agent.last('session/resume')?.id, result: modesOf('default', 'plan') },
-            { method: 'session/update', params: { sessionId, update } },
-          );
-          return never;
-        },
-      }),
-    );
-    await session.run('after');
-    expect(wanted(agents[1])).toEqual(['mode=default', 'prompt']);
-  });
-
-  test('A setting of one turn does not affect the next turn, even if the agent stores it.', async () => {
-    let mode = 'default';
-    const current = () => ({
-      modes: { ...modesOf('default', 'full_access').modes, currentModeId: mode },
-    });
-    const seen: string[] = [];
-    const see = () => {
-      seen.push(mode);
-      return endTurn;
-    };
-    const stage = on({
-      methods: {
-        'session/new': (params, agent) => ({ ...opened(params, agent), ...current() }),
-        'session/resume': current,
-        'session/set_mode': ({ modeId }) => {
-          mode = String(modeId);
-        },
-      },
-      turns: { see },
-    });
-    const session = await stage.open();
-    await session.run('see', { permission_mode: 'full_access' });
-    await loseAgent(stage);
-    await session.run('see');
-    expect(seen).toEqual(['full_access', 'default']);
-  });
-
-  test('A session survives if its agent dies while it sets a mode.', async () => {
-    const [_stage, session] = await withLost(
-      offers(modesOf('default', 'plan'), modesOf('default', 'plan'), {
-        'session/set_mode': (_params, agent) => {
-          agent.exit(1);
-          return never;
-        },
-      }),
-    );
-    const turn = await session.run('after', { permission_mode: 'plan' });
-    expect(turn.error?.message).toContain('exited with code 1');
-    expect(await session.record()).toMatchObject(ready);
-    await expectWorks(session, 'again');
-    expect(turn.error?.code).toMatch(/^provider_/);
-  });
-
-  function wanted(agent: RawAgent | undefined): string[] {
-    return (agent?.heard ?? []).flatMap(({ method, params }) => {
-      if (method === 'session/prompt') return ['prompt'];
-      if (method === 'session/set_mode') return [`mode=${String(params?.modeId)}`];
-      if (method !== 'session/set_config_option') return [];
-      return [`${String(params?.configId)}=${String(params?.value)}`];
-    });
-  }
+const modesOf = (currentModeId: string, ...more: string[]) => ({
+  modes: { currentModeId, availableModes: [currentModeId, ...more].map((id) => ({ id })) },
 });
+const offersThen = (first: object, then: unknown, more: Record<string, Play> = {}): Role => ({
+  methods: {
+    'session/new': (params, agent) => ({ ...opened(params, agent), ...first }),
+    'session/resume': () => then,
+    ...more,
+  },
+});
+
+test('The settings are set again with the option ids of the new agent.', async () => {
+  const [{ agents }, session] = await withLost(
+    offersThen(
+      {
+        configOptions: [
+          select('mode-1', 'mode', 'build', 'plan'),
+          select('model-1', 'model', 'm/one', 'm/two'),
+          select('effort-1', 'thought_level', 'low', 'high'),
+        ],
+      },
+      {
+        configOptions: [
+          select('effort-2', 'thought_level', 'low', 'high'),
+          select('model-2', 'model', 'm/zero', 'm/two'),
+          select('mode-2', 'mode', 'build', 'plan'),
+        ],
+      },
+    ),
+    { open: { permission_mode: 'plan', model: 'm/two', thinking_effort: 'high' } },
+  );
+  await session.run('after');
+  const [first, second] = agents.map((agent) => wanted(agent));
+  expect(first).toEqual(['model-1=m/two', 'effort-1=high', 'mode-1=plan', 'prompt']);
+  expect(second).toEqual(['model-2=m/two', 'effort-2=high', 'mode-2=plan', 'prompt']);
+});
+
+test('The settings are not sent if the new agent already has them.', async () => {
+  const [{ agents }, session] = await withLost(
+    offersThen(modesOf('default', 'plan'), modesOf('plan', 'default')),
+    { open: { permission_mode: 'plan' } },
+  );
+  await session.run('after');
+  expect(agents.map((agent) => wanted(agent))).toEqual([['mode=plan', 'prompt'], ['prompt']]);
+});
+
+test('A setting that the new agent does not offer fails the turn with the list of offered values.', async () => {
+  const [{ agents }, session] = await withLost(
+    offersThen(modesOf('default', 'plan'), modesOf('default', 'ask')),
+  );
+  const turn = await session.run('after', { permission_mode: 'plan' });
+  expect(turn).toMatchObject({
+    status: 'failed',
+    error: { code: 'invalid_permission_mode' },
+  });
+  expect(turn.error?.message).toMatch(/"plan".*default, ask/);
+  expect(await session.record()).toMatchObject(ready);
+  expect((await session.run('after', { permission_mode: 'ask' })).status).toBe('completed');
+  expect(wanted(agents[1])).toEqual(['mode=ask', 'prompt']);
+});
+
+test('A mode is set again if the agent leaves it right after its answer.', async () => {
+  const [{ agents }, session] = await withLost(
+    offersThen(modesOf('default', 'plan'), undefined, {
+      'session/resume'({ sessionId }, agent) {
+        const update = { sessionUpdate: 'current_mode_update', currentModeId: 'plan' };
+        agent.send(
+          { id: agent.last('session/resume')?.id, result: modesOf('default', 'plan') },
+          { method: 'session/update', params: { sessionId, update } },
+        );
+        return never;
+      },
+    }),
+  );
+  await session.run('after');
+  expect(wanted(agents[1])).toEqual(['mode=default', 'prompt']);
+});
+
+test('A setting of one turn does not affect the next turn, even if the agent stores it.', async () => {
+  let mode = 'default';
+  const current = () => ({
+    modes: { ...modesOf('default', 'full_access').modes, currentModeId: mode },
+  });
+  const seen: string[] = [];
+  const see = () => {
+    seen.push(mode);
+    return endTurn;
+  };
+  const stage = on({
+    methods: {
+      'session/new': (params, agent) => ({ ...opened(params, agent), ...current() }),
+      'session/resume': current,
+      'session/set_mode': ({ modeId }) => {
+        mode = String(modeId);
+      },
+    },
+    turns: { see },
+  });
+  const session = await stage.open();
+  await session.run('see', { permission_mode: 'full_access' });
+  await loseAgent(stage);
+  await session.run('see');
+  expect(seen).toEqual(['full_access', 'default']);
+});
+
+test('A session survives if its agent dies while it sets a mode.', async () => {
+  const [_stage, session] = await withLost(
+    offersThen(modesOf('default', 'plan'), modesOf('default', 'plan'), {
+      'session/set_mode': (_params, agent) => {
+        agent.exit(1);
+        return never;
+      },
+    }),
+  );
+  const turn = await session.run('after', { permission_mode: 'plan' });
+  expect(turn.error?.message).toContain('exited with code 1');
+  expect(await session.record()).toMatchObject(ready);
+  await expectWorks(session, 'again');
+  expect(turn.error?.code).toMatch(/^provider_/);
+});
+
+function wanted(agent: RawAgent | undefined): string[] {
+  return (agent?.heard ?? []).flatMap(({ method, params }) => {
+    if (method === 'session/prompt') return ['prompt'];
+    if (method === 'session/set_mode') return [`mode=${String(params?.modeId)}`];
+    if (method !== 'session/set_config_option') return [];
+    return [`${String(params?.configId)}=${String(params?.value)}`];
+  });
+}
 
 async function expectFailed(session: RawSession): Promise<void> {
   const failure = { code: 'resume_failed' };

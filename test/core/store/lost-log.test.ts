@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { sqlWasm } from '../../../src/core/lib/self.ts';
 import { ANCHOR_FILE, ANCHORED } from '../../../src/core/store/anchor.ts';
 import { backUpClosed } from '../../../src/core/store/backup.ts';
@@ -103,134 +103,134 @@ test('All events of an intact log are present, under the same epoch.', () =>
     expect(store.entries()).toHaveLength(40);
   }));
 
-describe('a database with a corrupt position file', () => {
-  const losses: [name: string, harm: (anchor: string) => void][] = [
-    ['is missing', (anchor) => fs.rmSync(anchor)],
-    ['is empty', (anchor) => fs.truncateSync(anchor)],
-    ['is garbage', (anchor) => change(anchor, (bytes) => bytes.fill('garbage '))],
-  ];
+const losses: [name: string, harm: (anchor: string) => void][] = [
+  ['is missing', (anchor) => fs.rmSync(anchor)],
+  ['is empty', (anchor) => fs.truncateSync(anchor)],
+  ['is garbage', (anchor) => change(anchor, (bytes) => bytes.fill('garbage '))],
+];
 
-  test.each(losses)(
-    'A database whose position file %s reports lost events once, and starts a new epoch after a gap.',
-    async (_, harm) => {
-      for (const hasLog of [true, false])
-        await afterKill(async (directory, epoch) => {
-          harm(path.join(directory, ANCHOR_FILE));
-          if (!hasLog) fs.rmSync(path.join(directory, WAL_FILE));
-          // A killed server leaves its registration.
-          fs.writeFileSync(path.join(directory, 'server.json'), '{}');
-          const newEpoch = await (async () => {
-            await using store = await openStore(directory);
-            const { db } = store;
-            const after = store.entries().length;
-            expect(after).toBe(hasLog ? 40 : 0);
-            expect(db.lost).toEqual({ after_seq: after, up_to_seq: null });
-            expect(db.damage.found).toEqual([
-              `the events after ${after} may be lost: ${ANCHOR_FILE} was damaged or removed`,
-            ]);
-            expect(db.epoch).not.toBe(epoch);
-            const { seq } = await db.transact((tx) => store.write(tx, 'new'));
-            expect(seq).toBe(after + SKIPPED_SEQS + 1);
-            return db.epoch;
-          })();
-          await using next = await openStore(directory);
-          expect(next.db).toMatchObject({ lost: null, epoch: newEpoch });
-        });
-    },
-  );
-
-  test('A database without a position file forks the log after the newest event in the database file.', async () => {
-    await using directory = tempDirectory('store');
-    const first = await openStore(directory.path);
-    await first.db.transact((tx) => first.write(tx, 'written back'));
-    await first[Symbol.asyncDispose]();
-    await using killed = tempDirectory('store');
-    const second = await openStore(directory.path);
-    await second.db.transact((tx) => second.write(tx, 'in the log alone'));
-    fs.cpSync(directory.path, killed.path, { recursive: true });
-    await second[Symbol.asyncDispose]();
-    for (const name of [WAL_FILE, ANCHOR_FILE]) fs.rmSync(path.join(killed.path, name));
-    await using store = await openStore(killed.path);
-    expect(store.db.lost).toEqual({ after_seq: 1, up_to_seq: null });
-    expect(forksOf(store.db)[0]).toEqual({ epoch: second.db.epoch, seq: 1 });
-    expect(store.entries()).toHaveLength(1);
-  });
-
-  test('A database of an earlier version, without a position file, raises no alarm until the next loss.', () =>
-    afterKill(async (directory, epoch) => {
-      const without = async (use: (store: TestStore) => void) => {
-        fs.rmSync(path.join(directory, ANCHOR_FILE));
-        await using store = await openStore(directory);
-        use(store);
-      };
-      {
-        await using store = await openStore(directory);
-        const forget = store.db.prepare(`DELETE FROM meta WHERE key = '${ANCHORED}'`);
-        await store.db.transact((tx) => forget.run(tx));
-      }
-      await without(({ db, warnings }) => {
-        expect(db).toMatchObject({ lost: null, epoch });
-        expect(warnings).toEqual([]);
+test.each(losses)(
+  'A database whose position file %s reports lost events once, and starts a new epoch after a gap.',
+  async (_, harm) => {
+    for (const hasLog of [true, false])
+      await afterKill(async (directory, epoch) => {
+        harm(path.join(directory, ANCHOR_FILE));
+        if (!hasLog) fs.rmSync(path.join(directory, WAL_FILE));
+        // A killed server leaves its registration.
+        fs.writeFileSync(path.join(directory, 'server.json'), '{}');
+        const newEpoch = await (async () => {
+          await using store = await openStore(directory);
+          const { db } = store;
+          const after = store.entries().length;
+          expect(after).toBe(hasLog ? 40 : 0);
+          expect(db.lost).toEqual({ after_seq: after, up_to_seq: null });
+          expect(db.damage.found).toEqual([
+            `the events after ${after} may be lost: ${ANCHOR_FILE} was damaged or removed`,
+          ]);
+          expect(db.epoch).not.toBe(epoch);
+          const { seq } = await db.transact((tx) => store.write(tx, 'new'));
+          expect(seq).toBe(after + SKIPPED_SEQS + 1);
+          return db.epoch;
+        })();
+        await using next = await openStore(directory);
+        expect(next.db).toMatchObject({ lost: null, epoch: newEpoch });
       });
-      await without(({ db }) => expect(db.lost).toEqual({ after_seq: 40, up_to_seq: null }));
-    }));
+  },
+);
 
-  test('A position file of another log is reported as lost events.', () =>
-    afterKill(async (directory, epoch) => {
-      const text = JSON.stringify({ epoch: 'epoch_other', seq: 99, at: 99 });
-      fs.writeFileSync(
-        path.join(directory, ANCHOR_FILE),
-        `${`${checksum(text)} ${text}`.padEnd(SLOT_BYTES - 1)}\n`,
-      );
+test('A database without a position file forks the log after the newest event in the database file.', async () => {
+  await using directory = tempDirectory('store');
+  const first = await openStore(directory.path);
+  await first.db.transact((tx) => first.write(tx, 'written back'));
+  await first[Symbol.asyncDispose]();
+  await using killed = tempDirectory('store');
+  const second = await openStore(directory.path);
+  await second.db.transact((tx) => second.write(tx, 'in the log alone'));
+  fs.cpSync(directory.path, killed.path, { recursive: true });
+  await second[Symbol.asyncDispose]();
+  for (const name of [WAL_FILE, ANCHOR_FILE]) fs.rmSync(path.join(killed.path, name));
+  await using store = await openStore(killed.path);
+  expect(store.db.lost).toEqual({ after_seq: 1, up_to_seq: null });
+  expect(forksOf(store.db)[0]).toEqual({ epoch: second.db.epoch, seq: 1 });
+  expect(store.entries()).toHaveLength(1);
+});
+
+test('A database of an earlier version, without a position file, raises no alarm until the next loss.', () =>
+  afterKill(async (directory, epoch) => {
+    const without = async (use: (store: TestStore) => void) => {
+      fs.rmSync(path.join(directory, ANCHOR_FILE));
       await using store = await openStore(directory);
-      expect(store.db.lost).toEqual({ after_seq: 40, up_to_seq: null });
-      expect(store.db.epoch).not.toBe(epoch);
-    }));
+      use(store);
+    };
+    {
+      await using store = await openStore(directory);
+      const forget = store.db.prepare(`DELETE FROM meta WHERE key = '${ANCHORED}'`);
+      await store.db.transact((tx) => forget.run(tx));
+    }
+    await without(({ db, warnings }) => {
+      expect(db).toMatchObject({ lost: null, epoch });
+      expect(warnings).toEqual([]);
+    });
+    await without(({ db }) => expect(db.lost).toEqual({ after_seq: 40, up_to_seq: null }));
+  }));
 
-  test('A backup, which has no position file, reports no lost events.', () =>
-    afterKill(async (directory) => {
-      await using place = tempDirectory('store');
-      const copy = await backUpClosed(
-        { directory, wasm: sqlWasm, newEpoch: () => 'epoch_backup', minFreeBytes: () => 0 },
-        AbortSignal.timeout(scaled(60_000)),
-      );
-      fs.writeFileSync(path.join(place.path, DATABASE_FILE), await copy.file.readFile());
-      await copy.file.close();
-      await using store = await openStore(place.path);
-      expect(store.db).toMatchObject({ lost: null, epoch: 'epoch_backup' });
-      expect(store.entries()).toHaveLength(40);
-    }));
+test('A position file of another log is reported as lost events.', () =>
+  afterKill(async (directory, epoch) => {
+    const text = JSON.stringify({ epoch: 'epoch_other', seq: 99, at: 99 });
+    fs.writeFileSync(
+      path.join(directory, ANCHOR_FILE),
+      `${`${checksum(text)} ${text}`.padEnd(SLOT_BYTES - 1)}\n`,
+    );
+    await using store = await openStore(directory);
+    expect(store.db.lost).toEqual({ after_seq: 40, up_to_seq: null });
+    expect(store.db.epoch).not.toBe(epoch);
+  }));
 
-  const harms: [name: string, harm: (anchor: string) => void][] = [
-    ['has one torn slot', (anchor) => change(anchor, (bytes) => bytes.fill(0, 0, 100))],
-    ['is torn in the other slot', (anchor) => fs.truncateSync(anchor, SLOT_BYTES + 20)],
-  ];
+test('A backup, which has no position file, reports no lost events.', () =>
+  afterKill(async (directory) => {
+    await using place = tempDirectory('store');
+    const copy = await backUpClosed(
+      { directory, wasm: sqlWasm, newEpoch: () => 'epoch_backup', minFreeBytes: () => 0 },
+      AbortSignal.timeout(scaled(60_000)),
+    );
+    fs.writeFileSync(path.join(place.path, DATABASE_FILE), await copy.file.readFile());
+    await copy.file.close();
+    await using store = await openStore(place.path);
+    expect(store.db).toMatchObject({ lost: null, epoch: 'epoch_backup' });
+    expect(store.entries()).toHaveLength(40);
+  }));
 
-  test.each(harms)('A position file that %s raises no alarm about an intact log.', (_, harm) =>
+const positionHarms: [name: string, harm: (anchor: string) => void][] = [
+  ['has one torn slot', (anchor) => change(anchor, (bytes) => bytes.fill(0, 0, 100))],
+  ['is torn in the other slot', (anchor) => fs.truncateSync(anchor, SLOT_BYTES + 20)],
+];
+
+test.each(positionHarms)(
+  'A position file that %s raises no alarm about an intact log.',
+  (_, harm) =>
     afterKill(async (directory, epoch) => {
       harm(path.join(directory, ANCHOR_FILE));
       await using store = await openStore(directory);
       expect(store.db).toMatchObject({ lost: null, epoch });
       expect(store.warnings).toEqual([]);
     }),
-  );
+);
 
-  test('A position file that cannot be written causes one warning, and transactions are stored.', async () => {
-    await using directory = tempDirectory('store');
-    const disk: FileSystem = {
-      ...fs,
-      openSync(file, ...more) {
-        if (String(file).endsWith(ANCHOR_FILE)) throw systemError('EACCES');
-        return fs.openSync(file, ...more);
-      },
-    };
-    await using store = await openStore(directory.path, { fs: disk });
-    await store.db.transact((tx) => store.write(tx, 'one'));
-    expect(store.entries()).toHaveLength(1);
-    expect(store.warnings.map(({ message }) => message)).toEqual([
-      `cannot open ${ANCHOR_FILE}: a lost log would not be detected`,
-    ]);
-  });
+test('A position file that cannot be written causes one warning, and transactions are stored.', async () => {
+  await using directory = tempDirectory('store');
+  const disk: FileSystem = {
+    ...fs,
+    openSync(file, ...more) {
+      if (String(file).endsWith(ANCHOR_FILE)) throw systemError('EACCES');
+      return fs.openSync(file, ...more);
+    },
+  };
+  await using store = await openStore(directory.path, { fs: disk });
+  await store.db.transact((tx) => store.write(tx, 'one'));
+  expect(store.entries()).toHaveLength(1);
+  expect(store.warnings.map(({ message }) => message)).toEqual([
+    `cannot open ${ANCHOR_FILE}: a lost log would not be detected`,
+  ]);
 });
 
 const traces: [name: string, make: (directory: string) => void][] = [

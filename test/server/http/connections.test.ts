@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import net from 'node:net';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { connectionLimit } from '../../../src/server/http/app.ts';
 import { sharedRuntime, type TestRuntime, testRuntime } from '../../support/runtime.ts';
@@ -81,39 +81,37 @@ test('A request that does not arrive does not mean a stream, which lives on for 
   follower.socket.destroy();
 });
 
-describe('a request that is refused before its body has come', () => {
-  const on = sharedRuntime();
+const onUsual = sharedRuntime();
 
-  test.for<[name: string, text: (given: TestRuntime) => string, status: number]>([
-    ['without a valid token', (given) => post(given, 'wrong'), 401],
-    [
-      'for another host',
-      (given) => post(given).replace('Host: 127.0.0.1', 'Host: evil.example'),
-      403,
-    ],
-    ['for no route', (given) => post(given).replace('/v1/sessions', '/v1/nothing'), 404],
-    ['of another type', (given) => post(given).replace('application/json', 'text/plain'), 415],
-    ['that says it is too large', (given) => post(given).replace('1000', '10000000'), 413],
-  ])(
-    'A request %s is answered before its body, and its connection ends.',
-    async ([, text, status]) => {
-      const given = on();
-      const { said, ended } = await connect(given, text(given));
-      // No time limit of a request is in play here: it is a minute.
-      await ended;
-      expect(said()).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-      expect(said().toLowerCase()).toContain('connection: close');
-    },
-  );
+test.for<[name: string, text: (given: TestRuntime) => string, status: number]>([
+  ['without a valid token', (given) => post(given, 'wrong'), 401],
+  [
+    'for another host',
+    (given) => post(given).replace('Host: 127.0.0.1', 'Host: evil.example'),
+    403,
+  ],
+  ['for no route', (given) => post(given).replace('/v1/sessions', '/v1/nothing'), 404],
+  ['of another type', (given) => post(given).replace('application/json', 'text/plain'), 415],
+  ['that says it is too large', (given) => post(given).replace('1000', '10000000'), 413],
+])(
+  'A request %s is answered before its body, and its connection ends.',
+  async ([, text, status]) => {
+    const given = onUsual();
+    const { said, ended } = await connect(given, text(given));
+    // No time limit of a request is in play here: it is a minute.
+    await ended;
+    expect(said()).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(said().toLowerCase()).toContain('connection: close');
+  },
+);
 
-  test('A request that is refused before its body has come keeps its connection where there is none to come.', async () => {
-    const given = on();
-    const { socket, said } = await connect(given, stream({ token: 'wrong' }));
-    await expect.poll(said, SOON).toContain('missing or invalid bearer token');
-    socket.write('GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
-    await expect.poll(said, SOON).toContain('{"status":"');
-    socket.destroy();
-  });
+test('A request that is refused before its body has come keeps its connection where there is none to come.', async () => {
+  const given = onUsual();
+  const { socket, said } = await connect(given, stream({ token: 'wrong' }));
+  await expect.poll(said, SOON).toContain('missing or invalid bearer token');
+  socket.write('GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+  await expect.poll(said, SOON).toContain('{"status":"');
+  socket.destroy();
 });
 
 test('Connections above the limit end the oldest that are not used, and no stream.', async () => {

@@ -336,45 +336,41 @@ const outOfRange = [
   ['/v1/processes/ID/events/stream', 'after_seq', ['-1', 'Latest', 'x']],
 ] as const;
 
-describe('a number in a query', () => {
-  const on = sharedRuntime(options());
-
-  test.for(outOfRange)(
-    'The path %s with %s refuses the values %j by name, and does not clamp them.',
-    async ([path, name, values]) => {
-      const { url, token, client, directory } = on();
-      const { id } = await client.call(endpoints.createSession, {
-        body: { provider: 'acp', cwd: directory },
+test.for(outOfRange)(
+  'The path %s with %s refuses the values %j by name, and does not clamp them.',
+  async ([path, name, values]) => {
+    const { url, token, client, directory } = on();
+    const { id } = await client.call(endpoints.createSession, {
+      body: { provider: 'acp', cwd: directory },
+    });
+    for (const value of values) {
+      const reply = await send(url, {
+        path: `${path.replace('ID', id)}?${name}=${value}`,
+        headers: { authorization: `Bearer ${token}` },
       });
-      for (const value of values) {
-        const reply = await send(url, {
-          path: `${path.replace('ID', id)}?${name}=${value}`,
-          headers: { authorization: `Bearer ${token}` },
-        });
-        expect([value, reply.status]).toEqual([value, 400]);
-        expect(reply.json()).toMatchObject({
-          code: 'invalid',
-          error: expect.stringContaining(`query.${name}`),
-        });
-      }
-    },
-  );
-
-  test('A number in a query is taken at both ends of its range.', async () => {
-    const { url, token } = on();
-    const good = ['/v1/sessions?limit=1', '/v1/sessions?limit=500', '/v1/sessions?cursor=0'];
-    good.push('/v1/events?limit=1', '/v1/events?limit=10000', '/v1/events?after_seq=0');
-    good.push('/v1/events?after_seq=9007199254740991');
-    for (const path of good) {
-      const reply = await send(url, { path, headers: { authorization: `Bearer ${token}` } });
-      expect([path, reply.status]).toEqual([path, 200]);
+      expect([value, reply.status]).toEqual([value, 400]);
+      expect(reply.json()).toMatchObject({
+        code: 'invalid',
+        error: expect.stringContaining(`query.${name}`),
+      });
     }
-  });
+  },
+);
 
-  test('A number in a query may be given once.', async () => {
-    const { url, token } = on();
-    const path = '/v1/events?limit=1&limit=2';
+test('A number in a query is taken at both ends of its range.', async () => {
+  const { url, token } = on();
+  const good = ['/v1/sessions?limit=1', '/v1/sessions?limit=500', '/v1/sessions?cursor=0'];
+  good.push('/v1/events?limit=1', '/v1/events?limit=10000', '/v1/events?after_seq=0');
+  good.push('/v1/events?after_seq=9007199254740991');
+  for (const path of good) {
     const reply = await send(url, { path, headers: { authorization: `Bearer ${token}` } });
-    expectRefusal(reply, 400, 'invalid', 'query: the parameter "limit" occurs more than once');
-  });
+    expect([path, reply.status]).toEqual([path, 200]);
+  }
+});
+
+test('A number in a query may be given once.', async () => {
+  const { url, token } = on();
+  const path = '/v1/events?limit=1&limit=2';
+  const reply = await send(url, { path, headers: { authorization: `Bearer ${token}` } });
+  expectRefusal(reply, 400, 'invalid', 'query: the parameter "limit" occurs more than once');
 });

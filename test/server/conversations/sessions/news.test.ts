@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { anError } from '../../../support/an-error.ts';
 import type { RuntimeEventRecord } from '../../../../src/api/events.ts';
 import { isIn } from '../../../../src/api/events.ts';
@@ -133,74 +133,72 @@ it('The news and all changes of a session by a turn follow from the events alone
   expect({ ...followed, provider_session_ref, provider_defaults, usage }).toEqual(stored);
 });
 
-describe('PATCH of a session', () => {
-  const shared = sharedStage();
+const sharedSession = sharedStage();
 
-  it('PATCH of a session changes the fields of its body, appends one event, and answers with the session.', async () => {
-    const stage = shared();
-    const session = await stage.open({ title: 'old' });
-    stage.clock.advance(5);
-    const change = { title: 'new', pinned: true, snoozed_until: 123, muted: true };
-    const { status, body } = await patch(stage, session, change);
-    expect([status, body]).toEqual([200, { ...session, ...change, updated_at: stage.clock.now() }]);
-    expect(await stage.session(session.id)).toEqual(body);
-    expect((await patch(stage, session, change)).body).toEqual(body);
-    expect((await patch(stage, session, {})).body).toEqual(body);
-    const told = (await stage.events(session.id)).filter(({ kind }) => kind === 'session.updated');
-    const { metadata: _metadata, ...inEvents } = body;
-    expect(told.map(({ payload }) => payload)).toEqual([{ session: inEvents }]);
-    const before = { title: null, pinned: false, snoozed_until: null, muted: false };
-    const undone = await patch(stage, session, before);
-    expect(undone.body).toMatchObject(before);
+it('PATCH of a session changes the fields of its body, appends one event, and answers with the session.', async () => {
+  const stage = sharedSession();
+  const session = await stage.open({ title: 'old' });
+  stage.clock.advance(5);
+  const change = { title: 'new', pinned: true, snoozed_until: 123, muted: true };
+  const { status, body } = await patch(stage, session, change);
+  expect([status, body]).toEqual([200, { ...session, ...change, updated_at: stage.clock.now() }]);
+  expect(await stage.session(session.id)).toEqual(body);
+  expect((await patch(stage, session, change)).body).toEqual(body);
+  expect((await patch(stage, session, {})).body).toEqual(body);
+  const told = (await stage.events(session.id)).filter(({ kind }) => kind === 'session.updated');
+  const { metadata: _metadata, ...inEvents } = body;
+  expect(told.map(({ payload }) => payload)).toEqual([{ session: inEvents }]);
+  const before = { title: null, pinned: false, snoozed_until: null, muted: false };
+  const undone = await patch(stage, session, before);
+  expect(undone.body).toMatchObject(before);
+});
+
+it('A PATCH changes a closed session, too.', async () => {
+  const stage = sharedSession();
+  const session = await stage.open();
+  await stage.close(session.id);
+  const { body } = await patch(stage, session, { title: 'kept' });
+  expect(body).toMatchObject({ status: 'closed', title: 'kept' });
+});
+
+it('A PATCH only raises seen_seq, and never above the newest event.', async () => {
+  const stage = sharedSession();
+  const session = await stage.open();
+  const { seq } = await speak(stage, session, 'go', 'done');
+  expect((await patch(stage, session, { seen_seq: seq })).body.seen_seq).toBe(seq);
+  expect((await patch(stage, session, { seen_seq: 1 })).body.seen_seq).toBe(seq);
+  const beyond = await patch(stage, session, { seen_seq: seq + 1000 });
+  expect([beyond.status, beyond.body.code]).toEqual([400, 'invalid']);
+  expect((await stage.session(session.id)).seen_seq).toBe(seq);
+});
+
+it('A PATCH of read-only fields or of an unknown session is refused.', async () => {
+  const stage = sharedSession();
+  const session = await stage.open();
+  for (const body of [{ status: 'closed' }, { news_seq: 1 }, { pinned: null }, { seen_seq: -1 }])
+    expect((await patch(stage, session, body)).status).toBe(400);
+  expect((await stage.patch('/v1/sessions/sess_0', { pinned: true })).status).toBe(404);
+});
+
+it('A PATCH is refused to a token with the scope read and to the agent of the session.', async () => {
+  const stage = sharedSession();
+  const session = await stage.open();
+  const { body: token } = await stage.post<{ secret: string }>('/v1/tokens', {
+    name: 'viewer',
+    scope: 'read',
   });
-
-  it('A PATCH changes a closed session, too.', async () => {
-    const stage = shared();
-    const session = await stage.open();
-    await stage.close(session.id);
-    const { body } = await patch(stage, session, { title: 'kept' });
-    expect(body).toMatchObject({ status: 'closed', title: 'kept' });
-  });
-
-  it('A PATCH only raises seen_seq, and never above the newest event.', async () => {
-    const stage = shared();
-    const session = await stage.open();
-    const { seq } = await speak(stage, session, 'go', 'done');
-    expect((await patch(stage, session, { seen_seq: seq })).body.seen_seq).toBe(seq);
-    expect((await patch(stage, session, { seen_seq: 1 })).body.seen_seq).toBe(seq);
-    const beyond = await patch(stage, session, { seen_seq: seq + 1000 });
-    expect([beyond.status, beyond.body.code]).toEqual([400, 'invalid']);
-    expect((await stage.session(session.id)).seen_seq).toBe(seq);
-  });
-
-  it('A PATCH of read-only fields or of an unknown session is refused.', async () => {
-    const stage = shared();
-    const session = await stage.open();
-    for (const body of [{ status: 'closed' }, { news_seq: 1 }, { pinned: null }, { seen_seq: -1 }])
-      expect((await patch(stage, session, body)).status).toBe(400);
-    expect((await stage.patch('/v1/sessions/sess_0', { pinned: true })).status).toBe(404);
-  });
-
-  it('A PATCH is refused to a token with the scope read and to the agent of the session.', async () => {
-    const stage = shared();
-    const session = await stage.open();
-    const { body: token } = await stage.post<{ secret: string }>('/v1/tokens', {
-      name: 'viewer',
-      scope: 'read',
+  for (const secret of [token.secret, stage.tokenOf(session)]) {
+    const response = await fetch(new URL(`/v1/sessions/${session.id}`, stage.given.url), {
+      method: 'PATCH',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ pinned: true }),
     });
-    for (const secret of [token.secret, stage.tokenOf(session)]) {
-      const response = await fetch(new URL(`/v1/sessions/${session.id}`, stage.given.url), {
-        method: 'PATCH',
-        headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ pinned: true }),
-      });
-      expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([
-        403,
-        'forbidden_scope',
-      ]);
-    }
-    expect((await stage.session(session.id)).pinned).toBe(false);
-  });
+    expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([
+      403,
+      'forbidden_scope',
+    ]);
+  }
+  expect((await stage.session(session.id)).pinned).toBe(false);
 });
 
 it('The row of a session is not written while its agent streams.', async () => {

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { kinds, kindsMatching, type RuntimeEventRecord } from '../../../../src/api/events.ts';
 import type { EventDraft } from '../../../../src/core/events/event.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -93,25 +93,23 @@ async function streamed(
   return { got: stream.seqs(), expected: ofScope };
 }
 
-describe('a filter by groups and kinds', () => {
-  const kinds = ['turn.*', 'runtime.*', 'plan.updated', 'message.delta'];
+const kindFilters = ['turn.*', 'runtime.*', 'plan.updated', 'message.delta'];
 
-  test('The filter of a replay gives the matching events of the scope and no others.', async () => {
-    const { api, ids, all } = await readHistory();
-    const expected = filtered(all, kinds);
-    expect(expected.length).toBeGreaterThan(0);
-    const { text } = await api('GET', `/v1/events${query(kinds)}`);
-    expect(JSON.parse(text)).toEqual(expected);
-    const own = await api('GET', `/v1/sessions/${ids[1]}/events${query(kinds)}`);
-    expect(recordsOf(own)).toEqual(expected.filter(({ session_id }) => session_id === ids[1]));
-  });
+test('The filter of a replay gives the matching events of the scope and no others.', async () => {
+  const { api, ids, all } = await readHistory();
+  const expected = filtered(all, kindFilters);
+  expect(expected.length).toBeGreaterThan(0);
+  const { text } = await api('GET', `/v1/events${query(kindFilters)}`);
+  expect(JSON.parse(text)).toEqual(expected);
+  const own = await api('GET', `/v1/sessions/${ids[1]}/events${query(kindFilters)}`);
+  expect(recordsOf(own)).toEqual(expected.filter(({ session_id }) => session_id === ids[1]));
+});
 
-  test('The filter of a stream gives the matching stored events, then the new ones.', async () => {
-    const history = await readHistory();
-    const path = `/v1/events/stream${query(kinds)}`;
-    const { got, expected } = await streamed(history, { path }, kinds);
-    expect(got).toEqual(expected);
-  });
+test('The filter of a stream gives the matching stored events, then the new ones.', async () => {
+  const history = await readHistory();
+  const path = `/v1/events/stream${query(kindFilters)}`;
+  const { got, expected } = await streamed(history, { path }, kindFilters);
+  expect(got).toEqual(expected);
 });
 
 test('A filter by kind of a session’s stream gives what both let through.', async () => {

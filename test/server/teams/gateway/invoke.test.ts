@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import { sharedStage } from '../../../support/sessions/stage.ts';
 
@@ -118,57 +118,53 @@ it('A repeated call with the same invocation_id gets the same answer, and runs n
   expect((await invoke({ ...call, caller_agent_id: another })).body.ok).toBe(true);
 });
 
-describe('the capabilities of the gateway', () => {
-  const given = sharedStage({
-    config: {
-      teams: {
-        non_lead_can_add_members: true,
-        model_presets: [
-          { name: 'deep', provider: 'claude', model: 'opus', thinking_effort: 'high' },
+const configured = sharedStage({
+  config: {
+    teams: {
+      non_lead_can_add_members: true,
+      model_presets: [{ name: 'deep', provider: 'claude', model: 'opus', thinking_effort: 'high' }],
+    },
+  },
+});
+
+it('The capabilities list each tool with its arguments, and the configuration of teams.', async () => {
+  const { status, body } = await configured().get<Record<string, unknown>>('/v1/mcp/capabilities');
+  expect(status).toBe(200);
+  const tools = (name: string) => expect.objectContaining({ name }) as object;
+  expect(body).toMatchObject({
+    namespaces: [
+      {
+        name: 'cadre_process',
+        tools: [
+          {
+            name: 'cadre_process_run',
+            description: expect.any(String) as string,
+            input_schema: {
+              type: 'object',
+              required: ['command'],
+              additionalProperties: false,
+            },
+          },
+          tools('cadre_process_status'),
+          tools('cadre_process_logs'),
+          tools('cadre_process_kill'),
         ],
       },
-    },
-  });
-
-  it('The capabilities list each tool with its arguments, and the configuration of teams.', async () => {
-    const { status, body } = await given().get<Record<string, unknown>>('/v1/mcp/capabilities');
-    expect(status).toBe(200);
-    const tools = (name: string) => expect.objectContaining({ name }) as object;
-    expect(body).toMatchObject({
-      namespaces: [
-        {
-          name: 'cadre_process',
-          tools: [
-            {
-              name: 'cadre_process_run',
-              description: expect.any(String) as string,
-              input_schema: {
-                type: 'object',
-                required: ['command'],
-                additionalProperties: false,
-              },
-            },
-            tools('cadre_process_status'),
-            tools('cadre_process_logs'),
-            tools('cadre_process_kill'),
-          ],
-        },
-        {
-          name: 'cadre_team',
-          tools: [
-            tools('cadre_team_status'),
-            tools('cadre_team_message'),
-            tools('cadre_team_manage'),
-          ],
-        },
-      ],
-      cadreTeamManagePermissions: {
-        non_lead_can_add_members: true,
-        non_lead_can_remove_members: false,
+      {
+        name: 'cadre_team',
+        tools: [
+          tools('cadre_team_status'),
+          tools('cadre_team_message'),
+          tools('cadre_team_manage'),
+        ],
       },
-      cadreTeamModelPresets: [
-        { name: 'deep', provider: 'claude', model: 'opus', thinking_effort: 'high' },
-      ],
-    });
+    ],
+    cadreTeamManagePermissions: {
+      non_lead_can_add_members: true,
+      non_lead_can_remove_members: false,
+    },
+    cadreTeamModelPresets: [
+      { name: 'deep', provider: 'claude', model: 'opus', thinking_effort: 'high' },
+    ],
   });
 });
