@@ -130,8 +130,7 @@ test('A question that nobody was asked names the flag of the command line, and t
 test.skipIf(!hasPty)('A run at a terminal asks for approvals without a flag.', async () => {
   await using terminal = inTerminal(server().directory, ['run', 'ask deploy']);
   await terminal.expectShows(/accept\?.*\[y\] once/);
-  terminal.type('y');
-  expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+  await terminal.type('y').ends(0);
   expect(terminal.glass.text()).toContain('allowed (allow_once): deploy');
 });
 

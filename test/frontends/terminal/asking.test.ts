@@ -80,16 +80,14 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
     await expectShows(prompt);
     expect(await approvals(stage, 'accepted')).toEqual(['ls harmless']);
     expect(await approvals(stage, 'pending')).toEqual(['rm -rf /precious']);
-    type('n');
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await type('n').ends(0);
     expect(glass.text()).toContain('a1 r1');
   });
 
   test('Ctrl-C at a question interrupts the turn, and the terminal is as it was.', async () => {
     const [{ expectShows, type, ended }, stage] = await openAsking('two');
     await expectShows(prompt);
-    type('\u0003');
-    expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+    await type('\u0003').ends(130);
     expect(await approvals(stage, 'accepted')).toEqual([]);
     const [session] = await stage.client.call(endpoints.listSessions, {});
     expect(session?.status).toBe('ready');
@@ -103,8 +101,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
     async ([, key = '']) => {
       const [{ expectShows, type, ended, glass }, stage] = await openAsking('two');
       await expectShows(prompt);
-      type(`${key}y`);
-      expect(await ended).toEqual({ code: 5, terminal: 'as it was' });
+      await type(`${key}y`).ends(5);
       expect(await approvals(stage, 'accepted')).toEqual([]);
       expect((await approvals(stage, 'pending')).toSorted()).toEqual([
         'ls harmless',
@@ -133,8 +130,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
     await expectShows(prompt);
     const prompts = () => glass.written.match(/accept\?/g)?.length;
     await expectEventually(prompts).toBe(2);
-    type('d');
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await type('d').ends(0);
     expect(await approvals(stage, 'declined')).toEqual(['ls harmless']);
   });
 
@@ -181,8 +177,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
       expect(pages).toBeGreaterThan(turn === 'diff' ? 15 : 1);
       await expectShows(prompt);
       expect(await approvals(stage, 'accepted')).toEqual([]);
-      type('y');
-      expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+      await type('y').ends(0);
       expect(await approvals(stage, 'accepted')).toHaveLength(1);
     },
   );
@@ -196,8 +191,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
     // A wrong letter of the word changes nothing.
     await type('yy').shows(/type yes to accept it: y/);
     expect(await approvals(stage, 'accepted')).toEqual([]);
-    type('es');
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await type('es').ends(0);
     expect(await approvals(stage, 'accepted')).toEqual(['Shell']);
   });
 
@@ -209,8 +203,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
     const line = ['/bin/sh', '-c', 'printf one | "$@"', 'sh', ...run];
     await using terminal = programInTerminal(stage.given.directory, line);
     await terminal.expectShows(prompt);
-    terminal.type('y');
-    expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+    await terminal.type('y').ends(0);
     expect(await approvals(stage, 'accepted')).toEqual(['ls harmless']);
   });
 

@@ -55,8 +55,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     );
     await type(' and half\r').shows(/^half and half\n>/m);
     expect(glass.text().match(/say from here/g)).toHaveLength(1);
-    type(CTRL_D);
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await type(CTRL_D).ends(0);
     await untilReady(client, id);
   });
 
@@ -74,8 +73,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     expect(turns.map(({ input }) => input)).toEqual([
       [{ type: 'text', text: 'say one; say two;\nsay threesay four' }],
     ]);
-    type(CTRL_D);
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await type(CTRL_D).ends(0);
     expect(glass.written.lastIndexOf('\u001b[?2004l')).toBeGreaterThan(
       glass.written.lastIndexOf('\u001b[?2004h'),
     );
@@ -90,8 +88,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     await type('/pl\t').shows(/^> \/planning$/m);
     await type('\u0015say no /pl\t').shows(/^> say no \/pl$/m);
     await type('\r').shows(/^no \/pl$/m);
-    type(CTRL_D);
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await type(CTRL_D).ends(0);
   });
 
   test('The command attach shows a running turn from its start; Ctrl-C interrupts the turn, and a line waits for its end.', async () => {
@@ -105,8 +102,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     await expectShows(
       /so far\n> say next\ncadre: queued[^]*the turn was interrupted\n> say next\nnext\n>/,
     );
-    type(CTRL_D);
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await type(CTRL_D).ends(0);
   });
 
   test('A line that was typed while a turn ran is in the queue, and is sent although attach has ended.', async () => {
@@ -116,8 +112,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     const { expectShows, type, ended } = terminal;
     await expectShows(/so far\n>/);
     await type('say first\r').shows('queued: the prompt is sent when the turn ends');
-    type(`say second\r${CTRL_D}`);
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await type(`say second\r${CTRL_D}`).ends(0);
     expect(terminal.glass.text()).toMatch(
       /2 prompts stay in the queue: see cadre queue list --session \w+\n/,
     );
@@ -147,8 +142,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     await type('n').shows(/rejected \(reject_once\): again\n> my li$/);
     type(CTRL_C);
     await expectEventually(() => terminal.glass.text()).not.toContain('my li');
-    type(CTRL_D);
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await type(CTRL_D).ends(0);
   });
 
   test('The keys l and Ctrl-D leave a request open; the next attach asks again.', async () => {
@@ -161,14 +155,12 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
       await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
       await terminal.expectShows(/accept\?.*\[l\] later/);
       await terminal.type('l').shows(/left open: answer it with [^]*\n>$/);
-      terminal.type(CTRL_D);
-      expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+      await terminal.type(CTRL_D).ends(0);
     }
     {
       await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
       await terminal.expectShows(/accept\?.*\[l\] later/);
-      terminal.type(CTRL_D);
-      expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+      await terminal.type(CTRL_D).ends(0);
       expect(terminal.glass.text()).toMatch(leftOpen);
     }
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
@@ -199,8 +191,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     await terminal.expectShows(/tool: second[^]*accept\?/);
     expect(terminal.glass.written).not.toContain('tool: first');
     await terminal.type('n').shows(/rejected \(reject_once\): second/);
-    terminal.type(CTRL_D);
-    expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+    await terminal.type(CTRL_D).ends(0);
   });
 
   test('A signal ends attach and restores the terminal; attach without a terminal is refused.', async () => {
@@ -288,8 +279,7 @@ describe.skipIf(!hasPty)('a choice of providers', () => {
     await using terminal = inTerminal(directory, ['sessions', 'create']);
     const { expectShows, type, ended } = terminal;
     await expectShows(/1 {2}claude .*\n {2}2 {2}codex .*\nWhich one\?/);
-    type('2\r');
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await type('2\r').ends(0);
     expect(terminal.glass.text()).toContain('add under [defaults] in');
     expect(terminal.glass.text()).toContain(': provider = "codex"');
     const [session] = await client.call(endpoints.listSessions, {});

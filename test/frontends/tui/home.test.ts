@@ -20,8 +20,7 @@ describe.skipIf(!hasPty)('cadre alone, on a terminal', () => {
       await terminal.expectShows('No server is running on');
       await terminal.expectShows(`Log: ${directory}`);
       await terminal.type('d').shows('press n to open one');
-      terminal.type('q');
-      expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+      await terminal.type('q').ends(0);
       const { pid } = JSON.parse(readFileSync(registration, 'utf8')) as { pid: number };
       expect(readFileSync(path.join(directory, 'serve.log'), 'utf8')).toContain('listens on');
       process.kill(pid, 'SIGTERM');
@@ -35,8 +34,7 @@ describe.skipIf(!hasPty)('cadre alone, on a terminal', () => {
     await using place = tempDirectory('server');
     await using terminal = inTerminal(place.path, []);
     await terminal.expectShows('No server is running on');
-    terminal.type('q');
-    expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+    await terminal.type('q').ends(0);
   });
 });
 

@@ -73,8 +73,7 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
     await type('?').shows('Previous row, next row');
     await type('q').shows('▌○  the job');
     await type('q').shows(prompt);
-    type('exit\n');
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await type('exit\n').ends(0);
   });
 
   test('An editor that is opened for a review has the terminal and all its keys, and the screen comes back whole.', async () => {
@@ -103,8 +102,7 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
     await expectShows(`┃ qq said ${lines}`);
     expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
     await type('jjj').shows(/▌.*\+one|▌.*qq said/);
-    type('\u0003');
-    expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+    await type('\u0003').ends(130);
   });
 
   test('A shell and an editor open in the directory of a session, and the screen comes back whole.', async () => {
@@ -126,8 +124,7 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
     rmSync(place, { recursive: true });
     await type('!').shows(/the directory [^]*place does not exist/);
     await type('?').shows('Previous row, next row');
-    type('\u0003');
-    expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+    await type('\u0003').ends(130);
   });
 
   test('No shell opens for a session of a server that is not the one of this machine.', async () => {
@@ -142,8 +139,7 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
     await type('?').shows('Previous row, next row');
     await type('q').shows('▌○  the job');
     await type('O').shows(/does\s+not\s+run\s+on\s+this\s+machine/);
-    type('\u0003');
-    expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+    await type('\u0003').ends(130);
   });
 
   test('The questions of an agent are answered one by one: by number, by several options, by a text.', async () => {
@@ -178,7 +174,6 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
     second.end(completed);
     await expectShows('Declined "another"');
     await type('k').shows('i prompt  ⏎ open');
-    type('\u0003');
-    expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+    await type('\u0003').ends(130);
   });
 });

@@ -30,8 +30,7 @@ describe.skipIf(!hasPty)('the screens of commands on a terminal', () => {
       expect(glass.lines()).toHaveLength(10);
       await expectShows(/message\.comp/);
       for (const line of glass.lines()) expect(line.length).toBeLessThanOrEqual(60);
-      type('q');
-      expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+      await type('q').ends(0);
       expect(glass).toMatchObject({ isAlternate: false, hasCursor: true, wraps: true });
       expect(glass.unknown).toEqual([]);
       expect(glass.text()).toBe('');
@@ -84,8 +83,7 @@ describe.skipIf(!hasPty)('the screens of commands on a terminal', () => {
       await Promise.all(sessions.map(({ id }) => send(client, id, script)));
       await type(' ').shows(/paused, \d+ new/);
       await type(' ').shows(/turn\.completed/);
-      type('\u0003');
-      expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+      await type('\u0003').ends(130);
       expect(glass.isAlternate).toBe(false);
     }));
 
