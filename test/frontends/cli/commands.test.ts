@@ -7,19 +7,7 @@ import type { Session } from '../../../src/api/sessions.ts';
 import { version } from '../../../src/core/lib/self.ts';
 import { testServer } from '../../support/server.ts';
 import { tempDirectory, testDirectory } from '../../support/temp.ts';
-import { cadreOn, runCadre, runHere, testCadre } from '../../support/cli/cadre.ts';
-
-/** One line on stderr, and nothing on stdout. */
-function expectFailure(
-  ended: { code: number | null; stdout: string; stderr: string },
-  code: number,
-  says: RegExp,
-): void {
-  expect(ended.stderr).toMatch(says);
-  expect(ended.stderr).toMatch(/^cadre: [^\n]+\n$/);
-  expect(ended.stdout).toBe('');
-  expect(ended.code).toBe(code);
-}
+import { cadreOn, runCadre, runHere, testCadre, expectFailure } from '../../support/cli/cadre.ts';
 
 test('cadre prints its version as one line or as JSON.', async () => {
   using home = tempDirectory();

@@ -11,18 +11,12 @@ import { expectEventually } from '../../support/expect-eventually.ts';
 import { tempDirectory, testDirectory } from '../../support/temp.ts';
 import { openSession, runTurn } from '../../support/turns.ts';
 import { makeRepository } from '../../support/worktrees/work.ts';
-import { cadreOn, type Ended, runCadre, runHere } from '../../support/cli/cadre.ts';
+import { cadreOn, type Ended, runCadre, runHere, expectFailure } from '../../support/cli/cadre.ts';
 
 interface Copied {
   path: string;
   bytes: number;
   seq: number;
-}
-
-function expectFailure({ code, stdout, stderr }: Ended, exitCode: number, says: RegExp): void {
-  expect(stderr).toMatch(says);
-  expect(stderr).toMatch(/^cadre: [^\n]+\n$/);
-  expect([code, stdout]).toEqual([exitCode, '']);
 }
 
 /** A server with a completed turn, to which tests may add sessions. */

@@ -1,15 +1,9 @@
 import { expect, test } from 'vitest';
 import { testDemo } from '../../support/demo-server.ts';
 import { endpoints } from '../../../src/api/index.ts';
-import { cadreOn, type Ended, testCadre } from '../../support/cli/cadre.ts';
+import { cadreOn, testCadre, expectFailure } from '../../support/cli/cadre.ts';
 
 const hint = 'cadre: the secret is shown only once: store it in a safe place\n';
-
-function expectFailure({ code, stdout, stderr }: Ended, exitCode: number, says: RegExp): void {
-  expect(stderr).toMatch(says);
-  expect(stderr).toMatch(/^cadre: [^\n]+\n$/);
-  expect([code, stdout]).toEqual([exitCode, '']);
-}
 
 test('cadre tokens create prints only the secret on stdout, and the secret is accepted.', async () => {
   const { server, cadre } = await testCadre();

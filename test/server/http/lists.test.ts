@@ -6,15 +6,11 @@ import { aSession } from '../../support/records.ts';
 import { type TestRuntime, withRuntime, testRuntime } from '../../support/runtime.ts';
 import { openStore } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
-import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
+import { scripted } from '../../support/scripted-provider.ts';
 import { openSession, runTurn } from '../../support/turns.ts';
 import { type Api, apiOf } from '../../support/http/request.ts';
 
 const MIB = 1024 * 1024;
-
-function scripted() {
-  return { providers: [scriptedProvider((turn) => turn.end(completed))] };
-}
 
 /** All pages of a list, by its cursors. */
 async function pages<T>(api: Api, path: string): Promise<T[][]> {

@@ -1,14 +1,10 @@
 import { expect, test } from 'vitest';
 import { testRuntime } from '../../support/runtime.ts';
-import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
+import { scripted } from '../../support/scripted-provider.ts';
 import { openSession, runTurn } from '../../support/turns.ts';
 import { apiOf, send } from '../../support/http/request.ts';
 import { openStream } from '../../support/http/stream.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-
-function scripted() {
-  return { providers: [scriptedProvider((turn) => turn.end(completed))] };
-}
 
 type Line = Record<string, unknown>;
 

@@ -4,16 +4,12 @@ import { expect, test } from 'vitest';
 import type { Diagnostics } from '../../../src/api/runtime.ts';
 import { version } from '../../../src/core/lib/self.ts';
 import { withRuntime, testRuntime } from '../../support/runtime.ts';
-import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
+import { scripted } from '../../support/scripted-provider.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { openSession, runTurn } from '../../support/turns.ts';
 import { apiOf, send } from '../../support/http/request.ts';
 import { openStream } from '../../support/http/stream.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-
-function scripted() {
-  return { providers: [scriptedProvider((turn) => turn.end(completed))] };
-}
 
 test('Health is the status alone where no token was given, and everything where one was.', async () => {
   const given = await testRuntime(scripted());

@@ -236,6 +236,10 @@ test('An unknown session is 404, whatever is asked of it.', async () => {
     const reply = await api('GET', `/v1/sessions/sess_nope${rest}`);
     expectRefusal(reply, 404, 'not_found', 'session "sess_nope" not found');
   }
+  for (const action of ['close', 'resume']) {
+    const reply = await api('POST', `/v1/sessions/sess_nope/${action}`, { body: {} });
+    expectRefusal(reply, 404, 'not_found');
+  }
   const stream = await api('GET', '/v1/sessions/sess_nope/events/stream');
   expect(stream.status).toBe(404);
   const { status, body } = await sendText(api, { id: 'sess_nope' });

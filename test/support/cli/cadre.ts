@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Readable, Writable } from 'node:stream';
+import { expect } from 'vitest';
 import { commands } from '../../../src/frontends/cli/commands/index.ts';
 import { complete } from '../../../src/frontends/cli/complete/complete.ts';
 import { runIn } from '../../../src/frontends/cli/program.ts';
@@ -75,6 +76,17 @@ function environment(
 
 function isSet(variable: [string, string | undefined]): variable is [string, string] {
   return variable[1] !== undefined;
+}
+
+/** Expects a failure with one line on stderr, and nothing on stdout. */
+export function expectFailure(
+  { code, stdout, stderr }: Ended,
+  exitCode: number,
+  says: RegExp,
+): void {
+  expect(stderr).toMatch(says);
+  expect(stderr).toMatch(/^cadre: [^\n]+\n$/);
+  expect([code, stdout]).toEqual([exitCode, '']);
 }
 
 /** Starts the built command with `directory` as the home directory. */

@@ -116,11 +116,6 @@ it('A session can be closed without a reason.', async () => {
   expect((await stage.close(session.id)).body.close_reason).toBeNull();
 });
 
-it('The close of an unknown session answers 404.', async () => {
-  const stage = on();
-  expect((await stage.close('sess_nobody')).status).toBe(404);
-});
-
 it('A closed session ignores later output of its agent.', async () => {
   const stage = await testStage();
   const { session, turn, turnId } = await waiting(stage);

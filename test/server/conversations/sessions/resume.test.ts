@@ -51,11 +51,6 @@ it('The resume of a closed session answers 409 session_closed.', async () => {
   expect([status, body.code]).toEqual([409, 'session_closed']);
 });
 
-it('The resume of an unknown session answers 404.', async () => {
-  const stage = await testStage();
-  expect((await resume(stage, 'sess_nobody')).status).toBe(404);
-});
-
 it('The resume of a failed session makes it ready if its provider still has it.', async () => {
   const asked: unknown[] = [];
   const stage = await testStage({

@@ -9,9 +9,9 @@ import { expectEventually } from '../../../support/expect-eventually.ts';
 import { testDirectory } from '../../../support/temp.ts';
 import { shortEvent, writeLog } from '../../../support/written-log.ts';
 
-test('A stream is text/event-stream that nobody keeps, with the epoch and the seq it began at.', async () => {
+test('A stream is text/event-stream that nobody keeps, with X-Request-Id, the epoch and the seq it began at.', async () => {
   const given = await testRuntime();
-  const stream = await openStream(given);
+  const stream = await openStream(given, { headers: { 'x-request-id': 'mine' } });
   stream.close();
   const version = await apiOf(given)('GET', '/v1/version');
   expect(stream.headers).toMatchObject({
@@ -19,14 +19,8 @@ test('A stream is text/event-stream that nobody keeps, with the epoch and the se
     'cache-control': 'no-store',
     'x-epoch': (version.json() as { epoch: string }).epoch,
     'x-seq': '2',
+    'x-request-id': 'mine',
   });
-});
-
-test('A stream gives X-Request-Id back, like every answer.', async () => {
-  const given = await testRuntime();
-  const stream = await openStream(given, { headers: { 'x-request-id': 'mine' } });
-  stream.close();
-  expect(stream.headers['x-request-id']).toBe('mine');
 });
 
 test('A stream is `retry: 1000`, then frames of id, event and data, to the byte.', async () => {

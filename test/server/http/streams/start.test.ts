@@ -109,9 +109,3 @@ test('A cursor beyond the newest event first gets the gap frame, without an id.'
       /^retry: 1000\nevent: stream\.gap\ndata: \{"requested":5000,"trimmed_seq":0,"latest_seq":10\}\n\nid: 11\n/,
     );
   }));
-
-test('A stream of a session that is not there is 404, before its cursor is a question.', async () => {
-  const given = on();
-  const reply = await apiOf(given)('GET', '/v1/sessions/sess_nope/events/stream');
-  expect(reply.status).toBe(404);
-});

@@ -8,17 +8,13 @@ import type { Diagnostics, StorageDiagnostics } from '../../../../src/api/runtim
 import { settle } from '../../../support/settle.ts';
 import { openDatabase } from '../../../support/database.ts';
 import { type TestRuntime, testRuntime } from '../../../support/runtime.ts';
-import { completed, scriptedProvider } from '../../../support/scripted-provider.ts';
+import { scripted } from '../../../support/scripted-provider.ts';
 import { asDataDirectory, testDirectory } from '../../../support/temp.ts';
 import { openSession, runTurn, withSession } from '../../../support/turns.ts';
 import { shortEvent, writeLog } from '../../../support/written-log.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { apiOf, send } from '../../../support/http/request.ts';
-
-function scripted() {
-  return { providers: [scriptedProvider((turn) => turn.end(completed))] };
-}
 
 async function storageOf(given: TestRuntime): Promise<StorageDiagnostics> {
   return (await apiOf(given)('GET', '/v1/diagnostics/storage')).json() as StorageDiagnostics;

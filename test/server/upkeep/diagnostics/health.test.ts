@@ -9,7 +9,7 @@ import { expectEventually } from '../../../support/expect-eventually.ts';
 import { apiOf, send } from '../../../support/http/request.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { type TestRuntime, withRuntime, testRuntime } from '../../../support/runtime.ts';
-import { completed, scriptedProvider } from '../../../support/scripted-provider.ts';
+import { scripted } from '../../../support/scripted-provider.ts';
 import { FullDisk } from '../../../support/sessions/faults.ts';
 import { testServer } from '../../../support/server.ts';
 import { DATABASE_FILE, testDisk, WAL_FILE } from '../../../support/store.ts';
@@ -17,10 +17,6 @@ import { testDirectory } from '../../../support/temp.ts';
 import { openSession, runTurn } from '../../../support/turns.ts';
 
 const NO_DISK_HAS = 999_999_999_999_999;
-
-function scripted() {
-  return { providers: [scriptedProvider((turn) => turn.end(completed))] };
-}
 
 async function healthOf(given: Pick<TestRuntime, 'url' | 'token'>) {
   const reply = await apiOf(given)('GET', '/v1/health');

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import { exposition } from '../../../../src/server/upkeep/diagnostics/prometheus.ts';
 import { type TestRuntime, testRuntime } from '../../../support/runtime.ts';
-import { completed, scriptedProvider } from '../../../support/scripted-provider.ts';
+import { completed, scripted } from '../../../support/scripted-provider.ts';
 import { openSession, runTurn } from '../../../support/turns.ts';
 import { send, unauthorized } from '../../../support/http/request.ts';
 import { openStream } from '../../../support/http/stream.ts';
@@ -79,10 +79,6 @@ async function metricsOf({ url, token }: Pick<TestRuntime, 'url' | 'token'>) {
       .find((one) => one.name === name && JSON.stringify(one.labels) === JSON.stringify(labels))
       ?.value;
   return { families, value };
-}
-
-function scripted() {
-  return { providers: [scriptedProvider((turn) => turn.end(completed))] };
 }
 
 test('The metrics have the text format and the naming conventions of Prometheus.', async () => {
