@@ -164,25 +164,24 @@ const onceOnly = [{ optionId: 'o', kind: 'allow_once' }];
 const saying = (value: string) => [{ type: 'content', content: { type: 'text', text: value } }];
 const long = `echo ${'a'.repeat(300)} && touch LONGEVIL`;
 
-test.each<[string, Record<string, unknown>, Record<string, unknown>]>([
-  [
-    'JSON in a text, and a cut text',
-    { content: saying(JSON.stringify({ command: long })) },
-    { content: saying('Requesting approval to Running: echo aaa…') },
-  ],
-  [
-    'an input, and a cut input',
-    { rawInput: { command: long } },
-    { rawInput: { command: 'echo aaa…' } },
-  ],
-  [
-    'an input, and a diff of another file',
-    { rawInput: { path: 'w.sh', text: long } },
-    { content: [{ type: 'diff', path: 'a', newText: 'b' }], rawInput: {} },
-  ],
-  ['a long title, and a short one', { title: long }, { title: 'echo' }],
-  ['an unknown field, and an input', { extra: long }, { rawInput: { command: 'echo' } }],
-])('An approval shows all of the earlier message and the request: %s.', (_name, before, later) => {
+test.each(
+  Object.entries<[Record<string, unknown>, Record<string, unknown>]>({
+    'JSON in a text, and a cut text': [
+      { content: saying(JSON.stringify({ command: long })) },
+      { content: saying('Requesting approval to Running: echo aaa…') },
+    ],
+    'an input, and a cut input': [
+      { rawInput: { command: long } },
+      { rawInput: { command: 'echo aaa…' } },
+    ],
+    'an input, and a diff of another file': [
+      { rawInput: { path: 'w.sh', text: long } },
+      { content: [{ type: 'diff', path: 'a', newText: 'b' }], rawInput: {} },
+    ],
+    'a long title, and a short one': [{ title: long }, { title: 'echo' }],
+    'an unknown field, and an input': [{ extra: long }, { rawInput: { command: 'echo' } }],
+  }),
+)('An approval shows all of the earlier message and the request: %s.', (_name, [before, later]) => {
   const toolCall = { toolCallId: 't', kind: 'execute', title: 'Bash', ...later };
   const messages = withMessage(withMessage([], before), { status: 'pending', title: 'Bash' });
   const merged = { ...before, title: 'Bash' };
@@ -249,23 +248,22 @@ test('An approval differs from one with another earlier message.', () => {
   expect(good.subject).not.toEqual(evil.subject);
 });
 
-test.each<[string, object, object]>([
-  [
-    'a title of one word',
-    { title: './deploy.sh' },
-    { title: 'Shell', rawInput: { description: 'x' } },
-  ],
-  [
-    'a title that may be a name, without other information',
-    { title: 'reboot' },
-    { title: 'Shell' },
-  ],
-  [
-    'a command with a line break',
-    { rawInput: { command: 'echo\nreboot' } },
-    { rawInput: { command: 'echo reboot' } },
-  ],
-])('An approval shows messages that differ only slightly: %s.', (_name, before, later) => {
+test.each(
+  Object.entries<[object, object]>({
+    'a title of one word': [
+      { title: './deploy.sh' },
+      { title: 'Shell', rawInput: { description: 'x' } },
+    ],
+    'a title that may be a name, without other information': [
+      { title: 'reboot' },
+      { title: 'Shell' },
+    ],
+    'a command with a line break': [
+      { rawInput: { command: 'echo\nreboot' } },
+      { rawInput: { command: 'echo reboot' } },
+    ],
+  }),
+)('An approval shows messages that differ only slightly: %s.', (_name, [before, later]) => {
   const toolCall = { toolCallId: 't', kind: 'execute', ...later };
   const messages = withMessage([], before as ReportedCall);
   const { details } = acpRequest(
@@ -299,18 +297,17 @@ const askIn = (call: object, more: object = {}, before: readonly ReportedCall[] 
   return acpRequest(readPermission({ toolCall, options: onceOnly, ...more }), merged, '/w', before);
 };
 
-test.each<[string, () => AgentRequest]>([
-  ['of the call', () => askIn({ _meta: { maker: { input: { command: 'reboot' } } } })],
-  ['in a list', () => askIn({ _meta: { calls: [{ tool_params: { command: 'reboot' } }] } })],
-  ['of the request', () => askIn({}, { _meta: { arguments: { command: 'reboot' } } })],
-  [
-    'of an earlier message, when a later one has another',
-    () =>
+test.each(
+  Object.entries<() => AgentRequest>({
+    'of the call': () => askIn({ _meta: { maker: { input: { command: 'reboot' } } } }),
+    'in a list': () => askIn({ _meta: { calls: [{ tool_params: { command: 'reboot' } }] } }),
+    'of the request': () => askIn({}, { _meta: { arguments: { command: 'reboot' } } }),
+    'of an earlier message, when a later one has another': () =>
       askIn({ _meta: { terminal_info: {} } }, {}, [
         ...withMessage([], { _meta: { rawInput: { command: 'reboot' } } }),
       ]),
-  ],
-])('An approval shows the arguments in _meta %s.', (_name, ask) => {
+  }),
+)('An approval shows the arguments in _meta %s.', (_name, ask) => {
   const request = ask();
   expect(JSON.stringify(request.details)).toContain('"command":"reboot"');
   expect(request.lacksArguments).toBeUndefined();

@@ -48,19 +48,18 @@ const unavailable = { status: 'failed', text: null, error: { code: 'provider_una
 const loggedOut = { ...unavailable, error: { code: 'auth_required' } };
 const lastingFailure = { status: 'failed', error: { code: 'resume_failed' } };
 
-const offers: [string, object, string][] = [
-  ['resume', capabilities, 'session/resume'],
-  ['resume alone', { sessionCapabilities: { resume: {} } }, 'session/resume'],
-  ['load alone', onlyLoad, 'session/load'],
-  [
-    'load, and null for resume',
+const offers: Record<string, [object, string]> = {
+  resume: [capabilities, 'session/resume'],
+  'resume alone': [{ sessionCapabilities: { resume: {} } }, 'session/resume'],
+  'load alone': [onlyLoad, 'session/load'],
+  'load, and null for resume': [
     { ...onlyLoad, sessionCapabilities: { resume: null } },
     'session/load',
   ],
-];
-test.each(someOf(offers, 2))(
+};
+test.each(someOf(Object.entries(offers), 2))(
   'A session is resumed by an agent that supports %s.',
-  async (_name, can, method) => {
+  async (_name, [can, method]) => {
     const [{ agents, cwd }, session] = await withLost({ methods: offering(can) });
     await expectWorks(session);
     const sessionId = refOf(agents);
@@ -216,18 +215,15 @@ test('Several sessions are each resumed with their own reference.', async () => 
   expect(resumed.map((params) => params?.sessionId)).toEqual(refs);
 });
 
-const silences: [string, Play][] = [
-  ['session/resume', sick(() => never)],
-  [
-    'initialize',
-    onTime(
-      2,
-      () => never,
-      () => initialized(),
-    ),
-  ],
-];
-test.each(someOf(silences, 2))(
+const silences: Record<string, Play> = {
+  'session/resume': sick(() => never),
+  initialize: onTime(
+    2,
+    () => never,
+    () => initialized(),
+  ),
+};
+test.each(someOf(Object.entries(silences), 2))(
   'An agent that never answers %s fails only the turn and is stopped.',
   async (method, play) => {
     const limit = scaled(3000);
@@ -242,27 +238,29 @@ test.each(someOf(silences, 2))(
   },
 );
 
-const deaths: [string, (agent: RawAgent) => unknown, RegExp][] = [
-  [
-    'dies',
+const deaths: Record<string, [(agent: RawAgent) => unknown, RegExp]> = {
+  dies: [
     (agent) => {
       agent.stderr('panic: no disk\n');
       agent.exit(3);
     },
     /exited with code 3: panic: no disk/,
   ],
-  ['exits without output', (agent) => agent.exit(0), /exited with code 0/],
-  ['closes its output but keeps running', (agent) => agent.hangUp(), /was stopped/],
-  ['is killed', ({ pid }) => process.kill(pid, 'SIGKILL'), /SIGKILL/],
-];
-test.each(someOf(deaths, 2))('An agent that %s fails only the turn.', async (_name, die, says) => {
-  const dying = sick((agent) => {
-    die(agent);
-    return never;
-  });
-  const [stage, session] = await withLost(reopened('session/resume', dying));
-  return expectAnotherAgent(stage, session, says);
-});
+  'exits without output': [(agent) => agent.exit(0), /exited with code 0/],
+  'closes its output but keeps running': [(agent) => agent.hangUp(), /was stopped/],
+  'is killed': [({ pid }) => process.kill(pid, 'SIGKILL'), /SIGKILL/],
+};
+test.each(someOf(Object.entries(deaths), 2))(
+  'An agent that %s fails only the turn.',
+  async (_name, [die, says]) => {
+    const dying = sick((agent) => {
+      die(agent);
+      return never;
+    });
+    const [stage, session] = await withLost(reopened('session/resume', dying));
+    return expectAnotherAgent(stage, session, says);
+  },
+);
 
 test.each(someOf(methods, 2))(
   'An agent without a login at %s fails only the turn, with the login hint.',

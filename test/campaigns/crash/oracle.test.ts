@@ -171,30 +171,28 @@ it('The records are right if every acknowledged session and turn exists and ende
   ).toEqual([]);
 });
 
-it.each([
-  ['a lost session', { session: null }],
-  ['a lost turn', { turn: null }],
-  ['a session that failed', { session: { status: 'failed' as const } }],
-  [
-    'a session that is at a turn which nobody started',
-    { session: { status: 'running' as const, active_turn_id: 'turn_2' } },
-  ],
-  ['a turn that ended otherwise than the log says', { turn: { status: 'failed' as const } }],
-  [
-    'a turn that failed of something else',
-    {
+it.each(
+  Object.entries<Parameters<typeof verdict>[0]>({
+    'a lost session': { session: null },
+    'a lost turn': { turn: null },
+    'a session that failed': { session: { status: 'failed' as const } },
+    'a session that is at a turn which nobody started': {
+      session: { status: 'running' as const, active_turn_id: 'turn_2' },
+    },
+    'a turn that ended otherwise than the log says': { turn: { status: 'failed' as const } },
+    'a turn that failed of something else': {
       turn: { status: 'failed' as const, error: { code: 'provider_exited', message: '' } },
       end: 'failed' as const,
     },
-  ],
-  [
-    'a turn without an end that recovery forgot',
-    { turn: { status: 'running' as const }, end: null },
-  ],
-  ['a turn that is not in the log', { end: undefined, acknowledged: [TURN, 'turn_2'] }],
-  ['a turn that nobody was told of', { acknowledged: [] }],
-  ['the wrong kind of stop', { previousStop: 'none' }],
-])('The records after a restart with %s have a finding.', (_what, doctored) => {
+    'a turn without an end that recovery forgot': {
+      turn: { status: 'running' as const },
+      end: null,
+    },
+    'a turn that is not in the log': { end: undefined, acknowledged: [TURN, 'turn_2'] },
+    'a turn that nobody was told of': { acknowledged: [] },
+    'the wrong kind of stop': { previousStop: 'none' },
+  }),
+)('The records after a restart with %s have a finding.', (_what, doctored) => {
   expect(verdict(doctored)).not.toEqual([]);
 });
 

@@ -291,19 +291,17 @@ describe('precedence', () => {
     ]);
   });
 
-  test.for<[text: string, fault: RegExp]>([
-    [
-      '[{"name":"fast"',
-      /teams\.model_presets: has to be an array \(environment CADRE_TEAMS_MODEL_PRESETS\)/,
-    ],
-    ['fast', /teams\.model_presets\.0: has to be an object/],
-    [
-      '[{"name":"fast"}]',
-      /teams\.model_presets\.0\.provider: is required: one of "codex", "claude", "acp"/,
-    ],
-    ['[{"name":1,"provider":"acp"}]', /teams\.model_presets\.0\.name: has to be a string/],
-    ['[]\n[server]\nport = 1', /teams\.model_presets: has to be an array/],
-  ])('A wrong list of tables is refused with its key: %j.', ([text, fault]) => {
+  test.for(
+    Object.entries<RegExp>({
+      '[{"name":"fast"':
+        /teams\.model_presets: has to be an array \(environment CADRE_TEAMS_MODEL_PRESETS\)/,
+      fast: /teams\.model_presets\.0: has to be an object/,
+      '[{"name":"fast"}]':
+        /teams\.model_presets\.0\.provider: is required: one of "codex", "claude", "acp"/,
+      '[{"name":1,"provider":"acp"}]': /teams\.model_presets\.0\.name: has to be a string/,
+      '[]\n[server]\nport = 1': /teams\.model_presets: has to be an array/,
+    }),
+  )('A wrong list of tables is refused with its key: %j.', ([text, fault]) => {
     expect(() => load(null, { CADRE_TEAMS_MODEL_PRESETS: text })).toThrow(fault);
   });
 
@@ -518,34 +516,31 @@ test('Relative paths of servers and of the fleet are resolved against the config
   expect(fleet.tls).toEqual({ ca: '/home/ada/ca.pem', cert: '/etc/cert.pem', key: null });
 });
 
-test.for<[what: string, text: string, refused: RegExp]>([
-  [
-    'an address that is none of NATS',
-    'url = "http://h:1"\nname = "n"',
-    /fleet\.url: "http:\/\/h:1" is not an address of NATS: expected nats:/,
-  ],
-  [
-    'one of several that is none',
-    'url = ["nats://h", "nats:"]\nname = "n"',
-    /fleet\.url: "nats:" is not an address/,
-  ],
-  ['no address', 'url = ","\nname = "n"', /fleet\.url: no NATS address is given: expected nats:/],
-  [
-    'a name alone',
-    'name = "n"',
-    /fleet\.name: fleet\.name is set without fleet\.url: set fleet\.url/,
-  ],
-  [
-    'an address alone',
-    'url = "nats://h"',
-    /fleet\.url: fleet\.url is set, but neither fleet\.name nor \[fleet\.person\] is set: set fleet\.name .* or add \[fleet\.person\]/,
-  ],
-  [
-    'the key of a node without a name',
-    'url = "nats://h"\ncredentials = "a.nk"\n[fleet.person]\nname = "ada"',
-    /fleet\.credentials: .*set fleet\.name to the name of this node, or use fleet\.person\.credentials/,
-  ],
-])('A fleet section with %s is refused with the change to make.', ([, text, refused]) => {
+test.for(
+  Object.entries<[text: string, refused: RegExp]>({
+    'an address that is none of NATS': [
+      'url = "http://h:1"\nname = "n"',
+      /fleet\.url: "http:\/\/h:1" is not an address of NATS: expected nats:/,
+    ],
+    'one of several that is none': [
+      'url = ["nats://h", "nats:"]\nname = "n"',
+      /fleet\.url: "nats:" is not an address/,
+    ],
+    'no address': ['url = ","\nname = "n"', /fleet\.url: no NATS address is given: expected nats:/],
+    'a name alone': [
+      'name = "n"',
+      /fleet\.name: fleet\.name is set without fleet\.url: set fleet\.url/,
+    ],
+    'an address alone': [
+      'url = "nats://h"',
+      /fleet\.url: fleet\.url is set, but neither fleet\.name nor \[fleet\.person\] is set: set fleet\.name .* or add \[fleet\.person\]/,
+    ],
+    'the key of a node without a name': [
+      'url = "nats://h"\ncredentials = "a.nk"\n[fleet.person]\nname = "ada"',
+      /fleet\.credentials: .*set fleet\.name to the name of this node, or use fleet\.person\.credentials/,
+    ],
+  }),
+)('A fleet section with %s is refused with the change to make.', ([, [text, refused]]) => {
   expect(refusal(`[fleet]\n${text}\n`)).toMatch(refused);
 });
 

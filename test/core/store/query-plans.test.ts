@@ -103,38 +103,37 @@ test.each(reads)('An index finds %s.', async (_what, index, read) => {
   expect(plan.filter((line) => line.startsWith('SCAN') && !index.test(line))).toEqual([]);
 });
 
-const pages: [what: string, line: string, read: Read][] = [
-  [
-    'all sessions',
+const pages: Record<string, [line: string, read: Read]> = {
+  'all sessions': [
     'SEARCH sessions USING INTEGER PRIMARY KEY (rowid<?)',
     (s, rx) => s.sessions.page(rx, {}, 10),
   ],
-  [
-    'the sessions of a status',
+  'the sessions of a status': [
     'SEARCH sessions USING INDEX sessions_status (status=? AND n<?)',
     (s, rx) => s.sessions.page(rx, { status: 'ready' }, 10),
   ],
-  [
-    'the sessions of a provider',
+  'the sessions of a provider': [
     'SEARCH sessions USING INDEX sessions_provider (provider=? AND n<?)',
     (s, rx) => s.sessions.page(rx, { provider: 'acp' }, 10, '5'),
   ],
-  [
-    'the turns of a session',
+  'the turns of a session': [
     'SEARCH turns USING INDEX turns_session (session_id=? AND n<?)',
     (s, rx) => s.turns.page(rx, { session_id: 'a' }, 10),
   ],
-];
+};
 
-test.each(pages)('A page of %s is read by its index, newest first.', async (_what, line, read) => {
-  const { store } = await freshStore();
-  const [sql] = await sqlsOf(
-    store.db,
-    () => store.db.peek((rx) => read(sessionStore(store), rx)),
-    /ORDER BY n DESC/,
-  );
-  expect(planOf(store.db, sql ?? '').map(rowidAsColumn)).toEqual([rowidAsColumn(line)]);
-});
+test.each(Object.entries(pages))(
+  'A page of %s is read by its index, newest first.',
+  async (_what, [line, read]) => {
+    const { store } = await freshStore();
+    const [sql] = await sqlsOf(
+      store.db,
+      () => store.db.peek((rx) => read(sessionStore(store), rx)),
+      /ORDER BY n DESC/,
+    );
+    expect(planOf(store.db, sql ?? '').map(rowidAsColumn)).toEqual([rowidAsColumn(line)]);
+  },
+);
 
 test('A page of the sessions with a status and a provider uses one of the two indexes.', async () => {
   const { store } = await freshStore();

@@ -16,54 +16,47 @@ import {
 import { aSession, aTurn, aUsage } from '../../../support/records.ts';
 
 const failure = { code: 'resume_failed', message: 'it is gone' };
-const cases: [
-  what: string,
-  session: Partial<Session>,
-  expected: string | null | undefined,
-  code: string | null,
-][] = [
-  ['A new session accepts a turn', {}, undefined, null],
-  ['A session whose turn has ended accepts a turn', { last_turn_id: 'turn_1' }, undefined, null],
-  ['A guard with the most recent turn is accepted', { last_turn_id: 'turn_1' }, 'turn_1', null],
-  ['A guard of null is ignored', { last_turn_id: 'turn_1' }, null, null],
-  [
-    'A busy session refuses a turn',
+const cases: Record<
+  string,
+  [session: Partial<Session>, expected: string | null | undefined, code: string | null]
+> = {
+  'A new session accepts a turn': [{}, undefined, null],
+  'A session whose turn has ended accepts a turn': [{ last_turn_id: 'turn_1' }, undefined, null],
+  'A guard with the most recent turn is accepted': [{ last_turn_id: 'turn_1' }, 'turn_1', null],
+  'A guard of null is ignored': [{ last_turn_id: 'turn_1' }, null, null],
+  'A busy session refuses a turn': [
     { status: 'running', active_turn_id: 'turn_1', last_turn_id: 'turn_1' },
     undefined,
     'turn_in_progress',
   ],
-  [
-    'A session that waits for an approval refuses a turn',
+  'A session that waits for an approval refuses a turn': [
     { status: 'waiting_for_approval', active_turn_id: 'turn_1', last_turn_id: 'turn_1' },
     'turn_1',
     'turn_in_progress',
   ],
-  ['A closed session refuses a turn', { status: 'closed' }, undefined, 'session_closed'],
-  ['A failed session refuses a turn', { status: 'failed', failure }, undefined, 'session_failed'],
-  ['A guard with another turn is refused', { last_turn_id: 'turn_2' }, 'turn_1', 'turn_conflict'],
-  ['A guard before the first turn is refused', {}, 'turn_1', 'turn_conflict'],
-  ['An empty guard is refused', {}, '', 'turn_conflict'],
-  [
-    'The guard is checked before a busy session',
+  'A closed session refuses a turn': [{ status: 'closed' }, undefined, 'session_closed'],
+  'A failed session refuses a turn': [{ status: 'failed', failure }, undefined, 'session_failed'],
+  'A guard with another turn is refused': [{ last_turn_id: 'turn_2' }, 'turn_1', 'turn_conflict'],
+  'A guard before the first turn is refused': [{}, 'turn_1', 'turn_conflict'],
+  'An empty guard is refused': [{}, '', 'turn_conflict'],
+  'The guard is checked before a busy session': [
     { status: 'running', active_turn_id: 'turn_2', last_turn_id: 'turn_2' },
     'turn_1',
     'turn_conflict',
   ],
-  [
-    'The guard is checked before a closed session',
+  'The guard is checked before a closed session': [
     { status: 'closed', last_turn_id: 'turn_2' },
     'turn_1',
     'turn_conflict',
   ],
-  [
-    'The guard is checked before a failed session',
+  'The guard is checked before a failed session': [
     { status: 'failed', failure, last_turn_id: 'turn_2' },
     'turn_1',
     'turn_conflict',
   ],
-];
+};
 
-test.for(cases)('%s.', ([, session, expected, code]) => {
+test.for(Object.entries(cases))('%s.', ([, [session, expected, code]]) => {
   const check = () => assertAcceptsTurn(aSession(session), expected);
   if (code === null) expect(check).not.toThrow();
   else expect(check).toThrow(expect.objectContaining({ name: 'AppError', code }));

@@ -136,22 +136,21 @@ describe.each([
       await readAll(file);
     }));
 
-  test.each<[string, (bytes: Buffer) => Buffer]>([
-    ['one changed bit', (bytes) => ((bytes[bytes.length - 9]! ^= 4), bytes)],
-    ['zeros', (bytes) => bytes.fill(0, 70_000, 70_512)],
-    ['its end missing', (bytes) => bytes.subarray(0, bytes.length - 10)],
-    ['an added byte', (bytes) => Buffer.concat([bytes, Buffer.from('x')])],
-    ['nothing in it', (bytes) => bytes.subarray(0, 0)],
-    [
-      'two blocks that have changed places',
-      (bytes) =>
+  test.each(
+    Object.entries<(bytes: Buffer) => Buffer>({
+      'one changed bit': (bytes) => ((bytes[bytes.length - 9]! ^= 4), bytes),
+      zeros: (bytes) => bytes.fill(0, 70_000, 70_512),
+      'its end missing': (bytes) => bytes.subarray(0, bytes.length - 10),
+      'an added byte': (bytes) => Buffer.concat([bytes, Buffer.from('x')]),
+      'nothing in it': (bytes) => bytes.subarray(0, 0),
+      'two blocks that have changed places': (bytes) =>
         Buffer.concat([
           bytes.subarray(65_536, 131_072),
           bytes.subarray(0, 65_536),
           bytes.subarray(131_072),
         ]),
-    ],
-  ])('A log is storage_damaged with %s.', (_what, change) =>
+    }),
+  )('A log is storage_damaged with %s.', (_what, change) =>
     withLog(CHUNKS, cap, async (file) => {
       fs.writeFileSync(file, change(fs.readFileSync(file)));
       await expect(readAll(file)).rejects.toEqual(damaged);
