@@ -8,6 +8,7 @@ import { testDirectory } from '../support/temp.ts';
 import { wireTo } from '../support/wire.ts';
 
 const demo = sharedDemo();
+const connected = () => ({ server: demo(), cadre: createClient(demo()) });
 
 function failure(work: Promise<unknown>): Promise<unknown> {
   return work.then(
@@ -17,8 +18,7 @@ function failure(work: Promise<unknown>): Promise<unknown> {
 }
 
 test('A request of the client library is answered with the document of its route, and with nothing where the route has none.', async () => {
-  const server = demo();
-  const cadre = createClient(server);
+  const { cadre } = connected();
   const session = await cadre.request('POST /v1/sessions', { body: { provider: 'acp' } });
   expect(await cadre.request('GET /v1/health')).toHaveProperty('status');
   const params = { session_id: session.id };
@@ -32,8 +32,7 @@ test('A request of the client library is answered with the document of its route
 });
 
 test('A request of the client library that is refused fails with the code of the interface, the status and the id of the request.', async () => {
-  const server = demo();
-  const cadre = createClient(server);
+  const { server, cadre } = connected();
   const params = { session_id: 'sess_none' };
   const error = await failure(cadre.request('GET /v1/sessions/{session_id}', { params }));
   expect(error).toBeInstanceOf(CadreError);
@@ -61,8 +60,7 @@ test('A request of the client library that is aborted fails with the reason of i
 });
 
 test('A request of the client library with an idempotency key is carried out once.', async () => {
-  const server = demo();
-  const cadre = createClient(server);
+  const { cadre } = connected();
   const input = { body: { provider: 'acp' as const }, idempotencyKey: 'library-once' };
   const [one, other] = [
     await cadre.request('POST /v1/sessions', input),
@@ -72,8 +70,7 @@ test('A request of the client library with an idempotency key is carried out onc
 });
 
 test('A list is read page by page to its end.', async () => {
-  const server = demo();
-  const cadre = createClient(server);
+  const { cadre } = connected();
   const made: string[] = [];
   for (let i = 0; i < 3; i++)
     made.unshift((await cadre.request('POST /v1/sessions', { body: { provider: 'acp' } })).id);
@@ -162,8 +159,7 @@ test('A stream of the client library survives a restart of the server on the sam
 });
 
 test('A stream of the client library ends without an error when its signal aborts, and throws what the server refuses.', async () => {
-  const server = demo();
-  const cadre = createClient(server);
+  const { cadre } = connected();
   const abort = new AbortController();
   let count = 0;
   for await (const _ of cadre.streamEvents({ signal: abort.signal })) {
@@ -182,8 +178,7 @@ test('A stream of the client library throws unreachable once a lost connection c
 });
 
 test('A stream of the client library refuses an invalid cursor, and the cursor of another log.', async () => {
-  const server = demo();
-  const cadre = createClient(server);
+  const { cadre } = connected();
   const events = cadre.streamEvents({ cursor: 'other:7' })[Symbol.asyncIterator]();
   expect(await failure(events.next())).toMatchObject({ code: 'conflict', status: null });
   expect(() => cadre.streamEvents({ cursor: 'seven' })).toThrow(

@@ -5,7 +5,7 @@ import { testStore } from '../support/memory-store.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { faultless, judge } from '../support/fleet/judge.ts';
 import { append, hurriedClock, startMirror, wholeLog } from '../support/fleet/mirroring.ts';
-import { type Fate, ScriptedStream } from './scripted-stream.ts';
+import { type Fate, ScriptedStream, testLog } from './scripted-stream.ts';
 import { seeded } from '../campaigns/crash/random.ts';
 
 /** Waits until the stream ends with the newest event of the log. */
@@ -13,13 +13,6 @@ async function settled({ db }: TestStore, stream: ScriptedStream, node = 'n1'): 
   await expectEventually(
     () => stream.messages.findLast((message) => message.node === node)?.seq,
   ).toBe(db.durableSeq);
-}
-
-/** A log with so many events, and an empty stream for its mirror. */
-async function testLog(count = 0) {
-  const store = await testStore();
-  if (count > 0) await append(store, count);
-  return { store, stream: new ScriptedStream() };
 }
 
 function expectWhole(store: TestStore, stream: ScriptedStream): void {

@@ -5,7 +5,7 @@ import { newHistory } from '../../../src/agents/demo/history.ts';
 import { runTurn } from '../../../src/agents/demo/agent.ts';
 import { Session } from '../../../src/agents/demo/sessions.ts';
 import { Turn } from '../../../src/agents/demo/turn.ts';
-import { chunkOf, openClient, testWorld } from './client.ts';
+import { chunkOf, openClient, testWorld, openSession } from './client.ts';
 import { testDirectory } from '../../support/temp.ts';
 
 test.each([
@@ -14,8 +14,7 @@ test.each([
   ['floods', 'say ready; flood 100000000'],
   ['sends nothing', 'say ready; silent; say never'],
 ])('A cancel ends a turn that %s.', async (_what, script) => {
-  const client = await openClient();
-  const sessionId = await client.newSession();
+  const { client, sessionId } = await openSession();
   const answer = client.prompt(sessionId, script);
   await client.update((update) => chunkOf(update) === 'ready');
   await client.cancel(sessionId);
@@ -41,16 +40,14 @@ test('A cancel ends a turn with an open permission request, and withdraws the re
 });
 
 test('An answer "cancelled" to a permission request ends the turn.', async () => {
-  const client = await openClient({ askUser: () => ({ outcome: 'cancelled' }) });
-  const sessionId = await client.newSession();
+  const { client, sessionId } = await openSession({ askUser: () => ({ outcome: 'cancelled' }) });
   const answer = await client.prompt(sessionId, 'ask deploy; say never');
   expect(answer.stopReason).toBe('cancelled');
   expect(client.said()).toBe('');
 });
 
 test('A cancel also ends queued turns, which leave no trace in the history.', async () => {
-  const client = await openClient();
-  const sessionId = await client.newSession();
+  const { client, sessionId } = await openSession();
   const first = client.prompt(sessionId, 'say ready; silent');
   const second = client.prompt(sessionId, 'say never');
   await client.update((update) => chunkOf(update) === 'ready');
@@ -64,16 +61,14 @@ test('A cancel also ends queued turns, which leave no trace in the history.', as
 });
 
 test('A cancel for an idle or unknown session does not affect the next turn.', async () => {
-  const client = await openClient();
-  const sessionId = await client.newSession();
+  const { client, sessionId } = await openSession();
   await client.cancel(sessionId);
   await client.cancel('unknown');
   expect(await client.prompt(sessionId, 'say hi')).toMatchObject({ stopReason: 'end_turn' });
 });
 
 test('A cancel is ignored after ignore-cancel, in that turn only.', async () => {
-  const client = await openClient();
-  const sessionId = await client.newSession();
+  const { client, sessionId } = await openSession();
   const answer = client.prompt(sessionId, 'ignore-cancel; say ready; wait 20; say done');
   await client.update((update) => chunkOf(update) === 'ready');
   await client.cancel(sessionId);
@@ -87,8 +82,7 @@ test('A cancel is ignored after ignore-cancel, in that turn only.', async () => 
 });
 
 test('A turn is cancelled when the client cancels its request.', async () => {
-  const client = await openClient();
-  const sessionId = await client.newSession();
+  const { client, sessionId } = await openSession();
   const taken = new AbortController();
   const prompt = [{ type: 'text' as const, text: 'ignore-cancel; say ready; silent' }];
   const answer = client.agent.request(
@@ -102,8 +96,7 @@ test('A turn is cancelled when the client cancels its request.', async () => {
 });
 
 test('A turn ends with its session, even after ignore-cancel.', async () => {
-  const client = await openClient();
-  const sessionId = await client.newSession();
+  const { client, sessionId } = await openSession();
   const answer = client.prompt(sessionId, 'ignore-cancel; say ready; silent');
   await client.update((update) => chunkOf(update) === 'ready');
   await client.agent.request('session/close', { sessionId });
@@ -112,8 +105,7 @@ test('A turn ends with its session, even after ignore-cancel.', async () => {
 
 test('A turn ends with the connection, and its text is kept.', async () => {
   const stateDir = testDirectory();
-  const client = await openClient({ stateDir });
-  const sessionId = await client.newSession();
+  const { client, sessionId } = await openSession({ stateDir });
   const answer = client.prompt(sessionId, 'ignore-cancel; say ready; silent');
   await client.update((update) => chunkOf(update) === 'ready');
   await client.disconnect();

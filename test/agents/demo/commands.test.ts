@@ -7,7 +7,7 @@ import {
   type ToolCallUpdate,
 } from '@agentclientprotocol/sdk/unstable';
 import { expect, test } from 'vitest';
-import { choose, chunkOf, openClient, type TestClient } from './client.ts';
+import { choose, chunkOf, openClient, type TestClient, openSession } from './client.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 test('A prompt without a command is answered by an introduction that lists the commands.', async () => {
@@ -204,8 +204,9 @@ test('`ask-all` sends all its requests before the first answer.', async () => {
 });
 
 test('`ask` sends no request in full_access.', async () => {
-  const client = await openClient({ askUser: () => Promise.reject(new Error('was asked')) });
-  const sessionId = await client.newSession();
+  const { client, sessionId } = await openSession({
+    askUser: () => Promise.reject(new Error('was asked')),
+  });
   await client.agent.request('session/set_mode', { sessionId, modeId: 'full_access' });
   await client.prompt(sessionId, 'ask deploy');
   expect(client.said()).toBe('[allowed (full_access): deploy]');
@@ -235,8 +236,7 @@ test('Without usage, each turn ends with a small usage_update that grows with th
 });
 
 test('`image` shows the number, type and size of the images.', async () => {
-  const client = await openClient();
-  const sessionId = await client.newSession();
+  const { client, sessionId } = await openSession();
   await client.prompt(sessionId, [
     { type: 'text', text: 'image' },
     { type: 'image', mimeType: 'image/png', data: Buffer.alloc(70).toString('base64') },

@@ -88,8 +88,7 @@ it('A message waits again if its turn is interrupted before the agent has seen i
 });
 
 it('A message to an idle member becomes a turn at once, and is consumed when the turn completes.', async () => {
-  const cast = await testTeam();
-  const { stage, agents, team } = cast;
+  const { cast, stage, agents, team } = await testTeam();
   const { message, delivery } = await cast.say('look at the tests');
   expect(message).toMatchObject({
     team_id: team.id,
@@ -124,8 +123,7 @@ it('A message to an idle member becomes a turn at once, and is consumed when the
 });
 
 it('The streams of the recipient and of the team have events of the message, with its turn.', async () => {
-  const cast = await testTeam();
-  const { stage, agents } = cast;
+  const { cast, stage, agents } = await testTeam();
   const { delivery } = await cast.say('hello');
   const { turn_id, team_id, session_id } = await cast.consumed(delivery);
   expect({ team_id, session_id }).toEqual({ team_id: cast.team.id, session_id: agents[1]?.id });
@@ -146,8 +144,7 @@ it('The streams of the recipient and of the team have events of the message, wit
 });
 
 it('A message whose turn fails or is interrupted is not consumed, has the error, and may be retried.', async () => {
-  const cast = await testTeam();
-  const { stage } = cast;
+  const { cast, stage } = await testTeam();
   const { delivery } = await cast.say('hello');
   (await stage.provider.nextTurn()).end(failed);
   await stage.until(({ kind }) => kind === 'turn.failed');
@@ -171,8 +168,7 @@ it('A message whose turn fails or is interrupted is not consumed, has the error,
 });
 
 it('Waiting messages become one turn at the end of the running turn, by priority and then by arrival.', async () => {
-  const cast = await testTeam();
-  const { stage } = cast;
+  const { cast, stage } = await testTeam();
   const work = await atWork(cast);
   const sent = [];
   for (const priority of ['low', 'normal', 'high', 'normal', 'high', 'low'])
@@ -193,8 +189,7 @@ it('Waiting messages become one turn at the end of the running turn, by priority
 });
 
 it('Waiting messages share their turn with the ends of processes.', async () => {
-  const cast = await testTeam();
-  const { stage, agents } = cast;
+  const { cast, stage, agents } = await testTeam();
   const work = await atWork(cast);
   const { message } = await cast.say('first');
   await stage.post('/v1/processes', {
@@ -225,8 +220,7 @@ it('Messages with the policy start_new_turn_only fail as recipient_busy.', async
 });
 
 it('Messages with immediate_interrupt interrupt a turn at once, even with a pending approval.', async () => {
-  const cast = await testTeam();
-  const { stage, agents } = cast;
+  const { cast, stage, agents } = await testTeam();
   const work = await atWork(cast);
   const asking = work.ask();
   const approval = await stage.asked(agents[1]?.id ?? '');
@@ -252,8 +246,7 @@ it('Messages with interrupt_after_tool_boundary interrupt a turn at once if no t
 });
 
 it('Messages with interrupt_after_tool_boundary wait for a running tool and for an approval.', async () => {
-  const cast = await testTeam();
-  const { stage, agents } = cast;
+  const { cast, stage, agents } = await testTeam();
   const work = await atWork(cast);
   const tool = (status: 'running' | 'completed') =>
     work.sink.update({ type: 'tool', ref: 'call', change: { title: 'build', status } });
@@ -276,8 +269,7 @@ it('Messages with interrupt_after_tool_boundary wait for a running tool and for 
 });
 
 it('The frame of a message names the message that it answers, and its correlation.', async () => {
-  const cast = await testTeam();
-  const { stage, team, agents } = cast;
+  const { cast, stage, team, agents } = await testTeam();
   const first = await cast.say('a question', { correlation_id: 'the "one" <x>' });
   const asked = await stage.provider.nextTurn();
   expect(asked.text).toContain(' correlation_id="the &quot;one&quot; &lt;x&gt;">');
@@ -375,8 +367,7 @@ it.each(Object.entries(wakers))('Waiting messages are delivered after %s.', asyn
 });
 
 it('An interrupt of all members reaches the busy ones, and waiting messages stay in the inbox.', async () => {
-  const cast = await testTeam();
-  const { stage, agents, path } = cast;
+  const { cast, stage, agents, path } = await testTeam();
   const work = await atWork(cast);
   const { delivery } = await cast.say('wait');
   const { body } = await stage.post(`${path}/interrupt-all`);
@@ -396,8 +387,7 @@ const refusing = (stage: Stage, times: number) => {
 };
 
 it('A turn that fails before it starts is retried after 1 s, then 2 s, then 4 s.', async () => {
-  const cast = await testTeam();
-  const { stage } = cast;
+  const { cast, stage } = await testTeam();
   refusing(stage, 3);
   const { message, delivery } = await cast.say('hello');
   await stage.times('delivery.deferred', 1);
@@ -423,8 +413,7 @@ it('A turn that fails before it starts is retried after 1 s, then 2 s, then 4 s.
 });
 
 it('Messages behind a failed delivery wait in order, and a retry delivers all at once.', async () => {
-  const cast = await testTeam();
-  const { stage } = cast;
+  const { cast, stage } = await testTeam();
   refusing(stage, 1);
   const first = await cast.say('first');
   await cast.moved(first.delivery, 'deferred');
@@ -463,8 +452,7 @@ it('A failed session fails its waiting deliveries.', async () => {
 });
 
 it('Closing a session fails its waiting deliveries, after its turn and before its own end.', async () => {
-  const cast = await testTeam();
-  const { stage, agents } = cast;
+  const { cast, stage, agents } = await testTeam();
   const work = await atWork(cast);
   const asking = work.ask();
   await stage.asked(agents[1]?.id ?? '');
@@ -492,8 +480,7 @@ it('Closing a session fails its waiting deliveries, after its turn and before it
 });
 
 it('A message is cancelled together with its waiting deliveries.', async () => {
-  const cast = await testTeam(3);
-  const { stage, agents } = cast;
+  const { cast, stage, agents } = await testTeam(3);
   const work = await atWork(cast);
   const { body } = await cast.broadcast('all of you');
   const [busy, idle] = [agents[1], agents[2]].map((agent) =>
@@ -528,8 +515,7 @@ it('The sender is notified of the delivery if the message asks for that.', async
 });
 
 it('A message needs a sender and recipients in the team, and known values.', async () => {
-  const cast = await testTeam();
-  const { stage, agents } = cast;
+  const { cast, stage, agents } = await testTeam();
   const stranger = await stage.open();
   const good = {
     sender_agent_id: agents[0].id,

@@ -57,8 +57,7 @@ it('A member has the sandbox of its spawner.', async () => {
 });
 
 it('A spawn opens a session like the session of its caller, and sends it its task.', async () => {
-  const cast = await testTeam();
-  const { stage, agents, team } = cast;
+  const { cast, stage, agents, team } = await testTeam();
   const { status, body } = await spawn(cast, { title: 'tester', prompt: 'write tests' });
   expect(status).toBe(200);
   expect(body.operation_id).toMatch(/^op_[0-9a-f]{32}$/);
@@ -103,8 +102,7 @@ it('A spawn opens a session like the session of its caller, and sends it its tas
 });
 
 it('A spawn that is impossible is refused, and nothing changes.', async () => {
-  const cast = await testTeam();
-  const { stage } = cast;
+  const { cast, stage } = await testTeam();
   const [stranger, closed] = [await stage.open(), cast.agents[1]];
   await stage.close(closed?.id ?? '');
   for (const [more, status, code] of [

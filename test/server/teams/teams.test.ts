@@ -97,8 +97,7 @@ it('The last member cannot be removed.', async () => {
 });
 
 it('A member that leaves gets no more messages: its waiting deliveries fail.', async () => {
-  const cast = await testTeam();
-  const { stage, path, agents } = cast;
+  const { cast, stage, path, agents } = await testTeam();
   const work = await stage.play(agents[1] as { id: string });
   const { delivery } = await cast.say('wait');
   await stage.del(`${path}/members/${agents[1]?.id}`);
@@ -113,8 +112,7 @@ it('A member that leaves gets no more messages: its waiting deliveries fail.', a
 });
 
 it('Members and lead stay when their sessions are closed.', async () => {
-  const cast = await testTeam();
-  const { stage, path, agents } = cast;
+  const { cast, stage, path, agents } = await testTeam();
   await stage.close(agents[0].id);
   const { body } = await stage.get<Reply>(path);
   expect(body.team.lead_agent_id).toBe(agents[0].id);
@@ -122,8 +120,7 @@ it('Members and lead stay when their sessions are closed.', async () => {
 });
 
 it('Deleting a team cancels waiting deliveries, and all else becomes read-only.', async () => {
-  const cast = await testTeam();
-  const { stage, path, agents } = cast;
+  const { cast, stage, path, agents } = await testTeam();
   const work = await stage.play(agents[1] as { id: string });
   const { message, delivery } = await cast.say('wait');
   const deleted = await stage.del(path);
@@ -154,8 +151,7 @@ it('Deleting a team cancels waiting deliveries, and all else becomes read-only.'
 });
 
 it('The view of a team shows the activity, last words and context use of its members.', async () => {
-  const cast = await testTeam();
-  const { stage, agents } = cast;
+  const { cast, stage, agents } = await testTeam();
   const { message } = await cast.say('hello');
   const turn = await stage.provider.nextTurn();
   const usage = (context_tokens: number | null, context_window: number | null) =>

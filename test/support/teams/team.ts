@@ -61,8 +61,9 @@ export async function makeTeam(stage: Stage, size = 2): Promise<Cast> {
 }
 
 /** Makes such a team on its own stage, which is closed when the test has finished. */
-export async function testTeam(size = 2, options?: StageOptions): Promise<Cast> {
-  return makeTeam(await testStage(options), size);
+export async function testTeam(size = 2, options?: StageOptions): Promise<Cast & { cast: Cast }> {
+  const cast = await makeTeam(await testStage(options), size);
+  return { ...cast, cast };
 }
 
 /** The same team on another stage, after a restart. */

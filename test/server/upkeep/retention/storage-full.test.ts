@@ -28,10 +28,9 @@ async function untilFull(stage: Stage): Promise<void> {
 
 /** Opens a stage with such a session, on which nothing more fits. */
 async function atFullTurn() {
-  const stage = await testStage();
-  const work = await atLongTurn(stage);
-  await untilFull(stage);
-  return { stage, ...work };
+  const work = await atLongTurn(await testStage());
+  await untilFull(work.stage);
+  return work;
 }
 
 test('New sessions and turns are refused with storage_full and what to do.', async () => {
