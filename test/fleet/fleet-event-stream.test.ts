@@ -5,7 +5,7 @@ import { type FollowedNode, FleetEventStream } from '../../src/fleet/fleet-event
 import { expectEventually } from '../support/expect-eventually.ts';
 import { append, hurriedClock, startMirror } from '../support/fleet/mirroring.ts';
 import { ScriptedStream, testLog } from './scripted-stream.ts';
-import { type TestStore } from '../support/memory-store.ts';
+import type { TestStore } from '../support/memory-store.ts';
 
 function following(stream: ScriptedStream, options: FollowAll, entries: FollowedNode[] = []) {
   const stopping = new AbortController();

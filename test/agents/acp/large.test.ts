@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { anError } from '../../support/an-error.ts';
-import { turnOf } from '../../support/providers/calls.ts';
 import { ofKind } from '../../support/turns.ts';
 import {
   endTurn,
@@ -45,7 +44,7 @@ test.each([
   ],
   ['nested 1,000 levels deep', () => ({ deep: nested(1000) }), /nested deeper than 200 levels/],
 ])('A permission request %s is declined with a notice.', async (_name, rawInput, why) => {
-  const { client, firstTurn } = on(
+  const { firstTurn } = on(
     asksFor(() => ({ toolCallId: 'c', title: 'do it', kind: 'execute', rawInput: rawInput() })),
   );
   const {

@@ -3,9 +3,8 @@ import { expectError } from '../../support/an-error.ts';
 import type { Approval } from '../../../src/api/approvals.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Turn } from '../../../src/api/sessions.ts';
-import type { Client } from '../../../src/client/client.ts';
 import { ofKind } from '../../support/turns.ts';
-import { asked, decide, interrupt, turnOf } from '../../support/providers/calls.ts';
+import { decide, interrupt, turnOf } from '../../support/providers/calls.ts';
 import {
   endTurn,
   never,
@@ -36,7 +35,7 @@ test.each([
     ],
   ],
 ])('A permission request %s is allowed once.', async (_name, options) => {
-  const { client, open } = on(askThenSay(options));
+  const { open } = on(askThenSay(options));
   const session = await open(asking);
   expect(await answered(session, 'accept')).toMatchObject({ text: 'selected o' });
   expect(await answered(session, 'decline')).toMatchObject({ text: 'selected c' });
@@ -46,7 +45,7 @@ test('A request that the agent can only allow permanently cannot be accepted.', 
   const { client, firstApproval } = on(
     askThenSay([option('p', 'allow_always'), option('c', 'reject_once')]),
   );
-  const { session, turnId, approval } = await firstApproval('go', asking);
+  const { session, approval } = await firstApproval('go', asking);
   expect(approval).toMatchObject({ scopes: [], session_allows: null });
   for (const scope of ['once', 'session'] as const)
     await expectError(decide(client, approval, 'accept', scope), 'invalid');
@@ -54,7 +53,7 @@ test('A request that the agent can only allow permanently cannot be accepted.', 
 });
 
 test('An acceptance for the session chooses no lasting option of the agent, and ends with the session.', async () => {
-  const { client, open, firstApproval } = on(
+  const { open, firstApproval } = on(
     askThenSay([
       option('p', 'allow_always'),
       option('o', 'allow_once'),
@@ -80,10 +79,8 @@ test.each([
   ],
   ['no way to allow it', ['reject_once'], []],
 ])('An approval shows the scopes of a request with %s.', async (_name, kinds, scopes) => {
-  const { client, firstApproval } = on(
-    askThenSay(kinds.map((kind, at) => option(`${kind} ${at}`, kind))),
-  );
-  const { session, turnId, approval } = await firstApproval('go', asking);
+  const { firstApproval } = on(askThenSay(kinds.map((kind, at) => option(`${kind} ${at}`, kind))));
+  const { session, approval } = await firstApproval('go', asking);
   expect(approval.scopes).toEqual(scopes);
   expect(approval.session_allows === null).toBe(!scopes.includes('session'));
   await session.decide(approval, 'decline');
@@ -94,7 +91,7 @@ test.each([
   ['only a way to allow it', [option('o', 'allow_once')]],
   ['no options at all', []],
 ])('A decline cancels a request with %s.', async (_name, options) => {
-  const { client, open, agents } = on(askThenSay(options));
+  const { open, agents } = on(askThenSay(options));
   const session = await open(asking);
   expect(await answered(session, 'decline')).toMatchObject({
     text: 'cancelled undefined',

@@ -169,7 +169,7 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
   });
 
   test('A subscriber that is asked to end gets everything up to the end first.', async () => {
-    const { given, feed } = await feedAfter(1000);
+    const { feed } = await feedAfter(1000);
     const ending = new AbortController();
     const readers = [
       follow(feed, runtime, 0, ending.signal),
@@ -183,7 +183,7 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
   });
 
   test('A subscriber that is aborted before it starts gets nothing.', async () => {
-    const { given, feed } = await feedAfter(5);
+    const { feed } = await feedAfter(5);
     for await (const _page of feed.subscribe(runtime, 0, AbortSignal.abort())) expect.unreachable();
     expect(feed.stats().followers).toBe(0);
   });

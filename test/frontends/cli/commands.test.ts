@@ -123,7 +123,7 @@ test('A usage error with --json is JSON on stderr.', async () => {
 });
 
 test('A usage error that the server or the command finds ends with 2 too.', async () => {
-  const { server, cadre } = await testCadre();
+  const { cadre } = await testCadre();
   expectFailure(
     await cadre(['sessions', 'get', 'abc']),
     2,
@@ -163,7 +163,7 @@ test('A usage error that the server or the command finds ends with 2 too.', asyn
 });
 
 test('A wrong token ends with 4, and an unknown session with 3.', async () => {
-  const { server, cadre } = await testCadre();
+  const { cadre } = await testCadre();
   const env = { CADRE_TOKEN: 'wrong-token-wrong-token' };
   expectFailure(await cadre(['status'], { env }), 4, /missing or invalid bearer token/);
   const nobody = `sess_${'0'.repeat(32)}`;
@@ -327,7 +327,7 @@ test('Sessions can be created, listed, read and prompted by their whole ids or t
 });
 
 test('cadre sessions send --no-wait returns at once, and a conflict ends with 7.', async () => {
-  const { server, cadre } = await testCadre();
+  const { cadre } = await testCadre();
   const id = (await cadre(['sessions', 'create'])).stdout.trim();
   const sent = await cadre(['--json', 'sessions', 'send', id, 'silent', '--no-wait']);
   expect(sent.json()).toMatchObject({ session_id: id, status: 'accepted' });

@@ -1,15 +1,14 @@
 import { expect, test } from 'vitest';
-import { testDemo } from '../../support/demo-server.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { openSession } from '../../support/turns.ts';
-import { cadreOn, testCadre } from '../../support/cli/cadre.ts';
+import { testCadre } from '../../support/cli/cadre.ts';
 import { scaled } from '../../support/patience.ts';
 
 test(
   'The command shows each part of the state of the server, as lines and as JSON.',
   { timeout: scaled(60_000) },
   async () => {
-    const { server, cadre } = await testCadre();
+    const { cadre } = await testCadre();
     const parts = {
       all: 'recovery',
       recovery: 'previous_stop',

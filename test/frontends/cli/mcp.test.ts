@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { testDemo } from '../../support/demo-server.ts';
 import { endpoints } from '../../../src/api/index.ts';
-import { cadreOn, testCadre } from '../../support/cli/cadre.ts';
+import { testCadre } from '../../support/cli/cadre.ts';
 
 test('The commands list the tools and call one as a session, and a failed call ends with 1.', async () => {
   const { server, cadre } = await testCadre();

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { sharedDemo, testDemo } from '../../support/demo-server.ts';
+import { sharedDemo } from '../../support/demo-server.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { streamEvents } from '../../../src/client/stream.ts';

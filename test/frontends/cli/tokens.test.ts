@@ -33,7 +33,7 @@ test('cadre tokens create --json prints the whole record.', async () => {
 });
 
 test('A read-only token can list sessions, and other commands end with 5 and the remedy.', async () => {
-  const { server, cadre } = await testCadre();
+  const { cadre } = await testCadre();
   const { stdout } = await cadre(['tokens', 'create', 'eyes', '--scope', 'read']);
   const env = { CADRE_TOKEN: stdout.trim() };
   expect((await cadre(['sessions', 'list'], { env })).code).toBe(0);
@@ -51,7 +51,7 @@ test('A read-only token can list sessions, and other commands end with 5 and the
 });
 
 test('cadre tokens list is a table or JSON, newest first, and contains no secret.', async () => {
-  const { server, cadre } = await testCadre();
+  const { cadre } = await testCadre();
   const secrets = [
     (await cadre(['tokens', 'create', 'one of all'])).stdout.trim(),
     (await cadre(['tokens', 'create', 'two', '--scope', 'read', '--expires', '30d'])).stdout.trim(),
@@ -83,7 +83,7 @@ test('cadre tokens revoke takes an id or its end, and the token is then refused.
 });
 
 test('cadre tokens revoke refuses an unknown id and an id that is too short.', async () => {
-  const { server, cadre } = await testCadre();
+  const { cadre } = await testCadre();
   expectFailure(
     await cadre(['tokens', 'revoke', '123456']),
     3,
@@ -97,7 +97,7 @@ test('cadre tokens revoke refuses an unknown id and an id that is too short.', a
 });
 
 test('cadre tokens create refuses an unknown scope and a name that cannot be shown.', async () => {
-  const { server, cadre } = await testCadre();
+  const { cadre } = await testCadre();
   expectFailure(await cadre(['tokens', 'create', 'x', '--scope', 'write']), 2, /read/);
   expectFailure(await cadre(['tokens', 'create', 'x', '--expires', 'soon']), 2, /30d/);
   expectFailure(await cadre(['tokens', 'create', 'a\nb']), 2, /<name>: /);

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { sharedDemo, testDemo } from '../../support/demo-server.ts';
+import { sharedDemo } from '../../support/demo-server.ts';
 import { openSession } from '../../support/turns.ts';
 import {
   branches,

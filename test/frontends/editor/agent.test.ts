@@ -71,7 +71,7 @@ test('An editor with a wrong token gets the remedy.', async () => {
 });
 
 test('A new session opens in the directory with require_approval.', async () => {
-  const { client, directory, editor, sessionId, modes, configOptions } = await opened();
+  const { client, directory, sessionId, modes, configOptions } = await opened();
   const session = await client.call(endpoints.getSession, { params: { session_id: sessionId } });
   expect(session).toMatchObject({ cwd: directory, permission_mode: 'require_approval' });
   expect(modes?.currentModeId).toBe('require_approval');

@@ -72,7 +72,7 @@ const approvals = async ({ client }: RawStage, status: 'pending' | 'accepted' | 
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
 describe.skipIf(!hasPty)('asking at the terminal', () => {
   test('Two simultaneous approvals need two answers: one y accepts one of them.', async () => {
-    const [{ expectShows, type, ended, glass }, stage] = await openAsking('two');
+    const [{ expectShows, type, glass }, stage] = await openAsking('two');
     await expectShows(prompt);
     expect(glass.text()).toContain('ls harmless');
     expect(glass.text()).not.toContain('command: rm');
@@ -85,7 +85,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
   });
 
   test('Ctrl-C at a question interrupts the turn, and the terminal is as it was.', async () => {
-    const [{ expectShows, type, ended }, stage] = await openAsking('two');
+    const [{ expectShows, type }, stage] = await openAsking('two');
     await expectShows(prompt);
     await type('\u0003').ends(130);
     expect(await approvals(stage, 'accepted')).toEqual([]);
@@ -99,7 +99,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
   ])(
     'The key %s leaves the request open and ends the command with 5, and later input answers nothing.',
     async ([, key = '']) => {
-      const [{ expectShows, type, ended, glass }, stage] = await openAsking('two');
+      const [{ expectShows, type, glass }, stage] = await openAsking('two');
       await expectShows(prompt);
       await type(`${key}y`).ends(5);
       expect(await approvals(stage, 'accepted')).toEqual([]);
@@ -122,7 +122,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
   );
 
   test('The key v shows the request again, and d declines as on the screen.', async () => {
-    const [{ expectShows, type, ended, glass }, stage] = await openAsking('one');
+    const [{ expectShows, type, glass }, stage] = await openAsking('one');
     await expectShows(prompt);
     type('v');
     const shown = () => glass.written.match(/the agent requests approval/g)?.length;
@@ -164,7 +164,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
   ])(
     'A request of the turn "%s" with %s is shown to its end before it can be accepted.',
     async ([turn = '', , last = '']) => {
-      const [{ expectShows, type, ended, glass }, stage] = await openAsking(turn);
+      const [{ expectShows, type, glass }, stage] = await openAsking(turn);
       let pages = 0;
       const stops = () => glass.written.match(/more lines:|accept\?/g)?.length ?? 0;
       for (; !glass.written.includes(last); pages++) {
@@ -183,7 +183,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
   );
 
   test('A request that the agent does not describe is accepted by a typed word alone.', async () => {
-    const [{ expectShows, type, ended, glass }, stage] = await openAsking('undescribed');
+    const [{ expectShows, type, glass }, stage] = await openAsking('undescribed');
     await expectShows(prompt);
     expect(glass.text()).toContain('does not say what this request would do');
     await type('y').shows(/type yes to accept it:/);

@@ -48,7 +48,8 @@ test.skipIf(!hasPty)(
     await using terminal = inTerminal(directory, ['processes', 'run', '--follow', command]);
     await terminal.type('first\r').shows('got first');
     await terminal.type('second\r').shows('got second');
-    await await terminal.type('\u0004').shows('over').ends(0);
+    await terminal.type('\u0004').shows('over');
+    expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
   },
 );
 

@@ -43,7 +43,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     const { client, directory, id } = await withSession(server(), { title: 'the job' });
     await runTurn(client, id, 'say before');
     await using terminal = inTerminal(directory, ['sessions', 'attach', 'the job']);
-    const { expectShows, type, ended, glass } = terminal;
+    const { expectShows, type, glass } = terminal;
     await expectShows(/> say before\n\nbefore\n.*the job: Ctrl-C interrupts.*\n>$/s);
     await type('say from here\r').shows(/> say from here\nfrom here\n>/);
     await untilReady(client, id);
@@ -62,7 +62,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
   test('The command attach sends a pasted block and the text around it as one message.', async () => {
     const { client, directory, id } = await withSession(server());
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
-    const { expectShows, type, ended, glass } = terminal;
+    const { expectShows, type, glass } = terminal;
     await expectShows(/^>$/m);
     expect(glass.written).toContain('\u001b[?2004h');
     type('say one; ');
@@ -83,7 +83,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     const { client, directory, id } = await withSession(server(), { title: 'slashes' });
     await runTurn(client, id, 'commands planning | testing; notice mind the gap');
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
-    const { expectShows, type, ended } = terminal;
+    const { expectShows, type } = terminal;
     await expectShows(/^! notice: mind the gap\n.*Ctrl-D leaves\n>$/m);
     await type('/pl\t').shows(/^> \/planning$/m);
     await type('\u0015say no /pl\t').shows(/^> say no \/pl$/m);
@@ -95,7 +95,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     const { client, directory, id } = await withSession(server());
     await send(client, id, 'say so far; silent');
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
-    const { expectShows, type, ended } = terminal;
+    const { expectShows, type } = terminal;
     await expectShows(/> say so far; silent\nso far\n>/);
     await type('say next\r').shows('the prompt is sent when the turn ends');
     type(CTRL_C);
@@ -109,7 +109,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     const { client, directory, id } = await withSession(server());
     await send(client, id, 'say so far; silent');
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
-    const { expectShows, type, ended } = terminal;
+    const { expectShows, type } = terminal;
     await expectShows(/so far\n>/);
     await type('say first\r').shows('queued: the prompt is sent when the turn ends');
     await type(`say second\r${CTRL_D}`).ends(0);
@@ -132,7 +132,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     const { id } = await openSession(client, directory, mode);
     await send(client, id, 'ask deploy');
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
-    const { expectShows, type, ended } = terminal;
+    const { expectShows, type } = terminal;
     await expectShows(/accept\?.*\[y\] once/);
     await type('y').shows(/allowed \(allow_once\): deploy\n>/);
     await type('my li').shows('> my li');
@@ -277,7 +277,7 @@ describe.skipIf(!hasPty)('a choice of providers', () => {
       },
     });
     await using terminal = inTerminal(directory, ['sessions', 'create']);
-    const { expectShows, type, ended } = terminal;
+    const { expectShows, type } = terminal;
     await expectShows(/1 {2}claude .*\n {2}2 {2}codex .*\nWhich one\?/);
     await type('2\r').ends(0);
     expect(terminal.glass.text()).toContain('add under [defaults] in');

@@ -10,7 +10,7 @@ test('A request on the screen has the keys of the prompt: l leaves it pending, v
   await send(client, id, 'ask rm -rf build');
   const withStatus = async (status: 'pending' | 'declined') =>
     (await client.call(endpoints.listApprovals, { query: { status } })).length;
-  const { expectShows, expectHides, press } = testScreen(client, { page: 'top' });
+  const { expectShows, press } = testScreen(client, { page: 'top' });
   await expectShows('NEEDS APPROVAL 1');
   await press('a').shows('⏎ approve');
   await press('l').hides('⏎ approve');

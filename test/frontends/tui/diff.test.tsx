@@ -72,7 +72,7 @@ test('A comment of another client is there at once; the draft survives closing; 
 
 test('The diff dialog gives the reason if it cannot add, edit, drop or send a comment.', async () => {
   const { client, id } = await changedSession();
-  const { expectShows, expectHides, press } = testScreen(client, start);
+  const { expectShows, press } = testScreen(client, start);
   await expectShows('the job');
   await press('D').shows('1/2 a.txt');
   // At the name of the file, a comment belongs to the first line below.

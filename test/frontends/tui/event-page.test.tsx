@@ -28,7 +28,7 @@ test('The page shows stored and new events, and a message as one line.', async (
 
 test('The page pauses, counts new events, and returns to the end.', async () => {
   const { client, id } = await withSession(server());
-  const { expectShows, expectHides, press } = testScreen(client, start);
+  const { expectShows, press } = testScreen(client, start);
   await expectShows(/session\.created/);
   await press(' ').shows('paused  live');
   await runTurn(client, id, 'say unseen');
@@ -65,7 +65,7 @@ test('The page finds a text, and shows a whole event.', async () => {
   const { client, id } = await withSession(server());
   await runTurn(client, id, 'say a needle');
   await runTurn(client, id, 'say hay');
-  const { expectShows, press, expectHides, lines } = testScreen(client, start);
+  const { expectShows, press, lines } = testScreen(client, start);
   await expectShows(/message\.completed +hay/);
   await press('/', 'needle', keys.enter).shows(/"needle": \d of \d in all \d+ rows/);
   expect(lines().find((line) => line.startsWith('>'))).toContain('needle');

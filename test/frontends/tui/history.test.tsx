@@ -17,7 +17,7 @@ test('The composer of the screen goes through what was sent, searches it, and ad
   const { client, id } = await withSession(server(), { title: 'the talk' });
   const history = new PromptHistory(home);
   for (const text of ['say one', 'say first\nthen second', 'ask']) history.add(text);
-  const { expectShows, expectHides, press } = testScreen(
+  const { expectShows, press } = testScreen(
     client,
     { page: 'top', select: id },
     { rows: 24, columns: 100 },

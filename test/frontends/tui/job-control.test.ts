@@ -55,7 +55,7 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
     const words = [file, ...args, '--data-dir', directory, 'top'].map((word) => `'${word}'`);
     const shell = programInTerminal(directory, ['/bin/sh', '-i']);
     await using _shell = shell;
-    const { glass, expectShows, type, ended } = shell;
+    const { glass, expectShows, type } = shell;
     await expectShows(prompt);
     await type(`${words.join(' ')}\n`).shows('▌○  the job');
     expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
@@ -91,7 +91,7 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
       rows: 24,
       columns: 80,
     });
-    const { expectShows, glass, type, ended } = terminal;
+    const { expectShows, glass, type } = terminal;
     await expectShows('▌○  reviewed');
     await type('D').shows('1/1 new.txt');
     type('e');
@@ -112,7 +112,7 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
     const { id } = await openSession(client, place, { title: 'the job' });
     const env = { SHELL: '/bin/sh', EDITOR: 'sh -c \'echo "edits $1 in $PWD"; read -r said\'' };
     await using terminal = inTerminal(directory, ['--select', id], env);
-    const { expectShows, glass, type, ended } = terminal;
+    const { expectShows, glass, type } = terminal;
     await expectShows('▌○  the job');
     await type('!').shows('exit returns to the screen');
     expect(glass).toMatchObject({ isAlternate: false, hasCursor: true, wraps: true });
@@ -133,7 +133,7 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
     await using other = tempDirectory();
     const env = { SHELL: '/bin/sh', CADRE_TOKEN: token };
     await using terminal = inTerminal(other.path, ['--url', url, 'top'], env);
-    const { expectShows, type, ended } = terminal;
+    const { expectShows, type } = terminal;
     await expectShows('▌○  the job');
     await type('!').shows(/does\s+not\s+run\s+on\s+this\s+machine/);
     await type('?').shows('Previous row, next row');
@@ -146,7 +146,7 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
     const { client, directory } = withRuntime();
     await openSession(client, directory, { title: 'asks' });
     await using terminal = inTerminal(directory, ['top'], {}, { rows: 24, columns: 80 });
-    const { expectShows, type, ended } = terminal;
+    const { expectShows, type } = terminal;
     await expectShows('▌○  asks');
     type('isay\r');
     const turn = await provider.nextTurn();

@@ -14,7 +14,7 @@ const sessionsOf = (client: Client) => client.call(endpoints.listSessions, { que
 test('Marked rows are shown in the list and in the head, and Escape clears the marks.', async () => {
   const { client, directory } = await testDemo();
   for (const title of ['one', 'two', 'three']) await openSession(client, directory, { title });
-  const { expectShows, expectHides, press } = testScreen(client, start);
+  const { expectShows, press } = testScreen(client, start);
   await expectShows('▌○  three');
   await press(' ', ' ').shows('2 marked');
   await expectShows(/ ○ \*three[^]* ○ \*two[^]*▌○ {2}one/);

@@ -59,7 +59,7 @@ test('Over the pane, the wheel scrolls the conversation, and a click gives it th
 test('In a dialog the wheel is as the arrow keys, and no report of a mouse is typed anywhere.', async () => {
   const { client, directory } = withRuntime();
   await openSession(client, directory, { title: 'the job' });
-  const { expectShows, expectHides, press } = testScreen(client, start);
+  const { expectShows, press } = testScreen(client, start);
   await expectShows('the job');
   await press('?').shows('Previous row, next row');
   await press(wheelDown(10, 10)).hides('Previous row, next row');

@@ -41,7 +41,7 @@ test('Two actions that swap their keys each have the key of the other one.', () 
 test('A key of the user does what its action does, its usual key does nothing, and the help shows it.', async () => {
   const { client, directory } = await testRuntime({ providers: [scriptedProvider({})] });
   await openSession(client, directory, { title: 'the job' });
-  const { expectShows, expectHides, press, lines } = testScreen(
+  const { expectShows, press, lines } = testScreen(
     client,
     { page: 'top' },
     { rows: 40, columns: 100 },

@@ -22,7 +22,7 @@ test('The command palette lists every action of the help with its key.', async (
 
 test('The command palette completes an action with Tab and runs it with Enter.', async () => {
   const { client } = await withSession(testDemo(), { title: 'the job' });
-  const { expectShows, expectHides, press } = testScreen(client, start);
+  const { expectShows, press } = testScreen(client, start);
   await expectShows('▌○  the job');
   await press(':', 'ren').shows(/▌R +rename +Rename a session/);
   await press(keys.tab).shows(': rename');

@@ -30,7 +30,7 @@ async function busyWith(client: Client, directory: string, texts: readonly strin
 test('The queue of a session is moved, paused, changed and dropped with keys.', async () => {
   const { client, directory } = await testDemo();
   const { said } = await busyWith(client, directory, ['one', 'two', 'three']);
-  const { expectShows, expectHides, press } = testScreen(client, start);
+  const { expectShows, press } = testScreen(client, start);
   await expectShows(/◐ +the job/);
   await press('w').shows('Queue: 3 entries');
   await press('J');
@@ -78,7 +78,7 @@ test('A question about an entry keeps its entry when the queue changes.', async 
 test('Enter in the composer while a turn runs offers to queue the prompt: y queues it, another key keeps the draft.', async () => {
   const { client, directory } = await testDemo();
   const { said } = await busyWith(client, directory, []);
-  const { expectShows, expectHides, press } = testScreen(client, start);
+  const { expectShows, press } = testScreen(client, start);
   await expectShows(/◐ +the job/);
   await press('i', 'say more', keys.enter).shows('A turn is running. Queue the prompt?  y yes');
   await press('n').hides('Queue the prompt?');

@@ -15,7 +15,7 @@ test('A whole conversation is saved to a file that only its owner reads, and rep
   const { client, directory, id } = await withSession(testDemo(), { title: 'the job: a/b' });
   for (let i = 0; i < TURNS; i++) await runTurn(client, id, `say answer ${i}`);
   const file = path.join(directory, 'saved.md');
-  const { expectShows, expectHides, press } = testScreen(client, start);
+  const { expectShows, press } = testScreen(client, start);
   await expectShows('the job');
   await press('S').shows('Save to (⏎ save): /home/ada/project/the-job-a-b.md');
   await press(CLEAR, file, keys.enter).shows(/Saved [^]*saved\.md \(\d+ bytes\)/);

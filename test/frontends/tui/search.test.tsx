@@ -7,7 +7,7 @@ test('A search finds messages while the user types, and opens the conversation a
   const { client, directory, id } = await withSession(testDemo(), { title: 'the zebra' });
   for (const n of [1, 2, 3]) await runTurn(client, id, `say ${`line of ${n}\n`.repeat(30)}`);
   await openSession(client, directory, { title: 'another' });
-  const { expectShows, expectHides, press } = testScreen(client, { page: 'top' });
+  const { expectShows, press } = testScreen(client, { page: 'top' });
   await expectShows(/another/);
   await press('f').shows('Search:');
   await press('line of 1').shows(/▌.* answer the zebra/);

@@ -17,7 +17,7 @@ describe.skipIf(!hasPty)('the screens of commands on a terminal', () => {
     withServer(async ({ client, directory }) => {
       const { id } = await openSession(client, directory);
       await using terminal = inTerminal(directory, ['events', 'tail']);
-      const { glass, expectShows, type, resize, ended } = terminal;
+      const { glass, expectShows, type, resize } = terminal;
       await expectShows(/session\.created/);
       await runTurn(client, id, 'say \u001b[31mred\u001b]0;title\u0007');
       await expectShows(/message\.completed +red/);
@@ -71,7 +71,7 @@ describe.skipIf(!hasPty)('the screens of commands on a terminal', () => {
   test('A flood of two sessions delays no key: Ctrl-C ends the screen with 130, and restores the terminal.', () =>
     withServer(async ({ client, directory }) => {
       await using terminal = inTerminal(directory, ['events', 'tail']);
-      const { glass, expectShows, type, ended } = terminal;
+      const { glass, expectShows, type } = terminal;
       await expectShows('live');
       const script = Array.from(
         { length: atLength(100, 200, 200) },

@@ -16,7 +16,7 @@ const run = (client: Client, command: string) =>
 
 test('The screen shows the work of each session, and closed sessions in a collapsed section.', async () => {
   const { client, directory } = await testDemo();
-  const { expectShows, expectHides, press } = testScreen(client, start);
+  const { expectShows, press } = testScreen(client, start);
   await expectShows('No sessions: press n to open one');
   const { id } = await openSession(client, directory, { title: 'the job' });
   await expectShows(/○ +the job/);
@@ -46,7 +46,7 @@ test('The screen shows the work of a session that started before the screen.', a
 test('The screen sends a prompt, keeps unsent drafts, and shows the answer while it streams.', async () => {
   const { client, directory } = await withSession(testDemo(), { title: 'one' });
   await openSession(client, directory, { title: 'two' });
-  const { expectShows, expectHides, press, paste, lines } = testScreen(client, start);
+  const { expectShows, press, paste, lines } = testScreen(client, start);
   await expectShows('▌○  two');
   await press('i').shows('Prompt for two');
   await press('say 漢字 and');
@@ -69,7 +69,7 @@ test('The screen sends a prompt, keeps unsent drafts, and shows the answer while
 
 test('The form of a new session goes to the next field with Enter, and only the button or ^S creates the session.', async () => {
   const { client, directory } = await testDemo();
-  const { expectShows, expectHides, press } = testScreen(client, start);
+  const { expectShows, press } = testScreen(client, start);
   await expectShows('press n to open one');
   await press('n').shows('New session');
   await expectShows(/provider +acp/);
@@ -138,7 +138,7 @@ test('The prompt completes the slash commands of an agent, and the screen shows 
 test('The screen kills a running process, and restarts a process that has ended.', async () => {
   const { client } = await testDemo();
   await run(client, 'sleep 60');
-  const { expectShows, expectHides, press } = testScreen(client, start);
+  const { expectShows, press } = testScreen(client, start);
   await expectShows('▌◐  sleep 60');
   await press('i').shows('"sleep 60" is not a session');
   await press('x').shows('Kill "sleep 60"?  y yes');
@@ -236,7 +236,7 @@ test('The form of a new session offers the directories of recent sessions.', asy
 test('The list filters while the user types, and keeps its selection after the events of a row.', async () => {
   const { client, directory } = await testDemo();
   for (const title of ['first', 'second', 'third']) await openSession(client, directory, { title });
-  const { expectShows, expectHides, press } = testScreen(client, start);
+  const { expectShows, press } = testScreen(client, start);
   await expectShows('SESSIONS 3');
   await press('/', 'sec').hides('third');
   await press(keys.enter).shows('▌○  second');
@@ -250,7 +250,7 @@ test('The list filters while the user types, and keeps its selection after the e
 
 test('The next key ends a notice, because the notice hides the keys of the row.', async () => {
   const { client } = await withSession(testDemo(), { title: 'first' });
-  const { expectShows, expectHides, press } = testScreen(client, start);
+  const { expectShows, press } = testScreen(client, start);
   await expectShows('i prompt  ⏎ open');
   await press(keys.tab).shows('nothing needs you');
   await press('s').hides('nothing needs you');

@@ -15,7 +15,7 @@ test('The screen accepts what the agent does not describe only with a typed word
   const session = await open(asking);
   const turnId = await session.send('go');
   const accepted = () => client.call(endpoints.listApprovals, { query: { status: 'accepted' } });
-  const { expectShows, expectHides, press } = testScreen(client, { page: 'top' });
+  const { expectShows, press } = testScreen(client, { page: 'top' });
   await expectShows('NEEDS APPROVAL 1');
   await press('a').shows('does not say what this request would do');
   await expectShows('⏎ approve');

@@ -194,7 +194,7 @@ test('The page accepts a request with missing arguments only with a typed word.'
 });
 
 test('The page answers once for many simultaneous clicks.', async () => {
-  const { stage, approval, at } = await linked();
+  const { stage, at } = await linked();
   const words = ['accept', 'decline', 'accept', 'decline', 'accept', 'decline'];
   const pages = await Promise.all(words.map((word) => press(stage, at, word)));
   expect(pages.filter(({ status }) => status === 200)).toHaveLength(1);
@@ -257,7 +257,7 @@ test.for(['https://evil.example', 'null', 'http://box.example.evil.example'])(
 );
 
 test('The public host of links serves only the page, and no other host serves it.', async () => {
-  const { stage, approval, at } = await linked();
+  const { stage, at } = await linked();
   const authorization = `Bearer ${stage.given.token}`;
   for (const other of [
     '/health',
@@ -276,7 +276,7 @@ test('The public host of links serves only the page, and no other host serves it
 });
 
 test('A form from the public host that the tunnel forwards is accepted.', async () => {
-  const { stage, approval, at } = await linked();
+  const { stage, at } = await linked();
   expect((await press(stage, at, 'decline', { host: '127.0.0.1:9', origin: PUBLIC })).status).toBe(
     200,
   );

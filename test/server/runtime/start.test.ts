@@ -6,7 +6,7 @@ import { configSchema } from '../../../src/core/config/schema.ts';
 import { send } from '../../support/http/request.ts';
 import { ranTo } from '../../support/processes/work.ts';
 import { openRuntime, type TestRuntime, withRuntime, testRuntime } from '../../support/runtime.ts';
-import { completed, scripted } from '../../support/scripted-provider.ts';
+import { scripted } from '../../support/scripted-provider.ts';
 import { systemError, testDisk } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { openSession, runTurn } from '../../support/turns.ts';

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Question } from '../../../../src/api/approvals.ts';
 import { assertAnswers } from '../../../../src/server/conversations/approvals/approval.ts';
 import { anApproval } from '../../../support/records.ts';

@@ -4,7 +4,6 @@ import { FullDisk } from '../../../support/sessions/faults.ts';
 import {
   endOf,
   kinds,
-  testStage,
   type Stage,
   testSession,
   testTurn,

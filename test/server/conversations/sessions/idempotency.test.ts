@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { takesKey } from '../../../../scripts/openapi/answers.ts';
 import type { Endpoint } from '../../../../src/api/endpoint.ts';
 import { endpoints } from '../../../../src/api/index.ts';

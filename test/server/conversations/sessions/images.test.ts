@@ -14,7 +14,6 @@ import {
   endOf,
   onStage,
   sharedStage,
-  testStage,
   afterCrash,
   testSession,
 } from '../../../support/sessions/stage.ts';

@@ -6,7 +6,6 @@ import {
   kinds,
   sharedStage,
   type Stage,
-  testStage,
   afterCrash,
   testSession,
   testTurn,

@@ -3,7 +3,7 @@ import { endpoints } from '../../../../src/api/index.ts';
 import { sharedRuntime, type TestRuntime, withRuntime } from '../../../support/runtime.ts';
 import { scriptedProvider } from '../../../support/scripted-provider.ts';
 import { openSession } from '../../../support/turns.ts';
-import { apiOf, send, expectRefusal } from '../../../support/http/request.ts';
+import { send, expectRefusal } from '../../../support/http/request.ts';
 import { openStream, type StreamOptions } from '../../../support/http/stream.ts';
 
 /** Runs `check` with ten events in the log: two of the start, eight sessions. */

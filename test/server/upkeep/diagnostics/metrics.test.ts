@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import { exposition } from '../../../../src/server/upkeep/diagnostics/prometheus.ts';
 import { type TestRuntime, testRuntime } from '../../../support/runtime.ts';
-import { completed, scripted } from '../../../support/scripted-provider.ts';
+import { scripted } from '../../../support/scripted-provider.ts';
 import { openSession, runTurn } from '../../../support/turns.ts';
 import { send, unauthorized } from '../../../support/http/request.ts';
 import { openStream } from '../../../support/http/stream.ts';

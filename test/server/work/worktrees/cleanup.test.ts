@@ -170,7 +170,7 @@ test.for(works)(
 );
 
 test('A worktree without a requested policy has the configured one.', async () => {
-  const { stage, tree } = await withTree(
+  const { tree } = await withTree(
     testStage({
       config: { worktrees: { deletion_policy_default: 'retain_on_last_claim' } },
     }),
