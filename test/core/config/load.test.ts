@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { dataDirectory, findConfig, loadConfig } from '../../../src/core/config/load.ts';
 import { defaultDataDirectory } from '../../../src/core/config/paths.ts';
 import { type Config, configSchema } from '../../../src/core/config/schema.ts';
@@ -209,137 +209,135 @@ test.for([
   expect(load(toml, env).defaults.agent).toBe('gemini');
 });
 
-describe('precedence', () => {
-  const file =
-    '[server]\nbind_address = "127.0.0.1:1"\n[log]\nlevel = "warn"\n[data]\nroot_dir = "/file"';
+const file =
+  '[server]\nbind_address = "127.0.0.1:1"\n[log]\nlevel = "warn"\n[data]\nroot_dir = "/file"';
+const env = {
+  CADRE_SERVER_BIND_ADDRESS: '127.0.0.1:2',
+  CADRE_LOG_LEVEL: 'error',
+  CADRE_DATA_ROOT_DIR: '/env',
+};
+
+test('The file takes precedence over the defaults, key by key.', () => {
+  expect(load(file)).toMatchObject({
+    server: { bind_address: '127.0.0.1:1', drain_ms: 10_000 },
+    log: { level: 'warn' },
+    data: { root_dir: '/file', durability: 'full' },
+  });
+});
+
+test('The environment takes precedence over the file.', () => {
+  expect(load(file, env)).toMatchObject({
+    server: { bind_address: '127.0.0.1:2' },
+    log: { level: 'error' },
+    data: { root_dir: '/env' },
+  });
+});
+
+test('Flags take precedence over the environment.', () => {
+  const flags = { bind: '127.0.0.1:3', port: '4', logLevel: 'debug', dataDir: '/flag' };
+  expect(load(file, env, flags)).toMatchObject({
+    server: { bind_address: '127.0.0.1:3' },
+    log: { level: 'debug' },
+    data: { root_dir: '/flag' },
+  });
+});
+
+test('Each key can be set in the environment with its type, and unknown variables are ignored.', () => {
   const env = {
-    CADRE_SERVER_BIND_ADDRESS: '127.0.0.1:2',
-    CADRE_LOG_LEVEL: 'error',
-    CADRE_DATA_ROOT_DIR: '/env',
+    CADRE_SERVER_DRAIN_MS: '250',
+    CADRE_PROVIDERS_ACP_COMMAND: 'agent',
+    CADRE_PROVIDERS_ACP_ENABLED: 'false',
+    CADRE_PUBLIC_BASE_URL: 'https://x.example',
+    CADRE_AUTH_TOKEN: '0123456789abcdef',
+    CADRE_URL: 'http://elsewhere',
+    CADRE_TOKEN: 'not-the-config',
+    CADRE_SERVER_NONSENSE: '1',
   };
-
-  test('The file takes precedence over the defaults, key by key.', () => {
-    expect(load(file)).toMatchObject({
-      server: { bind_address: '127.0.0.1:1', drain_ms: 10_000 },
-      log: { level: 'warn' },
-      data: { root_dir: '/file', durability: 'full' },
-    });
+  expect(load(null, env)).toMatchObject({
+    server: { drain_ms: 250 },
+    providers: { acp: { command: 'agent', enabled: false } },
+    public_base_url: 'https://x.example',
+    auth: { token: '0123456789abcdef' },
   });
+});
 
-  test('The environment takes precedence over the file.', () => {
-    expect(load(file, env)).toMatchObject({
-      server: { bind_address: '127.0.0.1:2' },
-      log: { level: 'error' },
-      data: { root_dir: '/env' },
-    });
-  });
+test('--port is a port on the loopback address, and takes precedence over the environment.', () => {
+  const env = { CADRE_SERVER_BIND_ADDRESS: '10.0.0.1:2' };
+  expect(load(null, env, { port: '3' }).server.bind_address).toBe('127.0.0.1:3');
+});
 
-  test('Flags take precedence over the environment.', () => {
-    const flags = { bind: '127.0.0.1:3', port: '4', logLevel: 'debug', dataDir: '/flag' };
-    expect(load(file, env, flags)).toMatchObject({
-      server: { bind_address: '127.0.0.1:3' },
-      log: { level: 'debug' },
-      data: { root_dir: '/flag' },
-    });
-  });
+test.for<[text: string, list: string[]]>([
+  ['a.lan', ['a.lan']],
+  ['a.lan, b.lan ,', ['a.lan', 'b.lan']],
+  ['[::1],a.lan', ['[::1]', 'a.lan']],
+  ['["a,b", "c"]', ['a,b', 'c']],
+  ['[]', []],
+  ['', []],
+])('A list in the environment has commas, or is a JSON array: %j.', ([text, list]) => {
+  const file = '[server]\nallowed_hosts = ["file.lan"]';
+  expect(load(file, { CADRE_SERVER_ALLOWED_HOSTS: text }).server.allowed_hosts).toEqual(list);
+});
 
-  test('Each key can be set in the environment with its type, and unknown variables are ignored.', () => {
-    const env = {
-      CADRE_SERVER_DRAIN_MS: '250',
-      CADRE_PROVIDERS_ACP_COMMAND: 'agent',
-      CADRE_PROVIDERS_ACP_ENABLED: 'false',
-      CADRE_PUBLIC_BASE_URL: 'https://x.example',
-      CADRE_AUTH_TOKEN: '0123456789abcdef',
-      CADRE_URL: 'http://elsewhere',
-      CADRE_TOKEN: 'not-the-config',
-      CADRE_SERVER_NONSENSE: '1',
-    };
-    expect(load(null, env)).toMatchObject({
-      server: { drain_ms: 250 },
-      providers: { acp: { command: 'agent', enabled: false } },
-      public_base_url: 'https://x.example',
-      auth: { token: '0123456789abcdef' },
-    });
-  });
+test.for([
+  '[{"name":"fast","provider":"acp","model":"m"},{"name":"deep","provider":"codex"}]',
+  '[{name = "fast", provider = "acp", model = "m"}, {name = "deep", provider = "codex"}]',
+  " [ {name='fast',provider='acp',model='m'},{name='deep',provider='codex'} ] ",
+])('A list of tables in the environment is an array of JSON or TOML: %j.', (text) => {
+  const none = { thinking_effort: null, agent_mode: null };
+  expect(load(null, { CADRE_TEAMS_MODEL_PRESETS: text }).teams.model_presets).toEqual([
+    { name: 'fast', provider: 'acp', agent: null, model: 'm', ...none },
+    { name: 'deep', provider: 'codex', agent: null, model: null, ...none },
+  ]);
+});
 
-  test('--port is a port on the loopback address, and takes precedence over the environment.', () => {
-    const env = { CADRE_SERVER_BIND_ADDRESS: '10.0.0.1:2' };
-    expect(load(null, env, { port: '3' }).server.bind_address).toBe('127.0.0.1:3');
-  });
+test.for(
+  Object.entries<RegExp>({
+    '[{"name":"fast"':
+      /teams\.model_presets: has to be an array \(environment CADRE_TEAMS_MODEL_PRESETS\)/,
+    fast: /teams\.model_presets\.0: has to be an object/,
+    '[{"name":"fast"}]':
+      /teams\.model_presets\.0\.provider: is required: one of "codex", "claude", "acp"/,
+    '[{"name":1,"provider":"acp"}]': /teams\.model_presets\.0\.name: has to be a string/,
+    '[]\n[server]\nport = 1': /teams\.model_presets: has to be an array/,
+  }),
+)('A wrong list of tables is refused with its key: %j.', ([text, fault]) => {
+  expect(() => load(null, { CADRE_TEAMS_MODEL_PRESETS: text })).toThrow(fault);
+});
 
-  test.for<[text: string, list: string[]]>([
-    ['a.lan', ['a.lan']],
-    ['a.lan, b.lan ,', ['a.lan', 'b.lan']],
-    ['[::1],a.lan', ['[::1]', 'a.lan']],
-    ['["a,b", "c"]', ['a,b', 'c']],
-    ['[]', []],
-    ['', []],
-  ])('A list in the environment has commas, or is a JSON array: %j.', ([text, list]) => {
-    const file = '[server]\nallowed_hosts = ["file.lan"]';
-    expect(load(file, { CADRE_SERVER_ALLOWED_HOSTS: text }).server.allowed_hosts).toEqual(list);
+test('A table in the environment is a JSON object, and a fraction is a number.', () => {
+  const env = {
+    CADRE_PROVIDERS_ACP_ENV: '{"A":"1"}',
+    CADRE_PROVIDERS_ACP_ARGS: 'acp,--fast',
+    CADRE_RETENTION_MAX_AGE_DAYS: '0.5',
+  };
+  expect(load(null, env)).toMatchObject({
+    providers: { acp: { env: { A: '1' }, args: ['acp', '--fast'] } },
+    retention: { max_age_days: 0.5 },
   });
+});
 
-  test.for([
-    '[{"name":"fast","provider":"acp","model":"m"},{"name":"deep","provider":"codex"}]',
-    '[{name = "fast", provider = "acp", model = "m"}, {name = "deep", provider = "codex"}]',
-    " [ {name='fast',provider='acp',model='m'},{name='deep',provider='codex'} ] ",
-  ])('A list of tables in the environment is an array of JSON or TOML: %j.', (text) => {
-    const none = { thinking_effort: null, agent_mode: null };
-    expect(load(null, { CADRE_TEAMS_MODEL_PRESETS: text }).teams.model_presets).toEqual([
-      { name: 'fast', provider: 'acp', agent: null, model: 'm', ...none },
-      { name: 'deep', provider: 'codex', agent: null, model: null, ...none },
-    ]);
-  });
+test('--config takes precedence over CADRE_CONFIG, which takes precedence over the default path.', async () => {
+  await using place = tempDirectory();
+  const write = (name: string, level: string) => {
+    const file = path.join(place.path, name);
+    fs.writeFileSync(file, `[log]\nlevel = "${level}"`);
+    return file;
+  };
+  const [flag, env] = [write('flag.toml', 'trace'), write('env.toml', 'fatal')];
+  const usual = '[log]\nlevel = "warn"';
+  expect(load(usual).log.level).toBe('warn');
+  expect(load(usual, { CADRE_CONFIG: env }).log.level).toBe('fatal');
+  expect(load(usual, { CADRE_CONFIG: env }, { config: flag }).log.level).toBe('trace');
+});
 
-  test.for(
-    Object.entries<RegExp>({
-      '[{"name":"fast"':
-        /teams\.model_presets: has to be an array \(environment CADRE_TEAMS_MODEL_PRESETS\)/,
-      fast: /teams\.model_presets\.0: has to be an object/,
-      '[{"name":"fast"}]':
-        /teams\.model_presets\.0\.provider: is required: one of "codex", "claude", "acp"/,
-      '[{"name":1,"provider":"acp"}]': /teams\.model_presets\.0\.name: has to be a string/,
-      '[]\n[server]\nport = 1': /teams\.model_presets: has to be an array/,
-    }),
-  )('A wrong list of tables is refused with its key: %j.', ([text, fault]) => {
-    expect(() => load(null, { CADRE_TEAMS_MODEL_PRESETS: text })).toThrow(fault);
-  });
-
-  test('A table in the environment is a JSON object, and a fraction is a number.', () => {
-    const env = {
-      CADRE_PROVIDERS_ACP_ENV: '{"A":"1"}',
-      CADRE_PROVIDERS_ACP_ARGS: 'acp,--fast',
-      CADRE_RETENTION_MAX_AGE_DAYS: '0.5',
-    };
-    expect(load(null, env)).toMatchObject({
-      providers: { acp: { env: { A: '1' }, args: ['acp', '--fast'] } },
-      retention: { max_age_days: 0.5 },
-    });
-  });
-
-  test('--config takes precedence over CADRE_CONFIG, which takes precedence over the default path.', async () => {
-    await using place = tempDirectory();
-    const write = (name: string, level: string) => {
-      const file = path.join(place.path, name);
-      fs.writeFileSync(file, `[log]\nlevel = "${level}"`);
-      return file;
-    };
-    const [flag, env] = [write('flag.toml', 'trace'), write('env.toml', 'fatal')];
-    const usual = '[log]\nlevel = "warn"';
-    expect(load(usual).log.level).toBe('warn');
-    expect(load(usual, { CADRE_CONFIG: env }).log.level).toBe('fatal');
-    expect(load(usual, { CADRE_CONFIG: env }, { config: flag }).log.level).toBe('trace');
-  });
-
-  test('The default path without XDG_CONFIG_HOME is ~/.config/cadre.', async () => {
-    await using home = tempDirectory();
-    fs.mkdirSync(path.join(home.path, '.config', 'cadre'), { recursive: true });
-    fs.writeFileSync(
-      path.join(home.path, '.config', 'cadre', 'config.toml'),
-      '[log]\nlevel = "warn"',
-    );
-    expect(loadConfig({}, { HOME: home.path }).log.level).toBe('warn');
-  });
+test('The default path without XDG_CONFIG_HOME is ~/.config/cadre.', async () => {
+  await using home = tempDirectory();
+  fs.mkdirSync(path.join(home.path, '.config', 'cadre'), { recursive: true });
+  fs.writeFileSync(
+    path.join(home.path, '.config', 'cadre', 'config.toml'),
+    '[log]\nlevel = "warn"',
+  );
+  expect(loadConfig({}, { HOME: home.path }).log.level).toBe('warn');
 });
 
 test.for([

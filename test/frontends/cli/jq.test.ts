@@ -14,6 +14,10 @@ function errorsOf(stderr: string): { code: string; message: string }[] {
 
 const server = sharedDemo();
 
+/** Filters the stored events of a session. */
+const filtered = (id: string, expression: string) =>
+  cadreOn(server())(['events', 'tail', '--no-follow', '--session', id, '--jq', expression]);
+
 test('The expression filters the JSON of a command, and a text is printed without its quotes.', async () => {
   const { id } = await withSession(server());
   const cadre = cadreOn(server());
@@ -44,15 +48,7 @@ test('The built program filters, too, also a command that the bundle of clients 
 test('A stream of events is filtered one by one, and events without a result print nothing.', async () => {
   const { client, id } = await withSession(server());
   await runTurn(client, id, 'say hello');
-  const { code, stdout } = await cadreOn(server())([
-    'events',
-    'tail',
-    '--no-follow',
-    '--session',
-    id,
-    '--jq',
-    'select(.kind | startswith("turn.")) | .kind',
-  ]);
+  const { code, stdout } = await filtered(id, 'select(.kind | startswith("turn.")) | .kind');
   expect([code, stdout]).toEqual([0, 'turn.accepted\nturn.started\nturn.completed\n']);
 });
 
@@ -72,15 +68,10 @@ test('An expression that does not compile ends with 2 and its position, before a
 
 test('An expression that fails for some documents says so, filters the others, and ends with 2.', async () => {
   const { id } = await withSession(server());
-  const { code, stdout, stderr } = await cadreOn(server())([
-    'events',
-    'tail',
-    '--no-follow',
-    '--session',
+  const { code, stdout, stderr } = await filtered(
     id,
-    '--jq',
     'if .kind == "session.created" then error("no") else .kind end',
-  ]);
+  );
   expect(code).toBe(2);
   expect(stdout).not.toContain('session.created');
   expect(errorsOf(stderr)).toMatchObject([

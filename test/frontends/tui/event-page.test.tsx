@@ -139,13 +139,17 @@ test('The page shows a gap if the log has no event after its position.', async (
   await expectShows(/gap: event 1000000 is past the end of the log \(\d+\)/);
 });
 
-test('The page reads older events when the cursor reaches the top.', async () => {
-  const own = testDirectory();
+async function demoWithLog(length: number) {
+  const directory = testDirectory();
   await writeLog(
-    own,
-    Array.from({ length: 510 }, () => shortEvent),
+    directory,
+    Array.from({ length }, () => shortEvent),
   );
-  const { client } = await testDemo({ directory: own });
+  return testDemo({ directory });
+}
+
+test('The page reads older events when the cursor reaches the top.', async () => {
+  const { client } = await demoWithLog(510);
   const { expectShows, press } = testScreen(client, start);
   await expectShows('runtime.started');
   await press(keys.home).shows(/all 512 rows/);
@@ -153,12 +157,7 @@ test('The page reads older events when the cursor reaches the top.', async () =>
 });
 
 test('The page keeps 5,000 rows: the oldest while a user looks at them, and the newest at the end of the log.', async () => {
-  const own = testDirectory();
-  await writeLog(
-    own,
-    Array.from({ length: 5600 }, () => shortEvent),
-  );
-  const { client } = await testDemo({ directory: own });
+  const { client } = await demoWithLog(5600);
   const { expectShows, expectHides, press } = testScreen(client, start);
   await expectShows('500 loaded rows');
   for (let rows = 1000; rows <= 5000; rows += 500) {

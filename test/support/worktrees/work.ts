@@ -138,11 +138,12 @@ export async function testStage(options: TestRuntimeOptions = {}): Promise<Stage
  */
 export function sharedStages() {
   const given = sharedRuntime({ providers: [scriptedProvider()] });
-  return async (): Promise<Stage> => {
+  return async (): Promise<Stage & { stage: Stage }> => {
     const directory = testDirectory('stage');
     const repo = makeRepository(path.join(directory, 'repo'));
     const { id } = await openSession(given().client, repo);
-    return { ...given(), directory, repo, session: id };
+    const stage = { ...given(), directory, repo, session: id };
+    return { ...stage, stage };
   };
 }
 

@@ -44,11 +44,12 @@ const onRuntime = sharedRuntime({
 });
 
 /** A repository, and a session in it whose snapshots are on. */
-async function openStage(): Promise<Stage> {
+async function openStage(): Promise<Stage & { stage: Stage }> {
   const directory = testDirectory('stage');
   const repo = makeRepository(path.join(directory, 'repo'));
   const { id } = await openSession(onRuntime().client, repo);
-  return { ...onRuntime(), directory, repo, session: id };
+  const stage = { ...onRuntime(), directory, repo, session: id };
+  return { ...stage, stage };
 }
 
 function snapshotsOf({ client, session: session_id }: Stage) {
@@ -81,8 +82,7 @@ function restore(stage: Stage, body: BodyInputOf<typeof endpoints.restoreFile>) 
 }
 
 test('A diff shows the changes of each turn, and no change of a person between turns as the change of a turn.', async () => {
-  const stage = await openStage();
-  const { client, repo, session } = stage;
+  const { stage, client, repo, session } = await openStage();
   write(repo, { '.gitignore': 'out\n', 'mine.txt': 'not committed\n' });
   const first = await turn(stage, { 'a.txt': 'agent\n', 'new.txt': 'new\n', 'out/x': 'x' });
   write(repo, { 'mine.txt': 'changed by the person\n' });
@@ -113,8 +113,7 @@ test('A diff shows the changes of each turn, and no change of a person between t
 });
 
 test('A snapshot adds no ref, commit or object to the repository, and changes no index.', async () => {
-  const stage = await openStage();
-  const { repo } = stage;
+  const { stage, repo } = await openStage();
   write(repo, { 'staged.txt': 'staged\n' });
   git(repo, 'add', 'staged.txt');
   const before = stateOf(repo);
@@ -123,8 +122,7 @@ test('A snapshot adds no ref, commit or object to the repository, and changes no
 });
 
 test('No snapshot is taken while a person has switched them off for a session.', async () => {
-  const stage = await openStage();
-  const { client, session } = stage;
+  const { stage, client, session } = await openStage();
   const params = { session_id: session };
   const set = (enabled: boolean | null) =>
     client.call(endpoints.setSnapshots, { params, body: { enabled } });
@@ -147,8 +145,7 @@ test('A snapshot that fails stores the reason, and the turn runs.', async () => 
 });
 
 test('A restored file has the bytes and the mode that it had at the end or beginning of a turn.', async () => {
-  const stage = await openStage();
-  const { repo } = stage;
+  const { stage, repo } = await openStage();
   const bytes = Buffer.from([0, 13, 10, 255, 10]).toString('latin1');
   const first = await turn(stage, { 'run.sh': 'first\r\nno end', 'new/a/b.txt': bytes });
   const second = await turn(stage, { 'run.sh': 'second\n', 'new/a/b.txt': null });
@@ -169,8 +166,7 @@ test('A restored file has the bytes and the mode that it had at the end or begin
 });
 
 test('A restore replaces a file that a person changed only with force, and then keeps a copy.', async () => {
-  const stage = await openStage();
-  const { repo } = stage;
+  const { stage, repo } = await openStage();
   const first = await turn(stage, { 'a.txt': 'agent\n', 'sub/b.txt': 'agent\n' });
   write(repo, { 'a.txt': 'person\n' });
   const second = await turn(stage, { 'sub/b.txt': 'again\n' });
@@ -199,8 +195,7 @@ test('A restore is refused for a path outside of the root, in .git, or without a
 });
 
 test('A restore writes neither through a link nor over a directory or a FIFO.', async () => {
-  const stage = await openStage();
-  const { repo, directory } = stage;
+  const { stage, repo, directory } = await openStage();
   const turn_id = await turn(stage, { 'dir/x.txt': 'agent\n', 'y.txt': 'agent\n' });
   const outside = path.join(directory, 'outside');
   write(outside, { 'x.txt': 'outside\n' });
@@ -216,8 +211,7 @@ test('A restore writes neither through a link nor over a directory or a FIFO.', 
 });
 
 test('A restore writes symbolic links, and replaces a link without following it.', async () => {
-  const stage = await openStage();
-  const { repo, directory } = stage;
+  const { stage, repo, directory } = await openStage();
   const target = path.join(directory, 'target');
   fs.writeFileSync(target, 'target\n');
   fs.symlinkSync(target, path.join(repo, 'link'));
