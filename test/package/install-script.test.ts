@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { findProgram } from '../../src/core/lib/find-program.ts';
 import { builtTree, filesIn, put, writeRelease } from '../support/built-tree.ts';
-import { tempDirectory } from '../support/temp.ts';
+import { tempDirectory, testDirectory } from '../support/temp.ts';
 
 const downloaders = ['curl', 'wget'];
 const found = downloaders.filter((name) => findProgram(name, process.env.PATH) !== null);
@@ -101,8 +101,11 @@ test('A later `make uninstall` removes all files of install.sh, because both kee
 });
 
 test('install.sh contains the address of the archives if the release was made with one.', async () => {
-  await using place = tempDirectory();
-  const release = writeRelease(builtTree(place.path), '0.1.0', 'https://example.org/cadre/v0.1.0/');
+  const release = writeRelease(
+    builtTree(testDirectory()),
+    '0.1.0',
+    'https://example.org/cadre/v0.1.0/',
+  );
   const script = fs.readFileSync(path.join(release, 'install.sh'), 'utf8');
   expect(script).toContain("\ndefault_archives='https://example.org/cadre/v0.1.0'\n");
 });

@@ -27,8 +27,7 @@ async function make(given: TestRuntime, body: object): Promise<CreatedToken> {
 }
 
 test('The log line of each request has the id of its token, also for refused requests and streams.', async () => {
-  const given = await testRuntime(options());
-  const { url, token, client, directory, logLines } = given;
+  const { given, url, token, client, directory, logLines } = await testRuntime(options());
   const made = await make(given, { scope: 'read' });
   const { id } = await openSession(client, directory);
   await send(url, { path: '/v1/version', headers: bearer(made.secret) });
@@ -73,8 +72,7 @@ test('The id of the token is in decided_by of an approval.', async () => {
 
 test('A token is refused from its expires_at on: its streams end, and other streams stay open.', async () => {
   const clock = new ManualClock();
-  const given = await testRuntime({ ...options(), clock });
-  const { url } = given;
+  const { given, url } = await testRuntime({ ...options(), clock });
   const made = await make(given, { scope: 'read', expires_in_ms: 3_600_000 });
   const other = await make(given, { scope: 'read', expires_in_ms: 7_200_000 });
   expect(made.expires_at).toBe(made.created_at + 3_600_000);
@@ -129,8 +127,7 @@ test.for([0, 999, -1, 1.5, 315_360_000_001, '30d'])(
 );
 
 test('When a token is revoked, its streams end in order, and streams of other tokens stay open.', async () => {
-  const given = await testRuntime(options());
-  const { url, client, directory } = given;
+  const { given, url, client, directory } = await testRuntime(options());
   const { id: session } = await openSession(client, directory);
   const { process } = await client.call(endpoints.createProcess, {
     body: { command: 'sleep 600', timeout_ms: 0 },
@@ -164,8 +161,7 @@ test('When a token is revoked, its stream is cut if the client does not read.', 
     directory,
     Array.from({ length: 60 }, () => longEvent(200_000)),
   );
-  const given = await testRuntime({ ...options(), clock, directory });
-  const { url, client } = given;
+  const { given, url, client } = await testRuntime({ ...options(), clock, directory });
   const made = await make(given, { scope: 'admin' });
   const stream = await openStream({ url, token: made.secret }, { paused: true });
   const followers = async () => (await client.call(endpoints.getDiagnostics, {})).streams;
@@ -187,8 +183,10 @@ test('When the API token is replaced, its streams end.', async () => {
     server: { bind_address: '127.0.0.1:0', drain_ms: 200 },
     auth: { token },
   });
-  const given = await testRuntime({ ...options(), config: withToken('the-first-token-of-all') });
-  const { url, token, runtime } = given;
+  const { given, url, token, runtime } = await testRuntime({
+    ...options(),
+    config: withToken('the-first-token-of-all'),
+  });
   const made = await make(given, { scope: 'read' });
   const [own, other] = [
     await openStream({ url, token }),
@@ -217,8 +215,7 @@ const limited = (max_streams: number, max_streams_per_token: number | null = nul
 const path = '/v1/events/stream';
 
 test('A token may open a quarter of all streams by default, and the API token has no such limit.', async () => {
-  const given = await testRuntime(limited(8));
-  const { url, token } = given;
+  const { given, url, token } = await testRuntime(limited(8));
   const made = await make(given, { scope: 'admin' });
   const own = await Promise.all([0, 1].map(() => openStream({ url, token: made.secret })));
   const refused = await send(url, { path, headers: bearer(made.secret) });
@@ -237,8 +234,7 @@ test('A token may open a quarter of all streams by default, and the API token ha
 });
 
 test('Tokens with the scope read leave some streams for admins.', async () => {
-  const given = await testRuntime(limited(4, 4));
-  const { url, token } = given;
+  const { given, url, token } = await testRuntime(limited(4, 4));
   const readers = await Promise.all([0, 1].map(() => make(given, { scope: 'read' })));
   const streams = await Promise.all(
     [0, 0, 1].map((i) => openStream({ url, token: readers[i]?.secret ?? '' })),
@@ -272,8 +268,7 @@ test('A token with the scope tools may call tools as any session, and nothing el
 });
 
 test('A token with the scope read may wait for the exit and output of a process, not for a port.', async () => {
-  const given = await testRuntime(options());
-  const { client, url } = given;
+  const { given, client, url } = await testRuntime(options());
   const { process } = await client.call(endpoints.createProcess, { body: { command: 'true' } });
   const made = await make(given, { scope: 'read' });
   const at = `/v1/processes/${process.process_id}/wait`;

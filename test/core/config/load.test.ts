@@ -5,7 +5,7 @@ import { dataDirectory, findConfig, loadConfig } from '../../../src/core/config/
 import { defaultDataDirectory } from '../../../src/core/config/paths.ts';
 import { type Config, configSchema } from '../../../src/core/config/schema.ts';
 import type { ConfigFlags } from '../../../src/core/config/sources.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 
 /** Loads the configuration with a file of this content at the default path. */
 function load(toml: string | null, env: NodeJS.ProcessEnv = {}, flags: ConfigFlags = {}): Config {
@@ -317,9 +317,8 @@ test('A table in the environment is a JSON object, and a fraction is a number.',
 });
 
 test('--config takes precedence over CADRE_CONFIG, which takes precedence over the default path.', async () => {
-  await using place = tempDirectory();
   const write = (name: string, level: string) => {
-    const file = path.join(place.path, name);
+    const file = path.join(testDirectory(), name);
     fs.writeFileSync(file, `[log]\nlevel = "${level}"`);
     return file;
   };

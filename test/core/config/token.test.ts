@@ -8,13 +8,12 @@ import {
   tokenFileOf,
   withToken,
 } from '../../../src/core/config/token.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 
 const mode = (file: string) => fs.statSync(file).mode & 0o777;
 
 test('The token is 32 random bytes in base64url, in a file of mode 0600 in a directory of mode 0700.', async () => {
-  await using place = tempDirectory();
-  const tokenFile = path.join(place.path, 'auth', 'token');
+  const tokenFile = path.join(testDirectory(), 'auth', 'token');
   const token = loadOrCreateToken(tokenFile);
   expect(token).toMatch(/^[\w-]{43}$/);
   expect(Buffer.from(token, 'base64url')).toHaveLength(32);
@@ -54,8 +53,7 @@ test('The token is not written through a symbolic link.', async () => {
 test.for([0o640, 0o604, 0o620, 0o601, 0o660, 0o644, 0o777])(
   'A token file of mode %o is refused with the command that fixes it.',
   (bits) => {
-    using place = tempDirectory();
-    const tokenFile = path.join(place.path, 'token');
+    const tokenFile = path.join(testDirectory(), 'token');
     const token = loadOrCreateToken(tokenFile);
     fs.chmodSync(tokenFile, bits);
     const attempt = () => loadOrCreateToken(tokenFile);
@@ -68,8 +66,7 @@ test.for([0o640, 0o604, 0o620, 0o601, 0o660, 0o644, 0o777])(
 test.for(['', '\n', 'short', '   fifteen-chars   '])(
   'A token that is too short is refused: %j.',
   (text) => {
-    using place = tempDirectory();
-    const tokenFile = path.join(place.path, 'token');
+    const tokenFile = path.join(testDirectory(), 'token');
     fs.writeFileSync(tokenFile, text, { mode: 0o600 });
     expect(() => readToken(tokenFile)).toThrow(
       /contains no token of at least 16 characters: delete the file/,
@@ -78,8 +75,7 @@ test.for(['', '\n', 'short', '   fifteen-chars   '])(
 );
 
 test('The token is read without surrounding whitespace, also from a file of mode 0400.', async () => {
-  await using place = tempDirectory();
-  const tokenFile = path.join(place.path, 'token');
+  const tokenFile = path.join(testDirectory(), 'token');
   fs.writeFileSync(tokenFile, '  0123456789abcdef \r\n', { mode: 0o400 });
   expect(readToken(tokenFile)).toBe('0123456789abcdef');
 });

@@ -17,7 +17,7 @@ import {
   query,
   freshStore,
 } from '../../support/store.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 
 test('The WASM of another build is refused by its checksum before it is compiled.', async () => {
   const other = Buffer.concat([sqlWasm(), Buffer.from([0])]);
@@ -38,8 +38,7 @@ test('The WASM is read only for the first store of a process.', async () => {
 });
 
 test('A statement of a closed store does not run, because its memory may belong to another store.', async () => {
-  await using directory = tempDirectory();
-  const store = await openStore(directory.path);
+  const store = await openStore(testDirectory());
   const statement = store.db.prepare('SELECT 1');
   expect(store.db.peek((rx) => statement.get(rx))).toEqual([1]);
   await store.db.close();

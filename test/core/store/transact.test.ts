@@ -20,7 +20,7 @@ import {
   freshStore,
   storeOnTestDisk,
 } from '../../support/store.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 
 test('A transaction is answered after its rows are synced, never before.', async () => {
   const { store, disk } = await storeOnTestDisk();
@@ -507,8 +507,7 @@ test('Closing waits for the sync of a checkpoint.', async () => {
 });
 
 test('A transaction or a read after closing is refused with shutting_down.', async () => {
-  await using directory = tempDirectory();
-  const store = await openStore(directory.path);
+  const store = await openStore(testDirectory());
   await store.db.transact((tx) => store.write(tx, 'a'));
   const closed = store.db.close();
   const refusal = { name: 'AppError', code: 'shutting_down' };

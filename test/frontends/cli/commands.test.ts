@@ -60,8 +60,7 @@ test('A command without a server ends with 6 and the command that starts one.', 
 });
 
 test('With --json, an error is JSON on stderr with code, message and hint.', async () => {
-  using home = tempDirectory();
-  const { code, stdout, stderr } = await runHere(home.path, ['--json', 'status']);
+  const { code, stdout, stderr } = await runHere(testDirectory(), ['--json', 'status']);
   expect([code, stdout]).toEqual([6, '']);
   expect(JSON.parse(stderr)).toEqual({
     error: {
@@ -102,8 +101,7 @@ test('A usage error ends with 2 and one line on stderr, and prints nothing on st
 });
 
 test('A misspelled command suggests the correct command.', async () => {
-  using home = tempDirectory();
-  const { stderr } = await runHere(home.path, ['sesions', 'list']);
+  const { stderr } = await runHere(testDirectory(), ['sesions', 'list']);
   expect(stderr).toContain('did you mean cadre sessions list?');
 });
 
@@ -186,8 +184,7 @@ test('A wrong token ends with 4, and an unknown session with 3.', async () => {
 });
 
 test('Flags override the environment, and the environment overrides the registration.', async () => {
-  const server = await testDemo();
-  const { url, token, directory } = server;
+  const { given: server, url, token, directory } = await testDemo();
   const file = path.join(directory, 'my-token');
   fs.writeFileSync(file, token, { mode: 0o600 });
   const right = { CADRE_URL: url, CADRE_TOKEN: token };
@@ -207,8 +204,7 @@ test('Flags override the environment, and the environment overrides the registra
 });
 
 test('The token of the local server is only sent to its own address.', async () => {
-  const server = await testDemo();
-  const { url, directory } = server;
+  const { given: server, url, directory } = await testDemo();
   const heard: string[] = [];
   const other = net.createServer((socket) => {
     socket.on('data', (said) => heard.push(String(said)));

@@ -154,8 +154,7 @@ cat > /dev/null`,
 });
 
 test('The doctor without agents names the command that finds agents.', async () => {
-  await using home = tempDirectory();
-  const ended = await runHere(home.path, ['doctor', '--agents', '--json']);
+  const ended = await runHere(testDirectory(), ['doctor', '--agents', '--json']);
   expect([ended.code, findingsOf(ended).agents]).toEqual([
     0,
     ['warn', 'no agents are installed or configured: see cadre providers discover'],

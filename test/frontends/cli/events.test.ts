@@ -5,14 +5,13 @@ import { endpoints } from '../../../src/api/index.ts';
 import { settle } from '../../support/settle.ts';
 import { keptPort } from '../../support/kept-port.ts';
 import { startServer, untilNothingCarries } from '../../support/server.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 import { openSession, runTurn, send } from '../../support/turns.ts';
 import { cadreOn, runCadre, startCadre } from '../../support/cli/cadre.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 
 test('cadre events tail --no-follow prints the stored events and ends with 0.', async () => {
-  const server = await testDemo();
-  const { client, directory } = server;
+  const { given: server, client, directory } = await testDemo();
   const cadre = cadreOn(server);
   const [one, two] = [await openSession(client, directory), await openSession(client, directory)];
   await runTurn(client, one.id, 'say hello');
@@ -36,8 +35,7 @@ test('cadre events tail --no-follow prints the stored events and ends with 0.', 
 });
 
 test('cadre events tail prints one line per event: seq, time, session, kind and a summary.', async () => {
-  const server = await testDemo();
-  const { client, directory } = server;
+  const { given: server, client, directory } = await testDemo();
   const { id } = await openSession(client, directory);
   await runTurn(client, id, 'say hello\nsay \u001b[31mtwo');
   const { stdout, stderr } = await cadreOn(server)([
@@ -59,8 +57,7 @@ test('cadre events tail prints one line per event: seq, time, session, kind and 
 });
 
 test('cadre events tail shows each event at once until a signal ends it.', async () => {
-  const server = await testDemo();
-  const { client, directory } = server;
+  const { given: server, client, directory } = await testDemo();
   const tail = startCadre(directory, [
     '--data-dir',
     directory,
@@ -81,8 +78,7 @@ test('cadre events tail shows each event at once until a signal ends it.', async
 });
 
 test('cadre events tail continues after a kill and a restart of the server, without loss or repeat, and reports both on stderr.', async () => {
-  await using place = tempDirectory();
-  const directory = place.path;
+  const directory = testDirectory();
   const port = await keptPort();
   const first = await startServer(directory, { args: ['--port', String(port)] });
   const tail = startCadre(directory, ['--data-dir', directory, '--json', 'events', 'tail']);
@@ -126,8 +122,7 @@ test('cadre events tail continues after a kill and a restart of the server, with
 });
 
 test('A tail that starts before its server waits for it, by its address and by its data directory.', async () => {
-  await using place = tempDirectory();
-  const directory = place.path;
+  const directory = testDirectory();
   const port = await keptPort();
   let CADRE_TOKEN = '';
   await withDemo(async ({ token }) => void (CADRE_TOKEN = token), { directory, port });

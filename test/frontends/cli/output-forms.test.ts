@@ -9,7 +9,7 @@ import { withoutColors } from '../../../src/frontends/terminal/palette.ts';
 import type { World } from '../../../src/frontends/cli/world.ts';
 import { cadreOn, completeHere, runCadre, runHere } from '../../support/cli/cadre.ts';
 import { sharedDemo } from '../../support/demo-server.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 import { openSession } from '../../support/turns.ts';
 
 const server = sharedDemo();
@@ -79,8 +79,7 @@ test('--output json prints what --json prints, and an error is JSON, too.', asyn
     await cadre('--json', 'sessions', 'list'),
   ];
   expect(one.json()).toEqual(other.json());
-  using home = tempDirectory();
-  const failed = await runHere(home.path, ['sessions', 'list', '-o', 'json']);
+  const failed = await runHere(testDirectory(), ['sessions', 'list', '-o', 'json']);
   expect(JSON.parse(failed.stderr)).toMatchObject({ error: { code: 'unreachable' } });
 });
 

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { sharedDemo } from '../../support/demo-server.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Session } from '../../../src/api/sessions.ts';
@@ -164,93 +164,91 @@ const newest = async () => {
   return (session as Session).id;
 };
 
-describe('a conversation', () => {
-  const server = sharedDemo();
+const ownServer = sharedDemo();
 
-  test('A list that is cut reports on stderr that more exist, but not with --json.', async () => {
-    const cadre = cadreOn(server());
-    for (const name of ['a', 'b', 'c']) await cadre(['run', `say ${name}`]);
-    const cut = await cadre(['sessions', 'list', '--limit', '2']);
-    expect(cut.stdout.trimEnd().split('\n')).toHaveLength(2);
-    expect(cut.stderr).toBe('cadre: the first 2 are shown, and more exist: pass --limit 500\n');
-    expect((await cadre(['sessions', 'list', '--limit', '2', '--json'])).stderr).toBe('');
-    expect((await cadre(['sessions', 'list'])).stderr).toBe('');
-    const [newest] = await server().client.call(endpoints.listSessions, { query: {} });
-    const turns = await cadre(['sessions', 'turns', newest?.id ?? '', '--limit', '1']);
-    expect(turns.stderr).toBe('');
-  });
-
-  test('A conversation is shown completely with collapsed tools, as text, JSON and Markdown.', async () => {
-    const { client, directory } = server();
-    const cadre = cadreOn(server());
-    const { id } = await openSession(client, directory);
-    await runTurn(client, id, 'say one; tool look => at this');
-    await runTurn(client, id, 'say two');
-    const shown = await cadre(['sessions', 'show', id]);
-    expect(shown.stdout).toBe(
-      '> say one; tool look => at this\n\none\n\n✓ look\n\n> say two\n\ntwo\n',
-    );
-    const last = await cadre(['sessions', 'show', id, '--turns', '1']);
-    expect(last.stdout).toBe('> say two\n\ntwo\n');
-    expect((await cadre(['sessions', 'show', id, '--full'])).stdout).toContain('at this\n');
-    const markdown = await cadre(['sessions', 'show', id, '--markdown']);
-    expect(markdown.stdout).toMatch(/^## You\n\nsay one; .*\n\n## Agent\n\none\n/);
-    const document = (await cadre(['--json', 'sessions', 'show', id])).json();
-    expect(document).toMatchObject({
-      session: { id },
-      turns: [{ items: [{ text: 'one' }, { kind: 'tool' }] }, { items: [{ text: 'two' }] }],
-      approvals: [],
-    });
-  });
-
-  test('A renamed session is found by its new title.', async () => {
-    const { client, directory } = server();
-    const cadre = cadreOn(server());
-    const { id } = await openSession(client, directory, { title: 'old' });
-    const renamed = await cadre(['sessions', 'rename', id, 'the new one']);
-    expect(renamed.stdout).toBe(`Renamed session ${id} to "the new one"\n`);
-    const got = await cadre(['--json', 'sessions', 'get', 'the new one']);
-    expect(got.json()).toMatchObject({ id, title: 'the new one' });
-  });
-
-  test('cadre sessions wait waits for one or all sessions, with a time limit, and ends as the turns ended.', async () => {
-    const { client, directory } = server();
-    const cadre = cadreOn(server());
-    const [good, bad, busy] = await Promise.all(
-      [1, 2, 3].map(async () => (await openSession(client, directory)).id),
-    );
-    await Promise.all([runTurn(client, good ?? '', 'say x'), runTurn(client, bad ?? '', 'fail y')]);
-    await send(client, busy ?? '', 'silent');
-    const done = await cadre(['sessions', 'wait', good ?? '']);
-    expect(done).toMatchObject({ code: 0, stdout: expect.stringMatching(/\tready\tcompleted\n$/) });
-    const both = await cadre(['--json', 'sessions', 'wait', good ?? '', bad ?? '']);
-    expect([both.code, both.json()]).toMatchObject([
-      1,
-      [
-        { session_id: good, turn: { status: 'completed' } },
-        { session_id: bad, turn: { status: 'failed' } },
-      ],
-    ]);
-    const any = await cadre(['sessions', 'wait', '--any', busy ?? '', good ?? '']);
-    expect(any.code).toBe(0);
-    const late = await cadre(['sessions', 'wait', busy ?? '', '--timeout', '50ms']);
-    expect([late.code, late.stderr]).toEqual([
-      8,
-      'cadre: a turn of the session is still running after 50ms\n',
-    ]);
-    const until = startCadre(directory, ['--data-dir', directory, 'sessions', 'wait', busy ?? '']);
-    await expectEventually(followers).toBeGreaterThan(0);
-    const { active_turn_id } = await client.call(endpoints.getSession, {
-      params: { session_id: busy ?? '' },
-    });
-    const params = { session_id: busy ?? '', turn_id: active_turn_id ?? '' };
-    await client.call(endpoints.interruptTurn, { params, body: {} });
-    expect((await until.ended).code).toBe(1);
-  });
-
-  const followers = async () =>
-    (await server().client.call(endpoints.getDiagnostics, {})).streams.followers;
+test('A list that is cut reports on stderr that more exist, but not with --json.', async () => {
+  const cadre = cadreOn(ownServer());
+  for (const name of ['a', 'b', 'c']) await cadre(['run', `say ${name}`]);
+  const cut = await cadre(['sessions', 'list', '--limit', '2']);
+  expect(cut.stdout.trimEnd().split('\n')).toHaveLength(2);
+  expect(cut.stderr).toBe('cadre: the first 2 are shown, and more exist: pass --limit 500\n');
+  expect((await cadre(['sessions', 'list', '--limit', '2', '--json'])).stderr).toBe('');
+  expect((await cadre(['sessions', 'list'])).stderr).toBe('');
+  const [newest] = await ownServer().client.call(endpoints.listSessions, { query: {} });
+  const turns = await cadre(['sessions', 'turns', newest?.id ?? '', '--limit', '1']);
+  expect(turns.stderr).toBe('');
 });
+
+test('A conversation is shown completely with collapsed tools, as text, JSON and Markdown.', async () => {
+  const { client, directory } = ownServer();
+  const cadre = cadreOn(ownServer());
+  const { id } = await openSession(client, directory);
+  await runTurn(client, id, 'say one; tool look => at this');
+  await runTurn(client, id, 'say two');
+  const shown = await cadre(['sessions', 'show', id]);
+  expect(shown.stdout).toBe(
+    '> say one; tool look => at this\n\none\n\n✓ look\n\n> say two\n\ntwo\n',
+  );
+  const last = await cadre(['sessions', 'show', id, '--turns', '1']);
+  expect(last.stdout).toBe('> say two\n\ntwo\n');
+  expect((await cadre(['sessions', 'show', id, '--full'])).stdout).toContain('at this\n');
+  const markdown = await cadre(['sessions', 'show', id, '--markdown']);
+  expect(markdown.stdout).toMatch(/^## You\n\nsay one; .*\n\n## Agent\n\none\n/);
+  const document = (await cadre(['--json', 'sessions', 'show', id])).json();
+  expect(document).toMatchObject({
+    session: { id },
+    turns: [{ items: [{ text: 'one' }, { kind: 'tool' }] }, { items: [{ text: 'two' }] }],
+    approvals: [],
+  });
+});
+
+test('A renamed session is found by its new title.', async () => {
+  const { client, directory } = ownServer();
+  const cadre = cadreOn(ownServer());
+  const { id } = await openSession(client, directory, { title: 'old' });
+  const renamed = await cadre(['sessions', 'rename', id, 'the new one']);
+  expect(renamed.stdout).toBe(`Renamed session ${id} to "the new one"\n`);
+  const got = await cadre(['--json', 'sessions', 'get', 'the new one']);
+  expect(got.json()).toMatchObject({ id, title: 'the new one' });
+});
+
+test('cadre sessions wait waits for one or all sessions, with a time limit, and ends as the turns ended.', async () => {
+  const { client, directory } = ownServer();
+  const cadre = cadreOn(ownServer());
+  const [good, bad, busy] = await Promise.all(
+    [1, 2, 3].map(async () => (await openSession(client, directory)).id),
+  );
+  await Promise.all([runTurn(client, good ?? '', 'say x'), runTurn(client, bad ?? '', 'fail y')]);
+  await send(client, busy ?? '', 'silent');
+  const done = await cadre(['sessions', 'wait', good ?? '']);
+  expect(done).toMatchObject({ code: 0, stdout: expect.stringMatching(/\tready\tcompleted\n$/) });
+  const both = await cadre(['--json', 'sessions', 'wait', good ?? '', bad ?? '']);
+  expect([both.code, both.json()]).toMatchObject([
+    1,
+    [
+      { session_id: good, turn: { status: 'completed' } },
+      { session_id: bad, turn: { status: 'failed' } },
+    ],
+  ]);
+  const any = await cadre(['sessions', 'wait', '--any', busy ?? '', good ?? '']);
+  expect(any.code).toBe(0);
+  const late = await cadre(['sessions', 'wait', busy ?? '', '--timeout', '50ms']);
+  expect([late.code, late.stderr]).toEqual([
+    8,
+    'cadre: a turn of the session is still running after 50ms\n',
+  ]);
+  const until = startCadre(directory, ['--data-dir', directory, 'sessions', 'wait', busy ?? '']);
+  await expectEventually(followers).toBeGreaterThan(0);
+  const { active_turn_id } = await client.call(endpoints.getSession, {
+    params: { session_id: busy ?? '' },
+  });
+  const params = { session_id: busy ?? '', turn_id: active_turn_id ?? '' };
+  await client.call(endpoints.interruptTurn, { params, body: {} });
+  expect((await until.ended).code).toBe(1);
+});
+
+const followers = async () =>
+  (await ownServer().client.call(endpoints.getDiagnostics, {})).streams.followers;
 
 const ready = { enabled: true, command: '/bin/true' };
 const absent = { enabled: false };

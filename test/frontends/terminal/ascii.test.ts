@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { forLocale, inAscii, isAsciiLocale } from '../../../src/frontends/terminal/ascii.ts';
 import { cadreOn, runHere } from '../../support/cli/cadre.ts';
 import { sharedDemo } from '../../support/demo-server.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { testDirectory } from '../../support/temp.ts';
 import { withSession } from '../../support/turns.ts';
 
 test.for([
@@ -68,9 +68,8 @@ test('In a locale without UTF-8, a table on a terminal has only ASCII, and JSON 
 });
 
 test('Without a usable terminal, cadre alone says why there is no screen, in one line.', async () => {
-  using home = tempDirectory();
   const bare = async (options: object) => {
-    const { code, stdout, stderr } = await runHere(home.path, [], options);
+    const { code, stdout, stderr } = await runHere(testDirectory(), [], options);
     expect([code, stdout]).toEqual([2, '']);
     return stderr;
   };

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { selfCommand } from '../../../src/core/lib/self.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { untilNothingCarries } from '../../support/server.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 import { hasPty, inTerminal, programInTerminal } from '../../support/tui/pty.ts';
 
 describe.skipIf(!hasPty)('cadre alone, on a terminal', () => {
@@ -31,8 +31,7 @@ describe.skipIf(!hasPty)('cadre alone, on a terminal', () => {
   });
 
   test('The offer closes with q, and starts no server.', async () => {
-    await using place = tempDirectory('server');
-    await using terminal = inTerminal(place.path, []);
+    await using terminal = inTerminal(testDirectory('server'), []);
     await terminal.expectShows('No server is running on');
     terminal.type('q');
     expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { sharedDemo, testDemo } from '../../support/demo-server.ts';
 import { atLength } from '../../support/at-length.ts';
 import type { TestRuntime } from '../../support/runtime.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { testDirectory } from '../../support/temp.ts';
 import { openSession, runTurn, send, withSession } from '../../support/turns.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { hasPty, inTerminal } from '../../support/tui/pty.ts';
@@ -99,8 +99,7 @@ describe.skipIf(!hasPty)('the screens of commands on a terminal', () => {
         expect(glass.written).not.toContain('\u001b');
       }
     });
-    await using place = tempDirectory();
-    await using terminal = inTerminal(place.path, ['--url', 'http://127.0.0.1:9', 'top'], {
+    await using terminal = inTerminal(testDirectory(), ['--url', 'http://127.0.0.1:9', 'top'], {
       CADRE_TOKEN: 'a token of nobody',
     });
     const { glass, ended } = terminal;

@@ -37,8 +37,7 @@ test('A list is empty where there is nothing, without a cursor.', async () => {
 });
 
 test('A list is newest first, `limit` at a time; its cursors lead through all of it, once.', async () => {
-  const given = await testRuntime(scripted());
-  const { client, directory } = given;
+  const { given, client, directory } = await testRuntime(scripted());
   const made: string[] = [];
   for (let i = 0; i < 7; i++)
     made.push((await openSession(client, directory, { title: `${i}` })).id);
@@ -56,16 +55,14 @@ test('A list is newest first, `limit` at a time; its cursors lead through all of
 });
 
 test('A list holds 100 where no limit is given.', async () => {
-  const given = await testRuntime(scripted());
-  const { client, directory } = given;
+  const { given, client, directory } = await testRuntime(scripted());
   await Promise.all(Array.from({ length: 101 }, () => openSession(client, directory)));
   const found = await pages<Session>(apiOf(given), '/v1/sessions');
   expect(found.map((page) => page.length)).toEqual([100, 1]);
 });
 
 test('A list shows nothing twice and leaves nothing out while new records come.', async () => {
-  const given = await testRuntime(scripted());
-  const { client, directory } = given;
+  const { given, client, directory } = await testRuntime(scripted());
   const old: string[] = [];
   for (let i = 0; i < 6; i++) old.push((await openSession(client, directory)).id);
   const api = apiOf(given);
@@ -81,8 +78,7 @@ test('A list shows nothing twice and leaves nothing out while new records come.'
 });
 
 test('A list can be of one status, or of one provider; a value there is not is refused.', async () => {
-  const given = await testRuntime(scripted());
-  const { client, directory } = given;
+  const { given, client, directory } = await testRuntime(scripted());
   const api = apiOf(given);
   const { id } = await openSession(client, directory);
   const ids = async (query: string) =>
@@ -97,8 +93,7 @@ test('A list can be of one status, or of one provider; a value there is not is r
 });
 
 test('A list of turns is of one session, newest first.', async () => {
-  const given = await testRuntime(scripted());
-  const { client, directory } = given;
+  const { given, client, directory } = await testRuntime(scripted());
   const [mine, other] = [
     await openSession(client, directory),
     await openSession(client, directory),
@@ -150,8 +145,7 @@ async function withStored(
 }
 
 test('A replay is oldest first, after `after_seq`, at most `limit`, and returns where the next page starts.', async () => {
-  const given = await testRuntime(scripted());
-  const { client, directory } = given;
+  const { given, client, directory } = await testRuntime(scripted());
   for (let i = 0; i < 8; i++) await openSession(client, directory);
   const api = apiOf(given);
   const replay = async (query: string) => {
@@ -179,8 +173,7 @@ test('X-Epoch is on every answer to whoever may enter, and is the epoch of the v
 });
 
 test('X-Seq lets a client list and then follow without a hole: what the list lacks comes after it.', async () => {
-  const given = await testRuntime(scripted());
-  const { client, directory } = given;
+  const { given, client, directory } = await testRuntime(scripted());
   const api = apiOf(given);
   const creating = Promise.all(Array.from({ length: 40 }, () => openSession(client, directory)));
   const readings: { listed: Set<string>; seq: number }[] = [];

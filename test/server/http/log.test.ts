@@ -55,8 +55,7 @@ test('X-Request-Id is made where none was given, or one that does not fit in a l
 });
 
 test('The log has one line a request, with method, route, status and time.', async () => {
-  const given = await testRuntime(scripted());
-  const { url, logLines, directory } = given;
+  const { given, url, logLines, directory } = await testRuntime(scripted());
   const api = apiOf(given);
   await api('POST', '/v1/sessions', { body: { provider: 'acp', cwd: directory } });
   await api('GET', '/v1/sessions?limit=3');
@@ -90,8 +89,7 @@ test('The log has the line of a stream, too, once its reader has left.', async (
 });
 
 test('The log never shows the token: not of a request, not of a refusal, not in a path.', async () => {
-  const given = await testRuntime(scripted());
-  const { url, token, client, directory, logLines } = given;
+  const { given, url, token, client, directory, logLines } = await testRuntime(scripted());
   const { id } = await openSession(client, directory);
   await runTurn(client, id, `my token is ${token}`);
   await send(url, { path: `/v1/nope?token=${token}` });

@@ -105,8 +105,7 @@ test('GET /v1/diagnostics/storage reports the files, the budget and the disk.', 
 
 test('The counts are updated after a minute, and values without a count at once.', async () => {
   const clock = new ManualClock();
-  const given = await testRuntime({ ...scripted(), clock });
-  const { client, directory } = given;
+  const { given, client, directory } = await testRuntime({ ...scripted(), clock });
   const first = await storageOf(given);
   await openSession(client, directory);
   clock.advance(59_999);
@@ -143,8 +142,7 @@ test('A backup is a file with its length and the seq up to which it is complete.
 });
 
 test('A server starts on a backup that was made during turns, with the same log and another epoch.', async () => {
-  const given = await testRuntime(scripted());
-  const { client, directory } = given;
+  const { given, client, directory } = await testRuntime(scripted());
   const other = testDirectory();
   const { id } = await openSession(client, directory);
   await runTurn(client, id, 'before');
@@ -173,8 +171,7 @@ test('A backup leaves nothing behind if the client hangs up in the middle, and c
   // More than the sockets between a server and a client hold.
   asDataDirectory(own);
   await writeAnswers(own, 1, 'x'.repeat(12_000_000));
-  const given = await testRuntime({ ...scripted(), directory: own });
-  const { client, directory } = given;
+  const { given, client, directory } = await testRuntime({ ...scripted(), directory: own });
   const files = fs.readdirSync(directory);
   for (let round = 0; round < 3; round++) {
     const { request, response } = await askBackup(given);
@@ -194,8 +191,7 @@ test('A backup leaves nothing behind if the client hangs up in the middle, and c
 });
 
 test('A backup leaves nothing behind if the client hangs up before the response.', async () => {
-  const given = await testRuntime(scripted());
-  const { url, token, directory } = given;
+  const { given, url, token, directory } = await testRuntime(scripted());
   const files = fs.readdirSync(directory);
   for (let round = 0; round < 5; round++) {
     const request = http.request(new URL('/v1/storage/backup', url), {
@@ -216,8 +212,7 @@ test('A backup leaves nothing behind if the client hangs up before the response.
 });
 
 test('A backup is refused to a token with the scope read, and with an Idempotency-Key.', async () => {
-  const given = await testRuntime(scripted());
-  const { client, token } = given;
+  const { given, client, token } = await testRuntime(scripted());
   const read = await client.call(endpoints.createToken, {
     body: { name: 'eyes', scope: 'read' },
   });

@@ -194,8 +194,7 @@ test('Health reports a damaged row with its table once it was read, and as long 
   await before.stop();
   damage(directory, '"hello"', '"jello"');
 
-  const given = await testRuntime({ ...scripted(), directory });
-  const { client } = given;
+  const { given, client } = await testRuntime({ ...scripted(), directory });
   expect(await storeOf(given)).toEqual({ status: 'ok' });
   await expectDamaged(client.call(endpoints.getSession, { params: { session_id: id } }));
   expect(await storeOf(given)).toEqual(

@@ -95,8 +95,7 @@ test('The metrics have the text format and the naming conventions of Prometheus.
 });
 
 test('The metrics count events, turns, sessions, agents, streams and requests.', async () => {
-  const given = await testRuntime(scripted());
-  const { client, directory } = given;
+  const { given, client, directory } = await testRuntime(scripted());
   const stream = await openStream(given);
   const first = await openSession(client, directory);
   const second = await openSession(client, directory);

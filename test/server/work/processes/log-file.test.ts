@@ -11,7 +11,7 @@ import {
   removeLogs,
 } from '../../../../src/server/work/processes/log-file.ts';
 import { atLength } from '../../../support/at-length.ts';
-import { tempDirectory } from '../../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../../support/temp.ts';
 
 /** Returns output bytes that depend on their position, so that a byte in a wrong position is noticed. */
 function printed(from: number, length: number): Buffer {
@@ -106,8 +106,7 @@ test('A log that is read in pieces returns every stored byte exactly once.', () 
   ));
 
 test('A log without output is empty.', async () => {
-  await using place = tempDirectory('log');
-  const file = path.join(place.path, 'none');
+  const file = path.join(testDirectory('log'), 'none');
   expect(await measureLog(file)).toEqual({ total: 0, truncated: false, verified: false });
   expect(await readLog(file, 5, 10)).toEqual({ from: 0, bytes: Buffer.alloc(0) });
   expect(await readLogEnd(file, 10)).toEqual({ from: 0, bytes: Buffer.alloc(0) });
@@ -213,8 +212,7 @@ test.for([
 ] as const)(
   'A log that is read during writes has no byte at a wrong position: %s.',
   async ([, bytes]) => {
-    await using place = tempDirectory('log');
-    const file = path.join(place.path, 'log');
+    const file = path.join(testDirectory('log'), 'log');
     const log = new LogFile(file, bytes);
     let over = false;
     const write = async () => {

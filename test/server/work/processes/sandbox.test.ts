@@ -25,7 +25,7 @@ import {
 } from '../../../support/runtime.ts';
 import { hasSandbox, required } from '../../../support/sandbox/available.ts';
 import { scriptedProvider } from '../../../support/scripted-provider.ts';
-import { tempDirectory } from '../../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../../support/temp.ts';
 import { openSession } from '../../../support/turns.ts';
 
 interface Stage extends TestRuntime {
@@ -237,9 +237,8 @@ describe.skipIf(!hasSandbox)('a process in a sandbox', () => {
       expect(await ranTo(stage, 'true')).toMatchObject({ sandbox: false });
     });
     const given = await testRuntime(options({ children: ['user'] }));
-    await using directory = tempDirectory('root');
     const over = await ranTo(given, `cat ${given.directory}/auth/token`, {
-      cwd: directory.path,
+      cwd: testDirectory('root'),
     });
     expect(over).toMatchObject({ sandbox: true, exit_code: 1 });
   });
