@@ -67,7 +67,12 @@ export async function openRuntime(
     return runtime.stop(signal);
   };
   const parts = { runtime, client, url, token, directory, logLines, stop };
-  const self: TestRuntime = Object.assign(parts, { given: parts as TestRuntime });
+  const self: TestRuntime = {
+    ...parts,
+    get given() {
+      return self;
+    },
+  };
   return self;
 }
 
