@@ -47,15 +47,12 @@ test.each([
   const { firstTurn } = on(
     asksFor(() => ({ toolCallId: 'c', title: 'do it', kind: 'execute', rawInput: rawInput() })),
   );
-  const {
-    session,
-    turn: { turn_id: turnId, ...turn },
-  } = await firstTurn('go', asking);
+  const { session, turn } = await firstTurn('go', asking);
   expect(turn).toMatchObject({ status: 'completed', text: 'selected r1' });
-  const [notice] = ofKind(session.watch.of(turnId), 'session.notice');
+  const [notice] = ofKind(session.watch.of(turn.turn_id), 'session.notice');
   expect(notice?.payload).toMatchObject(anError('request_too_large', why));
-  expect(ofKind(session.watch.of(turnId), 'approval.requested')).toEqual([]);
-  const [call] = ofKind(session.watch.of(turnId), 'tool.completed');
+  expect(ofKind(session.watch.of(turn.turn_id), 'approval.requested')).toEqual([]);
+  const [call] = ofKind(session.watch.of(turn.turn_id), 'tool.completed');
   expect(call?.payload).toMatchObject({ status: 'failed' });
 });
 

@@ -139,11 +139,8 @@ test('Non-protocol output is in the error of its own turn only.', async () => {
       throw new Refusal(-32_603, 'Internal error');
     }),
   );
-  const {
-    session,
-    turn: { error },
-  } = await firstTurn('go');
-  expect(error).toEqual({
+  const { session, turn } = await firstTurn('go');
+  expect(turn.error).toEqual({
     code: 'provider_error',
     message: 'the agent failed: Internal error; output of the agent: Error: the key is not valid',
   });

@@ -110,12 +110,9 @@ test('Usage right after the answer is counted once, in that turn.', async () => 
       return never;
     }),
   );
-  const {
-    session,
-    turn: { turn_id },
-  } = await firstTurn('go');
-  await session.watch.kind('usage.updated', turn_id);
-  expect((await turnOf(client, session, turn_id)).usage).toMatchObject({ context_tokens: 7 });
+  const { session, turn } = await firstTurn('go');
+  await session.watch.kind('usage.updated', turn.turn_id);
+  expect((await turnOf(client, session, turn.turn_id)).usage).toMatchObject({ context_tokens: 7 });
   expect(ofKind(session.watch.events, 'usage.updated')).toHaveLength(1);
 });
 

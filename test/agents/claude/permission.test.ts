@@ -152,12 +152,9 @@ test.for(someOf([null, 'read_only', 'workspace_write', 'plan'], 2))(
   'A request in permission_mode %s is denied with the reason, and nobody is asked.',
   async (permission_mode) => {
     const { firstTurn } = on(asks('q', 'Bash', { command: 'it' }));
-    const {
-      session,
-      turn: { status, text, declined_unasked },
-    } = await firstTurn('go', permission_mode ? { permission_mode } : {});
-    expect([status, declined_unasked]).toEqual(['completed', 1]);
-    const answer = JSON.parse(text ?? '') as { behavior: string; message: string };
+    const { session, turn } = await firstTurn('go', permission_mode ? { permission_mode } : {});
+    expect([turn.status, turn.declined_unasked]).toEqual(['completed', 1]);
+    const answer = JSON.parse(turn.text ?? '') as { behavior: string; message: string };
     expect(answer.behavior).toBe('deny');
     expect(answer.message).toContain(`"${permission_mode ?? 'default'}"`);
     expect(answer.message).toContain('require_approval');
@@ -249,12 +246,9 @@ test('A mode that claude refuses fails the turn, and later unknown modes are ref
   const role = { requests: { set_permission_mode: refuses } };
 
   const { open, firstTurn } = await testRawClaude(role);
-  const {
-    session,
-    turn: { error },
-  } = await firstTurn('x', { permission_mode: 'bogus' });
-  expect(error?.code).toBe('invalid_permission_mode');
-  expect(error?.message).toContain('must be one of plan, default');
+  const { session, turn } = await firstTurn('x', { permission_mode: 'bogus' });
+  expect(turn.error?.code).toBe('invalid_permission_mode');
+  expect(turn.error?.message).toContain('must be one of plan, default');
   const refusal = anError(
     'invalid',
     /unknown permission_mode "other": choose from .*read_only.*plan/,
@@ -325,13 +319,10 @@ test.skipIf(!isRoot)(
 
 test('A request that is too large is denied, and claude receives the limit.', async () => {
   const { firstTurn } = on(asks('q', 'Bash', { command: 'x'.repeat(9e6) }));
-  const {
-    session,
-    turn: { text, turn_id },
-  } = await firstTurn('go', asking);
-  expect(JSON.parse(text ?? '')).toMatchObject({
+  const { session, turn } = await firstTurn('go', asking);
+  expect(JSON.parse(turn.text ?? '')).toMatchObject({
     behavior: 'deny',
     message: expect.stringMatching(/declined a request.*\(limit 8 MiB\)/) as string,
   });
-  expect(ofKind(session.watch.of(turn_id), 'approval.requested')).toEqual([]);
+  expect(ofKind(session.watch.of(turn.turn_id), 'approval.requested')).toEqual([]);
 });

@@ -42,11 +42,8 @@ test('A request to the model that claude repeats is a notice of the waiting turn
       },
     },
   });
-  const {
-    session,
-    turn: { turn_id },
-  } = await firstTurn('go');
-  const notices = ofKind(session.watch.of(turn_id), 'session.notice');
+  const { session, turn } = await firstTurn('go');
+  const notices = ofKind(session.watch.of(turn.turn_id), 'session.notice');
   expect(notices.map(({ payload }) => payload)).toEqual([
     { code: 'waiting', message: 'claude: the request failed (unknown), retry 2/10' },
   ]);
@@ -273,11 +270,8 @@ test('A todo list is a plan.', async () => {
       },
     },
   });
-  const {
-    session,
-    turn: { turn_id },
-  } = await firstTurn('go');
-  const [plan] = ofKind(session.watch.of(turn_id), 'plan.updated');
+  const { session, turn } = await firstTurn('go');
+  const [plan] = ofKind(session.watch.of(turn.turn_id), 'plan.updated');
   expect(plan?.payload.entries).toEqual([
     { content: 'look', status: 'in_progress', priority: null },
   ]);

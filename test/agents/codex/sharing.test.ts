@@ -135,13 +135,10 @@ test('A line that is not JSON stops the app-server, and the turn fails with the 
   const { firstTurn, noAgents } = on({
     turns: { go: ({ server }) => server.write('panicked at nothing\n') },
   });
-  const {
-    session,
-    turn: { error },
-  } = await firstTurn('go');
-  expect(error?.code).toBe('provider_exited');
-  expect(error?.message).toContain('broke the protocol and was stopped');
-  expect(error?.message).toContain('codex sent a line that is not JSON: panicked at nothing');
+  const { session, turn } = await firstTurn('go');
+  expect(turn.error?.code).toBe('provider_exited');
+  expect(turn.error?.message).toContain('broke the protocol and was stopped');
+  expect(turn.error?.message).toContain('codex sent a line that is not JSON: panicked at nothing');
   await noAgents();
   expect((await session.run('next')).text).toBe('next');
 });

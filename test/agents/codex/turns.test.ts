@@ -144,11 +144,8 @@ test('A plan is recorded when codex changes it.', async () => {
       turn.complete();
     }),
   );
-  const {
-    session,
-    turn: { turn_id },
-  } = await firstTurn('go');
-  const [event] = ofKind(session.watch.of(turn_id), 'plan.updated');
+  const { session, turn } = await firstTurn('go');
+  const [event] = ofKind(session.watch.of(turn.turn_id), 'plan.updated');
   expect(event?.payload.entries).toEqual([
     { content: 'one', status: 'in_progress', priority: null },
     { content: 'two', status: 'pending', priority: null },
