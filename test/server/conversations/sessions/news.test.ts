@@ -133,10 +133,10 @@ it('The news and all changes of a session by a turn follow from the events alone
   expect({ ...followed, provider_session_ref, provider_defaults, usage }).toEqual(stored);
 });
 
-const sharedSession = sharedStage();
+const ownStage = sharedStage();
 
 it('PATCH of a session changes the fields of its body, appends one event, and answers with the session.', async () => {
-  const stage = sharedSession();
+  const stage = ownStage();
   const session = await stage.open({ title: 'old' });
   stage.clock.advance(5);
   const change = { title: 'new', pinned: true, snoozed_until: 123, muted: true };
@@ -154,7 +154,7 @@ it('PATCH of a session changes the fields of its body, appends one event, and an
 });
 
 it('A PATCH changes a closed session, too.', async () => {
-  const stage = sharedSession();
+  const stage = ownStage();
   const session = await stage.open();
   await stage.close(session.id);
   const { body } = await patch(stage, session, { title: 'kept' });
@@ -162,7 +162,7 @@ it('A PATCH changes a closed session, too.', async () => {
 });
 
 it('A PATCH only raises seen_seq, and never above the newest event.', async () => {
-  const stage = sharedSession();
+  const stage = ownStage();
   const session = await stage.open();
   const { seq } = await speak(stage, session, 'go', 'done');
   expect((await patch(stage, session, { seen_seq: seq })).body.seen_seq).toBe(seq);
@@ -173,7 +173,7 @@ it('A PATCH only raises seen_seq, and never above the newest event.', async () =
 });
 
 it('A PATCH of read-only fields or of an unknown session is refused.', async () => {
-  const stage = sharedSession();
+  const stage = ownStage();
   const session = await stage.open();
   for (const body of [{ status: 'closed' }, { news_seq: 1 }, { pinned: null }, { seen_seq: -1 }])
     expect((await patch(stage, session, body)).status).toBe(400);
@@ -181,7 +181,7 @@ it('A PATCH of read-only fields or of an unknown session is refused.', async () 
 });
 
 it('A PATCH is refused to a token with the scope read and to the agent of the session.', async () => {
-  const stage = sharedSession();
+  const stage = ownStage();
   const session = await stage.open();
   const { body: token } = await stage.post<{ secret: string }>('/v1/tokens', {
     name: 'viewer',
