@@ -184,7 +184,7 @@ test('A wrong token ends with 4, and an unknown session with 3.', async () => {
 });
 
 test('Flags override the environment, and the environment overrides the registration.', async () => {
-  const { given: server, url, token, directory } = await testDemo();
+  const { url, token, directory } = await testDemo();
   const file = path.join(directory, 'my-token');
   fs.writeFileSync(file, token, { mode: 0o600 });
   const right = { CADRE_URL: url, CADRE_TOKEN: token };
@@ -204,7 +204,7 @@ test('Flags override the environment, and the environment overrides the registra
 });
 
 test('The token of the local server is only sent to its own address.', async () => {
-  const { given: server, url, directory } = await testDemo();
+  const { url, directory } = await testDemo();
   const heard: string[] = [];
   const other = net.createServer((socket) => {
     socket.on('data', (said) => heard.push(String(said)));

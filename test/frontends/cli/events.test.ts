@@ -57,7 +57,7 @@ test('cadre events tail prints one line per event: seq, time, session, kind and 
 });
 
 test('cadre events tail shows each event at once until a signal ends it.', async () => {
-  const { given: server, client, directory } = await testDemo();
+  const { client, directory } = await testDemo();
   const tail = startCadre(directory, [
     '--data-dir',
     directory,

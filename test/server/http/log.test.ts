@@ -89,7 +89,7 @@ test('The log has the line of a stream, too, once its reader has left.', async (
 });
 
 test('The log never shows the token: not of a request, not of a refusal, not in a path.', async () => {
-  const { given, url, token, client, directory, logLines } = await testRuntime(scripted());
+  const { url, token, client, directory, logLines } = await testRuntime(scripted());
   const { id } = await openSession(client, directory);
   await runTurn(client, id, `my token is ${token}`);
   await send(url, { path: `/v1/nope?token=${token}` });

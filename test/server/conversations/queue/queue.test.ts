@@ -9,7 +9,7 @@ const texts = (entries: readonly { input: readonly object[] }[]) =>
   entries.map(({ input: [first] }) => (first as { text?: string }).text);
 
 /** Expects the next turn with a text, and completes the turn. */
-async function played(text: string): Promise<void> {
+async function expectPlayed(text: string): Promise<void> {
   const turn = await stage().provider.nextTurn();
   expect(turn.text).toBe(text);
   turn.end(completed);
@@ -43,7 +43,7 @@ it('A turn that is queued for an idle session begins at once, each entry as a tu
   expect(one).toMatchObject({ status: 'running' });
   await queue().add(session, 'two');
   for (const text of ['one', 'two']) {
-    await played(text);
+    await expectPlayed(text);
   }
   expect((await stage().session(session.id)).title).toBe('one');
 });
@@ -64,7 +64,7 @@ it('People change the order, what is said and when, and take entries out.', asyn
   expect((await queue().drop(two)).status).toBe(200);
   expect((await queue().edit(one, { at: null })).body.status).toBe('waiting');
   running.end(completed);
-  await played('A');
+  await expectPlayed('A');
   const last = await stage().provider.nextTurn();
   expect(last.text).toBe(texts([three])[0]);
   expect((await queue().drop(three)).body.code).toBe('conflict');
@@ -107,7 +107,7 @@ it('An entry with a time waits for it, and its turn begins once.', async () => {
   stage().clock.advance(HOUR - 1);
   expect((await queue().get(entry)).body.status).toBe('scheduled');
   stage().clock.advance(1);
-  await played('later');
+  await expectPlayed('later');
   await stage().until(ofEntry(entry, 'queue.removed'));
 });
 
@@ -117,7 +117,7 @@ it('A time of which no timer could know, because the machine slept or the clock 
   await queue().add(session, 'slept', { at });
   stage().clock.jump(DAY + HOUR);
   stage().clock.advance(MINUTE);
-  await played('slept');
+  await expectPlayed('slept');
   stage().clock.jump(-DAY - HOUR);
 });
 
@@ -234,7 +234,7 @@ it('A paused entry becomes no turn, others do; resumed, it waits at its place.',
   expect(next.text).toBe('two');
   expect((await queue().resume(one)).body).toMatchObject({ status: 'waiting', hold: null });
   next.end(completed);
-  await played('one');
+  await expectPlayed('one');
 });
 
 it('When a paused schedule is resumed, one event reports all runs that it has missed.', async () => {
@@ -285,7 +285,7 @@ it('After an interrupt the queue rests until somebody speaks to the session or r
   expect(rests.entries[0]?.status).toBe('waiting');
   const resumed = await queue().resumeAll(session);
   expect(resumed.body.holds).toEqual([]);
-  await played('next');
+  await expectPlayed('next');
   await stage().until(ofEntry(entry, 'queue.removed'));
 });
 
@@ -307,7 +307,7 @@ it('The entries of a session that cannot be resumed are held until it is brought
   const { payload } = await stage().until(ofEntry(entry, 'queue.held'));
   expect(payload.entry).toMatchObject({ hold: { code: 'session_failed' } });
   await stage().post(`/v1/sessions/${session.id}/resume`);
-  await played('once');
+  await expectPlayed('once');
   await stage().until(ofEntry(entry, 'queue.removed'));
 });
 

@@ -50,7 +50,8 @@ function stateOf({ store, left, log, db }: Archive, lastFilled: number) {
 const toldOf = ({ told }: Archive) => told().reduce((sum, { events }) => sum + events, 0);
 
 test('A pass continues after a restart, wherever it was cut, and counts nothing twice.', async () => {
-  const at = (name: string) => path.join(testDirectory('cut'), name);
+  const own = testDirectory('cut');
+  const at = (name: string) => path.join(own, name);
   const last = await fill(at('filled'));
   const copyTo = (name: string) => cpSync(at('filled'), at(name), { recursive: true });
 
