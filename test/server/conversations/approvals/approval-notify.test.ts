@@ -56,7 +56,8 @@ it('The approval command runs once for each approval.', async () => {
 });
 
 it('The approval command runs for one approval at a time, in order, and not for a resolved approval.', async () => {
-  const file = (name: string) => path.join(testDirectory('notify'), name);
+  const own = testDirectory('notify');
+  const file = (name: string) => path.join(own, name);
   using begun = new Fifo(file('begun'));
   using go = new Fifo(file('go'));
   // Each run reports its start through one pipe, and waits for its end at another one.
