@@ -295,6 +295,11 @@ export const rooms = {
     because:
       'a lower domain folder never imports a higher one: server/runtime connects the hooks of the lower folder to the higher service',
   },
+  'server/work/races': {
+    may: ['server/work/worktrees', 'server/conversations'],
+    because:
+      'a race opens sessions in worktrees, and sends their turns and goals: no other domain folder calls it',
+  },
   'server/work/snapshots': {
     may: ['server/work/worktrees', 'server/work/git', 'server/conversations'],
     because:

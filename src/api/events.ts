@@ -6,6 +6,7 @@ import { agentKinds, itemKinds } from './event-kinds/items.ts';
 import type { EventScope, ValuesOf } from './event-kinds/kind.ts';
 import { processKinds } from './event-kinds/processes.ts';
 import { goalKinds, queueKinds } from './event-kinds/queue.ts';
+import { raceKinds } from './event-kinds/races.ts';
 import { reviewKinds } from './event-kinds/reviews.ts';
 import { runtimeKinds } from './event-kinds/runtime.ts';
 import { pastKinds, sessionKinds, turnKinds } from './event-kinds/sessions.ts';
@@ -28,6 +29,7 @@ export const kinds = {
   ...agentKinds,
   ...processKinds,
   ...worktreeKinds,
+  ...raceKinds,
   ...teamKinds,
   ...deliveryKinds,
   ...hookKinds,

@@ -13,6 +13,7 @@ import { namedLoginEndpoints } from './provider-logins.ts';
 import * as providers from './providers.ts';
 import * as processes from './processes.ts';
 import * as queue from './queue.ts';
+import * as races from './races.ts';
 import * as reviews from './reviews.ts';
 import * as runtime from './runtime.ts';
 import * as searching from './search.ts';
@@ -126,6 +127,11 @@ export const endpoints = {
   mergeWorktree: worktreeFinish.mergeWorktree,
   rebaseWorktree: worktreeFinish.rebaseWorktree,
   openPullRequest: worktreeFinish.openPullRequest,
+  startRace: races.startRace,
+  listRaces: races.listRaces,
+  getRace: races.getRace,
+  keepContender: races.keepContender,
+  stopRace: races.stopRace,
   listTrusted: worktreeTrust.listTrusted,
   lookAtBrought: worktreeTrust.lookAtBrought,
   trustContent: worktreeTrust.trustContent,

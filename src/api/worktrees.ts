@@ -93,7 +93,7 @@ export const claim = component('Claim', 'A claim of a session on a worktree, hel
 });
 export type Claim = z.output<typeof claim>;
 
-const cleanupResult = component('WorktreeCleanup', 'The result of the cleanup of a worktree.', {
+export const cleanupResult = component('WorktreeCleanup', 'The result of the cleanup of a worktree.', {
   worktree,
   status: z.enum(['cleaned', 'retained_by_policy', 'skipped_active_claims', 'failed']),
   deleted_path: z.boolean(),

@@ -20,7 +20,11 @@ import { TeamStore } from '../teams/store.ts';
 import { logPath } from '../work/processes/log-file.ts';
 import { NOTICE_TAIL } from '../work/processes/notices.ts';
 import { readPrinted } from '../work/processes/reading.ts';
+import { RaceRunner } from '../work/races/runner.ts';
+import { RaceService } from '../work/races/service.ts';
+import { RaceStore } from '../work/races/store.ts';
 import type { SnapshotService } from '../work/snapshots/service.ts';
+import { readBase } from '../work/worktrees/create-worktree.ts';
 import { WorktreeStore } from '../work/worktrees/store.ts';
 import { lazyHooks } from './lazy-hooks.ts';
 import { lazySearch } from './search.ts';
@@ -55,6 +59,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
   const snapshots = buildSnapshots(base, { sessions, worktrees });
   const goals = buildGoals(base, { sessions, processes, snapshots, storage });
   const handoffs = buildHandoffs(base, { children, sessions, worktrees, snapshots });
+  const races = buildRaces(base, { storage, sessions, processes, worktrees, snapshots, goals });
   const { toolsWithinMs: withinMs = TOOLS_WITHIN_MS } = options;
   const offers = new ToolOffers({ ...base, sessionStore, withinMs });
   const served = { storage, providers, sessions, worktrees, offers };
@@ -79,7 +84,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
     }),
   );
   const lower = { storage, children, providers, sessions, goals, handoffs, queue, hooks };
-  return { ...lower, processes, worktrees, snapshots, reviews, teams, gateway, searching };
+  return { ...lower, processes, worktrees, snapshots, races, reviews, teams, gateway, searching };
 }
 
 function buildGoals(
@@ -107,6 +112,46 @@ function buildGoals(
   });
   const service = new GoalService({ ...base, store, checks, sessionStore, inbox, scheduler });
   return { checks, service };
+}
+
+function buildRaces(
+  base: Base,
+  needs: Pick<Nouns, 'storage' | 'sessions' | 'processes' | 'worktrees' | 'snapshots' | 'goals'>,
+) {
+  const { storage, processes, worktrees, snapshots } = needs;
+  const { store: sessionStore, inbox, pool, service: sessions } = needs.sessions;
+  const goals = needs.goals.service;
+  const store = new RaceStore({ ...base, sessionStore, inbox, goals });
+  const runner = new RaceRunner({
+    ...base,
+    store,
+    sessions,
+    goals,
+    feed: storage.feed,
+    opening: worktrees.opening,
+    worktrees: worktrees.store,
+    readDiff: (id) =>
+      snapshots.service.diff(id, { against: 'start', path: [], stat: true, exact: false }),
+  });
+  const service = new RaceService({
+    ...base,
+    store,
+    runner,
+    sessionStore,
+    sessions,
+    goals,
+    inbox,
+    worktrees: worktrees.service,
+    worktreeStore: worktrees.store,
+    readBase: (directory, ref) => readBase(worktrees.git, directory, ref),
+    async sessionEnded(session_id) {
+      await pool.end(session_id);
+      const left = base.db.peek((rx) => processes.store.unfinishedOf(rx, { session_id }));
+      await Promise.all(left.map(({ process_id: id }) => processes.runner.done(id)));
+    },
+    assertRoom: storage.assertRoom,
+  });
+  return { store, runner, service };
 }
 
 function buildHandoffs(

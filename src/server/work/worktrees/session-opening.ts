@@ -10,8 +10,9 @@ import type { WorktreeDependencies } from './dependencies.ts';
 import { checkoutAround } from '../git/repository.ts';
 import type { WorktreeService } from './service.ts';
 
-type OpenRequest = Omit<BodyOf<typeof createSession>, 'import'>;
-type Wish = Exclude<OpenRequest['worktree'], true | null | undefined>;
+type Body = BodyOf<typeof createSession>;
+type Wish = Exclude<Body['worktree'], true | null | undefined> & { base_commit?: string };
+type OpenRequest = Omit<Body, 'import' | 'worktree'> & { worktree?: Wish | true | null | undefined };
 
 interface Dependencies extends Pick<WorktreeDependencies, 'db' | 'sessionStore' | 'claims'> {
   sessions: SessionService;
@@ -26,7 +27,7 @@ export class SessionOpening {
     this.#deps = deps;
   }
 
-  /** Opens a session. Session, worktree and claim are all created, or none is. */
+  /** Opens a session. Session, worktree and claim are all created, or none is. `saveResponse` runs in their transaction. */
   async open(
     { worktree: wish, ...body }: OpenRequest,
     saveResponse: SaveResponse = saveNothing,
