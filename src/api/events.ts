@@ -6,12 +6,11 @@ import { agentKinds, itemKinds } from './event-kinds/items.ts';
 import type { EventScope, ValuesOf } from './event-kinds/kind.ts';
 import { processKinds } from './event-kinds/processes.ts';
 import { goalKinds, queueKinds } from './event-kinds/queue.ts';
-import { raceKinds } from './event-kinds/races.ts';
 import { reviewKinds } from './event-kinds/reviews.ts';
 import { runtimeKinds } from './event-kinds/runtime.ts';
 import { pastKinds, sessionKinds, turnKinds } from './event-kinds/sessions.ts';
 import { deliveryKinds, teamKinds } from './event-kinds/teams.ts';
-import { worktreeKinds } from './event-kinds/worktrees.ts';
+import { raceKinds, worktreeKinds } from './event-kinds/worktrees.ts';
 
 /**
  * Every kind of event. Types, schemas, openapi.yaml and docs/events.md are generated from this table. Within v1, kinds

@@ -34,10 +34,12 @@ export const contender = component('Contender', 'One session of a race.', {
   worktree_name: z.string(),
   session_id: nullableText('Session of the contender. Null if it has not started.'),
   worktree_id: nullableText('Worktree of the session. Null if it has not started.'),
-  status: z.enum(['starting', 'running', 'checking', 'waiting', 'passed', 'completed', 'failed']).meta({
-    description:
-      'Status of the contender. `starting`: its worktree and session are being created. `running`: a turn is running. `checking`: the check is running. `waiting`: see `waits_for`. `passed`: the check has passed. `completed`: its turn has completed, in a race without a check. `failed`: see `failure`.',
-  }),
+  status: z
+    .enum(['starting', 'running', 'checking', 'waiting', 'passed', 'completed', 'failed'])
+    .meta({
+      description:
+        'Status of the contender. `starting`: its worktree and session are being created. `running`: a turn is running. `checking`: the check is running. `waiting`: see `waits_for`. `passed`: the check has passed. `completed`: its turn has completed, in a race without a check. `failed`: see `failure`.',
+    }),
   waits_for: nullableText(
     'Reason why the session waits, such as an approval or a usage limit. Null unless the contender is `waiting`.',
   ),
@@ -51,7 +53,9 @@ export const contender = component('Contender', 'One session of a race.', {
   ),
   additions: nullableInteger('Number of added lines.'),
   deletions: nullableInteger('Number of deleted lines.'),
-  usage: usage.nullable().describe('Usage of the session. It no longer changes when the contender has ended.'),
+  usage: usage
+    .nullable()
+    .describe('Usage of the session. It no longer changes when the contender has ended.'),
   started_at: nullableTime('Time at which the prompt was sent. Null if it was not sent.'),
   ended_at: nullableTime('Time at which the contender ended. Null until then.'),
 });
@@ -151,12 +155,12 @@ export const keepContender = endpoint('POST /v1/races/{race_id}/keep', {
   summary:
     'Keep the session and worktree of one contender; the other sessions are closed, and their worktrees archived and removed',
   params: raceParam,
-  body: z.strictObject({ contender: z.string().min(1).max(200).describe('Name of the contender.') }),
+  body: z.strictObject({
+    contender: z.string().min(1).max(200).describe('Name of the contender.'),
+  }),
   response: z.looseObject({
     race,
-    cleanups: z
-      .array(cleanupResult)
-      .describe('Results of the cleanups of the other worktrees.'),
+    cleanups: z.array(cleanupResult).describe('Results of the cleanups of the other worktrees.'),
   }),
   errors: ['conflict', 'session_closed'],
 });

@@ -44,7 +44,12 @@ export async function stop(running: Running, hurry: AbortSignal): Promise<void> 
 }
 
 /** From here on nothing starts: no request that changes something, no turn, no notice, no upkeep. */
-function takeNothingNew({ nouns: { sessions, goals, races }, edge, upkeep, background }: Running): void {
+function takeNothingNew({
+  nouns: { sessions, goals, races },
+  edge,
+  upkeep,
+  background,
+}: Running): void {
   edge.server.refuseChanges();
   sessions.scheduler.stop();
   sessions.inbox.stop();

@@ -83,7 +83,10 @@ test(
         for (const { session_id } of contenders) {
           const ofSession = { session_id: session_id ?? '' };
           const turns = await server.client.call(endpoints.listTurns, { params: ofSession });
-          expect(turns.map(({ source }) => source), `with ${about}`).toEqual(['user']);
+          expect(
+            turns.map(({ source }) => source),
+            `with ${about}`,
+          ).toEqual(['user']);
         }
 
         const keep = (client: Client) =>
@@ -107,13 +110,10 @@ test(
         });
         const isOf = ({ payload }: UntypedEvent) =>
           (payload.race_id ?? (payload.race as Race | undefined)?.id) === race_id;
-        expect(events.filter(isOf).map(({ kind }) => kind), `with ${about}`).toEqual([
-          'race.started',
-          'race.judged',
-          'race.judged',
-          'race.ended',
-          'race.kept',
-        ]);
+        expect(
+          events.filter(isOf).map(({ kind }) => kind),
+          `with ${about}`,
+        ).toEqual(['race.started', 'race.judged', 'race.judged', 'race.ended', 'race.kept']);
         git(repo, 'fsck', '--connectivity-only', '--no-dangling');
         expect(git(repo, 'status', '--porcelain'), `with ${about}`).toBe('');
       }

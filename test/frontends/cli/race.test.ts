@@ -25,7 +25,9 @@ test('A race reports its progress, prints a table, and ends with 0 if a contende
     const argv = ['race', ...TWO, '--name', 'table', '--check', FIRST, 'say done'];
     const ran = await cadre(argv, { cwd });
     expect(ran.code).toBe(0);
-    expect(ran.stderr).toMatch(/^cadre: race table: 2 contenders start from main \([0-9a-f]{8}\)$/m);
+    expect(ran.stderr).toMatch(
+      /^cadre: race table: 2 contenders start from main \([0-9a-f]{8}\)$/m,
+    );
     expect(ran.stderr).toMatch(/^cadre: demo-1 passed \(1 file, \+1 -0, .*\)$/m);
     expect(ran.stderr).toMatch(/^cadre: demo-2 failed: the check failed \(exit code 1\)$/m);
     const rows = ran.stdout.split('\n').map((row) => row.split(/ {2,}/));
@@ -61,7 +63,9 @@ test('The kept contender remains, and the merge command of its worktree is print
     await cadre(['race', ...TWO, '--name', 'kept', '--check', FIRST, 'say done'], { cwd });
     const kept = await cadre(['races', 'keep', 'kept', 'demo-1']);
     expect(kept.code).toBe(0);
-    expect(kept.stdout).toMatch(/^Worktree "kept-demo-2" \(wt_\w+\): cleaned\n {2}archived: refs\/cadre\/archive\/wt_/);
+    expect(kept.stdout).toMatch(
+      /^Worktree "kept-demo-2" \(wt_\w+\): cleaned\n {2}archived: refs\/cadre\/archive\/wt_/,
+    );
     expect(kept.stdout).toContain('Merge the worktree with cadre worktrees merge kept-demo-1\n');
     const record = await cadre(['--json', 'races', 'show', 'kept']);
     expect((JSON.parse(record.stdout) as Race).kept).toBe('demo-1');

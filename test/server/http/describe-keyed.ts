@@ -20,7 +20,8 @@ export function describeKeyed(routes: readonly string[]): void {
     {
       what: 'of all else',
       routes: routes.filter((route) => !route.startsWith('/v1/teams')),
-      later: /^(turn\.completed|session\.notice|process\.(?!queued|kill_requested)|race\.(?!started|kept))/,
+      later:
+        /^(turn\.completed|session\.notice|process\.(?!queued|kill_requested)|race\.(?!started|kept))/,
     },
   ];
 

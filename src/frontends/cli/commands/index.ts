@@ -5,7 +5,7 @@ import { clients } from './clients.ts';
 export const commands: Commands = {
   named: {
     run: async () => (await import('./run.ts')).runCommand,
-    race: async () => (await import('./race.ts')).raceCommand,
+    race: async () => (await import('./races.ts')).raceCommand,
     acp: async () => (await import('./acp.ts')).acpCommand,
     providers: clients.providers,
     sessions: clients.sessions,

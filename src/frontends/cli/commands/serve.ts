@@ -229,5 +229,10 @@ function demoAgent(env: NodeJS.ProcessEnv) {
   };
   // The default agent has no name of its own, by which a command could choose it.
   const named = { home: null, auth_method: null, pass_env: null, modes: {}, asks: null };
-  return { ...agent, transport: 'stdio', default_agent: null, agents: { demo: { ...agent, ...named } } };
+  return {
+    ...agent,
+    transport: 'stdio',
+    default_agent: null,
+    agents: { demo: { ...agent, ...named } },
+  };
 }

@@ -17,7 +17,6 @@ import {
   afterTurn,
   checkingGoal,
   endedGoal,
-  isActive,
   isOverdue,
   newGoal,
   promptAfter,

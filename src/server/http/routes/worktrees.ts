@@ -57,7 +57,5 @@ export function raceRoutes(mount: Mount, { races }: Pick<Worktrees, 'races'>): v
   mount(endpoints.keepContender, ({ params, body, saveResponse }) =>
     races.keep(params.race_id, body, saveResponse),
   );
-  mount(endpoints.stopRace, ({ params, saveResponse }) =>
-    races.stop(params.race_id, saveResponse),
-  );
+  mount(endpoints.stopRace, ({ params, saveResponse }) => races.stop(params.race_id, saveResponse));
 }

@@ -144,33 +144,21 @@ export function endedContender(
   if (session.active_turn_id !== null || (!isOver && goal && isActive(goal))) return null;
   const isWon = goal ? goal.status === 'passed' : turn?.status === 'completed';
   if (!goal && !isWon && !isOver && hasNext && !isStopped) return null;
-  const shown = withProgress(contender, rows);
+  const current = withProgress(contender, rows);
   const ended_at = goal?.ended_at ?? turn?.ended_at ?? now;
-  if (isWon) return { ...shown, status: goal ? 'passed' : 'completed', ended_at };
-  return failedContender(shown, isStopped ? STOPPED : failureOf(rows), ended_at);
+  if (isWon) return { ...current, status: goal ? 'passed' : 'completed', ended_at };
+  return failedContender(current, isStopped ? STOPPED : failureOf(rows), ended_at);
 }
 
 function failureOf({ session, lastTurn: turn, goal }: ContenderRows): Failure {
-  const reason = goal?.reason;
-  if (turn?.error && (!goal || reason === 'turn_failed')) return turn.error;
+  const reason = goal?.reason ?? null;
+  if (turn?.error && (reason === null || reason === 'turn_failed')) return turn.error;
   if (session.failure) return session.failure;
   if (goal && (reason === 'rounds' || reason === 'time'))
     return { code: 'check_failed', message: `the check failed (${howItFailed(goal)})` };
-  if (goal && reason) return { code: reason, message: messages[reason] };
-  if (session.status === 'closed') return { code: 'session_closed', message: messages.session_closed };
-  return { code: 'interrupted', message: messages.interrupted };
+  const code = reason ?? (session.status === 'closed' ? 'session_closed' : 'interrupted');
+  return { code, message: `the work ended: ${code.replaceAll('_', ' ')}` };
 }
-
-const messages: Record<NonNullable<Goal['reason']>, string> = {
-  rounds: 'the check failed',
-  time: 'the time limit has passed',
-  stuck: 'two checks failed in the same way, and no file changed between them',
-  cannot_run: 'the check cannot run',
-  turn_failed: 'a turn failed',
-  interrupted: 'a turn was interrupted',
-  session_closed: 'the session was closed',
-  cancelled: 'the goal was cancelled',
-};
 
 function howItFailed({ last }: Goal): string {
   if (last?.timed_out === true) return 'time limit';
@@ -179,7 +167,7 @@ function howItFailed({ last }: Goal): string {
 }
 
 /** Returns a contender that has started and not ended, as clients see it now. */
-export function shownContender(contender: Contender, rows: ContenderRows): Contender {
+export function currentContender(contender: Contender, rows: ContenderRows): Contender {
   const waits_for = reasonToWait(rows);
   const isChecking = rows.goal?.status === 'checking';
   const status = waits_for !== null ? 'waiting' : isChecking ? 'checking' : 'running';

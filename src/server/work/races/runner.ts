@@ -98,7 +98,11 @@ export class RaceRunner {
 
   async #advance(raceId: string, name: string): Promise<void> {
     const { db, store, feed } = this.#deps;
-    const now = () => contenderIn(db.peek((rx) => store.race(rx, raceId)), name);
+    const now = () =>
+      contenderIn(
+        db.peek((rx) => store.race(rx, raceId)),
+        name,
+      );
     if (now().status === 'starting') await this.#open(raceId, name);
     const { session_id: id, ended_at } = now();
     if (id === null || ended_at !== null) return;
@@ -146,7 +150,9 @@ export class RaceRunner {
     if (status !== 'starting' || race.stopped_at !== null) throw conflictError(STOPPED.message);
     const worktree = worktrees.worktree(tx, session.worktree_id ?? '');
     if (worktree.source_session_id !== session.id)
-      throw conflictError(`worktree ${worktree_name} already exists: choose another name for the race`);
+      throw conflictError(
+        `worktree ${worktree_name} already exists: choose another name for the race`,
+      );
     const { check: command, max_checks: max_rounds, check_timeout_ms, created_by } = race;
     if (command !== null)
       goals.setNow(tx, session.id, { command, max_rounds, check_timeout_ms }, created_by);
@@ -170,7 +176,10 @@ export class RaceRunner {
     const failure =
       error instanceof AppError
         ? { code: error.code, message: error.message }
-        : { code: 'internal', message: 'an internal error occurred: the server log has the details' };
+        : {
+            code: 'internal',
+            message: 'an internal error occurred: the server log has the details',
+          };
     await db.transact((tx) => {
       const race = store.race(tx, raceId);
       const contender = contenderIn(race, name);
@@ -191,7 +200,8 @@ export class RaceRunner {
       const ended = endedContender(contender, store.rowsOf(rx, sessionId), about);
       return { race, ended, isJudged: hasEnded(contender) };
     };
-    if (db.peek(result).ended === null) return false;
+    const before = db.peek(result);
+    if (before.isJudged || before.ended === null) return before.isJudged;
     const changes = await this.#readChanges(sessionId);
     failpoint('race.judging');
     return db.transact((tx) => {

@@ -69,14 +69,14 @@ export class RaceService {
 
   get(id: string): Promise<Race> {
     const { db, store } = this.#deps;
-    return db.read((rx) => store.shown(rx, store.race(rx, id)));
+    return db.read((rx) => store.current(rx, store.race(rx, id)));
   }
 
   list({ limit, cursor }: QueryOf<typeof listRaces>): Promise<RecordPage<Race>> {
     const { db, store } = this.#deps;
     return db.read((rx) => {
       const page = store.races.page(rx, {}, limit, cursor);
-      return { ...page, records: page.records.map((race) => store.shown(rx, race)) };
+      return { ...page, records: page.records.map((race) => store.current(rx, race)) };
     });
   }
 
@@ -85,13 +85,13 @@ export class RaceService {
     const { db, store, clock } = this.#deps;
     return db.transact((tx) => {
       const race = store.race(tx, id);
-      if (race.status !== 'running' || race.stopped_at !== null) return store.shown(tx, race);
+      if (race.status !== 'running' || race.stopped_at !== null) return store.current(tx, race);
       const now = clock.now();
       const stopped: Race = { ...race, stopped_at: now, updated_at: now };
       store.races.update(tx, stopped);
       for (const { session_id } of race.contenders.filter((one) => !hasEnded(one)))
         if (session_id !== null) this.#stop(tx, session_id);
-      return store.shown(tx, stopped);
+      return store.current(tx, stopped);
     }, saveResponse);
   }
 

@@ -8,7 +8,7 @@ import { RecordTable } from '../../../core/store/records.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { Inbox } from '../../conversations/inbox/inbox.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
-import { type ContenderRows, hasEnded, shownContender, withContender, withEnd } from './race.ts';
+import { type ContenderRows, hasEnded, currentContender, withContender, withEnd } from './race.ts';
 
 interface RaceStoreDeps {
   db: Database;
@@ -57,11 +57,11 @@ export class RaceStore {
   }
 
   /** Returns a race with the present state of its contenders. */
-  shown(rx: Reader, race: Race): Race {
+  current(rx: Reader, race: Race): Race {
     const contenders = race.contenders.map((one) =>
       one.session_id === null || hasEnded(one)
         ? one
-        : shownContender(one, this.rowsOf(rx, one.session_id)),
+        : currentContender(one, this.rowsOf(rx, one.session_id)),
     );
     return { ...race, contenders };
   }

@@ -12,7 +12,9 @@ import type { WorktreeService } from './service.ts';
 
 type Body = BodyOf<typeof createSession>;
 type Wish = Exclude<Body['worktree'], true | null | undefined> & { base_commit?: string };
-type OpenRequest = Omit<Body, 'import' | 'worktree'> & { worktree?: Wish | true | null | undefined };
+type OpenRequest = Omit<Body, 'import' | 'worktree'> & {
+  worktree?: Wish | true | null | undefined;
+};
 
 interface Dependencies extends Pick<WorktreeDependencies, 'db' | 'sessionStore' | 'claims'> {
   sessions: SessionService;

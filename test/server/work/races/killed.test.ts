@@ -7,14 +7,23 @@ import { afterCrash, kinds } from '../../../support/sessions/stage.ts';
 import { testDirectory } from '../../../support/temp.ts';
 import { makeRepository } from '../../../support/worktrees/work.ts';
 
+/** Worktrees outside of the data directory, because the next server has a copy of it. */
+function outside() {
+  return { config: { worktrees: { root_dir: testDirectory('race-worktrees') } } };
+}
+
 it('A server that is killed while the contenders run judges each of them once after its start.', async () => {
   const repository = makeRepository(testDirectory('race'));
-  const [stage, id] = await afterCrash(async (before) => {
-    const races = racesOn(before, repository);
-    const { body: race } = await races.start({ check: 'test -f done' });
-    work((await races.turns())['acp-a'] as never, 'done');
-    return race.id;
-  });
+  const options = outside();
+  const [stage, id] = await afterCrash(
+    async (before) => {
+      const races = racesOn(before, repository);
+      const { body: race } = await races.start({ check: 'test -f done' });
+      work((await races.turns())['acp-a'] as never, 'done');
+      return race.id;
+    },
+    { before: options, after: options },
+  );
   const races = racesOn(stage, repository);
   const ended = await races.ended(id);
   expect(ended.contenders.map(({ status }) => status)).toEqual(['passed', 'failed']);
@@ -31,7 +40,7 @@ it('A server that is killed while the contenders run judges each of them once af
 
 it('A server that is killed after a contender was kept removes the other worktree after its start.', async () => {
   const repository = makeRepository(testDirectory('race'));
-  let copies: Error | null = new Error('the cleanup waits');
+  const options = outside();
   const [stage, left] = await afterCrash(
     async (before) => {
       const races = racesOn(before, repository);
@@ -43,15 +52,16 @@ it('A server that is killed after a contender was kept removes the other worktre
       }
       await races.ended(race.id);
       await races.keep(race.id, 'acp-b');
-      copies = null;
       return { id: race.id, cwd: turns['acp-a']?.session.cwd ?? '' };
     },
     {
       before: {
+        ...options,
         failpoint: (name) => {
-          if (name === 'race.kept' && copies) throw copies;
+          if (name === 'race.kept') throw new Error('the cleanup does not begin');
         },
       },
+      after: options,
     },
   );
   await stage.until(({ kind }) => kind === 'worktree.cleaned');

@@ -101,15 +101,18 @@ describe('a race', () => {
     expect(ended.contenders.map(({ checks }) => checks)).toEqual([2, 1]);
   });
 
-  it('A contender whose agent is not available fails with the reason, and the others go on.', async () => {
+  it('A contender whose agent is not available fails with the reason, and the other contenders continue.', async () => {
     const races = racesOn(stage());
     const contenders = [{ provider: 'codex' }, { provider: 'acp', model: 'a' }];
     const { body: race } = await races.start({ contenders, check: 'true' });
     (await races.turns(1))['acp-a']?.end(completed);
     const ended = await races.ended(race.id);
-    expect([ended.status, statuses(ended)]).toEqual(['ended', { codex: 'failed', 'acp-a': 'passed' }]);
+    expect([ended.status, statuses(ended)]).toEqual([
+      'ended',
+      { codex: 'failed', 'acp-a': 'passed' },
+    ]);
     expect(ended.contenders[0]).toMatchObject({
-      failure: { code: 'not_found' },
+      failure: { code: 'provider_unavailable' },
       session_id: null,
       started_at: null,
     });
