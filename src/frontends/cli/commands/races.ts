@@ -189,7 +189,11 @@ async function followRace(
 
 function progressText(event: RuntimeEventRecord): string | null {
   if (!isDescribed(event)) return null;
-  if (event.kind === 'goal.checked') return checkText(event.payload.goal);
+  if (event.kind === 'goal.checked') {
+    const { goal } = event.payload;
+    // The result of a contender says the same about its only check.
+    return goal.max_rounds === 1 ? null : checkText(goal);
+  }
   if (event.kind === 'queue.session_held') return `waiting: ${event.payload.hold.message}`;
   if (event.kind !== 'approval.requested') return null;
   const { id, title } = event.payload.approval;
