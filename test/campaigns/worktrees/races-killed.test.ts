@@ -19,7 +19,13 @@ const SEED = Number(process.env.SEED || 0) || Math.trunc(Date.now() % 1e9);
 /** A kill comes within this time after its request, in milliseconds. */
 const WINDOW_MS = 1500;
 /** The places where every second kill happens. */
-const PLACES = ['race.starting', 'race.judging', 'race.kept', 'worktree.creating', 'worktree.made'];
+const PLACES = [
+  'race.starting',
+  'race.judging',
+  'check.ended',
+  'worktree.creating',
+  'worktree.made',
+];
 const PLACES_OF_CLEANUP = ['race.kept', 'worktree.archived', 'worktree.aside', 'worktree.removed'];
 
 test(

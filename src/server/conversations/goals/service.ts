@@ -13,14 +13,7 @@ import type { Scheduler } from '../inbox/scheduler.ts';
 import { assertOpen } from '../sessions/session.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import { type CheckRunner, OWNER } from './check-runner.ts';
-import {
-  afterTurn,
-  checkingGoal,
-  endedGoal,
-  isOverdue,
-  newGoal,
-  promptAfter,
-} from './goal.ts';
+import { afterTurn, checkingGoal, endedGoal, isOverdue, newGoal, promptAfter } from './goal.ts';
 import type { GoalStore } from './store.ts';
 
 /** The maximum length of a command in the message of a hold, in UTF-16 code units. */

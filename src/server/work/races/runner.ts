@@ -120,6 +120,7 @@ export class RaceRunner {
     const { contender: _name, worktree_name, ...settings } = contenderIn(race, name);
     failpoint('race.starting');
     try {
+      if (race.stopped_at !== null) throw conflictError(STOPPED.message);
       await opening.open(
         {
           provider: settings.provider,
