@@ -159,9 +159,9 @@ merges: N = 1000
 merges: deps ## SIGKILL the server N times in merges, rebases, cleanups and restores (N=1000, SEED=...)
 	KILLS=$(N) SEED=$(SEED) TEST_LIMIT_MS=21600000 $(CAMPAIGN) test/campaigns/worktrees/killed
 
-.PHONY: races
-races: N = 200
-races: deps ## SIGKILL the server twice in each of N races (N=200, SEED=...)
+.PHONY: contenders
+contenders: N = 200
+contenders: deps ## SIGKILL the server twice in each of N races (N=200, SEED=...)
 	KILLS=$(N) SEED=$(SEED) TEST_LIMIT_MS=21600000 $(CAMPAIGN) test/campaigns/worktrees/races-killed
 
 .PHONY: worktrees
