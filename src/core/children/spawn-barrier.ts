@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Writable } from 'node:stream';
 import { type Identity, identify } from './identity.ts';
+import type { NetworkMode } from './sandbox/plan.ts';
 
 const SHELL = '/bin/sh';
 
@@ -40,6 +41,7 @@ export interface BarrierSandbox {
   filter: string | null;
   /** Settings of git for the command, by their names. */
   gitSettings: Readonly<Record<string, string>>;
+  network: NetworkMode;
 }
 
 /** A process that leads a group of its own and waits behind the barrier. */

@@ -127,6 +127,7 @@ async function tryVariant(
         words: [...(entered?.words ?? []), program, ...plan.words],
         filter: plan.filter,
         gitSettings: {},
+        network,
       },
     });
     if (stdout.trim() === CONFINED) return null;

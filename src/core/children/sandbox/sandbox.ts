@@ -8,6 +8,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { BarrierSandbox } from '../spawn-barrier.ts';
 import { isInside, realPath } from '../../lib/paths.ts';
+import { Undo } from '../../lib/undo.ts';
 import type { Networks } from './network/networks.ts';
 import { createMissing, createMountPoints, findExisting, type PinnedPath } from './files.ts';
 import { findGitDirectories, type GitDirectories } from './git-directories.ts';
@@ -285,6 +286,7 @@ export class Sandbox {
       words: [...inNetwork, level.program, ...plan.words],
       filter: plan.filter,
       gitSettings: standIn === null ? {} : GIT_SETTINGS,
+      network: request.network,
     };
   }
 
@@ -293,6 +295,22 @@ export class Sandbox {
     const { session_id, caller_id } = owner;
     const name = session_id ?? (caller_id === null ? 'user' : `caller-${caller_id}`);
     return ownDirectoriesIn(path.join(this.#directory, name));
+  }
+
+  /**
+   * Publishes ports of a child on this machine, until the result is disposed. A child with the network of this machine needs
+   * nothing. Throws `invalid` for a sandbox without a network, and `conflict` for a port that this machine uses.
+   */
+  async publish(
+    plan: BarrierSandbox | null,
+    own: OwnDirectories,
+    ports: readonly number[],
+  ): Promise<AsyncDisposable> {
+    if (plan === null || plan.network === 'all' || ports.length === 0) return new Undo();
+    if (hasProxy(plan.network)) return this.#deps.networks.publish(ownerOf(own), ports);
+    throw invalidError(
+      'ports: the sandbox has no network, so no program outside reaches its ports: set the network of the sandbox to "hosts", which reaches only the listed hosts',
+    );
   }
 
   /** Closes the network of processes that have these own directories. */

@@ -1,6 +1,7 @@
 import net from 'node:net';
 import type { QueryOf } from '../../../api/endpoint.ts';
 import type { waitForProcess } from '../../../api/processes.ts';
+import { listensInside } from '../../../core/children/sandbox/network/inside-ports.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { StreamName } from './output.ts';
 import { hasText } from './reading.ts';
@@ -49,8 +50,10 @@ function search(
 ): Promise<boolean> {
   const [kind, ...rest] = condition.split(':');
   const ended = runner.done(id);
-  if (kind === 'port')
-    return Promise.race([untilPortOpen(clock, Number(rest[0]), signal), ended.then(() => false)]);
+  if (kind === 'port') {
+    const isOpen = () => isOpenFor(runner, id, Number(rest[0]));
+    return Promise.race([untilOpen(clock, isOpen, signal), ended.then(() => false)]);
+  }
   const text = rest.join(':');
   // A text that the process printed just before its end counts too.
   return Promise.race([
@@ -59,9 +62,20 @@ function search(
   ]);
 }
 
-async function untilPortOpen(clock: Clock, port: number, signal: AbortSignal): Promise<boolean> {
+/** Whether a program listens on a port of the loopback interface of a process: in its sandbox, or on this machine. */
+async function isOpenFor(runner: ProcessRunner, id: string, port: number): Promise<boolean> {
+  const network = runner.networkOf(id);
+  if (network === 'machine') return isPortOpen(port);
+  return network !== null && listensInside(network.leader, port);
+}
+
+async function untilOpen(
+  clock: Clock,
+  isOpen: () => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<boolean> {
   while (!signal.aborted) {
-    if (await isPortOpen(port)) return true;
+    if (await isOpen()) return true;
     await clock.sleep(PORT_INTERVAL_MS, signal).catch(() => undefined);
   }
   return false;

@@ -4,6 +4,7 @@ import { reachOf } from '../../../lib/host-lists.ts';
 import { PROXY_PORT } from '../plan.ts';
 import { AskedHosts, type AskHost, type HostAnswer } from './asked-hosts.ts';
 import type { InsidePort, SandboxNetwork } from './network.ts';
+import type { PublishedPorts } from './published-ports.ts';
 
 /** The maximum number of refused hosts of one owner that are reported. */
 const MAX_REPORTED = 100;
@@ -23,6 +24,7 @@ interface Reachable {
 interface Owned extends Reachable {
   /** The network, once it has all ports that plans have named so far. */
   opened: Promise<SandboxNetwork>;
+  published: Promise<PublishedPorts> | null;
 }
 
 /** Asks a person whether the processes of an owner may reach a host that no list names. */
@@ -91,7 +93,7 @@ export class Networks {
       hasAgent: false,
     };
     const opened = this.#create(owner, reachable);
-    const owned = Object.assign(reachable, { opened });
+    const owned = Object.assign(reachable, { opened, published: null });
     this.#owned.set(owner, owned);
     return owned;
   }
@@ -144,6 +146,19 @@ export class Networks {
     this.#deps.onProblem(owner, `host ${host}`);
   }
 
+  /**
+   * Publishes ports of the network of an owner on the loopback interface of this machine, until the result is disposed. Throws
+   * `conflict` for a port that this machine uses.
+   */
+  async publish(owner: string, ports: readonly number[]): Promise<AsyncDisposable> {
+    const owned = this.#owned.get(owner);
+    if (!owned) throw new Error(`the sandbox ${owner} has no network`);
+    owned.published ??= Promise.all([owned.opened, import('./published-ports.ts')]).then(
+      ([network, { PublishedPorts }]) => new PublishedPorts(network),
+    );
+    return (await owned.published).publish(ports);
+  }
+
   /** Returns the address of the tools for an agent that runs in a network. Null: it does not. */
   toolsUrl(owner: string): string | null {
     const isInside = this.#owned.get(owner)?.hasAgent === true && this.#tools !== null;
@@ -154,6 +169,8 @@ export class Networks {
   async close(owner: string): Promise<void> {
     const owned = this.#owned.get(owner);
     this.#owned.delete(owner);
+    const published = await owned?.published;
+    await published?.[Symbol.asyncDispose]();
     const network = await owned?.opened.catch(() => undefined);
     await network?.[Symbol.asyncDispose]();
   }

@@ -148,7 +148,7 @@ export class SandboxProxy {
 }
 
 /** Connects two streams in both directions. */
-function join(one: Duplex, other: Duplex): void {
+export function join(one: Duplex, other: Duplex): void {
   pipeline(one, other, () => undefined);
   pipeline(other, one, () => undefined);
 }
