@@ -8,6 +8,7 @@ import { processKinds } from './event-kinds/processes.ts';
 import { goalKinds, queueKinds } from './event-kinds/queue.ts';
 import { reviewKinds } from './event-kinds/reviews.ts';
 import { runtimeKinds } from './event-kinds/runtime.ts';
+import { sandboxKinds } from './event-kinds/sandbox.ts';
 import { pastKinds, sessionKinds, turnKinds } from './event-kinds/sessions.ts';
 import { deliveryKinds, teamKinds } from './event-kinds/teams.ts';
 import { worktreeKinds } from './event-kinds/worktrees.ts';
@@ -27,6 +28,7 @@ export const kinds = {
   ...itemKinds,
   ...agentKinds,
   ...processKinds,
+  ...sandboxKinds,
   ...worktreeKinds,
   ...teamKinds,
   ...deliveryKinds,
@@ -113,6 +115,14 @@ export function isEventKind(kind: string): kind is EventKind {
 /** Reports whether this version describes the kind of an event, and narrows its type. */
 export function isDescribed(event: RuntimeEventRecord): event is DescribedEvent {
   return isEventKind(event.kind);
+}
+
+/** An event that people read beside the conversation of a session. */
+export type NoticeEvent = EventOf<'session.notice' | 'sandbox.host_refused'>;
+export const noticeKinds = ['session.notice', 'sandbox.host_refused'] as const;
+
+export function isNotice(event: RuntimeEventRecord): event is NoticeEvent {
+  return event.kind === 'session.notice' || event.kind === 'sandbox.host_refused';
 }
 
 /** Reports whether the kind of an event belongs to a group that this version describes. */

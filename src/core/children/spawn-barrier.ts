@@ -42,7 +42,13 @@ export interface BarrierSandbox {
   /** Settings of git for the command, by their names. */
   gitSettings: Readonly<Record<string, string>>;
   network: NetworkMode;
+  /** Resolves with the file of this machine that a path names inside; null if the sandbox does not show it. */
+  fileOutside: FileOutside;
+  /** Called if the program of the sandbox fails before the command runs. */
+  onFailure: () => void;
 }
+
+export type FileOutside = (named: string) => Promise<string | null>;
 
 /** A process that leads a group of its own and waits behind the barrier. */
 export interface BarrierProcess {

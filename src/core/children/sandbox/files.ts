@@ -16,7 +16,7 @@ export interface Found {
 export type MountPoint = Pick<Found, 'path' | 'isDirectory'>;
 
 /** The number of links that the kernel follows in one path. */
-const MAX_LINKS = 40;
+export const MAX_LINKS = 40;
 
 export async function findExisting(paths: readonly string[]): Promise<Found[]> {
   const found = await Promise.all(paths.map(find));
@@ -56,7 +56,7 @@ async function linksOf(file: string): Promise<string[]> {
   return links;
 }
 
-function partsOf(file: string): string[] {
+export function partsOf(file: string): string[] {
   return file.split('/').filter(Boolean);
 }
 

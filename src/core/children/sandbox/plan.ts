@@ -66,11 +66,13 @@ export interface SandboxPlan {
   filter: string | null;
   /** Files and directories that have to exist in the own directories, parents first: other paths are mounted on them. */
   mountPoints: readonly MountPoint[];
+  /** What is visible inside, by path. */
+  mounts: ReadonlyMap<string, Mount>;
 }
 
 type Kind = 'read' | 'write' | 'own' | 'hidden';
 
-interface Mount {
+export interface Mount {
   at: string;
   source: string;
   kind: Kind;
@@ -151,7 +153,7 @@ export function planOf(input: PlanInput): SandboxPlan {
     '--',
     ...shellInside(maxProcesses),
   ];
-  return { words, filter: variant.filter, mountPoints };
+  return { words, filter: variant.filter, mountPoints, mounts };
 }
 
 function hiddenDirectories(mounts: readonly Mount[]): string[] {
@@ -294,7 +296,7 @@ function pinAncestors(mounts: Map<string, Mount>): MountPoint[] {
 }
 
 /** Returns the mount at a path or nearest above it. */
-function nearest(mounts: ReadonlyMap<string, Mount>, file: string): Mount | undefined {
+export function nearest(mounts: ReadonlyMap<string, Mount>, file: string): Mount | undefined {
   const found = mounts.get(file);
   return found ?? (file === '/' ? undefined : nearest(mounts, path.dirname(file)));
 }

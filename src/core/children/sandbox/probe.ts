@@ -128,6 +128,8 @@ async function tryVariant(
         filter: plan.filter,
         gitSettings: {},
         network,
+        fileOutside: () => Promise.resolve(null),
+        onFailure: () => undefined,
       },
     });
     if (stdout.trim() === CONFINED) return null;
@@ -145,7 +147,7 @@ function openNetwork(searchPath: string, clock: Clock): Promise<SandboxNetwork> 
 }
 
 /** Writes the file of the filter. Resolves with null if there is no filter for this architecture. */
-async function writeFilter(
+export async function writeFilter(
   directory: string,
   arch: string,
   nests: boolean,

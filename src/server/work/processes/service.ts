@@ -86,7 +86,10 @@ export class ProcessService {
       saveResponse(tx, { process: queued });
     });
     const ports = published.move();
-    void this.#deps.runner.done(queued.process_id).then(() => ports[Symbol.asyncDispose]());
+    void this.#deps.runner.done(queued.process_id).then(async () => {
+      await ports[Symbol.asyncDispose]();
+      if (sandbox !== null) await this.#deps.sandbox.sweep(owner?.cwd ?? cwd);
+    });
     return queued;
   }
 

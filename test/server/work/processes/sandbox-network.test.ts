@@ -111,6 +111,30 @@ describe.skipIf(!hasSandbox)('a sandbox with a list of hosts', () => {
       expect(await say(`curl -sS http://127.0.0.1:${port}/`)).toMatch(/Failed to connect/);
     }));
 
+  test('A session has one event for each refused host, which gives the reason and the turn.', () =>
+    onStage(
+      () => ['localhost'],
+      async ({ say, session, client }) => {
+        for (let round = 0; round < 3; round++) await say('curl -sS http://example.invalid/');
+        await say('curl -sS http://example.invalid:8080/; curl -sS --noproxy "" http://localhost/');
+        const params = { session_id: session };
+        const query = { kind: ['sandbox.*'] };
+        const refused = async () =>
+          (await client.call(endpoints.replaySessionEvents, { params, query })).map(
+            (one) => one.payload,
+          );
+        await expectEventually(refused).toMatchObject([
+          { host: 'example.invalid', port: 80, reason: 'not_allowed' },
+          { host: 'example.invalid', port: 8080, reason: 'not_allowed' },
+          { host: 'localhost', port: 80, reason: 'private_address' },
+        ]);
+        expect((await refused())[0]).toHaveProperty(
+          'message',
+          'the sandbox does not reach example.invalid:80: add the host to sandbox.hosts',
+        );
+      },
+    ));
+
   test('A listed name that resolves to an address of the machine is refused without a port in the list.', () =>
     onStage(
       () => ['localhost', '*'],

@@ -4,17 +4,20 @@ import { reachOf } from '../../../lib/host-lists.ts';
 import { PROXY_PORT } from '../plan.ts';
 import { AskedHosts, type AskHost, type HostAnswer } from './asked-hosts.ts';
 import type { InsidePort, SandboxNetwork } from './network.ts';
+import type { RefusedHost } from './proxy.ts';
 import type { PublishedPorts } from './published-ports.ts';
 
 /** The maximum number of refused hosts of one owner that are reported. */
 const MAX_REPORTED = 100;
+/** The time in which a refused host is reported once, in milliseconds. */
+const REPORT_MS = 60_000;
 
 /** The hosts and ports that processes of an owner can use. */
 interface Reachable {
   /** The hosts that all plans of the owner name. */
   readonly hosts: Set<string>;
-  /** The refused hosts that were reported. */
-  readonly refused: Set<string>;
+  /** The times at which refused hosts were reported. */
+  readonly reported: Map<string, number>;
   /** Whether a plan wants a person to be asked about other hosts. */
   asks: boolean;
   /** Whether the agent of the owner runs in the network. */
@@ -28,14 +31,21 @@ interface Owned extends Reachable {
 }
 
 /** Asks a person whether the processes of an owner may reach a host that no list names. */
-export type AskForOwner = (owner: string, ...asked: Parameters<AskHost>) => Promise<HostAnswer>;
+type AskForOwner = (owner: string, ...asked: Parameters<AskHost>) => Promise<HostAnswer>;
 
 interface NetworksDependencies {
   clock: Clock;
   /** The value of PATH, in which the programs are searched. */
   searchPath: string;
-  /** A host was refused for the first time, or a port cannot be used. */
-  onProblem: (owner: string, what: string, error?: unknown) => void;
+  /** A port of the machine cannot be used inside. */
+  onProblem: (owner: string, what: string, error: unknown) => void;
+}
+
+/** How owners of networks reach people. */
+interface People {
+  ask: AskForOwner;
+  /** A host was refused. One host is reported once a minute. */
+  refused: (owner: string, refused: RefusedHost) => void;
 }
 
 /** The networks of owners of sandboxes, such as sessions: all processes of an owner share one loopback interface. */
@@ -43,15 +53,15 @@ export class Networks {
   readonly #deps: NetworksDependencies;
   readonly #owned = new Map<string, Owned>();
   #tools: InsidePort | null = null;
-  #ask: AskForOwner | null = null;
+  #people: People | null = null;
 
   constructor(deps: NetworksDependencies) {
     this.#deps = deps;
   }
 
-  /** Sets the function that asks people about hosts. */
-  connectPeople(ask: AskForOwner): void {
-    this.#ask = ask;
+  /** Sets how people are asked about hosts. */
+  connectPeople(people: People): void {
+    this.#people = people;
   }
 
   /** Sets the port of the tools, once the server listens. It is the port of the server, of which a sandbox reaches only the tools. */
@@ -88,7 +98,7 @@ export class Networks {
   #open(owner: string): Owned {
     const reachable: Reachable = {
       hosts: new Set(),
-      refused: new Set(),
+      reported: new Map(),
       asks: false,
       hasAgent: false,
     };
@@ -106,17 +116,16 @@ export class Networks {
     ]);
     const { clock, searchPath } = this.#deps;
     const asked = new AskedHosts(
-      async (...question) => (await this.#ask?.(owner, ...question)) ?? 'nobody',
+      async (...question) => (await this.#people?.ask(owner, ...question)) ?? 'nobody',
       clock,
     );
     const proxy = new SandboxProxy({
       reachOf: async (host, port, gone) => {
         const listed = reachOf(reachable.hosts, host, port);
         if (listed !== null) return listed;
-        if (reachable.asks && (await asked.allows(host, port, gone))) return 'public';
-        this.#refused(owner, reachable, `${host}:${port}`);
-        return null;
+        return reachable.asks && (await asked.allows(host, port, gone)) ? 'public' : null;
       },
+      onRefused: (refused) => this.#refused(owner, reachable, refused),
       ownPort: () => this.#tools?.port ?? 0,
       clock,
     });
@@ -140,10 +149,14 @@ export class Networks {
     return network;
   }
 
-  #refused(owner: string, { refused }: Reachable, host: string): void {
-    if (refused.has(host) || refused.size >= MAX_REPORTED) return;
-    refused.add(host);
-    this.#deps.onProblem(owner, `host ${host}`);
+  #refused(owner: string, { reported }: Reachable, refused: RefusedHost): void {
+    const key = `${refused.host}:${refused.port}`;
+    const now = this.#deps.clock.monotonic();
+    const before = reported.get(key);
+    const isFull = before === undefined && reported.size >= MAX_REPORTED;
+    if (isFull || now - (before ?? Number.NEGATIVE_INFINITY) < REPORT_MS) return;
+    reported.set(key, now);
+    this.#people?.refused(owner, refused);
   }
 
   /**

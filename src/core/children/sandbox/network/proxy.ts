@@ -24,9 +24,18 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
   'te',
 ]);
 
+/** A host that a program did not reach. `private_address`: its address is of this machine or of a private network. */
+export interface RefusedHost {
+  host: string;
+  port: number;
+  reason: 'not_allowed' | 'private_address';
+  message: string;
+}
+
 interface ProxyOptions {
   /** Resolves with the addresses that a host may have; null: the host is refused. `gone` aborts when the program closes the connection. */
   reachOf: (host: string, port: number, gone: AbortSignal) => Promise<Reach | null>;
+  onRefused: (refused: RefusedHost) => void;
   /** The port of the server itself, which no sandbox reaches. */
   ownPort: () => number;
   clock: Clock;
@@ -109,10 +118,10 @@ export class SandboxProxy {
     const gone = new AbortController();
     source.once('close', () => gone.abort());
     const reach = await this.#options.reachOf(host, port, gone.signal);
-    if (reach === null)
-      throw new RefusedError(
-        `the sandbox does not reach ${host}:${port}: add the host to sandbox.hosts`,
-      );
+    if (reach === null) {
+      const message = `the sandbox does not reach ${host}:${port}: add the host to sandbox.hosts`;
+      throw this.#refusal({ host, port, reason: 'not_allowed', message });
+    }
     const addresses = await this.#addressesOf(host, port, reach);
     const found = lookupFrom(async () => addresses);
     const socket = net.connect({ host, port, lookup: found, allowHalfOpen: true });
@@ -132,16 +141,21 @@ export class SandboxProxy {
   async #addressesOf(host: string, port: number, reach: Reach): Promise<LookupAddress[]> {
     const family = net.isIP(host);
     const all = family === 0 ? await lookUp('sandboxes', host) : [{ address: host, family }];
-    const allowed = all.filter(({ address }) => this.#isAllowed(address, port, reach));
+    const own = ownAddresses();
+    const allowed = all.filter(({ address }) => this.#isAllowed(address, own, port, reach));
     if (allowed.length > 0) return allowed;
-    throw new RefusedError(
-      `the sandbox does not reach ${host}:${port}, because ${all[0]?.address ?? host} is an address of this machine or of a private network: add "${host}:${port}" to sandbox.hosts to allow it`,
-    );
+    const message = `the sandbox does not reach ${host}:${port}, because ${all[0]?.address ?? host} is an address of this machine or of a private network: add "${host}:${port}" to sandbox.hosts to allow it`;
+    throw this.#refusal({ host, port, reason: 'private_address', message });
   }
 
-  #isAllowed(address: string, port: number, reach: Reach): boolean {
+  #refusal(refused: RefusedHost): RefusedError {
+    this.#options.onRefused(refused);
+    return new RefusedError(refused.message);
+  }
+
+  #isAllowed(address: string, own: ReadonlySet<string>, port: number, reach: Reach): boolean {
     if (isListed(forbidden, address)) return false;
-    const isHere = isListed(loopback, address) || ownAddresses().includes(address);
+    const isHere = isListed(loopback, address) || own.has(address);
     if (reach === 'any') return !isHere || port !== this.#options.ownPort();
     return !isHere && !isListed(privateNetworks, address);
   }
@@ -158,10 +172,9 @@ export function forward(socket: Socket, port: number): void {
   join(socket, net.connect({ host: 'localhost', port, allowHalfOpen: true }));
 }
 
-function ownAddresses(): string[] {
-  return Object.values(os.networkInterfaces())
-    .flat()
-    .flatMap((one) => one?.address ?? []);
+function ownAddresses(): ReadonlySet<string> {
+  const all = Object.values(os.networkInterfaces()).flat();
+  return new Set(all.flatMap((one) => one?.address ?? []));
 }
 
 function forwarded(headers: IncomingHttpHeaders): IncomingHttpHeaders {
