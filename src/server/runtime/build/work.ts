@@ -173,7 +173,6 @@ export function buildSnapshots(
   const movedBranches = new MovedBranches({
     ...base,
     gitContext,
-    worktrees,
     isSandboxed: ({ id }) => needs.children.sandbox.filesOfAgent(id) !== undefined,
   });
   return { store, snapshotObjectStores, taker, service, movedBranches };

@@ -1,13 +1,14 @@
 import type { Session, Turn } from '../../../api/sessions.ts';
+import { findGitDirectories } from '../../../core/children/sandbox/git-directories.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { counted } from '../../../core/lib/counted.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
+import { assertGitDirectory } from '../git/foreign.ts';
 import type { GitContext } from '../git/git-context.ts';
-import type { WorktreeStore } from '../worktrees/store.ts';
-import { checkoutOfSession } from './session-checkout.ts';
+import { repositoryAt } from '../git/repository.ts';
 
 /** The time that a reading of the refs may take, in milliseconds. */
-const LIMIT_MS = 1000;
+const LIMIT_MS = 5000;
 /** The maximum number of refs that a notice names. */
 const MAX_NAMED = 5;
 
@@ -22,7 +23,6 @@ type Refs = ReadonlyMap<string, Ref>;
 
 interface Dependencies extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'logger'> {
   gitContext: GitContext;
-  worktrees: WorktreeStore;
   /** Whether the agent of a session runs in a sandbox. */
   isSandboxed: (session: Session) => boolean;
 }
@@ -81,19 +81,21 @@ export class MovedBranches {
 
   /** Resolves with the refs that a sandbox of the session can write; null if there are none, or if git fails. */
   async #read(session: Session, signals: readonly AbortSignal[]): Promise<Refs | null> {
-    const { db, clock, gitContext, worktrees, logger } = this.#deps;
+    const { clock, gitContext, logger } = this.#deps;
     const late = new AbortController();
     using _limit = clock.after(LIMIT_MS, () => late.abort());
     try {
+      const found = await findGitDirectories(session.cwd);
+      // In a main worktree, and below the root of a worktree, the refs are read-only.
+      if (found === null || found.file === null) return null;
+      const { commonDirectory } = found;
+      await assertGitDirectory(commonDirectory);
       const git = gitContext.git.within(AbortSignal.any([...signals, late.signal]));
-      const id = session.worktree_id;
-      const worktree = id === null ? null : await db.read((rx) => worktrees.worktree(rx, id));
-      const { repository, gitDir } = await checkoutOfSession(git, session, worktree);
-      // In a main worktree, the refs are read-only.
-      if (gitDir === repository.commonDir) return null;
       const format = '--format=%(objectname) %(refname)%00%(worktreepath)';
-      const text = await repository.git.text(['for-each-ref', format, 'refs/heads', 'refs/tags']);
-      return new Map(text.split('\n').flatMap((line) => refIn(line, repository.root)));
+      const list = ['for-each-ref', format, 'refs/heads', 'refs/tags'];
+      const text = await repositoryAt(git, commonDirectory).git.text(list);
+      const main = commonDirectory.replace(/\/\.git$/, '');
+      return new Map(text.split('\n').flatMap((line) => refIn(line, main)));
     } catch (error) {
       logger.debug({ err: error, session_id: session.id }, 'cannot compare the refs of a turn');
       return null;
@@ -101,11 +103,11 @@ export class MovedBranches {
   }
 }
 
-function refIn(line: string, root: string): [string, Ref][] {
+function refIn(line: string, main: string): [string, Ref][] {
   const [, commit = '', name = '', worktree = ''] = /^(\S+) ([^\0]+)\0(.*)$/.exec(line) ?? [];
   return name === ''
     ? []
-    : [[name, { commit, isOfWorktree: worktree !== '' && worktree !== root }]];
+    : [[name, { commit, isOfWorktree: worktree !== '' && worktree !== main }]];
 }
 
 /** Returns the refs that were there before, and were moved or removed. */

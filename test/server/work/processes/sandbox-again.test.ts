@@ -34,6 +34,8 @@ describe.skipIf(!hasSandbox)('a sandbox that stops to work', () => {
       // A command that only prints the same words changes nothing.
       later += 60_000;
       await ranTo(runtime, 'echo bwrap: no >&2; exit 1', { session_id });
+      // The next process waits for the new probe.
+      expect(await ranTo(runtime, 'true', { session_id })).toMatchObject({ exit_code: 0 });
       expect(await level()).toMatchObject({ level: 'full' });
 
       fs.writeFileSync(at('broken'), '');
