@@ -1,6 +1,5 @@
 import { bundleFor } from './bundles/choose.ts';
-import { connectInside } from './bundles/connect-inside.ts';
-import { listenInside } from './bundles/listen-inside.ts';
+import { connectInside, listenInside } from './bundles/listen-inside.ts';
 import { startBundle } from './bundles/load.ts';
 import { CONNECT_INSIDE, LISTEN_INSIDE, refuseDebugger, version } from './core/lib/self.ts';
 

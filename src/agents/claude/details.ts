@@ -14,7 +14,7 @@ import { maybe, maybeText } from '../lenient.ts';
 type Input = Readonly<Record<string, unknown>>;
 
 /** The directory of the session, and the files that its agent sees. */
-interface Place {
+interface SessionFiles {
   cwd: string;
   fileOutside: FileOutside;
 }
@@ -95,11 +95,11 @@ function edits(
   path: string,
   changes: readonly Edit[],
   input: Input,
-  place: Place,
+  files: SessionFiles,
 ): Promise<ApprovalDetail[] | null> {
   const shown = ['file_path', 'old_string', 'new_string', 'replace_all', 'edits'];
   const others = inputDetails(input, shown);
-  return changeBy((before) => edited(before, changes), { ...place, path, input, others });
+  return changeBy((before) => edited(before, changes), { ...files, path, input, others });
 }
 
 /** The change of a file whose new content `after` makes of the current one; null where that does not fit. */
@@ -109,10 +109,10 @@ async function changeBy(
     path,
     input,
     others,
-    ...place
-  }: Place & { path: string; input: Input; others: ApprovalDetail[] },
+    ...files
+  }: SessionFiles & { path: string; input: Input; others: ApprovalDetail[] },
 ): Promise<ApprovalDetail[] | null> {
-  const known = await readFileContent(path, place);
+  const known = await readFileContent(path, files);
   if (known.is === 'unread') {
     const name = `current content of ${path}: ${known.why}`;
     return [...inputDetails(input), { type: 'omitted', name, bytes: known.bytes }];
@@ -196,7 +196,10 @@ type FileContent =
   | { is: 'unread'; why: string; bytes: number };
 
 /** Reads a text file of at most 1 MiB to show what an agent would change in it. Never throws. */
-async function readFileContent(name: string, { cwd, fileOutside }: Place): Promise<FileContent> {
+async function readFileContent(
+  name: string,
+  { cwd, fileOutside }: SessionFiles,
+): Promise<FileContent> {
   try {
     const real = await fileOutside(path.resolve(cwd, name));
     if (real === null) return { is: 'unread', why: 'not visible in the sandbox', bytes: 0 };

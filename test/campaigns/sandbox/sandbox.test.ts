@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
+import { scaled } from '../../support/patience.ts';
 import { unprivileged } from '../hostile/unprivileged.ts';
 import type { Process } from '../../../src/api/processes.ts';
 import { ended, kill, printed, run } from '../../support/processes/work.ts';
@@ -117,8 +118,9 @@ describe.skipIf(!hasSandbox)('processes that leave their group', () => {
     },
   );
 
-  test('No process is left if the server is killed while a sandbox starts.', async () => {
-    const rounds = Number(process.env.SANDBOX_KILLS ?? 5);
+  const rounds = Number(process.env.SANDBOX_KILLS ?? 5);
+  const limit = { timeout: scaled(60_000 + rounds * 10_000) };
+  test('No process is left if the server is killed while a sandbox starts.', limit, async () => {
     for (let round = 0; round < rounds; round++) {
       const seconds = `8650.${process.pid}${round}`;
       const network = round % 2 === 0 ? 'hosts' : 'none';

@@ -9,8 +9,7 @@ import type { BarrierSandbox, FileOutside } from '../spawn-barrier.ts';
 import { isInside, realPath } from '../../lib/paths.ts';
 import { Undo } from '../../lib/undo.ts';
 import type { Networks } from './network/networks.ts';
-import { createMissing, createMountPoints, findExisting } from './files.ts';
-import { fileOutside } from './file-outside.ts';
+import { createMissing, createMountPoints, fileOutside, findExisting } from './files.ts';
 import { findGitDirectories } from './git-directories.ts';
 import { GIT_SETTINGS, standInOf } from './git-stand-in.ts';
 import { removeGitLinks } from './link-sweep.ts';
@@ -55,7 +54,7 @@ export class Sandbox {
   #probed: Promise<SandboxLevel> | undefined;
   #probedAt = 0;
   #level: SandboxLevel | undefined;
-  /** What the sandboxes of running agents show, by their own directories. */
+  /** The visible files of running agents, by their own directories. */
   readonly #filesOfAgents = new Map<string, FileOutside>();
   #view: { read: Promise<HostView>; at: number } | undefined;
 

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { PlanInput } from './plan.ts';
 
-/** What a profile depends on. The paths have no links: on macOS, /tmp and /var are links into /private. */
+/** The input of a profile. The paths have no links: on macOS, /tmp and /var are links into /private. */
 export type SeatbeltInput = Pick<
   PlanInput,
   'view' | 'root' | 'isReadOnly' | 'own' | 'repository'
@@ -30,7 +30,7 @@ const GIT_READABLE = ['objects/info', 'refs/cadre', 'logs/refs/cadre'];
 const GIT_PINNED = ['commondir', 'gitdir', 'config.worktree'];
 
 /**
- * Returns the profile of a sandbox for `sandbox-exec -p` on macOS. Of several rules for a path, the last one decides. Nobody has
+ * Returns the profile of a sandbox for `sandbox-exec -p` on macOS. The last rule for a path decides. Nobody has
  * run such a profile yet, so the level on macOS is `none`.
  */
 export function seatbeltProfile(input: SeatbeltInput): string {

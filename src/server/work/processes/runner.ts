@@ -165,7 +165,7 @@ export class ProcessRunner {
     return running && !hasEnded(process) ? { ...process, ...running.output.totals } : process;
   }
 
-  /** Returns the network of a process: that of this machine, or that of a sandbox with its leader. Null: it does not run yet. */
+  /** Returns the network of a process: of this machine, or of a sandbox with this leader. Null: the process does not run yet. */
   networkOf(processId: string): 'machine' | { leader: number } | null {
     const { sandbox, child } = this.#all.get(processId) ?? {};
     if (!sandbox || sandbox.network === 'all') return 'machine';

@@ -1,7 +1,8 @@
+import fs from 'node:fs/promises';
 import net from 'node:net';
 import type { QueryOf } from '../../../api/endpoint.ts';
 import type { waitForProcess } from '../../../api/processes.ts';
-import { listensInside } from '../../../core/children/sandbox/network/inside-ports.ts';
+import { membersOf } from '../../../core/children/identity.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { StreamName } from './output.ts';
 import { hasText } from './reading.ts';
@@ -11,6 +12,8 @@ import type { ProcessRunner } from './runner.ts';
 const PORT_INTERVAL_MS = 50;
 /** The time in ms that a port has to accept or refuse a connection. */
 const PORT_ANSWER_MS = 1000;
+/** The state of a listening socket in /proc/net/tcp. */
+const LISTENS = '0A';
 
 interface Dependencies {
   runner: ProcessRunner;
@@ -67,6 +70,28 @@ async function isOpenFor(runner: ProcessRunner, id: string, port: number): Promi
   const network = runner.networkOf(id);
   if (network === 'machine') return isPortOpen(port);
   return network !== null && listensInside(network.leader, port);
+}
+
+/**
+ * Whether a program listens on a port in the network namespace of a sandbox, whose group has this leader. The kernel lists the
+ * sockets, so no process has to enter the namespace.
+ */
+async function listensInside(leader: number, port: number): Promise<boolean> {
+  // The leader starts in the network of the machine.
+  const inside = (await membersOf(leader)).find((pid) => pid !== leader);
+  if (inside === undefined) return false;
+  const ending = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const tables = await Promise.all(
+    ['tcp', 'tcp6'].map((name) =>
+      fs.readFile(`/proc/${inside}/net/${name}`, 'utf8').catch(() => ''),
+    ),
+  );
+  return tables
+    .flatMap((table) => table.split('\n').slice(1))
+    .some((line) => {
+      const [, local = '', , state] = line.trim().split(/\s+/);
+      return local.endsWith(ending) && state === LISTENS;
+    });
 }
 
 async function untilOpen(

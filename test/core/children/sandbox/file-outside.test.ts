@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { fileOutside } from '../../../../src/core/children/sandbox/file-outside.ts';
+import { fileOutside } from '../../../../src/core/children/sandbox/files.ts';
 import type { HostView } from '../../../../src/core/children/sandbox/host-view.ts';
 import { ownDirectoriesIn } from '../../../../src/core/children/sandbox/own-directories.ts';
 import { planOf } from '../../../../src/core/children/sandbox/plan.ts';
@@ -70,7 +70,7 @@ describe('the file that a path names in a sandbox', () => {
     expect(await find(at('.bashrc'))).toBe(at('data/sandbox/s/home/.bashrc'));
   });
 
-  test('A file that the sandbox hides or does not show is no file, also by way of other directories.', async () => {
+  test('A file that the sandbox hides or does not show is not found, also by way of other directories.', async () => {
     const { at, find } = makeWorld();
     expect(await find(at('reference/private/c'))).toBeNull();
     expect(await find(at('project/../reference/private/c'))).toBeNull();

@@ -180,8 +180,15 @@ describe.skipIf(!hasSandbox)('an agent in a sandbox', () => {
     }));
 
   test('An agent without a network in the configuration reaches its model and the tools, and no listed host.', () =>
-    onStage({ network: 'none', hosts: ['*'] }, {}, async ({ say, url, modelPort }) => {
+    onStage({ network: 'none', hosts: ['*'] }, {}, async (stage) => {
+      const { client, session, say, url, modelPort } = stage;
       expect(await say('curl -sS http://example.invalid/')).toMatch(/does not reach/);
+      const params = { session_id: session.id };
+      const { last_turn_id: turn_id } = await client.call(endpoints.getSession, { params });
+      const refused = () =>
+        client.call(endpoints.replaySessionEvents, { params, query: { kind: ['sandbox.*'] } });
+      const payload = { host: 'example.invalid', port: 80, reason: 'not_allowed' };
+      await expectEventually(refused).toMatchObject([{ turn_id, payload }]);
       expect(await say(`curl -sS http://127.0.0.1:${new URL(url).port}/health`)).toMatch(/status/);
       expect(await say(`curl -sS http://127.0.0.1:${modelPort}/`)).toBe('a model');
     }));
@@ -272,7 +279,7 @@ describe.skipIf(!hasSandbox)('an agent in a sandbox', () => {
       expect(await sending).toMatch(/"ok":false/);
     }));
 
-  test('A notice names the branches and tags that have moved during a turn in a worktree, without those of worktrees.', async () => {
+  test('A notice names the branches and tags that have moved during a turn in a worktree, and no branch of a worktree.', async () => {
     await using main = tempDirectory('main');
     const repository = makeRepository(path.join(main.path, 'repository'));
     for (const name of ['other', 'elsewhere']) git(repository, 'branch', name);

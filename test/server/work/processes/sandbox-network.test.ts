@@ -111,7 +111,7 @@ describe.skipIf(!hasSandbox)('a sandbox with a list of hosts', () => {
       expect(await say(`curl -sS http://127.0.0.1:${port}/`)).toMatch(/Failed to connect/);
     }));
 
-  test('A session has one event for each refused host, which gives the reason and the turn.', () =>
+  test('A session has one event for each refused host, which gives the reason.', () =>
     onStage(
       () => ['localhost'],
       async ({ say, session, client }) => {

@@ -4,8 +4,7 @@ import { reachOf } from '../../../lib/host-lists.ts';
 import { PROXY_PORT } from '../plan.ts';
 import { AskedHosts, type AskHost, type HostAnswer } from './asked-hosts.ts';
 import type { InsidePort, SandboxNetwork } from './network.ts';
-import type { RefusedHost } from './proxy.ts';
-import type { PublishedPorts } from './published-ports.ts';
+import type { PublishedPorts, RefusedHost } from './proxy.ts';
 
 /** The maximum number of refused hosts of one owner that are reported. */
 const MAX_REPORTED = 100;
@@ -166,7 +165,7 @@ export class Networks {
   async publish(owner: string, ports: readonly number[]): Promise<AsyncDisposable> {
     const owned = this.#owned.get(owner);
     if (!owned) throw new Error(`the sandbox ${owner} has no network`);
-    owned.published ??= Promise.all([owned.opened, import('./published-ports.ts')]).then(
+    owned.published ??= Promise.all([owned.opened, import('./proxy.ts')]).then(
       ([network, { PublishedPorts }]) => new PublishedPorts(network),
     );
     return (await owned.published).publish(ports);

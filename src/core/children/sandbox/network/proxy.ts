@@ -5,13 +5,16 @@ import http, {
   type IncomingMessage,
   type ServerResponse,
 } from 'node:http';
-import net, { type Socket } from 'node:net';
+import net, { type Server, type Socket } from 'node:net';
 import os from 'node:os';
 import { type Duplex, pipeline } from 'node:stream';
+import { conflictError } from '../../../../api/errors.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { forbidden, isListed, loopback, privateNetworks } from '../../../lib/addresses.ts';
 import { lookUp, lookupFrom } from '../../../lib/look-up.ts';
 import { normalHost, type Reach } from '../../../lib/host-lists.ts';
+import { Undo } from '../../../lib/undo.ts';
+import type { SandboxNetwork } from './network.ts';
 
 /** The time that a connection to a host may take, in milliseconds. */
 const CONNECT_MS = 30_000;
@@ -161,8 +164,75 @@ export class SandboxProxy {
   }
 }
 
+interface Published {
+  server: Server;
+  listening: Promise<unknown>;
+  /** The number of processes that publish the port. */
+  users: number;
+}
+
+/** Ports of the loopback interface of this machine that lead to the same ports in a network. */
+export class PublishedPorts implements AsyncDisposable {
+  readonly #network: SandboxNetwork;
+  readonly #published = new Map<number, Published>();
+
+  constructor(network: SandboxNetwork) {
+    this.#network = network;
+  }
+
+  /** Publishes ports until the result is disposed. Throws `conflict` for a port that this machine uses. */
+  async publish(ports: readonly number[]): Promise<AsyncDisposable> {
+    await using undo = new Undo();
+    for (const port of new Set(ports)) {
+      undo.defer(() => this.#remove(port));
+      await this.#add(port);
+    }
+    return undo.move();
+  }
+
+  async #add(port: number): Promise<void> {
+    const published = this.#published.get(port) ?? this.#open(port);
+    published.users++;
+    try {
+      await published.listening;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      throw conflictError(
+        `cannot publish port ${port} (${code}): stop the program that uses the port, or choose another port`,
+      );
+    }
+  }
+
+  #open(port: number): Published {
+    const server = net.createServer({ allowHalfOpen: true }, (socket) => {
+      socket.on('error', () => undefined);
+      void this.#network.connect(port).then((inside) => {
+        if (inside) join(socket, inside);
+        else socket.resetAndDestroy();
+      });
+    });
+    const listening = once(server.listen(port, '127.0.0.1'), 'listening');
+    const published = { server, listening, users: 0 };
+    this.#published.set(port, published);
+    return published;
+  }
+
+  async #remove(port: number): Promise<void> {
+    const published = this.#published.get(port);
+    if (!published || --published.users > 0) return;
+    this.#published.delete(port);
+    published.server.close();
+    if (this.#published.size === 0) await this.#network.endConnector();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { server } of this.#published.values()) server.close();
+    this.#published.clear();
+  }
+}
+
 /** Connects two streams in both directions. */
-export function join(one: Duplex, other: Duplex): void {
+function join(one: Duplex, other: Duplex): void {
   pipeline(one, other, () => undefined);
   pipeline(other, one, () => undefined);
 }
