@@ -339,7 +339,8 @@ class ClaudeAgent implements Agent {
       await this.#sink.update({ type: 'declined_unasked' });
       return refusalOf(permission, mode);
     }
-    const request = await approvalRequest(permission, this.#session.cwd);
+    const { sandbox } = this.#options;
+    const request = await approvalRequest(permission, this.#session.cwd, sandbox?.fileOutside);
     const answer = await this.#sink.ask(request, withdrawn);
     if (answer.decision === 'accept' && answer.scope === 'session')
       this.#noteGrants(permission.grants);

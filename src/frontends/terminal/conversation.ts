@@ -1,6 +1,6 @@
 import type { Approval } from '../../api/approvals.ts';
 import type { PastTurn } from '../../api/conversations.ts';
-import type { EventOf } from '../../api/events.ts';
+import type { NoticeEvent } from '../../api/events.ts';
 import type { ToolCall } from '../../api/tool-call.ts';
 import type { Item, Turn } from '../../api/sessions.ts';
 import { deciderText } from '../../core/lib/decider-text.ts';
@@ -36,7 +36,7 @@ export interface TurnWithItems {
 }
 
 /** The events of a conversation that belong to no item. */
-export type Notice = EventOf<'session.notice'>;
+export type Notice = NoticeEvent;
 
 /**
  * The conversation of some turns, oldest first. `approvals` and `notices` of these turns may have any order. `past`: the turns
@@ -130,8 +130,12 @@ export function blockOfApproval(approval: ConversationApproval): Block {
   return { type: 'approval', key: approval.id, approval };
 }
 
-export function blockOfNotice({ id, payload: { code, message } }: Notice): Block {
-  return { type: 'notice', key: id, code, message };
+export function blockOfNotice({ id, payload }: Notice): Block {
+  return { type: 'notice', key: id, code: noticeCode(payload), message: payload.message };
+}
+
+export function noticeCode(payload: Notice['payload']): string {
+  return 'code' in payload ? payload.code : 'host_refused';
 }
 
 /** How a turn ended; nothing where it completed, or has not ended. */

@@ -56,7 +56,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
     processes,
     store: rows.worktrees,
   });
-  const snapshots = buildSnapshots(base, { sessions, worktrees });
+  const snapshots = buildSnapshots(base, { children, sessions, worktrees });
   const goals = buildGoals(base, { sessions, processes, snapshots, storage });
   const handoffs = buildHandoffs(base, { children, sessions, worktrees, snapshots });
   const races = buildRaces(base, { storage, sessions, processes, worktrees, snapshots, goals });
