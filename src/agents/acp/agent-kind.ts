@@ -8,7 +8,6 @@ import { findProgram } from '../../core/lib/find-program.ts';
 import { HealthRecord } from '../health-record.ts';
 import type {
   Agent,
-  AgentSink,
   AgentTools,
   KnownSession,
   NamedAgentKind,
@@ -115,9 +114,9 @@ export class AcpAgentKind implements NamedAgentKind {
     return [...(this.lastSeen.models ?? [])];
   }
 
-  async open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {
+  async open(...[session, sink, signal, fork]: Parameters<NamedAgentKind['open']>): Promise<Agent> {
     const tools = this.#context.toolsFor(session.id);
-    const open = (start: StartOptions) => openAcpAgent(session, sink, tools, start);
+    const open = (start: StartOptions) => openAcpAgent(session, sink, tools, start, fork ?? null);
     return this.#ask(session.cwd, `agent of ${session.id}`, signal, open, session);
   }
 

@@ -59,8 +59,12 @@ export class ClaudeProcess {
   }
 }
 
-/** How claude says, on stderr alone, that it does not have a session. */
-const GONE_WORDS = /no conversation found/i;
+/**
+ * How claude says, on stderr alone, that it does not have a session, or cannot fork it at a message. Claude does not fork at
+ * messages from before a compaction, and older versions do not fork at messages at all.
+ */
+const GONE_WORDS =
+  /no conversation found|no message found with|unknown option '--(?:fork-session|resume-session-at)/i;
 /** How it says there that it refuses to run without asking. */
 const ROOT_WORDS = /root\/sudo/i;
 

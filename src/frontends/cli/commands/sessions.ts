@@ -14,6 +14,7 @@ import { ago, details, labelOf, listOf, plain, shortId } from '../output.ts';
 import { limit, reason, session, turn, turnAs, valueOf } from '../parameters.ts';
 import { sessionEdit, sessionHandoff } from './session-edit.ts';
 import { sessionFileCommands } from './session-files.ts';
+import { sessionFork, sessionRewind } from './session-fork.ts';
 import { handBackText, sessionExport, sessionImport } from './session-transfer.ts';
 import { sessionUntil } from './session-until.ts';
 import { sessionWait } from './session-wait.ts';
@@ -140,6 +141,9 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
         ...(session.sandbox === undefined
           ? []
           : [`sandbox: ${plain(sandboxLine(session.sandbox))}`]),
+        ...(session.forked_from === undefined
+          ? []
+          : [`forked from session ${session.forked_from.session_id}`]),
         ...(session.continues === undefined ? [] : [`continues session ${session.continues}`]),
         ...(session.continued_by === undefined
           ? []
@@ -189,6 +193,8 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
   sessionWait,
   sessionUntil,
   sessionHandoff,
+  sessionFork,
+  sessionRewind,
   sessionImport,
   endpointCommand({
     name: 'turns',
@@ -300,7 +306,8 @@ function itemText({ kind, status, tool, text }: Item): string {
 
 function statusOf(one: Session): string {
   if (one.usage_limit) return `${one.status}, usage limit`;
-  if (one.continued_by !== undefined) return `${one.status}, handed over`;
+  if (one.continued_by !== undefined)
+    return `${one.status}, ${one.status === 'closed' ? 'continued' : 'handed over'}`;
   return hasFailedTurn(one) ? TURN_FAILED : one.status;
 }
 

@@ -263,6 +263,19 @@ export class SessionStore {
     return this.turns.first(rx, of, limit, sessionId);
   }
 
+  /** Returns up to `limit` turns that a session had until a turn ended, with this turn, newest first. */
+  turnsUpTo(rx: Reader, { session_id, turn_id }: Turn, limit: number): Turn[] {
+    const where = 'session_id = ? AND n <= (SELECT n FROM turns WHERE id = ?)';
+    const of = { index: 'turns_session', where, order: 'n DESC' };
+    return this.turns.first(rx, of, limit, session_id, turn_id);
+  }
+
+  newestCompleted(rx: Reader, sessionId: string): Turn | undefined {
+    const where = "session_id = ? AND status = 'completed'";
+    const of = { index: 'turns_session', where, order: 'n DESC' };
+    return this.turns.first(rx, of, 1, sessionId)[0];
+  }
+
   firstTurn(rx: Reader, sessionId: string): Turn | undefined {
     const of = { index: 'turns_session', where: 'session_id = ?', order: 'n' };
     return this.turns.first(rx, of, 1, sessionId)[0];

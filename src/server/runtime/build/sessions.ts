@@ -9,9 +9,11 @@ import { ImportService } from '../../conversations/imports/service.ts';
 import { ImportStore } from '../../conversations/imports/store.ts';
 import { Scheduler } from '../../conversations/inbox/scheduler.ts';
 import { AgentPool } from '../../conversations/sessions/agent-pool.ts';
+import { recordForPrompt } from '../../conversations/forks/record.ts';
 import { Blobs } from '../../conversations/sessions/blobs.ts';
 import type { SessionObserver } from '../../conversations/sessions/observer.ts';
 import { AgentOutputs } from '../../conversations/sessions/outputs.ts';
+import { forkPointOf } from '../../conversations/sessions/fork-point.ts';
 import { SessionService } from '../../conversations/sessions/service.ts';
 import { SessionStore } from '../../conversations/sessions/store.ts';
 import { TurnRunner } from '../../conversations/sessions/turn-runner.ts';
@@ -53,6 +55,7 @@ export function buildSessions(
     maxLive: () => config.now.providers.max_live,
     idleTimeoutMs: () => config.now.providers.idle_timeout_ms,
     familyOf: (sessionId) => db.peek((rx) => teams.rootOf(rx, sessionId)),
+    forkPointOf: (session) => db.peek((rx) => forkPointOf(rx, session, store)),
     suits: ({ session: before, agent }, now) =>
       !inSandbox(now) || !agent.canResume || isReadOnly(before) === isReadOnly(now),
   });
@@ -91,6 +94,8 @@ export function buildSessions(
     withModeOfTurn: (session, permission_mode) =>
       inSandbox(session) ? { ...session, permission_mode } : session,
     imports: reader,
+    recordFor: (id) =>
+      db.peek((rx) => recordForPrompt(rx, id, { ...base, store, imports: importStore })),
     turnTimeoutMs: () => config.now.sessions.turn_timeout_ms,
   });
   const service = new SessionService({
@@ -105,6 +110,7 @@ export function buildSessions(
   });
   const shared = { store: importStore, sessionStore: store, sessions: service };
   const imports = {
+    store: importStore,
     reader,
     service: new ImportService({ ...base, ...shared, reader, pool, kinds }),
   };

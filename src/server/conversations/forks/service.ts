@@ -1,0 +1,218 @@
+import type { BodyOf } from '../../../api/endpoint.ts';
+import { AppError, conflictError, invalidError } from '../../../api/errors.ts';
+import type { forkSession, rewindSession } from '../../../api/forks.ts';
+import type { Session, Turn } from '../../../api/sessions.ts';
+import type { Worktree } from '../../../api/worktrees.ts';
+import type { ServerParts } from '../../../core/events/server-parts.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
+import { assertFree } from '../handoff/assert-free.ts';
+import type { ImportStore } from '../imports/store.ts';
+import type { Inbox } from '../inbox/inbox.ts';
+import type { SessionService } from '../sessions/service.ts';
+import type { SessionStore } from '../sessions/store.ts';
+import { hasEnded } from '../sessions/turn.ts';
+import { type History, readHistory } from './history.ts';
+
+const SUFFIX = ' (fork)';
+const TITLE_CHARACTERS = 200;
+
+type ForkRequest = BodyOf<typeof forkSession>;
+type RewindRequest = BodyOf<typeof rewindSession>;
+type WorktreeWish = NonNullable<ForkRequest['worktree']>;
+
+/** The files of the end of a turn. */
+interface TurnFiles {
+  /** The commit that was checked out. */
+  commit: string;
+  writeTo: (worktree: Worktree) => Promise<void>;
+}
+
+interface ForkServiceDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 'failpoint'> {
+  store: SessionStore;
+  imports: { store: ImportStore };
+  sessions: SessionService;
+  inbox: Inbox;
+  claims: {
+    make: (tx: Writer, worktreeId: string, sessionId: string) => void;
+    moveAll: (tx: Writer, from: string, to: string) => void;
+  };
+  /** Opens a session in a worktree. Session, worktree and claim are all created, or none is. */
+  openInWorktree: (
+    wish: WorktreeWish,
+    session: Session,
+    how: {
+      store: (tx: Writer, session: Session) => void;
+      /** Writes the files of a new worktree. */
+      fill: ((worktree: Worktree) => Promise<void>) | null;
+    },
+    saveResponse: SaveResponse | undefined,
+  ) => Promise<Session>;
+  /** Throws `not_found` or `conflict` if there is no usable snapshot. */
+  filesOf: (turn: Turn) => TurnFiles;
+  /** Restores the directory of a session to the end of a turn. Throws `conflict` if somebody else changed files since. */
+  restoreFiles: (turn: Turn) => Promise<void>;
+}
+
+interface Plan {
+  origin: Session;
+  turn: Turn;
+  session: Session;
+  history: History;
+}
+
+/** The use cases of sessions that begin with the history of another one. */
+export class ForkService {
+  readonly #deps: ForkServiceDeps;
+
+  constructor(deps: ForkServiceDeps) {
+    this.#deps = deps;
+  }
+
+  /** Opens a session with the history of another one up to a turn, which must have completed. */
+  async fork(
+    sessionId: string,
+    { worktree, files, ...wish }: ForkRequest,
+    saveResponse?: SaveResponse,
+  ): Promise<Session> {
+    const { db, claims, openInWorktree, filesOf, failpoint } = this.#deps;
+    if (files === true && !worktree)
+      throw invalidError('body.files: the files need a new worktree: set worktree too');
+    const plan = await this.#plan(sessionId, wish);
+    const { origin, session, turn } = plan;
+    const snapshot = files === true ? filesOf(turn) : null;
+    failpoint('fork.prepared');
+    const forked = worktree
+      ? await openInWorktree(
+          snapshot ? withBase(worktree, snapshot.commit) : worktree,
+          session,
+          { store: (tx, placed) => this.#store(tx, plan, placed), fill: snapshot?.writeTo ?? null },
+          saveResponse,
+        )
+      : await db.transact((tx) => {
+          this.#store(tx, plan, session);
+          const { worktree_id } = this.#deps.store.session(tx, origin.id);
+          if (worktree_id !== null) claims.make(tx, worktree_id, session.id);
+          return this.#deps.store.session(tx, session.id);
+        }, saveResponse);
+    failpoint('fork.stored');
+    return forked;
+  }
+
+  /** Opens a fork that continues in place of a session, and closes this session, in one transaction. */
+  async rewind(
+    sessionId: string,
+    { files, ...wish }: RewindRequest,
+    saveResponse?: SaveResponse,
+  ): Promise<Session> {
+    const { db, store, inbox, sessions, claims, restoreFiles, failpoint } = this.#deps;
+    db.peek((rx) => assertFree(rx, store.session(rx, sessionId), { store, inbox }));
+    const plan = await this.#plan(sessionId, wish);
+    const { origin, session, turn } = plan;
+    if (files === true) await restoreFiles(turn);
+    failpoint('fork.prepared');
+    const { title, title_source } = origin;
+    const draft = wish.title == null ? { ...session, title, title_source } : session;
+    const forked = await db.transact((tx) => {
+      const now = store.session(tx, sessionId);
+      assertFree(tx, now, { store, inbox });
+      if (now.last_turn_id !== origin.last_turn_id)
+        throw conflictError(
+          `session ${sessionId} has had another turn meanwhile: rewind the session again`,
+        );
+      this.#store(tx, plan, draft);
+      claims.moveAll(tx, sessionId, session.id);
+      const { id: continued_by } = session;
+      const rewound = { ...store.session(tx, sessionId), continued_by };
+      store.updateSession(tx, rewound, 'session.rewound');
+      const reason = `rewound to turn ${turn.turn_id}: session ${continued_by} continues`;
+      sessions.closeNow(tx, rewound, reason);
+      return store.session(tx, continued_by);
+    }, saveResponse);
+    failpoint('fork.stored');
+    return forked;
+  }
+
+  async #plan(
+    sessionId: string,
+    { turn_id, title }: { turn_id?: string | null | undefined; title?: string | null | undefined },
+  ): Promise<Plan> {
+    const { db, store, imports, sessions } = this.#deps;
+    const rows = { store, imports: imports.store };
+    const { origin, turn, history } = await db.read((rx) => {
+      const found = store.session(rx, sessionId);
+      const last = this.#turnOf(rx, found, turn_id ?? null);
+      return { origin: found, turn: last, history: readHistory(rx, found, last, rows) };
+    });
+    const draft = await sessions.draft({ ...settingsOf(origin), title });
+    const session: Session = {
+      ...draft,
+      ...(draft.title === null && origin.title !== null
+        ? { title: titleOfFork(origin.title), title_source: origin.title_source }
+        : {}),
+      provider_defaults: origin.provider_defaults,
+      forked_from: {
+        session_id: origin.id,
+        turn_id: turn.turn_id,
+        past_turns: history.turns.length,
+        omitted_turns: history.omitted,
+        way: null,
+      },
+    };
+    return { origin, turn, session, history };
+  }
+
+  /** Returns the turn at which a session is forked; null: the newest completed one. */
+  #turnOf(rx: Reader, session: Session, turnId: string | null): Turn {
+    const { store } = this.#deps;
+    const { id } = session;
+    const turn = turnId === null ? store.newestCompleted(rx, id) : store.turn(rx, id, turnId);
+    if (!turn)
+      throw conflictError(`session ${id} has no completed turn: wait until a turn has completed`);
+    if (!hasEnded(turn))
+      throw new AppError(
+        'turn_in_progress',
+        `turn ${turn.turn_id} of session ${id} is still running: wait until the turn ends, or name an earlier turn`,
+      );
+    if (turn.status !== 'completed')
+      throw conflictError(
+        `turn ${turn.turn_id} has ended with status ${turn.status}: name a completed turn`,
+      );
+    if (session.trimmed || turn.trimmed)
+      throw conflictError(`the contents of turn ${turn.turn_id} were deleted to save space`);
+    return turn;
+  }
+
+  #store(tx: Writer, { origin, history }: Plan, session: Session): void {
+    const { store, imports, ids, clock } = this.#deps;
+    store.createSession(tx, session, store.mcpServers(tx, origin.id));
+    for (const turn of history.turns)
+      imports.store.addTurn(tx, {
+        ...turn,
+        past_turn_id: ids.next('past'),
+        session_id: session.id,
+        created_at: clock.now(),
+      });
+    store.updateSession(tx, session, 'session.forked');
+  }
+}
+
+function settingsOf(origin: Session) {
+  const { provider, agent, model, cwd, permission_mode, agent_mode, thinking_effort } = origin;
+  const { after_limit, sandbox } = origin;
+  const settings = { model, cwd, permission_mode, agent_mode, thinking_effort, sandbox };
+  return { provider, agent, after_limit: after_limit ?? null, ...settings };
+}
+
+function titleOfFork(title: string): string {
+  if (title.endsWith(SUFFIX)) return title;
+  return `${title.slice(0, TITLE_CHARACTERS - SUFFIX.length)}${SUFFIX}`;
+}
+
+/** A worktree for files starts from the commit of these files. */
+function withBase(wish: WorktreeWish, base_ref: string): WorktreeWish {
+  const named = wish === true ? {} : wish;
+  if (named.base_ref != null)
+    throw invalidError('body.worktree.base_ref: the files determine the commit: omit it');
+  return { ...named, base_ref };
+}
