@@ -33,7 +33,7 @@ export function readHistory(
   const past = imports
     .newestTurns(rx, id, MAX_TURNS)
     .map((turn) => ({ at: timeOf(turn), read: () => ({ ...turn, occurredAt: turn.occurred_at }) }))
-    .filter(({ at }) => at < last.accepted_at);
+    .filter(({ at }) => at <= last.accepted_at);
   const own = store.turnsUpTo(rx, last, MAX_TURNS).filter(hasEnded);
   const turns = own.map((turn) => ({
     at: turn.accepted_at,

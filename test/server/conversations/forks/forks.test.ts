@@ -267,11 +267,10 @@ describe('a rewind', () => {
     expect(await refused()).toBe('turn_in_progress');
     await stage.complete(running);
     const goal = goalOf(stage, session);
-    await goal.set(WAITS);
+    await goal.set(WAITS, { check_now: true });
     await goal.running();
     expect(await refused()).toBe('conflict');
     await goal.cancel();
-    await goal.ended();
     await stage.close(session.id);
     expect(await refused()).toBe('session_closed');
   });
