@@ -8,6 +8,7 @@ import {
   nameOfLength,
   nullableText,
   nullableTime,
+  optionalFlag,
   optionalName,
   pageQuery,
   requestedTime,
@@ -160,8 +161,15 @@ export const session = component('Session', 'A conversation with an agent.', {
       'Session that continues this session since a handoff or a rewind. Absent if there is none.',
   }),
   forked_from: component('ForkOrigin', 'The conversation that a session was forked from.', {
-    session_id: text('Session that this session was forked from.'),
-    turn_id: text('Last turn of that session that is part of the history of this session.'),
+    session_id: nullableText(
+      "Session that this session was forked from. Null for a conversation of the agent's own program.",
+    ),
+    turn_id: nullableText(
+      'Last turn of that session that is part of the history of this session. Null without such a session.',
+    ),
+    conversation: nullableText(
+      "Id of the conversation of the agent's own program that this session was forked from. Null for a session.",
+    ),
     past_turns: integer('Number of stored past turns.'),
     omitted_turns: integer('Number of older turns that were not copied.'),
     way: z.enum(['agent', 'record']).nullable().meta({
@@ -304,6 +312,9 @@ export const createSession = endpoint('POST /v1/sessions', {
           .max(MAX_PAST_TURNS)
           .default(MAX_PAST_TURNS)
           .describe('Maximum number of past turns to store.'),
+        fork: optionalFlag(
+          'Whether the session forks the conversation instead of continuing it. The conversation may then be open in another program. Default: false.',
+        ),
       })
       .meta({ id: 'ImportRequest', description: 'The conversation that a new session continues.' })
       .nullish()

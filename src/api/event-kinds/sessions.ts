@@ -57,6 +57,7 @@ const changed = {
 const forkedFrom = {
   session_id: 'sess_019aa8d45e2f7b1c8a3d90e1f2b4c6d8',
   turn_id: 'turn_019aa8d46f307d6a8c1f91b7a3e0d433',
+  conversation: null,
   past_turns: 1,
   omitted_turns: 0,
   way: null,
@@ -145,7 +146,7 @@ export const sessionKinds = {
     },
   }),
   'session.forked': kind({
-    when: 'Emitted when a session is created as a fork of another session. The field `forked_from` contains the ids of that session and of the last turn of the history. The past turns come before.',
+    when: 'Emitted when a session is created as a fork of another session or conversation. The field `forked_from` contains its id and the id of the last turn of the history. The past turns come before.',
     payload: { session: sessionInEvents },
     example: { session: { ...changed, forked_from: forkedFrom } },
   }),

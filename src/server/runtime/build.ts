@@ -141,8 +141,8 @@ function buildForks(
     sessions: sessions.service,
     claims: worktrees.claims,
     openInWorktree: (...wish) => worktrees.opening.openDrafted(...wish),
-    filesOf(turn) {
-      const snapshot = files.endOf(turn);
+    async filesOf(turn) {
+      const snapshot = await files.endOf(turn);
       if (snapshot.head_commit === null)
         throw conflictError(
           `the files of turn ${turn.turn_id} belong to no commit: commit the files first`,
@@ -152,7 +152,7 @@ function buildForks(
         writeTo: (worktree) => files.writeTo(worktree, snapshot),
       };
     },
-    restoreFiles: async (turn) => files.restoreAll(files.endOf(turn)),
+    restoreFiles: async (turn) => files.restoreAll(await files.endOf(turn)),
   });
 }
 

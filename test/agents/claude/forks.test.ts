@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest';
-import { endpoints } from '../../../src/api/index.ts';
-import type { Client } from '../../../src/client/client.ts';
-import { WatchedSession } from '../../support/providers/contract-stage.ts';
+import { WatchedFork } from '../../support/providers/contract-stage.ts';
 import { type ClaudeRole, sharedRawClaude } from '../../support/providers/raw-claude.ts';
 
 const on = sharedRawClaude();
@@ -25,12 +23,6 @@ const numbered: NonNullable<ClaudeRole['turns']> = Object.fromEntries(
   ]),
 );
 
-async function forkOf(client: Client, session_id: string, turn_id?: string) {
-  const params = { session_id };
-  const forked = await client.call(endpoints.forkSession, { params, body: { turn_id } });
-  return new WatchedSession(client, forked.id);
-}
-
 /** A claude that cannot fork, and reports that on stderr only. */
 function withoutForks(words: string): ClaudeRole {
   const forks = (args: readonly string[]) => args.includes('--fork-session');
@@ -46,13 +38,13 @@ function withoutForks(words: string): ClaudeRole {
 }
 
 test('A fork starts claude with the last message of the turn, and later processes resume the fork.', async () => {
-  const { open, client, agents, noAgents } = onIdle({ turns: numbered });
+  const { open, agents, noAgents } = onIdle({ turns: numbered });
   const session = await open();
   const first = await session.run('one');
   expect(first.agent_turn_ref).toBe('end-one');
   await session.run('two');
   const { provider_session_ref: origin } = await session.record();
-  const forked = await forkOf(client, session.id, first.turn_id);
+  await using forked = await WatchedFork.of(session, first.turn_id);
   expect((await forked.run('three')).text).toBe('three');
   await noAgents();
   await forked.run('four');
@@ -77,11 +69,11 @@ test.for([
   'No conversation found with session ID: it',
   "error: unknown option '--resume-session-at=end-one'",
 ])('A claude that refuses a fork with "%s" receives a record in the first prompt.', async (words) => {
-  const { open, client } = on(withoutForks(words));
+  const { open } = on(withoutForks(words));
   const session = await open();
   const first = await session.run('one');
   await session.run('two');
-  const forked = await forkOf(client, session.id, first.turn_id);
+  await using forked = await WatchedFork.of(session, first.turn_id);
   // The scripted claude echoes the first text of a prompt.
   const { text } = await forked.run('three');
   expect(text).toContain('<handoff_record');

@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest';
-import { endpoints } from '../../../src/api/index.ts';
-import type { Client } from '../../../src/client/client.ts';
-import { WatchedSession } from '../../support/providers/contract-stage.ts';
+import { WatchedFork, type WatchedSession } from '../../support/providers/contract-stage.ts';
 import { type CodexRole, Refusal, sharedRawCodex } from '../../support/providers/raw-codex.ts';
 
 const on = sharedRawCodex();
@@ -27,19 +25,18 @@ function withForks(last: string | null): CodexRole {
   };
 }
 
-/** Forks a session at its first turn of two. */
-async function forkAtFirst(client: Client, session: WatchedSession) {
-  const { turn_id, agent_turn_ref } = await session.run('one');
+/** Runs two turns, and returns the first one. */
+async function talk(session: WatchedSession) {
+  const first = await session.run('one');
   await session.run('two', { permission_mode: 'full_access' });
-  const params = { session_id: session.id };
-  const forked = await client.call(endpoints.forkSession, { params, body: { turn_id } });
-  return { forked: new WatchedSession(client, forked.id), agent_turn_ref };
+  return first;
 }
 
 test('A fork is a thread that codex forks at the turn, with the settings with which the session started.', async () => {
-  const { open, client, agents } = on(withForks(null));
+  const { open, agents } = on(withForks(null));
   const session = await open();
-  const { forked, agent_turn_ref } = await forkAtFirst(client, session);
+  const { turn_id, agent_turn_ref } = await talk(session);
+  await using forked = await WatchedFork.of(session, turn_id);
   expect((await forked.run('three')).text).toBe('three');
   const { provider_session_ref: origin, provider_defaults } = await session.record();
   expect(agents[0]?.requests('thread/fork')).toMatchObject([
@@ -57,22 +54,24 @@ test('A fork is a thread that codex forks at the turn, with the settings with wh
 });
 
 test('A codex that ignores the turn of a fork begins a new thread with a record.', async () => {
-  const { open, client, agents } = on(withForks('another'));
-  const { forked } = await forkAtFirst(client, await open());
+  const { open, agents } = on(withForks('another'));
+  const session = await open();
+  await using forked = await WatchedFork.of(session, (await talk(session)).turn_id);
   expect((await forked.run('three')).text).toContain('> one');
   expect(agents[0]?.requests('thread/unsubscribe')).toContainEqual({ threadId: 'forked' });
   expect((await forked.record()).forked_from?.way).toBe('record');
 });
 
 test('A codex that refuses to fork begins a new thread with a record, and the session shows the reason.', async () => {
-  const { open, client } = on({
+  const { open } = on({
     requests: {
       'thread/fork': () => {
         throw new Refusal('no rollout found');
       },
     },
   });
-  const { forked } = await forkAtFirst(client, await open());
+  const session = await open();
+  await using forked = await WatchedFork.of(session, (await talk(session)).turn_id);
   const { text } = await forked.run('three');
   expect(text).toContain('> one');
   expect(text).not.toContain('> two');

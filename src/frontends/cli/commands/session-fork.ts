@@ -6,6 +6,8 @@ import { required, session } from '../parameters.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { counted } from '../../../core/lib/counted.ts';
 
+type Origin = NonNullable<Session['forked_from']>;
+
 const title = '--title <title>  Title of the new session';
 
 /** A turn of the session that an earlier parameter names, by its id or the end of it. */
@@ -51,6 +53,11 @@ export const sessionRewind = endpointCommand({
   confirm: (said) => `close session "${said}", and continue from the earlier turn?`,
   print: (rewound) => forkedText('Rewound', rewound),
 });
+
+/** The session or the conversation that a session was forked from. */
+export function originText({ session_id, conversation }: Origin): string {
+  return session_id === null ? `conversation ${plain(conversation ?? '')}` : `session ${session_id}`;
+}
 
 function forkedText(done: string, { id, title: name, forked_from: from }: Session): string {
   const history = counted(from?.past_turns ?? 0, 'past turn');

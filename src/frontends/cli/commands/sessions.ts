@@ -14,7 +14,7 @@ import { ago, details, labelOf, listOf, plain, shortId } from '../output.ts';
 import { limit, reason, session, turn, turnAs, valueOf } from '../parameters.ts';
 import { sessionEdit, sessionHandoff } from './session-edit.ts';
 import { sessionFileCommands } from './session-files.ts';
-import { sessionFork, sessionRewind } from './session-fork.ts';
+import { originText, sessionFork, sessionRewind } from './session-fork.ts';
 import { handBackText, sessionExport, sessionImport } from './session-transfer.ts';
 import { sessionUntil } from './session-until.ts';
 import { sessionWait } from './session-wait.ts';
@@ -143,7 +143,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
           : [`sandbox: ${plain(sandboxLine(session.sandbox))}`]),
         ...(session.forked_from === undefined
           ? []
-          : [`forked from session ${session.forked_from.session_id}`]),
+          : [`forked from ${originText(session.forked_from)}`]),
         ...(session.continues === undefined ? [] : [`continues session ${session.continues}`]),
         ...(session.continued_by === undefined
           ? []

@@ -1,15 +1,14 @@
 import type { PastTurn } from '../../../api/conversations.ts';
 import type { Item, Session, Turn } from '../../../api/sessions.ts';
-import { type StoredItem, TurnCollector } from '../../../agents/conversations.ts';
+import { type StoredItem, type StoredTurn, TurnCollector } from '../../../agents/conversations.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
 import { type ImportStore, timeOf } from '../imports/store.ts';
 import type { SessionStore } from '../sessions/store.ts';
-import { hasEnded } from '../sessions/turn.ts';
 
 /** The maximum number of turns that a fork copies. */
 const MAX_TURNS = 200;
 /** The program of past turns that were copied from a session. */
-export const CADRE = 'cadre';
+const CADRE = 'cadre';
 
 interface Rows {
   store: SessionStore;
@@ -18,7 +17,7 @@ interface Rows {
 
 export interface History {
   /** Oldest first. */
-  turns: Pick<PastTurn, 'ref' | 'program' | 'status' | 'prompt' | 'items' | 'occurred_at'>[];
+  turns: StoredTurn[];
   /** The number of older turns that were left out. */
   omitted: number;
 }
@@ -30,27 +29,27 @@ export function readHistory(
   last: Turn,
   { store, imports }: Rows,
 ): History {
-  const past = imports
-    .newestTurns(rx, id, MAX_TURNS)
-    .map((turn) => ({ at: timeOf(turn), read: () => ({ ...turn, occurredAt: turn.occurred_at }) }))
+  const newestPast = imports.newestTurns(rx, id, MAX_TURNS);
+  const past = newestPast
+    .map((turn) => ({ at: timeOf(turn), read: () => copyOf(turn) }))
     .filter(({ at }) => at <= last.accepted_at);
-  const own = store.turnsUpTo(rx, last, MAX_TURNS).filter(hasEnded);
+  const own = store.turnsUpTo(rx, last, MAX_TURNS);
   const turns = own.map((turn) => ({
     at: turn.accepted_at,
     read: () => storedTurn(turn, store.itemsOf(rx, turn.turn_id)),
   }));
   const newestFirst = [...turns, ...past].toSorted((a, b) => b.at - a.at);
   const collector = new TurnCollector(MAX_TURNS);
-  const kept = newestFirst.findIndex(({ read }) => !collector.add(read()));
+  newestFirst.every(({ read }) => collector.add(read()));
+  const kept = collector.turns;
+  const later = newestPast.length - past.length;
+  const stored = store.countTurns(rx, id, last.turn_id) + imports.countTurns(rx, id) - later;
   const earlier = (origin?.omitted_turns ?? 0) + (imported?.omitted_turns ?? 0);
-  return {
-    turns: collector.turns.map(({ occurredAt, items, ...turn }) => ({
-      ...turn,
-      items: items.map((item) => ({ ...item })),
-      occurred_at: occurredAt,
-    })),
-    omitted: earlier + (kept < 0 ? 0 : newestFirst.length - kept),
-  };
+  return { turns: kept, omitted: earlier + stored - kept.length };
+}
+
+function copyOf({ ref, program, status, prompt, items, occurred_at }: PastTurn): StoredTurn {
+  return { ref, program, status, prompt, items, occurredAt: occurred_at };
 }
 
 function storedTurn({ turn_id, status, input, accepted_at }: Turn, items: readonly Item[]) {

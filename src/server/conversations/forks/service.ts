@@ -7,6 +7,7 @@ import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { assertFree } from '../handoff/assert-free.ts';
+import type { ImportReader } from '../imports/reader.ts';
 import type { ImportStore } from '../imports/store.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { SessionService } from '../sessions/service.ts';
@@ -28,9 +29,9 @@ interface TurnFiles {
   writeTo: (worktree: Worktree) => Promise<void>;
 }
 
-interface ForkServiceDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 'failpoint'> {
+interface ForkServiceDeps extends Pick<ServerParts, 'db' | 'failpoint'> {
   store: SessionStore;
-  imports: { store: ImportStore };
+  imports: { store: ImportStore; reader: Pick<ImportReader, 'pastTurn'> };
   sessions: SessionService;
   inbox: Inbox;
   claims: {
@@ -49,7 +50,7 @@ interface ForkServiceDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 'fa
     saveResponse: SaveResponse | undefined,
   ) => Promise<Session>;
   /** Throws `not_found` or `conflict` if there is no usable snapshot. */
-  filesOf: (turn: Turn) => TurnFiles;
+  filesOf: (turn: Turn) => Promise<TurnFiles>;
   /** Restores the directory of a session to the end of a turn. Throws `conflict` if somebody else changed files since. */
   restoreFiles: (turn: Turn) => Promise<void>;
 }
@@ -80,7 +81,7 @@ export class ForkService {
       throw invalidError('body.files: the files need a new worktree: set worktree too');
     const plan = await this.#plan(sessionId, wish);
     const { origin, session, turn } = plan;
-    const snapshot = files === true ? filesOf(turn) : null;
+    const snapshot = files === true ? await filesOf(turn) : null;
     failpoint('fork.prepared');
     const forked = worktree
       ? await openInWorktree(
@@ -154,6 +155,7 @@ export class ForkService {
       forked_from: {
         session_id: origin.id,
         turn_id: turn.turn_id,
+        conversation: null,
         past_turns: history.turns.length,
         omitted_turns: history.omitted,
         way: null,
@@ -184,15 +186,10 @@ export class ForkService {
   }
 
   #store(tx: Writer, { origin, history }: Plan, session: Session): void {
-    const { store, imports, ids, clock } = this.#deps;
+    const { store, imports } = this.#deps;
     store.createSession(tx, session, store.mcpServers(tx, origin.id));
     for (const turn of history.turns)
-      imports.store.addTurn(tx, {
-        ...turn,
-        past_turn_id: ids.next('past'),
-        session_id: session.id,
-        created_at: clock.now(),
-      });
+      imports.store.addTurn(tx, imports.reader.pastTurn(session.id, turn));
     store.updateSession(tx, session, 'session.forked');
   }
 }

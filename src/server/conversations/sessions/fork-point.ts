@@ -13,6 +13,8 @@ export function forkPointOf(
   store: SessionStore,
 ): ForkPoint | undefined {
   if (!origin) return undefined;
+  if (origin.conversation !== null) return { ref: origin.conversation, turnRef: null };
+  if (origin.session_id === null || origin.turn_id === null) return undefined;
   const { provider_session_ref: ref, last_turn_id: last } = store.session(rx, origin.session_id);
   const { agent_turn_ref: turnRef } = store.turn(rx, origin.session_id, origin.turn_id);
   if (ref === null || (turnRef === undefined && last !== origin.turn_id)) return undefined;

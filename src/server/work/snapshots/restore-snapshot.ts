@@ -1,8 +1,9 @@
 import path from 'node:path';
+import type { Session } from '../../../api/sessions.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { AppError, conflictError } from '../../../api/errors.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
-import { type Git, toText } from '../git/git.ts';
+import { type Git, nulTerminated, toText } from '../git/git.ts';
 import { changesBetween, type TreeChange } from '../git/changes.ts';
 import { readFilesNow } from './files-now.ts';
 import { checkoutOfSession, type SessionCheckout } from './session-checkout.ts';
@@ -28,8 +29,8 @@ export async function writeSnapshot(
 }
 
 /**
- * Restores the files of a session to a snapshot. Files that git ignores stay, and so do the commit and the index. Throws
- * `conflict`, and changes nothing, if somebody else than the agent of the session may have changed a file since.
+ * Restores the files that turns of a session have changed since a snapshot. Other files stay, and so do the commit and the
+ * index. Throws `conflict`, and changes nothing, if somebody else may have changed one of the files too.
  */
 export async function restoreSnapshot(place: WorkContext, snapshot: Taken): Promise<void> {
   const { requests, session } = place;
@@ -43,12 +44,59 @@ export async function restoreSnapshot(place: WorkContext, snapshot: Taken): Prom
     throw conflictError(
       `the session now works in directory ${checkout.files}, but the snapshot is of ${snapshot.root}`,
     );
-  const since = requests.snapshotsSince(snapshot);
-  const { git, tree } = await readNow(place, checkout, [snapshot, ...since.filter(isTaken)]);
-  const changes = await changesBetween({ git }, [tree, snapshot.tree]);
-  await assertOfAgent(git, { snapshot, since, tree, changes });
+  const since = takenSince(session, snapshot, requests.snapshotsSince(snapshot));
+  const { git, tree } = await readNow(place, checkout, since);
+  const changes = await changesOfTurns(git, since, { tree, snapshot });
+  if (changes.length === 0) return;
   await assertWithoutLfs(git, changes);
-  await checkOut(git, tree, snapshot.tree);
+  const zeros = '0'.repeat(tree.length);
+  const entries = changes.map(
+    (one) => `${one.new_mode ?? '0'} ${one.new_blob ?? zeros}\t${one.path}`,
+  );
+  await git.text(['update-index', '-z', '--index-info'], nulTerminated(entries));
+  const wanted = await git.text(['write-tree']);
+  await git.text(['read-tree', tree]);
+  await checkOut(git, tree, wanted);
+}
+
+/** Returns a snapshot and all later ones of a session. Throws `conflict` unless the newest turn has its snapshots too. */
+function takenSince(
+  { id, last_turn_id: last }: Session,
+  snapshot: Taken,
+  later: readonly StoredSnapshot[],
+): Taken[] {
+  const missing = later.find((one) => !isTaken(one))?.turn_id;
+  const newest = later.at(-1) ?? snapshot;
+  const isWhole = newest.turn_id === last && newest.moment === 'end';
+  if (missing === undefined && isWhole) return [snapshot, ...later.filter(isTaken)];
+  throw conflictError(
+    `cannot restore the files, because a snapshot of turn ${missing ?? last ?? ''} of session ${id} is missing, so the origin of later changes is unknown`,
+  );
+}
+
+/**
+ * Returns what restores the files that changed within turns, from the start to the end of each. Throws `conflict` if one of
+ * them changed between turns too: that change may have another author.
+ */
+async function changesOfTurns(
+  git: Git,
+  since: readonly Taken[],
+  { tree, snapshot }: { tree: string; snapshot: Taken },
+): Promise<TreeChange[]> {
+  const [ofTurns, others] = [new Set<string>(), new Set<string>()];
+  for (const [at, one] of since.entries()) {
+    const next = since[at + 1];
+    const names = next?.turn_id === one.turn_id ? ofTurns : others;
+    const changes = await changesBetween({ git }, [one.tree, next?.tree ?? tree]);
+    for (const change of changes) names.add(change.path);
+  }
+  const changes = await changesBetween({ git }, [tree, snapshot.tree]);
+  const restored = changes.filter((change) => ofTurns.has(change.path));
+  const foreign = restored.filter((change) => others.has(change.path));
+  if (foreign.length === 0) return restored;
+  throw conflictError(
+    `cannot restore the files, because ${namesOf(foreign)} changed between turns too: restore single files with force`,
+  );
 }
 
 /** Reads the files as they are, as a tree. The returned git also reads the trees of snapshots. */
@@ -71,36 +119,6 @@ async function readNow(
 async function checkOut(git: Git, from: string, to: string): Promise<void> {
   await git.maybe(['update-index', '-q', '--really-refresh']);
   await git.text(['read-tree', '-m', '-u', from, to]);
-}
-
-/** Throws `conflict` unless every change of the files happened within a turn. Any other change may have another author. */
-async function assertOfAgent(
-  git: Git,
-  about: {
-    snapshot: Taken;
-    since: readonly StoredSnapshot[];
-    tree: string;
-    changes: readonly TreeChange[];
-  },
-): Promise<void> {
-  const { snapshot, since, tree, changes } = about;
-  const names = new Set(changes.map((one) => one.path));
-  const unknown = since.find((one) => !isTaken(one));
-  if (unknown)
-    throw conflictError(
-      `cannot restore the files, because the snapshot of the ${unknown.moment} of turn ${unknown.turn_id} is missing, so the origin of later changes is unknown`,
-    );
-  const taken = [snapshot, ...since.filter(isTaken)];
-  for (const [at, one] of taken.entries()) {
-    const next = taken[at + 1];
-    if (next?.turn_id === one.turn_id) continue;
-    const between = await changesBetween({ git }, [one.tree, next?.tree ?? tree]);
-    const foreign = between.filter((change) => names.has(change.path));
-    if (foreign.length > 0)
-      throw conflictError(
-        `cannot restore the files, because ${namesOf(foreign)} changed after turn ${one.turn_id}, but not by a turn of this session: restore single files with force`,
-      );
-  }
 }
 
 function namesOf(changes: readonly TreeChange[]): string {

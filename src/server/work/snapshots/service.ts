@@ -66,8 +66,10 @@ export class SnapshotService {
   }
 
   /** Returns the snapshot of the end of a turn. Throws `not_found`, and `conflict` if it could not be taken. */
-  endOf({ session_id, turn_id }: Pick<Turn, 'session_id' | 'turn_id'>): Taken {
-    return this.#deps.requests.snapshotAt(session_id, turn_id, 'end');
+  async endOf({ session_id, turn_id }: Pick<Turn, 'session_id' | 'turn_id'>): Promise<Taken> {
+    const { taker, requests } = this.#deps;
+    await taker.taken(session_id);
+    return requests.snapshotAt(session_id, turn_id, 'end');
   }
 
   /** Writes the files of a snapshot into a new worktree, which has the commit of the snapshot. Throws `conflict`. */

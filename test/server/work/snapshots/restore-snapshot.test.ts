@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { anError } from '../../../support/an-error.ts';
 import type { BodyInputOf } from '../../../../src/api/endpoint.ts';
 import { endpoints } from '../../../../src/api/index.ts';
+import { runTurn } from '../../../support/turns.ts';
 import { commit, git, read, type Stage, write } from '../../../support/worktrees/work.ts';
 import { fileAgents, writingTurn as turn } from './file-agents.ts';
 
@@ -66,12 +67,11 @@ describe('a fork with files', () => {
     await fork(stage, { worktree: { worktree_name: 'taken' } });
     const wish = { worktree: { worktree_name: 'taken' }, files: true };
     await expect(fork(stage, { turn_id: first, ...wish })).rejects.toMatchObject(
-      anError('conflict', 'worktree taken exists already'),
+      anError('conflict', 'taken'),
     );
     const named = { worktree: { base_ref: 'main' }, files: true };
     await expect(fork(stage, named)).rejects.toMatchObject(anError('invalid', 'base_ref'));
     await client.call(endpoints.setSnapshots, { params: { session_id }, body: { enabled: false } });
-    const { runTurn } = await import('../../../support/turns.ts');
     await runTurn(client, session_id, '{}');
     const count = async () =>
       (await client.call(endpoints.listSessions, { query: { limit: 500 } })).length;
@@ -84,19 +84,21 @@ describe('a fork with files', () => {
 });
 
 describe('a rewind with files', () => {
-  test('A rewind restores changed, new and deleted files, and leaves ignored files, the commit and the index.', async () => {
+  test('A rewind restores files that turns changed, created and deleted, and leaves all other files, the commit and the index.', async () => {
     const stage = await openStage();
     const { repo } = stage;
     write(repo, { '.gitignore': 'out\n' });
     commit(repo, 'ignore');
     const first = await turn(stage, { 'a.txt': 'first\n', 'kept.txt': 'kept\n' });
     await turn(stage, { 'a.txt': 'second\n', 'kept.txt': null, 'new/x.txt': 'x\n', 'out/o': 'o' });
+    write(repo, { 'mine.txt': 'of a person\n' });
     const head = git(repo, 'rev-parse', 'HEAD');
     const rewound = await rewind(stage, first);
     expect(rewound.cwd).toBe(repo);
     expect(filesIn(repo)).toEqual({
       'a.txt': 'first\n',
       'kept.txt': 'kept\n',
+      'mine.txt': 'of a person\n',
       'out/o': 'o',
       'sub/b.txt': 'two\n',
     });
@@ -112,15 +114,22 @@ describe('a rewind with files', () => {
     write(repo, { 'a.txt': 'mine\n', 'other.txt': 'mine\n' });
     const before = filesIn(repo);
     await expect(rewind(stage, first)).rejects.toMatchObject(
-      anError('conflict', 'because a.txt changed after turn'),
+      anError('conflict', 'because a.txt changed between turns too'),
     );
     expect(filesIn(repo)).toEqual(before);
     const params = { session_id };
     expect((await client.call(endpoints.getSession, { params })).status).toBe('ready');
-    // A file of a person that was not there before is removed by no rewind.
-    write(repo, { 'a.txt': 'second\n' });
+  });
+
+  test('A rewind is refused if the newest turn has no snapshot.', async () => {
+    const stage = await openStage();
+    const { client, session: session_id } = stage;
+    const first = await turn(stage, { 'a.txt': 'first\n' });
+    const params = { session_id };
+    await client.call(endpoints.setSnapshots, { params, body: { enabled: false } });
+    await runTurn(client, session_id, '{"a.txt":"second"}');
     await expect(rewind(stage, first)).rejects.toMatchObject(
-      anError('conflict', 'because other.txt changed'),
+      anError('conflict', 'the origin of later changes is unknown'),
     );
   });
 
