@@ -148,10 +148,7 @@ export class AcpAgent implements Agent {
   }
 
   /** Begins a session, or forks one, which `earlier` says how began. Throws {@link ProviderError}. */
-  async create(
-    origin: string | null = null,
-    earlier: TurnSettings | null = null,
-  ): Promise<void> {
+  async create(origin: string | null = null, earlier: TurnSettings | null = null): Promise<void> {
     const params = this.#sessionParams();
     const create = () =>
       origin === null

@@ -240,7 +240,12 @@ class ClaudeAgent implements Agent {
         cwd: this.#session.cwd,
         what: `claude of ${this.#session.id}`,
         // The tools of cadre decide themselves what they may do.
-        args: [...which, '--permission-mode=default', `--allowedTools=mcp__${TOOL_SERVER}`, ...mode],
+        args: [
+          ...which,
+          '--permission-mode=default',
+          `--allowedTools=mcp__${TOOL_SERVER}`,
+          ...mode,
+        ],
         hello: { sdkMcpServers: [TOOL_SERVER] },
         servers: serversFor(toolAccess),
       },

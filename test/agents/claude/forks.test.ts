@@ -68,21 +68,24 @@ test.for([
   'No message found with message.uuid of: end-one',
   'No conversation found with session ID: it',
   "error: unknown option '--resume-session-at=end-one'",
-])('A claude that refuses a fork with "%s" receives a record in the first prompt.', async (words) => {
-  const { open } = on(withoutForks(words));
-  const session = await open();
-  const first = await session.run('one');
-  await session.run('two');
-  await using forked = await WatchedFork.of(session, first.turn_id);
-  // The scripted claude echoes the first text of a prompt.
-  const { text } = await forked.run('three');
-  expect(text).toContain('<handoff_record');
-  expect(text).toContain('> one');
-  expect(text).not.toContain('> two');
-  expect((await forked.record()).forked_from?.way).toBe('record');
-  const notice = forked.watch.events.find(({ kind }) => kind === 'session.notice');
-  expect(notice?.payload).toMatchObject({
-    code: 'forked_by_record',
-    message: expect.stringContaining(words),
-  });
-});
+])(
+  'A claude that refuses a fork with "%s" receives a record in the first prompt.',
+  async (words) => {
+    const { open } = on(withoutForks(words));
+    const session = await open();
+    const first = await session.run('one');
+    await session.run('two');
+    await using forked = await WatchedFork.of(session, first.turn_id);
+    // The scripted claude echoes the first text of a prompt.
+    const { text } = await forked.run('three');
+    expect(text).toContain('<handoff_record');
+    expect(text).toContain('> one');
+    expect(text).not.toContain('> two');
+    expect((await forked.record()).forked_from?.way).toBe('record');
+    const notice = forked.watch.events.find(({ kind }) => kind === 'session.notice');
+    expect(notice?.payload).toMatchObject({
+      code: 'forked_by_record',
+      message: expect.stringContaining(words),
+    });
+  },
+);

@@ -22,8 +22,7 @@ function turnOption(line: string) {
 
 export const sessionFork = endpointCommand({
   name: 'fork',
-  description:
-    'Open a session with the same agent and the history of another session up to a turn',
+  description: 'Open a session with the same agent and the history of another session up to a turn',
   endpoint: endpoints.forkSession,
   parameters: [
     session,
@@ -56,7 +55,9 @@ export const sessionRewind = endpointCommand({
 
 /** The session or the conversation that a session was forked from. */
 export function originText({ session_id, conversation }: Origin): string {
-  return session_id === null ? `conversation ${plain(conversation ?? '')}` : `session ${session_id}`;
+  return session_id === null
+    ? `conversation ${plain(conversation ?? '')}`
+    : `session ${session_id}`;
 }
 
 function forkedText(done: string, { id, title: name, forked_from: from }: Session): string {

@@ -170,10 +170,7 @@ function itemText({ kind, status, tool, text }: Item, { message, output }: Detai
     : line;
 }
 
-function headOf(
-  record: ConversationRecord,
-  checkout: CheckoutSummary | null | undefined,
-): string {
+function headOf(record: ConversationRecord, checkout: CheckoutSummary | null | undefined): string {
   const { session, plan, declined } = record;
   const open = plan.filter(({ status }) => status !== 'completed');
   const lines = [

@@ -56,7 +56,9 @@ export function readRecord(
       ...own.map((turn) => recorded(turn, one)),
       ...past.map((turn) => recordedPastTurn(turn, one)),
     ];
-    newest.push(...turns.toSorted((a, b) => b.turn.accepted_at - a.turn.accepted_at).slice(0, room));
+    newest.push(
+      ...turns.toSorted((a, b) => b.turn.accepted_at - a.turn.accepted_at).slice(0, room),
+    );
   }
   const counts = sessions.map(({ id }) => store.countTurns(rx, id) + imports.countTurns(rx, id));
   const unfinished = session.active_turn_id === null ? 0 : 1;
@@ -70,11 +72,7 @@ export function readRecord(
   };
 }
 
-function firstOf(
-  rx: Reader,
-  session: Session,
-  { store, imports }: Rows,
-): RecordedTurn | undefined {
+function firstOf(rx: Reader, session: Session, { store, imports }: Rows): RecordedTurn | undefined {
   const own = store.firstTurn(rx, session.id);
   const past = imports.firstTurn(rx, session.id);
   if (past && (!own || timeOf(past) < own.accepted_at)) return recordedPastTurn(past, session);

@@ -62,7 +62,9 @@ export class HandoffService {
     const session = await this.#draft(old, body);
     const checkout = await readCheckout(sessionId);
     const limit = body.full === true ? RECORD_TURNS : DIGEST_TURNS;
-    const record = await db.read((rx) => readRecord(rx, old, limit, { store, imports: imports.store, log }));
+    const record = await db.read((rx) =>
+      readRecord(rx, old, limit, { store, imports: imports.store, log }),
+    );
     const file = body.full === true ? await this.#writeRecord(session, record, checkout) : null;
     const note = body.note ?? null;
     const input = inputFor(digestOf(record, checkout), old, { note, file });

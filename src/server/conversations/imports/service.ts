@@ -92,9 +92,7 @@ export class ImportService {
     const draft = await sessions.draft({ ...body, cwd: body.cwd ?? found.cwd });
     if (isFork) {
       const query = { after: null, max: wish.history };
-      const history = await refusing(
-        conversations.turns(ref, query, new AbortController().signal),
-      );
+      const history = await refusing(conversations.turns(ref, query, new AbortController().signal));
       const fork = { draft: titledAs(found, draft), ref, history };
       return db.transact((tx) => this.#fork(tx, fork, body.mcp_servers), saveResponse);
     }

@@ -17,6 +17,7 @@ export function forkPointOf(
   if (origin.session_id === null || origin.turn_id === null) return undefined;
   const { provider_session_ref: ref, last_turn_id: last } = store.session(rx, origin.session_id);
   const { agent_turn_ref: turnRef } = store.turn(rx, origin.session_id, origin.turn_id);
-  if (ref === null || (turnRef === undefined && last !== origin.turn_id)) return undefined;
+  const isKnown = turnRef !== undefined || last === origin.turn_id;
+  if (ref === null || !isKnown) return undefined;
   return { ref, turnRef: turnRef ?? null };
 }

@@ -96,7 +96,9 @@ describe('a fork', () => {
     const { session, second } = await talk(stage);
     const broken = await stage.play(session, 'broken');
     broken.end(failed('provider_error', 'no'));
-    await stage.until(({ kind, session_id }) => kind === 'turn.failed' && session_id === session.id);
+    await stage.until(
+      ({ kind, session_id }) => kind === 'turn.failed' && session_id === session.id,
+    );
     const running = await stage.play(session, 'runs');
     const { body } = await fork(stage, session);
     expect(body.forked_from?.turn_id).toBe(second);
@@ -143,7 +145,9 @@ describe('a fork', () => {
     }
     expect(turn.text.endsWith('</handoff_record>\ntry again')).toBe(true);
     const turnId = await answered(stage, turn, 'try again');
-    expect((await stage.turn(body.id, turnId)).input).toEqual([{ type: 'text', text: 'try again' }]);
+    expect((await stage.turn(body.id, turnId)).input).toEqual([
+      { type: 'text', text: 'try again' },
+    ]);
     expect((await stage.session(body.id)).forked_from?.way).toBe('record');
     const next = await stage.play(body, 'more');
     expect(next.text).toBe('more');

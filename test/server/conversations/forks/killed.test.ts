@@ -42,7 +42,12 @@ function ask(client: Client, way: (typeof WAYS)[number], { id, turn_id }: Origin
   if (way === 'rewind')
     return client.call(endpoints.rewindSession, { params, body: { turn_id } }, undefined, key);
   const worktree = way === 'worktree' ? { worktree_name: `fork-${id.slice(-8)}` } : null;
-  return client.call(endpoints.forkSession, { params, body: { turn_id, worktree } }, undefined, key);
+  return client.call(
+    endpoints.forkSession,
+    { params, body: { turn_id, worktree } },
+    undefined,
+    key,
+  );
 }
 
 async function stateOf(client: Client, { id }: Origin) {

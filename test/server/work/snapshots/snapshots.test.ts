@@ -9,13 +9,7 @@ import { expectEventually } from '../../../support/expect-eventually.ts';
 import { fileAgents, snapshotsOf, writingTurn as turn } from './file-agents.ts';
 import { stateOf } from './state.ts';
 import { openSession, runTurn } from '../../../support/turns.ts';
-import {
-  commit,
-  git,
-  read,
-  type Stage,
-  write,
-} from '../../../support/worktrees/work.ts';
+import { commit, git, read, type Stage, write } from '../../../support/worktrees/work.ts';
 
 const { openStage } = fileAgents();
 
