@@ -34,7 +34,7 @@ async function say({ client, tap }: Tapped, session: string, word: string) {
 }
 
 /** Forks a session with two turns at the first one, and continues both sessions. */
-async function forkAtFirst(server: Tapped, provider: ProviderId): Promise<void> {
+async function expectForkAtFirst(server: Tapped, provider: ProviderId): Promise<void> {
   const { client, directory } = server;
   const { id } = await client.call(endpoints.createSession, { body: { provider, cwd: directory } });
   const { turn } = await say(server, id, 'swallow');
@@ -61,10 +61,10 @@ async function forkAtFirst(server: Tapped, provider: ProviderId): Promise<void> 
 }
 
 test('A session of Claude that is forked at its first turn continues from there, and the session keeps both turns.', () =>
-  onTapped(claudeConfig, (server) => forkAtFirst(server, 'claude')));
+  onTapped(claudeConfig, (server) => expectForkAtFirst(server, 'claude')));
 
 test('A session of Codex that is forked at its first turn continues from there, and the session keeps both turns.', () =>
-  onTapped(codexConfig, (server) => forkAtFirst(server, 'codex')));
+  onTapped(codexConfig, (server) => expectForkAtFirst(server, 'codex')));
 
 test('The history of a conversation that Claude no longer has reaches the fork as a record.', () =>
   onTapped(claudeConfig, async (server) => {

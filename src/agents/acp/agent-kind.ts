@@ -3,7 +3,6 @@ import path from 'node:path';
 import type { BarrierSandbox } from '../../core/children/spawn-barrier.ts';
 import { DEFAULT_AGENT, providerKinds } from '../../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../../api/providers.ts';
-import type { Session } from '../../api/sessions.ts';
 import { findProgram } from '../../core/lib/find-program.ts';
 import { HealthRecord } from '../health-record.ts';
 import type {

@@ -27,6 +27,9 @@ import {
   responseTo,
 } from './permission.ts';
 import {
+  argumentsOf,
+  begin,
+  type Beginning,
   type ClaudeOptions,
   startInitialized,
   type ClaudeProcess,
@@ -34,7 +37,6 @@ import {
   TOOL_SERVER,
   ToolsChannel,
 } from './process.ts';
-import { argumentsOf, begin, type Beginning } from './beginning.ts';
 import { outcomeOf, textOf, readResultUsage } from './outcome.ts';
 import { BYPASS, mayBypass, modeOf, objectionTo, readModel, readModes } from './settings.ts';
 import { toolKindOf, toolTitleOf } from './tools.ts';

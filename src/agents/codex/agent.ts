@@ -28,12 +28,12 @@ import {
   turnParams,
 } from './settings.ts';
 import { outcomeOf, readError, readRetry, turnIn } from './outcome.ts';
-import { forkThread } from './fork.ts';
 import { type CodexRequest, readRequest, refusalOf } from './requests.ts';
 import type { Lease } from './shared-server.ts';
 import {
   type AgentState,
   type AtTurn,
+  beginThread,
   foreignTurn,
   ownTurn,
   type ThreadTurn,
@@ -218,15 +218,12 @@ class CodexAgent implements Agent, Route {
     }
   }
 
-  /** Begins a thread: a fork if the session is one and codex can fork there. */
   async #begin(): Promise<void> {
     const { title, id, model } = this.#session;
     const params = { ...this.#threadParams(), model };
-    const { fork } = this.#options;
-    const ask = (method: string, more: object) => this.#ask(method, more);
-    const forked = fork && (await forkThread(ask, params, fork, this.#sink));
-    this.isForked = forked !== null;
-    const thread = readThread(forked ?? (await this.#ask('thread/start', params)));
+    const begun = await beginThread(this.#lease.server, params, this.#options.fork, this.#sink);
+    this.isForked = begun.isForked;
+    const thread = readThread(begun.opened);
     if (this.#isOver) return;
     this.ref = thread.id;
     // Codex gives a fork the settings of the last turn, which may have been set for that turn only.
@@ -304,8 +301,7 @@ class CodexAgent implements Agent, Route {
     const error = turn.own?.error ?? null;
     const { login, clock, onEnded } = this.#options;
     const limit = () => reachedLimit(this.#lease.server.rateLimits, clock.now());
-    const outcome = onEnded(outcomeOf(params, error, login, limit));
-    turn.own?.outcome.resolve(turn.id === null ? outcome : { ...outcome, ref: turn.id });
+    turn.own?.outcome.resolve(onEnded(outcomeOf(params, error, login, limit)));
     this.#rest(turn);
   }
 

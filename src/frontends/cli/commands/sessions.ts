@@ -12,9 +12,14 @@ import { TURN_FAILED } from '../layout.ts';
 import { afterLimitText } from '../limit-text.ts';
 import { ago, details, labelOf, listOf, plain, shortId } from '../output.ts';
 import { limit, reason, session, turn, turnAs, valueOf } from '../parameters.ts';
-import { sessionEdit, sessionHandoff } from './session-edit.ts';
+import {
+  originText,
+  sessionEdit,
+  sessionFork,
+  sessionHandoff,
+  sessionRewind,
+} from './session-edit.ts';
 import { sessionFileCommands } from './session-files.ts';
-import { originText, sessionFork, sessionRewind } from './session-fork.ts';
 import { handBackText, sessionExport, sessionImport } from './session-transfer.ts';
 import { sessionUntil } from './session-until.ts';
 import { sessionWait } from './session-wait.ts';

@@ -1,20 +1,30 @@
 import type { BodyOf } from '../../../api/endpoint.ts';
 import { AppError, conflictError, invalidError } from '../../../api/errors.ts';
 import type { forkSession, rewindSession } from '../../../api/forks.ts';
-import type { Session, Turn } from '../../../api/sessions.ts';
+import type { PastTurn } from '../../../api/conversations.ts';
+import type { Item, Session, Turn } from '../../../api/sessions.ts';
+import {
+  type ForkPoint,
+  type StoredItem,
+  type StoredTurn,
+  TurnCollector,
+} from '../../../agents/conversations.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { assertFree } from '../handoff/assert-free.ts';
 import type { ImportReader } from '../imports/reader.ts';
-import type { ImportStore } from '../imports/store.ts';
+import { type ImportStore, timeOf } from '../imports/store.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { SessionService } from '../sessions/service.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import { hasEnded } from '../sessions/turn.ts';
-import { type History, readHistory } from './history.ts';
 
+/** The maximum number of turns that a fork copies. */
+const MAX_TURNS = 200;
+/** The program of past turns that were copied from a session. */
+const CADRE = 'cadre';
 const SUFFIX = ' (fork)';
 const TITLE_CHARACTERS = 200;
 
@@ -53,6 +63,18 @@ interface ForkServiceDeps extends Pick<ServerParts, 'db' | 'failpoint'> {
   filesOf: (turn: Turn) => Promise<TurnFiles>;
   /** Restores the directory of a session to the end of a turn. Throws `conflict` if somebody else changed files since. */
   restoreFiles: (turn: Turn) => Promise<void>;
+}
+
+interface Rows {
+  store: SessionStore;
+  imports: ImportStore;
+}
+
+interface History {
+  /** Oldest first. */
+  turns: StoredTurn[];
+  /** The number of older turns that were left out. */
+  omitted: number;
 }
 
 interface Plan {
@@ -212,4 +234,70 @@ function withBase(wish: WorktreeWish, base_ref: string): WorktreeWish {
   if (named.base_ref != null)
     throw invalidError('body.worktree.base_ref: the files determine the commit: omit it');
   return { ...named, base_ref };
+}
+
+/** Reads the past turns and the turns of a session up to a turn, in the order of their times. */
+function readHistory(
+  rx: Reader,
+  { id, forked_from: origin, imported }: Session,
+  last: Turn,
+  { store, imports }: Rows,
+): History {
+  const newestPast = imports.newestTurns(rx, id, MAX_TURNS);
+  const past = newestPast
+    .map((turn) => ({ at: timeOf(turn), read: () => copyOf(turn) }))
+    .filter(({ at }) => at <= last.accepted_at);
+  const own = store.turnsUpTo(rx, last, MAX_TURNS);
+  const turns = own.map((turn) => ({
+    at: turn.accepted_at,
+    read: () => storedTurn(turn, store.itemsOf(rx, turn.turn_id)),
+  }));
+  const newestFirst = [...turns, ...past].toSorted((a, b) => b.at - a.at);
+  const collector = new TurnCollector(MAX_TURNS);
+  newestFirst.every(({ read }) => collector.add(read()));
+  const kept = collector.turns;
+  const later = newestPast.length - past.length;
+  const stored = store.countTurns(rx, id, last.turn_id) + imports.countTurns(rx, id) - later;
+  const earlier = (origin?.omitted_turns ?? 0) + (imported?.omitted_turns ?? 0);
+  return { turns: kept, omitted: earlier + stored - kept.length };
+}
+
+function copyOf({ ref, program, status, prompt, items, occurred_at }: PastTurn): StoredTurn {
+  return { ref, program, status, prompt, items, occurredAt: occurred_at };
+}
+
+function storedTurn({ turn_id, status, input, accepted_at }: Turn, items: readonly Item[]) {
+  const texts = input.map((one) => (one.type === 'text' ? one.text : '[image]'));
+  return {
+    ref: turn_id,
+    program: CADRE,
+    status: status === 'failed' || status === 'interrupted' ? status : ('completed' as const),
+    prompt: texts.join('\n'),
+    items: items.map(storedItem),
+    occurredAt: accepted_at,
+  };
+}
+
+function storedItem({ kind, status, tool, text }: Item): StoredItem {
+  const isKnown = status === 'completed' || status === 'failed';
+  return { kind, status: isKnown ? status : 'unknown', title: tool?.title ?? null, text };
+}
+
+/**
+ * Returns the point at which the agent of a session forks the conversation of another one. Undefined if the session is not
+ * a fork, or its agent has no id of a point before the end of that conversation.
+ */
+export function forkPointOf(
+  rx: Reader,
+  { forked_from: origin }: Session,
+  store: SessionStore,
+): ForkPoint | undefined {
+  if (!origin) return undefined;
+  if (origin.conversation !== null) return { ref: origin.conversation, turnRef: null };
+  if (origin.session_id === null || origin.turn_id === null) return undefined;
+  const { provider_session_ref: ref, last_turn_id: last } = store.session(rx, origin.session_id);
+  const { agent_turn_ref: turnRef } = store.turn(rx, origin.session_id, origin.turn_id);
+  const isKnown = turnRef !== undefined || last === origin.turn_id;
+  if (ref === null || !isKnown) return undefined;
+  return { ref, turnRef: turnRef ?? null };
 }

@@ -2,10 +2,14 @@ import type { Approval } from '../../../api/approvals.ts';
 import { handoffLimits } from '../../../api/handoffs.ts';
 import type { StoredInputItem } from '../../../api/input.ts';
 import type { Item, Session } from '../../../api/sessions.ts';
+import type { EventLog } from '../../../core/events/log.ts';
+import type { Reader } from '../../../core/store/transaction.ts';
 import { cutLine } from '../../../core/lib/cut-line.ts';
 import { frame, withoutFrames } from '../../../core/lib/frame.ts';
 import { oneLine, plain } from '../../../core/lib/plain.ts';
-import type { ConversationRecord, RecordedTurn } from './record.ts';
+import type { ImportStore } from '../imports/store.ts';
+import type { SessionStore } from '../sessions/store.ts';
+import { type ConversationRecord, readRecord, type RecordedTurn } from './record.ts';
 
 /** The state of the files of a session. Paths are relative to the root of the checkout. */
 export interface CheckoutSummary {
@@ -47,6 +51,8 @@ const FILES = 40;
 const STEPS = 20;
 const LINE = 300;
 const RESERVE = 400;
+/** The maximum number of turns in the record of a fork. */
+const FORK_TURNS = 200;
 /** The room for the frame of a digest, and for the sentences before the frame. */
 const LEAD = 1000;
 
@@ -65,9 +71,20 @@ export function inputFor(
   return [recordItem(digest, about, longer), { type: 'text', text: note ?? DEFAULT_REQUEST }];
 }
 
-/** Returns the input that precedes the first prompt of a fork, whose agent does not have the history. */
-export function inputForFork(digest: string): StoredInputItem {
-  return recordItem(digest, 'the conversation until now, which you continue');
+/**
+ * Returns the record of the history that precedes the next prompt of a session. It is empty if the agent has the history: it
+ * has forked its conversation, or a turn with the record has completed.
+ */
+export function recordForPrompt(
+  rx: Reader,
+  sessionId: string,
+  rows: { store: SessionStore; imports: ImportStore; log: EventLog },
+): StoredInputItem[] {
+  const { store } = rows;
+  const session = store.session(rx, sessionId);
+  if (session.forked_from?.way !== 'record' || store.newestCompleted(rx, sessionId)) return [];
+  const digest = digestOf(readRecord(rx, session, FORK_TURNS, rows));
+  return [recordItem(digest, 'the conversation until now, which you continue')];
 }
 
 function recordItem(

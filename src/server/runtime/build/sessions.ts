@@ -9,11 +9,11 @@ import { ImportService } from '../../conversations/imports/service.ts';
 import { ImportStore } from '../../conversations/imports/store.ts';
 import { Scheduler } from '../../conversations/inbox/scheduler.ts';
 import { AgentPool } from '../../conversations/sessions/agent-pool.ts';
-import { recordForPrompt } from '../../conversations/forks/record.ts';
+import { forkPointOf } from '../../conversations/forks/service.ts';
+import { recordForPrompt } from '../../conversations/handoff/digest.ts';
 import { Blobs } from '../../conversations/sessions/blobs.ts';
 import type { SessionObserver } from '../../conversations/sessions/observer.ts';
 import { AgentOutputs } from '../../conversations/sessions/outputs.ts';
-import { forkPointOf } from '../../conversations/sessions/fork-point.ts';
 import { SessionService } from '../../conversations/sessions/service.ts';
 import { SessionStore } from '../../conversations/sessions/store.ts';
 import { TurnRunner } from '../../conversations/sessions/turn-runner.ts';
@@ -108,12 +108,8 @@ export function buildSessions(
     assertRoom,
     imports: reader,
   });
-  const shared = { store: importStore, sessionStore: store, sessions: service };
-  const imports = {
-    store: importStore,
-    reader,
-    service: new ImportService({ ...base, ...shared, reader, pool, kinds }),
-  };
+  const shared = { store: importStore, sessionStore: store, sessions: service, reader };
+  const imports = { ...shared, service: new ImportService({ ...base, ...shared, pool, kinds }) };
   return { ...lower, scheduler, budgets, rules, runner, service, imports };
 }
 

@@ -76,7 +76,7 @@ it(
       const way = WAYS[below(WAYS.length)] ?? 'fork';
       const [place, hits] = PLACES[below(PLACES.length)] ?? PLACES[0];
       const failpoint = `${place}=kill@${1 + below(hits)}`;
-      const about = `with SEED=${SEED}, kill ${kill} of a ${way} at ${failpoint}`;
+      const about = `SEED=${SEED}, kill ${kill} of a ${way} at ${failpoint}`;
       const env = { CADRE_FAILPOINTS: failpoint };
       const dying = await startServer(directory, { env }).catch(() => null);
       if (dying) {
@@ -87,28 +87,30 @@ it(
       const after = await startServer(directory);
       try {
         const found = await stateOf(after.client, origin);
-        expect(found.forks.length, about).toBeLessThanOrEqual(1);
+        expect(found.forks.length, `with ${about}`).toBeLessThanOrEqual(1);
         const isClosed = way === 'rewind' && found.forks.length === 1;
-        expect(found.origin?.status, about).toBe(isClosed ? 'closed' : 'ready');
-        expect(found.origin?.continued_by, about).toBe(isClosed ? found.forks[0]?.id : undefined);
+        expect(found.origin?.status, `with ${about}`).toBe(isClosed ? 'closed' : 'ready');
+        expect(found.origin?.continued_by, `with ${about}`).toBe(
+          isClosed ? found.forks[0]?.id : undefined,
+        );
         stored += found.forks.length;
 
         const { id: session_id, worktree_id } = await ask(after.client, way, origin);
         const done = await stateOf(after.client, origin);
         expect(
           done.forks.map((one) => one.id),
-          about,
+          `with ${about}`,
         ).toEqual([session_id]);
-        if (found.forks.length > 0) expect(found.forks[0]?.id, about).toBe(session_id);
-        expect(done.claimed, about).toContain(worktree_id);
+        if (found.forks.length > 0) expect(found.forks[0]?.id, `with ${about}`).toBe(session_id);
+        expect(done.claimed, `with ${about}`).toContain(worktree_id);
         const params = { session_id };
         const past = await after.client.call(endpoints.listPastTurns, { params, query: {} });
         expect(
           past.map(({ prompt }) => prompt),
-          about,
+          `with ${about}`,
         ).toEqual(['say one']);
         const { turn } = await runTurn(after.client, session_id, 'say three');
-        expect(turn, about).toMatchObject({ status: 'completed', text: 'three' });
+        expect(turn, `with ${about}`).toMatchObject({ status: 'completed', text: 'three' });
       } finally {
         await after.end('SIGTERM');
       }
