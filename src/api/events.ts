@@ -4,7 +4,7 @@ import { hookKinds } from './event-kinds/hooks.ts';
 import { budgetKinds } from './event-kinds/budgets.ts';
 import { agentKinds, itemKinds } from './event-kinds/items.ts';
 import type { EventScope, ValuesOf } from './event-kinds/kind.ts';
-import { processKinds } from './event-kinds/processes.ts';
+import { processKinds, sandboxKinds } from './event-kinds/processes.ts';
 import { goalKinds, queueKinds } from './event-kinds/queue.ts';
 import { reviewKinds } from './event-kinds/reviews.ts';
 import { runtimeKinds } from './event-kinds/runtime.ts';
@@ -27,6 +27,7 @@ export const kinds = {
   ...itemKinds,
   ...agentKinds,
   ...processKinds,
+  ...sandboxKinds,
   ...worktreeKinds,
   ...raceKinds,
   ...teamKinds,
@@ -114,6 +115,14 @@ export function isEventKind(kind: string): kind is EventKind {
 /** Reports whether this version describes the kind of an event, and narrows its type. */
 export function isDescribed(event: RuntimeEventRecord): event is DescribedEvent {
   return isEventKind(event.kind);
+}
+
+/** An event that people read beside the conversation of a session. */
+export type NoticeEvent = EventOf<'session.notice' | 'sandbox.host_refused'>;
+export const noticeKinds = ['session.notice', 'sandbox.host_refused'] as const;
+
+export function isNotice(event: RuntimeEventRecord): event is NoticeEvent {
+  return event.kind === 'session.notice' || event.kind === 'sandbox.host_refused';
 }
 
 /** Reports whether the kind of an event belongs to a group that this version describes. */

@@ -6,6 +6,7 @@ import * as budgets from './budgets.ts';
 import { eventRoutes } from './event-routes.ts';
 import * as gateway from './gateway.ts';
 import * as conversations from './conversations.ts';
+import * as forks from './forks.ts';
 import * as goals from './goals.ts';
 import * as handoffs from './handoffs.ts';
 import * as hooks from './hooks.ts';
@@ -77,6 +78,8 @@ export const endpoints = {
   dropReview: reviews.dropReview,
   sendReview: reviews.sendReview,
   handOffSession: handoffs.handOffSession,
+  forkSession: forks.forkSession,
+  rewindSession: forks.rewindSession,
   listConversations: conversations.listConversations,
   listPastTurns: conversations.listPastTurns,
   handBackSession: conversations.handBackSession,

@@ -53,7 +53,7 @@ function summaryPart(event: DescribedEvent): string {
 
 function summaryOfInputOrEnd(event: DescribedEvent): string {
   const { kind, payload } = event;
-  if (kind === 'session.notice') return payload.message;
+  if (kind === 'session.notice' || kind === 'sandbox.host_refused') return payload.message;
   if (kind === 'turn.accepted') return summaryOfInput(payload.turn.input ?? []);
   if ('turn' in payload) return payload.turn.error?.message ?? '';
   if (kind === 'team.message_created') return summaryOfInput([payload.message.input ?? []].flat());

@@ -10,6 +10,8 @@ export type FailpointName =
   | 'check.starting'
   | 'check.ended'
   | 'child.gated'
+  | 'fork.prepared'
+  | 'fork.stored'
   | 'handoff.prepared'
   | 'handoff.stored'
   | 'child.registered'

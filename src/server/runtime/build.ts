@@ -1,4 +1,4 @@
-import { AppError } from '../../api/errors.ts';
+import { AppError, conflictError } from '../../api/errors.ts';
 import type { Base, RuntimeOptions } from './base.ts';
 import { buildChildren } from './build/children.ts';
 import { buildProviders } from './build/providers.ts';
@@ -11,6 +11,7 @@ import { GoalService } from '../conversations/goals/service.ts';
 import { GoalStore } from '../conversations/goals/store.ts';
 import type { CheckoutSummary } from '../conversations/handoff/digest.ts';
 import { HandoffService } from '../conversations/handoff/service.ts';
+import { ForkService } from '../conversations/forks/service.ts';
 import { QueueInboxSource } from '../conversations/queue/inbox-source.ts';
 import { QueueService } from '../conversations/queue/service.ts';
 import { QueueStore } from '../conversations/queue/store.ts';
@@ -56,10 +57,11 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
     processes,
     store: rows.worktrees,
   });
-  const snapshots = buildSnapshots(base, { sessions, worktrees });
+  const snapshots = buildSnapshots(base, { children, sessions, worktrees });
   const goals = buildGoals(base, { sessions, processes, snapshots, storage });
   const handoffs = buildHandoffs(base, { children, sessions, worktrees, snapshots });
   const races = buildRaces(base, { storage, sessions, processes, worktrees, snapshots, goals });
+  const forks = buildForks(base, { sessions, worktrees, snapshots });
   const { toolsWithinMs: withinMs = TOOLS_WITHIN_MS } = options;
   const offers = new ToolOffers({ ...base, sessionStore, withinMs });
   const served = { storage, providers, sessions, worktrees, offers };
@@ -83,7 +85,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
       shortage: () => storage.budget.shortage(),
     }),
   );
-  const lower = { storage, children, providers, sessions, goals, handoffs, queue, hooks };
+  const lower = { storage, children, providers, sessions, goals, handoffs, forks, queue, hooks };
   return { ...lower, processes, worktrees, snapshots, races, reviews, teams, gateway, searching };
 }
 
@@ -169,6 +171,33 @@ function buildHandoffs(
       const { tmp } = children.sandbox.ownDirectories({ session_id: id, caller_id: null });
       return { path: tmp, inAgent: children.sandbox.holdsAgent(chosen) ? '/tmp' : tmp };
     },
+  });
+}
+
+function buildForks(
+  base: Base,
+  needs: Pick<Nouns, 'sessions' | 'worktrees' | 'snapshots'>,
+): ForkService {
+  const { sessions, worktrees, snapshots } = needs;
+  const files = snapshots.service;
+  return new ForkService({
+    ...base,
+    ...sessions,
+    sessions: sessions.service,
+    claims: worktrees.claims,
+    openInWorktree: (...wish) => worktrees.opening.openDrafted(...wish),
+    async filesOf(turn) {
+      const snapshot = await files.endOf(turn);
+      if (snapshot.head_commit === null)
+        throw conflictError(
+          `the files of turn ${turn.turn_id} belong to no commit: commit the files first`,
+        );
+      return {
+        commit: snapshot.head_commit,
+        writeTo: (worktree) => files.writeTo(worktree, snapshot),
+      };
+    },
+    restoreFiles: async (turn) => files.restoreAll(await files.endOf(turn)),
   });
 }
 

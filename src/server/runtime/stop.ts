@@ -76,7 +76,11 @@ async function endWorktrees(
     stopping.abort(
       new AppError('shutting_down', 'the server is stopping: try again after the restart'),
     );
-  const idle = Promise.all([service.idle(), snapshots.taker.idle()]).then(end);
+  const idle = Promise.all([
+    service.idle(),
+    snapshots.taker.idle(),
+    snapshots.movedBranches.idle(),
+  ]).then(end);
   const waiting = AbortSignal.any([hurry, stopping.signal]);
   await clock.sleep(config.now.server.drain_ms, waiting).catch(() => undefined);
   end();

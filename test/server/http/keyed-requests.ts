@@ -18,6 +18,13 @@ interface Keyed {
   otherBody?: object;
 }
 
+/** Opens a session with a completed turn, and returns its id. */
+async function withTurn(stage: Stage): Promise<string> {
+  const session = await stage.open();
+  await stage.complete(await stage.play(session));
+  return session.id;
+}
+
 /** For each POST route, what makes a request that changes something. */
 const makers: Record<string, (stage: Stage) => Promise<Keyed>> = {
   '/v1/sessions': async () => ({
@@ -71,6 +78,16 @@ const makers: Record<string, (stage: Stage) => Promise<Keyed>> = {
     body: { provider: 'acp', note: 'one' },
     otherBody: { provider: 'acp', note: 'two' },
   }),
+  '/v1/sessions/{session_id}/fork': async (stage) => ({
+    path: `/v1/sessions/${await withTurn(stage)}/fork`,
+    body: { title: 'one' },
+    otherBody: { title: 'two' },
+  }),
+  '/v1/sessions/{session_id}/rewind': async (stage) => {
+    const id = await withTurn(stage);
+    const { last_turn_id: turn_id } = await stage.session(id);
+    return { path: `/v1/sessions/${id}/rewind`, body: { turn_id } };
+  },
   '/v1/sessions/{session_id}/goal': async (stage) => ({
     path: `/v1/sessions/${(await stage.open()).id}/goal`,
     body: { command: 'true' },
