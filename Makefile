@@ -159,6 +159,11 @@ merges: N = 1000
 merges: deps ## SIGKILL the server N times in merges, rebases, cleanups and restores (N=1000, SEED=...)
 	KILLS=$(N) SEED=$(SEED) TEST_LIMIT_MS=21600000 $(CAMPAIGN) test/campaigns/worktrees/killed
 
+.PHONY: contenders
+contenders: N = 200
+contenders: deps ## SIGKILL the server twice in each of N races (N=200, SEED=...)
+	KILLS=$(N) SEED=$(SEED) TEST_LIMIT_MS=21600000 $(CAMPAIGN) test/campaigns/worktrees/races-killed
+
 .PHONY: worktrees
 worktrees: deps ## Test worktrees with 1,000 random programs of eight sessions and with hostile files (PROGRAMS=..., SEED=...)
 	WORKTREE_PROGRAMS=$(or $(PROGRAMS),1000) $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 $(CAMPAIGN) test/campaigns/worktrees/programs

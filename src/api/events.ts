@@ -10,7 +10,7 @@ import { reviewKinds } from './event-kinds/reviews.ts';
 import { runtimeKinds } from './event-kinds/runtime.ts';
 import { pastKinds, sessionKinds, turnKinds } from './event-kinds/sessions.ts';
 import { deliveryKinds, teamKinds } from './event-kinds/teams.ts';
-import { worktreeKinds } from './event-kinds/worktrees.ts';
+import { raceKinds, worktreeKinds } from './event-kinds/worktrees.ts';
 
 /**
  * Every kind of event. Types, schemas, openapi.yaml and docs/events.md are generated from this table. Within v1, kinds
@@ -29,6 +29,7 @@ export const kinds = {
   ...processKinds,
   ...sandboxKinds,
   ...worktreeKinds,
+  ...raceKinds,
   ...teamKinds,
   ...deliveryKinds,
   ...hookKinds,

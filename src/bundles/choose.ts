@@ -13,6 +13,7 @@ export const clientNouns: ReadonlySet<string> = new Set([
   'providers',
   'processes',
   'worktrees',
+  'races',
   'teams',
   'events',
   'hooks',

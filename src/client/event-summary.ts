@@ -44,6 +44,7 @@ function summaryPart(event: DescribedEvent): string {
   if (isIn('budget', event)) return summaryOfBudget(event);
   if (isIn('review', event)) return summaryOfReview(event);
   if (isIn('goal', event)) return summaryOfGoal(event);
+  if (isIn('race', event)) return summaryOfRace(event);
   if ('past_turn' in payload) return payload.past_turn.prompt;
   if ('worktree' in payload) return payload.worktree.worktree_name;
   if ('team' in payload) return payload.team.name;
@@ -115,6 +116,15 @@ function summaryOfReview({ payload }: EventOf<KindIn<'review'>>): string {
 function summaryOfGoal({ payload: { goal } }: EventOf<KindIn<'goal'>>): string {
   const { status, reason, round, max_rounds, command } = goal;
   return `${reason ?? status} (${round} of ${max_rounds}): ${command}`;
+}
+
+function summaryOfRace({ payload }: EventOf<KindIn<'race'>>): string {
+  if ('contender' in payload) {
+    const { contender, status, failure } = payload.contender;
+    return `${payload.race_name}: ${contender} ${failure?.message ?? status}`;
+  }
+  const { name, status, kept } = payload.race;
+  return `${name}: ${kept === null ? status : `kept ${kept}`}`;
 }
 
 function summaryOfPlan(entries: Payload<'plan.updated'>['entries']): string {

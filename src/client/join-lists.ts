@@ -38,6 +38,7 @@ const lists = new Map<Endpoint, List>([
   [endpoints.listTeams, { id: 'id' }],
   [endpoints.listQueue, { id: 'id' }],
   [endpoints.listBudgets, { id: 'id' }],
+  [endpoints.listRaces, { id: 'id' }],
   [endpoints.search, { id: 'session_id' }],
   [endpoints.listHooks, { id: 'name' }],
 ]);

@@ -40,7 +40,7 @@ export type Notice = NoticeEvent;
 
 /**
  * The conversation of some turns, oldest first. `approvals` and `notices` of these turns may have any order. `past`: the turns
- * that ran in the agent's own program, oldest first.
+ * that ran in the agent's own program or before a fork, oldest first.
  */
 export function conversation(
   turns: readonly TurnWithItems[],
@@ -79,17 +79,19 @@ function timeOf({ occurred_at, created_at }: PastTurn): number {
   return occurred_at ?? created_at;
 }
 
-/** Past turns, above a line that says where they ran. */
+/** Past turns, above a line that says where they ran. Turns of other sessions have the program `cadre`. */
 function pastBlocks(past: readonly PastTurn[]): Block[] {
   const last = past.at(-1);
   if (!last) return [];
-  const program = last.program ?? 'another program';
-  const message = `the ${past.length === 1 ? 'turn' : `${past.length} turns`} above ran in ${program}, outside of cadre`;
+  const isForked = last.program === 'cadre';
+  const where = isForked
+    ? 'before the fork of this session'
+    : `in ${last.program ?? 'another program'}, outside of cadre`;
   const line: Block = {
     type: 'notice',
     key: `${last.past_turn_id} end`,
-    code: 'imported',
-    message,
+    code: isForked ? 'forked' : 'imported',
+    message: `the ${past.length === 1 ? 'turn' : `${past.length} turns`} above ran ${where}`,
   };
   return [...past.flatMap(pastTurnBlocks), line];
 }

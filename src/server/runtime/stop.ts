@@ -44,11 +44,17 @@ export async function stop(running: Running, hurry: AbortSignal): Promise<void> 
 }
 
 /** From here on nothing starts: no request that changes something, no turn, no notice, no upkeep. */
-function takeNothingNew({ nouns: { sessions, goals }, edge, upkeep, background }: Running): void {
+function takeNothingNew({
+  nouns: { sessions, goals, races },
+  edge,
+  upkeep,
+  background,
+}: Running): void {
   edge.server.refuseChanges();
   sessions.scheduler.stop();
   sessions.inbox.stop();
   goals.checks.stop();
+  races.runner.stop();
   upkeep[Symbol.dispose]();
   background.stopVerification();
 }
@@ -81,14 +87,15 @@ async function endWorktrees(
   await idle;
 }
 
-/** Waits for the work that the start resumed, and for spawns and broadcasts under way. */
-async function endBackground({ nouns: { teams }, background }: Running): Promise<void> {
+/** Waits for the work that the start resumed, and for spawns, races and broadcasts under way. */
+async function endBackground({ nouns: { teams, races }, background }: Running): Promise<void> {
   await background.cleanups;
   await background.spawns;
   await background.broadcasts;
   await background.sandbox;
   await teams.broadcasts.stop();
   await teams.spawns.idle();
+  await races.runner.idle();
   await background.verification;
 }
 

@@ -12,6 +12,7 @@ export const clients = {
   providers: async () => (await import('./providers.ts')).providerCommands,
   processes: async () => (await import('./processes.ts')).processCommands,
   worktrees: async () => (await import('./worktrees.ts')).worktreeCommands,
+  races: async () => (await import('./races.ts')).raceCommands,
   teams: async () => (await import('./teams.ts')).teamCommands,
   events: async () => (await import('./events.ts')).eventCommands,
   hooks: async () => (await import('./hooks.ts')).hookCommands,

@@ -5,12 +5,14 @@ import { clients } from './clients.ts';
 export const commands: Commands = {
   named: {
     run: async () => (await import('./run.ts')).runCommand,
+    race: async () => (await import('./races.ts')).raceCommand,
     acp: async () => (await import('./acp.ts')).acpCommand,
     providers: clients.providers,
     sessions: clients.sessions,
     approvals: clients.approvals,
     processes: clients.processes,
     worktrees: clients.worktrees,
+    races: clients.races,
     teams: clients.teams,
     diff: clients.diff,
     review: clients.review,

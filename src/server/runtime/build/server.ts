@@ -51,6 +51,7 @@ export function buildServer(
     sessions: nouns.sessions.service,
     opening: worktrees.opening,
     goals: nouns.goals.service,
+    races: nouns.races.service,
     imports: nouns.sessions.imports.service,
     processes: nouns.processes.service,
     worktrees: worktrees.service,
