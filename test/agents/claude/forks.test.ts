@@ -64,6 +64,30 @@ test('A fork starts claude with the last message of the turn, and later processe
   expect(starts[1]).not.toContain('--fork-session');
 });
 
+test('A fork that claude has not stored yet, because it has had no answer, forks again under the same id.', async () => {
+  const isResume = (args: readonly string[]) =>
+    args.some((one) => one.startsWith('--resume=')) && !args.includes('--fork-session');
+  const { open, agents, noAgents } = onIdle({
+    turns: { ...numbered, silent: (claude) => claude.result() },
+    begins(claude) {
+      if (!isResume(claude.args)) return;
+      claude.stderr('No conversation found with session ID: it\n');
+      claude.exit(1);
+    },
+    requests: { initialize: (_, { args }) => (isResume(args) ? never() : {}) },
+  });
+  const session = await open();
+  const { turn_id } = await session.run('one');
+  await using forked = await WatchedFork.of(session, turn_id);
+  await forked.run('silent');
+  await noAgents();
+  expect((await forked.run('three')).text).toBe('three');
+  const { provider_session_ref: ref, forked_from } = await forked.record();
+  expect(forked_from?.way).toBe('agent');
+  const starts = agents.map(({ args }) => args).filter((args) => args.join().includes(String(ref)));
+  expect(starts.map(isResume)).toEqual([false, true, false]);
+});
+
 test.for([
   'No message found with message.uuid of: end-one',
   'No conversation found with session ID: it',
