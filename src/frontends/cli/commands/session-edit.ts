@@ -127,14 +127,9 @@ type Origin = NonNullable<Session['forked_from']>;
 
 const title = '--title <title>  Title of the new session';
 
-/** A turn of the session that an earlier parameter names, by its id or the end of it. */
-function turnOption(line: string) {
-  return {
-    line,
-    read: async (said: string, { client, fields }: Reading) => ({
-      turn_id: await turnId(client, said, String(fields.session_id)),
-    }),
-  };
+/** Reads a turn of the session that an earlier parameter names, by its id or the end of it. */
+async function readTurn(said: string, { client, fields }: Reading) {
+  return { turn_id: await turnId(client, said, String(fields.session_id)) };
 }
 
 export const sessionFork = endpointCommand({
@@ -143,7 +138,10 @@ export const sessionFork = endpointCommand({
   endpoint: endpoints.forkSession,
   parameters: [
     session,
-    turnOption('--at <turn>  Last turn of the history (default: newest completed turn)'),
+    {
+      line: '--at <turn>  Last turn of the history (default: newest completed turn)',
+      read: readTurn,
+    },
     {
       line: '--worktree [name]  Name of a git worktree for the new session (default: directory of the session)',
       read: (name: string | true) => ({
@@ -162,7 +160,7 @@ export const sessionRewind = endpointCommand({
   endpoint: endpoints.rewindSession,
   parameters: [
     session,
-    required(turnOption('--to <turn>  Turn to rewind to')),
+    required({ line: '--to <turn>  Turn to rewind to', read: readTurn }),
     '--files  Restore the files to the end of the turn',
     title,
   ],
