@@ -37,6 +37,8 @@ const schemas: Record<string, unknown> = {
   'queue add --overlap': bodyOf(endpoints.addToQueue, 'overlap'),
   'queue edit --overlap': bodyOf(endpoints.editQueueEntry, 'overlap'),
   'queue list --status': endpoints.listQueue.query.status,
+  'race --network': sandboxNetwork,
+  'race --sandbox': sandboxMode,
   'run --network': sandboxNetwork,
   'run --provider': bodyOf(endpoints.createSession, 'provider'),
   'run --sandbox': sandboxMode,
