@@ -12,6 +12,7 @@ export const clientNouns: ReadonlySet<string> = new Set([
   'approvals',
   'providers',
   'processes',
+  'templates',
   'worktrees',
   'teams',
   'events',
@@ -34,6 +35,7 @@ export const singulars: Readonly<Record<string, string>> = {
   rule: 'rules',
   session: 'sessions',
   team: 'teams',
+  template: 'templates',
   token: 'tokens',
   worktree: 'worktrees',
 };

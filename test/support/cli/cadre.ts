@@ -145,9 +145,13 @@ export async function runHere(
 }
 
 /** Runs `cadre __complete` for the words of a command line in this process. */
-export async function completeHere(directory: string, words: readonly string[]): Promise<Ended> {
+export async function completeHere(
+  directory: string,
+  words: readonly string[],
+  cwd = directory,
+): Promise<Ended> {
   const stdout = new Written();
-  const world = { env: environment(directory, {}), stdout, clock: systemClock };
+  const world = { env: environment(directory, {}), stdout, clock: systemClock, cwd: () => cwd };
   await complete(['__complete', '--', ...words], world);
   return ended(0, stdout.text, '');
 }

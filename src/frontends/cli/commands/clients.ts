@@ -11,6 +11,7 @@ export const clients = {
   approvals: async () => (await import('./approvals.ts')).approvalCommands,
   providers: async () => (await import('./providers.ts')).providerCommands,
   processes: async () => (await import('./processes.ts')).processCommands,
+  templates: async () => (await import('./templates.ts')).templateCommands,
   worktrees: async () => (await import('./worktrees.ts')).worktreeCommands,
   teams: async () => (await import('./teams.ts')).teamCommands,
   events: async () => (await import('./events.ts')).eventCommands,

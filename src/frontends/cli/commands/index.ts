@@ -10,6 +10,7 @@ export const commands: Commands = {
     sessions: clients.sessions,
     approvals: clients.approvals,
     processes: clients.processes,
+    templates: clients.templates,
     worktrees: clients.worktrees,
     teams: clients.teams,
     diff: clients.diff,
