@@ -7,6 +7,7 @@ import { eventRoutes } from './event-routes.ts';
 import * as gateway from './gateway.ts';
 import * as conversations from './conversations.ts';
 import * as goals from './goals.ts';
+import * as watches from './watches.ts';
 import * as handoffs from './handoffs.ts';
 import * as hooks from './hooks.ts';
 import { namedLoginEndpoints } from './provider-logins.ts';
@@ -82,6 +83,10 @@ export const endpoints = {
   setGoal: goals.setGoal,
   getGoal: goals.getGoal,
   cancelGoal: goals.cancelGoal,
+  startWatch: watches.startWatch,
+  getWatch: watches.getWatch,
+  stopWatch: watches.stopWatch,
+  listWatches: watches.listWatches,
   decideApproval: approvals.decideApproval,
   getApproval: approvals.getApproval,
   listSessionApprovals: approvals.listSessionApprovals,

@@ -5,9 +5,7 @@ import { endpoint } from './endpoint.ts';
 const sha256 = z
   .string()
   .regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 digest of 64 hexadecimal digits')
-  .describe(
-    'SHA-256 digest of the trusted content, from the response of `look`.',
-  );
+  .describe('SHA-256 digest of the trusted content, from the response of `look`.');
 /** The names of templates; the file of a template has its name and the ending .toml. */
 export const TEMPLATE_NAME = /^[A-Za-z0-9][\w-]{0,63}$/;
 const repository = z.string().min(1).describe('Directory in the repository.');
@@ -70,7 +68,8 @@ export const lookAtBrought = endpoint('POST /v1/worktree-trust/look', {
 });
 
 export const trustContent = endpoint('POST /v1/worktree-trust', {
-  summary: 'Trust content of a repository: an init script, a list of included files, filters, or a template',
+  summary:
+    'Trust content of a repository: an init script, a list of included files, filters, or a template',
   access: 'admin',
   body: z.strictObject({ repo_root: repository, sha256 }),
   response: trusted,

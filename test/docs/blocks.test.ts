@@ -17,7 +17,7 @@ describe('the blocks of all pages', () => {
     delete unrun.run;
     const counts = Object.entries(unrun).map(([reason, blocks = []]) => [reason, blocks.length]);
     expect(Object.fromEntries(counts)).toEqual({
-      agent: 22,
+      agent: 23,
       bench: 4,
       editor: 3,
       install: 4,

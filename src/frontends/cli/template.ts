@@ -5,13 +5,14 @@ import { isCommonMode } from '../../api/permission-modes.ts';
 import { providerId } from '../../api/provider-kinds.ts';
 import { parseToml } from '../../core/config/toml.ts';
 import { parseDuration } from '../../core/lib/duration.ts';
-import type { GoalOptions } from './commands/session-until.ts';
+import { plain } from '../../core/lib/plain.ts';
+import type { GoalOptions } from './commands/session-conditions.ts';
 import type { OpenOptions } from './talk/open-session.ts';
 
 const name = z.string().min(1);
-const duration = z.string().transform((text, { addIssue }) => {
+const duration = z.string().transform((text, context) => {
   const time = parseDuration(text);
-  if (time === null) addIssue('expected a duration such as 90s or 1h30m');
+  if (time === null) context.addIssue('expected a duration such as 90s or 1h30m');
   return time ?? 0;
 });
 
@@ -56,7 +57,7 @@ const VARIABLE = /\{\{\s*([A-Za-z]\w*)\s*\}\}/g;
 export function parseTemplate(templateName: string, text: string): Template {
   const file = `template "${templateName}"`;
   const { data: template, error } = schema.safeParse(parseToml(text, file));
-  if (!template) throw invalidError(`${file} is invalid: ${z.prettifyError(error)}`);
+  if (!template) throw invalidError(`${file} is invalid: ${plain(z.prettifyError(error))}`);
   for (const field of texts)
     for (const variable of variablesIn(template[field]))
       if (!Object.hasOwn(template.variables, variable))
@@ -94,7 +95,9 @@ export function fillTemplate(
   for (const word of words) {
     const [, variable, value] = /^(.*?)=(.*)$/s.exec(word) ?? [];
     if (variable === undefined || value === undefined)
-      throw usageError(`"${word}" is not a variable of template "${templateName}": pass NAME=VALUE`);
+      throw usageError(
+        `"${word}" is not a variable of template "${templateName}": pass NAME=VALUE`,
+      );
     if (!Object.hasOwn(variables, variable))
       throw usageError(
         `template "${templateName}" has no variable "${variable}" (variables: ${known})`,
@@ -131,5 +134,5 @@ export function optionsWith<T extends TemplateOptions>(template: Template, flags
     ...(flags.until === undefined ? { until, max, checkTimeout: check_timeout, within } : {}),
     modeLimit: template.permission_mode,
   };
-  return { ...options, ...flags } as T;
+  return { ...options, ...flags };
 }

@@ -52,6 +52,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   for (const turn of startTurns) nouns.sessions.runner.start(turn);
   await nouns.sessions.inbox.open();
   nouns.goals.checks.open();
+  nouns.watches.checks.open();
   nouns.sessions.imports.reader.open();
   await nouns.sessions.scheduler.open();
   nouns.searching.resume();

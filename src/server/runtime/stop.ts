@@ -44,11 +44,17 @@ export async function stop(running: Running, hurry: AbortSignal): Promise<void> 
 }
 
 /** From here on nothing starts: no request that changes something, no turn, no notice, no upkeep. */
-function takeNothingNew({ nouns: { sessions, goals }, edge, upkeep, background }: Running): void {
+function takeNothingNew({
+  nouns: { sessions, goals, watches },
+  edge,
+  upkeep,
+  background,
+}: Running): void {
   edge.server.refuseChanges();
   sessions.scheduler.stop();
   sessions.inbox.stop();
   goals.checks.stop();
+  watches.checks.stop();
   upkeep[Symbol.dispose]();
   background.stopVerification();
 }

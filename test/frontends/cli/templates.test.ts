@@ -67,7 +67,7 @@ describe('a trusted template', () => {
 
   test('Options of the command line win over the options of a template.', async () => {
     const { cadre, trust, session } = repositoryWith({
-      fix: `${FIX.replace('title', 'until = "test -f done"\nmax = 2\nmodel = "none"\ntitle')}`,
+      fix: FIX.replace('title', 'until = "test -f done"\nmax = 2\nmodel = "none"\ntitle'),
     });
     await trust('fix');
     const words = ['run', '--template', 'fix', 'issue=1', '--title', 'mine', '--provider', 'acp'];
@@ -81,7 +81,10 @@ describe('a trusted template', () => {
 
   test('A template works in the named worktree of its variables, with the strictest sandbox settings.', async () => {
     const { cadre, trust, shown } = repositoryWith({
-      fix: FIX.replace('title', 'worktree = "fix-{{issue}}"\nsandbox = "require"\nnetwork = "none"\ntitle'),
+      fix: FIX.replace(
+        'title',
+        'worktree = "fix-{{issue}}"\nsandbox = "require"\nnetwork = "none"\ntitle',
+      ),
     });
     await trust('fix');
     expect(await shown('fix')).toMatchObject({
@@ -99,16 +102,19 @@ describe('a trusted template', () => {
     ['full_access', 'require_approval', 'require_approval', 'pass --permission-mode full_access'],
     ['require_approval', undefined, 'require_approval', ''],
     ['accept_edits', undefined, null, 'the permission mode is not set'],
-  ] as const)('A template with %s, used under %s, gives the mode %s.', async ([own, usual, mode, note]) => {
-    const { cadre, trust, session } = repositoryWith({
-      fix: FIX.replace('title', `permission_mode = "${own}"\ntitle`),
-    });
-    await trust('fix');
-    const env = { CADRE_DEFAULTS_PERMISSION_MODE: usual };
-    const ran = await cadre(['--json', 'run', '--template', 'fix', 'issue=1'], { env });
-    expect(await session(idsOf(ran).session_id)).toMatchObject({ permission_mode: mode });
-    expect(ran.stderr).toContain(note);
-  });
+  ] as const)(
+    'A template with %s, used under %s, gives the mode %s.',
+    async ([own, usual, mode, note]) => {
+      const { cadre, trust, session } = repositoryWith({
+        fix: FIX.replace('title', `permission_mode = "${own}"\ntitle`),
+      });
+      await trust('fix');
+      const env = { CADRE_DEFAULTS_PERMISSION_MODE: usual };
+      const ran = await cadre(['--json', 'run', '--template', 'fix', 'issue=1'], { env });
+      expect(await session(idsOf(ran).session_id)).toMatchObject({ permission_mode: mode });
+      expect(ran.stderr).toContain(note);
+    },
+  );
 
   test('The permission mode of the command line wins over a stricter one of a template.', async () => {
     const { cadre, trust, session } = repositoryWith({
@@ -177,6 +183,7 @@ describe('a template that is refused', () => {
     ['prompt = "a"\nuntil = "b"\nwithin = "soon"', 'expected a duration such as 90s'],
     ['prompt = ', 'template "bad":1'],
     ['title = "no prompt"', 'prompt'],
+    ['prompt = "a"\n"x\\u001b[2Jy" = 1', 'Unrecognized key: "xy"'],
   ] as const)('The template %j is refused and listed with the reason.', async ([text, reason]) => {
     const { cadre } = repositoryWith({ bad: text });
     const ran = await cadre(['run', '--template', 'bad']);
@@ -257,6 +264,15 @@ describe('a key', () => {
     expect(turns(again)).toEqual(turns(first));
     const other = await cadre(['run', '--template', 'fix', 'issue=2', '--key', 'issue-1']);
     expect([other.code, other.stderr]).toEqual([7, expect.stringContaining('already used')]);
+  });
+
+  test('A key that no header can hold is refused.', async () => {
+    const { cadre } = repositoryWith({});
+    for (const key of ['', 'a b', 'ü', 'x'.repeat(201)])
+      expect(await cadre(['run', '--key', key, 'say one'])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('expected 1 to 200 visible ASCII characters'),
+      });
   });
 
   test('A key also repeats a turn of an earlier session.', async () => {

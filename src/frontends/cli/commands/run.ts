@@ -9,13 +9,19 @@ import { sessionId } from '../find.ts';
 import { plain, shortId } from '../output.ts';
 import { type FollowOptions, followOptions } from '../talk/follow-options.ts';
 import { followTurn } from '../talk/follow-turn.ts';
+import { idempotencyKey } from '../option-values.ts';
 import { promptHistory } from '../talk/defaults.ts';
 import { latestHere } from '../talk/latest.ts';
 import { type OpenOptions, openBody, openOptions } from '../talk/open-session.ts';
 import { promptParameters, readInput } from '../talk/prompt.ts';
 import { sendTurn } from '../talk/send.ts';
 import { turnSettings } from '../turn-settings.ts';
-import { assertNoGoalOptions, goalBody, type GoalOptions, goalOptions } from './session-until.ts';
+import {
+  assertNoGoalOptions,
+  goalBody,
+  type GoalOptions,
+  goalOptions,
+} from './session-conditions.ts';
 import { clientAction, type CommandContext } from '../world.ts';
 import type { InputItem } from '../../../api/input.ts';
 
@@ -38,7 +44,10 @@ export const runCommand = command({
     '--session <session>  Send the prompt to this session instead of a new session',
     ...openOptions,
     '--template <template>  Template of the repository to run; the words are then its variables, as NAME=VALUE',
-    '--key <key>  Key that makes the command safe to repeat: for 24 hours, the same key gives the same session and turn',
+    {
+      line: '--key <key>  Key that makes the command safe to repeat: for 24 hours, the same key gives the same session and turn',
+      parse: idempotencyKey,
+    },
     '--until <command>  Shell command line that is checked after each turn; while it fails, its output is sent as the next prompt',
     ...goalOptions(', requires --until'),
     ...followOptions,

@@ -142,7 +142,7 @@ function templateNames(directory: string): Offer[] {
   if (!fs.existsSync(files)) return above === directory ? [] : templateNames(above);
   return fs
     .readdirSync(files)
-    .filter((file) => file.endsWith('.toml'))
+    .filter((file) => /^[\w-]+\.toml$/.test(file))
     .map((file) => ({ word: path.basename(file, '.toml'), about: '' }));
 }
 

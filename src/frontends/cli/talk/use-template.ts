@@ -2,7 +2,7 @@ import path from 'node:path';
 import { notFoundError, usageError } from '../../../api/errors.ts';
 import { endpoints } from '../../../api/index.ts';
 import { type Brought, TEMPLATE_NAME } from '../../../api/worktree-trust.ts';
-import { revealed } from '../../../core/lib/plain.ts';
+import { plain, revealed } from '../../../core/lib/plain.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
 import { wrapped } from '../../terminal/width.ts';
 import { fillTemplate, parseTemplate, type Template } from '../template.ts';
@@ -61,7 +61,7 @@ async function trust(
     throw usageError(
       `template "${name}" is new or has changed: read it with cadre templates show ${name}, then trust it with cadre worktrees trust --repo ${shellWord(repo_root)} --sha256 ${sha256}`,
     );
-  const heading = `template "${name}" of ${repo_root} is new or has changed:`;
+  const heading = `template "${name}" of ${plain(repo_root)} is new or has changed:`;
   if (!(await accepts(terminal, [heading, ...textLines(text, sizeOf(terminal).columns)], world)))
     throw usageError(`template "${name}" was not trusted`);
   await client.call(endpoints.trustContent, { body: { repo_root, sha256 } });
@@ -93,6 +93,7 @@ async function accepts(
 /** The whole text behind a mark, with hidden characters as their code points. */
 export function textLines(text: string, columns: number): string[] {
   const mark = '  | ';
-  return wrapped(revealed(text.replace(/\n$/, '')), columns - mark.length).map((line) => mark + line);
+  return wrapped(revealed(text.replace(/\n$/, '')), columns - mark.length).map(
+    (line) => mark + line,
+  );
 }
-
