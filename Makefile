@@ -75,11 +75,12 @@ CAMPAIGN = vitest run --config test/campaigns/vitest.config.ts
 campaigns: deps ## Run a small form of each test campaign, and the tables of the suite with all rows
 	$(CAMPAIGN)
 
-# A random eighth of the tables; the suite has tried some rows of each of them.
-campaigns-part: PART := $(or $(PART),$(shell expr `od -An -N1 -tu1 /dev/urandom` % 8 + 1))
+# A random eighth of the pages and tables: the suite has run README.md and some rows of each table.
+campaigns-part: export PART := $(or $(PART),$(shell expr `od -An -N1 -tu1 /dev/urandom` % 8 + 1))
 
 .PHONY: campaigns-part
-campaigns-part: deps ## Run a small form of each test campaign, and all rows of an eighth of the tables (PART=1 to 8)
+campaigns-part: deps ## Run a small form of each test campaign, an eighth of the pages, and all rows of an eighth of the tables (PART=1 to 8)
+	@echo PART=$(PART)
 	$(CAMPAIGN) test/campaigns
 	$(CAMPAIGN) --exclude 'test/campaigns/**' --shard=$(PART)/8
 

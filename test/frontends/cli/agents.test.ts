@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { cadreOn, runCadre, runHere } from '../../support/cli/cadre.ts';
+import { cadreOn, completeHere, runCadre, runHere } from '../../support/cli/cadre.ts';
 import { testDemo } from '../../support/demo-server.ts';
 import { pathWith, putProgram } from '../../support/providers/demo-agents.ts';
 import { tempDirectory, testDirectory } from '../../support/temp.ts';
@@ -88,10 +88,8 @@ test('The option --agent names an agent without --provider, and completes the na
     env: { CADRE_DEFAULTS_AGENT: 'opencode' },
   });
   expect(byDefault.json()).toMatchObject({ provider: 'acp', agent: 'opencode' });
-  // Completion runs as a separate program.
   const { directory } = server;
-  const line = ['__complete', '--', '--data-dir', directory, 'run', '--agent', ''];
-  const words = await runCadre(directory, line);
+  const words = await completeHere(directory, ['--data-dir', directory, 'run', '--agent', '']);
   const names = words.stdout.split('\n').map((line) => line.split('\t')[0]);
   expect(names).toEqual(expect.arrayContaining(['default', 'gemini', 'opencode']));
   const table = await cadre(['providers', 'list']);

@@ -6,6 +6,7 @@ import { complete } from '../../../src/frontends/cli/complete/complete.ts';
 import { runIn } from '../../../src/frontends/cli/program.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { selfCommand } from '../../../src/core/lib/self.ts';
+import { ManualClock } from '../manual-clock.ts';
 import { recordedServer, samePlatform, sharedCode, type TestServer } from '../server.ts';
 
 /** The exit and the output of a command. */
@@ -144,14 +145,15 @@ export async function runHere(
   return ended(code, stdout.text, stderr.text);
 }
 
-/** Runs `cadre __complete` for the words of a command line in this process. */
+/** Runs `cadre __complete` for the words of a command line in this process, without its time limit. */
 export async function completeHere(
   directory: string,
   words: readonly string[],
   cwd = directory,
 ): Promise<Ended> {
   const stdout = new Written();
-  const world = { env: environment(directory, {}), stdout, clock: systemClock, cwd: () => cwd };
+  const env = environment(directory, {});
+  const world = { env, stdout, clock: new ManualClock(), cwd: () => cwd };
   await complete(['__complete', '--', ...words], world);
   return ended(0, stdout.text, '');
 }
