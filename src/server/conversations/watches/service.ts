@@ -98,6 +98,11 @@ export class WatchService implements CheckOwner<Watch> {
     return db.read((rx) => store.watches.page(rx, { status }, limit, cursor));
   }
 
+  isAnyActive(): Promise<boolean> {
+    const { db, store } = this.#deps;
+    return db.read((rx) => store.nextDue(rx) !== null || store.checking(rx).length > 0);
+  }
+
   /** Stops the watch of a session. A watch that has ended is returned unchanged. */
   stop(sessionId: string, saveResponse?: SaveResponse): Promise<Watch> {
     return this.#deps.db.transact((tx) => {

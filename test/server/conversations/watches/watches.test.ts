@@ -2,9 +2,14 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { limited } from '../../../../src/agents/provider.ts';
+import type { Session } from '../../../../src/api/sessions.ts';
 import type { Watch } from '../../../../src/api/watches.ts';
 import { goalOf, WAITS } from '../../../support/goals.ts';
-import { completed } from '../../../support/scripted-provider.ts';
+import { expectEventually } from '../../../support/expect-eventually.ts';
+import { apiOf } from '../../../support/http/request.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { testRuntime } from '../../../support/runtime.ts';
+import { completed, scriptedProvider } from '../../../support/scripted-provider.ts';
 import { type Stage, testStage } from '../../../support/sessions/stage.ts';
 import { testDirectory } from '../../../support/temp.ts';
 import { EVERY, PRINTS, put, watchOf } from '../../../support/watches.ts';
@@ -258,6 +263,36 @@ describe('requests about watches', () => {
     expect(await list()).toEqual([other.session.id, session.id]);
     expect(await list('?status=ended')).toEqual([session.id]);
   });
+});
+
+it('A server with an active watch does not stop as idle, and stops after the end of the watch.', async () => {
+  const clock = new ManualClock();
+  let stops = 0;
+  const given = await testRuntime({
+    clock,
+    providers: [scriptedProvider()],
+    config: { server: { stop_after_idle_ms: 10 * EVERY } },
+    onIdle: () => void (stops += 1),
+  });
+  // An open connection would keep the server from being idle.
+  const api = apiOf(given);
+  const opened = await api('POST', '/v1/sessions', {
+    body: { provider: 'acp', cwd: testDirectory('watch') },
+  });
+  const url = `/v1/sessions/${(opened.json() as Session).id}/watch`;
+  await api('POST', url, { body: { command: 'true', every_ms: DAY } });
+  clock.advance(1);
+  const read = async () => (await api('GET', url)).json();
+  await expectEventually(read).toMatchObject({ status: 'waiting', next_at: clock.now() + DAY });
+  const pass = async () => {
+    clock.advance(EVERY);
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+    return stops;
+  };
+  for (let minute = 0; minute < 30; minute++) await pass();
+  expect(stops).toBe(0);
+  await api('DELETE', url);
+  await expectEventually(pass).toBe(1);
 });
 
 async function untilIdle(on: Stage, sessionId: string): Promise<void> {
