@@ -159,6 +159,11 @@ merges: N = 1000
 merges: deps ## SIGKILL the server N times in merges, rebases, cleanups and restores (N=1000, SEED=...)
 	KILLS=$(N) SEED=$(SEED) TEST_LIMIT_MS=21600000 $(CAMPAIGN) test/campaigns/worktrees/killed
 
+.PHONY: contenders
+contenders: N = 200
+contenders: deps ## SIGKILL the server twice in each of N races (N=200, SEED=...)
+	KILLS=$(N) SEED=$(SEED) TEST_LIMIT_MS=21600000 $(CAMPAIGN) test/campaigns/worktrees/races-killed
+
 .PHONY: worktrees
 worktrees: deps ## Test worktrees with 1,000 random programs of eight sessions and with hostile files (PROGRAMS=..., SEED=...)
 	WORKTREE_PROGRAMS=$(or $(PROGRAMS),1000) $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 $(CAMPAIGN) test/campaigns/worktrees/programs
@@ -202,6 +207,12 @@ million: deps ## Compare start-up and first pages with 1,000,000 and with 10,000
 test-agents: build ## Test with real agents, with loopback only; installs the agents into a test directory
 	node test/real-agents/install.main.ts
 	sh test/real-agents/loopback.sh vitest run --config test/real-agents/vitest.config.ts
+
+.PHONY: test-agents-sandbox
+test-agents-sandbox: export AGENTS_SANDBOX = require
+test-agents-sandbox: build ## Run the tests of Claude Code, Codex and ACP agents in the sandbox of cadre; fails without bubblewrap
+	node test/real-agents/install.main.ts
+	SANDBOX_TESTS=required vitest run --config test/real-agents/vitest.config.ts test/real-agents/sandbox test/real-agents/claude-contract test/real-agents/codex-contract test/real-agents/gemini-contract
 
 .PHONY: test-agents-part
 test-agents-part: export AGENTS = part

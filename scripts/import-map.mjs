@@ -227,10 +227,24 @@ export const rooms = {
     because:
       'a watch runs its command as the check of a goal runs, and puts changed output into the inbox of its session',
   },
-  'server/conversations/handoff': {
-    may: ['server/conversations/sessions', 'server/conversations/inbox'],
+  'server/conversations/forks': {
+    may: [
+      'server/conversations/sessions',
+      'server/conversations/inbox',
+      'server/conversations/imports',
+      'server/conversations/handoff',
+    ],
     because:
-      'a handoff reads the rows of one session and opens another, and moves claims through an object that runtime passes in',
+      'a fork copies turns of one session as past turns of another, and gives agents that cannot fork the digest of a handoff',
+  },
+  'server/conversations/handoff': {
+    may: [
+      'server/conversations/sessions',
+      'server/conversations/inbox',
+      'server/conversations/imports',
+    ],
+    because:
+      'a handoff reads the rows and past turns of one session and opens another, and moves claims through an object that runtime passes in',
   },
   'server/conversations/imports': {
     may: ['server/conversations/sessions'],
@@ -303,6 +317,11 @@ export const rooms = {
     may: ['server/work/merge', 'server/work/git', 'server/work/processes', 'server/conversations'],
     because:
       'a lower domain folder never imports a higher one: server/runtime connects the hooks of the lower folder to the higher service',
+  },
+  'server/work/races': {
+    may: ['server/work/worktrees', 'server/conversations'],
+    because:
+      'a race opens sessions in worktrees, and sends their turns and goals: no other domain folder calls it',
   },
   'server/work/snapshots': {
     may: ['server/work/worktrees', 'server/work/git', 'server/conversations'],

@@ -1,7 +1,7 @@
 import { bundleFor } from './bundles/choose.ts';
-import { listenInside } from './bundles/listen-inside.ts';
+import { connectInside, listenInside } from './bundles/listen-inside.ts';
 import { startBundle } from './bundles/load.ts';
-import { LISTEN_INSIDE, refuseDebugger, version } from './core/lib/self.ts';
+import { CONNECT_INSIDE, LISTEN_INSIDE, refuseDebugger, version } from './core/lib/self.ts';
 
 refuseDebugger();
 main(process.argv.slice(2));
@@ -11,6 +11,7 @@ function main(argv: readonly string[]): void {
   const asksVersion = (only === '--version' || only === '-V') && more.length === 0;
   if (asksVersion) process.stdout.write(`${version}\n`);
   else if (only === LISTEN_INSIDE) void listenInside(more.map(Number)).catch(fail);
+  else if (only === CONNECT_INSIDE) connectInside();
   else startBundle(bundleFor(argv, hasTerminal));
 }
 

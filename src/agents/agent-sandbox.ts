@@ -1,5 +1,5 @@
 import type { Session } from '../api/sessions.ts';
-import type { SandboxedAgent } from '../core/children/sandbox/sandbox.ts';
+import type { SandboxedAgent } from '../core/children/sandbox/requests.ts';
 import { findProgram } from '../core/lib/find-program.ts';
 import type { BarrierSandbox } from '../core/children/spawn-barrier.ts';
 

@@ -57,6 +57,14 @@ export interface TurnQuery {
   max: number;
 }
 
+/** The point of a conversation at which a new session forks the conversation. */
+export interface ForkPoint {
+  /** The provider's own name for the conversation. */
+  ref: string;
+  /** The agent's own id of the last turn of the fork. Null: the fork has all turns. */
+  turnRef: string | null;
+}
+
 /** The program of an agent on this machine. */
 export interface OwnProgram {
   /** Returns the directory with its state. */

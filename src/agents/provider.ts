@@ -10,7 +10,7 @@ import type { Supervisor } from '../core/children/supervisor.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import type { StoredInputItem } from '../api/input.ts';
 import type { SandboxFor } from './agent-sandbox.ts';
-import type { Conversations } from './conversations.ts';
+import type { Conversations, ForkPoint } from './conversations.ts';
 
 /** An update of a turn. The first update of an item begins the item. */
 export type AgentUpdate =
@@ -58,6 +58,8 @@ export interface TurnOutcome {
   usage?: Partial<Usage>;
   /** The usage limit that ended the turn, where the agent says that one did. */
   limit?: ReportedLimit;
+  /** The agent's own id of the end of the turn. */
+  ref?: string;
 }
 
 export interface ReportedLimit {
@@ -224,6 +226,8 @@ export interface Agent {
   readonly defaults: TurnSettings;
   /** False: it never asks for a permission, in no mode; absent or null: it does, or nobody knows. */
   readonly asks?: boolean | null;
+  /** Whether the agent has begun the session as a fork. Undefined: the agent has resumed the session. */
+  readonly isForked?: boolean | undefined;
   readonly pid: number | null;
   /** Whether another agent could resume the session. An agent whose session cannot be resumed is not ended when idle. */
   readonly canResume: boolean;
@@ -326,10 +330,10 @@ export interface AgentKind {
    */
   has(session: KnownSession, signal: AbortSignal): Promise<boolean>;
   /**
-   * Starts (or, where the session has a ref, resumes) an agent. Throws {@link ProviderError}.
-   * Aborting `signal` ends what was started.
+   * Starts an agent: it resumes the session if that has a ref, else forks at `fork` if it can. Aborting `signal` ends what
+   * was started. Throws {@link ProviderError}.
    */
-  open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent>;
+  open(session: Session, sink: AgentSink, signal: AbortSignal, fork?: ForkPoint): Promise<Agent>;
 }
 
 /** A kind of agent with a name, of a provider that has several. */

@@ -45,12 +45,14 @@ const pastItem = component('PastItem', 'A message, reasoning or tool call of a p
 
 export const pastTurn = component(
   'PastTurnRecord',
-  "A turn that ran in the agent's own program. Texts are cut to 16384 characters.",
+  "A turn that ran in the agent's own program, or before the fork of a session. Texts are cut to 16384 characters.",
   {
     past_turn_id: z.string(),
     session_id: z.string(),
-    ref: text('Id of the turn in the program of the agent.'),
-    program: nullableText('Program in which the turn ran. Null if unknown.'),
+    ref: text('Id of the turn in the program of the agent, or in the session that was forked.'),
+    program: nullableText(
+      'Program in which the turn ran. `cadre` for a turn of the session that was forked. Null if unknown.',
+    ),
     status: z.enum(['completed', 'interrupted', 'failed', 'unknown']),
     prompt: text('Prompt of the turn.'),
     items: z.array(pastItem),
@@ -85,7 +87,8 @@ export const listConversations = endpoint('GET /v1/providers/{provider}/conversa
 });
 
 export const listPastTurns = endpoint('GET /v1/sessions/{session_id}/past-turns', {
-  summary: "List the turns of a session that ran in the agent's own program, newest first",
+  summary:
+    "List the past turns of a session, newest first: turns that ran in the agent's own program or before a fork",
   params: sessionParam,
   query: pageQuery,
   response: z.array(pastTurn),

@@ -4,13 +4,13 @@ import { hookKinds } from './event-kinds/hooks.ts';
 import { budgetKinds } from './event-kinds/budgets.ts';
 import { agentKinds, itemKinds } from './event-kinds/items.ts';
 import type { EventScope, ValuesOf } from './event-kinds/kind.ts';
-import { processKinds } from './event-kinds/processes.ts';
+import { processKinds, sandboxKinds } from './event-kinds/processes.ts';
 import { goalKinds, queueKinds, watchKinds } from './event-kinds/queue.ts';
 import { reviewKinds } from './event-kinds/reviews.ts';
 import { runtimeKinds } from './event-kinds/runtime.ts';
 import { pastKinds, sessionKinds, turnKinds } from './event-kinds/sessions.ts';
 import { deliveryKinds, teamKinds } from './event-kinds/teams.ts';
-import { worktreeKinds } from './event-kinds/worktrees.ts';
+import { raceKinds, worktreeKinds } from './event-kinds/worktrees.ts';
 
 /**
  * Every kind of event. Types, schemas, openapi.yaml and docs/events.md are generated from this table. Within v1, kinds
@@ -28,7 +28,9 @@ export const kinds = {
   ...itemKinds,
   ...agentKinds,
   ...processKinds,
+  ...sandboxKinds,
   ...worktreeKinds,
+  ...raceKinds,
   ...teamKinds,
   ...deliveryKinds,
   ...hookKinds,
@@ -114,6 +116,14 @@ export function isEventKind(kind: string): kind is EventKind {
 /** Reports whether this version describes the kind of an event, and narrows its type. */
 export function isDescribed(event: RuntimeEventRecord): event is DescribedEvent {
   return isEventKind(event.kind);
+}
+
+/** An event that people read beside the conversation of a session. */
+export type NoticeEvent = EventOf<'session.notice' | 'sandbox.host_refused'>;
+export const noticeKinds = ['session.notice', 'sandbox.host_refused'] as const;
+
+export function isNotice(event: RuntimeEventRecord): event is NoticeEvent {
+  return event.kind === 'session.notice' || event.kind === 'sandbox.host_refused';
 }
 
 /** Reports whether the kind of an event belongs to a group that this version describes. */

@@ -13,12 +13,12 @@ export const goalLimits = {
   command: 10_000,
 };
 
-const command = z.string().min(1).max(goalLimits.command).meta({
+export const goalCommand = z.string().min(1).max(goalLimits.command).meta({
   description:
     'Command that checks the work: the goal is passed if the command exits with code 0. A shell command line, or a program with its arguments if the shell is disabled. It runs as a process of the session, in its directory.',
 });
-const rounds = z.int().min(1).max(goalLimits.maxRounds);
-const checkTime = z.int().min(1).max(goalLimits.maxTimeMs);
+export const goalRounds = z.int().min(1).max(goalLimits.maxRounds);
+export const goalCheckTime = z.int().min(1).max(goalLimits.maxTimeMs);
 
 export const checkResult = component('CheckResult', 'The result of one check of a goal or watch.', {
   process_id: nullableText('Process that ran the check. Null if it could not be started.'),
@@ -36,9 +36,9 @@ export const goal = component(
   {
     goal_id: z.string(),
     session_id: z.string(),
-    command,
-    max_rounds: rounds.describe('Maximum number of checks.'),
-    check_timeout_ms: checkTime.describe('Time limit of each check in milliseconds.'),
+    command: goalCommand,
+    max_rounds: goalRounds.describe('Maximum number of checks.'),
+    check_timeout_ms: goalCheckTime.describe('Time limit of each check in milliseconds.'),
     ends_by: nullableTime(
       'Time at which the goal ends if no check has passed (Unix ms). A running turn or check ends first. Null if there is no time limit.',
     ),
@@ -77,14 +77,14 @@ export const setGoal = endpoint('POST /v1/sessions/{session_id}/goal', {
   summary: 'Set the goal of a session: a command that is checked after each turn until it passes',
   params: sessionParam,
   body: z.strictObject({
-    command,
-    max_rounds: rounds
+    command: goalCommand,
+    max_rounds: goalRounds
       .nullish()
       .describe(`Maximum number of checks. Default: ${goalLimits.defaultRounds}.`),
-    check_timeout_ms: checkTime
+    check_timeout_ms: goalCheckTime
       .nullish()
       .describe(`Time limit of each check in milliseconds. Default: ${goalLimits.defaultCheckMs}.`),
-    within_ms: checkTime.nullish().meta({
+    within_ms: goalCheckTime.nullish().meta({
       description: 'Time in milliseconds after which the goal ends. Default: no time limit.',
     }),
     check_now: optionalFlag(

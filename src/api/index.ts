@@ -6,6 +6,7 @@ import * as budgets from './budgets.ts';
 import { eventRoutes } from './event-routes.ts';
 import * as gateway from './gateway.ts';
 import * as conversations from './conversations.ts';
+import * as forks from './forks.ts';
 import * as goals from './goals.ts';
 import * as watches from './watches.ts';
 import * as handoffs from './handoffs.ts';
@@ -14,6 +15,7 @@ import { namedLoginEndpoints } from './provider-logins.ts';
 import * as providers from './providers.ts';
 import * as processes from './processes.ts';
 import * as queue from './queue.ts';
+import * as races from './races.ts';
 import * as reviews from './reviews.ts';
 import * as runtime from './runtime.ts';
 import * as searching from './search.ts';
@@ -77,6 +79,8 @@ export const endpoints = {
   dropReview: reviews.dropReview,
   sendReview: reviews.sendReview,
   handOffSession: handoffs.handOffSession,
+  forkSession: forks.forkSession,
+  rewindSession: forks.rewindSession,
   listConversations: conversations.listConversations,
   listPastTurns: conversations.listPastTurns,
   handBackSession: conversations.handBackSession,
@@ -131,6 +135,11 @@ export const endpoints = {
   mergeWorktree: worktreeFinish.mergeWorktree,
   rebaseWorktree: worktreeFinish.rebaseWorktree,
   openPullRequest: worktreeFinish.openPullRequest,
+  startRace: races.startRace,
+  listRaces: races.listRaces,
+  getRace: races.getRace,
+  keepContender: races.keepContender,
+  stopRace: races.stopRace,
   listTrusted: worktreeTrust.listTrusted,
   lookAtBrought: worktreeTrust.lookAtBrought,
   trustContent: worktreeTrust.trustContent,

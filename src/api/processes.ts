@@ -20,6 +20,8 @@ const processStdin = z.enum(['none', 'pipe']).meta({
     'Standard input of the process. `none`: the input is empty. `pipe`: the process reads the input that clients send, and waits for more input.',
 });
 
+const portList = z.array(z.int().min(1).max(65_535)).max(20);
+
 export const processRecord = component('Process', 'A command that the server runs or ran.', {
   process_id: z.string(),
   session_id: nullableText('Session that owns the process. Null if it belongs to no session.'),
@@ -56,6 +58,9 @@ export const processRecord = component('Process', 'A command that the server run
   queued_at: timestamp,
   started_at: timestamp.nullable(),
   ended_at: timestamp.nullable(),
+  ports: portList
+    .describe('Ports of its sandbox that the server publishes. Absent in older servers.')
+    .optional(),
   sandbox: flag(
     'Whether the process runs or ran in a sandbox. Absent in older servers.',
   ).optional(),
@@ -94,6 +99,10 @@ export const newProcess = z.strictObject({
   }),
   session_id: z.string().nullish(),
   stdin: processStdin.nullish().describe('Standard input of the process. Default: `none`.'),
+  ports: portList.nullish().meta({
+    description:
+      'Ports that programs outside of the sandbox of the process reach at 127.0.0.1 until the process ends. They have no effect for a process with the network of the machine.',
+  }),
   on_exit: z.enum(['notify']).nullish().meta({
     description: '`notify`: when the process ends, its owner receives one turn that reports it.',
   }),
@@ -105,6 +114,7 @@ export const createProcess = endpoint('POST /v1/processes', {
   response: envelope,
   errors: [
     'not_found',
+    'conflict',
     'session_closed',
     'session_failed',
     'too_many',
@@ -192,7 +202,7 @@ export const waitForProcess = endpoint('GET /v1/processes/{process_id}/wait', {
       )
       .default('exit')
       .describe(
-        'Condition to wait for: `exit`, `port:N` on the loopback interface, or `log:TEXT` for a text in a line of output.',
+        'Condition to wait for: `exit`, `port:N` on the loopback interface of the process, or `log:TEXT` for a text in a line of output.',
       ),
     timeout_ms: z.int().min(0).max(60_000).default(60_000).meta({
       description:
@@ -221,10 +231,17 @@ export const restartProcess = endpoint('POST /v1/processes/{process_id}/restart'
   body: z.strictObject({}),
   response: z.looseObject({
     process: processRecord.describe(
-      'New process, with the command, directory, owner, time limit, on_exit and stdin of the old one. It is queued until the old process has ended.',
+      'New process, with the command, directory, owner, time limit, ports, on_exit and stdin of the old one. It is queued until the old process has ended.',
     ),
   }),
-  errors: ['session_closed', 'session_failed', 'too_many', 'sandbox_unavailable', 'storage_full'],
+  errors: [
+    'conflict',
+    'session_closed',
+    'session_failed',
+    'too_many',
+    'sandbox_unavailable',
+    'storage_full',
+  ],
 });
 
 export const writeToProcess = endpoint('POST /v1/processes/{process_id}/stdin', {

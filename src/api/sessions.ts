@@ -8,6 +8,7 @@ import {
   nameOfLength,
   nullableText,
   nullableTime,
+  optionalFlag,
   optionalName,
   pageQuery,
   requestedTime,
@@ -157,8 +158,27 @@ export const session = component('Session', 'A conversation with an agent.', {
   }),
   continued_by: z.string().optional().meta({
     description:
-      'Session that this session was handed over to last. Absent if it was not handed over.',
+      'Session that continues this session since a handoff or a rewind. Absent if there is none.',
   }),
+  forked_from: component('ForkOrigin', 'The conversation that a session was forked from.', {
+    session_id: nullableText(
+      "Session that this session was forked from. Null for a conversation of the agent's own program.",
+    ),
+    turn_id: nullableText(
+      'Last turn of that session that is part of the history of this session. Null without such a session.',
+    ),
+    conversation: nullableText(
+      "Id of the conversation of the agent's own program that this session was forked from. Null for a session.",
+    ),
+    past_turns: integer('Number of stored past turns.'),
+    omitted_turns: integer('Number of older turns that were not copied.'),
+    way: z.enum(['agent', 'record']).nullable().meta({
+      description:
+        'Source of the history for the agent. `agent`: the agent has forked its own conversation. `record`: the first prompt contains a record of the history. Null before the first turn.',
+    }),
+  })
+    .optional()
+    .describe('Origin of a session that was forked. Absent for other sessions.'),
   imported: component(
     'ImportedConversation',
     "A conversation that the agent's own program also continues.",
@@ -218,6 +238,10 @@ export const turn = component('Turn', 'A turn: an input to an agent and its resu
   }),
   error: failure.nullable(),
   provider_turn_ref: z.string().nullable(),
+  agent_turn_ref: z.string().optional().meta({
+    description:
+      "The agent's own id of the end of the turn. Absent if the agent has reported none, or the turn has not ended.",
+  }),
   accepted_at: timestamp,
   started_at: timestamp.nullable(),
   ended_at: timestamp.nullable(),
@@ -289,6 +313,9 @@ export const createSession = endpoint('POST /v1/sessions', {
           .max(MAX_PAST_TURNS)
           .default(MAX_PAST_TURNS)
           .describe('Maximum number of past turns to store.'),
+        fork: optionalFlag(
+          'Whether the session forks the conversation instead of continuing it. The conversation may then be open in another program. Default: false.',
+        ),
       })
       .meta({ id: 'ImportRequest', description: 'The conversation that a new session continues.' })
       .nullish()

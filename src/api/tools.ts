@@ -29,7 +29,7 @@ export interface ToolDescription<Args extends z.ZodType = z.ZodType> {
 /** The hints of a tool that only reads. */
 const READ_ONLY = { readOnly: true, destructive: false, idempotent: true, openWorld: false };
 
-const { command, cwd, timeout_ms, on_exit } = newProcess.shape;
+const { command, cwd, timeout_ms, ports, on_exit } = newProcess.shape;
 const { stream, tail_lines, max_bytes } = getProcessLogs.query;
 const process_id = text('Id of a process of your session.');
 const aProcess = z.looseObject({ process_id: z.string(), status: z.string() });
@@ -66,6 +66,9 @@ const processTools = {
       command,
       cwd: cwd.describe('Working directory, relative to the directory of your session.'),
       timeout_ms,
+      ports: ports.describe(
+        'Ports of the command that the user reaches at 127.0.0.1 until the command ends: ports of your worktree, from CADRE_PORT_BASE on.',
+      ),
       on_exit,
       wait_ms: z.int().min(0).max(55_000).nullish().meta({
         description:

@@ -93,17 +93,21 @@ export const claim = component('Claim', 'A claim of a session on a worktree, hel
 });
 export type Claim = z.output<typeof claim>;
 
-const cleanupResult = component('WorktreeCleanup', 'The result of the cleanup of a worktree.', {
-  worktree,
-  status: z.enum(['cleaned', 'retained_by_policy', 'skipped_active_claims', 'failed']),
-  deleted_path: z.boolean(),
-  deleted_branch: z.boolean(),
-  archive_ref: z.string().nullable(),
-  active_claims: z.int(),
-  diagnostics: z
-    .array(z.string())
-    .describe('Reasons for the result, and content that was deleted without being archived.'),
-});
+export const cleanupResult = component(
+  'WorktreeCleanup',
+  'The result of the cleanup of a worktree.',
+  {
+    worktree,
+    status: z.enum(['cleaned', 'retained_by_policy', 'skipped_active_claims', 'failed']),
+    deleted_path: z.boolean(),
+    deleted_branch: z.boolean(),
+    archive_ref: z.string().nullable(),
+    active_claims: z.int(),
+    diagnostics: z
+      .array(z.string())
+      .describe('Reasons for the result, and content that was deleted without being archived.'),
+  },
+);
 export type CleanupResult = z.output<typeof cleanupResult>;
 
 export const worktreeParam = { worktree_id: text('Worktree id.') };

@@ -14,6 +14,7 @@ export const clientNouns: ReadonlySet<string> = new Set([
   'processes',
   'templates',
   'worktrees',
+  'races',
   'teams',
   'events',
   'hooks',

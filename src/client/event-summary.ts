@@ -45,6 +45,7 @@ function summaryPart(event: DescribedEvent): string {
   if (isIn('review', event)) return summaryOfReview(event);
   if (isIn('goal', event)) return summaryOfGoal(event);
   if (isIn('watch', event)) return summaryOfWatch(event);
+  if (isIn('race', event)) return summaryOfRace(event);
   if ('past_turn' in payload) return payload.past_turn.prompt;
   if ('worktree' in payload) return payload.worktree.worktree_name;
   if ('team' in payload) return payload.team.name;
@@ -53,7 +54,7 @@ function summaryPart(event: DescribedEvent): string {
 
 function summaryOfInputOrEnd(event: DescribedEvent): string {
   const { kind, payload } = event;
-  if (kind === 'session.notice') return payload.message;
+  if (kind === 'session.notice' || kind === 'sandbox.host_refused') return payload.message;
   if (kind === 'turn.accepted') return summaryOfInput(payload.turn.input ?? []);
   if ('turn' in payload) return payload.turn.error?.message ?? '';
   if (kind === 'team.message_created') return summaryOfInput([payload.message.input ?? []].flat());
@@ -121,6 +122,15 @@ function summaryOfGoal({ payload: { goal } }: EventOf<KindIn<'goal'>>): string {
 function summaryOfWatch({ payload: { watch } }: EventOf<KindIn<'watch'>>): string {
   const { reason, changes, command } = watch;
   return `${reason ?? counted(changes, 'change')}: ${command}`;
+}
+
+function summaryOfRace({ payload }: EventOf<KindIn<'race'>>): string {
+  if ('contender' in payload) {
+    const { contender, status, failure } = payload.contender;
+    return `${payload.race_name}: ${contender} ${failure?.message ?? status}`;
+  }
+  const { name, status, kept } = payload.race;
+  return `${name}: ${kept === null ? status : `kept ${kept}`}`;
 }
 
 function summaryOfPlan(entries: Payload<'plan.updated'>['entries']): string {

@@ -39,6 +39,7 @@ const lists = new Map<Endpoint, List>([
   [endpoints.listQueue, { id: 'id' }],
   [endpoints.listWatches, { id: 'watch_id' }],
   [endpoints.listBudgets, { id: 'id' }],
+  [endpoints.listRaces, { id: 'id' }],
   [endpoints.search, { id: 'session_id' }],
   [endpoints.listHooks, { id: 'name' }],
 ]);

@@ -47,6 +47,8 @@ function lookUp(client: Client, id: string): Promise<unknown> {
       return client.call(endpoints.getQueueEntry, { params: { entry_id: id } });
     case 'team':
       return client.call(endpoints.getTeam, { params: { team_id: id } });
+    case 'race':
+      return client.call(endpoints.getRace, { params: { race_id: id } });
     case 'wt':
       return client.call(endpoints.getWorktree, { params: { worktree_id: id } });
     default:

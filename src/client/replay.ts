@@ -1,6 +1,7 @@
 import {
-  type EventOf,
-  isDescribed,
+  isNotice,
+  type NoticeEvent,
+  noticeKinds,
   type RuntimeEventRecord,
   type StreamGap,
 } from '../api/events.ts';
@@ -100,12 +101,9 @@ export async function seqBefore(client: Pick<Client, 'ask'>, time: number): Prom
 }
 
 /** The notices of a session that the log still has, oldest first. Throws AppError. */
-export async function readNotices(
-  client: Client,
-  sessionId: string,
-): Promise<EventOf<'session.notice'>[]> {
-  const found: EventOf<'session.notice'>[] = [];
-  for await (const event of storedEvents(client, { sessionId, kinds: ['session.notice'] }, 0))
-    if (isDescribed(event) && event.kind === 'session.notice') found.push(event);
+export async function readNotices(client: Client, sessionId: string): Promise<NoticeEvent[]> {
+  const found: NoticeEvent[] = [];
+  for await (const event of storedEvents(client, { sessionId, kinds: noticeKinds }, 0))
+    if (isNotice(event)) found.push(event);
   return found;
 }

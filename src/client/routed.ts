@@ -128,7 +128,7 @@ export function serversOf(client: Client): Servers | null {
   return client instanceof RoutedClient ? client.servers : null;
 }
 
-const RECORD = /^(sess|proc|team|wt|que|bud)_[0-9a-f]{32}$/;
+const RECORD = /^(sess|proc|team|wt|que|bud|race)_[0-9a-f]{32}$/;
 
 /** Returns the first record id in the path, query or body of an input. Null if the input has none, such as a search. */
 function idIn(input: unknown): string | null {

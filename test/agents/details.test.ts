@@ -166,6 +166,22 @@ describe('the details of a claude request', () => {
     diff: diffOf(`--- ${path}`, `+++ ${path}`, ...lines),
   });
 
+  test('The details of a change in a sandbox compare the file that the agent sees, and read no hidden file.', async () => {
+    await using place = tempDirectory('edited');
+    const inside = join(place.path, 'inside');
+    writeFileSync(inside, 'a\n');
+    const fileOutside = async (named: string) => (named === '/tmp/a' ? inside : null);
+    const detailsOf = (file_path: string) =>
+      claudeDetails('Write', { file_path, content: 'b\n' }, place.path, fileOutside);
+    expect(await detailsOf('/tmp/a')).toEqual([changed('/tmp/a', '@@ -1,1 +1,1 @@', '-a', '+b')]);
+    // Without a sandbox, the content of this file would be in the diff.
+    expect(await detailsOf(inside)).toContainEqual({
+      type: 'omitted',
+      name: `current content of ${inside}: not visible in the sandbox`,
+      bytes: 0,
+    });
+  });
+
   test('The details show the command and the other fields of the input.', async () => {
     expect(await claudeDetails('Bash', { command: 'make', run_in_background: true }, '/w')).toEqual(
       [

@@ -7,13 +7,13 @@ export type AgentServer = TestServer & { model: ModelServer };
 
 /** Runs `use` with a server whose agent is configured for a home and a model of its own, and ends all of it. */
 export async function onServer(
-  configure: (home: string, model: ModelServer) => string,
+  configure: (home: string, model: ModelServer) => string | Promise<string>,
   use: (server: AgentServer) => Promise<void>,
   env: Record<string, string> = {},
 ): Promise<void> {
   await using model = await startModelServer();
   await using directory = tempDirectory('agent');
-  const config = configure(directory.path, model);
+  const config = await configure(directory.path, model);
   const server = await startServer(directory.path, { config, env });
   try {
     await use({ ...server, model });

@@ -22,7 +22,7 @@ export async function withDemo<T>(
 export function demoConfig(port: number | string, acp: object): Record<string, unknown> {
   return {
     server: { bind_address: `127.0.0.1:${port}`, drain_ms: 200 },
-    providers: { acp },
+    providers: { acp: { ...acp, agents: { demo: acp } } },
     defaults: { provider: 'acp' },
   };
 }

@@ -1,6 +1,7 @@
 import type { StoredInputItem } from '../../src/api/input.ts';
 import type { Capabilities } from '../../src/api/provider-kinds.ts';
 import type { Session } from '../../src/api/sessions.ts';
+import type { ForkPoint } from '../../src/agents/conversations.ts';
 import {
   type Agent,
   type AgentAnswer,
@@ -18,6 +19,8 @@ import { soon } from './sessions/soon.ts';
 export interface ScriptedAgent {
   /** The session when the agent was opened. A session with a ref was resumed. */
   session: Session;
+  /** The point at which it was to fork another conversation. */
+  fork: ForkPoint | undefined;
   /** The calls of the agent, in order: `prompt`, `cancel`, `end`. */
   calls: string[];
   /** Ends the agent as if it died by itself. */
@@ -74,6 +77,8 @@ export interface ScriptedOptions {
   canResume?: (session: Session) => boolean;
   /** Called for each turn instead of keeping it for `nextTurn`. */
   onTurn?: (turn: ScriptedTurn) => void;
+  /** Whether agents fork conversations (default: no). */
+  forks?: boolean;
   /** Delays the start, or the end, of an agent until the promise resolves. */
   opening?: (session: Session) => Promise<void>;
   ending?: (agent: ScriptedAgent) => Promise<void>;
@@ -134,7 +139,7 @@ export function scriptedProvider(
       if (turn) return Promise.resolve(turn);
       return soon(new Promise((resolve) => waiting.push(resolve)), 'a turn of an agent');
     },
-    async open(session, sink, signal) {
+    async open(session, sink, signal, fork) {
       live.most = Math.max(live.most, ++live.now);
       try {
         if (options.opening)
@@ -152,6 +157,7 @@ export function scriptedProvider(
           onTurn,
           left,
           dropped: dropped.promise,
+          fork,
         });
       } catch (error) {
         live.now--;
@@ -191,9 +197,10 @@ function openAgent(
     onTurn: (turn: ScriptedTurn) => void;
     left: () => void;
     dropped: Promise<void>;
+    fork: ForkPoint | undefined;
   },
 ): Agent {
-  const { options, agents, onTurn, left, dropped } = deps;
+  const { options, agents, onTurn, left, dropped, fork } = deps;
   const gone = Promise.withResolvers<string>();
   const toldToEnd = Promise.withResolvers<number>();
   let lives = true;
@@ -207,6 +214,7 @@ function openAgent(
   };
   const agent: ScriptedAgent = {
     session,
+    fork,
     calls: [],
     die,
     hangUp: () => void (isLost = true),
@@ -218,6 +226,7 @@ function openAgent(
     ref: session.provider_session_ref ?? `ref-${session.id}`,
     pid: null,
     canResume: options.canResume?.(session) ?? true,
+    isForked: fork !== undefined && options.forks === true ? true : undefined,
     defaults: defaultSettings(),
     gone: gone.promise,
     objection: (settings) => options.objection?.(settings) ?? null,

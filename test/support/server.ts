@@ -63,6 +63,7 @@ export async function startServer(
       HOME: directory,
       CADRE_DEMO_STATE: path.join(directory, 'demo-agent'),
       ...samePlatform(),
+      ...sandboxOfRun(),
       // The recorder of responses writes to files of another user.
       ...(user ? {} : { ...recordedServer(), ...sharedCode() }),
       ...env,
@@ -120,6 +121,17 @@ export function startServerWithAgent(
 /** The variable that lets a program look at the machine as these tests do; see src/core/lib/platform.ts. */
 export function samePlatform(): Record<string, string> {
   return isTestOfPosix ? { CADRE_TEST_ONLY_PLATFORM: 'posix' } : {};
+}
+
+/** Environment that makes a server run agents and processes in a sandbox, if the run tests that (`make test-agents-sandbox`). */
+function sandboxOfRun(): Record<string, string> {
+  const { AGENTS_SANDBOX: mode } = process.env;
+  if (mode === undefined) return {};
+  return {
+    CADRE_SANDBOX_MODE: mode,
+    CADRE_SANDBOX_CHILDREN: 'agents,tools,init',
+    CADRE_SANDBOX_NETWORK: 'all',
+  };
 }
 
 /** The variable by which programs of a run share their compiled code. */

@@ -3,12 +3,10 @@ import path from 'node:path';
 import type { BarrierSandbox } from '../../core/children/spawn-barrier.ts';
 import { DEFAULT_AGENT, providerKinds } from '../../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../../api/providers.ts';
-import type { Session } from '../../api/sessions.ts';
 import { findProgram } from '../../core/lib/find-program.ts';
 import { HealthRecord } from '../health-record.ts';
 import type {
   Agent,
-  AgentSink,
   AgentTools,
   KnownSession,
   NamedAgentKind,
@@ -115,9 +113,9 @@ export class AcpAgentKind implements NamedAgentKind {
     return [...(this.lastSeen.models ?? [])];
   }
 
-  async open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {
+  async open(...[session, sink, signal, fork]: Parameters<NamedAgentKind['open']>): Promise<Agent> {
     const tools = this.#context.toolsFor(session.id);
-    const open = (start: StartOptions) => openAcpAgent(session, sink, tools, start);
+    const open = (start: StartOptions) => openAcpAgent(session, sink, tools, start, fork ?? null);
     return this.#ask(session.cwd, `agent of ${session.id}`, signal, open, session);
   }
 

@@ -79,6 +79,7 @@ interface Preparing {
 export class AcpAgent implements Agent {
   /** Empty until the session is open. */
   ref = '';
+  isForked: boolean | undefined;
   readonly process: AcpProcess;
   readonly pid: number;
   readonly gone: Promise<string>;
@@ -146,13 +147,18 @@ export class AcpAgent implements Agent {
     return this.#choices.defaults;
   }
 
-  /** Begins a session. Throws {@link ProviderError}. */
-  async create(): Promise<void> {
-    const create = () => this.process.ask('session/new', this.#sessionParams());
+  /** Begins a session, or forks one, which `earlier` says how began. Throws {@link ProviderError}. */
+  async create(origin: string | null = null, earlier: TurnSettings | null = null): Promise<void> {
+    const params = this.#sessionParams();
+    const create = () =>
+      origin === null
+        ? this.process.ask('session/new', params)
+        : this.process.ask('session/fork', { sessionId: origin, ...params });
     const opened = openedIn(await this.process.login.around('opening', create));
     if (!opened.sessionId) throw unavailable('acp: the agent returned no id for its new session');
     this.ref = opened.sessionId;
-    this.#opened(opened, null);
+    this.isForked = origin !== null;
+    this.#opened(opened, earlier);
   }
 
   /** Takes up a session, which `earlier` says how began. Throws {@link ProviderError}. */

@@ -8,7 +8,10 @@ import {
   earlierDefaults,
   ProviderError,
 } from '../provider.ts';
+import type { ForkPoint } from '../conversations.ts';
+import { reportNoFork } from '../fork.ts';
 import { AcpAgent, type AgentOptions } from './agent.ts';
+import { agentError } from './connection.ts';
 import { type StartOptions, startChild } from './process.ts';
 import { listRefs } from './reopen.ts';
 
@@ -25,12 +28,36 @@ export function openAcpAgent(
   sink: AgentSink,
   tools: AgentTools,
   start: StartOptions,
+  fork: ForkPoint | null,
 ): Promise<Agent> {
   return withAgent({ ...start, sink, tools, usedBefore: session.usage }, async (agent) => {
     const { provider_session_ref: ref } = session;
-    await (ref === null ? agent.create() : agent.resume(ref, earlierDefaults(session)));
+    if (ref !== null) await agent.resume(ref, earlierDefaults(session));
+    else if (!fork || !(await isForked(agent, fork, session, sink))) await agent.create();
     return agent;
   });
+}
+
+/** Has an agent begin a session as a fork of a whole session, and reports why it cannot. */
+async function isForked(
+  agent: AcpAgent,
+  { ref }: ForkPoint,
+  session: Session,
+  sink: AgentSink,
+): Promise<boolean> {
+  const { can, login } = agent.process;
+  let refusal = 'the agent cannot fork sessions';
+  if (can.fork)
+    try {
+      await agent.create(ref, earlierDefaults(session));
+      return true;
+    } catch (error) {
+      const said = agentError((error as Error).cause);
+      if (!said || login.refusalIn(error)) throw error;
+      refusal = said.message;
+    }
+  await reportNoFork(sink, refusal);
+  return false;
 }
 
 /** The sessions that an agent, started for that alone, says it has; null where it has no list. */

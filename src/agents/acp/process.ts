@@ -59,6 +59,7 @@ function abilitiesIn(capabilities: unknown) {
     resume: Boolean(has('sessionCapabilities', 'resume')),
     list: Boolean(has('sessionCapabilities', 'list')),
     delete: Boolean(has('sessionCapabilities', 'delete')),
+    fork: Boolean(has('sessionCapabilities', 'fork')),
     image: has('promptCapabilities', 'image') === true,
     logOut: Boolean(has('auth', 'logout')),
     /** Which MCP servers it takes beside those that it starts itself, and whether it uses the tools of cadre. */

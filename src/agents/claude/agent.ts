@@ -5,7 +5,7 @@ import { imageData } from '../image-data.ts';
 import type { Excess } from '../bounded-line.ts';
 import { MessageBudget, tooLargeRequest } from '../budget.ts';
 import { excessOf, Refusal, OpenRequests } from '../json-connection.ts';
-import { hasContent } from '../conversations.ts';
+import type { ForkPoint } from '../conversations.ts';
 import {
   type Agent,
   type AgentSink,
@@ -27,6 +27,9 @@ import {
   responseTo,
 } from './permission.ts';
 import {
+  argumentsOf,
+  begin,
+  type Beginning,
   type ClaudeOptions,
   startInitialized,
   type ClaudeProcess,
@@ -50,19 +53,11 @@ export async function openClaude(
   session: Session,
   sink: AgentSink,
   options: ClaudeOptions,
+  fork: ForkPoint | null,
 ): Promise<Agent> {
-  const { provider_session_ref: ref } = session;
-  const agent = new ClaudeAgent(ref ?? newUuid(), session, sink, options);
-  try {
-    await agent.start(ref !== null);
+  const agent = new ClaudeAgent(session.provider_session_ref ?? newUuid(), session, sink, options);
+  await begin((beginning) => agent.start(beginning), { session, sink, fork });
     return agent;
-  } catch (error) {
-    // Claude keeps no session that has had no answer: there is nothing to resume, and nothing to lose.
-    const isGone = error instanceof ProviderError && error.code === 'resume_failed';
-    if (hasContent(session) || !isGone) throw error;
-    await agent.start(false);
-    return agent;
-  }
 }
 
 /** `preparing` lasts until a turn's settings are applied and its prompt is sent. */
@@ -99,8 +94,9 @@ class ClaudeAgent implements Agent {
   /** Undefined while no process runs: before the first, and while another one takes over. */
   #current: Current | undefined;
   #models: readonly Model[] = [];
-  /** Whether claude has a transcript that another process can resume. */
-  #hasTranscript = false;
+  /** How the next process begins: once claude has a transcript, it resumes that. */
+  #beginning: Beginning = 'new';
+  isForked: boolean | undefined;
   /** The mode in which claude asks people, where one of them has accepted edits for the session. */
   #askingMode: string | null = null;
   #settings: TurnSettings = this.defaults;
@@ -119,9 +115,10 @@ class ClaudeAgent implements Agent {
     return this.#current?.process.pid ?? null;
   }
 
-  async start(isResumed: boolean): Promise<void> {
+  async start(beginning: Beginning): Promise<void> {
     const wantsBypass = modeOf(this.#session.permission_mode) === BYPASS;
-    this.#hasTranscript = isResumed;
+    this.#beginning = beginning;
+    this.isForked = beginning === 'resume' ? undefined : beginning !== 'new';
     await this.#launch(wantsBypass && mayBypass(this.#options.env), this.#options);
   }
 
@@ -169,7 +166,7 @@ class ClaudeAgent implements Agent {
     const running: State = { is: 'running', outcome };
     this.#state = running;
     this.#reader.begin();
-    this.#hasTranscript = true;
+    this.#beginning = 'resume';
     this.#current?.process.connection.send({
       type: 'user',
       message: { role: 'user', content },
@@ -236,7 +233,7 @@ class ClaudeAgent implements Agent {
   }
 
   async #launch(isForBypass: boolean, options: ClaudeOptions): Promise<void> {
-    const which = this.#hasTranscript ? `--resume=${this.ref}` : `--session-id=${this.ref}`;
+    const which = argumentsOf(this.#beginning, this.ref);
     const mode = isForBypass ? ['--allow-dangerously-skip-permissions'] : [];
     const toolAccess = options.toolsFor(this.#session.id);
     const tools = new ToolsChannel(toolAccess);
@@ -245,7 +242,12 @@ class ClaudeAgent implements Agent {
         cwd: this.#session.cwd,
         what: `claude of ${this.#session.id}`,
         // The tools of cadre decide themselves what they may do.
-        args: [which, '--permission-mode=default', `--allowedTools=mcp__${TOOL_SERVER}`, ...mode],
+        args: [
+          ...which,
+          '--permission-mode=default',
+          `--allowedTools=mcp__${TOOL_SERVER}`,
+          ...mode,
+        ],
         hello: { sdkMcpServers: [TOOL_SERVER] },
         servers: serversFor(toolAccess),
       },
@@ -301,7 +303,12 @@ class ClaudeAgent implements Agent {
     const { usage, costSoFar } = readResultUsage(message, this.#costSoFar);
     if (!Number.isNaN(costSoFar)) this.#costSoFar = costSoFar ?? this.#costSoFar;
     if (this.#state.is !== 'running') return;
-    this.#state.outcome.resolve({ ...outcome, usage: { ...this.#reader.usage, ...usage } });
+    const { lastMessage: ref } = this.#reader;
+    this.#state.outcome.resolve({
+      ...outcome,
+      usage: { ...this.#reader.usage, ...usage },
+      ...(ref === null ? {} : { ref }),
+    });
     // A message that follows belongs to no turn, even before `prompt` has returned.
     this.#state = { is: 'idle' };
   }
@@ -339,7 +346,8 @@ class ClaudeAgent implements Agent {
       await this.#sink.update({ type: 'declined_unasked' });
       return refusalOf(permission, mode);
     }
-    const request = await approvalRequest(permission, this.#session.cwd);
+    const { sandbox } = this.#options;
+    const request = await approvalRequest(permission, this.#session.cwd, sandbox?.fileOutside);
     const answer = await this.#sink.ask(request, withdrawn);
     if (answer.decision === 'accept' && answer.scope === 'session')
       this.#noteGrants(permission.grants);

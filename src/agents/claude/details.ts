@@ -6,10 +6,18 @@ import type { ApprovalDetail } from '../../api/approvals.ts';
 import { parsedJson } from '../../core/lib/parsed-json.ts';
 import { MessageBudget } from '../budget.ts';
 import { commandDetail, inputDetails } from '../details.ts';
+import type { FileOutside } from '../../core/children/spawn-barrier.ts';
+import { realPath } from '../../core/lib/paths.ts';
 import { ForeignFileError, readForeignFile } from '../../core/lib/foreign-file.ts';
 import { maybe, maybeText } from '../lenient.ts';
 
 type Input = Readonly<Record<string, unknown>>;
+
+/** The directory of the session, and the files that its agent sees. */
+interface SessionFiles {
+  cwd: string;
+  fileOutside: FileOutside;
+}
 
 /**
  * All that a tool would do, for people. Tools that change a file are shown by the change, made from the file as it is
@@ -19,14 +27,19 @@ export async function detailsOf(
   tool: string,
   input: Input,
   cwd: string,
+  fileOutside: FileOutside = realPath,
 ): Promise<ApprovalDetail[]> {
-  return (await shownAs[tool]?.(input, cwd)) ?? inputDetails(input);
+  return (await shownAs[tool]?.(input, cwd, fileOutside)) ?? inputDetails(input);
 }
 
 /** Returns the details that are shown instead of the input of a tool. Null if the input lacks their fields. */
 const shownAs: Record<
   string,
-  (input: Input, cwd: string) => Promise<ApprovalDetail[] | null> | ApprovalDetail[] | null
+  (
+    input: Input,
+    cwd: string,
+    fileOutside: FileOutside,
+  ) => Promise<ApprovalDetail[] | null> | ApprovalDetail[] | null
 > = {
   AskUserQuestion: (input) => inputDetails(input, ['questions']),
   Bash(input, cwd) {
@@ -34,25 +47,25 @@ const shownAs: Record<
     if (typeof command !== 'string') return null;
     return [commandDetail(command, cwd), ...inputDetails(input, ['command'])];
   },
-  Write(input, cwd) {
+  Write(input, cwd, fileOutside) {
     const { data } = write.safeParse(input);
     if (!data) return null;
     const others = inputDetails(input, ['file_path', 'content']);
-    return changeBy(() => data.content, { path: data.file_path, cwd, input, others });
+    return changeBy(() => data.content, { path: data.file_path, cwd, fileOutside, input, others });
   },
-  Edit(input, cwd) {
+  Edit(input, cwd, fileOutside) {
     const { data } = edit.safeParse(input);
-    return data ? edits(data.file_path, [data], input, cwd) : null;
+    return data ? edits(data.file_path, [data], input, { cwd, fileOutside }) : null;
   },
-  MultiEdit(input, cwd) {
+  MultiEdit(input, cwd, fileOutside) {
     const { data } = multiEdit.safeParse(input);
-    return data ? edits(data.file_path, data.edits, input, cwd) : null;
+    return data ? edits(data.file_path, data.edits, input, { cwd, fileOutside }) : null;
   },
-  async NotebookEdit(input, cwd) {
+  async NotebookEdit(input, cwd, fileOutside) {
     const { data } = notebookEdit.safeParse(input);
     if (!data) return null;
     const { notebook_path: path, cell_id, edit_mode: mode, new_source } = data;
-    const known = await readFileContent(path, cwd);
+    const known = await readFileContent(path, { cwd, fileOutside });
     const source = known.is === 'unread' ? null : cellSource(known.text, cell_id);
     if (source === null) return null;
     const before = mode === 'insert' ? '' : source;
@@ -82,11 +95,11 @@ function edits(
   path: string,
   changes: readonly Edit[],
   input: Input,
-  cwd: string,
+  files: SessionFiles,
 ): Promise<ApprovalDetail[] | null> {
   const shown = ['file_path', 'old_string', 'new_string', 'replace_all', 'edits'];
   const others = inputDetails(input, shown);
-  return changeBy((before) => edited(before, changes), { path, cwd, input, others });
+  return changeBy((before) => edited(before, changes), { ...files, path, input, others });
 }
 
 /** The change of a file whose new content `after` makes of the current one; null where that does not fit. */
@@ -94,12 +107,12 @@ async function changeBy(
   after: (before: string | null) => string | null,
   {
     path,
-    cwd,
     input,
     others,
-  }: { path: string; cwd: string; input: Input; others: ApprovalDetail[] },
+    ...files
+  }: SessionFiles & { path: string; input: Input; others: ApprovalDetail[] },
 ): Promise<ApprovalDetail[] | null> {
-  const known = await readFileContent(path, cwd);
+  const known = await readFileContent(path, files);
   if (known.is === 'unread') {
     const name = `current content of ${path}: ${known.why}`;
     return [...inputDetails(input), { type: 'omitted', name, bytes: known.bytes }];
@@ -183,9 +196,13 @@ type FileContent =
   | { is: 'unread'; why: string; bytes: number };
 
 /** Reads a text file of at most 1 MiB to show what an agent would change in it. Never throws. */
-async function readFileContent(name: string, cwd: string): Promise<FileContent> {
+async function readFileContent(
+  name: string,
+  { cwd, fileOutside }: SessionFiles,
+): Promise<FileContent> {
   try {
-    const real = await fs.realpath(path.resolve(cwd, name));
+    const real = await fileOutside(path.resolve(cwd, name));
+    if (real === null) return { is: 'unread', why: 'not visible in the sandbox', bytes: 0 };
     const { size } = await fs.stat(real);
     if (size > MAX_BYTES) return { is: 'unread', why: 'larger than 1 MiB', bytes: size };
     const bytes = await readForeignFile('/', path.relative('/', real), { maxBytes: MAX_BYTES });

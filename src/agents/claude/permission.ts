@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Question } from '../../api/approvals.ts';
 import { answerTo, approvalTitle, inputDetails } from '../details.ts';
+import type { FileOutside } from '../../core/children/spawn-barrier.ts';
 import { inWords } from '../budget.ts';
 import type { AgentAnswer, AgentRequest } from '../provider.ts';
 import { detailsOf } from './details.ts';
@@ -83,7 +84,11 @@ export function readPermission(raw: unknown): Permission | null {
   };
 }
 
-export async function approvalRequest(permission: Permission, cwd: string): Promise<AgentRequest> {
+export async function approvalRequest(
+  permission: Permission,
+  cwd: string,
+  fileOutside?: FileOutside,
+): Promise<AgentRequest> {
   const { tool, input, isWhole, grants, raw } = permission;
   const title = toolTitleOf(tool, input);
   const isNamed = title !== tool || Object.keys(input).length === 0;
@@ -95,7 +100,7 @@ export async function approvalRequest(permission: Permission, cwd: string): Prom
     tool,
     title: approvalTitle(title, isNamed ? null : inWords(input)),
     request: raw,
-    details: isWhole ? await detailsOf(tool, input, cwd) : inputDetails(raw),
+    details: isWhole ? await detailsOf(tool, input, cwd, fileOutside) : inputDetails(raw),
     ...(grants.length > 0
       ? { scopes: ['once', 'session'] as const, sessionAllows: grants.map(wordsOf).join('; ') }
       : {}),

@@ -2,13 +2,11 @@ import os from 'node:os';
 import path from 'node:path';
 import { providerKinds } from '../../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../../api/providers.ts';
-import type { Session } from '../../api/sessions.ts';
 import { CLAUDE_HOSTS } from '../model-hosts.ts';
 import { InstalledProvider } from '../installed.ts';
 import { LOGIN_MS, loggedIn, type LoginSituation, loggedOut } from '../login-watch.ts';
 import {
   type Agent,
-  type AgentSink,
   type KnownSession,
   type Login,
   type Provider,
@@ -87,11 +85,11 @@ export class ClaudeProvider extends InstalledProvider implements Provider {
     return isEmpty || ((await this.listed())?.has(ref) ?? true);
   }
 
-  async open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {
-    return this.health.noted(this.#open(session, sink, signal), signal);
+  async open(...asked: Parameters<Provider['open']>): Promise<Agent> {
+    return this.health.noted(this.#open(...asked), asked[2]);
   }
 
-  async #open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {
+  async #open(...[session, sink, signal, fork]: Parameters<Provider['open']>): Promise<Agent> {
     const options = await this.#options(signal);
     // In a sandbox, the home directory is always the home directory of the user.
     const directory = options.env.CLAUDE_CONFIG_DIR ?? path.join(os.homedir(), '.claude');
@@ -102,7 +100,7 @@ export class ClaudeProvider extends InstalledProvider implements Provider {
       pinned: [],
       hosts: CLAUDE_HOSTS,
     });
-    return openClaude(session, sink, { ...options, sandbox });
+    return openClaude(session, sink, { ...options, sandbox }, fork ?? null);
   }
 
   async #options(signal: AbortSignal): Promise<ClaudeOptions> {

@@ -41,6 +41,7 @@ const streamed = z.looseObject({
 });
 const content = arrayOf(block).catch([]);
 const assistant = z.looseObject({
+  uuid: maybeText,
   message: z.looseObject({ id: z.string(), model: maybeText, content }),
 });
 const user = z.looseObject({ message: z.looseObject({ content }) });
@@ -86,6 +87,8 @@ export class Reader {
   hasSpoken = false;
   /** Limits of the account that claude reported in this turn. Null if it reported none. */
   rateLimit: RateLimit | null = null;
+  /** The id of the last message of the agent in the transcript. Null if there is none in this turn. */
+  lastMessage: string | null = null;
 
   /** A turn begins: the tokens, texts and limits of earlier turns are forgotten. */
   begin(): void {
@@ -94,6 +97,7 @@ export class Reader {
     this.#used.clear();
     this.hasSpoken = false;
     this.rateLimit = null;
+    this.lastMessage = null;
   }
 
   /** The usage of the turn so far, by the stream. */
@@ -165,8 +169,9 @@ export class Reader {
     const { data } = assistant.safeParse(raw);
     if (!data) return 'unknown';
     const { id, content, model } = data.message;
-    const isWhole =
-      model !== SYNTHETIC && !this.#streamed.has(id) && !fromSubagent.safeParse(raw).success;
+    const isOfSubagent = fromSubagent.safeParse(raw).success;
+    if (!isOfSubagent) this.lastMessage = data.uuid ?? this.lastMessage;
+    const isWhole = model !== SYNTHETIC && !this.#streamed.has(id) && !isOfSubagent;
     return content.flatMap((one): AgentUpdate[] => {
       const call = isCall(one) ? toolUse.safeParse(one).data : undefined;
       if (call) return callUpdates(call);

@@ -33,6 +33,7 @@ import type { Lease } from './shared-server.ts';
 import {
   type AgentState,
   type AtTurn,
+  beginThread,
   foreignTurn,
   ownTurn,
   type ThreadTurn,
@@ -69,6 +70,7 @@ class CodexAgent implements Agent, Route {
   ref = '';
   defaults: TurnSettings = defaultSettings();
   readonly canResume = true;
+  isForked: boolean | undefined;
   readonly isLost = () => this.#isOver || this.#lease.server.isLost();
   readonly #gone = Promise.withResolvers<string>();
   readonly gone = this.#gone.promise;
@@ -101,7 +103,7 @@ class CodexAgent implements Agent, Route {
 
   async open(): Promise<void> {
     const { provider_session_ref: ref } = this.#session;
-    if (ref === null) return this.#start();
+    if (ref === null) return this.#begin();
     await whenFree(ref, this.#lease.server, this.#options.clock);
     try {
       await this.#resume(ref, earlierDefaults(this.#session));
@@ -109,7 +111,7 @@ class CodexAgent implements Agent, Route {
       this.#lease.server.leave(ref, this);
       if (!isGone(error)) throw error;
       // Codex may not have stored a thread that has had no turn: there is nothing to resume, and nothing to lose.
-      if (!hasContent(this.#session)) return this.#start();
+      if (!hasContent(this.#session)) return this.#begin();
       const { message } = error as Error;
       throw new ProviderError('resume_failed', message, { cause: error });
     }
@@ -140,7 +142,7 @@ class CodexAgent implements Agent, Route {
     try {
       const params = await turnParams({ threadId, input, settings, defaults, models, access });
       const id = turnIn(await this.#ask('turn/start', params));
-      if (this.#at?.turn === turn) this.#begin(id);
+      if (this.#at?.turn === turn) this.#beginTurn(id);
     } catch (error) {
       if (this.#at?.turn === turn) this.#rest(turn);
       if (this.#isOver) return lost;
@@ -176,7 +178,7 @@ class CodexAgent implements Agent, Route {
   onNotification(method: string, params: Params): Promise<void> | undefined {
     switch (method) {
       case 'turn/started':
-        this.#begin(turnIn(params)).hasBegun = true;
+        this.#beginTurn(turnIn(params)).hasBegun = true;
         return undefined;
       case 'turn/completed':
         this.#finish(params);
@@ -216,12 +218,16 @@ class CodexAgent implements Agent, Route {
     }
   }
 
-  async #start(): Promise<void> {
+  async #begin(): Promise<void> {
     const { title, id, model } = this.#session;
-    const thread = readThread(await this.#ask('thread/start', { ...this.#threadParams(), model }));
+    const params = { ...this.#threadParams(), model };
+    const begun = await beginThread(this.#lease.server, params, this.#options.fork, this.#sink);
+    this.isForked = begun.isForked;
+    const thread = readThread(begun.opened);
     if (this.#isOver) return;
     this.ref = thread.id;
-    this.defaults = thread.settings;
+    // Codex gives a fork the settings of the last turn, which may have been set for that turn only.
+    this.defaults = (this.isForked ? earlierDefaults(this.#session) : null) ?? thread.settings;
     this.#lease.server.join(this.ref, this);
     // Codex stores a thread that has a name; without one it would not know it before its first turn.
     await this.#ask('thread/name/set', { threadId: this.ref, name: title ?? `cadre ${id}` }).catch(
@@ -280,7 +286,7 @@ class CodexAgent implements Agent, Route {
   }
 
   /** The thread is at a turn; `id` is null where codex has not named the turn. */
-  #begin(id: string | null): ThreadTurn {
+  #beginTurn(id: string | null): ThreadTurn {
     const turn = this.#at?.turn ?? foreignTurn();
     turn.id = turn.own ? (turn.id ?? id) : id;
     this.#moveTo({ is: 'running', turn });

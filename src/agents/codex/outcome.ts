@@ -64,7 +64,7 @@ export function outcomeOf(
   const turn = ended.safeParse(params).data?.turn;
   switch (turn?.status) {
     case 'completed':
-      return { status: 'completed', error: null };
+      return { status: 'completed', error: null, ref: turn.id };
     case 'interrupted':
       return { status: 'interrupted', error: null };
     default: {

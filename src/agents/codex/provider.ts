@@ -6,7 +6,6 @@ import { InstalledProvider, type InstalledSettings } from '../installed.ts';
 import { LOGIN_MS, loggedIn, type LoginSituation, loggedOut } from '../login-watch.ts';
 import {
   type Agent,
-  type AgentSink,
   type KnownSession,
   type Login,
   type Provider,
@@ -99,17 +98,18 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
     return this.health.noted(hasThread(session, this.#asking(signal)), signal);
   }
 
-  open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {
-    return this.health.noted(this.#open(session, sink, signal), signal);
+  open(...asked: Parameters<Provider['open']>): Promise<Agent> {
+    return this.health.noted(this.#open(...asked), asked[2]);
   }
 
-  async #open(session: Session, sink: AgentSink, signal: AbortSignal): Promise<Agent> {
+  async #open(...[session, sink, signal, fork]: Parameters<Provider['open']>): Promise<Agent> {
     const { supervisor } = this.context;
     const models = await this.#listModels(signal);
     const sandbox = await this.#sandboxOf(session);
     const server = sandbox === null ? this.#shared : this.#serverIn(sandbox, session.cwd);
     return openCodex(session, sink, await server.lease(signal), {
       ...this.agentDeps(signal),
+      fork: fork ?? null,
       models,
       access: sandbox === null ? null : session.permission_mode === 'read_only' ? 'read' : 'write',
       variablesAt: (directory) => supervisor.variablesAt(directory),

@@ -14,6 +14,7 @@ import {
 import type { CodexModel } from './models.ts';
 import type { StoredInputItem } from '../../api/input.ts';
 import { imageData } from '../image-data.ts';
+import type { ForkPoint } from '../conversations.ts';
 import type { InstalledAgentDeps } from '../installed.ts';
 import { maybe, maybeText } from '../lenient.ts';
 
@@ -233,5 +234,7 @@ export interface CodexOptions extends InstalledAgentDeps {
   /** The access of its sandbox to the directory of the session. Null: it runs without a sandbox of cadre. */
   access: 'read' | 'write' | null;
   models: readonly CodexModel[];
+  /** The point at which a new thread forks another one. */
+  fork: ForkPoint | null;
   variablesAt: (directory: string) => Record<string, string>;
 }

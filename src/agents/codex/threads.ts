@@ -3,7 +3,8 @@ import { z } from 'zod';
 import type { Clock } from '../../core/lib/clock.ts';
 import { answered } from '../agent-process.ts';
 import { Refusal } from '../json-connection.ts';
-import { type KnownSession, type TurnOutcome, unavailable } from '../provider.ts';
+import { reportNoFork } from '../fork.ts';
+import { type AgentSink, type KnownSession, type TurnOutcome, unavailable } from '../provider.ts';
 import type { AppServer } from './app-server.ts';
 import { type Ask, entriesOf, listAll } from './models.ts';
 import type { TurnError } from './outcome.ts';
@@ -16,6 +17,7 @@ import {
   type ConversationMark,
   type ConversationQuery,
   type Conversations,
+  type ForkPoint,
   type OwnProgram,
   type StoredConversation,
   type StoredItem,
@@ -117,6 +119,48 @@ export async function whenFree(threadId: string, server: AppServer, clock: Clock
       error,
     );
   }
+}
+
+/** Begins a thread: as a fork, if codex can fork the other thread at this point. Rejects as `AppServer.ask`. */
+export async function beginThread(
+  server: AppServer,
+  params: object,
+  fork: ForkPoint | null,
+  sink: AgentSink,
+): Promise<{ opened: unknown; isForked: boolean }> {
+  const ask: Ask = (method, more) => server.ask(method, more);
+  const forked = fork && (await forkThread(ask, params, fork, sink));
+  const opened = forked ?? (await ask('thread/start', params));
+  return { opened, isForked: forked !== null };
+}
+
+/** Resolves with the answer of codex; null if codex cannot fork the thread at this point. */
+async function forkThread(
+  ask: Ask,
+  params: object,
+  { ref, turnRef }: ForkPoint,
+  sink: AgentSink,
+): Promise<object | null> {
+  const at = turnRef === null ? {} : { lastTurnId: turnRef };
+  try {
+    const asked = { ...params, threadId: ref, ...at, excludeTurns: true };
+    const answer = (await ask('thread/fork', asked)) as object;
+    const threadId = fieldOf(fieldOf(answer, 'thread'), 'id');
+    if (turnRef === null || (await lastTurnOf(ask, threadId)) === turnRef) return answer;
+    await ask('thread/unsubscribe', { threadId });
+    await reportNoFork(sink, 'this version of codex does not fork a thread at a turn');
+  } catch (error) {
+    if (!isRefusal(error, /./)) throw error;
+    await reportNoFork(sink, (error as Error).message);
+  }
+  return null;
+}
+
+/** Older versions of codex ignore the turn, and fork the whole thread. */
+async function lastTurnOf(ask: Ask, threadId: unknown): Promise<unknown> {
+  const query = { threadId, sortDirection: 'desc', itemsView: 'summary', limit: 1 };
+  for await (const turn of entriesOf(ask, 'thread/turns/list', query)) return fieldOf(turn, 'id');
+  return null;
 }
 
 /** Whether an error says that codex does not have a thread. */

@@ -51,6 +51,12 @@ export function createDemoAgent(stateDir: string, world: World): DemoAgent {
       return { modes: modeState(history.mode) };
     })
 
+    .onRequest(session.fork, ({ params }) => {
+      const { sessionId, cwd } = params;
+      const { history } = sessions.fork(sessionId, world.newSessionId(), cwd);
+      return { sessionId: history.sessionId, modes: modeState(history.mode) };
+    })
+
     .onRequest(session.list, ({ params }) => ({ sessions: sessions.list(params.cwd ?? undefined) }))
 
     .onRequest(session.close, async ({ params }) => {
@@ -86,7 +92,7 @@ const initializeResponse: InitializeResponse = {
     loadSession: true,
     _meta: { 'cadre/no-tools': true },
     promptCapabilities: { image: true },
-    sessionCapabilities: { list: {}, resume: {}, close: {} },
+    sessionCapabilities: { list: {}, resume: {}, close: {}, fork: {} },
   },
 };
 

@@ -104,6 +104,13 @@ export class Sessions {
     return this.#add(open ?? new Session(history, this.#files), cwd);
   }
 
+  /** Creates a session with the history of another one, which does not change. */
+  fork(originId: string, sessionId: string, cwd: string): Session {
+    const history = this.#open.get(originId)?.history ?? this.#files.read(originId);
+    if (!history) throw RequestError.sessionNotFound(originId);
+    return this.#add(new Session({ ...history, sessionId }, this.#files), cwd);
+  }
+
   /** Returns the open session with that id. Throws `sessionNotFound` if none is open. */
   get(sessionId: string): Session {
     const session = this.#open.get(sessionId);

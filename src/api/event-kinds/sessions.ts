@@ -54,6 +54,15 @@ const changed = {
   trimmed: false,
 };
 
+const forkedFrom = {
+  session_id: 'sess_019aa8d45e2f7b1c8a3d90e1f2b4c6d8',
+  turn_id: 'turn_019aa8d46f307d6a8c1f91b7a3e0d433',
+  conversation: null,
+  past_turns: 1,
+  omitted_turns: 0,
+  way: null,
+};
+
 export const sessionKinds = {
   'session.created': kind({
     when: 'Emitted when a session is created. The agent of the session starts with the first turn.',
@@ -136,6 +145,18 @@ export const sessionKinds = {
       session: { ...changed, continued_by: 'sess_019aa8d45e2f7b1c8a3d90e1f2b4c6d8' },
     },
   }),
+  'session.forked': kind({
+    when: 'Emitted when a session is created as a fork of another session or conversation. The field `forked_from` contains its id and the id of the last turn of the history. The past turns come before.',
+    payload: { session: sessionInEvents },
+    example: { session: { ...changed, forked_from: forkedFrom } },
+  }),
+  'session.rewound': kind({
+    when: 'Emitted when a session is rewound. The field `continued_by` contains the id of the session that continues it, whose event `session.created` comes before. The event `session.closed` follows.',
+    payload: { session: sessionInEvents },
+    example: {
+      session: { ...changed, continued_by: 'sess_019aa8d45e2f7b1c8a3d90e1f2b4c6d8' },
+    },
+  }),
   'session.imported': kind({
     when: "Emitted when all past turns of a conversation are stored that was begun in the agent's own program.",
     payload: { session: sessionInEvents },
@@ -186,10 +207,10 @@ const started = {
   trimmed: false,
 };
 
-/** Turns that ran outside of cadre. */
+/** Turns that ran outside of the session. */
 export const pastKinds = {
   'past.turn': kind({
-    when: "Emitted when a turn is stored that ran in the agent's own program. Such a turn starts no hook, and has no usage and no items of its own.",
+    when: "Emitted when a turn is stored that ran in the agent's own program, or before the fork of a session. Such a turn starts no hook, and has no usage and no items of its own.",
     payload: { past_turn: pastTurn },
     large: ['past_turn.items'],
     example: {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { contender, race } from '../races.ts';
 import { claim, worktree } from '../worktrees.ts';
 import { describeKinds } from './kind.ts';
 
@@ -169,5 +170,110 @@ export const worktreeKinds = {
     when: 'Emitted when the directory of a worktree is missing, although the server did not remove the directory.',
     payload: { worktree: worktreeInEvents },
     example: { worktree: { ...active, status: 'missing' } },
+  }),
+};
+
+const raceKind = describeKinds('runtime');
+
+const startingContender = {
+  contender: 'codex',
+  provider: 'codex' as const,
+  agent: null,
+  model: null,
+  thinking_effort: null,
+  permission_mode: null,
+  agent_mode: null,
+  worktree_name: 'fix-tests-codex',
+  session_id: null,
+  worktree_id: null,
+  status: 'starting' as const,
+  waits_for: null,
+  failure: null,
+  checks: 0,
+  exit_code: null,
+  files_changed: null,
+  additions: null,
+  deletions: null,
+  usage: null,
+  started_at: null,
+  ended_at: null,
+};
+const passedContender = {
+  ...startingContender,
+  session_id: 'sess_019aa8d25b1c7c079a542f6d0c1b7e11',
+  worktree_id: 'wt_019aa8d411aa7f0e8d1c0b9e4f7a6c33',
+  status: 'passed' as const,
+  checks: 1,
+  exit_code: 0,
+  files_changed: 2,
+  additions: 31,
+  deletions: 4,
+  started_at: 1795312002000,
+  ended_at: 1795312061000,
+};
+const failedContender = {
+  ...startingContender,
+  contender: 'claude',
+  provider: 'claude' as const,
+  worktree_name: 'fix-tests-claude',
+  status: 'failed' as const,
+  failure: { code: 'provider_unavailable', message: 'claude: the program claude was not found' },
+  ended_at: 1795312002000,
+};
+const startedRace = {
+  id: 'race_019aa8d3aa107b7d9c0a7f5e2d1c0b12',
+  name: 'fix-tests',
+  prompt: 'fix the tests',
+  cwd: '/home/ada/project',
+  repo_root: '/home/ada/project',
+  base_ref: 'main',
+  base_commit: '7d9d51150a2b2d5f7b1c0e4f8a6c3d2e1b0f9a8c',
+  check: 'npm test',
+  max_checks: 1,
+  check_timeout_ms: 600000,
+  sandbox: null,
+  status: 'running' as const,
+  kept: null,
+  contenders: [
+    startingContender,
+    { ...startingContender, contender: 'claude', provider: 'claude' as const },
+  ],
+  created_by: 'api',
+  created_at: 1795312001000,
+  updated_at: 1795312001000,
+  stopped_at: null,
+  ended_at: null,
+};
+const endedRace = {
+  ...startedRace,
+  status: 'ended' as const,
+  contenders: [passedContender, failedContender],
+  updated_at: 1795312061000,
+  ended_at: 1795312061000,
+};
+
+export const raceKinds = {
+  'race.started': raceKind({
+    when: 'Emitted when a user starts a race: the same prompt in several sessions, each in a worktree of its own.',
+    payload: { race },
+    large: ['race.contenders'],
+    example: { race: startedRace },
+  }),
+  'race.judged': raceKind({
+    when: 'Emitted when a contender of a race has ended: it has passed, completed or failed.',
+    payload: { race_id: z.string(), race_name: z.string(), contender },
+    example: { race_id: startedRace.id, race_name: startedRace.name, contender: passedContender },
+  }),
+  'race.ended': raceKind({
+    when: 'Emitted when the last contender of a race has ended.',
+    payload: { race },
+    large: ['race.contenders'],
+    example: { race: endedRace },
+  }),
+  'race.kept': raceKind({
+    when: 'Emitted when a user keeps one contender of a race. The sessions of the other contenders were closed. The cleanups of their worktrees follow.',
+    payload: { race },
+    large: ['race.contenders'],
+    example: { race: { ...endedRace, kept: 'codex' } },
   }),
 };

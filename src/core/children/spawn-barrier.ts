@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Writable } from 'node:stream';
 import { type Identity, identify } from './identity.ts';
+import type { NetworkMode } from './sandbox/plan.ts';
 
 const SHELL = '/bin/sh';
 
@@ -40,7 +41,14 @@ export interface BarrierSandbox {
   filter: string | null;
   /** Settings of git for the command, by their names. */
   gitSettings: Readonly<Record<string, string>>;
+  network: NetworkMode;
+  /** Resolves with the file of this machine that a path names inside; null if the sandbox does not show it. */
+  fileOutside: FileOutside;
+  /** Called if the program of the sandbox fails before the command runs. */
+  onFailure: () => void;
 }
+
+export type FileOutside = (named: string) => Promise<string | null>;
 
 /** A process that leads a group of its own and waits behind the barrier. */
 export interface BarrierProcess {

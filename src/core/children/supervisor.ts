@@ -8,6 +8,7 @@ import {
   type ChildExit,
   type BarrierProcess,
   type BarrierCommand,
+  type BarrierSandbox,
   openBarrier,
   startAtBarrier,
 } from './spawn-barrier.ts';
@@ -166,6 +167,7 @@ export class Supervisor {
       open: () => {
         failpoint('child.registered');
         const group: Group = { ...gated, isSandboxed: Boolean(sandbox), ending: undefined };
+        if (sandbox) watchStart(gated, sandbox);
         const child = this.#childOf(group);
         openBarrier(gated);
         this.#live.add(child);
@@ -262,6 +264,15 @@ export class Supervisor {
     for (let pause = first; (await isSo()) && this.#deps.clock.monotonic() < deadline; pause *= 2)
       await this.#deps.clock.sleep(Math.min(pause, longest));
   }
+}
+
+/** Reports a sandbox that has not started its command: bubblewrap then prints a line with its name, and exits with 1. */
+function watchStart({ process }: BarrierProcess, { onFailure }: BarrierSandbox): void {
+  let first = '';
+  process.stderr?.once('data', (chunk: Buffer | string) => (first = String(chunk)));
+  process.once('close', (code) => {
+    if (code === 1 && /^(bwrap|nsenter): /.test(first)) onFailure();
+  });
 }
 
 /** Whether the leader has not exited. To ask this costs nothing; to look for members reads what the system has of all processes. */

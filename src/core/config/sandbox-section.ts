@@ -52,6 +52,8 @@ export const agentSandboxSection = z
     read: z.array(hostPath).default([]),
     write: z.array(hostPath).default([]),
     hide: z.array(hostPath).default([]),
+    /** null: as `sandbox.nests` says. */
+    nests: z.boolean().nullable().default(null),
   })
   .nullable()
   .default(null);

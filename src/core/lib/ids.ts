@@ -19,6 +19,7 @@ type IdPrefix =
   | 'cmt'
   | 'goal'
   | 'watch'
+  | 'race'
   | 'op'
   | 'run'
   | 'evt'

@@ -63,6 +63,9 @@ export function refuseDebugger(): void {
 /** The argument by which cadre starts itself in a new network namespace. */
 export const LISTEN_INSIDE = '__listen-inside';
 
+/** The argument by which cadre starts itself in a network namespace that has published ports. */
+export const CONNECT_INSIDE = '__connect-inside';
+
 /** The licences of what the program contains of others, for people as well: it is not among the other assets. */
 export const LICENSES_FILE = 'THIRD-PARTY-LICENSES';
 

@@ -12,6 +12,7 @@ import {
   type Noun,
   processes,
   queueEntries,
+  races,
   sessions,
   teams,
   turns,
@@ -26,6 +27,7 @@ export const sessionId = finderOf(sessions);
 export const processId = finderOf(processes);
 export const worktreeId = finderOf(worktrees);
 export const turnId = finderOf(turns);
+export const raceId = finderOf(races);
 export const teamId = finderOf(teams);
 export const ruleId = finderOf(rules);
 export const tokenId = finderOf(tokens);
@@ -67,6 +69,7 @@ export const sessionArgument = idArgument('session', 'title of the session');
 export const memberArgument = idArgument('member', 'title of the member in the team');
 export const teamArgument = idArgument('team', 'name of the team');
 export const worktreeArgument = idArgument('worktree', 'name of the worktree');
+export const raceArgument = idArgument('race', 'name of the race');
 export const ruleArgument = idArgument('rule');
 export const tokenArgument = idArgument('token', 'name of the token');
 export const budgetArgument = idArgument('budget');

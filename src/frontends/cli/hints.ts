@@ -35,6 +35,8 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/^message \S+ has no pending delivery$/, 'see cadre teams deliveries'],
   [notFound('process'), 'see cadre processes list'],
   [notFound('worktree'), 'see cadre worktrees list'],
+  [notFound('race'), 'see cadre races list'],
+  [/, or stop the race$/, 'run cadre races stop RACE'],
   [/^the worktree has uncommitted changes: /, 'pass --commit MESSAGE to commit them'],
   [/ is not at [0-9a-f]+: push the branch, or request a push$/, 'pass --push'],
   [/: use force to replace the file and keep a copy$/, 'pass --force'],

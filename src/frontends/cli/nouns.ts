@@ -4,6 +4,7 @@ import type { Budget } from '../../api/budgets.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Process } from '../../api/processes.ts';
 import type { QueueEntry } from '../../api/queue.ts';
+import type { Race } from '../../api/races.ts';
 import type { ReviewComment } from '../../api/reviews.ts';
 import type { Session, Turn } from '../../api/sessions.ts';
 import type { Delivery, Message } from '../../api/team-messages.ts';
@@ -56,6 +57,15 @@ export const worktrees: Noun<Worktree, []> = {
   name: { field: 'name', of: ({ worktree_name }) => worktree_name },
   isPast: ({ status }) => status === 'cleaned' || status === 'missing',
   see: 'cadre worktrees list',
+};
+
+export const races: Noun<Race, []> = {
+  what: 'race',
+  prefix: 'race',
+  all: (client) => recordsOf((query) => client.ask(endpoints.listRaces, { query })),
+  idOf: ({ id }) => id,
+  name: { field: 'name', of: ({ name }) => name },
+  see: 'cadre races list',
 };
 
 export const teams: Noun<Team, []> = {

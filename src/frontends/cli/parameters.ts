@@ -15,6 +15,8 @@ import {
   messageId,
   processArgument,
   processId,
+  raceArgument,
+  raceId,
   ruleArgument,
   ruleId,
   sessionArgument,
@@ -30,6 +32,7 @@ import {
 export const session = idAs('session_id', sessionArgument, sessionId);
 export const process = idAs('process_id', processArgument, processId);
 export const team = idAs('team_id', teamArgument, teamId);
+export const race = idAs('race_id', raceArgument, raceId);
 export const rule = idAs('rule_id', ruleArgument, ruleId);
 export const entry = idAs('entry_id', entryArgument, entryId);
 export const budget = idAs('budget_id', budgetArgument, budgetId);

@@ -123,7 +123,7 @@ function contextOf<Options extends GlobalOptions>(
 function startsServer(command: Command): boolean {
   let top = command;
   while (top.parent?.parent) top = top.parent;
-  return top.name() === 'run' || top.name() === 'sessions';
+  return ['run', 'race', 'sessions'].includes(top.name());
 }
 
 /** One of several servers that did not answer may have the missing record. */

@@ -164,6 +164,7 @@ export class AttachedSession {
       case 'session.updated':
         return this.#titled(whole.payload.session.title, whole.created_at);
       case 'session.notice':
+      case 'sandbox.host_refused':
         return this.#notice('info', whole.payload.message);
       case 'session.closed':
       case 'session.failed':

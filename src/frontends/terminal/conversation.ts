@@ -1,6 +1,6 @@
 import type { Approval } from '../../api/approvals.ts';
 import type { PastTurn } from '../../api/conversations.ts';
-import type { EventOf } from '../../api/events.ts';
+import type { NoticeEvent } from '../../api/events.ts';
 import type { ToolCall } from '../../api/tool-call.ts';
 import type { Item, Turn } from '../../api/sessions.ts';
 import { deciderText } from '../../core/lib/decider-text.ts';
@@ -36,11 +36,11 @@ export interface TurnWithItems {
 }
 
 /** The events of a conversation that belong to no item. */
-export type Notice = EventOf<'session.notice'>;
+export type Notice = NoticeEvent;
 
 /**
  * The conversation of some turns, oldest first. `approvals` and `notices` of these turns may have any order. `past`: the turns
- * that ran in the agent's own program, oldest first.
+ * that ran in the agent's own program or before a fork, oldest first.
  */
 export function conversation(
   turns: readonly TurnWithItems[],
@@ -79,17 +79,19 @@ function timeOf({ occurred_at, created_at }: PastTurn): number {
   return occurred_at ?? created_at;
 }
 
-/** Past turns, above a line that says where they ran. */
+/** Past turns, above a line that says where they ran. Turns of other sessions have the program `cadre`. */
 function pastBlocks(past: readonly PastTurn[]): Block[] {
   const last = past.at(-1);
   if (!last) return [];
-  const program = last.program ?? 'another program';
-  const message = `the ${past.length === 1 ? 'turn' : `${past.length} turns`} above ran in ${program}, outside of cadre`;
+  const isForked = last.program === 'cadre';
+  const where = isForked
+    ? 'before the fork of this session'
+    : `in ${last.program ?? 'another program'}, outside of cadre`;
   const line: Block = {
     type: 'notice',
     key: `${last.past_turn_id} end`,
-    code: 'imported',
-    message,
+    code: isForked ? 'forked' : 'imported',
+    message: `the ${past.length === 1 ? 'turn' : `${past.length} turns`} above ran ${where}`,
   };
   return [...past.flatMap(pastTurnBlocks), line];
 }
@@ -130,8 +132,12 @@ export function blockOfApproval(approval: ConversationApproval): Block {
   return { type: 'approval', key: approval.id, approval };
 }
 
-export function blockOfNotice({ id, payload: { code, message } }: Notice): Block {
-  return { type: 'notice', key: id, code, message };
+export function blockOfNotice({ id, payload }: Notice): Block {
+  return { type: 'notice', key: id, code: noticeCode(payload), message: payload.message };
+}
+
+export function noticeCode(payload: Notice['payload']): string {
+  return 'code' in payload ? payload.code : 'host_refused';
 }
 
 /** How a turn ended; nothing where it completed, or has not ended. */

@@ -31,7 +31,7 @@ import { processRoutes } from './routes/processes.ts';
 import { type ProviderKnowledge, providerRoutes } from './routes/providers.ts';
 import { type Answering, answerRoutes } from './routes/answer.ts';
 import { type Searching, searchRoutes } from './routes/search.ts';
-import { type Worktrees, worktreeRoutes } from './routes/worktrees.ts';
+import { type Worktrees, raceRoutes, worktreeRoutes } from './routes/worktrees.ts';
 import { EventStreams } from './sse.ts';
 import { ToolDoor, type ToolPort } from './tool-door.ts';
 import type { StreamSettings } from './stream-limits.ts';
@@ -163,6 +163,7 @@ function mountRoutes(
   searchRoutes(mount, dependencies.searching);
   processRoutes(mount, dependencies.processes);
   worktreeRoutes(mount, dependencies);
+  raceRoutes(mount, dependencies);
   teamRoutes(mount, dependencies);
   eventRoutes(mount, dependencies);
   hookRoutes(mount, dependencies.hooks);

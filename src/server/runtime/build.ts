@@ -1,4 +1,4 @@
-import { AppError } from '../../api/errors.ts';
+import { AppError, conflictError } from '../../api/errors.ts';
 import type { Base, RuntimeOptions } from './base.ts';
 import { buildChildren } from './build/children.ts';
 import { buildProviders } from './build/providers.ts';
@@ -13,6 +13,7 @@ import { WatchService } from '../conversations/watches/service.ts';
 import { WatchStore } from '../conversations/watches/store.ts';
 import type { CheckoutSummary } from '../conversations/handoff/digest.ts';
 import { HandoffService } from '../conversations/handoff/service.ts';
+import { ForkService } from '../conversations/forks/service.ts';
 import { QueueInboxSource } from '../conversations/queue/inbox-source.ts';
 import { QueueService } from '../conversations/queue/service.ts';
 import { QueueStore } from '../conversations/queue/store.ts';
@@ -22,7 +23,11 @@ import { TeamStore } from '../teams/store.ts';
 import { logPath } from '../work/processes/log-file.ts';
 import { NOTICE_TAIL } from '../work/processes/notices.ts';
 import { digestPrinted, readPrinted } from '../work/processes/reading.ts';
+import { RaceRunner } from '../work/races/runner.ts';
+import { RaceService } from '../work/races/service.ts';
+import { RaceStore } from '../work/races/store.ts';
 import type { SnapshotService } from '../work/snapshots/service.ts';
+import { readBase } from '../work/worktrees/create-worktree.ts';
 import { WorktreeStore } from '../work/worktrees/store.ts';
 import { lazyHooks } from './lazy-hooks.ts';
 import { lazySearch } from './search.ts';
@@ -54,9 +59,11 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
     processes,
     store: rows.worktrees,
   });
-  const snapshots = buildSnapshots(base, { sessions, worktrees });
+  const snapshots = buildSnapshots(base, { children, sessions, worktrees });
   const { goals, watches } = buildChecks(base, { sessions, processes, snapshots, storage });
   const handoffs = buildHandoffs(base, { children, sessions, worktrees, snapshots });
+  const races = buildRaces(base, { storage, sessions, processes, worktrees, snapshots, goals });
+  const forks = buildForks(base, { sessions, worktrees, snapshots });
   const { toolsWithinMs: withinMs = TOOLS_WITHIN_MS } = options;
   const offers = new ToolOffers({ ...base, sessionStore, withinMs });
   const served = { storage, providers, sessions, worktrees, offers };
@@ -80,8 +87,19 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
       shortage: () => storage.budget.shortage(),
     }),
   );
-  const lower = { storage, children, providers, sessions, goals, watches, handoffs, queue, hooks };
-  return { ...lower, processes, worktrees, snapshots, reviews, teams, gateway, searching };
+  const lower = {
+    storage,
+    children,
+    providers,
+    sessions,
+    goals,
+    watches,
+    handoffs,
+    forks,
+    queue,
+    hooks,
+  };
+  return { ...lower, processes, worktrees, snapshots, races, reviews, teams, gateway, searching };
 }
 
 function buildChecks(
@@ -119,6 +137,46 @@ function buildChecks(
   return { goals, watches };
 }
 
+function buildRaces(
+  base: Base,
+  needs: Pick<Nouns, 'storage' | 'sessions' | 'processes' | 'worktrees' | 'snapshots' | 'goals'>,
+) {
+  const { storage, processes, worktrees, snapshots } = needs;
+  const { store: sessionStore, inbox, pool, service: sessions } = needs.sessions;
+  const { goals } = needs;
+  const store = new RaceStore({ ...base, sessionStore, inbox, goals });
+  const runner = new RaceRunner({
+    ...base,
+    store,
+    sessions,
+    goals,
+    feed: storage.feed,
+    opening: worktrees.opening,
+    worktrees: worktrees.store,
+    readDiff: (id) =>
+      snapshots.service.diff(id, { against: 'start', path: [], stat: true, exact: false }),
+  });
+  const service = new RaceService({
+    ...base,
+    store,
+    runner,
+    sessionStore,
+    sessions,
+    goals,
+    inbox,
+    worktrees: worktrees.service,
+    worktreeStore: worktrees.store,
+    readBase: (directory, ref) => readBase(worktrees.git, directory, ref),
+    async sessionEnded(session_id) {
+      await pool.end(session_id);
+      const left = base.db.peek((rx) => processes.store.unfinishedOf(rx, { session_id }));
+      await Promise.all(left.map(({ process_id: id }) => processes.runner.done(id)));
+    },
+    assertRoom: storage.assertRoom,
+  });
+  return { store, runner, service };
+}
+
 function buildHandoffs(
   base: Base,
   needs: Pick<Nouns, 'children' | 'sessions' | 'worktrees' | 'snapshots'>,
@@ -134,6 +192,33 @@ function buildHandoffs(
       const { tmp } = children.sandbox.ownDirectories({ session_id: id, caller_id: null });
       return { path: tmp, inAgent: children.sandbox.holdsAgent(chosen) ? '/tmp' : tmp };
     },
+  });
+}
+
+function buildForks(
+  base: Base,
+  needs: Pick<Nouns, 'sessions' | 'worktrees' | 'snapshots'>,
+): ForkService {
+  const { sessions, worktrees, snapshots } = needs;
+  const files = snapshots.service;
+  return new ForkService({
+    ...base,
+    ...sessions,
+    sessions: sessions.service,
+    claims: worktrees.claims,
+    openInWorktree: (...wish) => worktrees.opening.openDrafted(...wish),
+    async filesOf(turn) {
+      const snapshot = await files.endOf(turn);
+      if (snapshot.head_commit === null)
+        throw conflictError(
+          `the files of turn ${turn.turn_id} belong to no commit: commit the files first`,
+        );
+      return {
+        commit: snapshot.head_commit,
+        writeTo: (worktree) => files.writeTo(worktree, snapshot),
+      };
+    },
+    restoreFiles: async (turn) => files.restoreAll(await files.endOf(turn)),
   });
 }
 

@@ -2,20 +2,25 @@ import path from 'node:path';
 import { MCP_SESSION_VARIABLE } from '../../api/tool-names.ts';
 import { inputDetails } from '../../agents/details.ts';
 import type { HostAnswer } from '../../core/children/sandbox/network/asked-hosts.ts';
+import type { RefusedHost } from '../../core/children/sandbox/network/proxy.ts';
 import { killCarriers } from '../../core/children/identity.ts';
 import type { SessionObserver } from '../conversations/sessions/observer.ts';
 import type { Base } from './base.ts';
 import type { Nouns } from './build.ts';
 
 /** Connects each noun with the nouns that are built after it. It must run before any agent starts. */
-export function connect({ logger }: Base, nouns: Nouns): void {
+export function connect(base: Base, nouns: Nouns): void {
+  const { logger } = base;
   const { children, providers, sessions, goals, watches, processes } = nouns;
   const { worktrees, snapshots, teams, gateway } = nouns;
   const { observer, budgets } = sessions;
   providers.connectTools(gateway.toolsFor);
-  children.networks.connectPeople(async (owner, ...asked) => {
-    const id = path.basename(owner);
-    return id.startsWith('sess_') ? askForHost(sessions, id, ...asked) : 'nobody';
+  children.networks.connectPeople({
+    async ask(owner, ...asked) {
+      const id = sessionOf(owner);
+      return id === null ? 'nobody' : askForHost(sessions, id, ...asked);
+    },
+    refused: (owner, refused) => reportHost(base, sessions, owner, refused),
   });
   Object.assign(observer, {
     closing(tx, session) {
@@ -39,12 +44,40 @@ export function connect({ logger }: Base, nouns: Nouns): void {
     },
     failed: (tx, id) => processes.service.killAllOf(tx, { session_id: id }, 'session_failed'),
     turnSent: (tx, session) => teams.messages.resetHops(tx, session),
-    beforeTurn: (session, turn, signal) => snapshots.taker.before(session, turn, signal),
+    beforeTurn(session, turn, signal) {
+      const parts = [snapshots.taker, snapshots.movedBranches];
+      const waits = parts.flatMap((part) => part.before(session, turn, signal) ?? []);
+      return waits.length === 0 ? null : Promise.all(waits).then(() => undefined);
+    },
     afterTurn(session, turn) {
       gateway.offers.turnEnded(session, turn.turn_id);
       snapshots.taker.after(session, turn);
+      snapshots.movedBranches.after(session, turn);
+      if (children.sandbox.filesOfAgent(session.id)) void children.sandbox.sweep(session.cwd);
     },
   } satisfies SessionObserver);
+}
+
+/** Returns the session whose processes have these own directories; null: another owner. */
+function sessionOf(owner: string): string | null {
+  const id = path.basename(owner);
+  return id.startsWith('sess_') ? id : null;
+}
+
+/** Reports a refused host to the people of a session, and in the log. */
+function reportHost(
+  { db, log, logger }: Base,
+  { store }: Nouns['sessions'],
+  owner: string,
+  refused: RefusedHost,
+): void {
+  logger.warn({ owner: path.basename(owner), ...refused }, 'a sandbox does not reach a host');
+  const session_id = sessionOf(owner);
+  if (session_id === null) return;
+  db.transact((tx) => {
+    const { active_turn_id: turn_id } = store.session(tx, session_id);
+    log.append(tx, { kind: 'sandbox.host_refused', session_id, turn_id, payload: refused });
+  }).catch((error: unknown) => logger.warn({ err: error }, 'cannot report a refused host'));
 }
 
 /** Asks whether the processes of a session may reach a host that no list names. In `read_only` nobody is asked. */

@@ -57,6 +57,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   await nouns.sessions.scheduler.open();
   nouns.searching.resume();
   const background = startBackground(base, nouns, summary);
+  void background.spawns.then(() => nouns.races.runner.open());
   nouns.hooks.open();
   announce(base, nouns, edge, undo);
   if (options.onIdle) undo.use(watchIdle({ base, nouns, edge }, options.onIdle));

@@ -45,7 +45,7 @@ export async function stop(running: Running, hurry: AbortSignal): Promise<void> 
 
 /** From here on nothing starts: no request that changes something, no turn, no notice, no upkeep. */
 function takeNothingNew({
-  nouns: { sessions, goals, watches },
+  nouns: { sessions, goals, watches, races },
   edge,
   upkeep,
   background,
@@ -55,6 +55,7 @@ function takeNothingNew({
   sessions.inbox.stop();
   goals.checks.stop();
   watches.checks.stop();
+  races.runner.stop();
   upkeep[Symbol.dispose]();
   background.stopVerification();
 }
@@ -76,21 +77,26 @@ async function endWorktrees(
     stopping.abort(
       new AppError('shutting_down', 'the server is stopping: try again after the restart'),
     );
-  const idle = Promise.all([service.idle(), snapshots.taker.idle()]).then(end);
+  const idle = Promise.all([
+    service.idle(),
+    snapshots.taker.idle(),
+    snapshots.movedBranches.idle(),
+  ]).then(end);
   const waiting = AbortSignal.any([hurry, stopping.signal]);
   await clock.sleep(config.now.server.drain_ms, waiting).catch(() => undefined);
   end();
   await idle;
 }
 
-/** Waits for the work that the start resumed, and for spawns and broadcasts under way. */
-async function endBackground({ nouns: { teams }, background }: Running): Promise<void> {
+/** Waits for the work that the start resumed, and for spawns, races and broadcasts under way. */
+async function endBackground({ nouns: { teams, races }, background }: Running): Promise<void> {
   await background.cleanups;
   await background.spawns;
   await background.broadcasts;
   await background.sandbox;
   await teams.broadcasts.stop();
   await teams.spawns.idle();
+  await races.runner.idle();
   await background.verification;
 }
 

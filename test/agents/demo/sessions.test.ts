@@ -10,7 +10,7 @@ test('The agent reports its name and its capabilities.', async () => {
     agentCapabilities: {
       loadSession: true,
       promptCapabilities: { image: true },
-      sessionCapabilities: { list: {}, resume: {}, close: {} },
+      sessionCapabilities: { list: {}, resume: {}, close: {}, fork: {} },
     },
   });
 });
@@ -64,6 +64,17 @@ test('A session can be resumed after a restart, with its turns and its mode.', a
   expect(client.updates).toEqual([]);
   await client.prompt(sessionId, 'history; mode');
   expect(client.said()).toBe('[earlier turns: 2; last prompt: say two][read_only]');
+});
+
+test('A fork has the turns of a session until then, and both sessions continue apart.', async () => {
+  const { client, sessionId } = await restarted();
+  const forked = await client.agent.request('session/fork', { sessionId, cwd: '/work' });
+  await client.prompt(forked.sessionId, 'history; say three');
+  await client.agent.request('session/resume', { sessionId, cwd: '/work' });
+  await client.prompt(sessionId, 'history');
+  expect(client.said()).toBe(
+    '[earlier turns: 2; last prompt: say two][three][earlier turns: 2; last prompt: say two]',
+  );
 });
 
 test('A session that is loaded after a restart is replayed with its message ids.', async () => {

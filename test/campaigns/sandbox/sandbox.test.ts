@@ -3,10 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
+import { scaled } from '../../support/patience.ts';
 import { unprivileged } from '../hostile/unprivileged.ts';
-import { printed, run } from '../../support/processes/work.ts';
+import type { Process } from '../../../src/api/processes.ts';
+import { ended, kill, printed, run } from '../../support/processes/work.ts';
 import { hasSandbox } from '../../support/sandbox/available.ts';
-import { type Escapes, hasPython, tryEscapes, type User, withWorld } from './world.ts';
+import { type Escapes, hasPython, tryEscapes, type User, withWorld, type World } from './world.ts';
 
 /** The attempts that a sandbox does not stop; docs/sandbox.md names them. */
 const OPEN = ['a socket of the host in the root'];
@@ -76,31 +78,49 @@ function sleepersOf(seconds: string): number[] {
   });
 }
 
-describe.skipIf(!hasSandbox)('a SIGKILL of the server', () => {
-  test('No process of a sandbox outlives the server, and without a sandbox some do.', async () => {
-    const left: Record<string, number> = {};
-    for (const mode of ['off', 'require'] as const) {
-      const seconds = `86${mode.length}0.${process.pid}`;
-      const network = mode === 'require' ? 'hosts' : 'none';
-      await withWorld({ user: undefined, mode, network }, async ({ server, session }) => {
-        const started = await run(
-          server,
-          `${hoppers(seconds)} sleep 0.3; echo ready; sleep 600`,
-          session,
-        );
-        await printed(server, started, 'ready');
-        expect(sleepersOf(seconds)).toHaveLength(3);
-        await server.end('SIGKILL');
-        if (mode === 'require') await expectEventually(() => sleepersOf(seconds)).toEqual([]);
-        left[mode] = sleepersOf(seconds).length;
-        for (const pid of sleepersOf(seconds)) process.kill(pid, 'SIGKILL');
-      });
-    }
-    expect(left).toEqual({ off: 3, require: 0 });
-  });
+/** How a command ends. Each way resolves once the command or the server has ended. */
+const ways: [how: string, end: (world: World, command: Process) => Promise<unknown>][] = [
+  [
+    'the end of the command',
+    async ({ server }, command) => {
+      const params = { process_id: command.process_id };
+      await server.client.call(endpoints.writeToProcess, { params, body: { eof: true } });
+      await ended(server, command);
+    },
+  ],
+  ['a kill of the command', ({ server }, command) => kill(server, command)],
+  ['a SIGKILL of the server', ({ server }) => server.end('SIGKILL')],
+];
 
-  test('No process is left if the server is killed while a sandbox starts.', async () => {
-    const rounds = Number(process.env.SANDBOX_KILLS ?? 5);
+describe.skipIf(!hasSandbox)('processes that leave their group', () => {
+  test.each(ways)(
+    'After %s, no process of a sandbox is left, and without a sandbox all are.',
+    async (how, end) => {
+      const left: Record<string, number> = {};
+      for (const mode of ['off', 'require'] as const) {
+        const way = ways.findIndex(([one]) => one === how);
+        const seconds = `86${mode.length}${way}.${process.pid}`;
+        const network = mode === 'require' ? 'hosts' : 'none';
+        await withWorld({ user: undefined, mode, network }, async (world) => {
+          const { server, session } = world;
+          const more = { ...session, stdin: 'pipe' as const };
+          const command = `${hoppers(seconds)} sleep 0.3; echo ready; cat`;
+          const started = await run(server, command, more);
+          await printed(server, started, 'ready');
+          await expectEventually(() => sleepersOf(seconds)).toHaveLength(3);
+          await end(world, started);
+          if (mode === 'require') await expectEventually(() => sleepersOf(seconds)).toEqual([]);
+          left[mode] = sleepersOf(seconds).length;
+          for (const pid of sleepersOf(seconds)) process.kill(pid, 'SIGKILL');
+        });
+      }
+      expect(left).toEqual({ off: 3, require: 0 });
+    },
+  );
+
+  const rounds = Number(process.env.SANDBOX_KILLS ?? 5);
+  const limit = { timeout: scaled(60_000 + rounds * 10_000) };
+  test('No process is left if the server is killed while a sandbox starts.', limit, async () => {
     for (let round = 0; round < rounds; round++) {
       const seconds = `8650.${process.pid}${round}`;
       const network = round % 2 === 0 ? 'hosts' : 'none';

@@ -147,7 +147,9 @@ test(
         `SEED=${SEED}: ${KILLS} kills, not finished before the kill: ${JSON.stringify(unfinished)}`,
       );
     } catch (error) {
-      throw new Error(`failed with ${about}`, { cause: error });
+      throw new Error(`failed with ${about}; the log of the server: ${server.log()}`, {
+        cause: error,
+      });
     } finally {
       await server.end('SIGKILL');
       await untilNothingCarries(directory.path);

@@ -455,10 +455,15 @@ async function thingsToRead(given: TestRuntime): Promise<Record<string, string>>
   const ofSession = { session_id: id };
   await client.call(endpoints.setGoal, { params: ofSession, body: { command: 'true' } });
   await client.call(endpoints.startWatch, { params: ofSession, body: { command: 'true' } });
+  const contenders = [{ provider: 'claude' as const }, { provider: 'codex' as const }];
+  const race = await client.call(endpoints.startRace, {
+    body: { prompt: 'hi', cwd: repo_root, contenders },
+  });
   const budget = await client.call(endpoints.setBudget, { body: { turns: 1000 } });
   return {
     ...params,
     budget_id: budget.id,
+    race_id: race.id,
     entry_id: entry.id,
     team_id: team.id,
     worktree_id: worktree.id,

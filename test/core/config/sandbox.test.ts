@@ -54,6 +54,9 @@ test.for([
 test('The section of an agent accepts a network and paths, and refuses keys of the machine.', () => {
   const section = (line: string) => read(`[providers.claude.sandbox]\n${line}\n`).problems;
   expect(section('network = "ask"\nhosts = ["localhost:8080"]\nread = ["~/docs"]')).toEqual([]);
-  expect(section('nests = true')).toEqual([expect.stringMatching(/providers\.claude\.sandbox/)]);
+  expect(section('nests = true')).toEqual([]);
+  expect(section('max_processes = 20')).toEqual([
+    expect.stringMatching(/providers\.claude\.sandbox/),
+  ]);
   expect(section('write = ["relative"]')).toEqual([expect.stringMatching(/absolute path/)]);
 });

@@ -65,7 +65,7 @@ test('A running tail of a fleet prints the events that are created while a NATS 
     const tail = startCadre(home.path, args, { env });
     const created: string[] = [];
     const create = async () => {
-      const body = { provider: 'acp', cwd: '/', title: `session ${created.length}` };
+      const body = { provider: 'acp' as const, cwd: '/', title: `session ${created.length}` };
       const { id } = await member.client.call(endpoints.createSession, { body });
       created.push(id);
       await tail.until(id);

@@ -20,7 +20,8 @@ export function describeKeyed(routes: readonly string[]): void {
     {
       what: 'of all else',
       routes: routes.filter((route) => !route.startsWith('/v1/teams')),
-      later: /^(turn\.completed|session\.notice|process\.(?!queued|kill_requested))/,
+      later:
+        /^(turn\.completed|session\.notice|process\.(?!queued|kill_requested)|race\.(?!started|kept))/,
     },
   ];
 
@@ -63,7 +64,7 @@ export function describeKeyed(routes: readonly string[]): void {
 
   describe('the transaction of a keyed request', () => {
     const tellTale =
-      /^(session|goal|watch|queue|review|budget|turn|approval|team|delivery|worktree|hook)\.|^process\.(queued|kill_requested)/;
+      /^(session|goal|watch|queue|review|budget|turn|approval|team|delivery|worktree|race|hook)\.|^process\.(queued|kill_requested)/;
     // The excluded routes store nothing: a dry run, a look, a test, a pull request, the input of a process.
     const changing = routes.filter(
       (route) =>
@@ -73,7 +74,7 @@ export function describeKeyed(routes: readonly string[]): void {
     );
     // A request of several transactions stores its response with the last one.
     const inOne = routes.filter(
-      (route) => !/worktrees$|release$|cleanup$|restore$|merge$|rebase$/.test(route),
+      (route) => !/worktrees$|release$|cleanup$|restore$|merge$|rebase$|keep$/.test(route),
     );
 
     it.each(changing)(

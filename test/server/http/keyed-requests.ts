@@ -6,6 +6,7 @@ import type { Worktree } from '../../../src/api/worktrees.ts';
 import { newUuid } from '../../../src/core/lib/ids.ts';
 import { ProviderError } from '../../../src/agents/provider.ts';
 import { completed } from '../../support/scripted-provider.ts';
+import { racesOn } from '../../support/races.ts';
 import { makeTeam } from '../../support/teams/team.ts';
 import { commit, git, makeRepository, write } from '../../support/worktrees/work.ts';
 import { endOf, type Reply, type Stage } from '../../support/sessions/stage.ts';
@@ -15,6 +16,13 @@ interface Keyed {
   body: object;
   /** Another good body for the same path, where it takes one. */
   otherBody?: object;
+}
+
+/** Opens a session with a completed turn, and returns its id. */
+async function withTurn(stage: Stage): Promise<string> {
+  const session = await stage.open();
+  await stage.complete(await stage.play(session));
+  return session.id;
 }
 
 /** For each POST route, what makes a request that changes something. */
@@ -70,6 +78,16 @@ const makers: Record<string, (stage: Stage) => Promise<Keyed>> = {
     body: { provider: 'acp', note: 'one' },
     otherBody: { provider: 'acp', note: 'two' },
   }),
+  '/v1/sessions/{session_id}/fork': async (stage) => ({
+    path: `/v1/sessions/${await withTurn(stage)}/fork`,
+    body: { title: 'one' },
+    otherBody: { title: 'two' },
+  }),
+  '/v1/sessions/{session_id}/rewind': async (stage) => {
+    const id = await withTurn(stage);
+    const { last_turn_id: turn_id } = await stage.session(id);
+    return { path: `/v1/sessions/${id}/rewind`, body: { turn_id } };
+  },
   '/v1/sessions/{session_id}/goal': async (stage) => ({
     path: `/v1/sessions/${(await stage.open()).id}/goal`,
     body: { command: 'true' },
@@ -211,6 +229,27 @@ const makers: Record<string, (stage: Stage) => Promise<Keyed>> = {
     body: {},
     otherBody: { dry_run: false },
   }),
+  '/v1/races': async (stage) => {
+    const { repo_root: cwd } = await repository(stage);
+    // These agents are not there, so that nothing but the race begins.
+    const contenders = [{ provider: 'codex' }, { provider: 'claude' }];
+    const body = { prompt: 'one', cwd, contenders };
+    return { path: '/v1/races', body, otherBody: { ...body, prompt: 'two' } };
+  },
+  '/v1/races/{race_id}/keep': async (stage) => {
+    const { id } = await aRace(stage);
+    return {
+      path: `/v1/races/${id}/keep`,
+      body: { contender: 'acp-a' },
+      otherBody: { contender: 'acp-b' },
+    };
+  },
+  '/v1/races/{race_id}/stop': async (stage) => {
+    const races = racesOn(stage);
+    const { body: race } = await races.start();
+    await races.turns();
+    return { path: `/v1/races/${race.id}/stop`, body: {} };
+  },
   '/v1/worktree-trust': async (stage) => {
     const { repo_root } = await repository(stage);
     const body = { repo_root, sha256: 'a'.repeat(64) };
@@ -318,6 +357,14 @@ async function worktree(stage: Stage) {
   const made = await stage.post<Worktree>('/v1/worktrees', body);
   const { id, path: place } = made.body;
   return { path: `/v1/worktrees/${id}`, session_id: source.id, place, repo_root };
+}
+
+/** A race that has ended, with two contenders that can be kept. */
+async function aRace(stage: Stage) {
+  const races = racesOn(stage);
+  const { body: race } = await races.start();
+  for (const turn of Object.values(await races.turns())) turn.end(completed);
+  return races.ended(race.id);
 }
 
 /** Returns a review comment on a line of a diff. */

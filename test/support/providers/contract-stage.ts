@@ -51,6 +51,21 @@ export class WatchedSession {
   }
 }
 
+/** A fork of a session, which is closed at the end of its scope. */
+export class WatchedFork extends WatchedSession implements AsyncDisposable {
+  static async of({ id, client }: WatchedSession, turn_id: string): Promise<WatchedFork> {
+    const params = { session_id: id };
+    const forked = await client.call(endpoints.forkSession, { params, body: { turn_id } });
+    return new WatchedFork(client, forked.id);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const params = { session_id: this.id };
+    await this.client.call(endpoints.closeSession, { params, body: {} });
+    await this.watch.stop();
+  }
+}
+
 /** A server in a process of its own with one session of the provider, and what a test does with them. */
 export interface Stage {
   readonly world: ProviderWorld;

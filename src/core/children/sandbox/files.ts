@@ -15,6 +15,16 @@ export interface Found {
 
 export type MountPoint = Pick<Found, 'path' | 'isDirectory'>;
 
+/** `own`: a directory of cadre is mounted there. */
+export type MountKind = 'read' | 'write' | 'own' | 'hidden';
+
+export interface Mount {
+  at: string;
+  source: string;
+  kind: MountKind;
+  isDirectory: boolean;
+}
+
 /** The number of links that the kernel follows in one path. */
 const MAX_LINKS = 40;
 
@@ -87,4 +97,42 @@ export interface PinnedPath {
 export async function createMissing({ path: missing, text }: PinnedPath): Promise<void> {
   if (text === null) await fs.mkdir(missing, { recursive: true, mode: 0o700 });
   else await fs.writeFile(missing, text, { flag: 'wx', mode: 0o600 }).catch(unless('EEXIST'));
+}
+
+/**
+ * Resolves with the file of this machine that a path names in a sandbox, without links; null if the sandbox does not show it.
+ * Links lead where they lead inside: otherwise a program inside could make the server read any file.
+ */
+export async function fileOutside(
+  mounts: ReadonlyMap<string, Mount>,
+  named: string,
+): Promise<string | null> {
+  let at = '/';
+  let links = 0;
+  const names = partsOf(path.resolve(named));
+  for (let name = names.shift(); name !== undefined; name = names.shift()) {
+    const next = path.join(at, name);
+    const source = sourceOf(mounts, next);
+    const target = source === null ? null : await fs.readlink(source).catch(() => null);
+    if (target === null) {
+      at = next;
+      continue;
+    }
+    if (++links > MAX_LINKS) return null;
+    names.unshift(...partsOf(path.resolve(at, target)));
+    at = '/';
+  }
+  return sourceOf(mounts, at);
+}
+
+function sourceOf(mounts: ReadonlyMap<string, Mount>, file: string): string | null {
+  const mount = nearest(mounts, file);
+  if (!mount || mount.kind === 'hidden') return null;
+  return path.join(mount.source, path.relative(mount.at, file));
+}
+
+/** Returns the mount at a path or nearest above it. */
+export function nearest(mounts: ReadonlyMap<string, Mount>, file: string): Mount | undefined {
+  const found = mounts.get(file);
+  return found ?? (file === '/' ? undefined : nearest(mounts, path.dirname(file)));
 }

@@ -1,8 +1,11 @@
+import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { newSecret } from '../../lib/ids.ts';
 import type { MountPoint } from './files.ts';
 import type { GitDirectories } from './git-directories.ts';
+import { removeGitLinks } from './link-sweep.ts';
+import type { OwnDirectories } from './own-directories.ts';
 
 /**
  * A directory of cadre that is mounted at the common directory of a repository. Programs inside write the stand-in itself,
@@ -45,8 +48,23 @@ const PINNED = ['commondir', 'gitdir', 'config.worktree'];
 /** Files of the common directory to which the stand-in has links. Git replaces them, so they cannot be mounted. */
 const LINKED = ['HEAD', 'config', 'description', 'shallow'];
 
+/**
+ * Resolves with the stand-in of a worktree; null if the directory has none. In a main worktree, index and HEAD are beside
+ * the settings of the repository, so git has to be read-only there.
+ */
+export async function standInOf(
+  root: string,
+  repository: GitDirectories | null,
+  own: OwnDirectories,
+): Promise<GitStandIn | null> {
+  if (repository === null || repository.file === null) return null;
+  await removeGitLinks(root);
+  const name = createHash('sha256').update(repository.gitDirectory).digest('hex').slice(0, 32);
+  return prepareStandIn(repository, path.join(own.git, name));
+}
+
 /** Prepares the stand-in of a worktree. Null: a part of the repository cannot be mounted, so all is read-only. */
-export async function prepareStandIn(
+async function prepareStandIn(
   { commonDirectory, gitDirectory }: GitDirectories,
   directory: string,
 ): Promise<GitStandIn | null> {

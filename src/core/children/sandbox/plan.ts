@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { invalidError } from '../../../api/errors.ts';
 import { isInside } from '../../lib/paths.ts';
-import type { Found, MountPoint } from './files.ts';
+import { type Found, type Mount, type MountKind, type MountPoint, nearest } from './files.ts';
 import type { HostView } from './host-view.ts';
 import { NEVER_WORKED_IN, UNSET } from './host-paths.ts';
 import type { OwnDirectories } from './own-directories.ts';
@@ -66,15 +66,8 @@ export interface SandboxPlan {
   filter: string | null;
   /** Files and directories that have to exist in the own directories, parents first: other paths are mounted on them. */
   mountPoints: readonly MountPoint[];
-}
-
-type Kind = 'read' | 'write' | 'own' | 'hidden';
-
-interface Mount {
-  at: string;
-  source: string;
-  kind: Kind;
-  isDirectory: boolean;
+  /** The mounts by their paths inside. */
+  mounts: ReadonlyMap<string, Mount>;
 }
 
 /** The namespaces of every sandbox. It ends with the server, and has no capabilities. */
@@ -151,7 +144,7 @@ export function planOf(input: PlanInput): SandboxPlan {
     '--',
     ...shellInside(maxProcesses),
   ];
-  return { words, filter: variant.filter, mountPoints };
+  return { words, filter: variant.filter, mountPoints, mounts };
 }
 
 function hiddenDirectories(mounts: readonly Mount[]): string[] {
@@ -211,9 +204,9 @@ function assertVisible({ view, root, cwd }: PlanInput, mounts: ReadonlyMap<strin
 /** Adds the visible paths. A later line replaces an earlier one at the same path. */
 function addShown(mounts: Map<string, Mount>, input: PlanInput): void {
   const { view, root, isReadOnly, own, read, write, repository, standIn } = input;
-  const put = (at: string, kind: Kind, isDirectory = true, source = at) =>
+  const put = (at: string, kind: MountKind, isDirectory = true, source = at) =>
     mounts.set(at, { at, source, kind, isDirectory });
-  const show = (kind: Kind) => (found: Found) => {
+  const show = (kind: MountKind) => (found: Found) => {
     if (!isMisleading(found, input)) put(found.path, kind, found.isDirectory);
   };
   view.system.forEach(show('read'));
@@ -239,7 +232,7 @@ function addShown(mounts: Map<string, Mount>, input: PlanInput): void {
 
 /** Mounts a stand-in: git outside must find nothing in the common directory that git inside has not written. */
 function addStandIn(
-  put: (at: string, kind: Kind, isDirectory?: boolean, source?: string) => void,
+  put: (at: string, kind: MountKind, isDirectory?: boolean, source?: string) => void,
   commonDirectory: string,
   { directory, writable, readable }: GitStandIn,
 ): void {
@@ -291,12 +284,6 @@ function pinAncestors(mounts: Map<string, Mount>): MountPoint[] {
     addPoint(path.join(source, last), isDirectory);
   }
   return points;
-}
-
-/** Returns the mount at a path or nearest above it. */
-function nearest(mounts: ReadonlyMap<string, Mount>, file: string): Mount | undefined {
-  const found = mounts.get(file);
-  return found ?? (file === '/' ? undefined : nearest(mounts, path.dirname(file)));
 }
 
 /** Returns the mounts so that a deeper one comes after those above it. */

@@ -127,6 +127,9 @@ async function tryVariant(
         words: [...(entered?.words ?? []), program, ...plan.words],
         filter: plan.filter,
         gitSettings: {},
+        network,
+        fileOutside: () => Promise.resolve(null),
+        onFailure: () => undefined,
       },
     });
     if (stdout.trim() === CONFINED) return null;
@@ -144,7 +147,7 @@ function openNetwork(searchPath: string, clock: Clock): Promise<SandboxNetwork> 
 }
 
 /** Writes the file of the filter. Resolves with null if there is no filter for this architecture. */
-async function writeFilter(
+export async function writeFilter(
   directory: string,
   arch: string,
   nests: boolean,

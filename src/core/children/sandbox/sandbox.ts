@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError, invalidError } from '../../../api/errors.ts';
@@ -6,71 +5,25 @@ import type { SandboxStatus } from '../../../api/runtime.ts';
 import type { SessionSandbox } from '../../../api/session-sandbox.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { BarrierSandbox } from '../spawn-barrier.ts';
+import type { BarrierSandbox, FileOutside } from '../spawn-barrier.ts';
 import { isInside, realPath } from '../../lib/paths.ts';
+import { Undo } from '../../lib/undo.ts';
 import type { Networks } from './network/networks.ts';
-import { createMissing, createMountPoints, findExisting, type PinnedPath } from './files.ts';
-import { findGitDirectories, type GitDirectories } from './git-directories.ts';
-import { GIT_SETTINGS, type GitStandIn, prepareStandIn } from './git-stand-in.ts';
+import { createMissing, createMountPoints, fileOutside, findExisting } from './files.ts';
+import { findGitDirectories } from './git-directories.ts';
+import { GIT_SETTINGS, standInOf } from './git-stand-in.ts';
+import { removeGitLinks } from './link-sweep.ts';
 import { directoriesOf, type HostPaths, type HostView, readHostView } from './host-view.ts';
-import { hasProxy, type NetworkMode, planOf } from './plan.ts';
+import { hasProxy, type NetworkMode, planOf, type SandboxVariant } from './plan.ts';
 import { type OwnDirectories, ownDirectoriesIn, ownerOf, scratchOf } from './own-directories.ts';
-import { PROBE_PREFIX, type SandboxLevel } from './probe.ts';
-import { textOf } from './reasons.ts';
-
-/** The children that can run in a sandbox: agents, processes of sessions and external callers, init scripts, other processes. */
-export type SandboxedClass = 'agents' | 'tools' | 'init' | 'user';
-
-export interface SandboxSettings {
-  mode: 'off' | 'auto' | 'require';
-  children: readonly SandboxedClass[];
-  network: NetworkMode;
-  /** The hosts that `network: "hosts"` reaches. */
-  hosts: readonly string[];
-  /** Absolute paths. */
-  read: readonly string[];
-  write: readonly string[];
-  hide: readonly string[];
-  nests: boolean;
-  max_processes: number;
-  auto_allow: boolean;
-}
-
-export interface SandboxRequest {
-  /** The directory that the child may write. */
-  root: string;
-  cwd: string;
-  own: OwnDirectories;
-  /** More directories that the child may read. One that contains the home directory is not shown. */
-  read?: readonly string[];
-  /** The sandbox of its session, if the session has its own. */
-  chosen?: SessionSandbox | undefined;
-}
-
-/** The agent of a session, and the files that it needs in its sandbox. */
-export interface SandboxedAgent extends Pick<SandboxRequest, 'root' | 'own' | 'chosen'> {
-  isReadOnly: boolean;
-  /** The name of the agent in the configuration, such as `providers.claude`. */
-  section: string;
-  /** Programs, by absolute paths. */
-  programs: readonly string[];
-  /** Directories in which the agent keeps its state. They are created. */
-  state: readonly string[];
-  /** Directories of the agent that are the session's own in the sandbox: programs outside run files in them. They are created. */
-  scratch: readonly string[];
-  /** Files and directories in or beside them that the agent only reads. */
-  settings: readonly string[];
-  /** Such paths that are created if they are missing, because programs outside would use what the agent creates there. */
-  pinned: readonly PinnedPath[];
-  /** The keys of the section, with absolute paths. Null: none. */
-  more:
-    | (Pick<SandboxSettings, 'read' | 'write' | 'hide' | 'hosts'> & {
-        network: NetworkMode | null;
-      })
-    | null;
-  /** The hosts that the agent needs, such as the host of its models. */
-  hosts: readonly string[];
-}
+import type {
+  SandboxedAgent,
+  SandboxedClass,
+  SandboxRequest,
+  SandboxSettings,
+} from './requests.ts';
+import { PROBE_PREFIX, type SandboxLevel, writeFilter } from './probe.ts';
+import { NESTS_AS_ROOT, textOf } from './reasons.ts';
 
 interface SandboxDependencies {
   settings: SandboxSettings;
@@ -90,6 +43,8 @@ const NETWORK_TEXTS: Record<NetworkMode, string> = {
   all: 'the whole network',
 };
 
+/** The time between two probes of the machine, in milliseconds. */
+const AGAIN_MS = 10_000;
 /** The age at which the facts about the files of the host are read again, in milliseconds. */
 const VIEW_MS = 10_000;
 
@@ -97,7 +52,10 @@ const VIEW_MS = 10_000;
 export class Sandbox {
   readonly #deps: SandboxDependencies;
   #probed: Promise<SandboxLevel> | undefined;
+  #probedAt = 0;
   #level: SandboxLevel | undefined;
+  /** The visible files of running agents, by their own directories. */
+  readonly #filesOfAgents = new Map<string, FileOutside>();
   #view: { read: Promise<HostView>; at: number } | undefined;
 
   constructor(deps: SandboxDependencies) {
@@ -128,7 +86,7 @@ export class Sandbox {
     const settings = this.#settingsFor(request.chosen);
     const level = await this.#levelFor(childClass, settings);
     if (level === null) return null;
-    const { read, write, hide, network, hosts } = settings;
+    const { read, write, hide, network, hosts, nests } = settings;
     const { home } = this.#deps.paths;
     const more = (request.read ?? []).filter((one) => !isInside(home, one));
     return this.#plan(level, false, {
@@ -140,6 +98,7 @@ export class Sandbox {
       scratch: [],
       network,
       hosts,
+      nests,
     });
   }
 
@@ -159,7 +118,14 @@ export class Sandbox {
     if (level === null) return null;
     const { paths } = this.#deps;
     const { root, own, isReadOnly, section, programs, state, scratch, pinned } = request;
-    const more = request.more ?? { read: [], write: [], hide: [], hosts: [], network: null };
+    const more = request.more ?? {
+      read: [],
+      write: [],
+      hide: [],
+      hosts: [],
+      network: null,
+      nests: null,
+    };
     if (more.network === 'none')
       throw new AppError(
         'sandbox_unavailable',
@@ -172,7 +138,7 @@ export class Sandbox {
     for (const one of [...state, ...scratch]) await fs.mkdir(one, { recursive: true, mode: 0o700 });
     for (const one of pinned) await createMissing(one);
     const shown = await Promise.all(programs.map((one) => directoriesOf(one, paths.home)));
-    return this.#plan(level, true, {
+    const plan = await this.#plan(level, true, {
       root,
       cwd: root,
       own,
@@ -189,7 +155,15 @@ export class Sandbox {
       hide: [...settings.hide, ...more.hide],
       hosts: [...shared, ...more.hosts, ...request.hosts],
       scratch,
+      nests: more.nests ?? settings.nests,
     });
+    this.#filesOfAgents.set(ownerOf(own), plan.fileOutside);
+    return plan;
+  }
+
+  /** Returns what the sandbox of the agent of a session shows; undefined: the agent has none. */
+  filesOfAgent(session_id: string): FileOutside | undefined {
+    return this.#filesOfAgents.get(path.join(this.#directory, session_id));
   }
 
   /** Describes the sandbox of processes of a session for people who decide about them. Null: the configuration wants none. */
@@ -241,10 +215,10 @@ export class Sandbox {
     level: AvailableLevel,
     isAgent: boolean,
     request: SandboxRequest &
-      Pick<SandboxSettings, 'read' | 'write' | 'hide' | 'network' | 'hosts'> &
+      Pick<SandboxSettings, 'read' | 'write' | 'hide' | 'network' | 'hosts' | 'nests'> &
       Pick<SandboxedAgent, 'scratch' | 'isReadOnly'>,
   ): Promise<BarrierSandbox> {
-    const { nests, max_processes } = this.#deps.settings;
+    const { nests, network } = request;
     const root = await this.#rootOf(request.root);
     const scratch = await scratchOf(request.scratch, request.own);
     const [view, read, write, hide, repository, cwd] = await Promise.all([
@@ -255,11 +229,11 @@ export class Sandbox {
       findGitDirectories(root),
       realPath(request.cwd),
     ]);
-    const standIn = request.isReadOnly ? null : await standInOf(repository, request.own);
+    const standIn = request.isReadOnly ? null : await standInOf(root, repository, request.own);
     const plan = planOf({
       ...request,
       view,
-      variant: level.variant,
+      variant: await this.#variantFor(level, nests),
       root,
       cwd,
       read,
@@ -268,16 +242,15 @@ export class Sandbox {
       scratch,
       repository,
       standIn,
-      nests,
-      maxProcesses: max_processes,
+      maxProcesses: this.#deps.settings.max_processes,
     });
     for (const own of [request.own.home, request.own.tmp])
       await fs.mkdir(own, { recursive: true, mode: 0o700 });
     await createMountPoints(plan.mountPoints);
-    const inNetwork = hasProxy(request.network)
+    const inNetwork = hasProxy(network)
       ? await this.#deps.networks.wordsFor(ownerOf(request.own), {
           hosts: request.hosts,
-          asks: request.network === 'ask',
+          asks: network === 'ask',
           isAgent,
         })
       : [];
@@ -285,7 +258,18 @@ export class Sandbox {
       words: [...inNetwork, level.program, ...plan.words],
       filter: plan.filter,
       gitSettings: standIn === null ? {} : GIT_SETTINGS,
+      network,
+      fileOutside: (named) => fileOutside(plan.mounts, named),
+      onFailure: () => this.#failed(),
     };
+  }
+
+  /** Resolves with the variant for a child that may create namespaces or not. Throws `sandbox_unavailable` if it may, and the server is of root. */
+  async #variantFor({ variant }: AvailableLevel, nests: boolean): Promise<SandboxVariant> {
+    if (nests === this.#deps.settings.nests) return variant;
+    if (nests && process.geteuid?.() === 0)
+      throw new AppError('sandbox_unavailable', textOf(NESTS_AS_ROOT));
+    return { ...variant, filter: await writeFilter(this.#directory, process.arch, nests) };
   }
 
   /** The own directories of the processes of a session, of an external caller, or of people. */
@@ -293,6 +277,29 @@ export class Sandbox {
     const { session_id, caller_id } = owner;
     const name = session_id ?? (caller_id === null ? 'user' : `caller-${caller_id}`);
     return ownDirectoriesIn(path.join(this.#directory, name));
+  }
+
+  /**
+   * Publishes ports of a child on this machine, until the result is disposed. A child with the network of this machine needs
+   * nothing. Throws `invalid` for a sandbox without a network, and `conflict` for a port that this machine uses.
+   */
+  async publish(
+    plan: BarrierSandbox | null,
+    own: OwnDirectories,
+    ports: readonly number[],
+  ): Promise<AsyncDisposable> {
+    if (plan === null || plan.network === 'all' || ports.length === 0) return new Undo();
+    if (hasProxy(plan.network)) return this.#deps.networks.publish(ownerOf(own), ports);
+    throw invalidError(
+      'ports: the sandbox has no network, so no program outside reaches its ports: set the network of the sandbox to "hosts", which reaches only the listed hosts',
+    );
+  }
+
+  /** Removes what processes of a sandbox have left in a worktree, and git outside would follow. */
+  async sweep(root: string): Promise<void> {
+    await removeGitLinks(root).catch((error: unknown) =>
+      this.#deps.logger.warn({ err: error, root }, 'cannot remove links in a git directory'),
+    );
   }
 
   /** Closes the network of processes that have these own directories. */
@@ -303,6 +310,7 @@ export class Sandbox {
   /** Removes the network and the own directories of a session. Its processes may still be ending. */
   async removeSession(id: string): Promise<void> {
     const directory = path.join(this.#directory, id);
+    this.#filesOfAgents.delete(directory);
     await this.#deps.networks.close(directory);
     await fs
       .rm(directory, { recursive: true, force: true, maxRetries: 5 })
@@ -327,8 +335,18 @@ export class Sandbox {
     return (this.#probed ??= this.#probeOnce());
   }
 
+  /** Probes again after a child that bubblewrap did not start, because the settings of the machine may have changed. */
+  #failed(): void {
+    if (this.#deps.clock.monotonic() - this.#probedAt < AGAIN_MS) return;
+    this.#probed = this.#probeOnce();
+    this.#probed.catch((error: unknown) =>
+      this.#deps.logger.error({ err: error }, 'cannot probe the sandbox'),
+    );
+  }
+
   async #probeOnce(): Promise<SandboxLevel> {
-    const { logger, probe, settings } = this.#deps;
+    const { clock, logger, probe, settings } = this.#deps;
+    this.#probedAt = clock.monotonic();
     await fs.mkdir(this.#directory, { recursive: true, mode: 0o700 });
     const level = await probe(this.#directory);
     this.#level = level;
@@ -365,19 +383,6 @@ export class Sandbox {
       this.#view = { read: readHostView(paths), at: now };
     return this.#view.read;
   }
-}
-
-/**
- * Resolves with the stand-in of a worktree; null if the directory has none. In a main worktree, index and HEAD are beside
- * the settings of the repository, so git has to be read-only there.
- */
-async function standInOf(
-  repository: GitDirectories | null,
-  own: OwnDirectories,
-): Promise<GitStandIn | null> {
-  if (repository === null || repository.file === null) return null;
-  const name = createHash('sha256').update(repository.gitDirectory).digest('hex').slice(0, 32);
-  return prepareStandIn(repository, path.join(own.git, name));
 }
 
 /** Returns why a level is not full, with what helps; null if it is full. */

@@ -13,6 +13,7 @@ export const clients = {
   processes: async () => (await import('./processes.ts')).processCommands,
   templates: async () => (await import('./templates.ts')).templateCommands,
   worktrees: async () => (await import('./worktrees.ts')).worktreeCommands,
+  races: async () => (await import('./races.ts')).raceCommands,
   teams: async () => (await import('./teams.ts')).teamCommands,
   events: async () => (await import('./events.ts')).eventCommands,
   hooks: async () => (await import('./hooks.ts')).hookCommands,

@@ -5,6 +5,7 @@ import { clients } from './clients.ts';
 export const commands: Commands = {
   named: {
     run: async () => (await import('./run.ts')).runCommand,
+    race: async () => (await import('./races.ts')).raceCommand,
     acp: async () => (await import('./acp.ts')).acpCommand,
     providers: clients.providers,
     sessions: clients.sessions,
@@ -12,6 +13,7 @@ export const commands: Commands = {
     processes: clients.processes,
     templates: clients.templates,
     worktrees: clients.worktrees,
+    races: clients.races,
     teams: clients.teams,
     diff: clients.diff,
     review: clients.review,

@@ -8,7 +8,7 @@ import { clientCommand } from '../command.ts';
 import { exitCodes } from '../exit.ts';
 import { sessionId } from '../find.ts';
 import { followOutput, statusText } from '../process-output.ts';
-import { milliseconds } from '../option-values.ts';
+import { count, milliseconds } from '../option-values.ts';
 import { durationText } from '../../terminal/time.ts';
 import type { CommandContext } from '../world.ts';
 import { on } from 'node:events';
@@ -27,6 +27,10 @@ export const processRun = clientCommand({
       line: '--timeout <time>  Maximum run time of the process, such as 10s, 5m or 1h30m (default: no limit)',
       parse: milliseconds,
     },
+    {
+      line: '--port <port>  Port of a process in a sandbox that programs outside reach at 127.0.0.1 (repeat the option for several ports)',
+      parse: (text: string, before: readonly number[] = []) => [...before, count(text)],
+    },
     '--notify  Start a turn of the session when the process exits (requires --session)',
     '--wait  Wait until the process exits, and exit with the exit code of the process',
     '--follow  Attach to the process: show its output, send it typed input, and exit with its exit code',
@@ -38,6 +42,7 @@ interface RunOptions {
   cwd?: string;
   session?: string;
   timeout?: number;
+  port?: number[];
   notify?: boolean;
   wait?: boolean;
   follow?: boolean;
@@ -58,6 +63,7 @@ async function run(context: CommandContext, words: string[], options: RunOptions
       timeout_ms: options.timeout ?? 0,
       session_id,
       stdin: passesInput ? 'pipe' : 'none',
+      ports: options.port,
       on_exit: options.notify ? 'notify' : undefined,
     },
   });

@@ -219,15 +219,20 @@ function farewell(runtime: Runtime, { server }: Config): string {
 function demoAgent(env: NodeJS.ProcessEnv) {
   const { file, args } = selfCommand();
   const passed = env.CADRE_DEMO_STATE ? { CADRE_DEMO_STATE: env.CADRE_DEMO_STATE } : {};
-  return {
+  const agent = {
     enabled: true,
     command: file,
     args: [...args, 'demo-agent'],
     env: passed,
-    transport: 'stdio',
     request_timeout_ms: 30_000,
-    default_agent: null,
     sandbox: null,
-    agents: {},
+  };
+  // The default agent has no name of its own, by which a command could choose it.
+  const named = { home: null, auth_method: null, pass_env: null, modes: {}, asks: null };
+  return {
+    ...agent,
+    transport: 'stdio',
+    default_agent: null,
+    agents: { demo: { ...agent, ...named } },
   };
 }

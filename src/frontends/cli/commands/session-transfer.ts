@@ -76,17 +76,18 @@ export const sessionImport = clientCommand({
       line: `--history <n>  Number of the newest past turns to store, or none (default: ${MAX_PAST_TURNS})`,
       parse: history,
     },
+    '--fork  Fork the conversation, which may be open in another program',
     '--cwd <directory>  Working directory (default: directory of the conversation)',
     '--permission-mode <mode>  Permission mode: which agent actions need approval',
     providerOption,
   ],
   async run({ client, show }, said: string, options: ImportOptions) {
     const { provider, ref } = await findConversation(client, said, options.provider);
-    const { title, history, cwd, permissionMode } = options;
+    const { title, history, fork, cwd, permissionMode } = options;
     const opened = await client.call(endpoints.createSession, {
       body: {
         provider,
-        import: { ref, ...(history === undefined ? {} : { history }) },
+        import: { ref, fork, ...(history === undefined ? {} : { history }) },
         ...(title === undefined ? {} : { title }),
         ...(cwd === undefined ? {} : { cwd }),
         ...(permissionMode === undefined ? {} : { permission_mode: permissionMode }),
@@ -139,6 +140,7 @@ export const sessionImport = clientCommand({
 interface ImportOptions {
   title?: string;
   history?: number;
+  fork?: boolean;
   cwd?: string;
   permissionMode?: string;
   provider?: ProviderId;
@@ -158,9 +160,9 @@ function userOf({ in_use, session_id }: Conversation): string {
   return plain([in_use.program, in_use.pid, in_use.status].filter((one) => one !== null).join(' '));
 }
 
-function importedText({ id, title, imported }: Session): string {
-  const turns = counted(imported?.past_turns ?? 0, 'past turn');
-  const omitted = imported?.omitted_turns ?? 0;
+function importedText({ id, title, imported, forked_from: origin }: Session): string {
+  const { past_turns: past = 0, omitted_turns: omitted = 0 } = imported ?? origin ?? {};
+  const turns = counted(past, 'past turn');
   const more = omitted > 0 ? `, without ${counted(omitted, 'older turn')}` : '';
   return `Imported session ${labelOf(id, title)} (${turns}${more}): continue with cadre sessions send\n`;
 }

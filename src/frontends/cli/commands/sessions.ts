@@ -12,7 +12,13 @@ import { TURN_FAILED } from '../layout.ts';
 import { afterLimitText } from '../limit-text.ts';
 import { ago, details, labelOf, listOf, plain, shortId } from '../output.ts';
 import { limit, reason, session, turn, turnAs, valueOf } from '../parameters.ts';
-import { sessionEdit, sessionHandoff } from './session-edit.ts';
+import {
+  originText,
+  sessionEdit,
+  sessionFork,
+  sessionHandoff,
+  sessionRewind,
+} from './session-edit.ts';
 import { sessionFileCommands } from './session-files.ts';
 import { handBackText, sessionExport, sessionImport } from './session-transfer.ts';
 import { sessionUntil, sessionWait, sessionWatch } from './session-conditions.ts';
@@ -139,6 +145,9 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
         ...(session.sandbox === undefined
           ? []
           : [`sandbox: ${plain(sandboxLine(session.sandbox))}`]),
+        ...(session.forked_from === undefined
+          ? []
+          : [`forked from ${originText(session.forked_from)}`]),
         ...(session.continues === undefined ? [] : [`continues session ${session.continues}`]),
         ...(session.continued_by === undefined
           ? []
@@ -189,6 +198,8 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
   sessionUntil,
   sessionWatch,
   sessionHandoff,
+  sessionFork,
+  sessionRewind,
   sessionImport,
   endpointCommand({
     name: 'turns',
@@ -300,7 +311,8 @@ function itemText({ kind, status, tool, text }: Item): string {
 
 function statusOf(one: Session): string {
   if (one.usage_limit) return `${one.status}, usage limit`;
-  if (one.continued_by !== undefined) return `${one.status}, handed over`;
+  if (one.continued_by !== undefined)
+    return `${one.status}, ${one.status === 'closed' ? 'continued' : 'handed over'}`;
   return hasFailedTurn(one) ? TURN_FAILED : one.status;
 }
 

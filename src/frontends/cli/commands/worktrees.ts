@@ -194,7 +194,7 @@ export const worktreeCommands = commandGroup(
   ],
 );
 
-function cleanupText({ worktree, status, archive_ref, diagnostics }: CleanupResult): string {
+export function cleanupText({ worktree, status, archive_ref, diagnostics }: CleanupResult): string {
   const archived = status === 'cleaned' && archive_ref !== null ? [`archived: ${archive_ref}`] : [];
   const notes = [...archived, ...diagnostics].map((line) => `  ${plain(line)}\n`);
   return `Worktree ${labelOf(worktree.id, worktree.worktree_name)}: ${status}\n${notes.join('')}`;

@@ -73,6 +73,12 @@ const kinds: Readonly<Record<string, Kind>> = {
     name: 'worktree_name',
     about: ({ status, worktree_name, repo_root }) => [status, worktree_name, repo_root],
   },
+  race: {
+    path: () => list('races'),
+    id: 'id',
+    name: 'name',
+    about: ({ status, prompt }) => [status, prompt],
+  },
   team: {
     path: () => list('teams'),
     id: 'id',

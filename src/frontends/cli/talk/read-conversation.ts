@@ -14,7 +14,7 @@ export interface ReadConversation {
   approvals: Approval[];
   /** The notices of the session that the log still has, oldest first. */
   notices: Notice[];
-  /** The turns that ran in the agent's own program, oldest first. */
+  /** The past turns, oldest first. */
   past: PastTurn[];
 }
 
@@ -27,7 +27,7 @@ export async function readConversation(
   session: Session,
   wanted: number | string = Number.POSITIVE_INFINITY,
 ): Promise<ReadConversation> {
-  const { id: session_id, imported } = session;
+  const { id: session_id, imported, forked_from: origin } = session;
   const params = { session_id };
   const newest =
     typeof wanted === 'string'
@@ -41,7 +41,7 @@ export async function readConversation(
   const ids = new Set(newest.map(({ turn_id }) => turn_id));
   const notices = typeof wanted === 'string' ? [] : await readNotices(client, session_id);
   const past =
-    imported && wanted === Number.POSITIVE_INFINITY
+    (imported || origin) && wanted === Number.POSITIVE_INFINITY
       ? await upTo(wanted, (query) => client.ask(endpoints.listPastTurns, { params, query }))
       : [];
   return {

@@ -1,4 +1,10 @@
-import { type DescribedEvent, isDescribed, type RuntimeEventRecord } from '../../../api/events.ts';
+import {
+  type DescribedEvent,
+  isDescribed,
+  isNotice,
+  type RuntimeEventRecord,
+} from '../../../api/events.ts';
+import { noticeCode } from '../../terminal/conversation.ts';
 import {
   addDelta,
   type KnownBytes,
@@ -47,8 +53,10 @@ export class TurnText {
       this.#asker.requested(payload.approval);
     } else if (kind === 'approval.resolved') {
       this.#asker.resolved(payload.approval);
-    } else if (kind === 'session.notice')
-      this.#output.status(`[${plain(payload.code)}] ${plain(byFlag(payload.message))}\n`);
+    } else if (isNotice(event))
+      this.#output.status(
+        `[${plain(noticeCode(event.payload))}] ${plain(byFlag(event.payload.message))}\n`,
+      );
     else if (kind === 'plan.updated') this.#writePlan(payload.entries ?? []);
     else this.#writeItem(event);
   }

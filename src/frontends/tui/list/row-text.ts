@@ -136,8 +136,11 @@ export function limitText({ usage_limit: limit }: Session, now: number): string 
 }
 
 /** The sessions that a session continues, and that continue it, by the ends of their ids; else empty. */
-function handoffText({ continues, continued_by: next }: Session): string {
+function handoffText({ continues, continued_by: next, forked_from: origin }: Session): string {
   return [
+    origin === undefined
+      ? ''
+      : `forked from ${(origin.session_id ?? origin.conversation ?? '').slice(-8)}`,
     continues === undefined ? '' : `continues ${continues.slice(-8)}`,
     next === undefined ? '' : `continued by ${next.slice(-8)}`,
   ]

@@ -1,4 +1,11 @@
-import { type EventOf, type KindIn, type RuntimeEventRecord, isIn } from '../../../api/events.ts';
+import {
+  type EventOf,
+  type KindIn,
+  type RuntimeEventRecord,
+  isIn,
+  isNotice,
+  noticeKinds,
+} from '../../../api/events.ts';
 import { addDelta, type KnownBytes, type TextPiece } from '../../../client/streamed-text.ts';
 import {
   type Block,
@@ -26,7 +33,7 @@ export const conversationKinds = [
   'tool.*',
   'approval.*',
   'plan.updated',
-  'session.notice',
+  ...noticeKinds,
 ] as const;
 
 /** The conversation after some events. Events that it has already change nothing. */
@@ -57,8 +64,7 @@ function take(draft: Draft, event: RuntimeEventRecord): void {
       key: `${event.turn_id} plan`,
       entries: event.payload.entries,
     });
-  else if (isIn('session', event) && event.kind === 'session.notice')
-    put(draft, blockOfNotice(event));
+  else if (isNotice(event)) put(draft, blockOfNotice(event));
 }
 
 function takeTurn(draft: Draft, event: EventOf<KindIn<'turn'>>): void {

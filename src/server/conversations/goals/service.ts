@@ -76,23 +76,25 @@ export class GoalService implements HoldSource, CheckOwner<Goal> {
     by: string,
     saveResponse?: SaveResponse,
   ): Promise<Goal> {
-    const { db, store, sessionStore, scheduler, clock, ids } = this.#deps;
-    return db.transact((tx) => {
-      const session = sessionStore.session(tx, sessionId);
-      assertOpen(session);
-      const active = store.active(tx, sessionId);
-      if (active)
-        throw conflictError(
-          `session ${sessionId} has the active goal "${cutLine(active.command, COMMAND_CHARACTERS)}": cancel the goal first`,
-        );
-      const request = { goal_id: ids.next('goal'), session_id: sessionId, created_by: by };
-      const goal = newGoal(request, body, clock.now());
-      store.write(tx, goal, 'goal.set');
-      if (body.check_now === true && session.active_turn_id === null) this.#check(tx, goal);
-      const { ends_by } = goal;
-      if (ends_by !== null) tx.whenDurable(() => scheduler.wake(ends_by));
-      return this.#goal(tx, sessionId);
-    }, saveResponse);
+    return this.#deps.db.transact((tx) => this.setNow(tx, sessionId, body, by), saveResponse);
+  }
+
+  setNow(tx: Writer, sessionId: string, body: BodyOf<typeof setGoal>, by: string): Goal {
+    const { store, sessionStore, scheduler, clock, ids } = this.#deps;
+    const session = sessionStore.session(tx, sessionId);
+    assertOpen(session);
+    const active = store.active(tx, sessionId);
+    if (active)
+      throw conflictError(
+        `session ${sessionId} has the active goal "${cutLine(active.command, COMMAND_CHARACTERS)}": cancel the goal first`,
+      );
+    const request = { goal_id: ids.next('goal'), session_id: sessionId, created_by: by };
+    const goal = newGoal(request, body, clock.now());
+    store.write(tx, goal, 'goal.set');
+    if (body.check_now === true && session.active_turn_id === null) this.#check(tx, goal);
+    const { ends_by } = goal;
+    if (ends_by !== null) tx.whenDurable(() => scheduler.wake(ends_by));
+    return this.#goal(tx, sessionId);
   }
 
   /** Returns the goal of a session that was set last. Throws `not_found`. */
@@ -100,16 +102,26 @@ export class GoalService implements HoldSource, CheckOwner<Goal> {
     return this.#deps.db.read((rx) => this.#goal(rx, sessionId));
   }
 
+  /** Returns the goal of a session that was set last. */
+  find(rx: Reader, sessionId: string): Goal | undefined {
+    return this.#deps.store.goals.get(rx, sessionId);
+  }
+
   /** Cancels the goal of a session. A goal that has ended is returned unchanged. */
   cancel(sessionId: string, saveResponse?: SaveResponse): Promise<Goal> {
     return this.#deps.db.transact((tx) => {
-      const goal = this.#goal(tx, sessionId);
-      if (isActive(goal)) {
-        this.#end(tx, goal, 'cancelled');
-        this.#deps.inbox.beginNextTurn(tx, sessionId);
-      }
+      this.#goal(tx, sessionId);
+      this.cancelNow(tx, sessionId);
       return this.#goal(tx, sessionId);
     }, saveResponse);
+  }
+
+  /** Cancels the goal of a session, if it has an active one. */
+  cancelNow(tx: Writer, sessionId: string): void {
+    const goal = this.#deps.store.active(tx, sessionId);
+    if (!goal) return;
+    this.#end(tx, goal, 'cancelled');
+    this.#deps.inbox.beginNextTurn(tx, sessionId);
   }
 
   turnEnded(tx: Writer, turn: Turn, context: TurnEndContext): void {

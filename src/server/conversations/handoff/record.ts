@@ -1,9 +1,12 @@
+import type { PastTurn } from '../../../api/conversations.ts';
 import type { Approval } from '../../../api/approvals.ts';
 import type { EventOf } from '../../../api/events.ts';
 import type { Item, Session, Turn } from '../../../api/sessions.ts';
 import type { EventLog } from '../../../core/events/log.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
+import { type ImportStore, timeOf } from '../imports/store.ts';
 import type { SessionStore } from '../sessions/store.ts';
+import { hasEnded, newTurn } from '../sessions/turn.ts';
 
 /** A conversation may have been handed over several times. Older sessions are left out of the record. */
 const MAX_SESSIONS = 20;
@@ -27,6 +30,7 @@ export interface ConversationRecord {
 
 interface Rows {
   store: SessionStore;
+  imports: ImportStore;
   log: EventLog;
 }
 
@@ -35,7 +39,7 @@ export function readRecord(
   rx: Reader,
   session: Session,
   limit: number,
-  { store, log }: Rows,
+  { store, imports, log }: Rows,
 ): ConversationRecord {
   const sessions = chainOf(rx, session, store);
   const recorded = (turn: Turn, of: Session): RecordedTurn => ({
@@ -44,22 +48,56 @@ export function readRecord(
     items: store.itemsOf(rx, turn.turn_id),
   });
   const newest: RecordedTurn[] = [];
-  for (const one of sessions)
-    for (const turn of store.newestTurns(rx, one.id, limit - newest.length))
-      newest.push(recorded(turn, one));
-  const root = sessions.at(-1) ?? session;
-  const first = store.firstTurn(rx, root.id);
-  const counts = sessions.map(({ id }) => store.countTurns(rx, id));
+  for (const one of sessions) {
+    const room = limit - newest.length;
+    const own = store.newestTurns(rx, one.id, room).filter(hasEnded);
+    const past = imports.newestTurns(rx, one.id, room);
+    const turns = [
+      ...own.map((turn) => recorded(turn, one)),
+      ...past.map((turn) => recordedPastTurn(turn, one)),
+    ];
+    newest.push(
+      ...turns.toSorted((a, b) => b.turn.accepted_at - a.turn.accepted_at).slice(0, room),
+    );
+  }
+  const counts = sessions.map(({ id }) => store.countTurns(rx, id) + imports.countTurns(rx, id));
+  const unfinished = session.active_turn_id === null ? 0 : 1;
   return {
     session,
-    first: first && recorded(first, root),
+    first: firstOf(rx, sessions.at(-1) ?? session, { store, imports, log }),
     newest,
-    turnCount: counts.reduce((sum, count) => sum + count, 0),
+    turnCount: counts.reduce((sum, count) => sum + count, 0) - unfinished,
     plan: log.lastPlan(rx, session.id)?.entries ?? [],
     declined: store.lastDeclined(rx, session.id),
   };
 }
 
+function firstOf(rx: Reader, session: Session, { store, imports }: Rows): RecordedTurn | undefined {
+  const own = store.firstTurn(rx, session.id);
+  const past = imports.firstTurn(rx, session.id);
+  if (past && (!own || timeOf(past) < own.accepted_at)) return recordedPastTurn(past, session);
+  return own && { turn: own, session, items: store.itemsOf(rx, own.turn_id) };
+}
+
+/** A past turn in the form of a turn. */
+function recordedPastTurn(past: PastTurn, session: Session): RecordedTurn {
+  const { past_turn_id: turn_id, session_id, prompt, status } = past;
+  const accepted_at = timeOf(past);
+  const input = [{ type: 'text' as const, text: prompt }];
+  const turn = newTurn({ turn_id, session_id, source: 'user', input, accepted_at });
+  const items = past.items.map(({ kind, status: how, title, text }, at): Item => ({
+    item_id: `${turn_id} ${at}`,
+    session_id,
+    turn_id,
+    kind,
+    status: how === 'unknown' ? 'interrupted' : how,
+    text,
+    tool: kind === 'tool' ? { call_ref: '', title: title ?? '', kind: '', input: null } : null,
+    created_at: accepted_at,
+    completed_at: accepted_at,
+  }));
+  return { turn: { ...turn, status: status === 'unknown' ? 'completed' : status }, session, items };
+}
 function chainOf(rx: Reader, session: Session, store: SessionStore): Session[] {
   const chain = [session];
   while (chain.length < MAX_SESSIONS) {

@@ -1,19 +1,21 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { BodyOf, ResponseOf } from '../../../api/endpoint.ts';
-import { AppError, conflictError } from '../../../api/errors.ts';
+import { conflictError } from '../../../api/errors.ts';
 import type { handOffSession } from '../../../api/handoffs.ts';
 import { inheritedPermissionModes } from '../../../api/permission-modes.ts';
 import type { Session } from '../../../api/sessions.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Failpoint } from '../../../core/lib/failpoint.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
-import type { Reader, Writer } from '../../../core/store/transaction.ts';
+import type { Writer } from '../../../core/store/transaction.ts';
+import type { ImportStore } from '../imports/store.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { AgentPool } from '../sessions/agent-pool.ts';
 import type { SessionService } from '../sessions/service.ts';
-import { assertNotClosed, titleFrom } from '../sessions/session.ts';
+import { titleFrom } from '../sessions/session.ts';
 import type { SessionStore } from '../sessions/store.ts';
+import { assertFree } from './assert-free.ts';
 import { type CheckoutSummary, digestOf, fullRecordOf, inputFor } from './digest.ts';
 import { type ConversationRecord, readRecord } from './record.ts';
 
@@ -27,6 +29,7 @@ type Answer = ResponseOf<typeof handOffSession>;
 interface HandoffDeps extends Pick<ServerParts, 'db' | 'log' | 'clock'> {
   store: SessionStore;
   sessions: SessionService;
+  imports: { store: ImportStore };
   inbox: Inbox;
   pool: Pick<AgentPool, 'end' | 'find'>;
   limits: { turnSent: (tx: Writer, sessionId: string) => void };
@@ -53,13 +56,15 @@ export class HandoffService {
 
   /** Opens a session that continues another one, in one transaction. Throws `turn_in_progress` or `conflict`. */
   async handOver(sessionId: string, body: Request, saveResponse?: SaveResponse): Promise<Answer> {
-    const { db, store, sessions, log, readCheckout, failpoint } = this.#deps;
+    const { db, store, sessions, imports, inbox, log, readCheckout, failpoint } = this.#deps;
     const old = await sessions.get(sessionId);
-    db.peek((rx) => this.#assertFree(rx, old));
+    db.peek((rx) => assertFree(rx, old, { store, inbox }));
     const session = await this.#draft(old, body);
     const checkout = await readCheckout(sessionId);
     const limit = body.full === true ? RECORD_TURNS : DIGEST_TURNS;
-    const record = await db.read((rx) => readRecord(rx, old, limit, { store, log }));
+    const record = await db.read((rx) =>
+      readRecord(rx, old, limit, { store, imports: imports.store, log }),
+    );
     const file = body.full === true ? await this.#writeRecord(session, record, checkout) : null;
     const note = body.note ?? null;
     const input = inputFor(digestOf(record, checkout), old, { note, file });
@@ -67,7 +72,7 @@ export class HandoffService {
     const answer = await db
       .transact((tx) => {
         const now = store.session(tx, sessionId);
-        this.#assertFree(tx, now);
+        assertFree(tx, now, { store, inbox });
         if (now.last_turn_id !== old.last_turn_id)
           throw conflictError(
             `session ${sessionId} has had another turn meanwhile: hand the session over again`,
@@ -129,23 +134,6 @@ export class HandoffService {
     });
     const opened = store.session(tx, session.id);
     return sessions.sendNow(tx, opened, { source: 'handoff', input });
-  }
-
-  /** Throws if a turn or a check of the session runs, it is closed, or an open session continues it already. */
-  #assertFree(rx: Reader, { id, active_turn_id: active, continued_by: next, ...session }: Session) {
-    assertNotClosed({ id, active_turn_id: active, ...session });
-    if (active !== null)
-      throw new AppError(
-        'turn_in_progress',
-        `turn ${active} of session ${id} is still running: wait until the turn ends, or interrupt the turn`,
-      );
-    const follower = next === undefined ? undefined : this.#deps.store.sessions.get(rx, next);
-    if (follower && follower.status !== 'closed')
-      throw conflictError(
-        `session ${id} was handed over to session ${follower.id}: hand over or close session ${follower.id}`,
-      );
-    const check = this.#deps.inbox.holds.of(rx, id).find(({ code }) => code === 'goal');
-    if (check) throw conflictError(`session ${id} is busy, because ${check.message}`);
   }
 
   async #writeRecord(

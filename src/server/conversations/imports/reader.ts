@@ -1,5 +1,5 @@
 import type { Session, Turn } from '../../../api/sessions.ts';
-import type { ConversationHolder } from '../../../api/conversations.ts';
+import type { ConversationHolder, PastTurn } from '../../../api/conversations.ts';
 import { conflictError } from '../../../api/errors.ts';
 import type { Conversations, StoredTurn } from '../../../agents/conversations.ts';
 import { ProviderError } from '../../../agents/provider.ts';
@@ -134,22 +134,26 @@ export class ImportReader {
   }
 
   #store(sessionId: string, turns: readonly StoredTurn[]): Promise<number> {
-    const { db, store, ids, clock } = this.#deps;
+    const { db, store } = this.#deps;
     return db.transact((tx) => {
       if (store.imports.get(tx, sessionId)?.conversation == null) return 0;
       const missing = turns.filter(({ ref }) => !store.hasTurn(tx, sessionId, ref));
-      for (const { occurredAt, items, ...turn } of missing) {
-        store.addTurn(tx, {
-          past_turn_id: ids.next('past'),
-          session_id: sessionId,
-          ...turn,
-          items: items.map((item) => ({ ...item })),
-          occurred_at: occurredAt,
-          created_at: clock.now(),
-        });
-      }
+      for (const turn of missing) store.addTurn(tx, this.pastTurn(sessionId, turn));
       return missing.length;
     });
+  }
+
+  /** Returns the record of a turn of a conversation. */
+  pastTurn(session_id: string, { occurredAt, items, ...turn }: StoredTurn): PastTurn {
+    const { ids, clock } = this.#deps;
+    return {
+      past_turn_id: ids.next('past'),
+      session_id,
+      ...turn,
+      items: items.map((item) => ({ ...item })),
+      occurred_at: occurredAt,
+      created_at: clock.now(),
+    };
   }
 
   async #finish(row: Import, omitted: number): Promise<void> {

@@ -8,7 +8,7 @@ import type {
 } from '../../../api/conversations.ts';
 import { conflictError, invalidError, notFoundError, AppError } from '../../../api/errors.ts';
 import type { createSession, Session } from '../../../api/sessions.ts';
-import type { StoredConversation } from '../../../agents/conversations.ts';
+import type { StoredConversation, StoredTurns } from '../../../agents/conversations.ts';
 import { ProviderError } from '../../../agents/provider.ts';
 import { isFileError } from '../../../core/lib/foreign-file.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
@@ -75,7 +75,9 @@ export class ImportService {
     const { kinds, reader, sessions, db } = this.#deps;
     const { provider } = body;
     const agent = kinds.agentFor(provider, body.agent ?? null);
-    const known = await db.read((rx) => this.#existing(rx, { provider, agent, ref: wish.ref }));
+    const isFork = wish.fork === true;
+    const known =
+      !isFork && (await db.read((rx) => this.#existing(rx, { provider, agent, ref: wish.ref })));
     if (known) return db.transact(() => known, saveResponse);
     const conversations = reader.conversationsOf({ provider, agent });
     const found = await refusing(conversations.find(wish.ref, new AbortController().signal));
@@ -85,9 +87,15 @@ export class ImportService {
       );
     // The agent may accept another form of the id, and a conversation has one form here.
     const { ref } = found;
-    const held = (await conversations.holders())(ref);
+    const held = isFork ? null : (await conversations.holders())(ref);
     if (held) throw conflictError(inUseText(held));
     const draft = await sessions.draft({ ...body, cwd: body.cwd ?? found.cwd });
+    if (isFork) {
+      const query = { after: null, max: wish.history };
+      const history = await refusing(conversations.turns(ref, query, new AbortController().signal));
+      const fork = { draft: titledAs(found, draft), ref, history };
+      return db.transact((tx) => this.#fork(tx, fork, body.mcp_servers), saveResponse);
+    }
     const session = await db.transact((tx) => {
       const other = this.#existing(tx, { provider, agent, ref });
       return other ?? this.#create(tx, draft, found, { ...body, import: wish });
@@ -100,14 +108,14 @@ export class ImportService {
   #create(
     tx: Writer,
     draft: Session,
-    { ref, title, program }: StoredConversation,
+    found: StoredConversation,
     { mcp_servers, import: { history } }: Request & { import: Wish },
   ): Session {
     const { store, sessionStore } = this.#deps;
     const { provider, agent } = draft;
+    const { ref, program } = found;
     const session: Session = {
-      ...draft,
-      ...(draft.title === null && title !== null ? { title, title_source: 'agent' as const } : {}),
+      ...titledAs(found, draft),
       provider_session_ref: ref,
       imported: { program, past_turns: 0, omitted_turns: 0, complete: false },
     };
@@ -120,6 +128,29 @@ export class ImportService {
       status: 'reading',
       head: null,
     });
+    return session;
+  }
+
+  /** Stores a session that forks a conversation when its agent starts, with the past turns of the conversation. */
+  #fork(
+    tx: Writer,
+    { draft, ref, history }: { draft: Session; ref: string; history: StoredTurns },
+    servers: Request['mcp_servers'],
+  ): Session {
+    const { store, sessionStore } = this.#deps;
+    const { turns, omitted } = history;
+    const forked_from: Session['forked_from'] = {
+      session_id: null,
+      turn_id: null,
+      conversation: ref,
+      past_turns: turns.length,
+      omitted_turns: omitted,
+      way: null,
+    };
+    const session = { ...draft, forked_from };
+    sessionStore.createSession(tx, session, servers);
+    for (const turn of turns) store.addTurn(tx, this.#deps.reader.pastTurn(session.id, turn));
+    sessionStore.updateSession(tx, session, 'session.forked');
     return session;
   }
 
@@ -191,6 +222,12 @@ export class ImportService {
   sessionTrimmed(tx: Writer, sessionId: string): void {
     this.#deps.store.forget(tx, sessionId);
   }
+}
+
+/** Gives a session without a title the title of a conversation. */
+function titledAs({ title }: StoredConversation, draft: Session): Session {
+  if (draft.title !== null || title === null) return draft;
+  return { ...draft, title, title_source: 'agent' };
 }
 
 /** Throws if the session is closed, or a turn of it runs. */

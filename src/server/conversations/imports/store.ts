@@ -54,6 +54,17 @@ export class ImportStore {
     this.#log.append(tx, { kind: 'past.turn', session_id, payload: { past_turn } });
   }
 
+  /** Returns up to `limit` past turns of a session, newest first. */
+  newestTurns(rx: Reader, sessionId: string, limit: number): PastTurn[] {
+    const of = { index: 'past_turns_session', where: 'session_id = ?', order: 'n DESC' };
+    return this.turns.first(rx, of, limit, sessionId);
+  }
+
+  firstTurn(rx: Reader, sessionId: string): PastTurn | undefined {
+    const of = { index: 'past_turns_session', where: 'session_id = ?', order: 'n' };
+    return this.turns.first(rx, of, 1, sessionId)[0];
+  }
+
   countTurns(rx: Reader, sessionId: string): number {
     return this.#count.get(rx, sessionId)?.[0] ?? 0;
   }
@@ -68,4 +79,9 @@ export class ImportStore {
     this.imports.deleteWhere(tx, 'id = ?', sessionId);
     this.turns.deleteWhere(tx, 'session_id = ?', sessionId);
   }
+}
+
+/** The time at which a past turn began, as far as it is known. */
+export function timeOf({ occurred_at, created_at }: PastTurn): number {
+  return occurred_at ?? created_at;
 }

@@ -1,6 +1,7 @@
 import type { Session } from '../../../api/sessions.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { yieldToEventLoop } from '../../../core/lib/slices.ts';
+import type { ForkPoint } from '../../../agents/conversations.ts';
 import type { Agent, AgentKind, AgentSink } from '../../../agents/provider.ts';
 import type { TurnOutput } from './output.ts';
 import {
@@ -49,6 +50,8 @@ interface AgentPoolDeps {
   outputs: { closeAside: (live: LiveAgent) => Promise<void> };
   /** Returns the session from which agents have spawned a session; the session itself if no agent spawned it. */
   familyOf: (sessionId: string) => string;
+  /** Returns the point at which a session that has no agent yet forks another conversation. */
+  forkPointOf: (session: Session) => ForkPoint | undefined;
   /** Whether the sandbox of a live agent has the access that the session has now. */
   suits: (live: LiveAgent, session: Session) => boolean;
 }
@@ -299,7 +302,7 @@ export class AgentPool {
     } as unknown as LiveAgent;
     try {
       const sink = sinkFor(live);
-      live.agent = await kind.open(session, sink, signal);
+      live.agent = await kind.open(session, sink, signal, this.#deps.forkPointOf(session));
       place.isLasting = !live.agent.canResume;
       this.#lasting.set(place.kind, place.isLasting);
       const entry: Entry = { live, place, sink, leases: 1, idle: undefined };

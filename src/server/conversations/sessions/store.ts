@@ -38,7 +38,9 @@ export class SessionStore {
       'INSERT OR REPLACE INTO session_commands (session_id, commands) VALUES (?, ?)',
     );
     this.#dropCommands = db.prepare('DELETE FROM session_commands WHERE session_id = ?');
-    this.#countTurns = db.prepare('SELECT count(*) FROM turns WHERE session_id = ?');
+    this.#countTurns = db.prepare(
+      'SELECT count(*) FROM turns WHERE session_id = ? AND n <= coalesce((SELECT n FROM turns WHERE id = ?), n)',
+    );
     this.sessions = new RecordTable(db, 'sessions', (session) => session.id, { keeps: true });
     this.turns = new RecordTable(db, 'turns', (turn) => turn.turn_id, { keeps: true });
     this.items = new RecordTable(db, 'items', (item) => item.item_id);
@@ -263,13 +265,27 @@ export class SessionStore {
     return this.turns.first(rx, of, limit, sessionId);
   }
 
+  /** Returns up to `limit` turns that a session had until a turn ended, with this turn, newest first. */
+  turnsUpTo(rx: Reader, { session_id, turn_id }: Turn, limit: number): Turn[] {
+    const where = 'session_id = ? AND n <= (SELECT n FROM turns WHERE id = ?)';
+    const of = { index: 'turns_session', where, order: 'n DESC' };
+    return this.turns.first(rx, of, limit, session_id, turn_id);
+  }
+
+  newestCompleted(rx: Reader, sessionId: string): Turn | undefined {
+    const where = "session_id = ? AND status = 'completed'";
+    const of = { index: 'turns_session', where, order: 'n DESC' };
+    return this.turns.first(rx, of, 1, sessionId)[0];
+  }
+
   firstTurn(rx: Reader, sessionId: string): Turn | undefined {
     const of = { index: 'turns_session', where: 'session_id = ?', order: 'n' };
     return this.turns.first(rx, of, 1, sessionId)[0];
   }
 
-  countTurns(rx: Reader, sessionId: string): number {
-    return this.#countTurns.get(rx, sessionId)?.[0] ?? 0;
+  /** Returns the number of turns of a session; with `last`, of the turns up to that one. */
+  countTurns(rx: Reader, sessionId: string, last: string | null = null): number {
+    return this.#countTurns.get(rx, sessionId, last)?.[0] ?? 0;
   }
 
   /** Returns the approval of a session that was declined last; undefined if there is none. */

@@ -19,7 +19,7 @@ interface Parts extends Pick<ServerParts, 'log' | 'clock' | 'ids'> {
 
 type Rows = Pick<Parts, 'log' | 'clock' | 'store'>;
 
-type Server = Pick<Agent, 'ref' | 'defaults' | 'asks'>;
+type Server = Pick<Agent, 'ref' | 'defaults' | 'asks' | 'isForked'>;
 
 /** Stores that an agent is about to see a turn that has not ended. After a crash the turn counts as seen. */
 export function beginTurnInRows(
@@ -52,9 +52,13 @@ export function changeAgentInRows(
   if (!isDeepStrictEqual(served, session)) store.updateSession(tx, served, 'session.updated');
 }
 
-function servedBy(session: Session, { ref, defaults, asks }: Server): Session {
+function servedBy(session: Session, { ref, defaults, asks, isForked }: Server): Session {
+  const { forked_from: origin, provider_session_ref: before } = session;
+  const hasForked = isForked ?? (before === null ? false : undefined);
+  const way = hasForked ? ('agent' as const) : ('record' as const);
   return {
     ...session,
+    ...(origin && hasForked !== undefined && { forked_from: { ...origin, way } }),
     provider_session_ref: ref,
     agent_asks: asks ?? null,
     provider_defaults: {
@@ -114,7 +118,9 @@ export function endTurnInRows(
   const text = (isWhole ? closed.text : null) ?? before;
   const isSilent = status === 'completed' && text === null && output?.isSilent !== false;
   if (isSilent) noteNoItems(tx, turn, rows);
-  const ended = withTurnEnd(turn, { status, error }, { text, usage: closed.usage }, clock.now());
+  const { ref } = outcome;
+  const result = { text, usage: closed.usage, ...(ref !== undefined && { agent_turn_ref: ref }) };
+  const ended = withTurnEnd(turn, { status, error }, result, clock.now());
   const session = endTurn(store.session(tx, turn.session_id), ended, clock.now());
   store.endTurn(tx, session, ended, status);
   return { ended, cancelled };

@@ -51,6 +51,8 @@ interface TurnRunnerDeps extends TimeLimitDeps, Pick<ServerParts, 'log' | 'ids' 
   outputs: AgentOutputs;
   observer: SessionObserver;
   imports: { prepare: (session: Session, signal: AbortSignal) => Promise<void> };
+  /** Returns the record of the history that the next prompt of a forked session contains. */
+  recordFor: (sessionId: string) => readonly StoredInputItem[];
   /** Runs in the transaction that ends a turn, before the next one of its session begins. */
   limits: { turnDone: (tx: Writer, turn: Turn, outcome: TurnOutcome) => void };
 }
@@ -302,7 +304,8 @@ export class TurnRunner {
       this.requestInterrupt(tx, turn, error),
     );
     try {
-      return await live.agent.prompt(input, settings);
+      const record = this.#deps.recordFor(live.session.id);
+      return await live.agent.prompt([...record, ...input], settings);
     } catch (error) {
       return { status: 'failed', error: failureOf(error) };
     }

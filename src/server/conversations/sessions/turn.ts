@@ -44,7 +44,7 @@ export interface TurnEnd {
 export function withTurnEnd(
   turn: Turn,
   end: TurnEnd,
-  output: { text: string | null; usage: Usage | null },
+  output: Pick<Turn, 'text' | 'usage' | 'agent_turn_ref'>,
   now: number,
 ): Turn {
   return { ...turn, ...end, ...output, ended_at: now };

@@ -5,6 +5,7 @@ import type { SessionOpening } from '../../work/worktrees/session-opening.ts';
 import { type Mount, senderOf } from '../mount.ts';
 import type { RuleService } from '../../conversations/approvals/rules/service.ts';
 import type { SnapshotService } from '../../work/snapshots/service.ts';
+import type { ForkService } from '../../conversations/forks/service.ts';
 import type { HandoffService } from '../../conversations/handoff/service.ts';
 import type { ImportService } from '../../conversations/imports/service.ts';
 import type { GoalService } from '../../conversations/goals/service.ts';
@@ -19,6 +20,7 @@ export interface Conversations {
   opening: SessionOpening;
   imports: ImportService;
   handoffs: HandoffService;
+  forks: ForkService;
   queue: QueueService;
   goals: GoalService;
   watches: WatchService;
@@ -96,9 +98,15 @@ function sessionRoutes(mount: Mount, { sessions, opening, imports }: Conversatio
   mount.page(endpoints.listApprovals, ({ query }) => sessions.approvals(query));
 }
 
-function handoffRoutes(mount: Mount, { handoffs }: Conversations): void {
+function handoffRoutes(mount: Mount, { handoffs, forks }: Conversations): void {
   mount(endpoints.handOffSession, ({ params, body, saveResponse }) =>
     handoffs.handOver(params.session_id, body, saveResponse),
+  );
+  mount(endpoints.forkSession, ({ params, body, saveResponse }) =>
+    forks.fork(params.session_id, body, saveResponse),
+  );
+  mount(endpoints.rewindSession, ({ params, body, saveResponse }) =>
+    forks.rewind(params.session_id, body, saveResponse),
   );
 }
 

@@ -1,4 +1,5 @@
 import { endpoints } from '../../../api/index.ts';
+import type { RaceService } from '../../work/races/service.ts';
 import type { WorktreeService } from '../../work/worktrees/service.ts';
 import type { InitScripts } from '../../work/worktrees/init-scripts.ts';
 import { type Mount, senderOf } from '../mount.ts';
@@ -6,6 +7,7 @@ import { type Mount, senderOf } from '../mount.ts';
 export interface Worktrees {
   worktrees: WorktreeService;
   initScripts: InitScripts;
+  races: RaceService;
 }
 
 export function worktreeRoutes(mount: Mount, { worktrees, initScripts }: Worktrees): void {
@@ -44,4 +46,16 @@ export function worktreeRoutes(mount: Mount, { worktrees, initScripts }: Worktre
   mount(endpoints.untrustContent, ({ body, saveResponse }) =>
     initScripts.untrust(body.repo_root, body.sha256 ?? null, saveResponse),
   );
+}
+
+export function raceRoutes(mount: Mount, { races }: Pick<Worktrees, 'races'>): void {
+  mount(endpoints.startRace, ({ body, bearer, saveResponse }) =>
+    races.start(body, senderOf({ bearer }), saveResponse),
+  );
+  mount.page(endpoints.listRaces, ({ query }) => races.list(query));
+  mount(endpoints.getRace, ({ params }) => races.get(params.race_id));
+  mount(endpoints.keepContender, ({ params, body, saveResponse }) =>
+    races.keep(params.race_id, body, saveResponse),
+  );
+  mount(endpoints.stopRace, ({ params, saveResponse }) => races.stop(params.race_id, saveResponse));
 }

@@ -35,8 +35,8 @@ function buildNetworks({ clock, logger }: Base): Networks {
     searchPath: process.env.PATH ?? '',
     onProblem: (owner, what, error) =>
       logger.warn(
-        { owner: path.basename(owner), what, ...(error === undefined ? {} : { err: error }) },
-        'a sandbox does not reach a host or port',
+        { owner: path.basename(owner), what, err: error },
+        'a sandbox does not reach a port of the machine',
       ),
   });
 }

@@ -52,6 +52,7 @@ export function buildServer(
     opening: worktrees.opening,
     goals: nouns.goals,
     watches: nouns.watches,
+    races: nouns.races.service,
     imports: nouns.sessions.imports.service,
     processes: nouns.processes.service,
     worktrees: worktrees.service,

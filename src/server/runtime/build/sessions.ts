@@ -9,6 +9,8 @@ import { ImportService } from '../../conversations/imports/service.ts';
 import { ImportStore } from '../../conversations/imports/store.ts';
 import { Scheduler } from '../../conversations/inbox/scheduler.ts';
 import { AgentPool } from '../../conversations/sessions/agent-pool.ts';
+import { forkPointOf } from '../../conversations/forks/service.ts';
+import { recordForPrompt } from '../../conversations/handoff/digest.ts';
 import { Blobs } from '../../conversations/sessions/blobs.ts';
 import type { SessionObserver } from '../../conversations/sessions/observer.ts';
 import { AgentOutputs } from '../../conversations/sessions/outputs.ts';
@@ -53,6 +55,7 @@ export function buildSessions(
     maxLive: () => config.now.providers.max_live,
     idleTimeoutMs: () => config.now.providers.idle_timeout_ms,
     familyOf: (sessionId) => db.peek((rx) => teams.rootOf(rx, sessionId)),
+    forkPointOf: (session) => db.peek((rx) => forkPointOf(rx, session, store)),
     suits: ({ session: before, agent }, now) =>
       !inSandbox(now) || !agent.canResume || isReadOnly(before) === isReadOnly(now),
   });
@@ -91,6 +94,8 @@ export function buildSessions(
     withModeOfTurn: (session, permission_mode) =>
       inSandbox(session) ? { ...session, permission_mode } : session,
     imports: reader,
+    recordFor: (id) =>
+      db.peek((rx) => recordForPrompt(rx, id, { ...base, store, imports: importStore })),
     turnTimeoutMs: () => config.now.sessions.turn_timeout_ms,
   });
   const service = new SessionService({
@@ -103,11 +108,8 @@ export function buildSessions(
     assertRoom,
     imports: reader,
   });
-  const shared = { store: importStore, sessionStore: store, sessions: service };
-  const imports = {
-    reader,
-    service: new ImportService({ ...base, ...shared, reader, pool, kinds }),
-  };
+  const shared = { store: importStore, sessionStore: store, sessions: service, reader };
+  const imports = { ...shared, service: new ImportService({ ...base, ...shared, pool, kinds }) };
   return { ...lower, scheduler, budgets, rules, runner, service, imports };
 }
 

@@ -108,6 +108,7 @@ export function buildGateway(
   const gate = new TeamToolPolicy({
     toolPolicy,
     initScripts: worktrees.initScripts,
+    filesOf: ({ id }) => sandbox.filesOfAgent(id),
     previewWorktree: (directory, worktree_name) =>
       previewWorktree(worktrees.git, { directory, worktree_name }),
   });
@@ -119,6 +120,7 @@ export function buildGateway(
       processToolkit({
         processes: processes.service,
         toolPolicy,
+        portsAt: (directory) => base.db.peek((rx) => worktrees.store.around(rx, directory)),
         describeSandbox: (session) => sandbox.describe(session.cwd, session.sandbox),
       }),
       teamToolkit({

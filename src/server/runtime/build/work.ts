@@ -8,6 +8,7 @@ import { ExitNotices } from '../../work/processes/notices.ts';
 import { ProcessRunner } from '../../work/processes/runner.ts';
 import { ProcessService } from '../../work/processes/service.ts';
 import { ProcessStore } from '../../work/processes/store.ts';
+import { MovedBranches } from '../../work/snapshots/moved-branches.ts';
 import { SnapshotObjectStores } from '../../work/snapshots/object-stores.ts';
 import { SnapshotService } from '../../work/snapshots/service.ts';
 import { SnapshotRequests } from '../../work/snapshots/snapshot-requests.ts';
@@ -137,7 +138,10 @@ export function buildWorktrees(
 }
 
 /** Builds what reads the files of sessions, keeps them by turn, and writes them back. */
-export function buildSnapshots(base: Base, needs: { sessions: Sessions; worktrees: Worktrees }) {
+export function buildSnapshots(
+  base: Base,
+  needs: { children: Children; sessions: Sessions; worktrees: Worktrees },
+) {
   const { config, directory } = base;
   const { gitContext } = needs.worktrees;
   const sessionStore = needs.sessions.store;
@@ -166,5 +170,10 @@ export function buildSnapshots(base: Base, needs: { sessions: Sessions; worktree
     snapshotObjectStores,
   });
   const service = new SnapshotService({ ...base, sessionStore, store, taker, requests });
-  return { store, snapshotObjectStores, taker, service };
+  const movedBranches = new MovedBranches({
+    ...base,
+    gitContext,
+    isSandboxed: ({ id }) => needs.children.sandbox.filesOfAgent(id) !== undefined,
+  });
+  return { store, snapshotObjectStores, taker, service, movedBranches };
 }

@@ -7,6 +7,7 @@ import { toolNamespaces } from '../../../api/tools.ts';
 import { lastBytesAsJson, jsonBytes } from '../../../core/lib/cut.ts';
 import type { ProcessService } from '../../work/processes/service.ts';
 import { workingDirectory } from '../../conversations/sessions/working-directory.ts';
+import type { Ports } from '../../work/worktrees/ports.ts';
 import { ANSWER_BYTES, bounded, boundedPage, fitted, type LeftOut } from './bounded.ts';
 import { ToolError, type Answer, type Caller, type Toolkit, toolkit } from './toolkit.ts';
 import { type ToolPolicy, inputDetails } from './tool-policy.ts';
@@ -22,10 +23,13 @@ const AROUND_BYTES = 1024;
 export function processToolkit({
   processes,
   toolPolicy,
+  portsAt,
   describeSandbox,
 }: {
   processes: ProcessService;
   toolPolicy: ToolPolicy;
+  /** Returns the ports of the worktree that contains a directory. */
+  portsAt: (directory: string) => Ports | undefined;
   /** Describes the sandbox of processes of a session; null: they have none. */
   describeSandbox: (session: Session) => Promise<string | null>;
 }): Toolkit {
@@ -35,6 +39,7 @@ export function processToolkit({
     runs: {
       async cadre_process_run({ wait_ms, ...body }, caller) {
         assertOutside(body, caller);
+        assertOwnPorts(body.ports ?? [], caller.session ? portsAt(caller.session.cwd) : undefined);
         const cwd = await allowedDirectory({ toolPolicy, describeSandbox }, body, caller);
         const owner = caller.session ? { session_id: caller.id } : { caller_id: caller.id };
         const process = await processes.run({ ...body, cwd, ...owner });
@@ -142,6 +147,18 @@ function assertOutside({ cwd, on_exit }: Omit<RunArgs, 'wait_ms'>, { session }: 
       'bad_request',
       'args.on_exit: a notice requires a session, and this caller has no session: set wait_ms, or call cadre_process_status',
     );
+}
+
+/** Throws unless all ports are of the worktree: at other ports, programs of the user expect other servers. */
+function assertOwnPorts(ports: readonly number[], own: Ports | undefined): void {
+  const { port_base: first = null, port_count: count = 0 } = own ?? {};
+  const isOwn = (port: number) => first !== null && port >= first && port < first + count;
+  const other = ports.find((port) => !isOwn(port));
+  if (other === undefined) return;
+  throw new ToolError(
+    'bad_request',
+    `args.ports: port ${other} is not a port of your worktree, so it cannot be published: ${first === null ? 'leave the ports out' : `use a port from ${first} to ${first + count - 1}`}`,
+  );
 }
 
 type RunArgs = z.output<(typeof toolNamespaces.cadre_process.cadre_process_run)['args']>;

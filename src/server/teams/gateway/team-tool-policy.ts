@@ -1,4 +1,3 @@
-import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { Session } from '../../../api/sessions.ts';
 import type { Message } from '../../../api/team-messages.ts';
@@ -8,7 +7,8 @@ import { type Effect, type Circumstances, verdictOf } from './tool-policy-table.
 import { type ToolPolicy, inputDetails, type Question } from './tool-policy.ts';
 import type { SessionCaller } from './toolkit.ts';
 import type { InputItem } from '../../../api/input.ts';
-import { isInside } from '../../../core/lib/paths.ts';
+import type { FileOutside } from '../../../core/children/spawn-barrier.ts';
+import { isInside, realPath } from '../../../core/lib/paths.ts';
 import { invalidError } from '../../../api/errors.ts';
 import { ForeignFileError, readForeignFile } from '../../../core/lib/foreign-file.ts';
 import { MAX_IMAGE_BYTES } from '../../conversations/sessions/blobs.ts';
@@ -46,6 +46,8 @@ interface TeamToolPolicyDeps {
     name: string,
   ) => Promise<{ repo_root: string; worktree_name: string; branch: string }>;
   initScripts: InitScripts;
+  /** Returns what the sandbox of the agent of a session shows; undefined: the agent has no sandbox. */
+  filesOf: (session: Session) => FileOutside | undefined;
 }
 
 /** Checks the effects of the team tools: messages and new members, with images, worktrees and init scripts. */
@@ -68,7 +70,7 @@ export class TeamToolPolicy {
     },
   ): Promise<InputItem[]> {
     const tool = 'cadre_team_message';
-    const files = await locateImages(args.image_paths, caller.session.cwd);
+    const files = await this.#locate(args.image_paths, caller.session);
     const interrupts = policies[args.policy ?? 'non_interrupting'].interrupts !== 'never';
     const effects: Effect[] = [
       { tool, action: 'send' },
@@ -93,7 +95,7 @@ export class TeamToolPolicy {
     const tool = 'cadre_team_manage';
     const { session } = caller;
     const { worktree_name: name } = args;
-    const files = await locateImages(args.image_paths, session.cwd);
+    const files = await this.#locate(args.image_paths, session);
     const worktree = name ? await this.#deps.previewWorktree(session.cwd, name) : null;
     const circumstances = await this.#deps.toolPolicy.circumstances(caller);
     const script = name ? await this.#scriptFor(session, name, circumstances) : null;
@@ -110,6 +112,10 @@ export class TeamToolPolicy {
     if (needsConsent && verdict === 'ask')
       await this.#deps.initScripts.trustRoot(script.repo_root, script.sha256, session.id);
     return { images: await readImages(files), runsScript: needsConsent && verdict === 'free' };
+  }
+
+  #locate(paths: MemberArgs['image_paths'], session: Session): Promise<ImageFile[]> {
+    return locateImages(paths, session.cwd, this.#deps.filesOf(session));
   }
 
   /** Returns the script that will run; null if there is none, or if nobody consents, so that it is skipped. */
@@ -184,15 +190,23 @@ interface ImageFile {
   isInside: boolean;
 }
 
-/** Resolves the paths of image files. A missing file is only reported when it is read. */
+/**
+ * Resolves the paths of image files. A missing file is only reported when it is read. Throws `invalid` for a file that the
+ * sandbox of the agent does not show.
+ */
 export function locateImages(
   paths: readonly string[] | null | undefined,
   cwd: string,
+  fileOutside: FileOutside = realPath,
 ): Promise<ImageFile[]> {
   return Promise.all(
     (paths ?? []).map(async (name) => {
       const named = path.resolve(cwd, name);
-      const real = await fs.realpath(named).catch(() => named);
+      const real = await fileOutside(named);
+      if (real === null)
+        throw invalidError(
+          `cannot read the image ${named}: the sandbox of the session does not show this file`,
+        );
       return { path: named, real, isInside: real !== cwd && isInside(real, cwd) };
     }),
   );

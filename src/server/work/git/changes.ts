@@ -190,7 +190,7 @@ export type TreeChange = Pick<
 
 /** Returns the files that differ between two commits or trees, if asked with the number of changed lines. */
 export async function changesBetween(
-  { git }: Repository,
+  { git }: Pick<Repository, 'git'>,
   [from, to]: readonly [from: string, to: string],
   { withLines = false }: { withLines?: boolean } = {},
 ): Promise<TreeChange[]> {

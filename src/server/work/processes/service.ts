@@ -18,6 +18,8 @@ import type { RecordPage } from '../../../core/store/records.ts';
 import { assertCommand, assertProgram } from './command.ts';
 import type { StreamName } from './output.ts';
 import { hasEnded } from './process.ts';
+import type { OwnDirectories } from '../../../core/children/sandbox/own-directories.ts';
+import { Undo } from '../../../core/lib/undo.ts';
 import { readOn, readPiece, readTail } from './reading.ts';
 import type { ProcessDependencies } from './dependencies.ts';
 import type { ProcessRunner } from './runner.ts';
@@ -60,7 +62,7 @@ export class ProcessService {
     old?: string,
   ): Promise<Process> {
     this.#deps.assertRoom();
-    const { command, session_id, caller_id, on_exit } = body;
+    const { command, session_id = null, caller_id = null, on_exit } = body;
     const settings = this.#deps.settings();
     assertCommand(command, settings.allow_shell);
     if (on_exit && !session_id)
@@ -70,17 +72,25 @@ export class ProcessService {
     const owner = session_id ? this.#deps.db.peek((rx) => this.#owner(rx, session_id)) : null;
     const cwd = await workingDirectory(path.resolve(owner?.cwd ?? '.', body.cwd ?? '.'));
     if (!settings.allow_shell) await assertProgram(command, cwd, globalThis.process.env.PATH);
-    const sandbox = await this.#sandboxOf(body, owner, cwd);
-    using place = this.#deps.runner.reserve(session_id ?? caller_id ?? null);
+    const own = this.#deps.sandbox.ownDirectories({ session_id, caller_id });
+    const sandbox = await this.#sandboxOf(body, owner, cwd, own);
+    await using published = new Undo();
+    published.use(await this.#deps.sandbox.publish(sandbox, own, body.ports ?? []));
+    using place = this.#deps.runner.reserve(session_id ?? caller_id);
     const queued = this.#queued(body, cwd, sandbox !== null);
     using prepared = this.#deps.runner.prepare(queued, place, { sandbox, after: old });
-    return await this.#deps.db.transact((tx) => {
+    await this.#deps.db.transact((tx) => {
       if (session_id) this.#owner(tx, session_id);
       if (old !== undefined) this.#kill(tx, old, undefined, 'restarted');
       this.#deps.runner.accept(tx, prepared);
       saveResponse(tx, { process: queued });
-      return queued;
     });
+    const ports = published.move();
+    void this.#deps.runner.done(queued.process_id).then(async () => {
+      await ports[Symbol.asyncDispose]();
+      if (sandbox !== null) await this.#deps.sandbox.sweep(owner?.cwd ?? cwd);
+    });
+    return queued;
   }
 
   /** Resolves with the sandbox of a command. A process of a session can write only the directory of the session, not its own `cwd`. */
@@ -88,16 +98,16 @@ export class ProcessService {
     { session_id = null, caller_id = null }: NewProcess,
     owner: Session | null,
     cwd: string,
+    own: OwnDirectories,
   ) {
     const { sandbox } = this.#deps;
-    const own = sandbox.ownDirectories({ session_id, caller_id });
     const childClass = (session_id ?? caller_id) === null ? 'user' : 'tools';
     const chosen = owner?.sandbox;
     return sandbox.planFor(childClass, { root: owner?.cwd ?? cwd, cwd, own, chosen });
   }
 
   #queued(body: NewProcess, cwd: string, isSandboxed: boolean): Process {
-    const { session_id, caller_id, command, on_exit } = body;
+    const { session_id, caller_id, command, on_exit, ports } = body;
     return {
       process_id: this.#deps.ids.next('proc'),
       session_id: session_id ?? null,
@@ -121,6 +131,7 @@ export class ProcessService {
       queued_at: this.#deps.clock.now(),
       started_at: null,
       ended_at: null,
+      ...(ports?.length ? { ports } : {}),
       sandbox: isSandboxed,
       trimmed: false,
     };

@@ -1,6 +1,8 @@
+import fs from 'node:fs/promises';
 import net from 'node:net';
 import type { QueryOf } from '../../../api/endpoint.ts';
 import type { waitForProcess } from '../../../api/processes.ts';
+import { membersOf } from '../../../core/children/identity.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { StreamName } from './output.ts';
 import { hasText } from './reading.ts';
@@ -10,6 +12,8 @@ import type { ProcessRunner } from './runner.ts';
 const PORT_INTERVAL_MS = 50;
 /** The time in ms that a port has to accept or refuse a connection. */
 const PORT_ANSWER_MS = 1000;
+/** The state of a listening socket in /proc/net/tcp. */
+const LISTENS = '0A';
 
 interface Dependencies {
   runner: ProcessRunner;
@@ -49,8 +53,10 @@ function search(
 ): Promise<boolean> {
   const [kind, ...rest] = condition.split(':');
   const ended = runner.done(id);
-  if (kind === 'port')
-    return Promise.race([untilPortOpen(clock, Number(rest[0]), signal), ended.then(() => false)]);
+  if (kind === 'port') {
+    const isOpen = () => isOpenFor(runner, id, Number(rest[0]));
+    return Promise.race([untilOpen(clock, isOpen, signal), ended.then(() => false)]);
+  }
   const text = rest.join(':');
   // A text that the process printed just before its end counts too.
   return Promise.race([
@@ -59,9 +65,42 @@ function search(
   ]);
 }
 
-async function untilPortOpen(clock: Clock, port: number, signal: AbortSignal): Promise<boolean> {
+/** Whether a program listens on a port of the loopback interface of a process: in its sandbox, or on this machine. */
+async function isOpenFor(runner: ProcessRunner, id: string, port: number): Promise<boolean> {
+  const network = runner.networkOf(id);
+  if (network === 'machine') return isPortOpen(port);
+  return network !== null && listensInside(network.leader, port);
+}
+
+/**
+ * Whether a program listens on a port in the network namespace of a sandbox, whose group has this leader. The kernel lists the
+ * sockets, so no process has to enter the namespace.
+ */
+async function listensInside(leader: number, port: number): Promise<boolean> {
+  // The leader starts in the network of the machine.
+  const inside = (await membersOf(leader)).find((pid) => pid !== leader);
+  if (inside === undefined) return false;
+  const ending = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const tables = await Promise.all(
+    ['tcp', 'tcp6'].map((name) =>
+      fs.readFile(`/proc/${inside}/net/${name}`, 'utf8').catch(() => ''),
+    ),
+  );
+  return tables
+    .flatMap((table) => table.split('\n').slice(1))
+    .some((line) => {
+      const [, local = '', , state] = line.trim().split(/\s+/);
+      return local.endsWith(ending) && state === LISTENS;
+    });
+}
+
+async function untilOpen(
+  clock: Clock,
+  isOpen: () => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<boolean> {
   while (!signal.aborted) {
-    if (await isPortOpen(port)) return true;
+    if (await isOpen()) return true;
     await clock.sleep(PORT_INTERVAL_MS, signal).catch(() => undefined);
   }
   return false;

@@ -2,14 +2,16 @@ import path from 'node:path';
 import type { getSessionDiff, SessionDiff } from '../../../api/diffs.ts';
 import type { BodyOf, QueryOf, ResponseOf } from '../../../api/endpoint.ts';
 import type { getSnapshots, listSessionFiles, restoreFile } from '../../../api/snapshots.ts';
+import type { Turn } from '../../../api/sessions.ts';
+import type { Worktree } from '../../../api/worktrees.ts';
 import { assertNotClosed } from '../../conversations/sessions/session.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
 import { branchAt } from '../git/repository.ts';
 import type { SnapshotDependencies, SnapshotRequests } from './snapshot-requests.ts';
 import { diffSession } from './diff-session.ts';
-import { restoreSessionFile } from './restore-session-file.ts';
+import { restoreSessionFile, restoreSnapshot, writeSnapshot } from './restore-files.ts';
 import { readFilesNow } from './files-now.ts';
-import { summaryOfSnapshot } from './store.ts';
+import { summaryOfSnapshot, type Taken } from './store.ts';
 import type { SnapshotTaker } from './taker.ts';
 import { listTree } from './tree.ts';
 
@@ -60,6 +62,27 @@ export class SnapshotService {
     wish: BodyOf<typeof restoreFile>,
   ): Promise<ResponseOf<typeof restoreFile>> {
     return this.#deps.requests.work(sessionId, (place) => restoreSessionFile(place, wish));
+  }
+
+  /** Returns the snapshot of the end of a turn. Throws `not_found`, and `conflict` if it could not be taken. */
+  async endOf({ session_id, turn_id }: Pick<Turn, 'session_id' | 'turn_id'>): Promise<Taken> {
+    const { taker, requests } = this.#deps;
+    await taker.taken(session_id);
+    return requests.snapshotAt(session_id, turn_id, 'end');
+  }
+
+  /** Writes the files of a snapshot into a new worktree, which has the commit of the snapshot. Throws `conflict`. */
+  writeTo(worktree: Worktree, snapshot: Taken): Promise<void> {
+    return this.#deps.requests.work(snapshot.session_id, (place) =>
+      writeSnapshot(place, worktree, snapshot),
+    );
+  }
+
+  /** Restores the directory of a session to a snapshot. Throws `conflict` if somebody else changed files since. */
+  restoreAll(snapshot: Taken): Promise<void> {
+    return this.#deps.requests.work(snapshot.session_id, (place) =>
+      restoreSnapshot(place, snapshot),
+    );
   }
 
   /** Lists the files of a session, now or at a turn. Throws `not_found`, and `conflict` if they cannot be read. */

@@ -71,13 +71,17 @@ export class SnapshotTaker {
   async hasChangedFiles({ session_id, turn_id }: Pick<Turn, 'session_id' | 'turn_id'>) {
     const { db, store } = this.#deps;
     if (!this.isOn(session_id)) return null;
-    // The snapshot at the end of the turn may still be in progress.
-    await this.#sessions.run(session_id, async () => undefined);
+    await this.taken(session_id);
     const [start, end] = db.peek((rx) =>
       (['start', 'end'] as const).map((moment) => store.find(rx, turn_id, moment)),
     );
     const areKnown = start?.is_whole === true && !start.is_late && end?.is_whole === true;
     return areKnown ? start.tree !== end.tree : null;
+  }
+
+  /** Resolves when no snapshot of a session is being taken, for example the one at the end of its last turn. */
+  taken(sessionId: string): Promise<void> {
+    return this.#sessions.run(sessionId, async () => undefined);
   }
 
   /** Resolves when no snapshot is being taken. */

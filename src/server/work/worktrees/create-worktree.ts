@@ -128,6 +128,18 @@ export async function previewWorktree(
   return { repo_root: root, worktree_name, branch };
 }
 
+/** Returns what a worktree starts from that is created now from a directory. Throws as {@link createWorktree}. */
+export async function readBase(
+  git: Git,
+  directory: string,
+  base_ref: string | null,
+): Promise<{ repo_root: string; base_ref: string; base_commit: string }> {
+  const repository = await findRepository(git, directory);
+  const request = { base_ref, worktree_name: 'base', source_session_id: '' };
+  const { baseRef, baseCommit } = await baseOf(repository, directory, request);
+  return { repo_root: repository.root, base_ref: baseRef, base_commit: baseCommit };
+}
+
 /** Stores an operation before its first step, and returns its worktree, which has ports of its own from then on. */
 function beginOperation(deps: WorktreeDependencies, operation: Operation): Promise<Worktree> {
   const { db, store, settings, logger, mutexes } = deps;
@@ -159,7 +171,8 @@ async function baseOf(
   const isBare = (await realPath(directory)) === commonDir;
   const found = isBare ? null : await checkoutAround(directory);
   const checkout = git.at({ directory, gitDir: found?.gitDir ?? commonDir });
-  const names = [named ?? 'HEAD', `refs/heads/${branchFor(request)}`];
+  const start = request.base_commit ?? named ?? 'HEAD';
+  const names = [start, `refs/heads/${branchFor(request)}`];
   const [commit = null, tip = null] = await commitsOf(checkout, names);
   if (commit === null && named !== null)
     throw invalidError(

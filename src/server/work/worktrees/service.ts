@@ -158,7 +158,12 @@ export class WorktreeService {
   async resumeCleanups(): Promise<void> {
     const { db, store } = this.#deps;
     for (const { id } of await db.read((rx) => store.dueForCleanup(rx)))
-      await this.#inTurnOf(id, () => this.#cleanup.cleanUpReleased(id));
+      await this.cleanUpReleased(id);
+  }
+
+  /** Does the cleanup that is due for a worktree. */
+  cleanUpReleased(id: string): Promise<CleanupResult> {
+    return this.#inTurnOf(id, () => this.#cleanup.cleanUpReleased(id));
   }
 
   cleanUp(id: string, reason: string | null): Promise<CleanupResult> {

@@ -6,12 +6,22 @@ import type { Worktree } from '../../../api/worktrees.ts';
 import { conflictError } from '../../../api/errors.ts';
 import type { SessionService } from '../../conversations/sessions/service.ts';
 import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
+import type { Writer } from '../../../core/store/transaction.ts';
 import type { WorktreeDependencies } from './dependencies.ts';
 import { checkoutAround } from '../git/repository.ts';
 import type { WorktreeService } from './service.ts';
 
-type OpenRequest = Omit<BodyOf<typeof createSession>, 'import'>;
-type Wish = Exclude<OpenRequest['worktree'], true | null | undefined>;
+type Body = BodyOf<typeof createSession>;
+type Wish = Exclude<Body['worktree'], true | null | undefined> & { base_commit?: string };
+type OpenRequest = Omit<Body, 'import' | 'worktree'> & {
+  worktree?: Wish | true | null | undefined;
+};
+
+interface Drafted {
+  store: (tx: Writer, session: Session) => void;
+  /** Writes the files of a new worktree; null: it has the files of its commit. */
+  fill: ((worktree: Worktree) => Promise<void>) | null;
+}
 
 interface Dependencies extends Pick<WorktreeDependencies, 'db' | 'sessionStore' | 'claims'> {
   sessions: SessionService;
@@ -26,23 +36,40 @@ export class SessionOpening {
     this.#deps = deps;
   }
 
-  /** Opens a session. Session, worktree and claim are all created, or none is. */
+  /** Opens a session. Session, worktree and claim are all created, or none is. `saveResponse` runs in their transaction. */
   async open(
     { worktree: wish, ...body }: OpenRequest,
     saveResponse: SaveResponse = saveNothing,
   ): Promise<Session> {
     if (!wish) return this.#deps.sessions.create(body, saveResponse);
-    const { db, sessions, sessionStore, worktrees, claims } = this.#deps;
-    const session = await sessions.draft(body);
+    const session = await this.#deps.sessions.draft(body);
+    const store = (tx: Writer, placed: Session) =>
+      this.#deps.sessionStore.createSession(tx, placed, body.mcp_servers);
+    return this.openDrafted(wish, session, { store, fill: null }, saveResponse);
+  }
+
+  /** Opens a drafted session in a worktree. Throws `conflict` for an existing worktree if `fill` is to write its files. */
+  async openDrafted(
+    wish: Wish | true,
+    session: Session,
+    { store, fill }: Drafted,
+    saveResponse: SaveResponse = saveNothing,
+  ): Promise<Session> {
+    const { db, sessionStore, worktrees, claims } = this.#deps;
     const request = requestOf(wish === true ? {} : wish, session);
     const open = async (worktree: Worktree, created: boolean): Promise<Session> => {
+      if (fill && !created)
+        throw conflictError(
+          `worktree ${worktree.worktree_name} exists already: name a new worktree for the files`,
+        );
+      await fill?.(worktree);
       const cwd = await directoryIn(
         worktree,
         path.resolve(session.cwd, request.repo_root ?? '.'),
         session.cwd,
       );
       return db.transact((tx) => {
-        sessionStore.createSession(tx, { ...session, cwd }, body.mcp_servers);
+        store(tx, { ...session, cwd });
         claims.make(tx, worktree.id, session.id, created ? 'owner' : 'consumer');
         const opened = sessionStore.session(tx, session.id);
         saveResponse(tx, opened);

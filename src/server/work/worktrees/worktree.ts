@@ -9,7 +9,10 @@ import { GitFailure, toText } from '../git/git.ts';
 
 const DEFAULT_PREFIX = 'cadre';
 
-export type WorktreeRequest = BodyOf<typeof createWorktree>;
+export type WorktreeRequest = BodyOf<typeof createWorktree> & {
+  /** The commit that the worktree starts from, if `base_ref` may have moved since. */
+  base_commit?: string;
+};
 
 interface WorktreeFacts {
   id: string;

@@ -43,6 +43,7 @@ NAMES = {
     "team_id": "team",
     "process_id": "proc",
     "worktree_id": "wt",
+    "race_id": "race",
     "message_id": "msg",
     "delivery_id": "dlv",
     "approval_id": "apr",
@@ -127,7 +128,7 @@ def harmless(value, name=None):
     choice = zlib.crc32(value.encode("utf-8", "surrogatepass"))
     if name in NAMES:
         return known_id(name, value)
-    if name == "command":
+    if name in ("command", "check"):
         return COMMANDS[choice % len(COMMANDS)]
     if name == "cwd":
         return os.path.join(WORK, "repository")

@@ -2,7 +2,10 @@ import { once } from 'node:events';
 import net, { type AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
-import { SandboxProxy } from '../../../../src/core/children/sandbox/network/proxy.ts';
+import {
+  type RefusedHost,
+  SandboxProxy,
+} from '../../../../src/core/children/sandbox/network/proxy.ts';
 import { systemClock } from '../../../../src/core/lib/clock.ts';
 import type { Reach } from '../../../../src/core/lib/host-lists.ts';
 
@@ -12,6 +15,7 @@ interface Stage {
   /** The port of a server that answers each connection with `hello`. */
   port: number;
   asked: string[];
+  refused: RefusedHost[];
 }
 
 async function onStage(
@@ -23,11 +27,13 @@ async function onStage(
   for (const one of [target, entrance]) await once(one.listen(0, '127.0.0.1'), 'listening');
   const { port } = target.address() as AddressInfo;
   const asked: string[] = [];
+  const refused: RefusedHost[] = [];
   const proxy = new SandboxProxy({
     reachOf: async (host, number) => {
       asked.push(`${host}:${number}`);
       return reach;
     },
+    onRefused: (one) => refused.push(one),
     clock: systemClock,
     ownPort: () => ownPort?.(port) ?? 0,
   });
@@ -35,6 +41,7 @@ async function onStage(
     await run({
       port,
       asked,
+      refused,
       async send(bytes) {
         const socket = net.connect((entrance.address() as AddressInfo).port, '127.0.0.1');
         socket.write(bytes);
@@ -59,10 +66,14 @@ describe('the proxy of a sandbox', () => {
     }));
 
   test('A host that is not allowed is refused in a tunnel and in a request.', () =>
-    onStage({ reach: null }, async ({ send, asked }) => {
+    onStage({ reach: null }, async ({ send, asked, refused }) => {
       expect(await send(tunnel('Example.COM.:443'))).toMatch(/^HTTP\/1.1 403 .*example.com:443/s);
       expect(await send(get('http://example.com/'))).toMatch(/^HTTP\/1.1 403 .*example.com:80/s);
       expect(asked).toEqual(['example.com:443', 'example.com:80']);
+      expect(refused.map(({ host, port, reason }) => [host, port, reason])).toEqual([
+        ['example.com', 443, 'not_allowed'],
+        ['example.com', 80, 'not_allowed'],
+      ]);
     }));
 
   const inner = [

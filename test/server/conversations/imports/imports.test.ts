@@ -96,6 +96,46 @@ describe('a list of conversations', () => {
   });
 });
 
+describe('a fork of a conversation', () => {
+  it('A conversation that is open elsewhere is forked with its past turns, and its own session can be imported too.', async () => {
+    const stage = await testRawClaude({});
+    const transcript = new Transcript(stage.cwd);
+    transcript.turn('first');
+    transcript.turn('second');
+    const entry = openElsewhere(stage.cwd, transcript.ref, process.pid);
+    const forked = await importIt(stage, transcript.ref, { fork: true });
+    expect(forked).toMatchObject({
+      title: 'first',
+      provider_session_ref: null,
+      forked_from: {
+        session_id: null,
+        turn_id: null,
+        conversation: transcript.ref,
+        past_turns: 2,
+        omitted_turns: 0,
+      },
+    });
+    expect(forked.imported).toBeUndefined();
+    expect(await prompts(stage, forked.id)).toEqual(['first', 'second']);
+    const { text } = await run(stage, forked.id, 'go on');
+    expect(text).toBe('go on');
+    expect(stage.agents.at(-1)?.args).toEqual(
+      expect.arrayContaining([`--resume=${transcript.ref}`, '--fork-session']),
+    );
+    expect((await get(stage, forked.id)).forked_from?.way).toBe('agent');
+    fs.rmSync(entry);
+    const imported = await importIt(stage, transcript.ref);
+    expect(imported.id).not.toBe(forked.id);
+    const kinds = (await readEvents(stage.client, forked.id)).map(({ kind }) => kind);
+    expect(kinds.slice(0, 4)).toEqual([
+      'session.created',
+      'past.turn',
+      'past.turn',
+      'session.forked',
+    ]);
+  });
+});
+
 describe('an import', () => {
   it('An import stores the past turns with their items, without turns, usage or news.', async () => {
     const stage = await testRawClaude({});

@@ -18,6 +18,7 @@ function poolOf(max: number) {
     clock,
     maxLive: () => max,
     idleTimeoutMs: () => IDLE_MS,
+    forkPointOf: () => undefined,
     suits: () => true,
     familyOf: (id) => id.split('/')[0] ?? '',
     outputs: { closeAside: () => Promise.resolve() },

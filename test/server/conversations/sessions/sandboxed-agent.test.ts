@@ -16,6 +16,8 @@ import { withRuntime } from '../../../support/runtime.ts';
 import { hasSandbox, required } from '../../../support/sandbox/available.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import { ofKind, openSession, runTurn } from '../../../support/turns.ts';
+import { git, makeRepository } from '../../../support/worktrees/work.ts';
+import type { Client } from '../../../../src/client/client.ts';
 
 /** An ACP agent that runs each prompt in a shell, and answers with the output. */
 const AGENT = `
@@ -28,8 +30,10 @@ readline.createInterface({ input: process.stdin }).on('line', (line) => {
   const { id, method, params } = JSON.parse(line);
   if (method === 'initialize')
     send({ id, result: { protocolVersion: 1, agentCapabilities: { sessionCapabilities: { resume: {} } } } });
-  else if (method === 'session/new') send({ id, result: { sessionId: 'one', modes } });
-  else if (method === 'session/resume') send({ id, result: { modes } });
+  else if (method === 'session/new') {
+    for (const { name, value } of params.mcpServers[0].env) process.env[name] = value;
+    send({ id, result: { sessionId: 'one', modes } });
+  } else if (method === 'session/resume') send({ id, result: { modes } });
   else if (method === 'session/set_mode') send({ id, result: {} });
   else if (method === 'session/prompt') {
     const text = execFileSync('sh', ['-c', '{ ' + params.prompt[0].text + '; } 2>&1; true'], { encoding: 'utf8' });
@@ -41,6 +45,7 @@ readline.createInterface({ input: process.stdin }).on('line', (line) => {
 `;
 
 interface Stage {
+  client: Client;
   /** Runs a command in the agent; resolves with its output, or with the error of the turn. */
   say: (command: string) => Promise<string>;
   root: string;
@@ -76,7 +81,11 @@ async function onStage(
   const env = { OPENAI_BASE_URL: `http://127.0.0.1:${modelPort}` };
   const config = {
     ...required({ children: ['agents'], ...sandbox }),
-    providers: { acp: { command: process.execPath, args: [file], sandbox: own, env } },
+    providers: {
+      acp: { command: process.execPath, args: [file], sandbox: own, env },
+      // Never started: it stands for an agent that accepts images.
+      claude: { command: process.execPath },
+    },
   };
   await withRuntime(
     async (runtime) => {
@@ -84,6 +93,7 @@ async function onStage(
       const session = await openSession(client, root.path, { sandbox: chosen });
       const { id } = session;
       await test({
+        client,
         session,
         url,
         modelPort,
@@ -156,14 +166,29 @@ describe.skipIf(!hasSandbox)('an agent in a sandbox', () => {
     });
   });
 
+  test('The section of an agent lets this agent alone create namespaces, unless the server runs as root.', () =>
+    onStage({ network: 'all', children: ['agents', 'tools'] }, { nests: true }, async (stage) => {
+      const said = await stage.say('unshare -Ur echo nested');
+      if (os.userInfo().uid === 0) expect(said).toMatch(/sandbox.nests requires a server of/);
+      else expect(said).toBe('nested\n');
+      expect(await stage.run('unshare -Ur true')).toMatchObject({ status: 'failed' });
+    }));
+
   test('A turn of an agent whose section forbids a network fails, and the error names the key.', () =>
     onStage({ network: 'all' }, { network: 'none' }, async ({ say }) => {
       expect(await say('true')).toMatch(/providers\.acp\.sandbox\.network is "none"/);
     }));
 
   test('An agent without a network in the configuration reaches its model and the tools, and no listed host.', () =>
-    onStage({ network: 'none', hosts: ['*'] }, {}, async ({ say, url, modelPort }) => {
+    onStage({ network: 'none', hosts: ['*'] }, {}, async (stage) => {
+      const { client, session, say, url, modelPort } = stage;
       expect(await say('curl -sS http://example.invalid/')).toMatch(/does not reach/);
+      const params = { session_id: session.id };
+      const { last_turn_id: turn_id } = await client.call(endpoints.getSession, { params });
+      const refused = () =>
+        client.call(endpoints.replaySessionEvents, { params, query: { kind: ['sandbox.*'] } });
+      const payload = { host: 'example.invalid', port: 80, reason: 'not_allowed' };
+      await expectEventually(refused).toMatchObject([{ turn_id, payload }]);
       expect(await say(`curl -sS http://127.0.0.1:${new URL(url).port}/health`)).toMatch(/status/);
       expect(await say(`curl -sS http://127.0.0.1:${modelPort}/`)).toBe('a model');
     }));
@@ -221,6 +246,75 @@ describe.skipIf(!hasSandbox)('an agent in a sandbox', () => {
       await decide(await asked(), { decision: 'decline' });
       expect((await fetching).match(/does not reach example.invalid:80/g)).toHaveLength(2);
     }));
+
+  test('An agent cannot send a member an image that its sandbox hides, and a path in /tmp is a file of its session.', () =>
+    onStage({ network: 'all' }, {}, async (stage) => {
+      const { client, session, root, directory, say, asked, decide } = stage;
+      const secret = path.join(directory, 'secret.gif');
+      fs.writeFileSync(secret, 'GIF89a');
+      fs.symlinkSync(secret, path.join(root, 'link.gif'));
+      const other = await openSession(client, root, { provider: 'claude' });
+      const { team } = await client.call(endpoints.createTeam, {
+        body: { name: 'a team', lead_agent_id: session.id, member_agent_ids: [other.id] },
+      });
+      const sendImage = (image: string) => {
+        const args = {
+          team_id: team.id,
+          recipient_agent_id: other.id,
+          message: 'look',
+          image_paths: [image],
+        };
+        const call = { tool_name: 'cadre_team_message', caller_agent_id: session.id, args };
+        return say(
+          `curl -sS -H "Authorization: Bearer $CADRE_GATEWAY_TOKEN" -H 'Content-Type: application/json' -d '${JSON.stringify(call)}' $CADRE_GATEWAY_URL/v1/mcp/invoke`,
+        );
+      };
+      for (const image of [secret, 'link.gif', `${root}/../secret.gif`])
+        expect(await sendImage(image)).toMatch(/does not show this file/);
+      await say('printf GIF89a > /tmp/shot.gif');
+      const sending = sendImage('/tmp/shot.gif');
+      const approval = await asked();
+      expect(approval.title).toContain(`sandbox/${session.id}/tmp/shot.gif`);
+      await decide(approval, { decision: 'decline' });
+      expect(await sending).toMatch(/"ok":false/);
+    }));
+
+  test('A notice names the branches and tags that have moved during a turn in a worktree, and no branch of a worktree.', async () => {
+    await using main = tempDirectory('main');
+    const repository = makeRepository(path.join(main.path, 'repository'));
+    for (const name of ['other', 'elsewhere']) git(repository, 'branch', name);
+    git(repository, 'tag', 'v1');
+    git(repository, 'worktree', 'add', '-q', path.join(main.path, 'elsewhere'), 'elsewhere');
+    await onStage({ network: 'all' }, {}, async ({ client, session, root, say }) => {
+      git(repository, 'worktree', 'add', '-q', '-b', 'mine', root);
+      const notices = async () => {
+        const params = { session_id: session.id };
+        const query = { kind: ['session.notice'] };
+        const found = await client.call(endpoints.replaySessionEvents, { params, query });
+        return found.filter(
+          ({ payload }) => 'code' in payload && payload.code === 'branches_moved',
+        );
+      };
+      const identity = '-c user.name=a -c user.email=b';
+      await say(`git ${identity} commit -q --allow-empty -m one; git branch fresh`);
+      const moves = [
+        'git branch -f other',
+        'git update-ref refs/heads/main HEAD',
+        'git update-ref refs/heads/elsewhere HEAD',
+        'rm "$(git rev-parse --git-common-dir)/refs/tags/v1"',
+      ];
+      await say(moves.join('; '));
+      await expectEventually(notices).toHaveLength(1);
+      await say('git switch -q fresh');
+      const [notice, ...more] = await notices();
+      expect(more).toEqual([]);
+      const moved = (name: string) => `${name} \\([0-9a-f]{8} to [0-9a-f]{8}\\)`;
+      const names = `moved ${moved('main')}, ${moved('other')}, v1 \\([0-9a-f]{8} to nothing\\)$`;
+      expect(notice?.payload).toMatchObject({
+        message: expect.stringMatching(new RegExp(names)) as string,
+      });
+    });
+  });
 
   test('Nobody is asked about a host in the mode read_only, and a request is withdrawn if the program gives up.', () =>
     onStage({ network: 'ask' }, {}, async ({ say, setMode, asked }) => {

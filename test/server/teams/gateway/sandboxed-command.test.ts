@@ -1,10 +1,14 @@
+import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { Process } from '../../../../src/api/processes.ts';
+import type { Worktree } from '../../../../src/api/worktrees.ts';
 import type { Health } from '../../../../src/api/runtime.ts';
 import type { Session } from '../../../../src/api/sessions.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { hasSandbox, required } from '../../../support/sandbox/available.ts';
 import { type Stage, testStage } from '../../../support/sessions/stage.ts';
 import { tempDirectory } from '../../../support/temp.ts';
+import { makeRepository } from '../../../support/worktrees/work.ts';
 
 /** Opens a stage whose commands run in a sandbox, once the machine is probed. */
 async function open(sandbox: Record<string, unknown>): Promise<Stage> {
@@ -58,5 +62,35 @@ describe.skipIf(!hasSandbox)('a command of an agent in a sandbox', () => {
     const { session, running } = await call(stage, root.path, null);
     await stage.decide(await stage.asked(session.id), 'decline');
     expect(await running).toMatchObject({ ok: false });
+  });
+
+  test('An agent publishes a port of its worktree, and no other port.', async () => {
+    await using directory = tempDirectory('repository');
+    const repository = makeRepository(path.join(directory.path, 'repository'));
+    const stage = await open({ network: 'hosts' });
+    const mode = { permission_mode: 'full_access' };
+    const inside = await stage.open({ ...mode, cwd: repository, worktree: { worktree_name: 'w' } });
+    const outside = await stage.open({ ...mode, cwd: repository });
+    for (const one of [inside, outside]) await stage.play(one);
+    const { body: worktree } = await stage.get<Worktree>(`/v1/worktrees/${inside.worktree_id}`);
+    const publish = (session: Session, port: number) =>
+      stage.callTool<{ process: Process }>(session, 'cadre_process_run', {
+        command: 'true',
+        ports: [port],
+      });
+    const own = worktree.port_base ?? 0;
+    const published = await publish(inside, own);
+    expect(published).toMatchObject({ ok: true, result: { process: { ports: [own] } } });
+    for (const port of [own - 1, own + worktree.port_count, 5432])
+      expect((await publish(inside, port)).error).toMatchObject({
+        code: 'bad_request',
+        message: expect.stringContaining(
+          `use a port from ${own} to ${own + worktree.port_count - 1}`,
+        ),
+      });
+    expect((await publish(outside, own)).error).toMatchObject({
+      code: 'bad_request',
+      message: expect.stringContaining('leave the ports out'),
+    });
   });
 });

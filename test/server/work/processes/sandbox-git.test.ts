@@ -238,6 +238,27 @@ done`;
       expect([...seen].filter((one) => one.startsWith('refs/tags/inside-'))).toHaveLength(rounds);
     }));
 
+  test('A link that a process leaves among reflogs or files of its worktree is removed when the process ends.', () =>
+    onStage('worktree', async (stage) => {
+      const victim = path.join(stage.main, 'victim');
+      fs.writeFileSync(victim, 'kept\n');
+      const common = path.join(stage.main, '.git');
+      const links = [
+        'logs/refs/heads/mine',
+        'worktrees/mine/COMMIT_EDITMSG',
+        'worktrees/mine/logs/HEAD',
+      ];
+      await ranTo(stage, `${IDENTITY}; git commit -q --allow-empty -m one`, stage.session);
+      const command = links.map((name) => `ln -sf '${victim}' '${common}/${name}'`).join(' && ');
+      const { exit_code } = await ranTo(stage, command, stage.session);
+      expect(exit_code).toBe(0);
+      const isLink = (name: string) =>
+        fs.lstatSync(path.join(common, name), { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+      await expectEventually(() => links.filter(isLink)).toEqual([]);
+      git(stage.worktree, 'commit', '-q', '--allow-empty', '-m', 'outside');
+      expect(fs.readFileSync(victim, 'utf8')).toBe('kept\n');
+    }));
+
   test('The stand-in is removed when the session is closed, and outside of its session nothing refers to it.', () =>
     onStage('worktree', async (stage) => {
       await ranTo(stage, `${IDENTITY}; git commit -q --allow-empty -m kept`, stage.session);

@@ -1,5 +1,6 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
@@ -24,6 +25,7 @@ interface Stage extends TestRuntime {
 async function onStage(
   hosts: (port: number) => string[],
   test: (stage: Stage) => Promise<void>,
+  network = 'hosts',
 ): Promise<void> {
   await using directory = tempDirectory('root');
   const server = http.createServer((request, response) => {
@@ -57,7 +59,7 @@ async function onStage(
       {
         providers: [scriptedProvider()],
         config: required({
-          network: 'hosts',
+          network,
           hosts: hosts(port),
           read: [path.dirname(process.execPath)],
         }),
@@ -66,6 +68,21 @@ async function onStage(
   } finally {
     server.close();
   }
+}
+
+/** Returns the command of a server that prints when it listens. */
+function listens(port: number): string {
+  const script = `require('http').createServer((q, s) => s.end('served')).listen(${port}, '127.0.0.1', () => console.log('listens'))`;
+  return `"${process.execPath}" -e "${script}"`;
+}
+
+/** Resolves with a port that no program of the machine uses. */
+async function freePort(): Promise<number> {
+  const server = http.createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }
 
 const noHosts = (): string[] => [];
@@ -93,6 +110,30 @@ describe.skipIf(!hasSandbox)('a sandbox with a list of hosts', () => {
       );
       expect(await say(`curl -sS http://127.0.0.1:${port}/`)).toMatch(/Failed to connect/);
     }));
+
+  test('A session has one event for each refused host, which gives the reason.', () =>
+    onStage(
+      () => ['localhost'],
+      async ({ say, session, client }) => {
+        for (let round = 0; round < 3; round++) await say('curl -sS http://example.invalid/');
+        await say('curl -sS http://example.invalid:8080/; curl -sS --noproxy "" http://localhost/');
+        const params = { session_id: session };
+        const query = { kind: ['sandbox.*'] };
+        const refused = async () =>
+          (await client.call(endpoints.replaySessionEvents, { params, query })).map(
+            (one) => one.payload,
+          );
+        await expectEventually(refused).toMatchObject([
+          { host: 'example.invalid', port: 80, reason: 'not_allowed' },
+          { host: 'example.invalid', port: 8080, reason: 'not_allowed' },
+          { host: 'localhost', port: 80, reason: 'private_address' },
+        ]);
+        expect((await refused())[0]).toHaveProperty(
+          'message',
+          'the sandbox does not reach example.invalid:80: add the host to sandbox.hosts',
+        );
+      },
+    ));
 
   test('A listed name that resolves to an address of the machine is refused without a port in the list.', () =>
     onStage(
@@ -122,10 +163,7 @@ describe.skipIf(!hasSandbox)('a sandbox with a list of hosts', () => {
   test('Processes of a session reach each other, and no process of another session or of the machine.', () =>
     onStage(noHosts, async (stage) => {
       const { say, session, client, root } = stage;
-      const script = `require('http').createServer((q, s) => s.end('served')).listen(20000, '127.0.0.1', () => console.log('listens'))`;
-      const server = await run(stage, `"${process.execPath}" -e "${script}"`, {
-        session_id: session,
-      });
+      const server = await run(stage, listens(20_000), { session_id: session });
       await printed(stage, server, 'listens');
       expect(await say('curl -sS http://127.0.0.1:20000/')).toBe('served');
       const other = await openSession(client, root);
@@ -133,6 +171,77 @@ describe.skipIf(!hasSandbox)('a sandbox with a list of hosts', () => {
       await expect(fetch('http://127.0.0.1:20000/')).rejects.toThrow('fetch failed');
       await kill(stage, server);
     }));
+
+  test('A wait for a port finds a port inside the sandbox, and not the same port of the machine.', async () => {
+    for (const network of ['hosts', 'none'])
+      await onStage(
+        noHosts,
+        async (stage) => {
+          const { session, client, port } = stage;
+          const open = (process_id: string, number: number, timeout_ms: number) =>
+            client.call(endpoints.waitForProcess, {
+              params: { process_id },
+              query: { for: `port:${number}`, timeout_ms },
+            });
+          const server = await run(stage, listens(20_001), { session_id: session });
+          expect((await open(server.process_id, 20_001, 60_000)).matched).toBe(true);
+          expect((await open(server.process_id, port, 0)).matched).toBe(false);
+          await kill(stage, server);
+        },
+        network,
+      );
+  });
+
+  test('A published port is reachable on the machine until its process ends, and only there.', () =>
+    onStage(noHosts, async (stage) => {
+      const { session, client } = stage;
+      const port = await freePort();
+      const create = (command: string, ports: number[]) =>
+        client.call(endpoints.createProcess, { body: { command, session_id: session, ports } });
+      const { process: server } = await create(listens(port), [port]);
+      expect(server.ports).toEqual([port]);
+      await printed(stage, server, 'listens');
+      const served = () => fetch(`http://127.0.0.1:${port}/`).then((answer) => answer.text());
+      expect(await served()).toBe('served');
+      const all = await Promise.all(Array.from({ length: 50 }, served));
+      expect(all).toEqual(Array.from({ length: 50 }, () => 'served'));
+      const addresses = Object.values(os.networkInterfaces()).flat();
+      const other = addresses.find((one) => one?.internal === false && one.family === 'IPv4');
+      if (other) await expect(fetch(`http://${other.address}:${port}/`)).rejects.toThrow('fetch');
+      // A process that was restarted publishes the port before the old one has ended.
+      const params = { process_id: server.process_id };
+      const { process: next } = await client.call(endpoints.restartProcess, { params, body: {} });
+      await printed(stage, next, 'listens');
+      expect(await served()).toBe('served');
+      await kill(stage, next);
+      await expect(served()).rejects.toThrow('fetch failed');
+      const { process: silent } = await create('sleep 60', [port]);
+      await expect(served()).rejects.toThrow('fetch failed');
+      await kill(stage, silent);
+    }));
+
+  test('A port that the machine uses cannot be published, and a sandbox without a network publishes none.', async () => {
+    await onStage(noHosts, async ({ session, client, port }) => {
+      const body = { command: 'true', session_id: session, ports: [await freePort(), port] };
+      await expect(client.call(endpoints.createProcess, { body })).rejects.toMatchObject({
+        code: 'conflict',
+        message: expect.stringContaining(`cannot publish port ${port} (EADDRINUSE)`),
+      });
+      // The ports before it are free again.
+      const [free = 0] = body.ports;
+      const again = { ...body, ports: [free] };
+      const { process } = await client.call(endpoints.createProcess, { body: again });
+      expect(process.ports).toEqual([free]);
+    });
+    const none = async ({ session, client }: Stage) => {
+      const body = { command: 'true', session_id: session, ports: [await freePort()] };
+      await expect(client.call(endpoints.createProcess, { body })).rejects.toMatchObject({
+        code: 'invalid',
+        message: expect.stringContaining('no network'),
+      });
+    };
+    await onStage(noHosts, none, 'none');
+  });
 
   test('The network ends with the session, and another session has its own.', () =>
     onStage(thisHost, async ({ say, port, session, client, root }) => {

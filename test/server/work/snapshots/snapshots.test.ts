@@ -5,69 +5,13 @@ import { anError } from '../../../support/an-error.ts';
 import type { BodyInputOf, QueryInputOf } from '../../../../src/api/endpoint.ts';
 import type { AppError } from '../../../../src/api/errors.ts';
 import { endpoints } from '../../../../src/api/index.ts';
-import { type Clock, systemClock } from '../../../../src/core/lib/clock.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
+import { fileAgents, snapshotsOf, writingTurn as turn } from './file-agents.ts';
 import { stateOf } from './state.ts';
-import { sharedRuntime } from '../../../support/runtime.ts';
-import { completed, scriptedProvider } from '../../../support/scripted-provider.ts';
-import { testDirectory } from '../../../support/temp.ts';
 import { openSession, runTurn } from '../../../support/turns.ts';
-import {
-  commit,
-  git,
-  makeRepository,
-  read,
-  type Stage,
-  write,
-} from '../../../support/worktrees/work.ts';
+import { commit, git, read, type Stage, write } from '../../../support/worktrees/work.ts';
 
-/** On a busy machine, a snapshot takes longer than the second for which the start of a turn waits. */
-const clock: Clock = {
-  ...systemClock,
-  sleep: (ms, signal) => systemClock.sleep(60 * ms, signal),
-};
-
-/** An agent that writes the files which its prompt names; null: it removes the file. */
-const onRuntime = sharedRuntime({
-  config: { snapshots: { enabled: true } },
-  clock,
-  providers: [
-    scriptedProvider(({ session, input, end }) => {
-      const [said] = input;
-      const files = JSON.parse(said?.type === 'text' ? said.text : '{}') as Record<string, string>;
-      for (const [name, text] of Object.entries(files))
-        if (text === null) fs.rmSync(path.join(session.cwd, name));
-        else write(session.cwd, { [name]: text });
-      end(completed);
-    }),
-  ],
-});
-
-/** A repository, and a session in it whose snapshots are on. */
-async function openStage(): Promise<Stage> {
-  const directory = testDirectory('stage');
-  const repo = makeRepository(path.join(directory, 'repo'));
-  const { id } = await openSession(onRuntime().client, repo);
-  return { ...onRuntime(), directory, repo, session: id };
-}
-
-function snapshotsOf({ client, session: session_id }: Stage) {
-  return client.call(endpoints.getSnapshots, { params: { session_id } });
-}
-
-/** Runs a turn whose agent writes files; resolves with its id, once both its snapshots are there. */
-async function turn(stage: Stage, files: Record<string, string | null>): Promise<string> {
-  const { turn: ran } = await runTurn(stage.client, stage.session, JSON.stringify(files));
-  const taken = async () =>
-    (await snapshotsOf(stage)).snapshots
-      .filter(({ turn_id }) => turn_id === ran.turn_id)
-      .map(({ moment, problem }) => [moment, problem]);
-  await expectEventually(taken).toEqual([
-    ['start', null],
-    ['end', null],
-  ]);
-  return ran.turn_id;
-}
+const { openStage } = fileAgents();
 
 async function diff(stage: Stage, query: QueryInputOf<typeof endpoints.getSessionDiff>) {
   const params = { session_id: stage.session };

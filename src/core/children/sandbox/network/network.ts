@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Clock } from '../../../lib/clock.ts';
 import { findProgram } from '../../../lib/find-program.ts';
-import { LISTEN_INSIDE, selfCommand } from '../../../lib/self.ts';
+import { CONNECT_INSIDE, LISTEN_INSIDE, selfCommand } from '../../../lib/self.ts';
 
 /** The time that the creation of a network may take, in milliseconds. */
 const LIMIT_MS = 10_000;
@@ -40,6 +40,7 @@ export class SandboxNetwork implements AsyncDisposable {
   readonly #namespaces: readonly FileHandle[];
   readonly #servers: Server[] = [];
   readonly #sockets = new Set<Socket>();
+  #connector: Connector | undefined;
   /** The words before a command that make it run in the namespace. */
   readonly words: readonly string[];
 
@@ -88,11 +89,77 @@ export class SandboxNetwork implements AsyncDisposable {
     accept(socket);
   }
 
+  /** Connects to a port inside. Resolves with null if no program listens on the port. */
+  async connect(port: number): Promise<Socket | null> {
+    if (!this.#connector || this.#connector.isOver) this.#connector = new Connector(this.words);
+    const socket = await this.#connector.connect(port);
+    if (socket) this.#admit(socket, () => undefined);
+    return socket;
+  }
+
+  /** Ends the process that connects to ports inside, until the next connection. */
+  async endConnector(): Promise<void> {
+    const connector = this.#connector;
+    this.#connector = undefined;
+    await connector?.[Symbol.asyncDispose]();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.endConnector();
     for (const server of this.#servers) server.close();
     for (const socket of this.#sockets) socket.destroy();
     for (const namespace of this.#namespaces) await namespace.close();
   }
+}
+
+/** A process of cadre in a namespace, which connects to ports there and passes the sockets to this process. */
+class Connector implements AsyncDisposable {
+  readonly #helper: ChildProcess;
+  readonly #waiting = new Map<number, (socket: Socket | null) => void>();
+  readonly #over = Promise.withResolvers<void>();
+  #last = 0;
+  isOver = false;
+
+  constructor(words: readonly string[]) {
+    this.#helper = startHelper(words, CONNECT_INSIDE, []);
+    this.#helper.on('message', ({ id }: { id: number }, socket) => {
+      this.#waiting.get(id)?.((socket as Socket | undefined) ?? null);
+      this.#waiting.delete(id);
+    });
+    const end = () => {
+      this.isOver = true;
+      for (const resolve of this.#waiting.values()) resolve(null);
+      this.#over.resolve();
+    };
+    this.#helper.once('error', end);
+    this.#helper.once('exit', end);
+  }
+
+  connect(port: number): Promise<Socket | null> {
+    const { promise, resolve } = Promise.withResolvers<Socket | null>();
+    const id = ++this.#last;
+    this.#waiting.set(id, resolve);
+    this.#helper.send({ id, port }, (error) => {
+      if (error) resolve(null);
+    });
+    return promise;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#helper.kill('SIGKILL');
+    await this.#over.promise;
+  }
+}
+
+/** Starts a process of cadre behind `words`, with a channel to this process. */
+function startHelper(
+  words: readonly string[],
+  argument: string,
+  numbers: readonly string[],
+): ChildProcess {
+  const { file, args } = selfCommand();
+  const [program = '', ...rest] = [...words, file, ...args, argument, ...numbers];
+  return spawn(program, rest, { stdio: ['ignore', 'ignore', 'pipe', 'ipc'], env: {} });
 }
 
 /**
@@ -105,10 +172,8 @@ async function listenIn<T>(
   clock: Clock,
   use: (found: { pid: number; listening: readonly Listening[] }) => T | Promise<T>,
 ): Promise<T> {
-  const { file, args } = selfCommand();
   const numbers = ports.map(({ port }) => String(port));
-  const [program = '', ...rest] = [...words, file, ...args, LISTEN_INSIDE, ...numbers];
-  const helper = spawn(program, rest, { stdio: ['ignore', 'ignore', 'pipe', 'ipc'], env: {} });
+  const helper = startHelper(words, LISTEN_INSIDE, numbers);
   const over = once(helper, 'exit');
   over.catch(() => undefined);
   try {

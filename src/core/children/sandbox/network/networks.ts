@@ -4,16 +4,19 @@ import { reachOf } from '../../../lib/host-lists.ts';
 import { PROXY_PORT } from '../plan.ts';
 import { AskedHosts, type AskHost, type HostAnswer } from './asked-hosts.ts';
 import type { InsidePort, SandboxNetwork } from './network.ts';
+import type { PublishedPorts, RefusedHost } from './proxy.ts';
 
 /** The maximum number of refused hosts of one owner that are reported. */
 const MAX_REPORTED = 100;
+/** The time in which a refused host is reported once, in milliseconds. */
+const REPORT_MS = 60_000;
 
 /** The hosts and ports that processes of an owner can use. */
 interface Reachable {
   /** The hosts that all plans of the owner name. */
   readonly hosts: Set<string>;
-  /** The refused hosts that were reported. */
-  readonly refused: Set<string>;
+  /** The times at which refused hosts were reported. */
+  readonly reported: Map<string, number>;
   /** Whether a plan wants a person to be asked about other hosts. */
   asks: boolean;
   /** Whether the agent of the owner runs in the network. */
@@ -23,17 +26,25 @@ interface Reachable {
 interface Owned extends Reachable {
   /** The network, once it has all ports that plans have named so far. */
   opened: Promise<SandboxNetwork>;
+  published: Promise<PublishedPorts> | null;
 }
 
 /** Asks a person whether the processes of an owner may reach a host that no list names. */
-export type AskForOwner = (owner: string, ...asked: Parameters<AskHost>) => Promise<HostAnswer>;
+type AskForOwner = (owner: string, ...asked: Parameters<AskHost>) => Promise<HostAnswer>;
 
 interface NetworksDependencies {
   clock: Clock;
   /** The value of PATH, in which the programs are searched. */
   searchPath: string;
-  /** A host was refused for the first time, or a port cannot be used. */
-  onProblem: (owner: string, what: string, error?: unknown) => void;
+  /** A port of the machine cannot be used inside. */
+  onProblem: (owner: string, what: string, error: unknown) => void;
+}
+
+/** How owners of networks reach people. */
+interface People {
+  ask: AskForOwner;
+  /** A host was refused. One host is reported once a minute. */
+  refused: (owner: string, refused: RefusedHost) => void;
 }
 
 /** The networks of owners of sandboxes, such as sessions: all processes of an owner share one loopback interface. */
@@ -41,15 +52,15 @@ export class Networks {
   readonly #deps: NetworksDependencies;
   readonly #owned = new Map<string, Owned>();
   #tools: InsidePort | null = null;
-  #ask: AskForOwner | null = null;
+  #people: People | null = null;
 
   constructor(deps: NetworksDependencies) {
     this.#deps = deps;
   }
 
-  /** Sets the function that asks people about hosts. */
-  connectPeople(ask: AskForOwner): void {
-    this.#ask = ask;
+  /** Sets how people are asked about hosts. */
+  connectPeople(people: People): void {
+    this.#people = people;
   }
 
   /** Sets the port of the tools, once the server listens. It is the port of the server, of which a sandbox reaches only the tools. */
@@ -86,12 +97,12 @@ export class Networks {
   #open(owner: string): Owned {
     const reachable: Reachable = {
       hosts: new Set(),
-      refused: new Set(),
+      reported: new Map(),
       asks: false,
       hasAgent: false,
     };
     const opened = this.#create(owner, reachable);
-    const owned = Object.assign(reachable, { opened });
+    const owned = Object.assign(reachable, { opened, published: null });
     this.#owned.set(owner, owned);
     return owned;
   }
@@ -104,17 +115,16 @@ export class Networks {
     ]);
     const { clock, searchPath } = this.#deps;
     const asked = new AskedHosts(
-      async (...question) => (await this.#ask?.(owner, ...question)) ?? 'nobody',
+      async (...question) => (await this.#people?.ask(owner, ...question)) ?? 'nobody',
       clock,
     );
     const proxy = new SandboxProxy({
       reachOf: async (host, port, gone) => {
         const listed = reachOf(reachable.hosts, host, port);
         if (listed !== null) return listed;
-        if (reachable.asks && (await asked.allows(host, port, gone))) return 'public';
-        this.#refused(owner, reachable, `${host}:${port}`);
-        return null;
+        return reachable.asks && (await asked.allows(host, port, gone)) ? 'public' : null;
       },
+      onRefused: (refused) => this.#refused(owner, reachable, refused),
       ownPort: () => this.#tools?.port ?? 0,
       clock,
     });
@@ -138,10 +148,27 @@ export class Networks {
     return network;
   }
 
-  #refused(owner: string, { refused }: Reachable, host: string): void {
-    if (refused.has(host) || refused.size >= MAX_REPORTED) return;
-    refused.add(host);
-    this.#deps.onProblem(owner, `host ${host}`);
+  #refused(owner: string, { reported }: Reachable, refused: RefusedHost): void {
+    const key = `${refused.host}:${refused.port}`;
+    const now = this.#deps.clock.monotonic();
+    const before = reported.get(key);
+    const isFull = before === undefined && reported.size >= MAX_REPORTED;
+    if (isFull || now - (before ?? Number.NEGATIVE_INFINITY) < REPORT_MS) return;
+    reported.set(key, now);
+    this.#people?.refused(owner, refused);
+  }
+
+  /**
+   * Publishes ports of the network of an owner on the loopback interface of this machine, until the result is disposed. Throws
+   * `conflict` for a port that this machine uses.
+   */
+  async publish(owner: string, ports: readonly number[]): Promise<AsyncDisposable> {
+    const owned = this.#owned.get(owner);
+    if (!owned) throw new Error(`the sandbox ${owner} has no network`);
+    owned.published ??= Promise.all([owned.opened, import('./proxy.ts')]).then(
+      ([network, { PublishedPorts }]) => new PublishedPorts(network),
+    );
+    return (await owned.published).publish(ports);
   }
 
   /** Returns the address of the tools for an agent that runs in a network. Null: it does not. */
@@ -154,6 +181,8 @@ export class Networks {
   async close(owner: string): Promise<void> {
     const owned = this.#owned.get(owner);
     this.#owned.delete(owner);
+    const published = await owned?.published;
+    await published?.[Symbol.asyncDispose]();
     const network = await owned?.opened.catch(() => undefined);
     await network?.[Symbol.asyncDispose]();
   }

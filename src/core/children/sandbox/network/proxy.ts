@@ -5,13 +5,16 @@ import http, {
   type IncomingMessage,
   type ServerResponse,
 } from 'node:http';
-import net, { type Socket } from 'node:net';
+import net, { type Server, type Socket } from 'node:net';
 import os from 'node:os';
 import { type Duplex, pipeline } from 'node:stream';
+import { conflictError } from '../../../../api/errors.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { forbidden, isListed, loopback, privateNetworks } from '../../../lib/addresses.ts';
 import { lookUp, lookupFrom } from '../../../lib/look-up.ts';
 import { normalHost, type Reach } from '../../../lib/host-lists.ts';
+import { Undo } from '../../../lib/undo.ts';
+import type { SandboxNetwork } from './network.ts';
 
 /** The time that a connection to a host may take, in milliseconds. */
 const CONNECT_MS = 30_000;
@@ -24,9 +27,18 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
   'te',
 ]);
 
+/** A host that a program did not reach. `private_address`: its address is of this machine or of a private network. */
+export interface RefusedHost {
+  host: string;
+  port: number;
+  reason: 'not_allowed' | 'private_address';
+  message: string;
+}
+
 interface ProxyOptions {
   /** Resolves with the addresses that a host may have; null: the host is refused. `gone` aborts when the program closes the connection. */
   reachOf: (host: string, port: number, gone: AbortSignal) => Promise<Reach | null>;
+  onRefused: (refused: RefusedHost) => void;
   /** The port of the server itself, which no sandbox reaches. */
   ownPort: () => number;
   clock: Clock;
@@ -109,10 +121,10 @@ export class SandboxProxy {
     const gone = new AbortController();
     source.once('close', () => gone.abort());
     const reach = await this.#options.reachOf(host, port, gone.signal);
-    if (reach === null)
-      throw new RefusedError(
-        `the sandbox does not reach ${host}:${port}: add the host to sandbox.hosts`,
-      );
+    if (reach === null) {
+      const message = `the sandbox does not reach ${host}:${port}: add the host to sandbox.hosts`;
+      throw this.#refusal({ host, port, reason: 'not_allowed', message });
+    }
     const addresses = await this.#addressesOf(host, port, reach);
     const found = lookupFrom(async () => addresses);
     const socket = net.connect({ host, port, lookup: found, allowHalfOpen: true });
@@ -132,18 +144,90 @@ export class SandboxProxy {
   async #addressesOf(host: string, port: number, reach: Reach): Promise<LookupAddress[]> {
     const family = net.isIP(host);
     const all = family === 0 ? await lookUp('sandboxes', host) : [{ address: host, family }];
-    const allowed = all.filter(({ address }) => this.#isAllowed(address, port, reach));
+    const own = ownAddresses();
+    const allowed = all.filter(({ address }) => this.#isAllowed(address, own, port, reach));
     if (allowed.length > 0) return allowed;
-    throw new RefusedError(
-      `the sandbox does not reach ${host}:${port}, because ${all[0]?.address ?? host} is an address of this machine or of a private network: add "${host}:${port}" to sandbox.hosts to allow it`,
-    );
+    const message = `the sandbox does not reach ${host}:${port}, because ${all[0]?.address ?? host} is an address of this machine or of a private network: add "${host}:${port}" to sandbox.hosts to allow it`;
+    throw this.#refusal({ host, port, reason: 'private_address', message });
   }
 
-  #isAllowed(address: string, port: number, reach: Reach): boolean {
+  #refusal(refused: RefusedHost): RefusedError {
+    this.#options.onRefused(refused);
+    return new RefusedError(refused.message);
+  }
+
+  #isAllowed(address: string, own: ReadonlySet<string>, port: number, reach: Reach): boolean {
     if (isListed(forbidden, address)) return false;
-    const isHere = isListed(loopback, address) || ownAddresses().includes(address);
+    const isHere = isListed(loopback, address) || own.has(address);
     if (reach === 'any') return !isHere || port !== this.#options.ownPort();
     return !isHere && !isListed(privateNetworks, address);
+  }
+}
+
+interface Published {
+  server: Server;
+  listening: Promise<unknown>;
+  /** The number of processes that publish the port. */
+  users: number;
+}
+
+/** Ports of the loopback interface of this machine that lead to the same ports in a network. */
+export class PublishedPorts implements AsyncDisposable {
+  readonly #network: SandboxNetwork;
+  readonly #published = new Map<number, Published>();
+
+  constructor(network: SandboxNetwork) {
+    this.#network = network;
+  }
+
+  /** Publishes ports until the result is disposed. Throws `conflict` for a port that this machine uses. */
+  async publish(ports: readonly number[]): Promise<AsyncDisposable> {
+    await using undo = new Undo();
+    for (const port of new Set(ports)) {
+      undo.defer(() => this.#remove(port));
+      await this.#add(port);
+    }
+    return undo.move();
+  }
+
+  async #add(port: number): Promise<void> {
+    const published = this.#published.get(port) ?? this.#open(port);
+    published.users++;
+    try {
+      await published.listening;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      throw conflictError(
+        `cannot publish port ${port} (${code}): stop the program that uses the port, or choose another port`,
+      );
+    }
+  }
+
+  #open(port: number): Published {
+    const server = net.createServer({ allowHalfOpen: true }, (socket) => {
+      socket.on('error', () => undefined);
+      void this.#network.connect(port).then((inside) => {
+        if (inside) join(socket, inside);
+        else socket.resetAndDestroy();
+      });
+    });
+    const listening = once(server.listen(port, '127.0.0.1'), 'listening');
+    const published = { server, listening, users: 0 };
+    this.#published.set(port, published);
+    return published;
+  }
+
+  async #remove(port: number): Promise<void> {
+    const published = this.#published.get(port);
+    if (!published || --published.users > 0) return;
+    this.#published.delete(port);
+    published.server.close();
+    if (this.#published.size === 0) await this.#network.endConnector();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { server } of this.#published.values()) server.close();
+    this.#published.clear();
   }
 }
 
@@ -158,10 +242,9 @@ export function forward(socket: Socket, port: number): void {
   join(socket, net.connect({ host: 'localhost', port, allowHalfOpen: true }));
 }
 
-function ownAddresses(): string[] {
-  return Object.values(os.networkInterfaces())
-    .flat()
-    .flatMap((one) => one?.address ?? []);
+function ownAddresses(): ReadonlySet<string> {
+  const all = Object.values(os.networkInterfaces()).flat();
+  return new Set(all.flatMap((one) => one?.address ?? []));
 }
 
 function forwarded(headers: IncomingHttpHeaders): IncomingHttpHeaders {
