@@ -218,6 +218,15 @@ export const rooms = {
     because:
       'a goal puts the output of a failed check into the inbox of its session, and runs checks through an object that runtime passes in',
   },
+  'server/conversations/watches': {
+    may: [
+      'server/conversations/goals',
+      'server/conversations/sessions',
+      'server/conversations/inbox',
+    ],
+    because:
+      'a watch runs its command as the check of a goal runs, and puts changed output into the inbox of its session',
+  },
   'server/conversations/forks': {
     may: [
       'server/conversations/sessions',

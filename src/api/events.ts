@@ -5,7 +5,7 @@ import { budgetKinds } from './event-kinds/budgets.ts';
 import { agentKinds, itemKinds } from './event-kinds/items.ts';
 import type { EventScope, ValuesOf } from './event-kinds/kind.ts';
 import { processKinds, sandboxKinds } from './event-kinds/processes.ts';
-import { goalKinds, queueKinds } from './event-kinds/queue.ts';
+import { goalKinds, queueKinds, watchKinds } from './event-kinds/queue.ts';
 import { reviewKinds } from './event-kinds/reviews.ts';
 import { runtimeKinds } from './event-kinds/runtime.ts';
 import { pastKinds, sessionKinds, turnKinds } from './event-kinds/sessions.ts';
@@ -24,6 +24,7 @@ export const kinds = {
   ...queueKinds,
   ...reviewKinds,
   ...goalKinds,
+  ...watchKinds,
   ...itemKinds,
   ...agentKinds,
   ...processKinds,

@@ -20,7 +20,7 @@ export const goalCommand = z.string().min(1).max(goalLimits.command).meta({
 export const goalRounds = z.int().min(1).max(goalLimits.maxRounds);
 export const goalCheckTime = z.int().min(1).max(goalLimits.maxTimeMs);
 
-const checkResult = component('CheckResult', 'The result of one check of a goal.', {
+export const checkResult = component('CheckResult', 'The result of one check of a goal or watch.', {
   process_id: nullableText('Process that ran the check. Null if it could not be started.'),
   exit_code: z.int().nullable().describe('Exit code of the check. Null if it did not exit.'),
   signal: nullableText('Signal that ended the check. Null if no signal did.'),

@@ -8,6 +8,7 @@ import * as gateway from './gateway.ts';
 import * as conversations from './conversations.ts';
 import * as forks from './forks.ts';
 import * as goals from './goals.ts';
+import * as watches from './watches.ts';
 import * as handoffs from './handoffs.ts';
 import * as hooks from './hooks.ts';
 import { namedLoginEndpoints } from './provider-logins.ts';
@@ -86,6 +87,10 @@ export const endpoints = {
   setGoal: goals.setGoal,
   getGoal: goals.getGoal,
   cancelGoal: goals.cancelGoal,
+  startWatch: watches.startWatch,
+  getWatch: watches.getWatch,
+  stopWatch: watches.stopWatch,
+  listWatches: watches.listWatches,
   decideApproval: approvals.decideApproval,
   getApproval: approvals.getApproval,
   listSessionApprovals: approvals.listSessionApprovals,

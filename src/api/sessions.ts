@@ -216,6 +216,7 @@ export const turn = component('Turn', 'A turn: an input to an agent and its resu
     'onboarding',
     'usage_limit',
     'goal',
+    'watch',
     'handoff',
   ]),
   input: z.array(storedInputItem),

@@ -5,9 +5,9 @@ import { endpoint } from './endpoint.ts';
 const sha256 = z
   .string()
   .regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 digest of 64 hexadecimal digits')
-  .describe(
-    'SHA-256 digest of the trusted content: of the script, or of the list of filters in the response of `look`.',
-  );
+  .describe('SHA-256 digest of the trusted content, from the response of `look`.');
+/** The names of templates; the file of a template has its name and the ending .toml. */
+export const TEMPLATE_NAME = /^[A-Za-z0-9][\w-]{0,63}$/;
 const repository = z.string().min(1).describe('Directory in the repository.');
 
 export const trusted = component(
@@ -24,15 +24,15 @@ export type Trusted = z.output<typeof trusted>;
 
 const brought = component(
   'BroughtContent',
-  'Content of a repository that can run or select files to copy.',
+  'Content of a repository that can run, select files to copy, or prompt an agent.',
   {
-    kind: z.enum(['init_script', 'included_files', 'filters']).meta({
+    kind: z.enum(['init_script', 'included_files', 'filters', 'template']).meta({
       description:
-        'Kind of content. `included_files`: patterns of ignored files that are copied into new worktrees.',
+        'Kind of content. `included_files`: patterns of ignored files that are copied into new worktrees. `template`: a prompt with its settings, which is returned only if `templates` is set.',
     }),
-    name: text('Path in the repository, or name of the setting.'),
+    name: text('Path in the repository, name of the setting, or name of the template.'),
     sha256,
-    text: text('Commands that would run, or patterns of files that would be copied.'),
+    text: text('Commands that would run, patterns of files that would be copied, or the template.'),
     trusted: z.boolean(),
   },
 );
@@ -52,7 +52,13 @@ export const lookAtBrought = endpoint('POST /v1/worktree-trust/look', {
   summary:
     'Show the content of a repository that must be trusted before use, and whether it is trusted',
   access: 'admin',
-  body: z.strictObject({ repo_root: repository }),
+  body: z.strictObject({
+    repo_root: repository,
+    templates: z.array(z.string().regex(TEMPLATE_NAME)).max(100).nullish().meta({
+      description:
+        'Names of templates to return instead of other content. An empty list returns all templates. Default: no templates are returned.',
+    }),
+  }),
   response: component(
     'BroughtContents',
     'All content of a repository that must be trusted before use.',
@@ -62,7 +68,8 @@ export const lookAtBrought = endpoint('POST /v1/worktree-trust/look', {
 });
 
 export const trustContent = endpoint('POST /v1/worktree-trust', {
-  summary: 'Trust content of a repository: an init script, a list of included files, or filters',
+  summary:
+    'Trust content of a repository: an init script, a list of included files, filters, or a template',
   access: 'admin',
   body: z.strictObject({ repo_root: repository, sha256 }),
   response: trusted,

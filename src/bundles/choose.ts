@@ -12,6 +12,7 @@ export const clientNouns: ReadonlySet<string> = new Set([
   'approvals',
   'providers',
   'processes',
+  'templates',
   'worktrees',
   'races',
   'teams',
@@ -35,6 +36,7 @@ export const singulars: Readonly<Record<string, string>> = {
   rule: 'rules',
   session: 'sessions',
   team: 'teams',
+  template: 'templates',
   token: 'tokens',
   worktree: 'worktrees',
 };

@@ -6,4 +6,5 @@ void complete(process.argv.slice(2), {
   env: process.env,
   stdout: process.stdout,
   clock: systemClock,
+  cwd: () => process.cwd(),
 });

@@ -44,6 +44,7 @@ function summaryPart(event: DescribedEvent): string {
   if (isIn('budget', event)) return summaryOfBudget(event);
   if (isIn('review', event)) return summaryOfReview(event);
   if (isIn('goal', event)) return summaryOfGoal(event);
+  if (isIn('watch', event)) return summaryOfWatch(event);
   if (isIn('race', event)) return summaryOfRace(event);
   if ('past_turn' in payload) return payload.past_turn.prompt;
   if ('worktree' in payload) return payload.worktree.worktree_name;
@@ -116,6 +117,11 @@ function summaryOfReview({ payload }: EventOf<KindIn<'review'>>): string {
 function summaryOfGoal({ payload: { goal } }: EventOf<KindIn<'goal'>>): string {
   const { status, reason, round, max_rounds, command } = goal;
   return `${reason ?? status} (${round} of ${max_rounds}): ${command}`;
+}
+
+function summaryOfWatch({ payload: { watch } }: EventOf<KindIn<'watch'>>): string {
+  const { reason, changes, command } = watch;
+  return `${reason ?? counted(changes, 'change')}: ${command}`;
 }
 
 function summaryOfRace({ payload }: EventOf<KindIn<'race'>>): string {

@@ -37,6 +37,7 @@ const lists = new Map<Endpoint, List>([
   [endpoints.listWorktrees, { id: 'id' }],
   [endpoints.listTeams, { id: 'id' }],
   [endpoints.listQueue, { id: 'id' }],
+  [endpoints.listWatches, { id: 'watch_id' }],
   [endpoints.listBudgets, { id: 'id' }],
   [endpoints.listRaces, { id: 'id' }],
   [endpoints.search, { id: 'session_id' }],

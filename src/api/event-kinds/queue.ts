@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { timestamp } from '../common.ts';
 import { goal } from '../goals.ts';
+import { watch } from '../watches.ts';
 import { hold, storedQueueEntry } from '../queue.ts';
 import { turnStatus } from '../sessions.ts';
 import { describeKinds } from './kind.ts';
@@ -222,5 +223,64 @@ export const goalKinds = {
     when: 'Emitted when a goal has passed, or has ended for the reason in the field `reason`.',
     payload: { goal },
     example: { goal: goalPassed },
+  }),
+};
+
+const watchStarted = {
+  watch_id: 'watch_019aa8d5ee107b7d9c0a7f5e2d1c0b13',
+  session_id: 'sess_019aa8d25b1c7c079a542f6d0c1b7e11',
+  command: 'gh pr checks',
+  every_ms: 60000,
+  max_turns: 10,
+  check_timeout_ms: 600000,
+  status: 'waiting' as const,
+  reason: null,
+  next_at: 1795312001000,
+  output_sha256: null,
+  changes: 0,
+  day_started_at: null,
+  turns_of_day: 0,
+  failures: 0,
+  process_id: null,
+  last: null,
+  created_by: 'api',
+  created_at: 1795312001000,
+  updated_at: 1795312001000,
+  ended_at: null,
+};
+const watchChanged = {
+  ...watchStarted,
+  next_at: 1795312121000,
+  output_sha256: '3b5d3c7d207e37dceeedd301e35e2e58aa2c3a1f8b8f0f8d1a2b3c4d5e6f7a8b',
+  changes: 1,
+  day_started_at: 1795312061000,
+  turns_of_day: 1,
+  process_id: goalProcess,
+  last: { ...goalFailed.last, stdout: 'lint  fail\n' },
+};
+
+/** The watch of a session. */
+export const watchKinds = {
+  'watch.started': kind({
+    when: 'Emitted when a user starts the watch of a session: a command whose changed output becomes a turn.',
+    payload: { watch },
+    example: { watch: watchStarted },
+  }),
+  'watch.changed': kind({
+    when: 'Emitted when the output of a watched command has changed. The output becomes a turn of the session. Checks without a change have no events of the group `watch`.',
+    payload: { watch },
+    example: { watch: watchChanged },
+  }),
+  'watch.ended': kind({
+    when: 'Emitted when a watch has ended for the reason in the field `reason`.',
+    payload: { watch },
+    example: {
+      watch: {
+        ...watchChanged,
+        status: 'ended' as const,
+        reason: 'stopped' as const,
+        next_at: null,
+      },
+    },
   }),
 };

@@ -1,9 +1,10 @@
-import { parse, TomlError } from 'smol-toml';
+import { parse } from 'smol-toml';
 import { invalidError } from '../../api/errors.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
 import { parsedJson } from '../lib/parsed-json.ts';
 import { defaultConfigFile } from './paths.ts';
 import { isTree, type Key, keys, type Tree, valueAt } from './keys.ts';
+import { parseToml } from './toml.ts';
 
 /** The values that a command line may set; undefined where it does not. */
 export interface ConfigFlags {
@@ -90,16 +91,6 @@ function readText(file: string, required: boolean): string {
   } catch (error) {
     if (!required && (error as NodeJS.ErrnoException).code === 'ENOENT') return '';
     throw invalidError(`cannot read the configuration file ${file}: ${(error as Error).message}`);
-  }
-}
-
-function parseToml(text: string, file: string): Tree {
-  try {
-    return parse(text);
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error;
-    // Only the first line, because the further lines quote the file, which may hold secrets.
-    throw invalidError(`${file}:${error.line}: ${error.message.split('\n')[0]}`);
   }
 }
 

@@ -4,6 +4,7 @@ export type FrameName =
   | 'process_exit'
   | 'process_output'
   | 'failed_check'
+  | 'watched_output'
   | 'handoff_record';
 
 const names: readonly FrameName[] = [
@@ -11,6 +12,7 @@ const names: readonly FrameName[] = [
   'process_exit',
   'process_output',
   'failed_check',
+  'watched_output',
   'handoff_record',
 ];
 

@@ -18,6 +18,7 @@ type IdPrefix =
   | 'bud'
   | 'cmt'
   | 'goal'
+  | 'watch'
   | 'race'
   | 'op'
   | 'run'

@@ -5,7 +5,7 @@ import { unknownCommand } from './suggest.ts';
 /** The groups of commands in the top help, in its order. A test compares them with the visible commands. */
 export const commandGroups: Readonly<Record<string, readonly string[]>> = {
   Start: ['run', 'race', 'acp', 'providers', 'sessions', 'approvals'],
-  Work: ['processes', 'worktrees', 'races', 'teams', 'diff', 'review', 'queue'],
+  Work: ['processes', 'templates', 'worktrees', 'races', 'teams', 'diff', 'review', 'queue'],
   Look: ['events', 'search', 'usage', 'top', 'status'],
   Automate: ['mcp', 'hooks', 'budgets', 'tokens'],
   Operate: [

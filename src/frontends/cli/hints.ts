@@ -20,6 +20,8 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/^session "[^"]*" has no approval "/, 'see cadre approvals list'],
   [/^session "[^"]*" is not a member of team /, 'see cadre teams show'],
   [/^session "[^"]*" has no goal$/, 'set a goal with cadre sessions until'],
+  [/^session "[^"]*" has no watch$/, 'start one with cadre sessions watch'],
+  [/: stop the watch first$/, 'run cadre sessions watch SESSION --stop'],
   [/: cancel the goal first$/, 'run cadre sessions until SESSION --cancel'],
   [/: hand over or close session \S+$/, 'see cadre sessions get SESSION'],
   [notFound('queue entry'), 'see cadre queue list'],

@@ -20,6 +20,12 @@ export function milliseconds(text: string): number {
   );
 }
 
+/** Reads the value of `--key`, for commander. A suffix is added to it in the header `Idempotency-Key`. */
+export function idempotencyKey(text: string): string {
+  if (/^[!-~]{1,200}$/.test(text)) return text;
+  throw new InvalidArgumentError('Expected 1 to 200 visible ASCII characters.');
+}
+
 /** The value of `--metadata`. Throws `usage` where it is not JSON. */
 export function parseMetadata(text: string): unknown {
   try {

@@ -188,6 +188,7 @@ export const speakers: Record<Exclude<Turn['source'], 'user'>, string> = {
   onboarding: 'Team introduction',
   usage_limit: 'After a usage limit',
   goal: 'Failed check',
+  watch: 'Changed output',
   handoff: 'Handoff',
 };
 

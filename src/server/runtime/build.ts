@@ -6,9 +6,11 @@ import { buildSessions } from './build/sessions.ts';
 import { buildStorage } from './build/storage.ts';
 import { buildGateway, buildTeams } from './build/teams.ts';
 import { buildProcesses, buildSnapshots, buildWorktrees } from './build/work.ts';
-import { CheckRunner } from '../conversations/goals/check-runner.ts';
+import type { CheckProcesses } from '../conversations/goals/check-runner.ts';
 import { GoalService } from '../conversations/goals/service.ts';
 import { GoalStore } from '../conversations/goals/store.ts';
+import { WatchService } from '../conversations/watches/service.ts';
+import { WatchStore } from '../conversations/watches/store.ts';
 import type { CheckoutSummary } from '../conversations/handoff/digest.ts';
 import { HandoffService } from '../conversations/handoff/service.ts';
 import { ForkService } from '../conversations/forks/service.ts';
@@ -20,7 +22,7 @@ import { ToolOffers, TOOLS_WITHIN_MS } from '../teams/gateway/tool-offers.ts';
 import { TeamStore } from '../teams/store.ts';
 import { logPath } from '../work/processes/log-file.ts';
 import { NOTICE_TAIL } from '../work/processes/notices.ts';
-import { readPrinted } from '../work/processes/reading.ts';
+import { digestPrinted, readPrinted } from '../work/processes/reading.ts';
 import { RaceRunner } from '../work/races/runner.ts';
 import { RaceService } from '../work/races/service.ts';
 import { RaceStore } from '../work/races/store.ts';
@@ -58,7 +60,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
     store: rows.worktrees,
   });
   const snapshots = buildSnapshots(base, { children, sessions, worktrees });
-  const goals = buildGoals(base, { sessions, processes, snapshots, storage });
+  const { goals, watches } = buildChecks(base, { sessions, processes, snapshots, storage });
   const handoffs = buildHandoffs(base, { children, sessions, worktrees, snapshots });
   const races = buildRaces(base, { storage, sessions, processes, worktrees, snapshots, goals });
   const forks = buildForks(base, { sessions, worktrees, snapshots });
@@ -85,22 +87,32 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
       shortage: () => storage.budget.shortage(),
     }),
   );
-  const lower = { storage, children, providers, sessions, goals, handoffs, forks, queue, hooks };
+  const lower = {
+    storage,
+    children,
+    providers,
+    sessions,
+    goals,
+    watches,
+    handoffs,
+    forks,
+    queue,
+    hooks,
+  };
   return { ...lower, processes, worktrees, snapshots, races, reviews, teams, gateway, searching };
 }
 
-function buildGoals(
+function buildChecks(
   base: Base,
   needs: Pick<Nouns, 'sessions' | 'processes' | 'snapshots' | 'storage'>,
 ) {
   const { processes, snapshots, storage } = needs;
   const { store: sessionStore, inbox, scheduler } = needs.sessions;
-  const store = new GoalStore(base);
-  const checks = new CheckRunner({
+  const checked = {
     ...base,
-    store,
     sessionStore,
     inbox,
+    scheduler,
     processes: {
       run: (body, saveResponse) => processes.service.run(body, saveResponse),
       find: (rx, id) => processes.store.processes.get(rx, id),
@@ -109,11 +121,20 @@ function buildGoals(
       done: (id) => processes.runner.done(id),
       readTails: async (id) =>
         (await readPrinted((stream) => logPath(storage.logs, id, stream), NOTICE_TAIL)).tails,
-    },
+    } satisfies CheckProcesses,
+  };
+  const goals = new GoalService({
+    ...checked,
+    store: new GoalStore(base),
     hasChangedFiles: (turn) => snapshots.taker.hasChangedFiles(turn),
   });
-  const service = new GoalService({ ...base, store, checks, sessionStore, inbox, scheduler });
-  return { checks, service };
+  const watches = new WatchService({
+    ...checked,
+    store: new WatchStore(base),
+    digestOutput: ({ process_id, exit_code }) =>
+      digestPrinted((stream) => logPath(storage.logs, process_id, stream), String(exit_code)),
+  });
+  return { goals, watches };
 }
 
 function buildRaces(
@@ -122,7 +143,7 @@ function buildRaces(
 ) {
   const { storage, processes, worktrees, snapshots } = needs;
   const { store: sessionStore, inbox, pool, service: sessions } = needs.sessions;
-  const goals = needs.goals.service;
+  const { goals } = needs;
   const store = new RaceStore({ ...base, sessionStore, inbox, goals });
   const runner = new RaceRunner({
     ...base,

@@ -11,7 +11,7 @@ import type { Nouns } from './build.ts';
 /** Connects each noun with the nouns that are built after it. It must run before any agent starts. */
 export function connect(base: Base, nouns: Nouns): void {
   const { logger } = base;
-  const { children, providers, sessions, goals, processes } = nouns;
+  const { children, providers, sessions, goals, watches, processes } = nouns;
   const { worktrees, snapshots, teams, gateway } = nouns;
   const { observer, budgets } = sessions;
   providers.connectTools(gateway.toolsFor);
@@ -37,7 +37,8 @@ export function connect(base: Base, nouns: Nouns): void {
       });
       worktrees.claims.releaseAllOf(tx, id);
       budgets.guard.dropAll(tx, { session_id: id, team_id: null }, 'closed');
-      goals.service.sessionClosed(tx, id);
+      goals.sessionClosed(tx, id);
+      watches.sessionClosed(tx, id);
       sessions.imports.service.sessionClosed(tx, session);
       processes.service.killAllOf(tx, { session_id: id }, 'session_closed');
     },

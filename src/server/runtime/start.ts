@@ -52,6 +52,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   for (const turn of startTurns) nouns.sessions.runner.start(turn);
   await nouns.sessions.inbox.open();
   nouns.goals.checks.open();
+  nouns.watches.checks.open();
   nouns.sessions.imports.reader.open();
   await nouns.sessions.scheduler.open();
   nouns.searching.resume();
@@ -158,7 +159,7 @@ const CHECK_MS = 60_000;
 
 /**
  * Calls `onIdle` once the server has had neither work nor a client for `server.stop_after_idle_ms`; never if that is null.
- * Work is what a stop would delay or lose: turns, processes, agents, open approvals, queue entries, everything that
+ * Work is what a stop would delay or lose: turns, processes, agents, open approvals, queue entries, watches, everything that
  * waits to become a turn, sessions that wait for a time, messages and deliveries to hooks. A member of a fleet is never idle, because other nodes use it.
  */
 function watchIdle(
@@ -203,13 +204,14 @@ function watchIdle(
   }
 
   async function hasWork(): Promise<boolean> {
-    const { sessions, processes, children, queue, teams, hooks } = nouns;
+    const { sessions, processes, children, queue, watches, teams, hooks } = nouns;
     return (
       sessions.runner.active > 0 ||
       children.supervisor.live > 0 ||
       processes.runner.counts.queued > 0 ||
       edge.fleet.status.state !== 'off' ||
       Object.values(queue.diagnostics().entries).some((count) => count > 0) ||
+      (await watches.isAnyActive()) ||
       (await hooks.list()).some(({ waiting }) => waiting > 0) ||
       (await edge.diagnostics.pendingApprovals()) > 0 ||
       (await edge.diagnostics.isAnyWaiting()) ||

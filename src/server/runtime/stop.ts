@@ -45,7 +45,7 @@ export async function stop(running: Running, hurry: AbortSignal): Promise<void> 
 
 /** From here on nothing starts: no request that changes something, no turn, no notice, no upkeep. */
 function takeNothingNew({
-  nouns: { sessions, goals, races },
+  nouns: { sessions, goals, watches, races },
   edge,
   upkeep,
   background,
@@ -54,6 +54,7 @@ function takeNothingNew({
   sessions.scheduler.stop();
   sessions.inbox.stop();
   goals.checks.stop();
+  watches.checks.stop();
   races.runner.stop();
   upkeep[Symbol.dispose]();
   background.stopVerification();

@@ -15,7 +15,7 @@ const CHECK_EVERY_MS = 86_400_000;
 /** Starts the periodic removal of expired data from the store and the check of its indexes; disposing it ends both. */
 export function startUpkeep(
   base: Base,
-  { storage, sessions, goals, races, queue, reviews, processes, snapshots }: Nouns,
+  { storage, sessions, goals, watches, races, queue, reviews, processes, snapshots }: Nouns,
 ): Disposable {
   const { config, clock, log, logger } = base;
   const retention = new Retention({
@@ -26,7 +26,8 @@ export function startUpkeep(
     onSessionTrimmed(tx, id) {
       queue.sessionTrimmed(tx, id);
       reviews.sessionTrimmed(tx, id);
-      goals.service.sessionTrimmed(tx, id);
+      goals.sessionTrimmed(tx, id);
+      watches.sessionTrimmed(tx, id);
       races.store.sessionTrimmed(tx, id);
       sessions.imports.service.sessionTrimmed(tx, id);
       snapshots.store.forgetSession(tx, id);

@@ -454,6 +454,7 @@ async function thingsToRead(given: TestRuntime): Promise<Record<string, string>>
   const entry = await client.call(endpoints.addToQueue, { params: { session_id: id }, body });
   const ofSession = { session_id: id };
   await client.call(endpoints.setGoal, { params: ofSession, body: { command: 'true' } });
+  await client.call(endpoints.startWatch, { params: ofSession, body: { command: 'true' } });
   const contenders = [{ provider: 'claude' as const }, { provider: 'codex' as const }];
   const race = await client.call(endpoints.startRace, {
     body: { prompt: 'hi', cwd: repo_root, contenders },

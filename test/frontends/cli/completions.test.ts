@@ -11,7 +11,7 @@ import { commands } from '../../../src/frontends/cli/commands/index.ts';
 import { createProgram } from '../../../src/frontends/cli/program.ts';
 import type { World } from '../../../src/frontends/cli/world.ts';
 import { readAsset } from '../../../src/core/lib/self.ts';
-import { kindOfMode } from '../../../src/server/conversations/sessions/permission-mode.ts';
+import { kindOfMode } from '../../../src/api/permission-modes.ts';
 import { completeHere, runCadre } from '../../support/cli/cadre.ts';
 import { testDirectory } from '../../support/temp.ts';
 import { openSession, runTurn, withSession } from '../../support/turns.ts';

@@ -64,7 +64,7 @@ export function describeKeyed(routes: readonly string[]): void {
 
   describe('the transaction of a keyed request', () => {
     const tellTale =
-      /^(session|goal|queue|review|budget|turn|approval|team|delivery|worktree|race|hook)\.|^process\.(queued|kill_requested)/;
+      /^(session|goal|watch|queue|review|budget|turn|approval|team|delivery|worktree|race|hook)\.|^process\.(queued|kill_requested)/;
     // The excluded routes store nothing: a dry run, a look, a test, a pull request, the input of a process.
     const changing = routes.filter(
       (route) =>

@@ -93,6 +93,11 @@ const makers: Record<string, (stage: Stage) => Promise<Keyed>> = {
     body: { command: 'true' },
     otherBody: { command: 'false' },
   }),
+  '/v1/sessions/{session_id}/watch': async (stage) => ({
+    path: `/v1/sessions/${(await stage.open()).id}/watch`,
+    body: { command: 'true' },
+    otherBody: { command: 'false' },
+  }),
   '/v1/sessions/{session_id}/queue/pause': async (stage) => ({
     path: `/v1/sessions/${(await stage.open()).id}/queue/pause`,
     body: { reason: 'one' },

@@ -159,9 +159,14 @@ export async function runHere(
 }
 
 /** Runs `cadre __complete` for the words of a command line in this process, without its time limit. */
-export async function completeHere(directory: string, words: readonly string[]): Promise<Ended> {
+export async function completeHere(
+  directory: string,
+  words: readonly string[],
+  cwd = directory,
+): Promise<Ended> {
   const stdout = new Written();
-  const world = { env: environment(directory, {}), stdout, clock: new ManualClock() };
+  const env = environment(directory, {});
+  const world = { env, stdout, clock: new ManualClock(), cwd: () => cwd };
   await complete(['__complete', '--', ...words], world);
   return ended(0, stdout.text, '');
 }

@@ -331,6 +331,18 @@ CREATE TABLE IF NOT EXISTS races (
 CREATE UNIQUE INDEX IF NOT EXISTS races_name ON races (name);
 CREATE INDEX IF NOT EXISTS races_status ON races (status, n);
 `,
+  // 040: The watch of each session that was started last. The id of a row is the id of its session.
+  `
+CREATE TABLE IF NOT EXISTS watches (
+  n INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  record TEXT NOT NULL,
+  sum INTEGER NOT NULL,
+  status TEXT AS (record ->> '$.status') VIRTUAL,
+  next_at INTEGER AS (record ->> '$.next_at') VIRTUAL
+);
+CREATE INDEX IF NOT EXISTS watches_status ON watches (status, next_at);
+`,
 ];
 
 /** Worktrees of before files were copied into them and they had ports. */

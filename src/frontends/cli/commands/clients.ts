@@ -11,6 +11,7 @@ export const clients = {
   approvals: async () => (await import('./approvals.ts')).approvalCommands,
   providers: async () => (await import('./providers.ts')).providerCommands,
   processes: async () => (await import('./processes.ts')).processCommands,
+  templates: async () => (await import('./templates.ts')).templateCommands,
   worktrees: async () => (await import('./worktrees.ts')).worktreeCommands,
   races: async () => (await import('./races.ts')).raceCommands,
   teams: async () => (await import('./teams.ts')).teamCommands,

@@ -11,6 +11,7 @@ export const commands: Commands = {
     sessions: clients.sessions,
     approvals: clients.approvals,
     processes: clients.processes,
+    templates: clients.templates,
     worktrees: clients.worktrees,
     races: clients.races,
     teams: clients.teams,

@@ -9,13 +9,19 @@ import { sessionId } from '../find.ts';
 import { plain, shortId } from '../output.ts';
 import { type FollowOptions, followOptions } from '../talk/follow-options.ts';
 import { followTurn } from '../talk/follow-turn.ts';
+import { idempotencyKey } from '../option-values.ts';
 import { promptHistory } from '../talk/defaults.ts';
 import { latestHere } from '../talk/latest.ts';
 import { type OpenOptions, openBody, openOptions } from '../talk/open-session.ts';
 import { promptParameters, readInput } from '../talk/prompt.ts';
 import { sendTurn } from '../talk/send.ts';
 import { turnSettings } from '../turn-settings.ts';
-import { assertNoGoalOptions, goalBody, type GoalOptions, goalOptions } from './session-until.ts';
+import {
+  assertNoGoalOptions,
+  goalBody,
+  type GoalOptions,
+  goalOptions,
+} from './session-conditions.ts';
 import { clientAction, type CommandContext } from '../world.ts';
 import type { InputItem } from '../../../api/input.ts';
 
@@ -24,6 +30,8 @@ interface RunOptions extends OpenOptions, FollowOptions, GoalOptions {
   continue?: boolean;
   session?: string;
   until?: string;
+  template?: string;
+  key?: string;
 }
 
 /** `cadre run "text"`: sends one turn to a new session, or to an earlier one, and streams it. */
@@ -35,11 +43,20 @@ export const runCommand = command({
     '-c, --continue  Continue the latest session in the current directory, or in a worktree of the same repository',
     '--session <session>  Send the prompt to this session instead of a new session',
     ...openOptions,
+    '--template <template>  Template of the repository to run; the words are then its variables, as NAME=VALUE',
+    {
+      line: '--key <key>  Key that makes the command safe to repeat: for 24 hours, the same key gives the same session and turn',
+      parse: idempotencyKey,
+    },
     '--until <command>  Shell command line that is checked after each turn; while it fails, its output is sent as the next prompt',
     ...goalOptions(', requires --until'),
     ...followOptions,
   ],
   action: (world) => async (words: string[], options: RunOptions, self: Command) => {
+    if (options.template !== undefined) {
+      const send = (context: CommandContext) => runTemplate(context, words, options);
+      return clientAction(world, send)(self);
+    }
     // Before the server is looked for, because without a prompt there is nothing to ask of it.
     const said = untangled(words, options);
     const input = await readInput(said.words, said.options, world);
@@ -57,6 +74,22 @@ function untangled(words: string[], options: RunOptions): { words: string[]; opt
     : { words, options };
 }
 
+async function runTemplate(
+  context: CommandContext,
+  words: readonly string[],
+  flags: RunOptions,
+): Promise<void> {
+  const { template: name = '', cwd: directory = '.' } = flags;
+  assertNewSession(flags);
+  const [{ optionsWith }, { useTemplate }] = await Promise.all([
+    import('../template.ts'),
+    import('../talk/use-template.ts'),
+  ]);
+  const template = await useTemplate(context, { directory, name, words });
+  const input = await readInput([template.prompt], flags, context.world);
+  await run(context, input, optionsWith(template, flags));
+}
+
 async function run(
   context: CommandContext,
   input: InputItem[],
@@ -67,14 +100,16 @@ async function run(
   const session_id = earlier ?? (await open(context, options));
   const turnOnly = earlier === null ? {} : turnSettings(options);
   const goal = await setGoal(context, session_id, options);
-  const accepted = await sendTurn(context, session_id, { input, ...turnOnly }).catch(
-    async (error: unknown) => {
-      const params = { session_id };
-      if (goal) await context.client.call(endpoints.cancelGoal, { params }).catch(() => undefined);
-      throw error;
-    },
-  );
-  await keepPrompt(context, input);
+  const body = { input, ...turnOnly };
+  const sending = sendTurn(context, session_id, body, keyFor('turn', options));
+  const accepted = await sending.catch(async (error: unknown) => {
+    const params = { session_id };
+    // With a key, the command can be repeated, and then sends the turn for the goal.
+    if (goal && options.key === undefined)
+      await context.client.call(endpoints.cancelGoal, { params }).catch(() => undefined);
+    throw error;
+  });
+  if (options.template === undefined) await keepPrompt(context, input);
   await followTurn(context, accepted, options, goal);
   const short = shortId(session_id);
   context.note(
@@ -89,8 +124,13 @@ async function setGoal(
   { until, ...options }: RunOptions,
 ): Promise<Goal | null> {
   if (until === undefined) return null;
-  const body = goalBody(until, options);
-  return client.call(endpoints.setGoal, { params: { session_id }, body });
+  const input = { params: { session_id }, body: goalBody(until, options) };
+  return client.call(endpoints.setGoal, input, undefined, keyFor('goal', options));
+}
+
+/** The Idempotency-Key of one request of the command. */
+function keyFor(step: 'session' | 'goal' | 'turn', { key }: RunOptions): string | undefined {
+  return key === undefined ? undefined : `${key}.${step}`;
 }
 
 /** Keeps what a person has typed; a script types nothing. */
@@ -112,12 +152,7 @@ async function earlierSession(
   if (session === undefined && !options.continue) return null;
   if (session !== undefined && options.continue)
     throw usageError('pass either --continue or --session, not both');
-  const onlyForNew = ['provider', 'agent', 'title', 'worktree'] as const;
-  const misplaced = onlyForNew.find((name) => options[name] !== undefined);
-  if (misplaced !== undefined)
-    throw usageError(
-      `--${misplaced} applies only to a new session: leave the option out, or start a new session`,
-    );
+  assertNewSession(options);
   if (session !== undefined) return sessionId(client, session);
   const here = path.resolve(world.cwd(), cwd);
   const { id, title, cwd: there } = await latestHere(client, here);
@@ -126,7 +161,25 @@ async function earlierSession(
   return id;
 }
 
+/** Throws `usage` for options that apply only to a new session, if an earlier one is named. */
+function assertNewSession(options: RunOptions): void {
+  if (options.session === undefined && !options.continue) return;
+  const onlyForNew = ['provider', 'agent', 'title', 'worktree', 'template'] as const;
+  const misplaced = onlyForNew.find((name) => options[name] !== undefined);
+  if (misplaced !== undefined)
+    throw usageError(
+      `--${misplaced} applies only to a new session: leave the option out, or start a new session`,
+    );
+}
+
 async function open(context: CommandContext, options: RunOptions): Promise<string> {
+  const { modeLimit: wanted, permissionMode } = options;
   const body = await openBody(context, options);
-  return (await context.client.call(endpoints.createSession, { body })).id;
+  const { permission_mode: mode = null } = body;
+  if (wanted !== undefined && permissionMode === undefined && mode !== wanted)
+    context.world.stderr.write(
+      `cadre: the permission mode is ${mode ?? 'not set'}, because a template can only make it stricter: pass --permission-mode ${wanted} for the mode of the template\n`,
+    );
+  const key = keyFor('session', options);
+  return (await context.client.call(endpoints.createSession, { body }, undefined, key)).id;
 }

@@ -21,8 +21,7 @@ import {
 } from './session-edit.ts';
 import { sessionFileCommands } from './session-files.ts';
 import { handBackText, sessionExport, sessionImport } from './session-transfer.ts';
-import { sessionUntil } from './session-until.ts';
-import { sessionWait } from './session-wait.ts';
+import { sessionUntil, sessionWait, sessionWatch } from './session-conditions.ts';
 import type { Command } from 'commander';
 import { type AfterLimit, afterLimit } from '../../../api/after-limit.ts';
 import { count, parseMetadata } from '../option-values.ts';
@@ -197,6 +196,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
   }),
   sessionWait,
   sessionUntil,
+  sessionWatch,
   sessionHandoff,
   sessionFork,
   sessionRewind,

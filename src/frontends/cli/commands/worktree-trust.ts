@@ -113,6 +113,7 @@ function shown({ kind, name, sha256, text }: Brought): string {
     init_script: 'init script, as committed at HEAD',
     included_files: 'ignored files to copy, as committed at HEAD',
     filters: 'filters',
+    template: 'template, as committed at HEAD',
   }[kind];
   const lines = text
     .replace(/\n$/, '')

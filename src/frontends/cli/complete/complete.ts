@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import path from 'node:path';
 import { defaultConfigFile } from '../../../core/config/paths.ts';
 import { readAsset } from '../../../core/lib/self.ts';
 import type { World } from '../world.ts';
@@ -9,7 +10,7 @@ import { AppError, notFoundError } from '../../../api/errors.ts';
 import { askedServers, configuration, connectOne, type GlobalOptions } from '../context.ts';
 import { isFleetAddress } from '../../../bundles/choose.ts';
 
-type Surroundings = Pick<World, 'env' | 'stdout' | 'clock'>;
+type Surroundings = Pick<World, 'env' | 'stdout' | 'clock' | 'cwd'>;
 
 /** A server that is slower than this, in milliseconds, gives no completions. */
 const PATIENCE_MS = 1000;
@@ -65,7 +66,7 @@ async function valuesFor(
   { value, flag, values }: CursorContext,
   known: CompletionTable['values'],
   typed: string,
-  { env, clock }: Surroundings,
+  { env, clock, cwd }: Surroundings,
 ): Promise<readonly Offer[]> {
   if (!value) return [];
   const placeholder = (flag === null ? undefined : byFlag[flag]) ?? value.name;
@@ -73,6 +74,8 @@ async function valuesFor(
   if (words) return words.map((word) => ({ word, about: '' }));
   if (/^(file|directory)$/.test(value.name)) return [{ word: `<${value.name}>`, about: '' }];
   if (flag === '--on' || flag === '--node') return serverNames(withoutConfig(env));
+  if (placeholder === 'template')
+    return templateNames(path.resolve(cwd(), values.get('--repo') ?? values.get('--cwd') ?? ''));
   if (!isRecord(placeholder)) return [];
   const only = (flag: string) => {
     const found = values.get(flag);
@@ -131,6 +134,17 @@ function getFrom(clients: readonly HttpClient[], signal: AbortSignal): Get {
 }
 
 const LISTS = /^\/v1\/(sessions|processes|approvals|worktrees|teams)\?/;
+
+/** The templates in the checkout of a directory: a server would have to read the commit, which takes too long. */
+function templateNames(directory: string): Offer[] {
+  const files = path.join(directory, '.cadre', 'templates');
+  const above = path.dirname(directory);
+  if (!fs.existsSync(files)) return above === directory ? [] : templateNames(above);
+  return fs
+    .readdirSync(files)
+    .filter((file) => /^[\w-]+\.toml$/.test(file))
+    .map((file) => ({ word: path.basename(file, '.toml'), about: '' }));
+}
 
 async function serverNames(env: NodeJS.ProcessEnv): Promise<Offer[]> {
   const servers = (await configuration({}, env))?.servers ?? [];

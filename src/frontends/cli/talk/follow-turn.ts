@@ -109,6 +109,8 @@ export async function followTurn(
 class FollowedTurns {
   readonly #goal: Goal | null;
   readonly #params: { session_id: string; turn_id: string };
+  /** Events of a repeated command begin with the session, and so with its earlier turns. */
+  #hasBegun = false;
 
   constructor(params: { session_id: string; turn_id: string }, goal: Goal | null) {
     this.#goal = goal;
@@ -117,7 +119,8 @@ class FollowedTurns {
 
   includes(event: RuntimeEventRecord): boolean {
     if (this.#goal && isIn('goal', event)) return event.payload.goal.goal_id === this.#goal.goal_id;
-    if (this.#goal && event.kind === 'turn.accepted' && event.turn_id !== null)
+    this.#hasBegun ||= event.turn_id === this.#params.turn_id;
+    if (this.#goal && this.#hasBegun && event.kind === 'turn.accepted' && event.turn_id !== null)
       this.#params.turn_id = event.turn_id;
     return event.turn_id === this.#params.turn_id;
   }

@@ -1,5 +1,6 @@
 import type { BodyInputOf } from '../../../api/endpoint.ts';
 import type { endpoints } from '../../../api/index.ts';
+import { isCommonMode, stricterMode } from '../../../api/permission-modes.ts';
 import { agentProvider, type ProviderId, providerId } from '../../../api/provider-kinds.ts';
 import { type Defaults, settingsFor } from '../../../client/defaults.ts';
 import { agentModeOption, agentOption } from '../parameters.ts';
@@ -14,6 +15,8 @@ export interface AgentOptions {
   effort?: string;
   permissionMode?: string;
   agentMode?: string;
+  /** The permission mode of a template: without `permissionMode`, a session gets no mode that allows more. */
+  modeLimit?: string;
   title?: string;
 }
 
@@ -82,7 +85,7 @@ export async function agentBody(
   const { agent } = settings;
   const personMode = options.hasPerson ? defaults.person_mode : null;
   const usualMode = options.keepsMode ? undefined : (settings.permission_mode ?? personMode);
-  const permissionMode = options.permissionMode ?? usualMode;
+  const permissionMode = options.permissionMode ?? limitedMode(usualMode, options.modeLimit);
   await assertPermissionMode(context, { provider, agent }, permissionMode);
   return {
     provider,
@@ -93,4 +96,13 @@ export async function agentBody(
     agent_mode: options.agentMode,
     title: options.title,
   };
+}
+
+/** An agent's own mode stays, because its strictness is unknown. */
+function limitedMode(
+  mode: string | null | undefined,
+  limit: string | undefined,
+): string | null | undefined {
+  if (limit === undefined || (typeof mode === 'string' && !isCommonMode(mode))) return mode;
+  return stricterMode(limit, mode ?? null);
 }

@@ -4,11 +4,12 @@ import type { CommandContext } from '../world.ts';
 import type { Accepted } from './follow-turn.ts';
 import { modeOf } from './turn-end.ts';
 
-/** Sends a turn to a session. Throws as the endpoint, and `usage` for an unknown permission mode. */
+/** Sends a turn to a session, once for an Idempotency-Key. Throws as the endpoint, and `usage` for an unknown permission mode. */
 export async function sendTurn(
   { client }: CommandContext,
   session_id: string,
   body: BodyInputOf<typeof endpoints.sendTurn>,
+  key?: string,
 ): Promise<Accepted> {
   const params = { session_id };
   // Whatever the turn does comes after what the log holds now.
@@ -18,6 +19,8 @@ export async function sendTurn(
     await (
       await import('./assert-mode.ts')
     ).assertPermissionMode({ client }, session, permission_mode);
-  const accepted = await client.call(endpoints.sendTurn, { params, body });
-  return { ...accepted, after: Number(headers['x-seq'] ?? 0), mode: modeOf(body, session) };
+  const sent = await client.ask(endpoints.sendTurn, { params, body }, undefined, key);
+  const isRepeated = sent.headers['idempotency-replayed'] !== undefined;
+  const after = isRepeated ? 0 : Number(headers['x-seq'] ?? 0);
+  return { ...sent.value, after, mode: modeOf(body, session) };
 }

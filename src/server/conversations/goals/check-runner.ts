@@ -1,19 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { BodyOf } from '../../../api/endpoint.ts';
-import type { CheckResult, Goal } from '../../../api/goals.ts';
+import type { Goal } from '../../../api/goals.ts';
 import type { createProcess, Process } from '../../../api/processes.ts';
 import { AppError, conflictError } from '../../../api/errors.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
-import type { Inbox } from '../inbox/inbox.ts';
-import type { SessionStore } from '../sessions/store.ts';
-import { afterCheck, endedGoal, isActive, isSameResult, resultOf } from './goal.ts';
-import type { GoalStore } from './store.ts';
 
-/** The owner of the entries of goals in the inbox. The reference of an entry is its session. */
-export const OWNER = 'goal';
-/** The rank of entries in the inbox: after a turn that a usage limit cut off, before the queue. */
-const RANK = 0;
 /** The wait before another try to start a check that the server has no room for, in ms. */
 const RETRY_MS = 1000;
 
@@ -31,30 +23,47 @@ export interface CheckProcesses {
   readTails: (processId: string) => Promise<{ stdout: string; stderr: string }>;
 }
 
-interface CheckRunnerDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger' | 'failpoint'> {
-  store: GoalStore;
-  sessionStore: SessionStore;
-  inbox: Inbox;
-  processes: CheckProcesses;
-  /** Resolves with whether a turn has changed files; null if that is not known. */
-  hasChangedFiles: (turn: { session_id: string; turn_id: string }) => Promise<boolean | null>;
+/** A record with a command, of which a session has at most one. A check is due or runs while its status is `checking`. */
+type Checked = Pick<Goal, 'session_id' | 'command' | 'check_timeout_ms' | 'process_id'> & {
+  status: string;
+};
+
+/** The owner of the records: it stores what follows from a check. */
+export interface CheckOwner<T extends Checked> {
+  /** Returns the record of a session, unless it has ended. */
+  active: (rx: Reader, sessionId: string) => T | undefined;
+  checking: (rx: Reader) => T[];
+  /** Stores the record of a check whose process was accepted. */
+  checkStarted: (tx: Writer, checked: T) => void;
+  /** Stores what follows from a check that has ended, if `isDue` holds for the record in that transaction. */
+  checkEnded: (checked: T, process: Process, isDue: (tx: Writer) => boolean) => Promise<void>;
+  /** Stores what follows from a check that cannot be started. */
+  checkRefused: (tx: Writer, checked: T, why: string) => void;
 }
 
-/** Runs the checks of goals, at most one for a session at a time. The next step always follows from the rows. */
-export class CheckRunner {
-  readonly #deps: CheckRunnerDeps;
+interface CheckRunnerDeps<T extends Checked> extends Pick<
+  ServerParts,
+  'db' | 'clock' | 'logger' | 'failpoint'
+> {
+  owner: CheckOwner<T>;
+  processes: CheckProcesses;
+}
+
+/** Runs checks, at most one for a record at a time. The next step always follows from the rows. */
+export class CheckRunner<T extends Checked> {
+  readonly #deps: CheckRunnerDeps<T>;
   readonly #running = new Set<string>();
   readonly #stopping = new AbortController();
   #isOpen = false;
 
-  constructor(deps: CheckRunnerDeps) {
+  constructor(deps: CheckRunnerDeps<T>) {
     this.#deps = deps;
   }
 
   open(): void {
     this.#isOpen = true;
-    const { db, store } = this.#deps;
-    for (const { session_id } of db.peek((rx) => store.checking(rx))) this.start(session_id);
+    const { db, owner } = this.#deps;
+    for (const { session_id } of db.peek((rx) => owner.checking(rx))) this.start(session_id);
   }
 
   /** Leaves the checks for the next start of the server. */
@@ -69,7 +78,7 @@ export class CheckRunner {
   }
 
   /** Ends the process of a check whose result no longer counts. */
-  discard(tx: Writer, { status, process_id }: Goal): void {
+  discard(tx: Writer, { status, process_id }: T): void {
     if (status === 'checking' && process_id !== null)
       this.#deps.processes.kill(tx, process_id, 'check_discarded');
   }
@@ -77,8 +86,8 @@ export class CheckRunner {
   async #run(sessionId: string): Promise<void> {
     this.#running.add(sessionId);
     try {
-      for (let goal = this.#due(sessionId); goal; goal = this.#due(sessionId))
-        await this.#advance(goal).catch((error: unknown) => this.#retryLater(sessionId, error));
+      for (let checked = this.#due(sessionId); checked; checked = this.#due(sessionId))
+        await this.#advance(checked).catch((error: unknown) => this.#retryLater(sessionId, error));
     } finally {
       this.#running.delete(sessionId);
     }
@@ -92,78 +101,46 @@ export class CheckRunner {
   }
 
   /** Takes the next step of a check: starts its process, waits for the end of it, or stores its result. */
-  async #advance(goal: Goal): Promise<void> {
-    const { db, processes } = this.#deps;
-    const { process_id: id } = goal;
+  async #advance(checked: T): Promise<void> {
+    const { db, processes, owner, failpoint } = this.#deps;
+    const { process_id: id } = checked;
     const process = id === null ? undefined : db.peek((rx) => processes.find(rx, id));
-    if (!process || wasLost(process)) return this.#begin(goal);
-    if (process.ended_at !== null) return this.#store(goal, process);
-    await processes.done(process.process_id);
+    if (!process || wasLost(process)) return this.#begin(checked);
+    if (process.ended_at === null) return processes.done(process.process_id);
+    failpoint('check.ended');
+    await owner.checkEnded(checked, process, (tx) => this.#isDue(tx, checked));
   }
 
-  #due(sessionId: string): Goal | undefined {
+  #due(sessionId: string): T | undefined {
     if (!this.#isOpen) return undefined;
-    const goal = this.#deps.db.peek((rx) => this.#deps.store.active(rx, sessionId));
-    return goal?.status === 'checking' ? goal : undefined;
+    const checked = this.#deps.db.peek((rx) => this.#deps.owner.active(rx, sessionId));
+    return checked?.status === 'checking' ? checked : undefined;
   }
 
-  async #begin(goal: Goal): Promise<void> {
-    const { processes, failpoint } = this.#deps;
-    const { session_id, command, check_timeout_ms: timeout_ms } = goal;
+  async #begin(checked: T): Promise<void> {
+    const { db, processes, owner, failpoint } = this.#deps;
+    const { session_id, command, check_timeout_ms: timeout_ms } = checked;
     failpoint('check.starting');
     let isDue = true;
     try {
       await processes.run({ session_id, command, timeout_ms }, (tx, { process_id }) => {
-        isDue = this.#isDue(tx, goal);
-        if (!isDue) throw conflictError(`the check of goal ${goal.goal_id} is no longer due`);
-        this.#deps.store.write(tx, { ...goal, process_id }, 'goal.checking');
+        isDue = this.#isDue(tx, checked);
+        if (!isDue) throw conflictError(`the check of session ${session_id} is no longer due`);
+        owner.checkStarted(tx, { ...checked, process_id });
       });
     } catch (error) {
       if (!isDue) return;
       if (!(error instanceof AppError) || !refusals.has(error.code)) throw error;
-      await this.#refuse(goal, error.message);
+      const { message } = error;
+      await db.transact((tx) => {
+        if (this.#isDue(tx, checked)) owner.checkRefused(tx, checked, message);
+      });
     }
   }
 
-  /** Whether a goal is as it was read: another check may be due since, or none. */
-  #isDue(rx: Reader, goal: Goal): boolean {
-    return isDeepStrictEqual(this.#deps.store.active(rx, goal.session_id), goal);
-  }
-
-  async #refuse(goal: Goal, why: string): Promise<void> {
-    const { db, clock, inbox, store } = this.#deps;
-    const last: CheckResult = { ...nothing, stderr: why };
-    await db.transact((tx) => {
-      if (!this.#isDue(tx, goal)) return;
-      const checked = { ...goal, round: goal.round + 1, last };
-      store.writeChecked(tx, endedGoal(checked, 'cannot_run', clock.now()));
-      inbox.beginNextTurn(tx, goal.session_id);
-    });
-  }
-
-  /** Stores the result of a check. A failed one becomes the next turn, unless the goal ends or a turn runs already. */
-  async #store(goal: Goal, process: Process): Promise<void> {
-    const { db, clock, inbox, store, processes, sessionStore, failpoint } = this.#deps;
-    const { session_id } = goal;
-    const last = resultOf(process, await processes.readTails(process.process_id));
-    const isStuck = isSameResult(goal.last, last) && (await this.#hasLastTurnDoneNothing(goal));
-    failpoint('check.ended');
-    await db.transact((tx) => {
-      if (!this.#isDue(tx, goal)) return;
-      const checked = afterCheck(goal, process, last, { isStuck, now: clock.now() });
-      store.writeChecked(tx, checked);
-      const isBusy = sessionStore.activeTurn(tx, session_id) !== undefined;
-      if (isActive(checked) && !isBusy)
-        inbox.entries.put(tx, { session_id, owner: OWNER, ref: session_id, rank: RANK });
-      inbox.beginNextTurn(tx, session_id);
-    });
-  }
-
-  /** Whether only the turn of the failed check has run since, and is known to have changed no file. */
-  async #hasLastTurnDoneNothing({ session_id }: Goal): Promise<boolean> {
-    const { db, sessionStore, hasChangedFiles } = this.#deps;
-    const [turn] = db.peek((rx) => sessionStore.newestTurns(rx, session_id, 1));
-    return turn?.source === OWNER && (await hasChangedFiles(turn)) === false;
+  /** Whether a record is as it was read: another check may be due since, or none. */
+  #isDue(rx: Reader, checked: T): boolean {
+    return isDeepStrictEqual(this.#deps.owner.active(rx, checked.session_id), checked);
   }
 }
 
@@ -175,15 +152,6 @@ const refusals = new Set([
   'session_failed',
   'sandbox_unavailable',
 ]);
-
-const nothing = {
-  process_id: null,
-  exit_code: null,
-  signal: null,
-  timed_out: false,
-  stdout: '',
-  stderr: '',
-};
 
 /** Whether a process ended because the server did, which says nothing about its command. */
 function wasLost({ kill_reason, failure }: Process): boolean {

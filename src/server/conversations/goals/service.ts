@@ -1,6 +1,7 @@
 import type { BodyOf } from '../../../api/endpoint.ts';
 import { conflictError, notFoundError } from '../../../api/errors.ts';
 import type { Goal, setGoal } from '../../../api/goals.ts';
+import type { Process } from '../../../api/processes.ts';
 import type { Hold } from '../../../api/queue.ts';
 import type { Turn } from '../../../api/sessions.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
@@ -12,30 +13,54 @@ import type { Inbox, InboxSource } from '../inbox/inbox.ts';
 import type { Scheduler } from '../inbox/scheduler.ts';
 import { assertOpen } from '../sessions/session.ts';
 import type { SessionStore } from '../sessions/store.ts';
-import { type CheckRunner, OWNER } from './check-runner.ts';
-import { afterTurn, checkingGoal, endedGoal, isOverdue, newGoal, promptAfter } from './goal.ts';
+import { type CheckOwner, type CheckProcesses, CheckRunner } from './check-runner.ts';
+import {
+  afterCheck,
+  afterTurn,
+  checkingGoal,
+  endedGoal,
+  isActive,
+  isOverdue,
+  isSameResult,
+  newGoal,
+  promptAfter,
+  refusedCheck,
+  resultOf,
+} from './goal.ts';
 import type { GoalStore } from './store.ts';
+
+/** The owner of the entries of goals in the inbox. The reference of an entry is its session. */
+const OWNER = 'goal';
+/** The rank of entries in the inbox: after a turn that a usage limit cut off, before the queue. */
+const RANK = 0;
 
 /** The maximum length of a command in the message of a hold, in UTF-16 code units. */
 const COMMAND_CHARACTERS = 200;
 
-interface GoalServiceDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids'> {
+interface GoalServiceDeps extends Pick<
+  ServerParts,
+  'db' | 'clock' | 'ids' | 'logger' | 'failpoint'
+> {
   store: GoalStore;
-  checks: CheckRunner;
+  processes: CheckProcesses;
   sessionStore: SessionStore;
   inbox: Inbox;
   scheduler: Scheduler;
+  /** Resolves with whether a turn has changed files; null if that is not known. */
+  hasChangedFiles: (turn: { session_id: string; turn_id: string }) => Promise<boolean | null>;
 }
 
 /**
  * The goals of sessions. When a turn of a session with a goal ends, the check is due in the same transaction and holds
  * the session, until its result and the next step are stored in one transaction.
  */
-export class GoalService implements HoldSource {
+export class GoalService implements HoldSource, CheckOwner<Goal> {
+  readonly checks: CheckRunner<Goal>;
   readonly #deps: GoalServiceDeps;
 
   constructor(deps: GoalServiceDeps) {
     this.#deps = deps;
+    this.checks = new CheckRunner({ ...deps, owner: this });
     deps.inbox.register(OWNER, this.#inboxSource());
     deps.inbox.holds.register(this);
     deps.scheduler.register({
@@ -120,6 +145,42 @@ export class GoalService implements HoldSource {
     return [{ code: 'goal', message, since, until: null }];
   }
 
+  active(rx: Reader, sessionId: string): Goal | undefined {
+    return this.#deps.store.active(rx, sessionId);
+  }
+
+  checking(rx: Reader): Goal[] {
+    return this.#deps.store.checking(rx);
+  }
+
+  checkStarted(tx: Writer, goal: Goal): void {
+    this.#deps.store.write(tx, goal, 'goal.checking');
+  }
+
+  /** Stores the result of a check. A failed one becomes the next turn, unless the goal ends or a turn runs already. */
+  async checkEnded(goal: Goal, process: Process, isDue: (tx: Writer) => boolean): Promise<void> {
+    const { db, clock, inbox, store, processes, sessionStore } = this.#deps;
+    const { session_id } = goal;
+    const last = resultOf(process, await processes.readTails(process.process_id));
+    const isStuck = isSameResult(goal.last, last) && (await this.#hasLastTurnDoneNothing(goal));
+    await db.transact((tx) => {
+      if (!isDue(tx)) return;
+      const checked = afterCheck(goal, process, last, { isStuck, now: clock.now() });
+      store.writeChecked(tx, checked);
+      const isBusy = sessionStore.activeTurn(tx, session_id) !== undefined;
+      if (isActive(checked) && !isBusy)
+        inbox.entries.put(tx, { session_id, owner: OWNER, ref: session_id, rank: RANK });
+      inbox.beginNextTurn(tx, session_id);
+    });
+  }
+
+  checkRefused(tx: Writer, goal: Goal, why: string): void {
+    const { clock, inbox, store } = this.#deps;
+    const checked = { ...goal, round: goal.round + 1, last: refusedCheck(why) };
+    store.writeChecked(tx, endedGoal(checked, 'cannot_run', clock.now()));
+    inbox.beginNextTurn(tx, goal.session_id);
+  }
+
   /** Must be called when a session is closed, after the end of its turn. */
   sessionClosed(tx: Writer, sessionId: string): void {
     const goal = this.#deps.store.active(tx, sessionId);
@@ -133,10 +194,10 @@ export class GoalService implements HoldSource {
 
   /** Makes a check due. The check that runs, and the turn that is to follow an earlier one, are out of date. */
   #check(tx: Writer, goal: Goal): void {
-    const { store, checks, clock } = this.#deps;
+    const { store, clock } = this.#deps;
     this.#discardRound(tx, goal);
     store.write(tx, checkingGoal(goal, clock.now()), 'goal.checking');
-    tx.whenDurable(() => checks.start(goal.session_id));
+    tx.whenDurable(() => this.checks.start(goal.session_id));
   }
 
   #end(tx: Writer, goal: Goal, reason: Goal['reason']): void {
@@ -145,9 +206,15 @@ export class GoalService implements HoldSource {
   }
 
   #discardRound(tx: Writer, goal: Goal): void {
-    const { inbox, checks } = this.#deps;
-    inbox.entries.remove(tx, OWNER, goal.session_id);
-    checks.discard(tx, goal);
+    this.#deps.inbox.entries.remove(tx, OWNER, goal.session_id);
+    this.checks.discard(tx, goal);
+  }
+
+  /** Whether only the turn of the failed check has run since, and is known to have changed no file. */
+  async #hasLastTurnDoneNothing({ session_id }: Goal): Promise<boolean> {
+    const { db, sessionStore, hasChangedFiles } = this.#deps;
+    const [turn] = db.peek((rx) => sessionStore.newestTurns(rx, session_id, 1));
+    return turn?.source === OWNER && (await hasChangedFiles(turn)) === false;
   }
 
   async #endOverdue(): Promise<void> {

@@ -253,6 +253,7 @@ const sources: Record<RecordedTurn['turn']['source'], string> = {
   onboarding: 'team message',
   usage_limit: 'continued after a usage limit',
   goal: 'result of a check',
+  watch: 'changed output of a command',
 };
 
 /** Quotes foreign text: no line of it can be taken for a line of the record, and no tag for the end of the record. */

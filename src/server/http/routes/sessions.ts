@@ -9,6 +9,7 @@ import type { ForkService } from '../../conversations/forks/service.ts';
 import type { HandoffService } from '../../conversations/handoff/service.ts';
 import type { ImportService } from '../../conversations/imports/service.ts';
 import type { GoalService } from '../../conversations/goals/service.ts';
+import type { WatchService } from '../../conversations/watches/service.ts';
 import type { ReviewService } from '../../conversations/reviews/service.ts';
 import type { QueueService } from '../../conversations/queue/service.ts';
 import type { BudgetService } from '../../conversations/usage/budgets/service.ts';
@@ -22,6 +23,7 @@ export interface Conversations {
   forks: ForkService;
   queue: QueueService;
   goals: GoalService;
+  watches: WatchService;
   reviews: ReviewService;
   rules: RuleService;
   snapshots: SnapshotService;
@@ -38,6 +40,7 @@ export function conversationRoutes(mount: Mount, services: Conversations): void 
   queueRoutes(mount, services);
   usageRoutes(mount, services);
   goalRoutes(mount, services);
+  watchRoutes(mount, services);
 }
 
 function sessionRoutes(mount: Mount, { sessions, opening, imports }: Conversations): void {
@@ -194,4 +197,15 @@ function goalRoutes(mount: Mount, { goals }: Conversations): void {
   mount(endpoints.cancelGoal, ({ params, saveResponse }) =>
     goals.cancel(params.session_id, saveResponse),
   );
+}
+
+function watchRoutes(mount: Mount, { watches }: Conversations): void {
+  mount(endpoints.startWatch, ({ params, body, bearer, saveResponse }) =>
+    watches.start(params.session_id, body, senderOf({ bearer }), saveResponse),
+  );
+  mount(endpoints.getWatch, ({ params }) => watches.get(params.session_id));
+  mount(endpoints.stopWatch, ({ params, saveResponse }) =>
+    watches.stop(params.session_id, saveResponse),
+  );
+  mount.page(endpoints.listWatches, ({ query }) => watches.list(query));
 }

@@ -1,5 +1,5 @@
 import type { ToolName } from '../../../api/tool-names.ts';
-import { kindOfMode, type ModeKind } from '../../conversations/sessions/permission-mode.ts';
+import { kindOfMode, type ModeKind } from '../../../api/permission-modes.ts';
 
 /** Whether an effect is allowed: at once, after a person has accepted it, or not at all. */
 export type Verdict = 'free' | 'ask' | 'refuse';

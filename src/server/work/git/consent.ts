@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import path from 'node:path';
 import { type AppError, conflictError } from '../../../api/errors.ts';
+import { TEMPLATE_NAME } from '../../../api/worktree-trust.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
 import type { Setting } from './isolated-git-dir.ts';
 import { type Git, toBytes } from './git.ts';
@@ -8,6 +9,9 @@ import { commitOf, type Repository } from './repository.ts';
 
 /** The maximum size of an init script, and of the patterns of included files, in bytes. */
 const COMMITTED_BYTES = 1024 * 1024;
+const TEMPLATES = '.cadre/templates';
+const TEMPLATE_BYTES = 64 * 1024;
+const MAX_TEMPLATES = 100;
 
 /** A file that a repository brings, and that cadre acts on. */
 export interface Committed {
@@ -37,11 +41,7 @@ export async function committedFiles(
   const files = wanted.map((one) => one && { ...one, name: nameIn(one) });
   const names = files.flatMap((one) => (one ? [one.name] : []));
   if (names.length === 0) return wanted.map(() => null);
-  const list = ['ls-tree', '-z', '--full-tree', '-l', 'HEAD', '--', ...names];
-  const listed = await git.entries(list).catch(async (error: unknown) => {
-    if ((await commitOf(git, 'HEAD')) === null) return [];
-    throw error;
-  });
+  const listed = await committedEntries(git, names);
   const found: (Committed | null)[] = [];
   for (const file of files) found.push(file && (await committedFile(git, file, listed)));
   return found;
@@ -50,20 +50,74 @@ export async function committedFiles(
 async function committedFile(
   git: Git,
   file: WantedFile & { name: string },
-  entries: readonly string[],
+  entries: readonly CommittedEntry[],
 ): Promise<Committed | null> {
   const bytes = toBytes(file.name);
-  const entry = entries.find((one) => one.slice(one.indexOf('\t') + 1) === bytes) ?? '';
-  const [, mode, type, sha, size] = /^(\d+) (\w+) ([0-9a-f]+) +(\d+|-)\t/.exec(entry) ?? [];
-  if (sha === undefined) return null;
-  if (type !== 'blob' || mode === '120000')
+  const entry = entries.find(({ name }) => name === bytes);
+  if (!entry) return null;
+  const { isRegular, isExecutable, size, sha } = entry;
+  if (!isRegular)
     throw refusal(file, file.name, 'is not committed as a regular file: commit a regular file');
-  if (Number(size) > COMMITTED_BYTES) {
+  if (size > COMMITTED_BYTES) {
     const why = `is too large (${size} bytes, and the maximum is ${COMMITTED_BYTES} bytes): shorten the file`;
     throw refusal(file, file.name, why);
   }
   const content = Buffer.from(await git.bytes(['cat-file', 'blob', sha]), 'latin1');
-  return { content, sha256: sha256Of(content), isExecutable: mode === '100755' };
+  return { content, sha256: sha256Of(content), isExecutable };
+}
+
+/**
+ * Returns the templates of a repository as committed at the HEAD of the main worktree: those with these names, or all.
+ * Leaves out what is not a regular file of at most 64 KiB, and files with other names.
+ */
+export async function committedTemplates(
+  { git }: Repository,
+  wanted: readonly string[],
+): Promise<{ name: string; content: Buffer; sha256: string }[]> {
+  const names = wanted.length === 0 ? [`${TEMPLATES}/`] : wanted.map(templateFile);
+  const entries = await committedEntries(git, names);
+  const found: { name: string; content: Buffer; sha256: string }[] = [];
+  for (const { name: file, isRegular, size, sha } of entries) {
+    const name = path.posix.basename(file, '.toml');
+    const isTemplate = TEMPLATE_NAME.test(name) && file === templateFile(name);
+    if (!isTemplate || !isRegular || size > TEMPLATE_BYTES || found.length === MAX_TEMPLATES)
+      continue;
+    const content = Buffer.from(await git.bytes(['cat-file', 'blob', sha]), 'latin1');
+    // The prefix keeps the consent to a template from allowing an init script with the same bytes.
+    found.push({ name, content, sha256: sha256Of(Buffer.concat([TEMPLATE_PREFIX, content])) });
+  }
+  return found;
+}
+
+const TEMPLATE_PREFIX = Buffer.from('cadre template\n');
+
+function templateFile(name: string): string {
+  return `${TEMPLATES}/${name}.toml`;
+}
+
+interface CommittedEntry {
+  /** The path in the repository, as git has it. */
+  name: string;
+  isRegular: boolean;
+  isExecutable: boolean;
+  size: number;
+  sha: string;
+}
+
+/** Lists paths of the commit at HEAD; none if there is no commit. */
+async function committedEntries(git: Git, names: readonly string[]): Promise<CommittedEntry[]> {
+  const list = ['ls-tree', '-z', '--full-tree', '-l', 'HEAD', '--', ...names];
+  const listed = await git.entries(list).catch(async (error: unknown) => {
+    if ((await commitOf(git, 'HEAD')) === null) return [];
+    throw error;
+  });
+  return listed.flatMap((entry) => {
+    const [all, mode, type, sha, size] = /^(\d+) (\w+) ([0-9a-f]+) +(\d+|-)\t/.exec(entry) ?? [];
+    if (all === undefined || sha === undefined) return [];
+    const isRegular = type === 'blob' && mode !== '120000';
+    const isExecutable = mode === '100755';
+    return [{ name: entry.slice(all.length), isRegular, isExecutable, size: Number(size), sha }];
+  });
 }
 
 /** Returns the name of a file as git has it. Throws `conflict` if it is outside of the repository. */

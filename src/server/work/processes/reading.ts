@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { ResponseOf } from '../../../api/endpoint.ts';
 import type { getProcessLogs } from '../../../api/processes.ts';
 import { AppError } from '../../../api/errors.ts';
@@ -10,6 +11,7 @@ type LogPart = NonNullable<ResponseOf<typeof getProcessLogs>['stdout']>;
 
 /** A search reads a log in chunks of so many bytes. */
 const SEARCH_BYTES = 256 * 1024;
+const DIGEST_BYTES = 256 * 1024;
 
 /** The size of a process's output, and the end of each stream. */
 export interface Printed {
@@ -39,6 +41,24 @@ export async function readPrinted(
     },
     tails: { stdout: stdout?.content ?? '', stderr: stderr?.content ?? '' },
   };
+}
+
+/** Resolves with a digest of all stored output of a process and of `more`; a damaged log counts as empty. */
+export async function digestPrinted(
+  pathOf: (stream: StreamName) => string,
+  more: string,
+): Promise<string> {
+  const hash = createHash('sha256').update(more);
+  for (const stream of ['stdout', 'stderr'] as const) {
+    hash.update(`\0${stream}\0`);
+    for (let from = 0; ;) {
+      const range = await readLog(pathOf(stream), from, DIGEST_BYTES).catch(unlessDamaged);
+      if (!range || range.bytes.length === 0) break;
+      hash.update(range.bytes);
+      from = range.from + range.bytes.length;
+    }
+  }
+  return hash.digest('hex');
 }
 
 /** Returns null for the error of a damaged log; throws any other error. */

@@ -7,7 +7,13 @@ import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import { type RecordPage, RecordTable } from '../../../core/store/records.ts';
 import { filtersIn, ownSettings } from '../git/isolated-git-dir.ts';
-import { type Committed, committedFiles, filtersText, sha256Of } from '../git/consent.ts';
+import {
+  type Committed,
+  committedFiles,
+  committedTemplates,
+  filtersText,
+  sha256Of,
+} from '../git/consent.ts';
 import type { Git } from '../git/git.ts';
 import { findRepository, type Repository } from '../git/repository.ts';
 import type { WorktreeStore } from './store.ts';
@@ -110,16 +116,31 @@ export class InitScripts {
     return this.#deps.db.read((rx) => this.#trusted.page(rx, { repo_root }, limit, cursor));
   }
 
-  /** Returns everything that a repository brings and that a person has to trust. Throws `invalid` if the directory is not a repository. */
-  async brings(directory: string): Promise<{ repo_root: string; brings: Brought[] }> {
+  /**
+   * Returns everything that a repository brings and that a person has to trust; with `templates` the templates with these
+   * names instead, or all. Throws `invalid` if the directory is not a repository.
+   */
+  async brings(
+    directory: string,
+    templates?: readonly string[] | null,
+  ): Promise<{ repo_root: string; brings: Brought[] }> {
     const repository = await this.#named(directory);
     const { root: repo_root } = repository;
     const brings: Brought[] = [];
-    const add = async (kind: Brought['kind'], name: string, content: string | Buffer) => {
-      const sha256 = sha256Of(content);
+    const add = async (
+      kind: Brought['kind'],
+      name: string,
+      content: string | Buffer,
+      sha256 = sha256Of(content),
+    ) => {
       const trusted = await this.isTrusted(repo_root, sha256);
       brings.push({ kind, name, sha256, text: content.toString(), trusted });
     };
+    if (templates) {
+      for (const { name, content, sha256 } of await committedTemplates(repository, templates))
+        await add('template', name, content, sha256);
+      return { repo_root, brings };
+    }
     const { script, patterns } = await this.committedIn(repository);
     if (script !== null) await add('init_script', this.#deps.script(), script.content);
     if (patterns !== null) await add('included_files', PATTERNS_FILE, patterns.content);

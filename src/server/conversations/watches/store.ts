@@ -1,0 +1,51 @@
+import type { KindIn } from '../../../api/events.ts';
+import type { Watch } from '../../../api/watches.ts';
+import type { EventLog } from '../../../core/events/log.ts';
+import type { Database } from '../../../core/store/database.ts';
+import { RecordTable } from '../../../core/store/records.ts';
+import type { Statement } from '../../../core/store/statement.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
+import { isActive } from './watch.ts';
+
+/** The rows of watches: the newest watch of each session. */
+export class WatchStore {
+  readonly #log: EventLog;
+  readonly watches: RecordTable<Watch>;
+  readonly #nextDue: Statement<[number | null]>;
+
+  constructor({ db, log }: { db: Database; log: EventLog }) {
+    this.#log = log;
+    this.watches = new RecordTable<Watch>(db, 'watches', ({ session_id }) => session_id);
+    this.#nextDue = db.prepare("SELECT min(next_at) FROM watches WHERE status = 'waiting'");
+  }
+
+  active(rx: Reader, sessionId: string): Watch | undefined {
+    const watch = this.watches.get(rx, sessionId);
+    return watch && isActive(watch) ? watch : undefined;
+  }
+
+  /** Stores a watch; with `kind`, also appends an event. Checks without a change have no event. */
+  write(tx: Writer, watch: Watch, kind?: KindIn<'watch'>): void {
+    if (this.watches.get(tx, watch.session_id)) this.watches.update(tx, watch);
+    else this.watches.insert(tx, watch);
+    const { session_id } = watch;
+    if (kind) this.#log.append(tx, { kind, session_id, payload: { watch } });
+  }
+
+  checking(rx: Reader): Watch[] {
+    return this.watches.where(rx, "status = 'checking'");
+  }
+
+  /** Returns the due time of the next check, in Unix ms; null if no check is due. */
+  nextDue(rx: Reader): number | null {
+    return this.#nextDue.get(rx)?.[0] ?? null;
+  }
+
+  due(rx: Reader, now: number): Watch[] {
+    return this.watches.where(rx, "status = 'waiting' AND next_at <= ?", now);
+  }
+
+  forget(tx: Writer, sessionId: string): void {
+    this.watches.deleteWhere(tx, 'id = ?', sessionId);
+  }
+}
