@@ -212,7 +212,7 @@ test-agents: build ## Test with real agents, with loopback only; installs the ag
 test-agents-sandbox: export AGENTS_SANDBOX = require
 test-agents-sandbox: build ## Run the tests of Claude Code, Codex and ACP agents in the sandbox of cadre; fails without bubblewrap
 	node test/real-agents/install.main.ts
-	SANDBOX_TESTS=required vitest run --config test/real-agents/vitest.config.ts test/real-agents/sandbox test/real-agents/claude-contract test/real-agents/codex-contract test/real-agents/gemini-contract
+	SANDBOX_TESTS=required vitest run --config test/real-agents/vitest.config.ts test/real-agents/sandbox test/real-agents/claude-contract test/real-agents/codex-contract test/real-agents/codex-acp-contract
 
 .PHONY: test-agents-part
 test-agents-part: export AGENTS = part

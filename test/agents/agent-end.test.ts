@@ -1,5 +1,5 @@
 import { PassThrough, Writable } from 'node:stream';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Child } from '../../src/core/children/supervisor.ts';
 import { agentEndOf, lossOf, tailOf } from '../../src/agents/agent-process.ts';
 import {
@@ -34,59 +34,57 @@ const soon = async () => {
   for (let rounds = 0; rounds < 20; rounds++) await new Promise((resolve) => setImmediate(resolve));
 };
 
-describe('the reason for the end of an agent', () => {
-  const stderr = () => '';
+const stderr = () => '';
 
-  test('The reason is the error in the output of the agent, even if the exit was seen long before.', async () => {
-    const clock = new ManualClock();
-    const given = child();
-    const ended = Promise.withResolvers<string | null>();
-    let count = 0;
-    const heard: ReadProgress = { ended: ended.promise, progress: () => count };
-    const how = agentEndOf(given, { heard, stderr, clock });
-    given.exit(0);
-    for (let seconds = 0; seconds < 30; seconds++) {
-      await soon();
-      count++;
-      clock.advance(1000);
-    }
+test('The reason is the error in the output of the agent, even if the exit was seen long before.', async () => {
+  const clock = new ManualClock();
+  const given = child();
+  const ended = Promise.withResolvers<string | null>();
+  let count = 0;
+  const heard: ReadProgress = { ended: ended.promise, progress: () => count };
+  const how = agentEndOf(given, { heard, stderr, clock });
+  given.exit(0);
+  for (let seconds = 0; seconds < 30; seconds++) {
     await soon();
-    ended.resolve('a line is too long');
-    expect(await how).toBe('broke the protocol and was stopped: a line is too long');
-  });
+    count++;
+    clock.advance(1000);
+  }
+  await soon();
+  ended.resolve('a line is too long');
+  expect(await how).toBe('broke the protocol and was stopped: a line is too long');
+});
 
-  test('The reason is the exit with the end of stderr if the output has no error.', async () => {
-    const given = child();
-    const heard = { ended: Promise.resolve(null), progress: () => 0 };
-    const how = agentEndOf(given, { heard, stderr: () => 'no key', clock: new ManualClock() });
-    given.exit(3);
-    expect(await how).toBe('exited with code 3: no key');
-    expect(given.endings).toEqual([]);
-  });
+test('The reason is the exit with the end of stderr if the output has no error.', async () => {
+  const given = child();
+  const heard = { ended: Promise.resolve(null), progress: () => 0 };
+  const how = agentEndOf(given, { heard, stderr: () => 'no key', clock: new ManualClock() });
+  given.exit(3);
+  expect(await how).toBe('exited with code 3: no key');
+  expect(given.endings).toEqual([]);
+});
 
-  test('The reason is the exit if another process holds the output open and writes nothing.', async () => {
-    const clock = new ManualClock();
-    const given = child();
-    const heard = { ended: new Promise<null>(() => undefined), progress: () => 0 };
-    const how = agentEndOf(given, { heard, stderr, clock });
-    given.exit(3);
-    for (let seconds = 0; seconds < 3; seconds++) {
-      await soon();
-      clock.advance(1000);
-    }
-    expect(await how).toBe('exited with code 3');
-  });
-
-  test('The reason is the closed output if the agent keeps running, and the agent is killed.', async () => {
-    const clock = new ManualClock();
-    const given = child();
-    const heard = { ended: Promise.resolve(null), progress: () => 0 };
-    const how = agentEndOf(given, { heard, stderr, clock });
+test('The reason is the exit if another process holds the output open and writes nothing.', async () => {
+  const clock = new ManualClock();
+  const given = child();
+  const heard = { ended: new Promise<null>(() => undefined), progress: () => 0 };
+  const how = agentEndOf(given, { heard, stderr, clock });
+  given.exit(3);
+  for (let seconds = 0; seconds < 3; seconds++) {
     await soon();
     clock.advance(1000);
-    expect(await how).toBe('closed its output and was stopped');
-    expect(given.endings).toEqual([0]);
-  });
+  }
+  expect(await how).toBe('exited with code 3');
+});
+
+test('The reason is the closed output if the agent keeps running, and the agent is killed.', async () => {
+  const clock = new ManualClock();
+  const given = child();
+  const heard = { ended: Promise.resolve(null), progress: () => 0 };
+  const how = agentEndOf(given, { heard, stderr, clock });
+  await soon();
+  clock.advance(1000);
+  expect(await how).toBe('closed its output and was stopped');
+  expect(given.endings).toEqual([0]);
 });
 
 test.each(['its output ends', 'it exits'])(
@@ -109,40 +107,38 @@ test.each(['its output ends', 'it exits'])(
   },
 );
 
-describe('the output lines of an agent', () => {
-  test('Reading makes progress while a line is handled, and ends with the first error.', async () => {
-    const output = new PassThrough();
-    const handled = Promise.withResolvers<void>();
-    const heard = readJsonLines(output, (line) => {
-      if (line.text === 'bad') throw new Error('it is bad');
-      return handled.promise;
-    });
-    output.end('good\nbad\n');
-    await soon();
-    expect(heard.progress()).toBeLessThan(heard.progress());
-    handled.resolve();
-    expect(await heard.ended).toBe('it is bad');
-    expect(heard.progress()).toBe(heard.progress());
+test('Reading makes progress while a line is handled, and ends with the first error.', async () => {
+  const output = new PassThrough();
+  const handled = Promise.withResolvers<void>();
+  const heard = readJsonLines(output, (line) => {
+    if (line.text === 'bad') throw new Error('it is bad');
+    return handled.promise;
   });
+  output.end('good\nbad\n');
+  await soon();
+  expect(heard.progress()).toBeLessThan(heard.progress());
+  handled.resolve();
+  expect(await heard.ended).toBe('it is bad');
+  expect(heard.progress()).toBe(heard.progress());
+});
 
-  test('An agent is stopped after a thousand lines in a row that are not JSON.', () => {
-    const nonProtocol = new NonProtocolOutput();
-    for (let line = 1; line < 5000; line++) {
-      nonProtocol.note(`hello ${line}`);
-      if (line % 999 === 0) nonProtocol.reset();
-    }
-    nonProtocol.reset();
-    const storm = () => {
-      for (let line = 1; line <= 1000; line++) nonProtocol.note(`line ${line}`);
-    };
-    expect(storm).toThrow('the agent sent 1000 lines in a row that are not JSON: line 1000');
-  });
+test('An agent is stopped after a thousand lines in a row that are not JSON.', () => {
+  const nonProtocol = new NonProtocolOutput();
+  for (let line = 1; line < 5000; line++) {
+    nonProtocol.note(`hello ${line}`);
+    if (line % 999 === 0) nonProtocol.reset();
+  }
+  nonProtocol.reset();
+  const storm = () => {
+    for (let line = 1; line <= 1000; line++) nonProtocol.note(`line ${line}`);
+  };
+  expect(storm).toThrow('the agent sent 1000 lines in a row that are not JSON: line 1000');
+});
 
-  test('The last lines of stderr are returned without terminal control sequences.', async () => {
-    const stderr = new PassThrough();
-    const tail = tailOf(stderr);
-    stderr.end('\u001B[31mred\u001B[0m\u0007\nlast\n');
-    await soon();
-    expect(tail()).toBe('red | last');
-  });
+test('The last lines of stderr are returned without terminal control sequences.', async () => {
+  const stderr = new PassThrough();
+  const tail = tailOf(stderr);
+  stderr.end('\u001B[31mred\u001B[0m\u0007\nlast\n');
+  await soon();
+  expect(tail()).toBe('red | last');
 });

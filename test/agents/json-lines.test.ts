@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { BoundedLine } from '../../src/agents/bounded-line.ts';
 import { linesOf, MAX_SHARED_LINE_BYTES } from '../../src/agents/json-lines.ts';
 
@@ -18,27 +18,25 @@ async function allOf(lines: AsyncIterable<BoundedLine>): Promise<string[]> {
   return all;
 }
 
-describe('lines of a stream', () => {
-  test('Lines are read from chunks of any size, and a last line without an end is dropped.', async () => {
-    const whole = Buffer.from('one\n\nzwölf\nrest');
-    for (let size = 1; size <= whole.length; size++) {
-      const chunks = [];
-      for (let at = 0; at < whole.length; at += size) chunks.push(whole.subarray(at, at + size));
-      expect(await allOf(linesOf(Readable.from(chunks)))).toEqual(['one', '', 'zwölf']);
-    }
-  });
+test('Lines are read from chunks of any size, and a last line without an end is dropped.', async () => {
+  const whole = Buffer.from('one\n\nzwölf\nrest');
+  for (let size = 1; size <= whole.length; size++) {
+    const chunks = [];
+    for (let at = 0; at < whole.length; at += size) chunks.push(whole.subarray(at, at + size));
+    expect(await allOf(linesOf(Readable.from(chunks)))).toEqual(['one', '', 'zwölf']);
+  }
+});
 
-  test('A line that is too long fails the stream.', async () => {
-    const stream = Readable.from(inChunks('a\n', 33 * MIB, 'z\nb\n'));
-    await expect(allOf(linesOf(stream))).rejects.toThrow(
-      /the agent sent a line of more than 33554432 bytes/,
-    );
-  });
+test('A line that is too long fails the stream.', async () => {
+  const stream = Readable.from(inChunks('a\n', 33 * MIB, 'z\nb\n'));
+  await expect(allOf(linesOf(stream))).rejects.toThrow(
+    /the agent sent a line of more than 33554432 bytes/,
+  );
+});
 
-  test('A line of a shared agent may be longer, but has a limit too.', async () => {
-    const stream = Readable.from(inChunks('', 257 * MIB, ''));
-    await expect(allOf(linesOf(stream, MAX_SHARED_LINE_BYTES))).rejects.toThrow(
-      /the agent sent a line of more than/,
-    );
-  });
+test('A line of a shared agent may be longer, but has a limit too.', async () => {
+  const stream = Readable.from(inChunks('', 257 * MIB, ''));
+  await expect(allOf(linesOf(stream, MAX_SHARED_LINE_BYTES))).rejects.toThrow(
+    /the agent sent a line of more than/,
+  );
 });

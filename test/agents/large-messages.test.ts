@@ -99,181 +99,160 @@ const claudeResult = (content: unknown) => ({
   message: { content: [{ type: 'tool_result', tool_use_id: 'c', content }] },
 });
 
-const messages: Record<string, [field: string, message: object][]> = {
-  acp: [
-    ['a text', { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: words } }],
-    ['a thought', { sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text: words } }],
-    [
-      'the text of a resource',
-      {
-        sessionUpdate: 'agent_message_chunk',
-        content: { type: 'resource', resource: { uri: 'a:b', text: '` '.repeat(1e6) } },
+const messages: Record<string, Record<string, object>> = {
+  acp: {
+    'a text': { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: words } },
+    'a thought': { sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text: words } },
+    'the text of a resource': {
+      sessionUpdate: 'agent_message_chunk',
+      content: { type: 'resource', resource: { uri: 'a:b', text: '` '.repeat(1e6) } },
+    },
+    'the name of a link': {
+      sessionUpdate: 'agent_message_chunk',
+      content: { type: 'resource_link', uri: words, name: words },
+    },
+    'the id of a call': acpCall({ toolCallId: words }),
+    'the title of a call': acpCall({ title: words }),
+    'the kind of a call': acpCall({ kind: words }),
+    'the fields of an input': acpCall({ rawInput: fields }),
+    'a text of an input': acpCall({ rawInput: { text: words } }),
+    'a list of an input': acpCall({ rawInput: { list: many({ a: [1] }) } }),
+    'an output': acpCall({ rawOutput: words }),
+    'a list in an output': acpCall({ rawOutput: many({ a: 1 }) }),
+    'the parts of a content': acpCall({ content: many(block) }),
+    'a text of a content': acpCall({
+      content: [{ type: 'content', content: { type: 'text', text: words } }],
+    }),
+    'the lines of a diff': acpCall({ content: [diff] }),
+    'many diffs': acpCall({ content: many({ ...diff, oldText: 'a', newText: 'b' }) }),
+    'the path of a diff': acpCall({ content: [{ ...diff, path: words, oldText: 'a' }] }),
+    'the images of a content': acpCall({
+      content: many({ type: 'content', content: { type: 'image', data: 'aaaa' } }),
+    }),
+    'the locations of a call': acpCall({ locations: many({ path: '/w/a' }) }),
+    'the output of a terminal': acpCall({ _meta: { terminal_output: { data: words } } }),
+    'the entries of a plan': {
+      sessionUpdate: 'plan',
+      entries: many({ content: 'c', status: 'pending' }),
+    },
+    'an entry of a plan': { sessionUpdate: 'plan', entries: [{ content: words }] },
+    commands: {
+      sessionUpdate: 'available_commands_update',
+      availableCommands: many({ name: 'c' }),
+    },
+    'the title of the session': { sessionUpdate: 'session_info_update', title: words },
+    'a notice': { sessionUpdate: 'notice', title: words, description: words },
+    'a summary': {
+      sessionUpdate: 'compaction_update',
+      compactionId: 'c',
+      status: 'completed',
+      summary: many({ type: 'text', text: 't' }),
+    },
+  },
+  codex: {
+    'a delta of a message': {
+      method: 'item/agentMessage/delta',
+      params: { itemId: 'i', delta: words },
+    },
+    'a delta of a reasoning': {
+      method: 'item/reasoning/textDelta',
+      params: { itemId: 'i', delta: words },
+    },
+    'a delta of an output': {
+      method: 'item/commandExecution/outputDelta',
+      params: { itemId: 'i', delta: words },
+    },
+    'a message': codexItem({ type: 'agentMessage', text: words }),
+    'the parts of a reasoning': codexItem({
+      type: 'reasoning',
+      summary: many('s'),
+      content: many('c'),
+    }),
+    'a command': codexItem({ type: 'commandExecution', command: words }),
+    'the output of a command': codexItem({
+      type: 'commandExecution',
+      command: 'c',
+      aggregatedOutput: words,
+    }),
+    'the arguments of a tool': codexItem({
+      type: 'mcpToolCall',
+      server: 's',
+      tool: 't',
+      arguments: fields,
+    }),
+    'the result of a tool': codexItem({
+      type: 'mcpToolCall',
+      server: 's',
+      tool: 't',
+      result: { content: many({ type: 'text', text: 'x' }) },
+    }),
+    'the parts of a tool': codexItem({
+      type: 'dynamicToolCall',
+      tool: 't',
+      contentItems: many({ type: 'text', text: 'x' }),
+    }),
+    'a search': codexItem({ type: 'webSearch', query: words, action: fields }),
+    'the steps of a plan': {
+      method: 'turn/plan/updated',
+      params: { plan: many({ step: 's', status: 'pending' }) },
+    },
+  },
+  claude: {
+    'a delta of a text': {
+      type: 'stream_event',
+      event: {
+        type: 'content_block_delta',
+        index: 0,
+        delta: { type: 'text_delta', text: words },
       },
-    ],
-    [
-      'the name of a link',
-      {
-        sessionUpdate: 'agent_message_chunk',
-        content: { type: 'resource_link', uri: words, name: words },
+    },
+    'a delta of a thought': {
+      type: 'stream_event',
+      event: {
+        type: 'content_block_delta',
+        index: 0,
+        delta: { type: 'thinking_delta', thinking: words },
       },
-    ],
-    ['the id of a call', acpCall({ toolCallId: words })],
-    ['the title of a call', acpCall({ title: words })],
-    ['the kind of a call', acpCall({ kind: words })],
-    ['the fields of an input', acpCall({ rawInput: fields })],
-    ['a text of an input', acpCall({ rawInput: { text: words } })],
-    ['a list of an input', acpCall({ rawInput: { list: many({ a: [1] }) } })],
-    ['an output', acpCall({ rawOutput: words })],
-    ['a list in an output', acpCall({ rawOutput: many({ a: 1 }) })],
-    ['the parts of a content', acpCall({ content: many(block) })],
-    [
-      'a text of a content',
-      acpCall({ content: [{ type: 'content', content: { type: 'text', text: words } }] }),
-    ],
-    ['the lines of a diff', acpCall({ content: [diff] })],
-    ['many diffs', acpCall({ content: many({ ...diff, oldText: 'a', newText: 'b' }) })],
-    ['the path of a diff', acpCall({ content: [{ ...diff, path: words, oldText: 'a' }] })],
-    [
-      'the images of a content',
-      acpCall({ content: many({ type: 'content', content: { type: 'image', data: 'aaaa' } }) }),
-    ],
-    ['the locations of a call', acpCall({ locations: many({ path: '/w/a' }) })],
-    ['the output of a terminal', acpCall({ _meta: { terminal_output: { data: words } } })],
-    [
-      'the entries of a plan',
-      { sessionUpdate: 'plan', entries: many({ content: 'c', status: 'pending' }) },
-    ],
-    ['an entry of a plan', { sessionUpdate: 'plan', entries: [{ content: words }] }],
-    [
-      'commands',
-      { sessionUpdate: 'available_commands_update', availableCommands: many({ name: 'c' }) },
-    ],
-    ['the title of the session', { sessionUpdate: 'session_info_update', title: words }],
-    ['a notice', { sessionUpdate: 'notice', title: words, description: words }],
-    [
-      'a summary',
-      {
-        sessionUpdate: 'compaction_update',
-        compactionId: 'c',
-        status: 'completed',
-        summary: many({ type: 'text', text: 't' }),
+    },
+    'the name of a tool': {
+      type: 'stream_event',
+      event: {
+        type: 'content_block_start',
+        content_block: { type: 'tool_use', id: 'c', name: words },
       },
-    ],
-  ],
-  codex: [
-    [
-      'a delta of a message',
-      { method: 'item/agentMessage/delta', params: { itemId: 'i', delta: words } },
-    ],
-    [
-      'a delta of a reasoning',
-      { method: 'item/reasoning/textDelta', params: { itemId: 'i', delta: words } },
-    ],
-    [
-      'a delta of an output',
-      { method: 'item/commandExecution/outputDelta', params: { itemId: 'i', delta: words } },
-    ],
-    ['a message', codexItem({ type: 'agentMessage', text: words })],
-    [
-      'the parts of a reasoning',
-      codexItem({ type: 'reasoning', summary: many('s'), content: many('c') }),
-    ],
-    ['a command', codexItem({ type: 'commandExecution', command: words })],
-    [
-      'the output of a command',
-      codexItem({ type: 'commandExecution', command: 'c', aggregatedOutput: words }),
-    ],
-    [
-      'the arguments of a tool',
-      codexItem({ type: 'mcpToolCall', server: 's', tool: 't', arguments: fields }),
-    ],
-    [
-      'the result of a tool',
-      codexItem({
-        type: 'mcpToolCall',
-        server: 's',
-        tool: 't',
-        result: { content: many({ type: 'text', text: 'x' }) },
-      }),
-    ],
-    [
-      'the parts of a tool',
-      codexItem({
-        type: 'dynamicToolCall',
-        tool: 't',
-        contentItems: many({ type: 'text', text: 'x' }),
-      }),
-    ],
-    ['a search', codexItem({ type: 'webSearch', query: words, action: fields })],
-    [
-      'the steps of a plan',
-      { method: 'turn/plan/updated', params: { plan: many({ step: 's', status: 'pending' }) } },
-    ],
-  ],
-  claude: [
-    [
-      'a delta of a text',
-      {
-        type: 'stream_event',
-        event: {
-          type: 'content_block_delta',
-          index: 0,
-          delta: { type: 'text_delta', text: words },
-        },
-      },
-    ],
-    [
-      'a delta of a thought',
-      {
-        type: 'stream_event',
-        event: {
-          type: 'content_block_delta',
-          index: 0,
-          delta: { type: 'thinking_delta', thinking: words },
-        },
-      },
-    ],
-    [
-      'the name of a tool',
-      {
-        type: 'stream_event',
-        event: {
-          type: 'content_block_start',
-          content_block: { type: 'tool_use', id: 'c', name: words },
-        },
-      },
-    ],
-    ['a text', claudeBlock({ type: 'text', text: words })],
-    [
-      'the blocks of a message',
-      { ...claudeBlock(), message: { id: 'm', content: many({ type: 'text', text: 't' }) } },
-    ],
-    [
-      'the fields of an input',
-      claudeBlock({ type: 'tool_use', id: 'c', name: 'Bash', input: fields }),
-    ],
-    [
-      'a command',
-      claudeBlock({ type: 'tool_use', id: 'c', name: 'Bash', input: { command: words } }),
-    ],
-    [
-      'a plan',
-      claudeBlock({
-        type: 'tool_use',
-        id: 'c',
-        name: 'TodoWrite',
-        input: { todos: many({ content: 'c', status: 'pending' }) },
-      }),
-    ],
-    ['a result', claudeResult(words)],
-    ['the parts of a result', claudeResult(many({ type: 'text', text: 't' }))],
-  ],
+    },
+    'a text': claudeBlock({ type: 'text', text: words }),
+    'the blocks of a message': {
+      ...claudeBlock(),
+      message: { id: 'm', content: many({ type: 'text', text: 't' }) },
+    },
+    'the fields of an input': claudeBlock({
+      type: 'tool_use',
+      id: 'c',
+      name: 'Bash',
+      input: fields,
+    }),
+    'a command': claudeBlock({
+      type: 'tool_use',
+      id: 'c',
+      name: 'Bash',
+      input: { command: words },
+    }),
+    'a plan': claudeBlock({
+      type: 'tool_use',
+      id: 'c',
+      name: 'TodoWrite',
+      input: { todos: many({ content: 'c', status: 'pending' }) },
+    }),
+    'a result': claudeResult(words),
+    'the parts of a result': claudeResult(many({ type: 'text', text: 't' })),
+  },
 };
 
 describe.each(Object.keys(adapters))(
   'a message of %s with a field of a hundred times its limit',
   (adapter) => {
-    test.each(messages[adapter] ?? [])(
+    test.each(Object.entries(messages[adapter] ?? {}))(
       'The message is not read beyond the limit: %s.',
       (_field, message) => {
         const { value, reads } = counted(message);

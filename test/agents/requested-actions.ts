@@ -16,183 +16,140 @@ const elicit = (tool_params?: object) => ({
 });
 
 /** A request, and another request that an acceptance of the first must not allow. */
-export interface RequestRow {
-  name: string;
-  provider: 'acp' | 'claude' | 'codex';
+interface Action {
   good: object;
   /** Another action, whose request may look the same. */
   evil: object;
   /** Whether the request describes its whole effect, so that an equal request needs no second approval. */
-  isWhole: boolean;
+  isWhole?: boolean;
 }
 
-export const requestRows: RequestRow[] = [
-  {
-    name: 'a command in its input',
-    provider: 'acp',
-    good: { ...call, rawInput: { command: 'touch good' } },
-    evil: { ...call, rawInput: { command: 'touch EVIL' } },
-    isWhole: true,
-  },
-  {
-    name: 'equal input of another tool',
-    provider: 'acp',
-    good: { toolCallId: 't', title: 'look', rawInput: { path: '/w' } },
-    evil: { toolCallId: 't', title: 'remove', rawInput: { path: '/w' } },
-    isWhole: true,
-  },
-  {
-    name: 'a title alone',
-    provider: 'acp',
-    good: call,
-    evil: call,
-    isWhole: false,
-  },
-  {
-    name: 'a title and a text of the model',
-    provider: 'acp',
-    good: { ...call, rawInput: {}, content: [textContent('makes a file')] },
-    evil: { ...call, rawInput: {}, content: [textContent('makes a file')] },
-    isWhole: false,
-  },
-  {
-    name: 'the name of a file without its content',
-    provider: 'acp',
-    good: { ...edit, content: [textContent('Writing notes')], locations: [{ path: '/w/notes' }] },
-    evil: { ...edit, content: [textContent('Writing notes')], locations: [{ path: '/w/notes' }] },
-    isWhole: false,
-  },
-  {
-    name: 'the content of a file',
-    provider: 'acp',
-    good: { ...edit, content: [diff('good')] },
-    evil: { ...edit, content: [diff('EVIL')] },
-    isWhole: true,
-  },
-  {
-    name: 'an additional file',
-    provider: 'acp',
-    good: { ...edit, content: [diff('good')] },
-    evil: { ...edit, content: [diff('good'), { ...diff('EVIL'), path: '/w/more' }] },
-    isWhole: true,
-  },
-  {
-    name: 'a command',
-    provider: 'claude',
-    good: { tool: 'Bash', input: { command: 'touch good' } },
-    evil: { tool: 'Bash', input: { command: 'touch EVIL' } },
-    isWhole: true,
-  },
-  {
-    name: 'the same command outside of its sandbox',
-    provider: 'claude',
-    good: { tool: 'Bash', input: { command: 'touch good' } },
-    evil: { tool: 'Bash', input: { command: 'touch good', dangerouslyDisableSandbox: true } },
-    isWhole: true,
-  },
-  {
-    name: 'the content of a file',
-    provider: 'claude',
-    good: { tool: 'Write', input: { file_path: '/w/notes', content: 'good' } },
-    evil: { tool: 'Write', input: { file_path: '/w/notes', content: 'EVIL' } },
-    isWhole: true,
-  },
-  {
-    name: 'an invalid input',
-    provider: 'claude',
-    good: { tool: 'Bash', input: ['touch good'] },
-    evil: { tool: 'Bash', input: ['touch EVIL'] },
-    isWhole: false,
-  },
-  {
-    name: 'a command',
-    provider: 'codex',
-    good: { method: onCommand, params: { command: 'touch good', cwd: '/w' } },
-    evil: { method: onCommand, params: { command: 'touch EVIL', cwd: '/w' } },
-    isWhole: true,
-  },
-  {
-    name: 'the same command in another directory',
-    provider: 'codex',
-    good: { method: onCommand, params: { command: 'touch it', cwd: '/w' } },
-    evil: { method: onCommand, params: { command: 'touch it', cwd: '/' } },
-    isWhole: true,
-  },
-  {
-    name: 'the same command with the network',
-    provider: 'codex',
-    good: { method: onCommand, params: { command: 'get it', cwd: '/w' } },
-    evil: {
-      method: onCommand,
-      params: { command: 'get it', cwd: '/w', networkApprovalContext: { host: 'evil.test' } },
+export interface RequestRow extends Required<Action> {
+  name: string;
+  provider: 'acp' | 'claude' | 'codex';
+}
+
+/** The rows of each provider by their names; `isWhole` is true if it is absent. */
+const actions: Record<RequestRow['provider'], Record<string, Action>> = {
+  acp: {
+    'a command in its input': {
+      good: { ...call, rawInput: { command: 'touch good' } },
+      evil: { ...call, rawInput: { command: 'touch EVIL' } },
     },
-    isWhole: true,
-  },
-  {
-    name: 'the same command with more permissions',
-    provider: 'codex',
-    good: { method: onCommand, params: { command: 'make', cwd: '/w' } },
-    evil: {
-      method: onCommand,
-      params: { command: 'make', cwd: '/w', additionalPermissions: { network: true } },
+    'equal input of another tool': {
+      good: { toolCallId: 't', title: 'look', rawInput: { path: '/w' } },
+      evil: { toolCallId: 't', title: 'remove', rawInput: { path: '/w' } },
     },
-    isWhole: true,
-  },
-  {
-    name: 'a command in its item',
-    provider: 'codex',
-    good: {
-      item: { type: 'commandExecution', command: 'touch good', cwd: '/w' },
-      method: onCommand,
-      params: {},
+    'a title alone': {
+      good: call,
+      evil: call,
+      isWhole: false,
     },
-    evil: {
-      item: { type: 'commandExecution', command: 'touch EVIL', cwd: '/w' },
-      method: onCommand,
-      params: {},
+    'a title and a text of the model': {
+      good: { ...call, rawInput: {}, content: [textContent('makes a file')] },
+      evil: { ...call, rawInput: {}, content: [textContent('makes a file')] },
+      isWhole: false,
     },
-    isWhole: true,
+    'the name of a file without its content': {
+      good: { ...edit, content: [textContent('Writing notes')], locations: [{ path: '/w/notes' }] },
+      evil: { ...edit, content: [textContent('Writing notes')], locations: [{ path: '/w/notes' }] },
+      isWhole: false,
+    },
+    'the content of a file': {
+      good: { ...edit, content: [diff('good')] },
+      evil: { ...edit, content: [diff('EVIL')] },
+    },
+    'an additional file': {
+      good: { ...edit, content: [diff('good')] },
+      evil: { ...edit, content: [diff('good'), { ...diff('EVIL'), path: '/w/more' }] },
+    },
   },
-  {
-    name: 'a command without details',
-    provider: 'codex',
-    good: { method: onCommand, params: { reason: 'to build' } },
-    evil: { method: onCommand, params: { reason: 'to build' } },
-    isWhole: false,
+  claude: {
+    'a command': {
+      good: { tool: 'Bash', input: { command: 'touch good' } },
+      evil: { tool: 'Bash', input: { command: 'touch EVIL' } },
+    },
+    'the same command outside of its sandbox': {
+      good: { tool: 'Bash', input: { command: 'touch good' } },
+      evil: { tool: 'Bash', input: { command: 'touch good', dangerouslyDisableSandbox: true } },
+    },
+    'the content of a file': {
+      good: { tool: 'Write', input: { file_path: '/w/notes', content: 'good' } },
+      evil: { tool: 'Write', input: { file_path: '/w/notes', content: 'EVIL' } },
+    },
+    'an invalid input': {
+      good: { tool: 'Bash', input: ['touch good'] },
+      evil: { tool: 'Bash', input: ['touch EVIL'] },
+      isWhole: false,
+    },
   },
-  {
-    name: 'the content of a file in its item',
-    provider: 'codex',
-    good: { item: patch('+good'), method: onChange, params: {} },
-    evil: { item: patch('+EVIL'), method: onChange, params: {} },
-    isWhole: true,
+  codex: {
+    'a command': {
+      good: { method: onCommand, params: { command: 'touch good', cwd: '/w' } },
+      evil: { method: onCommand, params: { command: 'touch EVIL', cwd: '/w' } },
+    },
+    'the same command in another directory': {
+      good: { method: onCommand, params: { command: 'touch it', cwd: '/w' } },
+      evil: { method: onCommand, params: { command: 'touch it', cwd: '/' } },
+    },
+    'the same command with the network': {
+      good: { method: onCommand, params: { command: 'get it', cwd: '/w' } },
+      evil: {
+        method: onCommand,
+        params: { command: 'get it', cwd: '/w', networkApprovalContext: { host: 'evil.test' } },
+      },
+    },
+    'the same command with more permissions': {
+      good: { method: onCommand, params: { command: 'make', cwd: '/w' } },
+      evil: {
+        method: onCommand,
+        params: { command: 'make', cwd: '/w', additionalPermissions: { network: true } },
+      },
+    },
+    'a command in its item': {
+      good: {
+        item: { type: 'commandExecution', command: 'touch good', cwd: '/w' },
+        method: onCommand,
+        params: {},
+      },
+      evil: {
+        item: { type: 'commandExecution', command: 'touch EVIL', cwd: '/w' },
+        method: onCommand,
+        params: {},
+      },
+    },
+    'a command without details': {
+      good: { method: onCommand, params: { reason: 'to build' } },
+      evil: { method: onCommand, params: { reason: 'to build' } },
+      isWhole: false,
+    },
+    'the content of a file in its item': {
+      good: { item: patch('+good'), method: onChange, params: {} },
+      evil: { item: patch('+EVIL'), method: onChange, params: {} },
+    },
+    'a file change without details': {
+      good: { method: onChange, params: { reason: 'to build' } },
+      evil: { method: onChange, params: { reason: 'to build' } },
+      isWhole: false,
+    },
+    'the same change and a directory to write in': {
+      good: { item: patch('+good'), method: onChange, params: {} },
+      evil: { item: patch('+good'), method: onChange, params: { grantRoot: '/' } },
+    },
+    'a tool of an MCP server': {
+      good: elicit({ to: 'good' }),
+      evil: elicit({ to: 'EVIL' }),
+    },
+    'a tool of an MCP server without its arguments': {
+      good: elicit(),
+      evil: elicit(),
+      isWhole: false,
+    },
   },
-  {
-    name: 'a file change without details',
-    provider: 'codex',
-    good: { method: onChange, params: { reason: 'to build' } },
-    evil: { method: onChange, params: { reason: 'to build' } },
-    isWhole: false,
-  },
-  {
-    name: 'the same change and a directory to write in',
-    provider: 'codex',
-    good: { item: patch('+good'), method: onChange, params: {} },
-    evil: { item: patch('+good'), method: onChange, params: { grantRoot: '/' } },
-    isWhole: true,
-  },
-  {
-    name: 'a tool of an MCP server',
-    provider: 'codex',
-    good: elicit({ to: 'good' }),
-    evil: elicit({ to: 'EVIL' }),
-    isWhole: true,
-  },
-  {
-    name: 'a tool of an MCP server without its arguments',
-    provider: 'codex',
-    good: elicit(),
-    evil: elicit(),
-    isWhole: false,
-  },
-];
+};
+
+export const requestRows = Object.entries(actions).flatMap(([provider, rows]) =>
+  Object.entries(rows).map(
+    ([name, row]) => ({ name, provider, isWhole: true, ...row }) as RequestRow,
+  ),
+);

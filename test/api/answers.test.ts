@@ -48,106 +48,102 @@ const stream = {
 };
 const gap = 'event: stream.gap\ndata: {"requested":1,"trimmed_seq":2,"latest_seq":3}\n\n';
 
-test.for<[what: string, answer: Answer]>([
-  ['a list', list],
-  ['a list whose body is too long to read', { ...list, body: null }],
-  ['a refusal', refused],
-  [
-    'a refusal without a token',
-    { ...list, status: 401, body: '{"error":"missing or invalid bearer token"}' },
-  ],
-  [
-    'a refusal of an unknown path',
-    { ...refused, url: '/v1/nope', status: 404, body: '{"error":"no","code":"not_found"}' },
-  ],
-  [
-    'a refusal of a method that a path does not have',
-    { ...refused, method: 'PUT', status: 405, body: '{"error":"","code":"method_not_allowed"}' },
-  ],
-  ['frames of a stream', stream],
-  ['a gap in a stream', { ...stream, body: gap }],
-  ['a replay', replay(record)],
-  ['a truncated event without its large fields', replay(cut)],
-])('The check of answers accepts %s.', ([, answer]) => {
+test.for(
+  Object.entries<Answer>({
+    'a list': list,
+    'a list whose body is too long to read': { ...list, body: null },
+    'a refusal': refused,
+    'a refusal without a token': {
+      ...list,
+      status: 401,
+      body: '{"error":"missing or invalid bearer token"}',
+    },
+    'a refusal of an unknown path': {
+      ...refused,
+      url: '/v1/nope',
+      status: 404,
+      body: '{"error":"no","code":"not_found"}',
+    },
+    'a refusal of a method that a path does not have': {
+      ...refused,
+      method: 'PUT',
+      status: 405,
+      body: '{"error":"","code":"method_not_allowed"}',
+    },
+    'frames of a stream': stream,
+    'a gap in a stream': { ...stream, body: gap },
+    'a replay': replay(record),
+    'a truncated event without its large fields': replay(cut),
+  }),
+)('The check of answers accepts %s.', ([, answer]) => {
   expect(check.check(answer).wrong).toEqual([]);
 });
 
-test.for<[what: string, answer: Answer, fault: RegExp]>([
-  ['a status that is not described', { ...list, status: 202 }, /answers 202/],
-  ['a success of an unknown path', { ...list, url: '/v1/nope' }, /is a success of no operation/],
-  ['a header that is missing', without('x-epoch'), /has no X-Epoch/],
-  [
-    'a header that is not a number',
-    { ...list, headers: { ...list.headers, 'x-seq': 'x' } },
-    /^X-Seq .*integer/,
-  ],
-  [
-    'a header of another route',
-    { ...list, headers: { ...list.headers, 'idempotency-replayed': 'true' } },
-    /^Idempotency-Replayed is not described/,
-  ],
-  ['another content type', { ...stream, url: list.url }, /is text\/event-stream/],
-  ['a body that is not JSON', { ...list, body: '[' }, /is no JSON/],
-  ['a field that is missing', { ...list, body: '[{"id":"x"}]' }, /\/\* must have .*name/],
-  [
-    'an unknown field',
-    { ...list, body: JSON.stringify([{ ...token, secret: 'x' }]) },
-    /must NOT have additional properties \(secret\)/,
-  ],
-  [
-    'a field of another type',
-    { ...list, body: JSON.stringify([{ ...token, created_at: 'now' }]) },
-    /\/created_at must be integer/,
-  ],
-  [
-    'a code that the route does not have',
-    { ...refused, body: refused.body.replace('invalid', 'too_many') },
-    /\/code/,
-  ],
-  [
-    'a refusal with more than its code',
-    { ...refused, body: '{"error":"","code":"invalid","x":1}' },
-    /\(x\)/,
-  ],
-  ['a 401 with a code', { ...refused, status: 401 }, /\(code\)/],
-  [
-    'a frame that is not a record',
-    { ...stream, body: 'id: 1\nevent: x\ndata: {}\n\n' },
-    /\/\*\/data/,
-  ],
-  ['an event without its id', { ...stream, body: stream.body.replace('id: 7\n', '') }, /\/\*/],
-  [
-    'an event whose payload misses a field',
-    { ...stream, body: framesOf({ ...record, payload: {} }) },
-    /^\/\*\/data\/payload must have required property 'previous_stop'.* in runtime\.started$/m,
-  ],
-  [
-    'a replayed event whose payload misses a field',
-    replay({ ...record, payload: {} }),
-    /^\/\*\/payload must have required property 'previous_stop'/m,
-  ],
-  [
-    'an event without its large fields that is not marked as truncated',
-    replay({ ...cut, payload: { turn: turnWithoutInput } }),
-    /payload\/turn must have required property 'input'.* in turn\.accepted/,
-  ],
-  [
-    'an event whose payload has a field that its kind does not have',
-    replay({ ...record, payload: { ...record.payload, turn_id: 'turn_1' } }),
-    /payload must NOT have additional properties \(turn_id\)/,
-  ],
-  [
-    'an event with another scope',
-    replay({ ...record, scope: 'session' }),
-    /scope must be equal to constant/,
-  ],
-  [
-    'an event of a kind that is not described',
-    replay({ ...record, kind: 'turn.forgotten' }),
-    /is of no kind that is described \(turn\.forgotten\)/,
-  ],
-  ['a gap with an id', { ...stream, body: `id: 1\n${gap}` }, /\/\*/],
-])('The check of answers finds %s.', ([, answer, fault]) => {
+test.for(
+  Object.entries<[answer: Answer, fault: RegExp]>({
+    'a status that is not described': [{ ...list, status: 202 }, /answers 202/],
+    'a success of an unknown path': [{ ...list, url: '/v1/nope' }, /is a success of no operation/],
+    'a header that is missing': [without('x-epoch'), /has no X-Epoch/],
+    'a header that is not a number': [
+      { ...list, headers: { ...list.headers, 'x-seq': 'x' } },
+      /^X-Seq .*integer/,
+    ],
+    'a header of another route': [
+      { ...list, headers: { ...list.headers, 'idempotency-replayed': 'true' } },
+      /^Idempotency-Replayed is not described/,
+    ],
+    'another content type': [{ ...stream, url: list.url }, /is text\/event-stream/],
+    'a body that is not JSON': [{ ...list, body: '[' }, /is no JSON/],
+    'a field that is missing': [{ ...list, body: '[{"id":"x"}]' }, /\/\* must have .*name/],
+    'an unknown field': [
+      { ...list, body: JSON.stringify([{ ...token, secret: 'x' }]) },
+      /must NOT have additional properties \(secret\)/,
+    ],
+    'a field of another type': [
+      { ...list, body: JSON.stringify([{ ...token, created_at: 'now' }]) },
+      /\/created_at must be integer/,
+    ],
+    'a code that the route does not have': [
+      { ...refused, body: refused.body.replace('invalid', 'too_many') },
+      /\/code/,
+    ],
+    'a refusal with more than its code': [
+      { ...refused, body: '{"error":"","code":"invalid","x":1}' },
+      /\(x\)/,
+    ],
+    'a 401 with a code': [{ ...refused, status: 401 }, /\(code\)/],
+    'a frame that is not a record': [
+      { ...stream, body: 'id: 1\nevent: x\ndata: {}\n\n' },
+      /\/\*\/data/,
+    ],
+    'an event without its id': [{ ...stream, body: stream.body.replace('id: 7\n', '') }, /\/\*/],
+    'an event whose payload misses a field': [
+      { ...stream, body: framesOf({ ...record, payload: {} }) },
+      /^\/\*\/data\/payload must have required property 'previous_stop'.* in runtime\.started$/m,
+    ],
+    'a replayed event whose payload misses a field': [
+      replay({ ...record, payload: {} }),
+      /^\/\*\/payload must have required property 'previous_stop'/m,
+    ],
+    'an event without its large fields that is not marked as truncated': [
+      replay({ ...cut, payload: { turn: turnWithoutInput } }),
+      /payload\/turn must have required property 'input'.* in turn\.accepted/,
+    ],
+    'an event whose payload has a field that its kind does not have': [
+      replay({ ...record, payload: { ...record.payload, turn_id: 'turn_1' } }),
+      /payload must NOT have additional properties \(turn_id\)/,
+    ],
+    'an event with another scope': [
+      replay({ ...record, scope: 'session' }),
+      /scope must be equal to constant/,
+    ],
+    'an event of a kind that is not described': [
+      replay({ ...record, kind: 'turn.forgotten' }),
+      /is of no kind that is described \(turn\.forgotten\)/,
+    ],
+    'a gap with an id': [{ ...stream, body: `id: 1\n${gap}` }, /\/\*/],
+  }),
+)('The check of answers finds %s.', ([, [answer, fault]]) => {
   expect(check.check(answer).wrong.join('\n')).toMatch(fault);
 });
 

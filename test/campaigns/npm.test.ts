@@ -58,65 +58,63 @@ const programs = [...page.matchAll(/```ts file=(\S+)\n([\s\S]*?)```\n```\n([\s\S
   ([, name = '', code = '', prints = '']) => ({ name, code, prints }),
 );
 
-describe('the npm package', () => {
-  test('The npm package has the bundles, their assets and the completions, but no compiled code and no sources.', () => {
-    const { files } = project();
-    for (const name of [
-      'bin/cadre.js',
-      'bin/package.json',
-      'dist/cadre.cjs',
-      'dist/serve.cjs',
-      'dist/fleet.cjs',
-      'dist/jq.cjs',
-      'dist/assets/jq.wasm',
-      'dist/assets/sql-wasm.wasm',
-      'dist/assets/empty.cadre',
-      'dist/assets/commands.json',
-      'dist/assets/openapi.yaml',
-      'dist/assets/cadre.bash',
-      'dist/assets/_cadre',
-      'dist/assets/cadre.fish',
-      'dist/library/client.js',
-      'dist/library/client.d.ts',
-      'dist/THIRD-PARTY-LICENSES',
-      'dist/man/man1/cadre-serve.1',
-      ...manPages,
-      'completions/cadre.bash',
-      'docs/client.md',
-      'README.md',
-      'LICENSE',
-    ])
-      expect(files).toContain(name);
-    expect(
-      files.filter((name) => /\.compiled$|^(src|test|scripts|node_modules)\//.test(name)),
-    ).toEqual([]);
-  });
+test('The npm package has the bundles, their assets and the completions, but no compiled code and no sources.', () => {
+  const { files } = project();
+  for (const name of [
+    'bin/cadre.js',
+    'bin/package.json',
+    'dist/cadre.cjs',
+    'dist/serve.cjs',
+    'dist/fleet.cjs',
+    'dist/jq.cjs',
+    'dist/assets/jq.wasm',
+    'dist/assets/sql-wasm.wasm',
+    'dist/assets/empty.cadre',
+    'dist/assets/commands.json',
+    'dist/assets/openapi.yaml',
+    'dist/assets/cadre.bash',
+    'dist/assets/_cadre',
+    'dist/assets/cadre.fish',
+    'dist/library/client.js',
+    'dist/library/client.d.ts',
+    'dist/THIRD-PARTY-LICENSES',
+    'dist/man/man1/cadre-serve.1',
+    ...manPages,
+    'completions/cadre.bash',
+    'docs/client.md',
+    'README.md',
+    'LICENSE',
+  ])
+    expect(files).toContain(name);
+  expect(
+    files.filter((name) => /\.compiled$|^(src|test|scripts|node_modules)\//.test(name)),
+  ).toEqual([]);
+});
 
-  test('The npm package installs no other package, and its command runs.', async () => {
-    const { directory, env } = project();
-    expect(fs.readdirSync(path.join(directory, 'node_modules')).toSorted()).toEqual([
-      '.bin',
-      '.package-lock.json',
-      'cadre',
-    ]);
-    const cadre = path.join(directory, 'node_modules/.bin/cadre');
-    const { stdout } = await run(cadre, ['config', 'path'], { env: { ...env, ...sharedCode() } });
-    expect(stdout).toBe(`${env.HOME}/.config/cadre/config.toml\n`);
-  });
+test('The npm package installs no other package, and its command runs.', async () => {
+  const { directory, env } = project();
+  expect(fs.readdirSync(path.join(directory, 'node_modules')).toSorted()).toEqual([
+    '.bin',
+    '.package-lock.json',
+    'cadre',
+  ]);
+  const cadre = path.join(directory, 'node_modules/.bin/cadre');
+  const { stdout } = await run(cadre, ['config', 'path'], { env: { ...env, ...sharedCode() } });
+  expect(stdout).toBe(`${env.HOME}/.config/cadre/config.toml\n`);
+});
 
-  test('The command under an old Node ends with an error that names the required version.', async () => {
-    const { directory, env } = project();
-    const file = path.join(directory, 'node_modules/cadre/bin/cadre.js');
-    const old = "Object.defineProperty(process.versions, 'node', { value: '20.9.0' })";
-    const ended = run(process.execPath, ['-e', `${old}; require(${JSON.stringify(file)})`], {
-      env,
-    });
-    await expect(ended).rejects.toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(
-        /^cadre: Node v\S+ \(.*\) is too old: install Node 22\.12 or newer, or .*\n$/,
-      ),
-    });
+test('The command under an old Node ends with an error that names the required version.', async () => {
+  const { directory, env } = project();
+  const file = path.join(directory, 'node_modules/cadre/bin/cadre.js');
+  const old = "Object.defineProperty(process.versions, 'node', { value: '20.9.0' })";
+  const ended = run(process.execPath, ['-e', `${old}; require(${JSON.stringify(file)})`], {
+    env,
+  });
+  await expect(ended).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(
+      /^cadre: Node v\S+ \(.*\) is too old: install Node 22\.12 or newer, or .*\n$/,
+    ),
   });
 });
 

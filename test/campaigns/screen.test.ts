@@ -25,8 +25,7 @@ describe.skipIf(!hasPty)('the screen', () => {
       await using terminal = inTerminal(directory, ['top'], {}, size);
       const { glass, expectShows, type, ended } = terminal;
       await expectShows('the flood');
-      type('\r');
-      await expectShows('No messages yet');
+      await type('\r').shows('No messages yet');
       const before = glass.written.length;
       const [frames, began] = [glass.frames, performance.now()];
       await runTurn(client, id, `flood ${deltas} 20`);

@@ -152,8 +152,7 @@ test('A stream of the client from "latest" that is cut before its first event mi
 test('A stream of the client continues when the server comes back after a stop, on the same port.', async () => {
   const directory = testDirectory();
   const config = { server: { bind_address: `127.0.0.1:${await keptPort()}`, drain_ms: 100 } };
-  const first = await testRuntime({ ...scripted(), config, directory });
-  const { url, token } = first;
+  const { given: first, url, token } = await testRuntime({ ...scripted(), config, directory });
   const reading = read(url, token);
   await openMany(first, 3);
   await reading.until(5);

@@ -11,42 +11,40 @@ import { reasons } from './reasons.ts';
 const blocks = pages().flatMap(blocksOf);
 const root = path.join(import.meta.dirname, '../..');
 
-describe('the blocks of all pages', () => {
-  test('The number of blocks that are not run is as listed for each reason.', () => {
-    const unrun = Object.groupBy(blocks, ({ notes }) => notes['not run'] ?? 'run');
-    delete unrun.run;
-    const counts = Object.entries(unrun).map(([reason, blocks = []]) => [reason, blocks.length]);
-    expect(Object.fromEntries(counts)).toEqual({
-      agent: 21,
-      bench: 4,
-      editor: 3,
-      install: 4,
-      machines: 8,
-    });
-    expect(Object.keys(reasons)).toEqual(expect.arrayContaining(Object.keys(unrun)));
+test('The number of blocks that are not run is as listed for each reason.', () => {
+  const unrun = Object.groupBy(blocks, ({ notes }) => notes['not run'] ?? 'run');
+  delete unrun.run;
+  const counts = Object.entries(unrun).map(([reason, blocks = []]) => [reason, blocks.length]);
+  expect(Object.fromEntries(counts)).toEqual({
+    agent: 21,
+    bench: 4,
+    editor: 3,
+    install: 4,
+    machines: 8,
   });
-
-  test('Every block of a page is run or parsed, or has a reason for neither.', () => {
-    const tried = new Set(['console', 'sh', 'toml', 'json']);
-    const untried = blocks.filter(
-      ({ language, notes }) => !tried.has(language) && notes['not run'] === undefined,
-    );
-    expect(untried.map(({ page, line }) => `${page}:${line}`)).toEqual([]);
-  });
-
-  test.each(blocks.filter(({ language }) => language === 'toml').map((one) => [place(one), one]))(
-    'The block %s is a valid configuration.',
-    (_, { text }) => {
-      const { error } = configSchema.safeParse(parse(text), { error: issueInWords });
-      expect(error?.issues.map(({ message }) => message)).toBeUndefined();
-    },
-  );
-
-  test.each(blocks.filter(({ language }) => language === 'json').map((one) => [place(one), one]))(
-    'The block %s is valid JSON.',
-    (_, { text }) => expect(() => JSON.parse(text) as unknown).not.toThrow(),
-  );
+  expect(Object.keys(reasons)).toEqual(expect.arrayContaining(Object.keys(unrun)));
 });
+
+test('Every block of a page is run or parsed, or has a reason for neither.', () => {
+  const tried = new Set(['console', 'sh', 'toml', 'json']);
+  const untried = blocks.filter(
+    ({ language, notes }) => !tried.has(language) && notes['not run'] === undefined,
+  );
+  expect(untried.map(({ page, line }) => `${page}:${line}`)).toEqual([]);
+});
+
+test.each(blocks.filter(({ language }) => language === 'toml').map((one) => [place(one), one]))(
+  'The block %s is a valid configuration.',
+  (_, { text }) => {
+    const { error } = configSchema.safeParse(parse(text), { error: issueInWords });
+    expect(error?.issues.map(({ message }) => message)).toBeUndefined();
+  },
+);
+
+test.each(blocks.filter(({ language }) => language === 'json').map((one) => [place(one), one]))(
+  'The block %s is valid JSON.',
+  (_, { text }) => expect(() => JSON.parse(text) as unknown).not.toThrow(),
+);
 
 describe.each(allPages())('the page %s', (page) => {
   test(`The page ${page} names only existing commands and flags.`, () => {

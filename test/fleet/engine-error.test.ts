@@ -1,5 +1,5 @@
 import { errors, type NatsConnection } from '@nats-io/transport-node';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { AppError } from '../../src/api/errors.ts';
 import { Bucket } from '../../src/fleet/bucket.ts';
 import { EngineRefusal, engineError, patiently } from '../../src/fleet/engine.ts';
@@ -24,41 +24,34 @@ function engine(info: unknown, { jetstream = true } = {}): NatsConnection {
 
 const missing = { error: { code: 404, err_code: 10_059, description: 'stream not found' } };
 
-describe('the errors of NATS', () => {
-  test.for<[what: string, connection: NatsConnection, code: string, said: RegExp]>([
-    ['a fleet that was not made', engine(missing), 'not_found', /cadre fleet init$/],
-    ['a stream without a leader', engine(null), 'unreachable', /has no leader: .*try again/],
-    [
-      'a bucket without a leader',
-      engine({ state: {} }),
-      'unreachable',
-      /has no leader: .*try again/,
-    ],
-    [
-      'a server whose JetStream is off',
-      engine(null, { jetstream: false }),
-      'unreachable',
-      /disk is full.*restart nats-server/,
-    ],
-  ])('The error of a bucket names its cause: %s.', async ([, connection, code, said]) => {
-    const failure = await new Bucket(connection, names, names.nodes)
-      .get('k')
-      .catch((error: unknown) => error);
-    expect(failure).toMatchObject({ code, message: expect.stringMatching(said) });
-  });
+test.for<[what: string, connection: NatsConnection, code: string, said: RegExp]>([
+  ['a fleet that was not made', engine(missing), 'not_found', /cadre fleet init$/],
+  ['a stream without a leader', engine(null), 'unreachable', /has no leader: .*try again/],
+  ['a bucket without a leader', engine({ state: {} }), 'unreachable', /has no leader: .*try again/],
+  [
+    'a server whose JetStream is off',
+    engine(null, { jetstream: false }),
+    'unreachable',
+    /disk is full.*restart nats-server/,
+  ],
+])('The error of a bucket names its cause: %s.', async ([, connection, code, said]) => {
+  const failure = await new Bucket(connection, names, names.nodes)
+    .get('k')
+    .catch((error: unknown) => error);
+  expect(failure).toMatchObject({ code, message: expect.stringMatching(said) });
+});
 
-  test.for([
-    [10_002, 'storage_full'],
-    [10_023, 'storage_full'],
-    [10_047, 'storage_full'],
-    [10_077, 'storage_full'],
-    [10_008, 'unreachable'],
-    [10_118, 'unreachable'],
-    [10_059, 'not_found'],
-  ] as const)('The refusal %i of NATS becomes the error %s.', ([err_code, code]) => {
-    const refusal = new EngineRefusal({ err_code, description: 'x' });
-    expect(engineError(refusal, engine(null), names)).toMatchObject({ code });
-  });
+test.for([
+  [10_002, 'storage_full'],
+  [10_023, 'storage_full'],
+  [10_047, 'storage_full'],
+  [10_077, 'storage_full'],
+  [10_008, 'unreachable'],
+  [10_118, 'unreachable'],
+  [10_059, 'not_found'],
+] as const)('The refusal %i of NATS becomes the error %s.', ([err_code, code]) => {
+  const refusal = new EngineRefusal({ err_code, description: 'x' });
+  expect(engineError(refusal, engine(null), names)).toMatchObject({ code });
 });
 
 test('A request that NATS does not answer is repeated until it does; a refusal is final.', async () => {

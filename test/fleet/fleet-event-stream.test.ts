@@ -4,8 +4,8 @@ import type { FollowAll, FromServer } from '../../src/client/servers.ts';
 import { type FollowedNode, FleetEventStream } from '../../src/fleet/fleet-event-stream.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { append, hurriedClock, startMirror } from '../support/fleet/mirroring.ts';
-import { ScriptedStream } from './scripted-stream.ts';
-import { type TestStore, testStore } from '../support/memory-store.ts';
+import { ScriptedStream, testLog } from './scripted-stream.ts';
+import type { TestStore } from '../support/memory-store.ts';
 
 function following(stream: ScriptedStream, options: FollowAll, entries: FollowedNode[] = []) {
   const stopping = new AbortController();
@@ -36,8 +36,7 @@ const told = (got: readonly FromServer[]) =>
   got.map((one) => ('event' in one ? one.event.seq : one.notice.state));
 
 test('The events of a fleet are filtered by kind, and continue from the cursor.', async () => {
-  const store = await testStore();
-  const stream = new ScriptedStream();
+  const { store, stream } = await testLog();
   await using _mirror = startMirror(store, stream.of('n1'));
   await appendWhole(store, 2);
   await appendWhole(store, 2, 'message.delta');
@@ -61,8 +60,7 @@ test('The events of a fleet are filtered by kind, and continue from the cursor.'
 });
 
 test('A reader of a fleet gets a notice for each change of the nodes that are alive.', async () => {
-  const store = await testStore();
-  const stream = new ScriptedStream();
+  const { store, stream } = await testLog();
   const entry = (state: FollowedNode['state'], remark: string | null = null): FollowedNode => ({
     remark,
     name: 'n1',
@@ -99,8 +97,7 @@ test('A reader of stored events gets a notice for nodes whose events the fleet d
 });
 
 test('An invalid event of one node becomes a notice, and readers get the events of the others.', async () => {
-  const store = await testStore();
-  const stream = new ScriptedStream();
+  const { store, stream } = await testLog();
   const drafts = [{ kind: 'turn.started', seq: 1, text: '{"seq":1}' }];
   await stream.of('n0').publish({ epoch: 'epoch_x', expected: 0, prev: 0, drafts });
   await using _mirror = startMirror(store, stream.of('n1'));

@@ -5,7 +5,7 @@ import { testStore } from '../support/memory-store.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { faultless, judge } from '../support/fleet/judge.ts';
 import { append, hurriedClock, startMirror, wholeLog } from '../support/fleet/mirroring.ts';
-import { type Fate, ScriptedStream } from './scripted-stream.ts';
+import { type Fate, ScriptedStream, testLog } from './scripted-stream.ts';
 import { seeded } from '../campaigns/crash/random.ts';
 
 /** Waits until the stream ends with the newest event of the log. */
@@ -20,9 +20,7 @@ function expectWhole(store: TestStore, stream: ScriptedStream): void {
 }
 
 test('A mirror writes each event once and in order, with links over those that stay.', async () => {
-  const store = await testStore();
-  const stream = new ScriptedStream();
-  await append(store, 3);
+  const { store, stream } = await testLog(3);
   await using _mirror = startMirror(store, stream.of('n1'));
   await append(store, 2, 'message.delta');
   await append(store, 600);
@@ -39,9 +37,7 @@ test('A mirror writes each event once and in order, with links over those that s
 });
 
 test('A mirror notices by itself that the stream is another one, and copies everything again.', async () => {
-  const store = await testStore();
-  const stream = new ScriptedStream();
-  await append(store, 10);
+  const { store, stream } = await testLog(10);
   let look = () => {};
   const after = (_ms: number, fn: () => void) => {
     look = fn;
@@ -58,8 +54,7 @@ test('A mirror notices by itself that the stream is another one, and copies ever
 });
 
 test('A mirror says that the stream takes no more until it takes something.', async () => {
-  const store = await testStore();
-  const stream = new ScriptedStream();
+  const { store, stream } = await testLog();
   stream.fate = () => 'lost';
   await append(store, 3);
   const states: string[] = [];
@@ -74,9 +69,7 @@ test('A mirror says that the stream takes no more until it takes something.', as
 });
 
 test('A mirror continues after the head of the stream, and not after its stored position.', async () => {
-  const store = await testStore();
-  const stream = new ScriptedStream();
-  await append(store, 10);
+  const { store, stream } = await testLog(10);
   {
     await using _mirror = startMirror(store, stream.of('n1'));
     await settled(store, stream);
@@ -94,8 +87,7 @@ test.each<[string, Fate[]]>([
   ['a batch that comes later', ['late']],
   ['several of them', ['late', 'unanswered', 'lost', 'late', 'unanswered']],
 ])('A mirror writes nothing twice after %s.', async (_what, fates) => {
-  const store = await testStore();
-  const stream = new ScriptedStream();
+  const { store, stream } = await testLog();
   const left = [...fates];
   stream.fate = () => left.shift() ?? 'answered';
   await using running = startMirror(store, stream.of('n1'));
@@ -130,9 +122,7 @@ test('A mirror survives whatever an engine may do to it.', async () => {
 });
 
 test('A mirror continues from its row if the stream has none of its messages left.', async () => {
-  const store = await testStore();
-  const stream = new ScriptedStream();
-  await append(store, 5);
+  const { store, stream } = await testLog(5);
   {
     await using _mirror = startMirror(store, stream.of('n1'));
     await settled(store, stream);
@@ -161,9 +151,7 @@ test.each<[string, (stream: ScriptedStream) => void]>([
 ])(
   'A mirror copies all events into a stream that %s, and reports this with the action until the restart.',
   async (what, harm) => {
-    const store = await testStore();
-    const stream = new ScriptedStream();
-    await append(store, 5);
+    const { store, stream } = await testLog(5);
     {
       await using _mirror = startMirror(store, stream.of('n1'));
       await settled(store, stream);
@@ -191,8 +179,7 @@ test.each<[string, (stream: ScriptedStream) => void]>([
 );
 
 test('A mirror reports once the events that left the log before it came to them.', async () => {
-  const store = await testStore();
-  const stream = new ScriptedStream();
+  const { store, stream } = await testLog();
   const { db } = store;
   await append(store, 10);
   const remove = db.prepare('DELETE FROM events WHERE seq <= 4');
@@ -211,9 +198,7 @@ test('A mirror reports once the events that left the log before it came to them.
 });
 
 test('A mirror stops, and says why, where the stream has more of its log than there is.', async () => {
-  const store = await testStore();
-  const stream = new ScriptedStream();
-  await append(store, 3);
+  const { store, stream } = await testLog(3);
   await writeAs(stream, store, [{ seq: 9, id: 'evt_other' }]);
   await using running = startMirror(store, stream.of('n1'));
   await running.done;
@@ -226,9 +211,7 @@ test('A mirror stops, and says why, where the stream has more of its log than th
 });
 
 test('A mirror stops, and says why, where the stream has another event than the log.', async () => {
-  const store = await testStore();
-  const stream = new ScriptedStream();
-  await append(store, 3);
+  const { store, stream } = await testLog(3);
   await writeAs(stream, store, [{ seq: 2, id: 'evt_other' }]);
   await using running = startMirror(store, stream.of('n1'));
   await running.done;
@@ -240,9 +223,7 @@ test('A mirror stops, and says why, where the stream has another event than the 
 });
 
 test('A copy of a log continues where it parted from the log in the stream.', async () => {
-  const store = await testStore();
-  const stream = new ScriptedStream();
-  await append(store, 6);
+  const { store, stream } = await testLog(6);
   const fork = JSON.stringify([
     { epoch: 'epoch_newer', seq: 5 },
     { epoch: 'epoch_old', seq: 4 },
@@ -268,9 +249,7 @@ test('A copy of a log continues where it parted from the log in the stream.', as
 });
 
 test('Any log that is not a copy starts at its first event.', async () => {
-  const store = await testStore();
-  const stream = new ScriptedStream();
-  await append(store, 2);
+  const { store, stream } = await testLog(2);
   await writeAs(stream, { db: { epoch: 'epoch_old' } }, [{ seq: 3, id: 'evt_3' }]);
   await using _mirror = startMirror(store, stream.of('n1'));
   await settled(store, stream);

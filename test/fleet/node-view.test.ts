@@ -5,7 +5,7 @@ import { EPOCH_KIND } from '../../src/fleet/mirrored.ts';
 import { NodeView } from '../../src/fleet/node-view.ts';
 import { sharedDemo } from '../support/demo-server.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
-import { openSession, runTurn, send } from '../support/turns.ts';
+import { openSession, runTurn, send, withSession } from '../support/turns.ts';
 
 const server = sharedDemo();
 
@@ -21,8 +21,7 @@ function viewOf(events: readonly RuntimeEventRecord[]): NodeView {
 }
 
 test('The view of a node is made from its events: sessions in every state, pending approvals, and processes.', async () => {
-  const { client, directory } = server();
-  const idle = await openSession(client, directory, { title: 'idle' });
+  const { client, directory, session: idle } = await withSession(server(), { title: 'idle' });
   await runTurn(client, idle.id, 'say hello');
   const closed = await openSession(client, directory, { title: 'closed' });
   await client.call(endpoints.closeSession, { params: { session_id: closed.id }, body: {} });

@@ -11,7 +11,7 @@ import {
   startMirror,
   wholeLog,
 } from '../support/fleet/mirroring.ts';
-import { ScriptedStream } from './scripted-stream.ts';
+import { ScriptedStream, testLog } from './scripted-stream.ts';
 import { type TestStore, testStore } from '../support/memory-store.ts';
 
 /** Reads a stream until it is disposed, or to its end; keeps what it gets. */
@@ -60,8 +60,7 @@ function expectWhole(store: TestStore, events: FleetEvent[]): void {
 }
 
 test('A reader continues from its cursor, which is one word, with no event twice.', async () => {
-  const store = await testStore();
-  const stream = new ScriptedStream();
+  const { store, stream } = await testLog();
   await using _mirror = startMirror(store, stream.of('n1'));
   const all: FleetEvent[] = [];
   let word = FleetCursor.start().toString();
@@ -103,8 +102,7 @@ test('A reader reads again where the stream went back, and takes each event once
 });
 
 test('A reader has a hole filled by the node.', async () => {
-  const store = await testStore();
-  const stream = new ScriptedStream();
+  const { store, stream } = await testLog();
   await using _mirror = startMirror(store, stream.of('n1'));
   await append(store, 3);
   await expectEventually(() => stream.messages.length).toBe(3);
@@ -120,8 +118,7 @@ test('A reader has a hole filled by the node.', async () => {
 });
 
 test('A reader says what is missing where the node cannot be asked.', async () => {
-  const store = await testStore();
-  const stream = new ScriptedStream();
+  const { store, stream } = await testLog();
   const write = (from: number, prev: number) =>
     stream.of('n1').publish({
       epoch: 'epoch_gone',

@@ -1,3 +1,5 @@
+import { append } from '../support/fleet/mirroring.ts';
+import { testStore } from '../support/memory-store.ts';
 import { type Batch, type MirrorStream, Refused } from '../../src/fleet/nats-mirror-stream.ts';
 import { isMark, type MirroredMessage, stays } from '../../src/fleet/mirrored.ts';
 import type { Arrived, From, ReaderStream } from '../../src/fleet/nats-reader-stream.ts';
@@ -146,4 +148,11 @@ export class ScriptedStream {
       signal.removeEventListener('abort', end);
     }
   }
+}
+
+/** A log with so many events, and an empty stream for its mirror. */
+export async function testLog(count = 0) {
+  const store = await testStore();
+  if (count > 0) await append(store, count);
+  return { store, stream: new ScriptedStream() };
 }

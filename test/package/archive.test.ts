@@ -6,13 +6,12 @@ import { expect, test } from 'vitest';
 import { compileSidecar } from '../../scripts/code-cache.mjs';
 import { archive } from '../../scripts/tar.ts';
 import { selfCommand } from '../../src/core/lib/self.ts';
-import { tempDirectory } from '../support/temp.ts';
+import { tempDirectory, testDirectory } from '../support/temp.ts';
 
 const dist = path.dirname(selfCommand().args.at(-1) ?? '');
 
 test('An archive of the same files has the same bytes, in any order and with any file times.', () => {
-  using place = tempDirectory();
-  const files = filesIn(place.path);
+  const files = filesIn(testDirectory());
   const first = archive('cadre-1', files, 1_795_312_000);
   for (const { from } of files) fs.utimesSync(from, 1, 2);
   expect(digest(archive('cadre-1', files.toReversed(), 1_795_312_000))).toBe(digest(first));

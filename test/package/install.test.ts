@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { builtTree, filesIn, put } from '../support/built-tree.ts';
 import { scaled } from '../support/patience.ts';
-import { tempDirectory } from '../support/temp.ts';
+import { tempDirectory, testDirectory } from '../support/temp.ts';
 
 test('Uninstalling removes the installed files, and nothing else.', () => {
   using place = tempDirectory();
@@ -117,8 +117,7 @@ test('All users may read what is installed, whatever the user who installs it le
 });
 
 test('A prefix where no directory can be made is refused.', () => {
-  using place = tempDirectory();
-  const script = path.join(treeIn(place.path), 'scripts/install.mjs');
+  const script = path.join(treeIn(testDirectory()), 'scripts/install.mjs');
   const args = [script, 'install', '/proc/prefix'];
   const run = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: scaled(20_000) });
   expect([run.status, run.stderr]).toEqual([

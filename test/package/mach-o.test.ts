@@ -2,11 +2,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { checkSignature, signAdHoc } from '../../scripts/mach-o.ts';
-import { tempDirectory } from '../support/temp.ts';
+import { testDirectory } from '../support/temp.ts';
 
 test('An executable for macOS is signed, signed again, and a changed byte is noticed.', () => {
-  using place = tempDirectory();
-  const file = path.join(place.path, 'program');
+  const file = path.join(testDirectory(), 'program');
   fs.writeFileSync(file, executable());
   signAdHoc(file, 'cadre');
   expect(checkSignature(file)).toEqual({ name: 'cadre', pages: 5, isAdHoc: true });
@@ -19,8 +18,7 @@ test('An executable for macOS is signed, signed again, and a changed byte is not
 });
 
 test('A file that is not a Mach-O executable is not signed.', () => {
-  using place = tempDirectory();
-  const file = path.join(place.path, 'program');
+  const file = path.join(testDirectory(), 'program');
   fs.writeFileSync(file, Buffer.alloc(100, 'ELF'));
   expect(() => signAdHoc(file, 'cadre')).toThrow('not a 64-bit macOS executable');
 });

@@ -5,13 +5,12 @@ import { expect, test } from 'vitest';
 import { archivesAddress } from '../../scripts/packages/recipes.ts';
 import { findProgram } from '../../src/core/lib/find-program.ts';
 import { builtTree, writeRelease } from '../support/built-tree.ts';
-import { tempDirectory } from '../support/temp.ts';
+import { testDirectory } from '../support/temp.ts';
 
 const ADDRESS = 'https://example.org/cadre/v0.1.0';
 
 test('The Homebrew formula has the address and the checksum of the archive of each machine.', () => {
-  using place = tempDirectory();
-  const release = writeRelease(builtTree(place.path), '0.1.0', ADDRESS);
+  const release = writeRelease(builtTree(testDirectory()), '0.1.0', ADDRESS);
   const formula = fs.readFileSync(path.join(release, 'cadre.rb'), 'utf8');
   const sums = sumsIn(release);
   for (const target of ['darwin-arm64', 'darwin-x64', 'linux-arm64', 'linux-x64']) {
@@ -24,8 +23,7 @@ test('The Homebrew formula has the address and the checksum of the archive of ea
 });
 
 test('The Dockerfile downloads the .deb of the machine from the address, and checks its checksum.', () => {
-  using place = tempDirectory();
-  const release = writeRelease(builtTree(place.path), '0.1.0', ADDRESS);
+  const release = writeRelease(builtTree(testDirectory()), '0.1.0', ADDRESS);
   const recipe = fs.readFileSync(path.join(release, 'Dockerfile'), 'utf8');
   const sums = sumsIn(release);
   expect(recipe).toContain(`ARG ARCHIVES=${ADDRESS}\n`);
@@ -37,16 +35,14 @@ test('The Dockerfile downloads the .deb of the machine from the address, and che
 });
 
 test('SHA256SUMS lists every other file of a release.', () => {
-  using place = tempDirectory();
-  const release = writeRelease(builtTree(place.path), '0.1.0', ADDRESS);
+  const release = writeRelease(builtTree(testDirectory()), '0.1.0', ADDRESS);
   const names = fs.readdirSync(release).filter((name) => name !== 'SHA256SUMS');
   expect([...sumsIn(release).keys()]).toEqual(names.toSorted());
   expect(names).toEqual(expect.arrayContaining(['install.sh', 'cadre.rb', 'Dockerfile']));
 });
 
 test('Without the address of the archives, a release has no recipe that would need it.', () => {
-  using place = tempDirectory();
-  const release = writeRelease(builtTree(place.path));
+  const release = writeRelease(builtTree(testDirectory()));
   const names = fs.readdirSync(release);
   expect(names).not.toContain('cadre.rb');
   expect(names).not.toContain('Dockerfile');

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { asked, decide } from '../support/providers/calls.ts';
+import { decide } from '../support/providers/calls.ts';
 import { WatchedSession } from '../support/providers/contract-stage.ts';
 import { startServer, testServer, untilNothingCarries } from '../support/server.ts';
 import { testDirectory } from '../support/temp.ts';
@@ -22,8 +22,7 @@ export async function expectApprovedAfterRestart(agent: {
   const before = await startServer(directory, { config });
   const session = await openSession(before.client, directory, agent.more);
   const first = new WatchedSession(before.client, session.id, PATIENCE_MS);
-  const turnId = await first.send(agent.prompt);
-  const approval = await asked(first.watch, turnId);
+  const { turnId, approval } = await first.asks(agent.prompt);
   await before.end('SIGKILL');
   await first.watch[Symbol.asyncDispose]();
   await untilNothingCarries(directory);

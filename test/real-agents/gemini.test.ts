@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'smol-toml';
 import { expect, test } from 'vitest';
-import { asked, decide } from '../support/providers/calls.ts';
+import { decide } from '../support/providers/calls.ts';
 import { WatchedSession } from '../support/providers/contract-stage.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
@@ -15,8 +15,7 @@ const PATIENCE_MS = 60_000;
 
 test('If an incomplete request of gemini is accepted after a restart, gemini asks again.', () =>
   overRestart(1, async ({ session, restart, directory }) => {
-    const turnId = await session.send('@@shell:touch asked');
-    const approval = await asked(session.watch, turnId);
+    const { turnId, approval } = await session.asks('@@shell:touch asked');
     expect(approval.subject).toBeNull();
     const after = await restart();
     await decide(after.client, approval, 'accept');

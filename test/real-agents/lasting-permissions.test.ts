@@ -42,8 +42,7 @@ for (const [agent, { prompt, configure, files }] of Object.entries(agents)) {
       const command = 'touch first.txt';
       const one = await watched(server, agent);
       await using _one = one.watch;
-      const first = await one.send(prompt(command));
-      const approval = await asked(one.watch, first);
+      const { turnId: first, approval } = await one.asks(prompt(command));
       expect(approval.scopes).toContain('session');
       await decide(server.client, approval, 'accept', 'session');
       await one.watch.end(first, PATIENCE_MS);

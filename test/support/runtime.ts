@@ -18,6 +18,8 @@ export interface TestRuntime {
   logLines(): Record<string, unknown>[];
   /** Closes the client and stops the runtime; another call changes nothing. */
   stop(signal?: AbortSignal): Promise<void>;
+  /** The runtime itself, for a test that also takes its parts. */
+  given: TestRuntime;
 }
 
 export type TestRuntimeOptions = Partial<Omit<RuntimeOptions, 'directory' | 'config'>> & {
@@ -64,7 +66,14 @@ export async function openRuntime(
     client.close();
     return runtime.stop(signal);
   };
-  return { runtime, client, url, token, directory, logLines, stop };
+  const parts = { runtime, client, url, token, directory, logLines, stop };
+  const self: TestRuntime = {
+    ...parts,
+    get given() {
+      return self;
+    },
+  };
+  return self;
 }
 
 /** Runs `test` with a new runtime; always stops it afterwards. */

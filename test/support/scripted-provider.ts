@@ -87,6 +87,9 @@ export interface ScriptedOptions {
 /** Completes a turn. */
 export const completed: TurnOutcome = { status: 'completed', error: null };
 
+/** The options of a runtime whose agents complete each turn at once. */
+export const scripted = () => ({ providers: [scriptedProvider((turn) => turn.end(completed))] });
+
 export function scriptedProvider(
   given: ScriptedOptions | ((turn: ScriptedTurn) => void) = {},
 ): ScriptedProvider {

@@ -63,7 +63,7 @@ export async function startServer(
       HOME: directory,
       CADRE_DEMO_STATE: path.join(directory, 'demo-agent'),
       ...samePlatform(),
-      ...sandboxOfRun(),
+      ...sandboxOfRun(directory),
       // The recorder of responses writes to files of another user.
       ...(user ? {} : { ...recordedServer(), ...sharedCode() }),
       ...env,
@@ -124,13 +124,15 @@ export function samePlatform(): Record<string, string> {
 }
 
 /** Environment that makes a server run agents and processes in a sandbox, if the run tests that (`make test-agents-sandbox`). */
-function sandboxOfRun(): Record<string, string> {
+function sandboxOfRun(directory: string): Record<string, string> {
   const { AGENTS_SANDBOX: mode } = process.env;
   if (mode === undefined) return {};
   return {
     CADRE_SANDBOX_MODE: mode,
     CADRE_SANDBOX_CHILDREN: 'agents,tools,init',
     CADRE_SANDBOX_NETWORK: 'all',
+    // The home of an agent of a test, which is not the usual one.
+    CADRE_SANDBOX_WRITE: path.join(path.dirname(directory), 'home'),
   };
 }
 

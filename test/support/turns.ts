@@ -12,6 +12,16 @@ export function openSession(client: Client, cwd: string, more: object = {}): Pro
   return client.call(endpoints.createSession, { body: { provider: 'acp', cwd, ...more } });
 }
 
+/** Opens a session in the directory of a server. */
+export async function withSession<Place extends { client: Client; directory: string }>(
+  opening: Place | Promise<Place>,
+  more: object = {},
+) {
+  const { client, directory } = await opening;
+  const session = await openSession(client, directory, more);
+  return { client, directory, id: session.id, session };
+}
+
 /** Sends a text as a turn. */
 export function send(client: Client, session_id: string, text: string) {
   const body = { input: [{ type: 'text' as const, text }] };

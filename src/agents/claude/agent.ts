@@ -57,7 +57,7 @@ export async function openClaude(
 ): Promise<Agent> {
   const agent = new ClaudeAgent(session.provider_session_ref ?? newUuid(), session, sink, options);
   await begin((beginning) => agent.start(beginning), { session, sink, fork });
-    return agent;
+  return agent;
 }
 
 /** `preparing` lasts until a turn's settings are applied and its prompt is sent. */

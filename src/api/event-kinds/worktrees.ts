@@ -175,7 +175,12 @@ export const worktreeKinds = {
 
 const raceKind = describeKinds('runtime');
 
-const startingContender = {
+const raceInEvents = race.omit({ contenders: true }).meta({
+  id: 'RaceInEvents',
+  description: 'A race, without its contenders.',
+});
+
+const endedContender = {
   contender: 'codex',
   provider: 'codex' as const,
   agent: null,
@@ -184,41 +189,19 @@ const startingContender = {
   permission_mode: null,
   agent_mode: null,
   worktree_name: 'fix-tests-codex',
-  session_id: null,
-  worktree_id: null,
-  status: 'starting' as const,
-  waits_for: null,
-  failure: null,
-  checks: 0,
-  exit_code: null,
-  files_changed: null,
-  additions: null,
-  deletions: null,
-  usage: null,
-  started_at: null,
-  ended_at: null,
-};
-const passedContender = {
-  ...startingContender,
   session_id: 'sess_019aa8d25b1c7c079a542f6d0c1b7e11',
   worktree_id: 'wt_019aa8d411aa7f0e8d1c0b9e4f7a6c33',
   status: 'passed' as const,
+  waits_for: null,
+  failure: null,
   checks: 1,
   exit_code: 0,
   files_changed: 2,
   additions: 31,
   deletions: 4,
+  usage: null,
   started_at: 1795312002000,
   ended_at: 1795312061000,
-};
-const failedContender = {
-  ...startingContender,
-  contender: 'claude',
-  provider: 'claude' as const,
-  worktree_name: 'fix-tests-claude',
-  status: 'failed' as const,
-  failure: { code: 'provider_unavailable', message: 'claude: the program claude was not found' },
-  ended_at: 1795312002000,
 };
 const startedRace = {
   id: 'race_019aa8d3aa107b7d9c0a7f5e2d1c0b12',
@@ -234,10 +217,6 @@ const startedRace = {
   sandbox: null,
   status: 'running' as const,
   kept: null,
-  contenders: [
-    startingContender,
-    { ...startingContender, contender: 'claude', provider: 'claude' as const },
-  ],
   created_by: 'api',
   created_at: 1795312001000,
   updated_at: 1795312001000,
@@ -247,7 +226,6 @@ const startedRace = {
 const endedRace = {
   ...startedRace,
   status: 'ended' as const,
-  contenders: [passedContender, failedContender],
   updated_at: 1795312061000,
   ended_at: 1795312061000,
 };
@@ -255,25 +233,22 @@ const endedRace = {
 export const raceKinds = {
   'race.started': raceKind({
     when: 'Emitted when a user starts a race: the same prompt in several sessions, each in a worktree of its own.',
-    payload: { race },
-    large: ['race.contenders'],
+    payload: { race: raceInEvents },
     example: { race: startedRace },
   }),
   'race.judged': raceKind({
     when: 'Emitted when a contender of a race has ended: it has passed, completed or failed.',
     payload: { race_id: z.string(), race_name: z.string(), contender },
-    example: { race_id: startedRace.id, race_name: startedRace.name, contender: passedContender },
+    example: { race_id: startedRace.id, race_name: startedRace.name, contender: endedContender },
   }),
   'race.ended': raceKind({
     when: 'Emitted when the last contender of a race has ended.',
-    payload: { race },
-    large: ['race.contenders'],
+    payload: { race: raceInEvents },
     example: { race: endedRace },
   }),
   'race.kept': raceKind({
     when: 'Emitted when a user keeps one contender of a race. The sessions of the other contenders were closed. The cleanups of their worktrees follow.',
-    payload: { race },
-    large: ['race.contenders'],
+    payload: { race: raceInEvents },
     example: { race: { ...endedRace, kept: 'codex' } },
   }),
 };

@@ -15,7 +15,7 @@ export interface KeyedRequest {
   earlier?: () => string;
 }
 
-/** Stores the answer of a keyed request in the transaction of its effect. Without a key, it does nothing. */
+/** Stores the answer of a keyed request in the transaction of its effect: the `andThen` of `transact`. */
 export type SaveResponse = (tx: Writer, answer: unknown) => void;
 
 /** The answer to the first request, which a repeated one receives. */
@@ -151,6 +151,3 @@ function canonicalJson(value: unknown): string {
   const sorted = entries.toSorted(([one], [other]) => (one < other ? -1 : 1));
   return `{${sorted.map(([key, part]) => `${JSON.stringify(key)}:${canonicalJson(part)}`).join(',')}}`;
 }
-
-/** The `keep` of requests without a key. */
-export const saveNothing: SaveResponse = () => undefined;

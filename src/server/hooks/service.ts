@@ -109,7 +109,7 @@ export class HookService {
   async skip(
     name: string,
     { all, seq, by }: SkipRequest,
-    saveResponse: SaveResponse,
+    saveResponse?: SaveResponse,
   ): Promise<HookSkip> {
     const { db, log, feed, logger } = this.#deps;
     const { scope } = this.#definition(name);
@@ -123,14 +123,13 @@ export class HookService {
       const after_seq = Math.max(state.cursor, place);
       const up_to_seq = Math.max(after_seq, target);
       const answer = { name, after_seq, up_to_seq };
-      saveResponse(tx, answer);
       if (up_to_seq === after_seq) return answer;
       const next = { ...state, cursor: up_to_seq, failure: null };
       this.#store.update(tx, next);
       log.append(tx, { kind: 'hook.skipped', payload: { hook: name, after_seq, up_to_seq, by } });
       tx.whenDurable(() => this.#runners.get(name)?.skipped(next));
       return answer;
-    });
+    }, saveResponse);
     const { after_seq, up_to_seq } = skipped;
     logger.warn({ hook: name, after_seq, up_to_seq, by }, 'events were skipped for a hook');
     return skipped;

@@ -9,7 +9,6 @@ import {
   type SaveResponse,
   type StoredResponse,
   keyedBy,
-  saveNothing,
 } from '../../core/store/idempotency-store.ts';
 import type { Bearer } from '../../core/access/admit.ts';
 import { errorReply } from './errors.ts';
@@ -40,7 +39,7 @@ export interface Call<E> {
   /** The sender; null on routes without authentication. */
   bearer: Bearer | null;
   /** Stores the response for the request's Idempotency-Key, if any; to be called in the transaction of the effect. */
-  saveResponse: SaveResponse;
+  saveResponse: SaveResponse | undefined;
   header: (name: string) => string | undefined;
   setHeader: (name: string, value: string) => void;
   /** Whether only the headers are requested; a handler then does not wait for anything. */
@@ -137,7 +136,7 @@ function answerer<E extends Endpoint>(
   return async (call, request, reply) => {
     const keyed = endpoint.method === 'POST' ? keyedRequest(request, endpoint) : null;
     if (!keyed) {
-      const result = await handler({ ...call, saveResponse: saveNothing });
+      const result = await handler({ ...call, saveResponse: undefined });
       if (reply.sent) return reply;
       // A file that was opened for a client that has disconnected is closed.
       if (call.disconnected.aborted && result instanceof Readable) result.destroy();

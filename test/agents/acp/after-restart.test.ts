@@ -54,29 +54,23 @@ test('Recovery lists the sessions of the agent and resumes only the sessions tha
 });
 
 const emptyList = { ...offering(listing), 'session/list': () => ({ sessions: [] }) };
-const troubles: [string, Record<string, Play>][] = [
-  [
-    'returns an invalid list',
-    { ...offering(listing), 'session/list': () => ({ sessions: 'all' }) },
-  ],
-  ['requires a login', { ...emptyList, 'session/resume': () => refuse(-32_000, 'Please log in') }],
-  [
-    'dies',
-    {
-      ...emptyList,
-      'session/resume': (_params, agent) => {
-        agent.exit(1);
-        return never;
-      },
+const troubles: Record<string, Record<string, Play>> = {
+  'returns an invalid list': { ...offering(listing), 'session/list': () => ({ sessions: 'all' }) },
+  'requires a login': { ...emptyList, 'session/resume': () => refuse(-32_000, 'Please log in') },
+  dies: {
+    ...emptyList,
+    'session/resume': (_params, agent) => {
+      agent.exit(1);
+      return never;
     },
-  ],
-  [
-    'refuses the list that it offers',
-    { ...offering(listing), 'session/list': () => refuse(-32_601, 'no method') },
-  ],
-  ['does not answer', { ...emptyList, 'session/resume': () => never }],
-];
-test.each(someOf(troubles, 2))(
+  },
+  'refuses the list that it offers': {
+    ...offering(listing),
+    'session/list': () => refuse(-32_601, 'no method'),
+  },
+  'does not answer': { ...emptyList, 'session/resume': () => never },
+};
+test.each(someOf(Object.entries(troubles), 2))(
   'Recovery fails no session and leaves no agent running if the agent %s.',
   async (_name, methods) => {
     let isAsked = false;

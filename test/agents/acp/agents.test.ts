@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { anError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { AgentRecord } from '../../../src/api/providers.ts';
@@ -74,70 +74,67 @@ test('A failed start of one agent does not change the health of another agent.',
   expect(acp).toMatchObject({ id: 'acp', healthy: true });
 });
 
-describe('the agent of a new session', () => {
-  const shared = sharedRuntime({
-    config: {
-      providers: {
-        acp: { ...demoSection(), agents: { mine: demoSection(), off: { enabled: false } } },
-      },
+const shared = sharedRuntime({
+  config: {
+    providers: {
+      acp: { ...demoSection(), agents: { mine: demoSection(), off: { enabled: false } } },
     },
-  });
-  const refusal = (client: Client, body: object) =>
-    client.call(endpoints.createSession, { body: { provider: 'acp', ...body } }).then(
-      () => null,
-      (error: unknown) => {
-        const { code, message } = error as { code: string; message: string };
-        return { code, message };
-      },
-    );
+  },
+});
+const refusal = (client: Client, body: object) =>
+  client.call(endpoints.createSession, { body: { provider: 'acp', ...body } }).then(
+    () => null,
+    (error: unknown) => {
+      const { code, message } = error as { code: string; message: string };
+      return { code, message };
+    },
+  );
 
-  test('An agent that is configured directly in the acp section has the name "default".', async () => {
-    const { client } = shared();
-    expect((await said(client, undefined, 'say hi')).session.agent).toBe('default');
-    expect((await agentsOf(client)).default).toMatchObject({ default: true, configured: true });
-  });
+test('An agent that is configured directly in the acp section has the name "default".', async () => {
+  const { client } = shared();
+  expect((await said(client, undefined, 'say hi')).session.agent).toBe('default');
+  expect((await agentsOf(client)).default).toMatchObject({ default: true, configured: true });
+});
 
-  test('A session with an unknown agent name is refused with the list of names.', async () => {
-    const { client } = shared();
-    expect(await refusal(client, { agent: 'nobody' })).toEqual(
-      anError('invalid', /^agent: unknown agent "nobody": choose from default, mine, .*gemini/),
-    );
-  });
+test('A session with an unknown agent name is refused with the list of names.', async () => {
+  const { client } = shared();
+  expect(await refusal(client, { agent: 'nobody' })).toEqual(
+    anError('invalid', /^agent: unknown agent "nobody": choose from default, mine, .*gemini/),
+  );
+});
 
-  test('A session of another provider cannot name an agent.', async () => {
-    const { client } = shared();
-    const { code, message } = (await refusal(client, { provider: 'codex', agent: 'mine' })) ?? {};
-    expect([code, message]).toEqual([
-      'invalid',
-      'agent: provider codex has only one agent: omit the field "agent"',
-    ]);
-  });
+test('A session of another provider cannot name an agent.', async () => {
+  const { client } = shared();
+  const { code, message } = (await refusal(client, { provider: 'codex', agent: 'mine' })) ?? {};
+  expect([code, message]).toEqual([
+    'invalid',
+    'agent: provider codex has only one agent: omit the field "agent"',
+  ]);
+});
 
-  test('A session whose agent is not installed or disabled is refused with the remedy.', async () => {
-    const { client } = shared();
-    expect(await refusal(client, { agent: 'kimi' })).toEqual(
-      anError(
-        'provider_unavailable',
-        /^acp: command "kimi" not found on PATH: install it \(.*\), or set providers\.acp\.agents\.kimi\.command$/,
-      ),
-    );
-    expect(await refusal(client, { agent: 'off' })).toEqual({
-      code: 'provider_unavailable',
-      message: 'acp: disabled: set providers.acp.agents.off.enabled to true',
-    });
+test('A session whose agent is not installed or disabled is refused with the remedy.', async () => {
+  const { client } = shared();
+  expect(await refusal(client, { agent: 'kimi' })).toEqual(
+    anError(
+      'provider_unavailable',
+      /^acp: command "kimi" not found on PATH: install it \(.*\), or set providers\.acp\.agents\.kimi\.command$/,
+    ),
+  );
+  expect(await refusal(client, { agent: 'off' })).toEqual({
+    code: 'provider_unavailable',
+    message: 'acp: disabled: set providers.acp.agents.off.enabled to true',
   });
+});
 
-  test('Requests for models and the login status accept the name of an agent.', async () => {
-    const { client } = shared();
-    const params = { provider: 'acp' as const };
-    const models = (agent: string) =>
-      client.call(endpoints.listModels, { params, query: { agent } });
-    expect(await models('mine')).toEqual(expect.any(Array));
-    await expect(models('nobody')).rejects.toMatchObject({ code: 'invalid' });
-    await expect(models('kimi')).rejects.toMatchObject({ code: 'provider_unavailable' });
-    const status = await client.call(endpoints.getAcpAuthStatus, { query: { agent: 'mine' } });
-    expect(status.mode).toBe('agent_managed');
-  });
+test('Requests for models and the login status accept the name of an agent.', async () => {
+  const { client } = shared();
+  const params = { provider: 'acp' as const };
+  const models = (agent: string) => client.call(endpoints.listModels, { params, query: { agent } });
+  expect(await models('mine')).toEqual(expect.any(Array));
+  await expect(models('nobody')).rejects.toMatchObject({ code: 'invalid' });
+  await expect(models('kimi')).rejects.toMatchObject({ code: 'provider_unavailable' });
+  const status = await client.call(endpoints.getAcpAuthStatus, { query: { agent: 'mine' } });
+  expect(status.mode).toBe('agent_managed');
 });
 
 test('A catalogue agent on PATH runs without any configuration.', async () => {

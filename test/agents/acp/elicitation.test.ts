@@ -3,7 +3,7 @@ import { anError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Approval } from '../../../src/api/approvals.ts';
 import { readElicitation } from '../../../src/agents/acp/elicitation.ts';
-import { asked, turnOf, until } from '../../support/providers/calls.ts';
+import { turnOf, until } from '../../support/providers/calls.ts';
 import { WatchedSession } from '../../support/providers/contract-stage.ts';
 import {
   endTurn,
@@ -68,8 +68,7 @@ async function answer(
   session: RawSession,
   body: object,
 ): Promise<{ approval: Approval; said: unknown }> {
-  const turnId = await session.send('go', asking);
-  const approval = await asked(session.watch, turnId);
+  const { turnId, approval } = await session.asks('go', asking);
   const params = { session_id: session.id, approval_id: approval.id };
   await client.call(endpoints.decideApproval, { params, body: body as never });
   await session.watch.end(turnId);
@@ -166,8 +165,7 @@ test('An interrupt of the turn cancels its form.', async () => {
     }),
   );
   const session = await open();
-  const turnId = await session.send('go', asking);
-  await asked(session.watch, turnId);
+  const { turnId } = await session.asks('go', asking);
   const params = { session_id: session.id, turn_id: turnId };
   await client.call(endpoints.interruptTurn, { params, body: {} });
   await agents[0]?.hears('session/cancel');
@@ -205,8 +203,7 @@ test('A page that is completed elsewhere needs no answer.', async () => {
     }),
   );
   const session = await open();
-  const turnId = await session.send('go', asking);
-  await asked(session.watch, turnId);
+  const { turnId } = await session.asks('go', asking);
   agents[0]?.send({ method: 'elicitation/complete', params: { elicitationId: 'e' } });
   await session.watch.end(turnId);
   expect((await turnOf(client, session, turnId)).text).toBe('{"action":"accept"}');
@@ -216,9 +213,8 @@ test('A page that is completed elsewhere needs no answer.', async () => {
 });
 
 test('A form is declined with a notice if the permission mode does not ask the user.', async () => {
-  const { open } = on(inForm);
-  const session = await open();
-  const turn = await session.run('go');
+  const { firstTurn } = on(inForm);
+  const { session, turn } = await firstTurn('go');
   expect(turn).toMatchObject({ status: 'completed', text: '{"action":"decline"}' });
   expect(ofKind(session.watch.of(turn.turn_id), 'session.notice')).toMatchObject([
     {
@@ -259,8 +255,7 @@ test('A form survives a restart, and its answer goes to the same question of the
     },
   });
   const first = await stage.open();
-  const turnId = await first.send('go', asking);
-  const approval = await asked(first.watch, turnId);
+  const { turnId, approval } = await first.asks('go', asking);
   expect(approval.subject).not.toBeNull();
   await stage.restart();
   const session = new WatchedSession(stage.client, first.id);
@@ -279,10 +274,10 @@ test.each([
   ['without fields', { type: 'object' }],
   ['whose fields are not an object', { type: 'object', properties: ['name'] }],
 ])('A form %s is accepted without an answer.', async (_name, requestedSchema) => {
-  const { client, open } = on(goes((agent) => elicit(agent, { mode: 'form', requestedSchema })));
-  const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { client, firstApproval } = on(
+    goes((agent) => elicit(agent, { mode: 'form', requestedSchema })),
+  );
+  const { session, turnId, approval } = await firstApproval('go', asking);
   expect(approval.questions).toMatchObject([{ id: 'consent', question: 'Some questions' }]);
   const params = { session_id: session.id, approval_id: approval.id };
   const body = { decision: 'accept' as const, answers: {} };

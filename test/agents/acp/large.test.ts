@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { anError } from '../../support/an-error.ts';
-import { asked, decide, turnOf } from '../../support/providers/calls.ts';
 import { ofKind } from '../../support/turns.ts';
 import {
   endTurn,
@@ -45,25 +44,20 @@ test.each([
   ],
   ['nested 1,000 levels deep', () => ({ deep: nested(1000) }), /nested deeper than 200 levels/],
 ])('A permission request %s is declined with a notice.', async (_name, rawInput, why) => {
-  const { client, open } = on(
+  const { firstTurn } = on(
     asksFor(() => ({ toolCallId: 'c', title: 'do it', kind: 'execute', rawInput: rawInput() })),
   );
-  const session = await open(asking);
-  const turnId = await session.send('go');
-  await session.watch.end(turnId);
-  expect(await turnOf(client, session, turnId)).toMatchObject({
-    status: 'completed',
-    text: 'selected r1',
-  });
-  const [notice] = ofKind(session.watch.of(turnId), 'session.notice');
+  const { session, turn } = await firstTurn('go', asking);
+  expect(turn).toMatchObject({ status: 'completed', text: 'selected r1' });
+  const [notice] = ofKind(session.watch.of(turn.turn_id), 'session.notice');
   expect(notice?.payload).toMatchObject(anError('request_too_large', why));
-  expect(ofKind(session.watch.of(turnId), 'approval.requested')).toEqual([]);
-  const [call] = ofKind(session.watch.of(turnId), 'tool.completed');
+  expect(ofKind(session.watch.of(turn.turn_id), 'approval.requested')).toEqual([]);
+  const [call] = ofKind(session.watch.of(turn.turn_id), 'tool.completed');
   expect(call?.payload).toMatchObject({ status: 'failed' });
 });
 
 test('A permission request just below the limits can be approved.', async () => {
-  const { client, open } = on(
+  const { firstApproval } = on(
     asksFor(() => ({
       toolCallId: 'c',
       title: 'do it',
@@ -71,10 +65,6 @@ test('A permission request just below the limits can be approved.', async () => 
       rawInput: { text: 'y'.repeat(7.9 * 1024 * 1024), deep: nested(150) },
     })),
   );
-  const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
-  await decide(client, approval, 'accept');
-  await session.watch.end(turnId);
-  expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected a1' });
+  const { session, approval } = await firstApproval('go', asking);
+  expect(await session.decide(approval, 'accept')).toMatchObject({ text: 'selected a1' });
 });

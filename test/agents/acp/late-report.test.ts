@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { asked, decide } from '../../support/providers/calls.ts';
 import { endTurn, type RawAgent, sharedRawAgent } from '../../support/providers/raw-agent.ts';
 import { asking, goes, touch } from '../../support/providers/rows.ts';
 
@@ -18,18 +17,15 @@ async function askAndReport(agent: RawAgent, call: object, report: object): Prom
 }
 
 test('An approval shows the arguments of a call that is reported just after its request.', async () => {
-  const { client, open } = on(goes((agent) => askAndReport(agent, shell, reported)));
-  const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { firstApproval } = on(goes((agent) => askAndReport(agent, shell, reported)));
+  const { session, approval } = await firstApproval('go', asking);
   expect(approval.arguments_missing).toBeUndefined();
   expect(approval.details).toMatchObject([{ type: 'command', command: 'touch it' }]);
-  await decide(client, approval, 'accept');
-  await session.watch.end(turnId);
+  await session.decide(approval, 'accept');
 });
 
 test('An approval skips reports without arguments and shows the first report with arguments.', async () => {
-  const { client, open } = on(
+  const { firstApproval } = on(
     goes(async (agent) => {
       const answer = agent.ask(shell);
       agent.update({ sessionUpdate: 'tool_call', ...shell }, { ...reported, title: 'Shell' });
@@ -37,31 +33,25 @@ test('An approval skips reports without arguments and shows the first report wit
       return endTurn;
     }),
   );
-  const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { session, approval } = await firstApproval('go', asking);
   expect(approval.arguments_missing).toBeUndefined();
   expect(JSON.stringify(approval.details)).toContain('touch it');
-  await decide(client, approval, 'decline');
-  await session.watch.end(turnId);
+  await session.decide(approval, 'decline');
 });
 
 test('An approval whose call is reported under another id says that the arguments are missing.', async () => {
-  const { client, open } = on(
+  const { firstApproval } = on(
     goes((agent) => askAndReport(agent, { ...shell, toolCallId: 'other' }, reported)),
   );
-  const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { session, approval } = await firstApproval('go', asking);
   expect(approval).toMatchObject({ arguments_missing: true, subject: null });
   expect(JSON.stringify(approval.details)).not.toContain('touch it');
-  await decide(client, approval, 'decline');
-  await session.watch.end(turnId);
+  await session.decide(approval, 'decline');
 });
 
 test('A report after the approval was opened changes nothing in the approval.', async () => {
   const opened = Promise.withResolvers<void>();
-  const { client, open } = on(
+  const { client, firstApproval } = on(
     goes(async (agent) => {
       const answer = agent.ask(shell);
       await opened.promise;
@@ -71,9 +61,7 @@ test('A report after the approval was opened changes nothing in the approval.', 
       return endTurn;
     }),
   );
-  const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { session, turnId, approval } = await firstApproval('go', asking);
   expect(approval.arguments_missing).toBe(true);
   opened.resolve();
   await session.watch.until(
@@ -84,8 +72,7 @@ test('A report after the approval was opened changes nothing in the approval.', 
   const now = await client.call(endpoints.getApproval, { params });
   expect(now.details).toEqual(approval.details);
   expect(now.arguments_missing).toBe(true);
-  await decide(client, approval, 'decline');
-  await session.watch.end(turnId);
+  await session.decide(approval, 'decline');
 });
 
 test('A request that the agent withdraws before a report arrives leaves no approval.', async () => {

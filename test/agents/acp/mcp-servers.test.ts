@@ -50,9 +50,8 @@ async function rowsIn(client: Client, name: string): Promise<number | undefined>
 
 test('Every agent of a session receives its MCP servers and the cadre server, also after a restart.', async () => {
   const stage = await testRawAgent(takes({ http: true }));
-  const { agents, open, restart } = stage;
-  const session = await open({ mcp_servers });
-  await session.run('hello');
+  const { agents, firstTurn, restart } = stage;
+  const { session } = await firstTurn('hello', { mcp_servers });
   const cadre = { name: 'cadre', env: expect.anything() as object };
   expect(agents[0]?.last('session/new')?.params?.mcpServers).toMatchObject([cadre, ...asGiven]);
   await restart();
@@ -70,9 +69,8 @@ test('Every agent of a session receives its MCP servers and the cadre server, al
 
 test('Secrets of MCP servers appear in no answer, event or log, and are deleted with the session.', async () => {
   const stage = await testRawAgent(takes({ http: true }));
-  const { client, given, open } = stage;
-  const session = await open({ mcp_servers });
-  await session.run('hello');
+  const { client, given, firstTurn } = stage;
+  const { session } = await firstTurn('hello', { mcp_servers });
   const params = { session_id: session.id };
   const shown = [
     await client.call(endpoints.getSession, { params }),
@@ -90,9 +88,8 @@ test('Secrets of MCP servers appear in no answer, event or log, and are deleted 
 });
 
 test('A turn fails with the name of an MCP server whose transport the agent does not support.', async () => {
-  const { open } = await testRawAgent(takes({}));
-  const refused = await open({ mcp_servers });
-  expect(await refused.run('hello')).toMatchObject({
+  const { firstTurn } = await testRawAgent(takes({}));
+  expect((await firstTurn('hello', { mcp_servers })).turn).toMatchObject({
     status: 'failed',
     error: {
       code: 'provider_unavailable',
@@ -100,8 +97,9 @@ test('A turn fails with the name of an MCP server whose transport the agent does
         'acp: this agent does not support MCP servers over http: open the session without MCP server "far"',
     },
   });
-  const fine = await open({ mcp_servers: mcp_servers.slice(0, 1) });
-  expect(await fine.run('hello')).toMatchObject({ status: 'completed' });
+  expect((await firstTurn('hello', { mcp_servers: mcp_servers.slice(0, 1) })).turn).toMatchObject({
+    status: 'completed',
+  });
 });
 
 test('MCP servers with an invalid name or an unsupported transport are refused.', async () => {

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
+import { expectError } from '../../support/an-error.ts';
 import type { Approval } from '../../../src/api/approvals.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Turn } from '../../../src/api/sessions.ts';
-import type { Client } from '../../../src/client/client.ts';
 import { ofKind } from '../../support/turns.ts';
-import { asked, decide, interrupt, turnOf } from '../../support/providers/calls.ts';
+import { decide, interrupt, turnOf } from '../../support/providers/calls.ts';
 import {
   endTurn,
   never,
@@ -35,31 +35,25 @@ test.each([
     ],
   ],
 ])('A permission request %s is allowed once.', async (_name, options) => {
-  const { client, open } = on(askThenSay(options));
+  const { open } = on(askThenSay(options));
   const session = await open(asking);
-  expect(await answered(client, session, 'accept')).toMatchObject({ text: 'selected o' });
-  expect(await answered(client, session, 'decline')).toMatchObject({ text: 'selected c' });
+  expect(await answered(session, 'accept')).toMatchObject({ text: 'selected o' });
+  expect(await answered(session, 'decline')).toMatchObject({ text: 'selected c' });
 });
 
 test('A request that the agent can only allow permanently cannot be accepted.', async () => {
-  const { client, open } = on(
+  const { client, firstApproval } = on(
     askThenSay([option('p', 'allow_always'), option('c', 'reject_once')]),
   );
-  const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { session, approval } = await firstApproval('go', asking);
   expect(approval).toMatchObject({ scopes: [], session_allows: null });
   for (const scope of ['once', 'session'] as const)
-    await expect(decide(client, approval, 'accept', scope)).rejects.toMatchObject({
-      code: 'invalid',
-    });
-  await decide(client, approval, 'decline');
-  await session.watch.end(turnId);
-  expect(await turnOf(client, session, turnId)).toMatchObject({ text: 'selected c' });
+    await expectError(decide(client, approval, 'accept', scope), 'invalid');
+  expect(await session.decide(approval, 'decline')).toMatchObject({ text: 'selected c' });
 });
 
 test('An acceptance for the session chooses no lasting option of the agent, and ends with the session.', async () => {
-  const { client, open } = on(
+  const { open, firstApproval } = on(
     askThenSay([
       option('p', 'allow_always'),
       option('o', 'allow_once'),
@@ -67,21 +61,13 @@ test('An acceptance for the session chooses no lasting option of the agent, and 
     ]),
   );
   const session = await open(asking);
-  const first = await session.send('go');
-  await decide(client, await asked(session.watch, first), 'accept', 'session');
-  await session.watch.end(first);
-  expect((await turnOf(client, session, first)).text).toBe('selected o');
-  const again = await session.send('go');
-  await session.watch.end(again);
-  expect((await turnOf(client, session, again)).text).toBe('selected o');
+  const first = await session.asks('go');
+  expect((await session.decide(first.approval, 'accept', 'session')).text).toBe('selected o');
+  expect((await session.run('go')).text).toBe('selected o');
 
-  const other = await open(asking);
-  const turnId = await other.send('go');
-  const approval = await asked(other.watch, turnId);
+  const { session: other, approval } = await firstApproval('go', asking);
   expect(approval.session_allows).toContain('this exact request');
-  await decide(client, approval, 'decline');
-  await other.watch.end(turnId);
-  expect((await turnOf(client, other, turnId)).text).toBe('selected c');
+  expect((await other.decide(approval, 'decline')).text).toBe('selected c');
 });
 
 test.each([
@@ -93,14 +79,11 @@ test.each([
   ],
   ['no way to allow it', ['reject_once'], []],
 ])('An approval shows the scopes of a request with %s.', async (_name, kinds, scopes) => {
-  const { client, open } = on(askThenSay(kinds.map((kind, at) => option(`${kind} ${at}`, kind))));
-  const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { firstApproval } = on(askThenSay(kinds.map((kind, at) => option(`${kind} ${at}`, kind))));
+  const { session, approval } = await firstApproval('go', asking);
   expect(approval.scopes).toEqual(scopes);
   expect(approval.session_allows === null).toBe(!scopes.includes('session'));
-  await decide(client, approval, 'decline');
-  await session.watch.end(turnId);
+  await session.decide(approval, 'decline');
 });
 
 test.each([
@@ -108,9 +91,9 @@ test.each([
   ['only a way to allow it', [option('o', 'allow_once')]],
   ['no options at all', []],
 ])('A decline cancels a request with %s.', async (_name, options) => {
-  const { client, open, agents } = on(askThenSay(options));
+  const { open, agents } = on(askThenSay(options));
   const session = await open(asking);
-  expect(await answered(client, session, 'decline')).toMatchObject({
+  expect(await answered(session, 'decline')).toMatchObject({
     text: 'cancelled undefined',
   });
   expect(outcomes(agents[0])).toEqual([{ outcome: 'cancelled' }]);
@@ -139,14 +122,12 @@ test('Two permission requests of a turn are answered separately, and the turn wa
   ];
   await decide(client, second, 'decline');
   expect((await turnOf(client, session, turnId)).status).toBe('waiting_for_approval');
-  await decide(client, first, 'accept');
-  await session.watch.end(turnId);
-  expect((await turnOf(client, session, turnId)).text).toBe('a1 r1');
+  expect((await session.decide(first, 'accept')).text).toBe('a1 r1');
 });
 
 test('A permission request that the agent withdraws is cancelled, and the turn continues.', async () => {
   const takeBack = Promise.withResolvers<void>();
-  const { client, open } = on(
+  const { client, firstApproval } = on(
     goes(async (agent) => {
       const params = { sessionId: 'raw', toolCall: touch, options: [] };
       const answer = agent.request('session/request_permission', params, 'taken-back');
@@ -157,9 +138,7 @@ test('A permission request that the agent withdraws is cancelled, and the turn c
       return endTurn;
     }),
   );
-  const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { session, turnId, approval } = await firstApproval('go', asking);
   takeBack.resolve();
   await session.watch.end(turnId);
   expect(await turnOf(client, session, turnId)).toMatchObject({
@@ -169,29 +148,25 @@ test('A permission request that the agent withdraws is cancelled, and the turn c
   const resolved = session.watch.of(turnId).find(({ kind }) => kind === 'approval.resolved');
   expect(resolved?.payload.approval).toMatchObject({ id: approval.id, status: 'cancelled' });
   const late = decide(client, approval, 'accept');
-  await expect(late).rejects.toMatchObject({ code: 'approval_resolved' });
+  await expectError(late, 'approval_resolved');
 });
 
 test('An interrupt answers the permission request that the agent waits for.', async () => {
-  const { client, open } = on(
+  const { client, firstApproval } = on(
     goes(async (agent) => {
       const { outcome } = await agent.ask(touch);
       await agent.hears('session/cancel');
       return { stopReason: outcome };
     }),
   );
-  const session = await open(asking);
-  const turnId = await session.send('go');
-  await asked(session.watch, turnId);
+  const { session, turnId } = await firstApproval('go', asking);
   expect((await interrupt(client, session, turnId)).status).toBe(202);
   expect((await session.watch.end(turnId, 5000)).kind).toBe('turn.interrupted');
 });
 
 test('A permission request is cancelled with its turn if the agent dies.', async () => {
-  const { client, open, agents } = on(goes((agent) => agent.ask(touch)));
-  const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { client, firstApproval, agents } = on(goes((agent) => agent.ask(touch)));
+  const { session, turnId, approval } = await firstApproval('go', asking);
   agents[0]?.exit(9);
   await session.watch.end(turnId);
   expect((await turnOf(client, session, turnId)).error).toMatchObject({
@@ -207,9 +182,8 @@ test('A permission request is cancelled with its turn if the agent dies.', async
 test.each([asking, {}])(
   'A permission request outside a turn is refused at once (%o).',
   async (more) => {
-    const { open, agents } = on({});
-    const session = await open(more);
-    await session.run('hello');
+    const { firstTurn, agents } = on({});
+    const { session } = await firstTurn('hello', more);
     expect(await agents[0]?.ask(touch)).toEqual({ outcome: 'cancelled' });
     expect(ofKind(session.watch.events, 'approval.requested')).toEqual([]);
     expect(await session.run('hello again')).toMatchObject({ status: 'completed' });
@@ -239,15 +213,9 @@ function askThenSay(options: object[]): Role {
   });
 }
 
-async function answered(
-  client: Client,
-  session: RawSession,
-  decision: 'accept' | 'decline',
-): Promise<Turn> {
-  const turnId = await session.send('go');
-  await decide(client, await asked(session.watch, turnId), decision);
-  await session.watch.end(turnId);
-  return turnOf(client, session, turnId);
+async function answered(session: RawSession, decision: 'accept' | 'decline'): Promise<Turn> {
+  const { approval } = await session.asks('go');
+  return session.decide(approval, decision);
 }
 
 function outcomes(agent: RawAgent | undefined): unknown[] {

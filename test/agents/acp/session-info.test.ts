@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { expectError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { version } from '../../../src/core/lib/self.ts';
 import { sessionOf, until } from '../../support/providers/calls.ts';
@@ -27,9 +28,8 @@ const renaming = goes((agent: RawAgent) => {
 });
 
 test('A title from the agent replaces the title from the first prompt, with one event per change.', async () => {
-  const { open } = on(renaming);
-  const session = await open();
-  await session.run('go');
+  const { firstTurn } = on(renaming);
+  const { session } = await firstTurn('go');
   expect(await session.record()).toMatchObject({
     title: 'Fix the build',
     title_source: 'agent',
@@ -42,9 +42,8 @@ test('A title from the agent replaces the title from the first prompt, with one 
 });
 
 test('A title from the agent does not replace a title that a user set.', async () => {
-  const { client, open } = on(renaming);
-  const session = await open({ title: 'mine' });
-  await session.run('go');
+  const { client, firstTurn } = on(renaming);
+  const { session } = await firstTurn('go', { title: 'mine' });
   expect(await session.record()).toMatchObject({ title: 'mine', title_source: 'person' });
   const params = { session_id: session.id };
   await client.call(endpoints.updateSession, { params, body: { title: 'yours' } });
@@ -65,8 +64,7 @@ test('An agent can send a title and commands while it resumes a session.', async
       },
     },
   });
-  const first = await stage.open();
-  await first.run('go');
+  const { session: first } = await stage.firstTurn('go');
   await stage.restart();
   const session = new WatchedSession(stage.client, first.id);
   await using _watch = session.watch;
@@ -100,9 +98,7 @@ test('The commands of a session are the last ones that its agent sent, also afte
   await stage.restart();
   expect(await read()).toEqual(commands);
   const unknown = { params: { session_id: 'sess_none' } };
-  await expect(stage.client.call(endpoints.listCommands, unknown)).rejects.toMatchObject({
-    code: 'not_found',
-  });
+  await expectError(stage.client.call(endpoints.listCommands, unknown), 'not_found');
 });
 
 test('Notices and compaction updates are events of the turn, each with its code.', async () => {
@@ -138,9 +134,8 @@ test('An ACP agent receives the version of cadre.', async () => {
 });
 
 test('Text outside a turn is completed without a next turn.', async () => {
-  const { client, open, agents } = on({});
-  const session = await open();
-  await session.run('hello');
+  const { client, firstTurn, agents } = on({});
+  const { session } = await firstTurn('hello');
   agents[0]?.say('By the way');
   const isAside = ({ kind, turn_id }: { kind: string; turn_id: string | null }) =>
     kind === 'message.completed' && turn_id === null;

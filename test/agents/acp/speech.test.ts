@@ -32,7 +32,7 @@ test('Updates of unknown kinds are counted, and the turn continues.', async () =
 });
 
 test('Vendor notifications are counted, and the turn continues.', async () => {
-  const { open, diagnostics } = await testRawAgent(
+  const { firstTurn, diagnostics } = await testRawAgent(
     goes((agent) => {
       agent.send({ method: '_vendor/progress', params: { percent: 3 } });
       agent.send({ method: 'vendor/other', params: {} });
@@ -40,13 +40,12 @@ test('Vendor notifications are counted, and the turn continues.', async () => {
       return endTurn;
     }),
   );
-  const session = await open();
-  expect(await session.run('go')).toMatchObject({ status: 'completed', text: 'still here' });
+  expect((await firstTurn('go')).turn).toMatchObject({ status: 'completed', text: 'still here' });
   expect((await diagnostics()).unknown_messages).toBe(2);
 });
 
 test('Requests for capabilities that cadre does not offer are refused and counted.', async () => {
-  const { open, diagnostics } = await testRawAgent(
+  const { firstTurn, diagnostics } = await testRawAgent(
     goes(async (agent) => {
       const answers = await Promise.all([
         agent.request('fs/read_text_file', { sessionId: 'raw', path: '/etc/passwd' }),
@@ -56,13 +55,12 @@ test('Requests for capabilities that cadre does not offer are refused and counte
       return endTurn;
     }),
   );
-  const session = await open();
-  expect(await session.run('go')).toMatchObject({ text: '-32601 -32601' });
+  expect((await firstTurn('go')).turn).toMatchObject({ text: '-32601 -32601' });
   expect((await diagnostics()).unknown_messages).toBe(2);
 });
 
 test('Text before the answer to session/new belongs to no turn.', async () => {
-  const { open } = on({
+  const { firstTurn } = on({
     methods: {
       'session/new': (_params, agent) => {
         agent.say('Welcome!');
@@ -71,8 +69,7 @@ test('Text before the answer to session/new belongs to no turn.', async () => {
       },
     },
   });
-  const session = await open();
-  const turn = await session.run('hello');
+  const { session, turn } = await firstTurn('hello');
   expect(turn).toMatchObject({ status: 'completed', text: 'hello' });
   const welcome = ofKind(session.watch.of(null), 'message.completed');
   expect(welcome.map(({ payload }) => payload.text)).toEqual(['Welcome!']);
@@ -80,7 +77,7 @@ test('Text before the answer to session/new belongs to no turn.', async () => {
 
 // Text and end arrive in one write, so the text may belong to the turn or follow it.
 test('Text right after the end of a turn is recorded once.', async () => {
-  const { open } = on(
+  const { firstTurn } = on(
     goes((agent) => {
       const { id } = agent.last('session/prompt') ?? {};
       const content = { type: 'text', text: 'PS' };
@@ -89,8 +86,7 @@ test('Text right after the end of a turn is recorded once.', async () => {
       return never;
     }),
   );
-  const session = await open();
-  const turn = await session.run('go');
+  const { session, turn } = await firstTurn('go');
   await session.watch.until('postscript', ({ kind }) => kind === 'message.delta');
   await session.run('hello');
   const said = ofKind(session.watch.events, 'message.completed');
@@ -102,7 +98,7 @@ test('Text right after the end of a turn is recorded once.', async () => {
 test('A second answer to a prompt is ignored.', async () => {
   // The SDK writes to the console instead of our log.
   using _console = vi.spyOn(console, 'error').mockReturnValue();
-  const { open } = on(
+  const { firstTurn } = on(
     goes((agent) => {
       const { id } = agent.last('session/prompt') ?? {};
       agent.send(
@@ -114,8 +110,7 @@ test('A second answer to a prompt is ignored.', async () => {
       return never;
     }),
   );
-  const session = await open();
-  const turn = await session.run('go');
+  const { session, turn } = await firstTurn('go');
   expect(turn.status).toBe('completed');
   expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
   expect(session.watch.of(turn.turn_id).filter(isEnd)).toHaveLength(1);
@@ -137,16 +132,15 @@ test('Non-protocol output does not affect the turn.', async () => {
 
 test('Non-protocol output is in the error of its own turn only.', async () => {
   let times = 0;
-  const { open } = on(
+  const { firstTurn } = on(
     goes((agent) => {
       if (++times > 1) throw new Refusal(-32_603, 'again');
       agent.write('\u001b[31mError: the key is not valid\u001b[0m\n');
       throw new Refusal(-32_603, 'Internal error');
     }),
   );
-  const session = await open();
-  const { error } = await session.run('go');
-  expect(error).toEqual({
+  const { session, turn } = await firstTurn('go');
+  expect(turn.error).toEqual({
     code: 'provider_error',
     message: 'the agent failed: Internal error; output of the agent: Error: the key is not valid',
   });
@@ -167,27 +161,25 @@ test('Non-protocol output is in the error of an agent that exits, after its stde
 });
 
 test('Large output on stderr does not delay a turn.', async () => {
-  const { open } = on(
+  const { firstTurn } = on(
     goes((agent) => {
       for (let i = 0; i < 40; i++) agent.stderr(`${'chatter '.repeat(16_000)}\n`);
       agent.say('still here');
       return endTurn;
     }),
   );
-  const session = await open();
-  expect(await session.run('go')).toMatchObject({ status: 'completed', text: 'still here' });
+  expect((await firstTurn('go')).turn).toMatchObject({ status: 'completed', text: 'still here' });
 });
 
 test('A plan is recorded with all its entries.', async () => {
-  const { open } = on(
+  const { firstTurn } = on(
     goes((agent) => {
       const entries = [{ content: 'first', status: 'completed' }, { content: 'then' }];
       agent.update({ sessionUpdate: 'plan', entries });
       return endTurn;
     }),
   );
-  const session = await open();
-  const turn = await session.run('go');
+  const { session, turn } = await firstTurn('go');
   expect(ofKind(session.watch.of(turn.turn_id), 'plan.updated')).toMatchObject([
     {
       payload: {

@@ -18,11 +18,10 @@ const on = sharedRawAgent();
 test.each(someOf([2, '1', null, undefined], 2))(
   'An agent with protocol version %j is stopped, and its turn fails.',
   async (version) => {
-    const { open, diagnostics, noAgents } = on({
+    const { firstTurn, diagnostics, noAgents } = on({
       methods: { initialize: () => initialized({ protocolVersion: version }) },
     });
-    const session = await open();
-    const turn = await session.run('hello');
+    const { session, turn } = await firstTurn('hello');
     expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_unavailable' } });
     expect(turn.error?.message).toMatch(/version/);
     await noAgents();
@@ -75,12 +74,11 @@ test.each(['initialize', 'session/new'])(
   'An agent that never answers %s is stopped.',
   async (method) => {
     const limit = scaled(2000);
-    const { open, noAgents } = await testRawAgent(
+    const { firstTurn, noAgents } = await testRawAgent(
       { methods: { [method]: () => never } },
       { acp: { request_timeout_ms: limit } },
     );
-    const session = await open();
-    const turn = await session.run('hello');
+    const { session, turn } = await firstTurn('hello');
     expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_unavailable' } });
     expect(turn.error?.message).toMatch(
       new RegExp(
@@ -95,9 +93,8 @@ test.each(['initialize', 'session/new'])(
 test.each(someOf([null, {}, 'raw', { sessionId: 7 }], 3))(
   'An agent that opens %j as a session is stopped.',
   async (opened) => {
-    const { open, noAgents } = on({ methods: { 'session/new': () => opened } });
-    const session = await open();
-    const turn = await session.run('hello');
+    const { firstTurn, noAgents } = on({ methods: { 'session/new': () => opened } });
+    const { turn } = await firstTurn('hello');
     expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_unavailable' } });
     expect(turn.error?.message).toMatch(/^acp: /);
     await noAgents();
@@ -130,9 +127,8 @@ test('An interrupt stops an agent that is still starting, and the next turn star
 });
 
 test('An agent that survives the end of its input is killed with its children.', async () => {
-  const { client, open, agents } = on({});
-  const session = await open();
-  await session.run('hello');
+  const { client, firstTurn, agents } = on({});
+  const { session } = await firstTurn('hello');
   const [agent] = agents;
   agent?.outlive();
   const child = (await agent?.child()) ?? 0;

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { ofKind } from '../../support/turns.ts';
-import { asked, decide, itemsOf, turnOf } from '../../support/providers/calls.ts';
+import { asked, itemsOf } from '../../support/providers/calls.ts';
 import { endTurn, sharedRawAgent } from '../../support/providers/raw-agent.ts';
 import { asking, done, goes, textContent, touch } from '../../support/providers/rows.ts';
 
 const on = sharedRawAgent();
 
 test('A tool call whose first message is an update has one start and one end.', async () => {
-  const { client, open } = on(
+  const { client, firstTurn } = on(
     goes((agent) => {
       agent.update({
         sessionUpdate: 'tool_call_update',
@@ -18,8 +18,7 @@ test('A tool call whose first message is an update has one start and one end.', 
       return endTurn;
     }),
   );
-  const session = await open();
-  const turn = await session.run('go');
+  const { session, turn } = await firstTurn('go');
   expect(turn.status).toBe('completed');
   const events = session.watch.of(turn.turn_id);
   expect(ofKind(events, 'tool.started')).toHaveLength(1);
@@ -35,19 +34,16 @@ test('A tool call whose first message is an update has one start and one end.', 
 });
 
 test('A tool call whose first message is a permission request has one start and one end.', async () => {
-  const { client, open } = on(
+  const { firstApproval } = on(
     goes(async (agent) => {
       await agent.ask({ ...touch, status: 'pending' });
       agent.update({ ...done, rawOutput: 'touched' });
       return endTurn;
     }),
   );
-  const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { session, turnId, approval } = await firstApproval('go', asking);
   expect(approval).toMatchObject({ kind: 'command', title: 'touch it' });
-  await decide(client, approval, 'accept');
-  await session.watch.end(turnId);
+  await session.decide(approval, 'accept');
   const events = session.watch.of(turnId);
   expect(ofKind(events, 'tool.started')).toHaveLength(1);
   const [completed] = ofKind(events, 'tool.completed');
@@ -72,18 +68,15 @@ test('An approval shows the title and input of its call, although the request on
 });
 
 test('A declined tool call has failed if the agent does not mention it again.', async () => {
-  const { client, open } = on(
+  const { firstApproval } = on(
     goes(async (agent) => {
       const { optionId } = await agent.ask(touch);
       agent.say(`answered ${optionId}`);
       return endTurn;
     }),
   );
-  const session = await open(asking);
-  const turnId = await session.send('go');
-  await decide(client, await asked(session.watch, turnId), 'decline');
-  await session.watch.end(turnId);
-  const turn = await turnOf(client, session, turnId);
+  const { session, turnId, approval } = await firstApproval('go', asking);
+  const turn = await session.decide(approval, 'decline');
   expect(turn).toMatchObject({ status: 'completed', text: 'answered r1' });
   expect(ofKind(session.watch.of(turnId), 'tool.completed')).toMatchObject([
     { payload: { status: 'failed' } },
@@ -91,14 +84,13 @@ test('A declined tool call has failed if the agent does not mention it again.', 
 });
 
 test('A tool call that the agent never ends is completed with its turn.', async () => {
-  const { client, open } = on(
+  const { client, firstTurn } = on(
     goes((agent) => {
       agent.update({ sessionUpdate: 'tool_call', ...touch, status: 'in_progress' });
       return endTurn;
     }),
   );
-  const session = await open();
-  const turn = await session.run('go');
+  const { turn } = await firstTurn('go');
   expect(await itemsOf(client, turn)).toMatchObject([{ kind: 'tool', status: 'completed' }]);
 });
 
@@ -121,14 +113,13 @@ test.each([
   ['nothing', {}, ''],
   ['fields of the wrong kind', { content: 7, status: 'done', title: [] }, ''],
 ])('A tool may return %s as its output.', async (_name, output, text) => {
-  const { client, open } = on(
+  const { client, firstTurn } = on(
     goes((agent) => {
       agent.update({ sessionUpdate: 'tool_call', ...touch }, { ...done, ...output });
       return endTurn;
     }),
   );
-  const session = await open();
-  const turn = await session.run('go');
+  const { turn } = await firstTurn('go');
   expect(turn.status).toBe('completed');
   expect(await itemsOf(client, turn)).toMatchObject([{ text, tool: { title: 'touch it' } }]);
 });

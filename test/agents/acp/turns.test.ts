@@ -32,14 +32,13 @@ const refusals: [number, string, unknown, RegExp][] = [
 test.each(someOf(refusals, 3))(
   'A turn that is answered with error %i "%s" %j fails with the whole message.',
   async (code, message, data, says) => {
-    const { open } = on(
+    const { firstTurn } = on(
       goes((agent) => {
         agent.say('before');
         throw new Refusal(code, message, data);
       }),
     );
-    const session = await open();
-    const turn = await session.run('go');
+    const { session, turn } = await firstTurn('go');
     expect(turn).toMatchObject({
       status: 'failed',
       text: 'before',
@@ -75,23 +74,21 @@ const answers: [unknown, string, string | undefined][] = [
 test.each(someOf(answers, 2))(
   'A turn that is answered with %j is %s.',
   async (answer, status, code) => {
-    const { open } = on(goes(() => answer));
-    const session = await open();
-    const turn = await session.run('go');
+    const { firstTurn } = on(goes(() => answer));
+    const { session, turn } = await firstTurn('go');
     expect([turn.status, turn.error?.code]).toEqual([status, code]);
     expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
   },
 );
 
 test('A turn fails if its agent exits without output, and the next turn resumes the session.', async () => {
-  const { open, agents } = on(
+  const { firstTurn, agents } = on(
     goes((agent) => {
       agent.exit(0);
       return never;
     }),
   );
-  const session = await open();
-  const turn = await session.run('go');
+  const { session, turn } = await firstTurn('go');
   expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_exited' } });
   expect(turn.error?.message).toContain('exited with code 0');
   expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
@@ -100,9 +97,8 @@ test('A turn fails if its agent exits without output, and the next turn resumes 
 });
 
 test('A turn after an idle agent closed its output starts another agent, which resumes.', async () => {
-  const { open, agents } = on({});
-  const session = await open();
-  await session.run('hello');
+  const { firstTurn, agents } = on({});
+  const { session } = await firstTurn('hello');
   agents[0]?.hangUp();
   await until('the agent is gone', () => agents[0]?.gone === true, 4000);
   expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
@@ -110,9 +106,8 @@ test('A turn after an idle agent closed its output starts another agent, which r
 
 test('A turn starts another agent while the previous one, which closed its output, still stops.', async () => {
   const { clock, noticed } = noticingClock();
-  const { open, agents } = await testRawAgent({}, { clock });
-  const session = await open();
-  await session.run('hello');
+  const { firstTurn, agents } = await testRawAgent({}, { clock });
+  const { session } = await firstTurn('hello');
   agents[0]?.outlive();
   await agents[0]?.child();
   agents[0]?.hangUp();

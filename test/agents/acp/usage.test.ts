@@ -36,9 +36,8 @@ test.each([
   ],
   ['_meta.usage', { _meta: { usage: tokens(10, 2) } }],
 ])('The usage is read from %s.', async (_where, more) => {
-  const { open } = on(goes(() => ({ ...endTurn, ...more })));
-  const session = await open();
-  const turn = await session.run('go');
+  const { firstTurn } = on(goes(() => ({ ...endTurn, ...more })));
+  const { session, turn } = await firstTurn('go');
   const used = { input_tokens: 10, output_tokens: 2, total_tokens: 12 };
   expect(turn.usage).toMatchObject(used);
   expect((await session.record()).usage).toMatchObject(used);
@@ -62,15 +61,14 @@ test('The usage is the sum over all requests if the agent reports each one, as q
 });
 
 test('Usage that arrives after the answer belongs to that turn, whose end does not wait for it.', async () => {
-  const { client, open, agents } = on(
+  const { client, firstTurn, agents } = on(
     goes((agent) => {
       const { id } = agent.last('session/prompt') ?? {};
       agent.send({ id, result: { ...endTurn, usage: tokens(10, 2) } });
       return never;
     }),
   );
-  const session = await open();
-  const turn = await session.run('go');
+  const { session, turn } = await firstTurn('go');
   expect(turn.status).toBe('completed');
   const late = {
     sessionUpdate: 'usage_update',
@@ -104,7 +102,7 @@ test('Usage that arrives after the answer belongs to that turn, whose end does n
 });
 
 test('Usage right after the answer is counted once, in that turn.', async () => {
-  const { client, open } = on(
+  const { client, firstTurn } = on(
     goes((agent) => {
       const { id } = agent.last('session/prompt') ?? {};
       const late = agent.updating({ sessionUpdate: 'usage_update', used: 7, size: 9 });
@@ -112,10 +110,9 @@ test('Usage right after the answer is counted once, in that turn.', async () => 
       return never;
     }),
   );
-  const session = await open();
-  const { turn_id } = await session.run('go');
-  await session.watch.kind('usage.updated', turn_id);
-  expect((await turnOf(client, session, turn_id)).usage).toMatchObject({ context_tokens: 7 });
+  const { session, turn } = await firstTurn('go');
+  await session.watch.kind('usage.updated', turn.turn_id);
+  expect((await turnOf(client, session, turn.turn_id)).usage).toMatchObject({ context_tokens: 7 });
   expect(ofKind(session.watch.events, 'usage.updated')).toHaveLength(1);
 });
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { anError } from '../../support/an-error.ts';
+import { anError, expectError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { someOf } from '../../support/at-length.ts';
 import { ofKind } from '../../support/turns.ts';
-import { asked, decide, itemsOf, until } from '../../support/providers/calls.ts';
+import { decide, itemsOf, until } from '../../support/providers/calls.ts';
 import {
   type ClaudeRole,
   type RawClaude,
@@ -42,14 +42,10 @@ const tools = [
 test.for(someOf(tools, 2))(
   'An approval shows the kind and the input of %s.',
   async ([tool, input, kind, title]) => {
-    const { open, client } = on(asks('q', tool, input));
-    const session = await open(asking);
-    const turnId = await session.send('go');
-    const approval = await asked(session.watch, turnId);
+    const { firstApproval } = on(asks('q', tool, input));
+    const { session, approval } = await firstApproval('go', asking);
     expect(approval).toMatchObject({ kind, title, request: { tool_name: tool, input } });
-    await decide(client, approval, 'accept');
-    await session.watch.end(turnId);
-    const { text } = await session.turn(turnId);
+    const { text } = await session.decide(approval, 'accept');
     expect(JSON.parse(text ?? '')).toEqual({ behavior: 'allow', updatedInput: input });
   },
 );
@@ -84,13 +80,10 @@ test.for([
   'A permission that claude suggests is accepted for the session only.',
   async ([given, allows]) => {
     const suggestions = given.map((one) => ({ ...one, destination: 'localSettings' }));
-    const { open, client } = on(proposes(suggestions));
-    const session = await open(asking);
-    const turnId = await session.send('go');
-    const approval = await asked(session.watch, turnId);
+    const { firstApproval } = on(proposes(suggestions));
+    const { session, turnId, approval } = await firstApproval('go', asking);
     expect(approval).toMatchObject({ scopes: ['once', 'session'], session_allows: allows });
-    await decide(client, approval, 'accept', 'session');
-    await session.watch.end(turnId);
+    await session.decide(approval, 'accept', 'session');
     expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual({
       behavior: 'allow',
       updatedInput: {},
@@ -108,25 +101,19 @@ const notForSession = [
 test.for(someOf(notForSession, 2))(
   'A request that suggests %s can be accepted once only.',
   async ([, suggestions]) => {
-    const { open, client } = on(proposes(suggestions));
-    const session = await open(asking);
-    const turnId = await session.send('go');
-    const approval = await asked(session.watch, turnId);
+    const { firstApproval, client } = on(proposes(suggestions));
+    const { session, approval } = await firstApproval('go', asking);
     expect(approval).toMatchObject({ scopes: ['once'], session_allows: null });
     const refused = decide(client, approval, 'accept', 'session');
-    await expect(refused).rejects.toMatchObject({ code: 'invalid' });
-    await decide(client, approval, 'accept');
-    await session.watch.end(turnId);
-    expect((await session.turn(turnId)).text).not.toContain('updatedPermissions');
+    await expectError(refused, 'invalid');
+    expect((await session.decide(approval, 'accept')).text).not.toContain('updatedPermissions');
   },
 );
 
 test('Edits that were accepted for the session apply in turns with require_approval only.', async () => {
-  const { open, client, agents } = on(proposes([mode]));
-  const session = await open(asking);
-  const turnId = await session.send('go');
-  await decide(client, await asked(session.watch, turnId), 'accept', 'session');
-  await session.watch.end(turnId);
+  const { firstApproval, agents } = on(proposes([mode]));
+  const { session, approval } = await firstApproval('go', asking);
+  await session.decide(approval, 'accept', 'session');
   await session.run('hello', { permission_mode: 'default' });
   await session.run('hello', { permission_mode: 'require_approval' });
   const modes = agents[0]?.requests('set_permission_mode').map((one) => one.mode);
@@ -138,10 +125,8 @@ test('A question is answered with the chosen options.', async () => {
     { question: 'Which one?', header: 'Pick', options: [{ label: 'A' }, { label: 'B' }] },
     { question: 'And how?', header: 'How', multiSelect: true, options: [] },
   ];
-  const { open, client } = on(asks('q', 'AskUserQuestion', { questions }));
-  const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { firstApproval, client } = on(asks('q', 'AskUserQuestion', { questions }));
+  const { session, turnId, approval } = await firstApproval('go', asking);
   expect(approval).toMatchObject({ kind: 'question', title: 'Which one? And how?' });
   const params = { session_id: session.id, approval_id: approval.id };
   for (const [wrong, why] of [
@@ -152,7 +137,7 @@ test('A question is answered with the chosen options.', async () => {
   ] as const) {
     const body = { decision: 'accept' as const, answers: wrong as Record<string, string[]> };
     const refused = client.call(endpoints.decideApproval, { params, body });
-    await expect(refused).rejects.toMatchObject(anError('invalid', why));
+    await expectError(refused, 'invalid', why);
   }
   const answers = { 'Which one?': ['B'], How: ['fast', 'well'] };
   await client.call(endpoints.decideApproval, { params, body: { decision: 'accept', answers } });
@@ -166,11 +151,10 @@ test('A question is answered with the chosen options.', async () => {
 test.for(someOf([null, 'read_only', 'workspace_write', 'plan'], 2))(
   'A request in permission_mode %s is denied with the reason, and nobody is asked.',
   async (permission_mode) => {
-    const { open } = on(asks('q', 'Bash', { command: 'it' }));
-    const session = await open(permission_mode ? { permission_mode } : {});
-    const { status, text, declined_unasked } = await session.run('go');
-    expect([status, declined_unasked]).toEqual(['completed', 1]);
-    const answer = JSON.parse(text ?? '') as { behavior: string; message: string };
+    const { firstTurn } = on(asks('q', 'Bash', { command: 'it' }));
+    const { session, turn } = await firstTurn('go', permission_mode ? { permission_mode } : {});
+    expect([turn.status, turn.declined_unasked]).toEqual(['completed', 1]);
+    const answer = JSON.parse(turn.text ?? '') as { behavior: string; message: string };
     expect(answer.behavior).toBe('deny');
     expect(answer.message).toContain(`"${permission_mode ?? 'default'}"`);
     expect(answer.message).toContain('require_approval');
@@ -179,7 +163,7 @@ test.for(someOf([null, 'read_only', 'workspace_write', 'plan'], 2))(
 );
 
 test('A request that claude withdraws cancels its approval and is not answered.', async () => {
-  const { open, agents, client } = on({
+  const { firstApproval, agents, client } = on({
     turns: {
       go(claude) {
         void claude.ask('q', 'Bash', { command: 'it' }).catch(() => undefined);
@@ -187,15 +171,11 @@ test('A request that claude withdraws cancels its approval and is not answered.'
       },
     },
   });
-  const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { session, turnId, approval } = await firstApproval('go', asking);
   agents[0]?.send({ type: 'control_cancel_request', request_id: 'q' });
   const { payload } = await session.watch.kind('approval.resolved', turnId);
   expect(payload.approval).toMatchObject({ status: 'cancelled' });
-  await expect(decide(client, approval, 'accept')).rejects.toMatchObject({
-    code: 'approval_resolved',
-  });
+  await expectError(decide(client, approval, 'accept'), 'approval_resolved');
   agents[0]?.result();
   await session.watch.end(turnId);
   expect(agents[0]?.answerTo('q')).toBeUndefined();
@@ -218,7 +198,7 @@ test('A request of an unknown kind is refused and counted.', async () => {
 });
 
 test('A tool call of a subagent is pending until its approval and then runs.', async () => {
-  const { open, client } = on({
+  const { firstApproval, client } = on({
     turns: {
       async go(claude) {
         await claude.ask('q', 'Bash', { command: 'it' });
@@ -226,10 +206,8 @@ test('A tool call of a subagent is pending until its approval and then runs.', a
       },
     },
   });
-  const session = await open(asking);
-  const turnId = await session.send('go');
-  await decide(client, await asked(session.watch, turnId), 'accept');
-  await session.watch.end(turnId);
+  const { session, turnId, approval } = await firstApproval('go', asking);
+  await session.decide(approval, 'accept');
   const [tool] = await itemsOf(client, await session.turn(turnId));
   expect(tool).toMatchObject({ kind: 'tool', tool: { title: 'it', kind: 'execute' } });
   const statuses = session.watch.of(turnId).flatMap(({ payload }) => payload.status ?? []);
@@ -246,7 +224,7 @@ test('A permission mode applies to its own turn, and the next turn has the mode 
 });
 
 test('A mode that claude changed by itself is restored for the next turn.', async () => {
-  const { open, agents } = on({
+  const { firstTurn, agents } = on({
     turns: {
       go(claude) {
         claude.send({ type: 'system', subtype: 'status', permissionMode: 'acceptEdits' });
@@ -254,8 +232,7 @@ test('A mode that claude changed by itself is restored for the next turn.', asyn
       },
     },
   });
-  const session = await open();
-  await session.run('go');
+  const { session } = await firstTurn('go');
   await session.run('x');
   const modes = agents[0]?.requests('set_permission_mode').map(({ mode }) => mode);
   expect(modes).toEqual(['default']);
@@ -268,11 +245,10 @@ test('A mode that claude refuses fails the turn, and later unknown modes are ref
   };
   const role = { requests: { set_permission_mode: refuses } };
 
-  const { open } = await testRawClaude(role);
-  const session = await open({ permission_mode: 'bogus' });
-  const { error } = await session.run('x');
-  expect(error?.code).toBe('invalid_permission_mode');
-  expect(error?.message).toContain('must be one of plan, default');
+  const { open, firstTurn } = await testRawClaude(role);
+  const { session, turn } = await firstTurn('x', { permission_mode: 'bogus' });
+  expect(turn.error?.code).toBe('invalid_permission_mode');
+  expect(turn.error?.message).toContain('must be one of plan, default');
   const refusal = anError(
     'invalid',
     /unknown permission_mode "other": choose from .*read_only.*plan/,
@@ -287,9 +263,8 @@ test('A turn with full_access continues the session in another process, which la
   const body = async (agents: readonly RawClaude[]) =>
     agents.map(({ args }) => args.includes('--allow-dangerously-skip-permissions'));
 
-  const { open, agents } = inSandbox({});
-  const session = await open();
-  await session.run('one');
+  const { firstTurn, agents } = inSandbox({});
+  const { session } = await firstTurn('one');
   const turn = await session.run('two', { permission_mode: 'full_access' });
   expect(turn).toMatchObject({ status: 'completed', text: 'two' });
   expect(await body(agents)).toEqual([false, true]);
@@ -300,8 +275,7 @@ test('A turn with full_access continues the session in another process, which la
   const modes = agents[1]?.requests('set_permission_mode').map(({ mode }) => mode);
   expect(modes).toEqual(['bypassPermissions', 'default']);
   expect(agents).toHaveLength(2);
-  const other = await open({ permission_mode: 'bypass' });
-  expect((await other.run('x')).text).toBe('x');
+  expect((await firstTurn('x', { permission_mode: 'bypass' })).turn.text).toBe('x');
   expect(await body(agents)).toEqual([false, true, true]);
   expect(agents[2]?.args.some((one) => one.startsWith('--session-id='))).toBe(true);
 });
@@ -344,12 +318,11 @@ test.skipIf(!isRoot)(
 );
 
 test('A request that is too large is denied, and claude receives the limit.', async () => {
-  const { open } = on(asks('q', 'Bash', { command: 'x'.repeat(9e6) }));
-  const session = await open(asking);
-  const { text, turn_id } = await session.run('go');
-  expect(JSON.parse(text ?? '')).toMatchObject({
+  const { firstTurn } = on(asks('q', 'Bash', { command: 'x'.repeat(9e6) }));
+  const { session, turn } = await firstTurn('go', asking);
+  expect(JSON.parse(turn.text ?? '')).toMatchObject({
     behavior: 'deny',
     message: expect.stringMatching(/declined a request.*\(limit 8 MiB\)/) as string,
   });
-  expect(ofKind(session.watch.of(turn_id), 'approval.requested')).toEqual([]);
+  expect(ofKind(session.watch.of(turn.turn_id), 'approval.requested')).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { anError } from '../../support/an-error.ts';
+import { anError, expectError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { testDirectory } from '../../support/temp.ts';
 import {
@@ -27,9 +27,8 @@ const forgetful: ClaudeRole = {
 };
 
 test('A session that is missing in claude fails with its turn and the error of claude.', async () => {
-  const { open, noAgents } = onIdle(forgetful);
-  const session = await open();
-  await session.run('first');
+  const { firstTurn, noAgents } = onIdle(forgetful);
+  const { session } = await firstTurn('first');
   await noAgents();
   const { error } = await session.run('second');
   expect(error?.code).toBe('resume_failed');
@@ -38,12 +37,11 @@ test('A session that is missing in claude fails with its turn and the error of c
 });
 
 test('A session without an answer so far is opened anew under the same id.', async () => {
-  const { open, noAgents, agents } = onIdle({
+  const { firstTurn, noAgents, agents } = onIdle({
     ...forgetful,
     turns: { go: (claude) => claude.result() },
   });
-  const session = await open();
-  await session.run('go');
+  const { session } = await firstTurn('go');
   await noAgents();
   expect((await session.run('second')).text).toBe('second');
   const { provider_session_ref: ref } = await session.record();
@@ -59,11 +57,10 @@ test('A claude that exits at its start fails the turn with its stderr, and the s
     claude.exit(2);
   };
   const requests = { initialize: () => (starts > 1 ? {} : never()) };
-  const { open, diagnostics } = on({ begins, requests });
-  const session = await open();
-  const { error } = await session.run('x');
-  expect(error?.code).toBe('provider_unavailable');
-  expect(error?.message).toContain('exited with code 2: bad option');
+  const { firstTurn, diagnostics } = on({ begins, requests });
+  const { session, turn } = await firstTurn('x');
+  expect(turn.error?.code).toBe('provider_unavailable');
+  expect(turn.error?.message).toContain('exited with code 2: bad option');
   expect((await diagnostics()).last_error).toContain('bad option');
   expect((await session.run('now')).text).toBe('now');
 });
@@ -86,8 +83,7 @@ test('Recovery looks for sessions among the transcripts of claude and starts no 
 
 test('A session that was killed before its first answer is not reported as lost after a restart.', async () => {
   const stage = await testRawClaude({ turns: { go: (claude) => claude.exit(1) } });
-  const session = await stage.open();
-  await session.run('go');
+  const { session } = await stage.firstTurn('go');
   mkdirSync(join(stage.cwd, '.claude', 'projects'), { recursive: true });
   await stage.restart();
   expect((await stage.recovered()).sessions_failed).toEqual([]);
@@ -121,9 +117,7 @@ test('A model and an effort apply to their own turn, and the next turn has the d
     { effortLevel: null },
   ]);
   const body = { input: [{ type: 'text' as const, text: 'x' }], thinking_effort: 'enormous' };
-  await expect(client.call(endpoints.sendTurn, { params, body })).rejects.toMatchObject(
-    anError('invalid', 'low, high'),
-  );
+  await expectError(client.call(endpoints.sendTurn, { params, body }), 'invalid', 'low, high');
 });
 
 test('The list of models is requested from claude once.', async () => {
@@ -185,7 +179,7 @@ test('A change of the login of the user is refused with the command that changes
     () => client.call(endpoints.setClaudeApiKey, { body }),
     () => client.call(endpoints.endClaudeLogin, {}),
   ]) {
-    await expect(change()).rejects.toMatchObject(anError('provider_managed', 'claude auth login'));
+    await expectError(change(), 'provider_managed', 'claude auth login');
   }
 });
 
@@ -228,9 +222,8 @@ test('A key is stored in a private home that only the user can read, and claude 
 });
 
 test('The slash commands of a session are the ones that claude reports at its start.', async () => {
-  const { client, open } = on({});
-  const session = await open();
-  await session.run('hello');
+  const { client, firstTurn } = on({});
+  const { session } = await firstTurn('hello');
   const params = { session_id: (await session.record()).id };
   expect(await client.call(endpoints.listCommands, { params })).toEqual([
     { name: 'review', description: 'reviews a change', hint: '[pr]' },

@@ -51,9 +51,8 @@ test('Claude receives the tools of cadre at its start, and they need no permissi
 const freed = { gateway: { free: ['cadre_process_run'] } };
 
 test('Claude calls the tools of cadre over its control channel, as its own session.', async () => {
-  const { open, agents } = await testRawClaude({}, freed);
-  const session = await open();
-  await session.run('x');
+  const { firstTurn, agents } = await testRawClaude({}, freed);
+  const { session } = await firstTurn('x');
   const [claude] = agents;
   if (!claude) throw new Error('no claude was started');
   await shakeHands(claude);

@@ -12,7 +12,7 @@ import { ofKind } from '../../support/turns.ts';
 const on = sharedRawClaude();
 
 test('An API failure with the subtype "success" fails the turn, and the session stays ready.', async () => {
-  const { open, client } = on({
+  const { firstTurn, client } = on({
     turns: {
       go(claude) {
         const text = 'API Error: 500 not good';
@@ -22,8 +22,7 @@ test('An API failure with the subtype "success" fails the turn, and the session 
       },
     },
   });
-  const session = await open();
-  const turn = await session.run('go');
+  const { session, turn } = await firstTurn('go');
   expect(turn).toMatchObject({ status: 'failed', text: null });
   expect(turn.error).toEqual({
     code: 'provider_error',
@@ -34,7 +33,7 @@ test('An API failure with the subtype "success" fails the turn, and the session 
 });
 
 test('A request to the model that claude repeats is a notice of the waiting turn.', async () => {
-  const { open } = on({
+  const { firstTurn } = on({
     turns: {
       go(claude) {
         const retry = { attempt: 2, max_retries: 10, retry_delay_ms: 900, error: 'unknown' };
@@ -43,9 +42,8 @@ test('A request to the model that claude repeats is a notice of the waiting turn
       },
     },
   });
-  const session = await open();
-  const { turn_id } = await session.run('go');
-  const notices = ofKind(session.watch.of(turn_id), 'session.notice');
+  const { session, turn } = await firstTurn('go');
+  const notices = ofKind(session.watch.of(turn.turn_id), 'session.notice');
   expect(notices.map(({ payload }) => payload)).toEqual([
     { code: 'waiting', message: 'claude: the request failed (unknown), retry 2/10' },
   ]);
@@ -63,7 +61,7 @@ test('A turn without a login fails with the login command.', async () => {
 });
 
 test('An exit with 1 after a failed turn is not a crash, and the next turn resumes in another process.', async () => {
-  const { open, agents, diagnostics } = await testRawClaude({
+  const { firstTurn, agents, diagnostics } = await testRawClaude({
     turns: {
       go(claude) {
         claude.result({ is_error: true, subtype: 'error_during_execution', errors: ['bad'] });
@@ -71,8 +69,7 @@ test('An exit with 1 after a failed turn is not a crash, and the next turn resum
       },
     },
   });
-  const session = await open();
-  await session.run('first');
+  const { session } = await firstTurn('first');
   expect((await session.run('go')).error?.message).toBe('claude failed: bad');
   await until('it is gone', () => agents[0]?.gone === true);
   expect(await session.record()).toMatchObject({ status: 'ready', failure: null });
@@ -116,7 +113,7 @@ test('Non-protocol output and unknown messages are counted and ignored.', async 
 });
 
 test('A text that was not streamed is one message, even if only the result has it.', async () => {
-  const { open, client } = on({
+  const { firstTurn, client } = on({
     turns: {
       whole(claude) {
         const content = [{ type: 'text', text: 'all at once' }];
@@ -126,12 +123,11 @@ test('A text that was not streamed is one message, even if only the result has i
       '/cost': (claude) => claude.result({ result: 'nothing yet' }),
     },
   });
-  const session = await open();
   for (const [prompt, text] of [
     ['whole', 'all at once'],
     ['/cost', 'nothing yet'],
   ] as const) {
-    const turn = await session.run(prompt);
+    const { turn } = await firstTurn(prompt);
     expect(turn.text).toBe(text);
     expect(await itemsOf(client, turn)).toHaveLength(1);
   }
@@ -161,7 +157,7 @@ test('Text of a subagent is not a message of the session, and its tool calls are
 });
 
 test('An interrupt before the start of the turn is sent again.', async () => {
-  const { open, client } = on({
+  const { firstTurn, client } = on({
     requests: {
       interrupt(_, claude) {
         if (claude.requests('interrupt').length === 2)
@@ -175,8 +171,7 @@ test('An interrupt before the start of the turn is sent again.', async () => {
       },
     },
   });
-  const session = await open();
-  await session.run('first');
+  const { session } = await firstTurn('first');
   const turnId = await session.send('go');
   await session.watch.kind('turn.started', turnId);
   await interrupt(client, session, turnId);
@@ -266,7 +261,7 @@ test('The usage of a turn excludes earlier turns, and an interrupted turn is cou
 });
 
 test('A todo list is a plan.', async () => {
-  const { open } = on({
+  const { firstTurn } = on({
     turns: {
       go(claude) {
         const todos = [{ content: 'look', status: 'in_progress', activeForm: 'looking' }];
@@ -275,9 +270,8 @@ test('A todo list is a plan.', async () => {
       },
     },
   });
-  const session = await open();
-  const { turn_id } = await session.run('go');
-  const [plan] = ofKind(session.watch.of(turn_id), 'plan.updated');
+  const { session, turn } = await firstTurn('go');
+  const [plan] = ofKind(session.watch.of(turn.turn_id), 'plan.updated');
   expect(plan?.payload.entries).toEqual([
     { content: 'look', status: 'in_progress', priority: null },
   ]);
@@ -300,9 +294,8 @@ test('A session that is closed stops a claude that ignores the end of its input.
 
 test('A turn starts another claude while the previous one, which closed its output, still stops.', async () => {
   const { clock, noticed } = noticingClock();
-  const { open, agents } = await testRawClaude({}, { clock });
-  const session = await open();
-  await session.run('hello');
+  const { firstTurn, agents } = await testRawClaude({}, { clock });
+  const { session } = await firstTurn('hello');
   agents[0]?.outlive();
   agents[0]?.hangUp();
   await noticed;

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { anError } from '../../support/an-error.ts';
+import { expectError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Session } from '../../../src/api/sessions.ts';
 import { Refusal } from '../../../src/agents/json-connection.ts';
@@ -94,9 +94,7 @@ it('An import of a thread that codex does not have is refused.', async () => {
   const { role } = threadOf(() => '/');
   const stage = await testRawCodex(role);
   const body = { provider: 'codex' as const, import: { ref: 'another' } };
-  await expect(stage.client.call(endpoints.createSession, { body })).rejects.toMatchObject({
-    code: 'not_found',
-  });
+  await expectError(stage.client.call(endpoints.createSession, { body }), 'not_found');
 });
 
 it.skipIf(!hasProc)(
@@ -119,8 +117,10 @@ it.skipIf(!hasProc)(
         { in_use: { pid: holder.pid, program: 'codex' } },
       ]);
       const body = { provider: 'codex' as const, import: { ref: 'thread-own' } };
-      await expect(stage.client.call(endpoints.createSession, { body })).rejects.toMatchObject(
-        anError('conflict', `process ${holder.pid}`),
+      await expectError(
+        stage.client.call(endpoints.createSession, { body }),
+        'conflict',
+        `process ${holder.pid}`,
       );
     } finally {
       holder.kill('SIGKILL');

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
+import { expectError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { atLength, someOf } from '../../support/at-length.ts';
 import { ofKind } from '../../support/turns.ts';
-import { asked, decide, interrupt, itemsOf } from '../../support/providers/calls.ts';
+import { decide, interrupt, itemsOf } from '../../support/providers/calls.ts';
 import {
   type CodexRole,
   type RawTurn,
@@ -139,10 +140,8 @@ for (const [nth, decision] of (['accept', 'decline'] as const).entries()) {
   test.for(decided)(
     `Codex receives the answer to $method after ${decision}.`,
     async ({ method, params, item, shown, ...answers }) => {
-      const { open, client } = await testRawCodex(asks(method, params, item));
-      const session = await open(asking);
-      const turnId = await session.send('go');
-      const approval = await asked(session.watch, turnId);
+      const { firstApproval, client } = await testRawCodex(asks(method, params, item));
+      const { session, turnId, approval } = await firstApproval('go', asking);
       expect(approval).toMatchObject(shown);
       const ids = { session_id: session.id, approval_id: approval.id };
       const body = { decision, reason: 'no' };
@@ -158,14 +157,11 @@ const ofSession = rows.filter(({ session }) => session);
 test.for(someOf(ofSession, 2))(
   'Codex receives the answer of an acceptance of $method for the session.',
   async (row) => {
-    const { open, client } = on(asks(row.method, row.params, row.item));
-    const session = await open(asking);
-    const turnId = await session.send('go');
-    const approval = await asked(session.watch, turnId);
+    const { firstApproval } = on(asks(row.method, row.params, row.item));
+    const { session, turnId, approval } = await firstApproval('go', asking);
     expect(approval).toMatchObject({ scopes: ['once', 'session'] });
     expect(approval.session_allows).toEqual(expect.any(String));
-    await decide(client, approval, 'accept', 'session');
-    await session.watch.end(turnId);
+    await session.decide(approval, 'accept', 'session');
     expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual(row.session);
   },
 );
@@ -178,9 +174,7 @@ const questions = [
 
 test('Questions can be answered by id, text or header.', async () => {
   const stage = on(asks('item/tool/requestUserInput', { itemId: 'i', questions }));
-  const session = await stage.open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { session, turnId, approval } = await stage.firstApproval('go', asking);
   expect(approval).toMatchObject({ kind: 'question', title: 'Which one? And how? When?' });
   const params = { session_id: session.id, approval_id: approval.id };
   const answers = { q1: ['B'], 'And how?': ['fast', 'well'], When: ['now'] };
@@ -209,10 +203,8 @@ test('An elicitation of an MCP server can be answered by the names, texts and he
     message: 'Who?',
     requestedSchema: { type: 'object', properties },
   };
-  const { open, client } = on(asks('mcpServer/elicitation/request', form));
-  const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { firstApproval, client } = on(asks('mcpServer/elicitation/request', form));
+  const { session, turnId, approval } = await firstApproval('go', asking);
   expect(approval).toMatchObject({ kind: 'question', title: 'Who?' });
   const params = { session_id: session.id, approval_id: approval.id };
   const answers = { name: ['Ann'], 'How old?': ['40'], sure: ['yes'], Tags: ['a', 'b'] };
@@ -226,7 +218,7 @@ test('An elicitation of an MCP server can be answered by the names, texts and he
 test.for(someOf([null, 'default', 'read_only', 'workspace_write', 'untrusted'], 2))(
   'A request in permission_mode %s is declined with the reason, and nobody is asked.',
   async (permission_mode) => {
-    const { open, client } = on({
+    const { firstTurn, client } = on({
       turns: {
         async go(turn) {
           const item = { type: 'commandExecution', id: 'i', command: 'it' };
@@ -239,8 +231,7 @@ test.for(someOf([null, 'default', 'read_only', 'workspace_write', 'untrusted'], 
         },
       },
     });
-    const session = await open(permission_mode ? { permission_mode } : {});
-    const turn = await session.run('go');
+    const { session, turn } = await firstTurn('go', permission_mode ? { permission_mode } : {});
     const [decided, { answers }] = JSON.parse(turn.text ?? '') as [
       object,
       { answers: Record<string, { answers: string[] }> },
@@ -263,27 +254,21 @@ function waits(turn: RawTurn): void {
 }
 
 test('A request that codex withdraws cancels its approval and is not answered.', async () => {
-  const { open, agents, client } = on({ turns: { go: waits } });
-  const session = await open(asking);
-  const turnId = await session.send('go');
-  const approval = await asked(session.watch, turnId);
+  const { firstApproval, agents, client } = on({ turns: { go: waits } });
+  const { session, turnId, approval } = await firstApproval('go', asking);
   const turn = agents[0]?.turns[0];
   turn?.note('serverRequest/resolved', { requestId: 'q' });
   const { payload } = await session.watch.kind('approval.resolved', turnId);
   expect(payload.approval).toMatchObject({ status: 'cancelled' });
-  await expect(decide(client, approval, 'accept')).rejects.toMatchObject({
-    code: 'approval_resolved',
-  });
+  await expectError(decide(client, approval, 'accept'), 'approval_resolved');
   turn?.complete();
   await session.watch.end(turnId);
   expect(agents[0]?.answerTo('q')).toBeUndefined();
 });
 
 test('An interrupt during a request ends the turn and cancels the approval.', async () => {
-  const { open, client } = on({ turns: { go: waits } });
-  const session = await open(asking);
-  const turnId = await session.send('go');
-  await asked(session.watch, turnId);
+  const { firstApproval, client } = on({ turns: { go: waits } });
+  const { session, turnId } = await firstApproval('go', asking);
   await interrupt(client, session, turnId);
   expect((await session.watch.end(turnId)).kind).toBe('turn.interrupted');
   const { payload } = await session.watch.kind('approval.resolved', turnId);
@@ -292,7 +277,7 @@ test('An interrupt during a request ends the turn and cancels the approval.', as
 });
 
 test('A request of a subagent opens an approval of the session of the parent.', async () => {
-  const { open, client } = on({
+  const { firstApproval } = on({
     turns: {
       async go(turn) {
         const child = { id: 'child', parentThreadId: turn.thread };
@@ -310,11 +295,8 @@ test('A request of a subagent opens an approval of the session of the parent.', 
       },
     },
   });
-  const session = await open(asking);
-  const turnId = await session.send('go');
-  await decide(client, await asked(session.watch, turnId), 'accept');
-  await session.watch.end(turnId);
-  expect((await session.turn(turnId)).text).toBe('{"decision":"accept"}');
+  const { session, approval } = await firstApproval('go', asking);
+  expect((await session.decide(approval, 'accept')).text).toBe('{"decision":"accept"}');
 });
 
 test('A request for the time is answered, and an unknown request is refused and counted.', async () => {
@@ -341,9 +323,8 @@ test('A request for the time is answered, and an unknown request is refused and 
 });
 
 test('A request that is too large is declined without an approval.', async () => {
-  const { open } = on(asks(onCommand, { ...command, command: 'x'.repeat(9e6) }));
-  const session = await open(asking);
-  const turn = await session.run('go');
+  const { firstTurn } = on(asks(onCommand, { ...command, command: 'x'.repeat(9e6) }));
+  const { session, turn } = await firstTurn('go', asking);
   expect(JSON.parse(turn.text ?? '')).toEqual({ decision: 'decline' });
   expect(ofKind(session.watch.of(turn.turn_id), 'approval.requested')).toEqual([]);
 });

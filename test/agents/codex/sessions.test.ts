@@ -128,9 +128,8 @@ test('A mode that codex itself refuses fails the turn as an invalid mode.', asyn
 });
 
 test('A thread is named at its start, and resumed in its directory without its turns.', async () => {
-  const { open, agents, cwd } = on({});
-  const session = await open({ title: 'Plovers' });
-  await session.run('x');
+  const { firstTurn, agents, cwd } = on({});
+  const { session } = await firstTurn('x', { title: 'Plovers' });
   const { provider_session_ref: threadId } = await session.record();
   expect(agents[0]?.requests('thread/name/set')).toEqual([{ threadId, name: 'Plovers' }]);
   await dies(agents[0]);
@@ -151,9 +150,8 @@ test('A thread is named at its start, and resumed in its directory without its t
 const forgetful: CodexRole = { begins: ({ memory }) => memory.clear() };
 
 test('A session that is missing in codex fails with its turn and the error of codex.', async () => {
-  const { open, agents } = on(forgetful);
-  const session = await open();
-  await session.run('first');
+  const { firstTurn, agents } = on(forgetful);
+  const { session } = await firstTurn('first');
   await dies(agents[0]);
   const { error } = await session.run('second');
   expect(error?.code).toBe('resume_failed');
@@ -162,9 +160,8 @@ test('A session that is missing in codex fails with its turn and the error of co
 });
 
 test('A session without an answer so far is opened anew.', async () => {
-  const { open, agents } = on({ ...forgetful, turns: { go: (turn) => turn.complete() } });
-  const session = await open();
-  await session.run('go');
+  const { firstTurn, agents } = on({ ...forgetful, turns: { go: (turn) => turn.complete() } });
+  const { session } = await firstTurn('go');
   const { provider_session_ref: before } = await session.record();
   await dies(agents[0]);
   expect((await session.run('second')).text).toBe('second');
@@ -172,7 +169,7 @@ test('A session without an answer so far is opened anew.', async () => {
 });
 
 test('A resumed thread ends its unfinished turn before the next turn starts.', async () => {
-  const { open, agents } = on({
+  const { firstTurn, agents } = on({
     requests: {
       'thread/resume': ({ threadId }) => ({
         model: 'usual',
@@ -184,8 +181,7 @@ test('A resumed thread ends its unfinished turn before the next turn starts.', a
       },
     },
   });
-  const session = await open();
-  await session.run('x');
+  const { session } = await firstTurn('x');
   await dies(agents[0]);
   expect((await session.run('y')).text).toBe('y');
   const methods = agents[1]?.heard.map(({ method }) => method);
@@ -268,11 +264,10 @@ test.for<[string, CodexRole, RegExp]>([
 ])(
   'A codex that %s fails the turn with the remedy, and the next turn starts codex again.',
   async ([, role, words]) => {
-    const { open, diagnostics, agents } = on(role);
-    const session = await open();
-    const { error } = await session.run('x');
-    expect(error?.code).toBe('provider_unavailable');
-    expect(error?.message).toMatch(words);
+    const { firstTurn, diagnostics, agents } = on(role);
+    const { session, turn } = await firstTurn('x');
+    expect(turn.error?.code).toBe('provider_unavailable');
+    expect(turn.error?.message).toMatch(words);
     expect((await diagnostics()).last_error).toMatch(words);
     expect(await session.record()).toMatchObject({ status: 'ready' });
     await session.run('again');

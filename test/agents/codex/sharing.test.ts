@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { asked, interrupt, until } from '../../support/providers/calls.ts';
+import { interrupt, until } from '../../support/providers/calls.ts';
 import { noticingClock } from '../../support/providers/noticing-clock.ts';
 import {
   type CodexRole,
@@ -116,7 +116,7 @@ test('The death of the app-server during the start of a turn fails that turn.', 
 });
 
 test('An approval is cancelled with its turn if the app-server dies.', async () => {
-  const { open, agents } = on({
+  const { firstApproval, agents } = on({
     turns: {
       go: (turn) =>
         turn
@@ -124,9 +124,7 @@ test('An approval is cancelled with its turn if the app-server dies.', async () 
           .catch(() => undefined),
     },
   });
-  const session = await open({ permission_mode: 'require_approval' });
-  const turnId = await session.send('go');
-  await asked(session.watch, turnId);
+  const { session, turnId } = await firstApproval('go', { permission_mode: 'require_approval' });
   agents[0]?.exit(1);
   expect((await session.watch.end(turnId)).kind).toBe('turn.failed');
   const { payload } = await session.watch.kind('approval.resolved', turnId);
@@ -134,14 +132,13 @@ test('An approval is cancelled with its turn if the app-server dies.', async () 
 });
 
 test('A line that is not JSON stops the app-server, and the turn fails with the line.', async () => {
-  const { open, noAgents } = on({
+  const { firstTurn, noAgents } = on({
     turns: { go: ({ server }) => server.write('panicked at nothing\n') },
   });
-  const session = await open();
-  const { error } = await session.run('go');
-  expect(error?.code).toBe('provider_exited');
-  expect(error?.message).toContain('broke the protocol and was stopped');
-  expect(error?.message).toContain('codex sent a line that is not JSON: panicked at nothing');
+  const { session, turn } = await firstTurn('go');
+  expect(turn.error?.code).toBe('provider_exited');
+  expect(turn.error?.message).toContain('broke the protocol and was stopped');
+  expect(turn.error?.message).toContain('codex sent a line that is not JSON: panicked at nothing');
   await noAgents();
   expect((await session.run('next')).text).toBe('next');
 });
@@ -234,12 +231,11 @@ test(
 );
 
 test('The app-server stops after the last session has left, and serves a session that arrives soon after.', async () => {
-  const { open, agents, noAgents, client, diagnostics } = await testRawCodex(
+  const { firstTurn, agents, noAgents, client, diagnostics } = await testRawCodex(
     {},
     { providers: { idle_timeout_ms: 1 } },
   );
-  const session = await open();
-  await session.run('x');
+  const { session } = await firstTurn('x');
   await until('the session has left', () => agents[0]?.requests('thread/unsubscribe').length === 1);
   await client.call(endpoints.listModels, { params: { provider: 'codex' } });
   await session.run('y');
@@ -253,14 +249,12 @@ test('The app-server stops after the last session has left, and serves a session
 
 test('All sessions get another app-server while the previous one, which closed its output, still stops.', async () => {
   const { clock, noticed } = noticingClock();
-  const { open, agents } = await testRawCodex({}, { clock });
-  const session = await open();
-  await session.run('hello');
+  const { firstTurn, agents } = await testRawCodex({}, { clock });
+  const { session } = await firstTurn('hello');
   agents[0]?.outlive();
   agents[0]?.hangUp();
   await noticed;
-  const other = await open();
-  expect(await other.run('new')).toMatchObject({ status: 'completed', text: 'new' });
+  expect((await firstTurn('new')).turn).toMatchObject({ status: 'completed', text: 'new' });
   expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
   expect(agents).toHaveLength(2);
 });

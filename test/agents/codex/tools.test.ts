@@ -35,9 +35,11 @@ test('Each thread receives the tools of its own session, which need no permissio
 });
 
 test('A resumed thread receives its tools again, because codex does not keep them.', async () => {
-  const { open, agents, noAgents } = await testRawCodex({}, { providers: { idle_timeout_ms: 1 } });
-  const session = await open();
-  await session.run('x');
+  const { firstTurn, agents, noAgents } = await testRawCodex(
+    {},
+    { providers: { idle_timeout_ms: 1 } },
+  );
+  const { session } = await firstTurn('x');
   await noAgents();
   await session.run('y');
   const resumed = agents[1]?.requests('thread/resume').map(toolsIn);

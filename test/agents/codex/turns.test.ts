@@ -22,7 +22,7 @@ const command = { type: 'commandExecution', id: 'c1', command: "/bin/bash -lc 'l
 const running = { ...command, status: 'inProgress', aggregatedOutput: null };
 
 test('Messages, reasoning and tool calls become items in their order.', async () => {
-  const { open, client } = on(
+  const { firstTurn, client } = on(
     goes((turn) => {
       turn.begin({ type: 'userMessage', id: 'u', content: [] });
       turn.note('item/reasoning/summaryTextDelta', { itemId: 'r', summaryIndex: 0, delta: 'hm' });
@@ -39,8 +39,7 @@ test('Messages, reasoning and tool calls become items in their order.', async ()
       turn.complete();
     }),
   );
-  const session = await open();
-  const turn = await session.run('go');
+  const { session, turn } = await firstTurn('go');
   expect(turn).toMatchObject({ status: 'completed', text: 'whole', error: null });
   const items = await itemsOf(client, turn);
   expect(items.map(({ kind, text }) => [kind, text])).toEqual([
@@ -135,7 +134,7 @@ test('A failed tool has its error, and an unfinished tool ends with its turn.', 
 });
 
 test('A plan is recorded when codex changes it.', async () => {
-  const { open } = on(
+  const { firstTurn } = on(
     goes((turn) => {
       const plan = [
         { step: 'one', status: 'inProgress' },
@@ -145,9 +144,8 @@ test('A plan is recorded when codex changes it.', async () => {
       turn.complete();
     }),
   );
-  const session = await open();
-  const { turn_id } = await session.run('go');
-  const [event] = ofKind(session.watch.of(turn_id), 'plan.updated');
+  const { session, turn } = await firstTurn('go');
+  const [event] = ofKind(session.watch.of(turn.turn_id), 'plan.updated');
   expect(event?.payload.entries).toEqual([
     { content: 'one', status: 'in_progress', priority: null },
     { content: 'two', status: 'pending', priority: null },
@@ -189,7 +187,7 @@ test('The usage of a turn is the increase of the total, also after a resume.', a
 });
 
 test('A retry is a notice of the turn, and a final error fails the turn with the remedy.', async () => {
-  const { open } = on({
+  const { firstTurn } = on({
     turns: {
       retried(turn) {
         turn.note('error', { error: { message: 'Reconnecting' }, willRetry: true });
@@ -212,8 +210,7 @@ test('A retry is a notice of the turn, and a final error fails the turn with the
       strange: (turn) => turn.complete('failed'),
     },
   });
-  const session = await open();
-  const retried = await session.run('retried');
+  const { session, turn: retried } = await firstTurn('retried');
   expect(retried.status).toBe('completed');
   expect(
     ofKind(session.watch.of(retried.turn_id), 'session.notice').map(({ payload }) => payload),
@@ -289,9 +286,8 @@ test('An interrupt before the start of the turn is sent once the turn has starte
 });
 
 test('A turn that codex started by itself ends before the next turn starts.', async () => {
-  const { open, agents } = on({ requests: { 'turn/interrupt': () => ({}) } });
-  const session = await open();
-  await session.run('x');
+  const { firstTurn, agents } = on({ requests: { 'turn/interrupt': () => ({}) } });
+  const { session } = await firstTurn('x');
   const [server] = agents;
   const thread = String((await session.record()).provider_session_ref);
   server?.note('turn/started', { threadId: thread, turn: { id: 'of its own' } });

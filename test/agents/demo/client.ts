@@ -36,6 +36,12 @@ export interface TestClient {
   disconnect(): Promise<void>;
 }
 
+/** Opens a client with a session. */
+export async function openSession(options?: Parameters<typeof openClient>[0]) {
+  const client = await openClient(options);
+  return { client, sessionId: await client.newSession() };
+}
+
 export async function openClient(
   options: { stateDir?: string; world?: Partial<World>; askUser?: AskUser } = {},
 ): Promise<TestClient> {

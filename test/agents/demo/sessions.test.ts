@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openClient, type TestClient } from './client.ts';
+import { openClient, type TestClient, openSession } from './client.ts';
 import { testDirectory } from '../../support/temp.ts';
 
 test('The agent reports its name and its capabilities.', async () => {
@@ -28,8 +28,7 @@ test('A session starts in the default mode and lists the other modes.', async ()
 });
 
 test('A session runs its prompts one after the other, in their order.', async () => {
-  const client = await openClient();
-  const sessionId = await client.newSession();
+  const { client, sessionId } = await openSession();
   await Promise.all([
     client.prompt(sessionId, 'wait 10; say one'),
     client.prompt(sessionId, 'history; say two'),
@@ -39,8 +38,7 @@ test('A session runs its prompts one after the other, in their order.', async ()
 });
 
 test('A session runs the next prompt after one that failed.', async () => {
-  const client = await openClient();
-  const sessionId = await client.newSession();
+  const { client, sessionId } = await openSession();
   const [failed, next] = await Promise.allSettled([
     client.prompt(sessionId, 'fail first'),
     client.prompt(sessionId, 'say next'),
@@ -126,8 +124,7 @@ test('A session is listed with its directory and its first prompt, newest first.
 });
 
 test('A closed session refuses prompts until it is opened again.', async () => {
-  const client = await openClient();
-  const sessionId = await client.newSession();
+  const { client, sessionId } = await openSession();
   await client.agent.request('session/close', { sessionId });
   await expect(client.prompt(sessionId, 'say hi')).rejects.toMatchObject({ code: -32_002 });
   await client.agent.request('session/resume', { sessionId, cwd: '/work' });
@@ -135,8 +132,7 @@ test('A closed session refuses prompts until it is opened again.', async () => {
 });
 
 test('A session reports its new mode and refuses an unknown mode.', async () => {
-  const client = await openClient();
-  const sessionId = await client.newSession();
+  const { client, sessionId } = await openSession();
   await client.agent.request('session/set_mode', { sessionId, modeId: 'workspace_write' });
   expect(client.updates).toEqual([
     { sessionUpdate: 'current_mode_update', currentModeId: 'workspace_write' },

@@ -30,81 +30,57 @@ export async function expectADayAsKept(size: { rows: number; columns: number }):
     await expectShows('press n to open one');
     await day.saveResponse('start');
 
-    type('n');
-    await expectShows('worktree   None');
-    type('say **Hello** from the `agent`');
-    await expectShows('**Hello** from the');
+    await type('n').shows('worktree   None');
+    await type('say **Hello** from the `agent`').shows('**Hello** from the');
     for (const field of ['provider', 'model', 'permission', 'mode', 'cwd']) {
-      type('\t');
-      await expectShows(`▌${field}`);
+      await type('\t').shows(`▌${field}`);
     }
-    type('\u0015');
-    await expectShows('Directory of the');
-    type(shop);
-    await expectShows(/ada.shop/);
-    type('\u0013');
-    await expectShows(/[○●] +say \*\*Hello/);
-    type('\r');
-    await expectShows(/(^|│ )Hello from/m);
+    await type('\u0015').shows('Directory of the');
+    await type(shop).shows(/ada.shop/);
+    await type('\u0013').shows(/[○●] +say \*\*Hello/);
+    await type('\r').shows(/(^|│ )Hello from/m);
     await expectShows(allSeen);
     await day.saveResponse('talk');
 
-    type('i');
-    await expectShows('⏎ send');
-    type('ask rm -rf build\r');
-    await expectShows('a approve');
-    type('a');
-    await expectShows(/⏎ approve|space \d+ more/);
+    await type('i').shows('⏎ send');
+    await type('ask rm -rf build\r').shows('a approve');
+    await type('a').shows(/⏎ approve|space \d+ more/);
     await day.saveResponse('approve');
-    type('\u001b[F');
-    await expectShows('⏎ approve');
-    type('\r');
-    await expectShows('Approved');
+    await type('\u001b[F').shows('⏎ approve');
+    await type('\r').shows('Approved');
 
-    type('i');
-    await expectShows('⏎ send');
-    type('edit notes.txt => two\r');
-    await expectShows(/a approve/);
-    type('a');
-    await expectShows(/⏎ approve|space \d+ more/);
-    type('\u001b[F');
-    await expectShows('+two');
+    await type('i').shows('⏎ send');
+    await type('edit notes.txt => two\r').shows(/a approve/);
+    await type('a').shows(/⏎ approve|space \d+ more/);
+    await type('\u001b[F').shows('+two');
     await expectShows('⏎ approve');
     await day.saveResponse('diff');
-    type('\r');
-    await expectShows('Approved "Edit');
+    await type('\r').shows('Approved "Edit');
     await expectShows(allSeen);
 
     await server.client.call(endpoints.createProcess, {
       body: { command: 'echo tests run; echo all passed', cwd: shop },
     });
-    type('q');
-    await expectShows('PROCESSES 1');
-    type('G\r');
-    await expectShows(/(^|│ )all passed/m);
+    await type('q').shows('PROCESSES 1');
+    await type('G\r').shows(/(^|│ )all passed/m);
     await expectShows(/4:(Ended )?1/);
     await expectShows('exited  o switch');
     await day.saveResponse('log');
-    type('r');
-    await expectShows('Restarted');
+    await type('r').shows('Restarted');
     await expectShows(/4:(Ended )?2/);
     await expectShows(/(^|│ )all passed/m);
     await expectShows('exited  o switch');
     // The notice goes after a few seconds.
     await day.saveResponse('restart', { isWithoutFoot: true });
 
-    type('q/echo');
-    await expectShows('/ echo');
+    await type('q/echo').shows('/ echo');
     await day.saveResponse('filter');
     type('\r');
-    type('y');
-    await expectShows('Copy: 1');
+    await type('y').shows('Copy: 1');
     await day.saveResponse('copy');
-    type('1');
-    await expectShows('Copied');
+    await type('1').shows('Copied');
     expect(glass.written).toContain('\u001b]52;c;');
-    type('\u001b');
-    await expectShows('SESSIONS 1');
+    await type('\u001b').shows('SESSIONS 1');
 
     await server.end('SIGKILL');
     await expectShows('reconnecting');

@@ -105,50 +105,48 @@ const simpleBodies: readonly [type: string, body: string][] = [
 const hostRefusal = { error: expect.any(String), code: 'forbidden_host' };
 const originRefusal = { error: expect.any(String), code: 'forbidden_origin' };
 
-describe('DNS rebinding', () => {
-  const victim = attacked();
+const victim = attacked();
 
-  test.for(targets)(
-    'A page under a foreign host gets nothing from $request, with or without a token.',
-    async (target) => {
-      const { stage, raw, unchanged } = victim();
-      const before = await unchanged();
-      for (const hosts of someFor(target, foreignHosts)) {
-        for (const headers of [[], [`Authorization: Bearer ${stage.given.token}`]]) {
-          const reply = await raw({ ...target, hosts, headers });
-          expect([hosts, reply.status, reply.body]).toEqual([hosts, 403, hostRefusal]);
-          expect(reply.cors).toEqual([]);
-        }
+test.for(targets)(
+  'A page under a foreign host gets nothing from $request, with or without a token.',
+  async (target) => {
+    const { stage, raw, unchanged } = victim();
+    const before = await unchanged();
+    for (const hosts of someFor(target, foreignHosts)) {
+      for (const headers of [[], [`Authorization: Bearer ${stage.given.token}`]]) {
+        const reply = await raw({ ...target, hosts, headers });
+        expect([hosts, reply.status, reply.body]).toEqual([hosts, 403, hostRefusal]);
+        expect(reply.cors).toEqual([]);
       }
-      expect(await unchanged()).toEqual(before);
-    },
-  );
+    }
+    expect(await unchanged()).toEqual(before);
+  },
+);
 
-  test.for(targets)(
-    'A request to $request with the full URL of another host is refused.',
-    async (target) => {
-      const { raw } = victim();
-      for (const origin of [
-        'http://evil.example',
-        'http://evil.example:PORT',
-        'http://127.0.0.1:PORT',
-      ]) {
-        const reply = await raw({
-          ...target,
-          path: `${origin}${target.path}`,
-          hosts: ['evil.example'],
-        });
-        expect([origin, reply.status, reply.body]).toEqual([origin, 403, hostRefusal]);
-      }
-    },
-  );
+test.for(targets)(
+  'A request to $request with the full URL of another host is refused.',
+  async (target) => {
+    const { raw } = victim();
+    for (const origin of [
+      'http://evil.example',
+      'http://evil.example:PORT',
+      'http://127.0.0.1:PORT',
+    ]) {
+      const reply = await raw({
+        ...target,
+        path: `${origin}${target.path}`,
+        hosts: ['evil.example'],
+      });
+      expect([origin, reply.status, reply.body]).toEqual([origin, 403, hostRefusal]);
+    }
+  },
+);
 
-  test('A request with the full URL of another host and the own Host is refused.', async () => {
-    const { stage, raw } = victim();
-    const headers = [`Authorization: Bearer ${stage.given.token}`];
-    const reply = await raw({ method: 'GET', path: 'http://evil.example/v1/version', headers });
-    expect(reply.status).toBe(403);
-  });
+test('A request with the full URL of another host and the own Host is refused.', async () => {
+  const { stage, raw } = victim();
+  const headers = [`Authorization: Bearer ${stage.given.token}`];
+  const reply = await raw({ method: 'GET', path: 'http://evil.example/v1/version', headers });
+  expect(reply.status).toBe(403);
 });
 
 describe('a page of another origin', () => {

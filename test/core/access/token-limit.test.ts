@@ -17,8 +17,7 @@ test('A new token is refused while 1,000 tokens exist.', async () => {
       for (const id of ids) tokens.insert(tx, aToken(id));
     });
   }
-  const given = await testRuntime({ directory });
-  const { client } = given;
+  const { given, client } = await testRuntime({ directory });
   const body = { name: 'one more', scope: 'read' };
   const refused = await apiOf(given)('POST', '/v1/tokens', { body });
   expect(refused.status).toBe(409);

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { type Identity, identify } from '../../../src/core/children/identity.ts';
 import { streamEvents } from '../../../src/client/stream.ts';
@@ -11,22 +11,20 @@ import { remaining, untilNothingRemains } from '../../campaigns/crash/census.ts'
 import { endStubbornProcesses } from '../../campaigns/stubborn-agent.ts';
 import { withRuntime } from '../../support/runtime.ts';
 import { startServerWithAgent, type TestServer } from '../../support/server.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { testDirectory } from '../../support/temp.ts';
 import { scaled } from '../../support/patience.ts';
 
 /** Time after a kill within which all processes must be gone. */
 export const LIMIT_MS = 2000;
 
-/** Runs a test with a directory that is removed afterwards, together with all processes started for it. */
-export async function withDirectory(test: (directory: string) => Promise<void>): Promise<void> {
-  await using directory = tempDirectory('keeper');
-  try {
-    await test(directory.path);
-  } finally {
-    for (const line of remaining(directory.path))
-      process.kill(Number.parseInt(line, 10), 'SIGKILL');
-    endStubbornProcesses(directory.path);
-  }
+/** Makes a directory, which is removed when the test has finished, together with all processes started for it. */
+export function keeperDirectory(): string {
+  const directory = testDirectory('keeper');
+  onTestFinished(() => {
+    for (const line of remaining(directory)) process.kill(Number.parseInt(line, 10), 'SIGKILL');
+    endStubbornProcesses(directory);
+  });
+  return directory;
 }
 
 export async function send({ client, directory }: TestServer, text: string): Promise<string> {
@@ -99,26 +97,25 @@ export async function poll<T>(
 
 /** Expects that a command does not run if the server dies at a failpoint before it, and runs at the next start. */
 export async function expectHeldBack(place: string): Promise<void> {
-  await withDirectory(async (directory) => {
-    const proof = path.join(directory, 'it-ran');
-    const agent = { command: '/bin/sh', args: ['-c', 'echo > "$1"', 'agent', proof] };
-    const server = await startServerWithAgent(directory, agent, {
-      CADRE_FAILPOINTS: `${place}=kill`,
-    });
-    // The kill may come before the answer: the turn is on disk before it starts.
-    await send(server, 'say hello').catch(assertUnreachable);
-    expect(await server.exited).toEqual({ code: null, signal: 'SIGKILL' });
-    expect(await untilNothingRemains(directory, scaled(LIMIT_MS))).toMatchObject({ left: [] });
-    expect(fs.existsSync(proof)).toBe(false);
-
-    // The turn was acknowledged and no agent has seen it, so that the next server starts the command.
-    await withRuntime(
-      async () => void (await poll('the command to run', () => fs.existsSync(proof))),
-      {
-        directory,
-        config: { providers: { acp: agent } },
-      },
-    );
-    expect(await untilNothingRemains(directory, scaled(LIMIT_MS))).toMatchObject({ left: [] });
+  const directory = keeperDirectory();
+  const proof = path.join(directory, 'it-ran');
+  const agent = { command: '/bin/sh', args: ['-c', 'echo > "$1"', 'agent', proof] };
+  const server = await startServerWithAgent(directory, agent, {
+    CADRE_FAILPOINTS: `${place}=kill`,
   });
+  // The kill may come before the answer: the turn is on disk before it starts.
+  await send(server, 'say hello').catch(assertUnreachable);
+  expect(await server.exited).toEqual({ code: null, signal: 'SIGKILL' });
+  expect(await untilNothingRemains(directory, scaled(LIMIT_MS))).toMatchObject({ left: [] });
+  expect(fs.existsSync(proof)).toBe(false);
+
+  // The turn was acknowledged and no agent has seen it, so that the next server starts the command.
+  await withRuntime(
+    async () => void (await poll('the command to run', () => fs.existsSync(proof))),
+    {
+      directory,
+      config: { providers: { acp: agent } },
+    },
+  );
+  expect(await untilNothingRemains(directory, scaled(LIMIT_MS))).toMatchObject({ left: [] });
 }

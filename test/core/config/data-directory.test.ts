@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { prepareDirectory } from '../../../src/core/config/data-directory.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 
 const isRoot = process.getuid?.() === 0;
 const NOBODY = 65_534;
@@ -48,8 +48,7 @@ test.for<[string, Record<string, string | null>]>([
   ],
   ['a restored backup', { 'events.cadre': 'x' }],
 ])('A data directory may be %s, and is then accessible to its user only.', async ([, files]) => {
-  await using place = tempDirectory('data');
-  const directory = directoryWith(place.path, files);
+  const directory = directoryWith(testDirectory('data'), files);
   prepareDirectory(directory);
   expect(mode(directory)).toBe('700');
   expect(fs.readFileSync(path.join(directory, 'README'), 'utf8')).toContain('belongs to cadre');
@@ -57,8 +56,7 @@ test.for<[string, Record<string, string | null>]>([
 });
 
 test('A missing data directory is created.', async () => {
-  await using place = tempDirectory('data');
-  const directory = path.join(place.path, 'a', 'b');
+  const directory = path.join(testDirectory('data'), 'a', 'b');
   prepareDirectory(directory);
   expect(mode(directory)).toBe('700');
 });
@@ -83,8 +81,7 @@ test('A directory with other files is refused as a data directory, and nothing c
 });
 
 test('A directory that all users can write is refused, and keeps its mode.', async () => {
-  await using place = tempDirectory('data');
-  const directory = directoryWith(place.path, {});
+  const directory = directoryWith(testDirectory('data'), {});
   fs.chmodSync(directory, 0o1777);
   expectRefused(
     directory,
@@ -104,8 +101,7 @@ test('A directory with a README of another project is refused.', async () => {
 test.for(['README', 'lock', 'server.json', 'events.cadre', 'events.cadre-wal', 'logs', 'auth'])(
   'A data directory in which %s is a FIFO is refused without waiting.',
   async (name) => {
-    await using place = tempDirectory('data');
-    const directory = directoryWith(place.path, { 'events.cadre': '' });
+    const directory = directoryWith(testDirectory('data'), { 'events.cadre': '' });
     fs.rmSync(path.join(directory, name), { force: true });
     execFileSync('mkfifo', [path.join(directory, name)]);
     expectRefused(directory, /is not a data directory of cadre|is not a (regular file|directory)/);
@@ -113,15 +109,13 @@ test.for(['README', 'lock', 'server.json', 'events.cadre', 'events.cadre-wal', '
 );
 
 test('A data directory with a link in place of a file is refused.', async () => {
-  await using place = tempDirectory('data');
-  const directory = directoryWith(place.path, { 'events.cadre': '' });
+  const directory = directoryWith(testDirectory('data'), { 'events.cadre': '' });
   fs.symlinkSync('/etc/passwd', path.join(directory, 'server.json'));
   expectRefused(directory, /contains server\.json, which is not a regular file/);
 });
 
 test.skipIf(!isRoot)('A data directory of another user is refused (needs root).', async () => {
-  await using place = tempDirectory('data');
-  const directory = directoryWith(place.path, {});
+  const directory = directoryWith(testDirectory('data'), {});
   fs.chownSync(directory, NOBODY, NOBODY);
   expectRefused(directory, /belongs to another user \(uid 65534\)/);
 });
@@ -129,8 +123,7 @@ test.skipIf(!isRoot)('A data directory of another user is refused (needs root).'
 test.skipIf(!isRoot)(
   'A data directory that contains a file of another user is refused (needs root).',
   async () => {
-    await using place = tempDirectory('data');
-    const directory = directoryWith(place.path, { 'events.cadre': '' });
+    const directory = directoryWith(testDirectory('data'), { 'events.cadre': '' });
     const link = path.join(directory, 'blobs');
     fs.symlinkSync('/etc', link);
     fs.lchownSync(link, NOBODY, NOBODY);

@@ -69,6 +69,13 @@ const rings = [
 ];
 
 describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
+  const feedAfter = async (count: number) => {
+    const given = await testStore();
+    const feed = new Feed({ ...given, ringBytes });
+    await append(given, count);
+    return { given, feed };
+  };
+
   test('A subscriber gets stored events, then new ones, each once and in order.', async () => {
     const given = await testStore();
     await append(given, 1000);
@@ -87,9 +94,7 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
   });
 
   test('A subscriber starts after its cursor, at any position.', async () => {
-    const given = await testStore();
-    const feed = new Feed({ ...given, ringBytes });
-    await append(given, 100);
+    const { given, feed } = await feedAfter(100);
     const readers = [0, 1, 50, 99, 100].map((after) => ({
       after,
       reader: follow(feed, runtime, after),
@@ -118,9 +123,7 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
   });
 
   test('A subscriber with a cursor beyond the newest event waits, and gets new events.', async () => {
-    const given = await testStore();
-    const feed = new Feed({ ...given, ringBytes });
-    await append(given, 3);
+    const { given, feed } = await feedAfter(3);
     const readers = [
       follow(feed, runtime, 1_000_000),
       follow(feed, ofSession('sess_a'), Number.MAX_SAFE_INTEGER),
@@ -149,9 +152,7 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
   });
 
   test('A subscriber ends when it is aborted, and no longer waits for events.', async () => {
-    const given = await testStore();
-    const feed = new Feed({ ...given, ringBytes });
-    await append(given, 5);
+    const { given, feed } = await feedAfter(5);
     const readers = Array.from({ length: 10 }, (_, i) =>
       follow(feed, i % 2 ? runtime : ofSession('sess_a')),
     );
@@ -168,9 +169,7 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
   });
 
   test('A subscriber that is asked to end gets everything up to the end first.', async () => {
-    const given = await testStore();
-    const feed = new Feed({ ...given, ringBytes });
-    await append(given, 1000);
+    const { feed } = await feedAfter(1000);
     const ending = new AbortController();
     const readers = [
       follow(feed, runtime, 0, ending.signal),
@@ -184,17 +183,13 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
   });
 
   test('A subscriber that is aborted before it starts gets nothing.', async () => {
-    const given = await testStore();
-    const feed = new Feed({ ...given, ringBytes });
-    await append(given, 5);
+    const { feed } = await feedAfter(5);
     for await (const _page of feed.subscribe(runtime, 0, AbortSignal.abort())) expect.unreachable();
     expect(feed.stats().followers).toBe(0);
   });
 
   test('A page of a subscriber has at most 256 events and 256 KiB, or one longer event.', async () => {
-    const given = await testStore();
-    const feed = new Feed({ ...given, ringBytes });
-    await append(given, 600);
+    const { given, feed } = await feedAfter(600);
     await append(given, 20, 'sess_a', 'y'.repeat(50_000));
     await append(given, 2, 'sess_a', 'z'.repeat(250_000));
     const ending = new AbortController();
@@ -221,91 +216,84 @@ describe.for(rings)('a subscriber with $name', ({ ringBytes }) => {
   });
 });
 
-describe('subscribers', () => {
-  test('A subscriber gets the same events from the ring as from SQL, for any scope and cursor.', async () => {
-    const given = await testStore();
-    const feeds = rings.map(({ ringBytes }) => new Feed({ ...given, ringBytes }));
-    for (let i = 0; i < 40; i++)
-      await append(given, 1 + ((i * 7) % 11), `sess_${i % 4}`, 'x'.repeat((i * 37) % 300));
-    const ending = AbortSignal.abort();
-    for (const scope of [
-      runtime,
-      ofSession('sess_0'),
-      ofSession('sess_3'),
-      ofSession('sess_none'),
-    ]) {
-      for (const after of [0, 10, 100, 199, 240]) {
-        const readers = feeds.map((feed) => follow(feed, scope, after, ending));
-        await Promise.all(readers.map(({ done }) => done));
-        expect(readers[1]?.seqs).toEqual(readers[0]?.seqs);
-        expect(readers[2]?.seqs).toEqual(readers[0]?.seqs);
-      }
+test('A subscriber gets the same events from the ring as from SQL, for any scope and cursor.', async () => {
+  const given = await testStore();
+  const feeds = rings.map(({ ringBytes }) => new Feed({ ...given, ringBytes }));
+  for (let i = 0; i < 40; i++)
+    await append(given, 1 + ((i * 7) % 11), `sess_${i % 4}`, 'x'.repeat((i * 37) % 300));
+  const ending = AbortSignal.abort();
+  for (const scope of [runtime, ofSession('sess_0'), ofSession('sess_3'), ofSession('sess_none')]) {
+    for (const after of [0, 10, 100, 199, 240]) {
+      const readers = feeds.map((feed) => follow(feed, scope, after, ending));
+      await Promise.all(readers.map(({ done }) => done));
+      expect(readers[1]?.seqs).toEqual(readers[0]?.seqs);
+      expect(readers[2]?.seqs).toEqual(readers[0]?.seqs);
     }
-  });
+  }
+});
 
-  test('A subscriber gets no event before it is on disk, and none of a failed transaction.', async () => {
-    const disk = heldDisk();
-    const given = await testStore({ fs: disk.fs, durability: 'full' });
-    const feed = new Feed(given);
-    const reader = follow(feed, runtime);
-    await append(given, 1);
-    await reader.until(1);
-    disk.hold();
-    const written = append(given, 2);
-    const failed = given.db.transact((tx) => {
-      given.log.append(
-        tx,
-        untypedDraft({ kind: 'session.updated', session_id: 'sess_a', payload: {} }),
-      );
-      throw new Error('changed my mind');
-    });
-    failed.catch(() => undefined);
-    for (let i = 0; i < 10; i++) await nextLoop();
-    expect(feed.latestSeq).toBe(1);
-    expect(reader.seqs).toEqual([1]);
-    const late = follow(feed, runtime);
-    await expectEventually(() => late.seqs).toEqual([1]);
-    disk.release();
-    expect(await written).toEqual([2, 3]);
-    await expect(failed).rejects.toThrow('changed my mind');
-    await append(given, 1);
-    for (const one of [reader, late]) {
-      await one.until(4);
-      expect(one.seqs).toEqual([1, 2, 3, 4]);
-      one.stop();
-    }
+test('A subscriber gets no event before it is on disk, and none of a failed transaction.', async () => {
+  const disk = heldDisk();
+  const given = await testStore({ fs: disk.fs, durability: 'full' });
+  const feed = new Feed(given);
+  const reader = follow(feed, runtime);
+  await append(given, 1);
+  await reader.until(1);
+  disk.hold();
+  const written = append(given, 2);
+  const failed = given.db.transact((tx) => {
+    given.log.append(
+      tx,
+      untypedDraft({ kind: 'session.updated', session_id: 'sess_a', payload: {} }),
+    );
+    throw new Error('changed my mind');
   });
+  failed.catch(() => undefined);
+  for (let i = 0; i < 10; i++) await nextLoop();
+  expect(feed.latestSeq).toBe(1);
+  expect(reader.seqs).toEqual([1]);
+  const late = follow(feed, runtime);
+  await expectEventually(() => late.seqs).toEqual([1]);
+  disk.release();
+  expect(await written).toEqual([2, 3]);
+  await expect(failed).rejects.toThrow('changed my mind');
+  await append(given, 1);
+  for (const one of [reader, late]) {
+    await one.until(4);
+    expect(one.seqs).toEqual([1, 2, 3, 4]);
+    one.stop();
+  }
+});
 
-  test('Many subscribers that lag share the event loop: each turn of it reads a few pages.', async () => {
-    const given = await testStore();
-    for (let i = 0; i < 4; i++) await append(given, 250);
-    const feed = new Feed({ ...given, ringBytes: 0 });
-    const ending = AbortSignal.abort();
-    const count = atLength(50, 200, 200);
-    const readers = Array.from({ length: count }, () => follow(feed, runtime, 0, ending));
-    let turns = 0;
-    let over = false;
-    const done = Promise.all(readers.map((reader) => reader.done)).then(() => (over = true));
-    while (!over) {
-      turns++;
-      await nextLoop();
-    }
-    await done;
-    expect(readers.every(({ seqs }) => seqs.length === 1000)).toBe(true);
-    // Each subscriber has 4 pages, and at most 8 pages are read in a turn.
-    expect(turns).toBeGreaterThanOrEqual((count * 4) / 8);
-  });
+test('Many subscribers that lag share the event loop: each turn of it reads a few pages.', async () => {
+  const given = await testStore();
+  for (let i = 0; i < 4; i++) await append(given, 250);
+  const feed = new Feed({ ...given, ringBytes: 0 });
+  const ending = AbortSignal.abort();
+  const count = atLength(50, 200, 200);
+  const readers = Array.from({ length: count }, () => follow(feed, runtime, 0, ending));
+  let turns = 0;
+  let over = false;
+  const done = Promise.all(readers.map((reader) => reader.done)).then(() => (over = true));
+  while (!over) {
+    turns++;
+    await nextLoop();
+  }
+  await done;
+  expect(readers.every(({ seqs }) => seqs.length === 1000)).toBe(true);
+  // Each subscriber has 4 pages, and at most 8 pages are read in a turn.
+  expect(turns).toBeGreaterThanOrEqual((count * 4) / 8);
+});
 
-  test('The statistics have the lag of the slowest subscriber that is not waiting.', async () => {
-    const given = await testStore();
-    const feed = new Feed(given);
-    await append(given, 300);
-    const abort = new AbortController();
-    const pages = feed.subscribe(runtime, 0, abort.signal);
-    await pages.next();
-    await append(given, 100);
-    expect(feed.stats()).toEqual({ followers: 1, waiting: 0, max_lag: 144 });
-    await pages.return();
-    expect(feed.stats().followers).toBe(0);
-  });
+test('The statistics have the lag of the slowest subscriber that is not waiting.', async () => {
+  const given = await testStore();
+  const feed = new Feed(given);
+  await append(given, 300);
+  const abort = new AbortController();
+  const pages = feed.subscribe(runtime, 0, abort.signal);
+  await pages.next();
+  await append(given, 100);
+  expect(feed.stats()).toEqual({ followers: 1, waiting: 0, max_lag: 144 });
+  await pages.return();
+  expect(feed.stats().followers).toBe(0);
 });

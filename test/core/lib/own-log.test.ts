@@ -2,11 +2,10 @@ import fs from 'node:fs';
 import { expect, test } from 'vitest';
 import { keepLogSmall, logFile, MAX_LOG_BYTES, ownLog } from '../../../src/core/lib/own-log.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 
 test('A log that is too large replaces the former log, and its writer starts again at the beginning.', async () => {
-  await using place = tempDirectory('log');
-  const file = logFile(place.path);
+  const file = logFile(testDirectory('log'));
   const clock = new ManualClock();
   const writer = fs.openSync(file, 'a');
   using _small = keepLogSmall(file, clock);

@@ -2,11 +2,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { HISTORY_FILE, PromptHistory, Recall } from '../../../src/core/lib/prompt-history.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 
 test('Prompts are kept with their line breaks, in a file that only its owner can read.', () => {
-  using directory = tempDirectory('history');
-  const below = path.join(directory.path, 'new');
+  const below = path.join(testDirectory('history'), 'new');
   const history = new PromptHistory(below);
   expect(history.read()).toEqual([]);
   for (const text of ['one', 'two\nlines', 'two\nlines\n', '  ', 'one']) history.add(text);

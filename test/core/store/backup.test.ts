@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { anError } from '../../support/an-error.ts';
+import { expectError } from '../../support/an-error.ts';
 import { ANCHOR_FILE } from '../../../src/core/store/anchor.ts';
 import { type Backup, Backups, backUpClosed } from '../../../src/core/store/backup.ts';
 import { checkStore } from '../../../src/core/store/check.ts';
@@ -181,7 +181,7 @@ test('A second backup at the same time is refused.', async () => {
   const { store, directory } = await freshStore();
   const backups = backupsOf(store, directory);
   const first = backups.make(never);
-  await expect(backups.make(never)).rejects.toMatchObject({ code: 'conflict' });
+  await expectError(backups.make(never), 'conflict');
   await (await first).file.close();
   await (await backups.make(never)).file.close();
 });
@@ -192,9 +192,7 @@ test('A backup that would leave too little free space is refused.', async () => 
   const minFreeBytes = () => Number.MAX_SAFE_INTEGER;
   const settings = { ...settingsOf(directory), minFreeBytes };
   const backups = new Backups({ db: store.db, ...settings });
-  await expect(backups.make(never)).rejects.toMatchObject(
-    anError('storage_full', 'free some space'),
-  );
+  await expectError(backups.make(never), 'storage_full', 'free some space');
   expect(fs.readdirSync(directory)).toEqual(files);
 });
 

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { anError } from '../../support/an-error.ts';
+import { expectError } from '../../support/an-error.ts';
 import { ANCHOR_FILE } from '../../../src/core/store/anchor.ts';
 import { type CheckReport, checkStore } from '../../../src/core/store/check.ts';
 import type { Writer } from '../../../src/core/store/transaction.ts';
@@ -163,8 +163,10 @@ test.for<[what: string, damage: (file: string) => void, message: RegExp]>([
     /as a database of cadre|not a database of cadre/,
   ],
 ])('The check refuses a file that %s, and says what to do.', async ([, damage, message]) => {
-  await expect(checked(() => undefined, damage)).rejects.toMatchObject(
-    anError('storage_damaged', message),
+  await expectError(
+    checked(() => undefined, damage),
+    'storage_damaged',
+    message,
   );
 });
 

@@ -8,7 +8,7 @@ import {
 } from '../../../src/core/store/index-check.ts';
 import type { Database } from '../../../src/core/store/database.ts';
 import { DATABASE_FILE, integrity, note, openStore, query, told } from '../../support/store.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 
 const NOTES = 300;
 const INDEX_LEAF = 10;
@@ -87,8 +87,7 @@ test.each([
 ])(
   'The check names the index %s, which has lost a row because of one bit.',
   async (index, value) => {
-    await using directory = tempDirectory();
-    const stored = await storedBytes(directory.path);
+    const stored = await storedBytes(testDirectory());
     const found = [];
     for (const page of pagesWith(stored, INDEX_LEAF, value)) {
       const bytes = Buffer.from(stored.bytes);
@@ -103,8 +102,7 @@ test.each([
   ['two adjacent pages that have changed places', 0, 1],
   ['two distant pages that have changed places', 0, 4],
 ])('The check names the table with %s.', async (_, one, other) => {
-  await using directory = tempDirectory();
-  const { bytes, size } = await storedBytes(directory.path);
+  const { bytes, size } = await storedBytes(testDirectory());
   const pages = pagesWith({ bytes, size }, TABLE_LEAF, '"id":"sess_');
   const [first = 0, second = 0] = [pages[one], pages[other]];
   const copy = Buffer.from(bytes);
@@ -116,8 +114,7 @@ test.each([
 });
 
 test('The check names an index with entries without a row, if a page of a table has a smaller count.', async () => {
-  await using directory = tempDirectory();
-  const { bytes, size } = await storedBytes(directory.path);
+  const { bytes, size } = await storedBytes(testDirectory());
   const [page = 0] = pagesWith({ bytes, size }, TABLE_LEAF, '"id":"sess_150"');
   bytes[page + 4]! ^= 1;
   if (bytes.readUInt16BE(page + 3) > 20) bytes[page + 4]! ^= 3;
@@ -127,8 +124,7 @@ test('The check names an index with entries without a row, if a page of a table 
 });
 
 test('The check names the table with a changed row.', async () => {
-  await using directory = tempDirectory();
-  const { bytes } = await storedBytes(directory.path);
+  const { bytes } = await storedBytes(testDirectory());
   bytes[bytes.indexOf('xxxxx', bytes.indexOf('{"id":"sess_150"'))]! ^= 1;
   expect(await faultsIn(bytes)).toContainEqual(
     expect.stringMatching(/^sessions has a damaged row: \d+$/),

@@ -4,7 +4,7 @@ import { EmptyKeys } from '../../../src/core/store/empty-keys.ts';
 import { RecordTable } from '../../../src/core/store/records.ts';
 import type { Writer } from '../../../src/core/store/transaction.ts';
 import { type Note, note, openStore, type TestStore } from '../../support/store.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 
 const ids = ['a', 'b', 'c'];
 
@@ -81,8 +81,7 @@ function expectEqual({ db, notes }: TestStore, kept: RecordTable<Note>, empty: E
 }
 
 test('A record that a table keeps in memory cannot be changed by the code that reads the record.', async () => {
-  await using directory = tempDirectory();
-  await using store = await openStore(directory.path);
+  await using store = await openStore(testDirectory());
   const kept = new RecordTable<Note>(store.db, 'sessions', ({ id }) => id, { keeps: true });
   await store.db.transact((tx) => kept.insert(tx, note('a')));
   const record = store.db.peek((rx) => kept.get(rx, 'a')) as Note;

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { FleetCursor } from '../../../src/fleet/cursor.ts';
 import { Refused } from '../../../src/fleet/nats-mirror-stream.ts';
@@ -50,80 +50,76 @@ function startReader(node: string, cursor: FleetCursor, follow: boolean) {
   };
 }
 
-describe('a server with [fleet]', () => {
-  test('A server with [fleet] has all its events in the stream when it has stopped, and continues there when it starts again.', async () => {
-    await using directory = tempDirectory();
-    for (const round of [1, 2]) {
-      const config = { fleet: { url: fleet().urls, name: 'server', fleet: 'test' } };
-      await withRuntime(
-        async ({ client }) => {
-          await expectEventually(
-            async () => (await client.call(endpoints.getHealth, {})).fleet?.state,
-          ).toBe('member');
-          for (let i = 0; i < 5; i++)
-            await client.call(endpoints.createSession, {
-              body: { provider: 'acp', title: `${round} ${i}` },
-            });
-        },
-        { config, directory: directory.path, providers: [scriptedProvider()] },
-      );
-      await using store = await openStore(directory.path);
-      const latest = store.db.durableSeq;
-      await using reader = startReader('server', FleetCursor.start(), false);
-      await reader.done;
-      expect(reader.events.at(-1)?.seq).toBe(store.entries().at(-1)?.seq);
-      expect(judge(wholeLog(store, latest), reader.events)).toMatchObject(faultless);
-    }
-  });
-
-  test('A server with [fleet] without a mirror is a member without events.', async () => {
-    const config = { fleet: { url: fleet().urls, name: 'quiet', fleet: 'test', mirror: false } };
+test('A server with [fleet] has all its events in the stream when it has stopped, and continues there when it starts again.', async () => {
+  await using directory = tempDirectory();
+  for (const round of [1, 2]) {
+    const config = { fleet: { url: fleet().urls, name: 'server', fleet: 'test' } };
     await withRuntime(
       async ({ client }) => {
         await expectEventually(
           async () => (await client.call(endpoints.getHealth, {})).fleet?.state,
         ).toBe('member');
+        for (let i = 0; i < 5; i++)
+          await client.call(endpoints.createSession, {
+            body: { provider: 'acp', title: `${round} ${i}` },
+          });
       },
-      { config },
+      { config, directory: directory.path, providers: [scriptedProvider()] },
     );
-    expect(await streamOf('quiet').head()).toBeNull();
-  });
+    await using store = await openStore(directory.path);
+    const latest = store.db.durableSeq;
+    await using reader = startReader('server', FleetCursor.start(), false);
+    await reader.done;
+    expect(reader.events.at(-1)?.seq).toBe(store.entries().at(-1)?.seq);
+    expect(judge(wholeLog(store, latest), reader.events)).toMatchObject(faultless);
+  }
 });
 
-describe('a mirror with JetStream', () => {
-  test('A mirror with JetStream writes batches that are read once and in order, by a cursor and while they come.', async () => {
-    const store = await testStore();
-    await using _mirror = startMirror(store, streamOf('n1'), { clock: systemClock });
-    const cursor = FleetCursor.start();
-    await using reader = startReader('n1', cursor, true);
-    await append(store, 3);
-    await append(store, 700);
-    await append(store, 5, 'message.delta');
-    await append(store, 1);
-    await expectEventually(() => reader.events.at(-1)?.seq).toBe(store.db.durableSeq);
-    expect(judge(wholeLog(store, store.db.durableSeq), reader.events)).toMatchObject(faultless);
-    await using again = startReader('n1', FleetCursor.parse(cursor.toString()), false);
-    await again.done;
-    expect(again.events).toEqual([]);
-    await using whole = startReader('n1', FleetCursor.start(), false);
-    await whole.done;
-    expect(whole.events).toEqual(reader.events);
-  });
+test('A server with [fleet] without a mirror is a member without events.', async () => {
+  const config = { fleet: { url: fleet().urls, name: 'quiet', fleet: 'test', mirror: false } };
+  await withRuntime(
+    async ({ client }) => {
+      await expectEventually(
+        async () => (await client.call(endpoints.getHealth, {})).fleet?.state,
+      ).toBe('member');
+    },
+    { config },
+  );
+  expect(await streamOf('quiet').head()).toBeNull();
+});
 
-  test('A mirror with JetStream is refused by the fence if another mirror has written.', async () => {
-    const store = await testStore();
-    const stream = streamOf('n2');
-    await append(store, 3);
-    const drafts = [{ kind: 'session.updated', seq: 1, text: '{"seq":1,"id":"evt_1"}' }];
-    const batch = { epoch: store.db.epoch, prev: 0, drafts };
-    const first = await stream.publish({ ...batch, expected: 0 });
-    const refusal = new Refused('the newest message of this node is another one');
-    await expect(stream.publish({ ...batch, expected: 0 })).rejects.toThrow(refusal);
-    await expect(
-      stream.publish({ ...batch, expected: 0, drafts: [...drafts, ...drafts] }),
-    ).rejects.toThrow(refusal);
-    expect(await stream.head()).toMatchObject({ streamSeq: first, id: 'evt_1', seq: 1, prev: 0 });
-    expect(await streamOf('nobody').head()).toBeNull();
-    expect(await stream.id()).toBe('test');
-  });
+test('A mirror with JetStream writes batches that are read once and in order, by a cursor and while they come.', async () => {
+  const store = await testStore();
+  await using _mirror = startMirror(store, streamOf('n1'), { clock: systemClock });
+  const cursor = FleetCursor.start();
+  await using reader = startReader('n1', cursor, true);
+  await append(store, 3);
+  await append(store, 700);
+  await append(store, 5, 'message.delta');
+  await append(store, 1);
+  await expectEventually(() => reader.events.at(-1)?.seq).toBe(store.db.durableSeq);
+  expect(judge(wholeLog(store, store.db.durableSeq), reader.events)).toMatchObject(faultless);
+  await using again = startReader('n1', FleetCursor.parse(cursor.toString()), false);
+  await again.done;
+  expect(again.events).toEqual([]);
+  await using whole = startReader('n1', FleetCursor.start(), false);
+  await whole.done;
+  expect(whole.events).toEqual(reader.events);
+});
+
+test('A mirror with JetStream is refused by the fence if another mirror has written.', async () => {
+  const store = await testStore();
+  const stream = streamOf('n2');
+  await append(store, 3);
+  const drafts = [{ kind: 'session.updated', seq: 1, text: '{"seq":1,"id":"evt_1"}' }];
+  const batch = { epoch: store.db.epoch, prev: 0, drafts };
+  const first = await stream.publish({ ...batch, expected: 0 });
+  const refusal = new Refused('the newest message of this node is another one');
+  await expect(stream.publish({ ...batch, expected: 0 })).rejects.toThrow(refusal);
+  await expect(
+    stream.publish({ ...batch, expected: 0, drafts: [...drafts, ...drafts] }),
+  ).rejects.toThrow(refusal);
+  expect(await stream.head()).toMatchObject({ streamSeq: first, id: 'evt_1', seq: 1, prev: 0 });
+  expect(await streamOf('nobody').head()).toBeNull();
+  expect(await stream.id()).toBe('test');
 });

@@ -16,7 +16,7 @@ import { type TestFleet, withFleet } from '../../support/fleet/cluster.ts';
 import { type TestRuntime, withRuntime } from '../../support/runtime.ts';
 import { scriptedProvider } from '../../support/scripted-provider.ts';
 import { shared } from '../../support/shared.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 import { openSession } from '../../support/turns.ts';
 
 const fleet = shared<TestFleet>('fleet', (use) => withFleet(use));
@@ -122,8 +122,7 @@ test('A node whose data directory was reset and then wrote other events needs it
 
 test('A node whose backup was restored continues under its name from the event of the backup.', async () => {
   await using live = tempDirectory('node');
-  await using place = tempDirectory('backup');
-  const backup = path.join(place.path, 'copy');
+  const backup = path.join(testDirectory('backup'), 'copy');
   const cadre = cadreOn({ directory: live.path });
   await onNode('restored', live.path, (given) => titled(given, 'restored', ['one']));
   expect((await cadre(['db', 'backup', backup])).code).toBe(0);

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { cadreOn, completeHere, runCadre, runHere } from '../../support/cli/cadre.ts';
+import { cadreOn, completeHere, runCadre, runHere, testCadre } from '../../support/cli/cadre.ts';
 import { testDemo } from '../../support/demo-server.ts';
 import { pathWith, putProgram } from '../../support/providers/demo-agents.ts';
 import { tempDirectory, testDirectory } from '../../support/temp.ts';
@@ -74,8 +74,7 @@ test('The next step of an installed agent is a run, or a restart of a server wit
 test('The option --agent names an agent without --provider, and completes the names.', async () => {
   const home = testDirectory();
   vi.stubEnv('PATH', pathWith(home, 'gemini', 'opencode'));
-  const server = await testDemo();
-  const cadre = cadreOn(server);
+  const { server, cadre } = await testCadre();
   const run = await cadre(['run', '--agent', 'gemini', '--json', 'say hi']);
   expect([run.code, run.stderr]).toEqual([0, '']);
   const created = await cadre(['sessions', 'create', '--agent', 'opencode', '--json']);

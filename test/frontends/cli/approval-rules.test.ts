@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { cadreOn } from '../../support/cli/cadre.ts';
-import { sharedDemo, testDemo } from '../../support/demo-server.ts';
+import { cadreOn, testCadre } from '../../support/cli/cadre.ts';
+import { sharedDemo } from '../../support/demo-server.ts';
 import { storeOldRules } from '../../support/old-rules.ts';
 import { testDirectory } from '../../support/temp.ts';
 import { openSession } from '../../support/turns.ts';
@@ -67,8 +67,7 @@ it('The list of rules and the doctor name each rule of an earlier version that c
     { id: 'rule_00000000000000000000000a', effect: 'allow', command: 'git push **' },
     { id: 'rule_00000000000000000000000b', effect: 'allow', command: 'ls docs' },
   ]);
-  const old = await testDemo({ directory });
-  const cadre = cadreOn(old);
+  const { cadre } = await testCadre({ directory });
   expect((await cadre(['approvals', 'rules', 'list'])).stdout).toMatch(
     /0000000a\task\t.*git push \*\* \(the rule was added with effect allow, but now asks instead: .*remove it with cadre approvals rules remove 0000000a\)\n/,
   );

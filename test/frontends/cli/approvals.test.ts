@@ -6,14 +6,13 @@ import { isDescribed } from '../../../src/api/events.ts';
 import { streamEvents } from '../../../src/client/stream.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { cadreOn } from '../../support/cli/cadre.ts';
-import { openSession, send } from '../../support/turns.ts';
+import { send, withSession } from '../../support/turns.ts';
 
 const server = sharedDemo();
 
 /** Runs a script of the demo agent, and resolves with the id of its approval. */
 async function asked(script: string) {
-  const { client, directory } = server();
-  const session = await openSession(client, directory, { permission_mode: 'require_approval' });
+  const { client, session } = await withSession(server(), { permission_mode: 'require_approval' });
   await send(client, session.id, script);
   for await (const event of streamEvents({ client, clock: systemClock, sessionId: session.id }))
     if (isDescribed(event) && event.kind === 'approval.requested') return event.payload.approval.id;

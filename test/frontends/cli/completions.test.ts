@@ -13,8 +13,8 @@ import type { World } from '../../../src/frontends/cli/world.ts';
 import { readAsset } from '../../../src/core/lib/self.ts';
 import { kindOfMode } from '../../../src/server/conversations/sessions/permission-mode.ts';
 import { completeHere, runCadre } from '../../support/cli/cadre.ts';
-import { tempDirectory } from '../../support/temp.ts';
-import { openSession, runTurn } from '../../support/turns.ts';
+import { testDirectory } from '../../support/temp.ts';
+import { openSession, runTurn, withSession } from '../../support/turns.ts';
 
 const shells = Object.keys(scripts) as (keyof typeof scripts)[];
 
@@ -179,8 +179,7 @@ describe('cadre __complete', () => {
   });
 
   it('Completion offers the modes of an agent and the slash commands of a session.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory);
+    const { client, id } = await withSession(server());
     await runTurn(client, id, 'commands plan; say hi');
     expect(await wordsOf('run', '--agent-mode', '')).toContain('full_access');
     expect(await wordsOf('run', '--agent-mode', '')).not.toContain('require_approval');
@@ -191,8 +190,13 @@ describe('cadre __complete', () => {
   });
 
   it('Completion offers nothing without a server or for an unknown record.', async () => {
-    using home = tempDirectory('completions');
-    const none = await runCadre(home.path, ['__complete', '--', 'sessions', 'get', '']);
+    const none = await runCadre(testDirectory('completions'), [
+      '__complete',
+      '--',
+      'sessions',
+      'get',
+      '',
+    ]);
     expect(none).toMatchObject({ code: 0, stdout: '', stderr: '' });
     expect(await offers('sessions', 'get', session, '')).toEqual([]);
     expect(await offers('sessions', 'items', 'nobody', '')).toEqual([]);

@@ -1,16 +1,14 @@
 import { expect, test } from 'vitest';
-import { testDemo } from '../../support/demo-server.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { openSession } from '../../support/turns.ts';
-import { cadreOn } from '../../support/cli/cadre.ts';
+import { testCadre } from '../../support/cli/cadre.ts';
 import { scaled } from '../../support/patience.ts';
 
 test(
   'The command shows each part of the state of the server, as lines and as JSON.',
   { timeout: scaled(60_000) },
   async () => {
-    const server = await testDemo();
-    const cadre = cadreOn(server);
+    const { cadre } = await testCadre();
     const parts = {
       all: 'recovery',
       recovery: 'previous_stop',
@@ -38,8 +36,7 @@ test(
   'One item of a turn is shown whole by cadre sessions item.',
   { timeout: scaled(60_000) },
   async () => {
-    const server = await testDemo();
-    const cadre = cadreOn(server);
+    const { server, cadre } = await testCadre();
     const { id } = await openSession(server.client, server.directory);
     const sent = await cadre(['sessions', 'send', id, 'say "hello"']);
     expect(sent.code).toBe(0);

@@ -5,45 +5,35 @@ import { commandFor, withCommand } from '../../../src/frontends/cli/hints.ts';
 import { createProgram } from '../../../src/frontends/cli/program.ts';
 import type { World } from '../../../src/frontends/cli/world.ts';
 
-test.for<[message: string, command: string | null]>([
-  ['session "sess_1" not found', 'see cadre sessions list'],
-  ['session "s" has no turn "t"', 'see cadre sessions turns'],
-  ['session "s" has no approval "a"', 'see cadre approvals list'],
-  ['session "s" is not a member of team t', 'see cadre teams show'],
-  ['team "t" not found', 'see cadre teams list'],
-  ['team "t" has no message "m"', 'see cadre teams messages'],
-  ['team "t" has no delivery "d"', 'see cadre teams deliveries'],
-  ['message msg_1 has no pending delivery', 'see cadre teams deliveries'],
-  ['process "p" not found', 'see cadre processes list'],
-  ['worktree "w" not found', 'see cadre worktrees list'],
-  [
-    'turn turn_1 of session sess_1 is still running: wait until the turn ends',
-    'or queue the prompt with cadre queue add',
-  ],
-  [
-    'cannot restore the file, because a.txt was changed: use force to replace the file and keep a copy',
-    'pass --force',
-  ],
-  [
-    'the worktree was created from x, which is not a branch of the repository: set into to a branch',
-    'pass --into',
-  ],
-  ['budget "b" not found', 'see cadre budgets list'],
-  [
-    'the budget of session "s" is used up (1 of 1 turn): accept the approval of the budget, set a new limit, or queue the turn',
-    'see cadre approvals list',
-  ],
-  [
-    'body.command: tox is not on the list: give all words of the command, or confirm the rule with i_know',
-    'pass --i-know',
-  ],
-  ['token "t" not found', 'see cadre tokens list'],
-  [
-    'acp: not configured: add a section [providers.acp] with a command',
-    'or run cadre serve --demo to use the demo agent',
-  ],
-  ['body.input: is required', null],
-])('The hint for %j is %j.', ([message, command]) => {
+test.for(
+  Object.entries<string | null>({
+    'session "sess_1" not found': 'see cadre sessions list',
+    'session "s" has no turn "t"': 'see cadre sessions turns',
+    'session "s" has no approval "a"': 'see cadre approvals list',
+    'session "s" is not a member of team t': 'see cadre teams show',
+    'team "t" not found': 'see cadre teams list',
+    'team "t" has no message "m"': 'see cadre teams messages',
+    'team "t" has no delivery "d"': 'see cadre teams deliveries',
+    'message msg_1 has no pending delivery': 'see cadre teams deliveries',
+    'process "p" not found': 'see cadre processes list',
+    'worktree "w" not found': 'see cadre worktrees list',
+    'turn turn_1 of session sess_1 is still running: wait until the turn ends':
+      'or queue the prompt with cadre queue add',
+    'cannot restore the file, because a.txt was changed: use force to replace the file and keep a copy':
+      'pass --force',
+    'the worktree was created from x, which is not a branch of the repository: set into to a branch':
+      'pass --into',
+    'budget "b" not found': 'see cadre budgets list',
+    'the budget of session "s" is used up (1 of 1 turn): accept the approval of the budget, set a new limit, or queue the turn':
+      'see cadre approvals list',
+    'body.command: tox is not on the list: give all words of the command, or confirm the rule with i_know':
+      'pass --i-know',
+    'token "t" not found': 'see cadre tokens list',
+    'acp: not configured: add a section [providers.acp] with a command':
+      'or run cadre serve --demo to use the demo agent',
+    'body.input: is required': null,
+  }),
+)('The hint for %j is %j.', ([message, command]) => {
   expect(commandFor(message)).toBe(command);
 });
 

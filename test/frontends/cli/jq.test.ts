@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { cadreOn, runCadre, runHere } from '../../support/cli/cadre.ts';
 import { sharedDemo } from '../../support/demo-server.ts';
 import { tempDirectory } from '../../support/temp.ts';
-import { openSession, runTurn } from '../../support/turns.ts';
+import { runTurn, withSession } from '../../support/turns.ts';
 
 /** The error that a command printed as JSON on stderr. */
 function errorsOf(stderr: string): { code: string; message: string }[] {
@@ -14,9 +14,12 @@ function errorsOf(stderr: string): { code: string; message: string }[] {
 
 const server = sharedDemo();
 
+/** Filters the stored events of a session. */
+const filtered = (id: string, expression: string) =>
+  cadreOn(server())(['events', 'tail', '--no-follow', '--session', id, '--jq', expression]);
+
 test('The expression filters the JSON of a command, and a text is printed without its quotes.', async () => {
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory);
+  const { id } = await withSession(server());
   const cadre = cadreOn(server());
   const { code, stdout, stderr } = await cadre(['sessions', 'get', id, '--jq', '.id, .status']);
   expect([code, stdout, stderr]).toEqual([0, `${id}\nready\n`, '']);
@@ -43,18 +46,9 @@ test('The built program filters, too, also a command that the bundle of clients 
 });
 
 test('A stream of events is filtered one by one, and events without a result print nothing.', async () => {
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory);
+  const { client, id } = await withSession(server());
   await runTurn(client, id, 'say hello');
-  const { code, stdout } = await cadreOn(server())([
-    'events',
-    'tail',
-    '--no-follow',
-    '--session',
-    id,
-    '--jq',
-    'select(.kind | startswith("turn.")) | .kind',
-  ]);
+  const { code, stdout } = await filtered(id, 'select(.kind | startswith("turn.")) | .kind');
   expect([code, stdout]).toEqual([0, 'turn.accepted\nturn.started\nturn.completed\n']);
 });
 
@@ -73,17 +67,11 @@ test('An expression that does not compile ends with 2 and its position, before a
 });
 
 test('An expression that fails for some documents says so, filters the others, and ends with 2.', async () => {
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory);
-  const { code, stdout, stderr } = await cadreOn(server())([
-    'events',
-    'tail',
-    '--no-follow',
-    '--session',
+  const { id } = await withSession(server());
+  const { code, stdout, stderr } = await filtered(
     id,
-    '--jq',
     'if .kind == "session.created" then error("no") else .kind end',
-  ]);
+  );
   expect(code).toBe(2);
   expect(stdout).not.toContain('session.created');
   expect(errorsOf(stderr)).toMatchObject([
@@ -104,8 +92,7 @@ test('A command that fails prints its error as JSON and keeps its exit code.', a
 });
 
 test('On a terminal, a text that was escaped in the JSON cannot reach the terminal.', async () => {
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory);
+  const { client, id } = await withSession(server());
   await runTurn(client, id, 'say a\u001b[31mb');
   const { stdout } = await cadreOn(server())(
     ['sessions', 'get', id, '--jq', '"\\u001b[31m" + .id'],

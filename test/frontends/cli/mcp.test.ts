@@ -1,11 +1,9 @@
 import { expect, test } from 'vitest';
-import { testDemo } from '../../support/demo-server.ts';
 import { endpoints } from '../../../src/api/index.ts';
-import { cadreOn } from '../../support/cli/cadre.ts';
+import { testCadre } from '../../support/cli/cadre.ts';
 
 test('The commands list the tools and call one as a session, and a failed call ends with 1.', async () => {
-  const server = await testDemo();
-  const cadre = cadreOn(server);
+  const { server, cadre } = await testCadre();
   expect((await cadre(['mcp', 'tools'])).stdout).toMatch(/^cadre_process_run\t/m);
   const { id } = await server.client.call(endpoints.createSession, {
     body: { provider: 'acp', cwd: server.directory },
@@ -30,8 +28,7 @@ test('The commands list the tools and call one as a session, and a failed call e
 });
 
 test('A text argument is passed unchanged, whatever it looks like.', async () => {
-  const server = await testDemo();
-  const cadre = cadreOn(server);
+  const { server, cadre } = await testCadre();
   const open = async () =>
     (
       await server.client.call(endpoints.createSession, {
@@ -53,8 +50,7 @@ test('A text argument is passed unchanged, whatever it looks like.', async () =>
 });
 
 test('cadre mcp call reports invalid arguments.', async () => {
-  const server = await testDemo();
-  const cadre = cadreOn(server);
+  const { server, cadre } = await testCadre();
   const { id } = await server.client.call(endpoints.createSession, {
     body: { provider: 'acp', cwd: server.directory },
   });

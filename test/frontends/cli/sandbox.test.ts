@@ -1,20 +1,23 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { cadreOn } from '../../support/cli/cadre.ts';
-import { sharedDemo } from '../../support/demo-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
+import { freePort } from '../../support/free-port.ts';
 import { hasSandbox } from '../../support/sandbox/available.ts';
+import { testServer } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 describe.skipIf(!hasSandbox)('a session in a sandbox', () => {
-  const server = sharedDemo();
-
   test('The command sessions show names a refused host, and the command processes run publishes ports.', async () => {
     await using root = tempDirectory('root');
-    const cadre = cadreOn(server());
-    const options = ['--cwd', root.path, '--sandbox', '--network', 'hosts'];
-    expect(await cadre(['run', ...options, 'say hi'])).toMatchObject({ code: 0, stdout: 'hi\n' });
-    const [session] = await server().client.call(endpoints.listSessions, {});
+    const env = { CADRE_SANDBOX_MODE: 'require', CADRE_SANDBOX_NETWORK: 'hosts' };
+    const server = await testServer({ env });
+    const cadre = cadreOn(server);
+    expect(await cadre(['run', '--cwd', root.path, 'say hi'])).toMatchObject({
+      code: 0,
+      stdout: 'hi\n',
+    });
+    const [session] = await server.client.call(endpoints.listSessions, {});
     const id = session?.id ?? '';
     const command = 'curl -sS http://example.invalid/';
     await cadre(['processes', 'run', '--wait', '--session', id, command]);
@@ -22,9 +25,10 @@ describe.skipIf(!hasSandbox)('a session in a sandbox', () => {
     await expectEventually(show).toContain(
       '! host_refused: the sandbox does not reach example.invalid:80: add the host to sandbox.hosts',
     );
-    const ports = ['--port', '45871', '--port', '45872'];
+    const published = [await freePort(), await freePort()];
+    const ports = published.flatMap((port) => ['--port', String(port)]);
     const ran = await cadre(['processes', 'run', '--json', '--session', id, ...ports, 'true']);
-    expect(JSON.parse(ran.stdout)).toMatchObject({ ports: [45_871, 45_872], sandbox: true });
+    expect(JSON.parse(ran.stdout)).toMatchObject({ ports: published, sandbox: true });
     const refused = await cadre(['processes', 'run', '--session', id, '--port', '70000', 'true']);
     expect(refused).toMatchObject({ code: 2, stdout: '' });
   });

@@ -5,7 +5,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import { someOf } from '../../support/at-length.ts';
 import { testRuntime } from '../../support/runtime.ts';
 import { recordedServer, untilNothingCarries, testServer } from '../../support/server.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 import { openSession, send as sendTurn } from '../../support/turns.ts';
 import { send } from '../../support/http/request.ts';
 import { runCadre, runHere, startCadre } from '../../support/cli/cadre.ts';
@@ -149,8 +149,7 @@ test('The server takes its address and log level from the environment and the fi
 });
 
 test('An address that other machines reach is refused without --allow-remote.', async () => {
-  await using place = tempDirectory();
-  const { code, stderr } = await runHere(place.path, ['serve', '--bind', '0.0.0.0:0']);
+  const { code, stderr } = await runHere(testDirectory(), ['serve', '--bind', '0.0.0.0:0']);
   expect(code).toBe(2);
   expect(stderr).toContain('--allow-remote');
 });

@@ -150,57 +150,55 @@ test('cadre service status shows a server in the foreground, and service logs na
   );
 });
 
-describe('service install', () => {
-  test('cadre service install --print shows the file for both managers, and writes nothing.', async () => {
-    await using place = tempDirectory('service');
-    const print = ['service', 'install', '--print', '--config', 'mine.toml', '--manager'];
-    fs.writeFileSync(path.join(place.path, 'mine.toml'), '[auth]\ntoken = "cadre-secret-token"\n');
-    const unit = await runCadre(place.path, [...print, 'systemd']);
-    expect(unit).toMatchObject({ code: 0, stderr: '' });
-    const start = /^ExecStart=(.*)$/m.exec(unit.stdout)?.[1]?.split(' ') ?? [];
-    expect(path.isAbsolute(start[0] ?? '')).toBe(true);
-    expect(start.slice(-3)).toEqual(['serve', '--config', path.join(place.path, 'mine.toml')]);
-    const agent = await runCadre(place.path, ['--json', ...print, 'launchd']);
-    const { manager, file, text } = agent.json() as Record<string, string>;
-    expect({ manager, file }).toEqual({
-      manager: 'launchd',
-      file: path.join(place.path, 'Library/LaunchAgents/cadre.server.plist'),
-    });
-    expect(text).toContain('<string>serve</string>');
-    expect(unit.stdout + text).not.toContain('cadre-secret-token');
-    expect(fs.readdirSync(place.path)).toEqual(['mine.toml']);
+test('cadre service install --print shows the file for both managers, and writes nothing.', async () => {
+  await using place = tempDirectory('service');
+  const print = ['service', 'install', '--print', '--config', 'mine.toml', '--manager'];
+  fs.writeFileSync(path.join(place.path, 'mine.toml'), '[auth]\ntoken = "cadre-secret-token"\n');
+  const unit = await runCadre(place.path, [...print, 'systemd']);
+  expect(unit).toMatchObject({ code: 0, stderr: '' });
+  const start = /^ExecStart=(.*)$/m.exec(unit.stdout)?.[1]?.split(' ') ?? [];
+  expect(path.isAbsolute(start[0] ?? '')).toBe(true);
+  expect(start.slice(-3)).toEqual(['serve', '--config', path.join(place.path, 'mine.toml')]);
+  const agent = await runCadre(place.path, ['--json', ...print, 'launchd']);
+  const { manager, file, text } = agent.json() as Record<string, string>;
+  expect({ manager, file }).toEqual({
+    manager: 'launchd',
+    file: path.join(place.path, 'Library/LaunchAgents/cadre.server.plist'),
   });
-
-  test('cadre service install refuses an invalid configuration, and an address that other machines reach.', async () => {
-    await using place = tempDirectory('service');
-    const print = ['service', 'install', '--print', '--manager', 'systemd'];
-    const wrong = await runHere(place.path, [...print, '--bind', 'nowhere']);
-    expect(wrong).toMatchObject({ code: 2, stdout: '' });
-    const open = await runHere(place.path, [...print, '--bind', '0.0.0.0:7433']);
-    expect(open).toMatchObject({ code: 2, stdout: '' });
-    const meant = await runHere(place.path, [...print, '--bind', '0.0.0.0:7433', '--allow-remote']);
-    expect(meant.stdout).toMatch(/^ExecStart=.* --bind 0\.0\.0\.0:7433 --allow-remote$/m);
-  });
-
-  test('A machine without a service manager gets the command for a background server.', async () => {
-    await using place = tempDirectory('service');
-    const env = { PATH: programs(place.path) };
-    const none = await runHere(place.path, ['service', 'install'], { env });
-    expect(none).toMatchObject({ code: 2, stdout: '' });
-    expect(none.stderr).toContain('cadre serve --detach');
-    const printed = await runHere(place.path, ['service', 'install', '--print'], { env });
-    expect(printed).toMatchObject({ code: 0, stderr: '' });
-    expect(printed.stdout).toMatch(/^Type=notify$/m);
-  });
-
-  test.skipIf(process.geteuid?.() !== 0)(
-    'cadre service install as root is refused with the reason.',
-    async () => {
-      await using place = tempDirectory('service');
-      const root = await runHere(place.path, ['service', 'install', '--manager', 'systemd']);
-      expect(root).toMatchObject({ code: 2, stdout: '' });
-      expect(root.stderr).toMatch(/the server and all its agents would run as root.*--allow-root/);
-      expect(fs.readdirSync(place.path)).toEqual([]);
-    },
-  );
+  expect(text).toContain('<string>serve</string>');
+  expect(unit.stdout + text).not.toContain('cadre-secret-token');
+  expect(fs.readdirSync(place.path)).toEqual(['mine.toml']);
 });
+
+test('cadre service install refuses an invalid configuration, and an address that other machines reach.', async () => {
+  await using place = tempDirectory('service');
+  const print = ['service', 'install', '--print', '--manager', 'systemd'];
+  const wrong = await runHere(place.path, [...print, '--bind', 'nowhere']);
+  expect(wrong).toMatchObject({ code: 2, stdout: '' });
+  const open = await runHere(place.path, [...print, '--bind', '0.0.0.0:7433']);
+  expect(open).toMatchObject({ code: 2, stdout: '' });
+  const meant = await runHere(place.path, [...print, '--bind', '0.0.0.0:7433', '--allow-remote']);
+  expect(meant.stdout).toMatch(/^ExecStart=.* --bind 0\.0\.0\.0:7433 --allow-remote$/m);
+});
+
+test('A machine without a service manager gets the command for a background server.', async () => {
+  await using place = tempDirectory('service');
+  const env = { PATH: programs(place.path) };
+  const none = await runHere(place.path, ['service', 'install'], { env });
+  expect(none).toMatchObject({ code: 2, stdout: '' });
+  expect(none.stderr).toContain('cadre serve --detach');
+  const printed = await runHere(place.path, ['service', 'install', '--print'], { env });
+  expect(printed).toMatchObject({ code: 0, stderr: '' });
+  expect(printed.stdout).toMatch(/^Type=notify$/m);
+});
+
+test.skipIf(process.geteuid?.() !== 0)(
+  'cadre service install as root is refused with the reason.',
+  async () => {
+    await using place = tempDirectory('service');
+    const root = await runHere(place.path, ['service', 'install', '--manager', 'systemd']);
+    expect(root).toMatchObject({ code: 2, stdout: '' });
+    expect(root.stderr).toMatch(/the server and all its agents would run as root.*--allow-root/);
+    expect(fs.readdirSync(place.path)).toEqual([]);
+  },
+);

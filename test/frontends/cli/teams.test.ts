@@ -1,13 +1,13 @@
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { sharedDemo, testDemo } from '../../support/demo-server.ts';
+import { sharedDemo } from '../../support/demo-server.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { streamEvents } from '../../../src/client/stream.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { openSession } from '../../support/turns.ts';
 import { commit, makeRepository, write } from '../../support/worktrees/work.ts';
-import { cadreOn, startCadre } from '../../support/cli/cadre.ts';
+import { cadreOn, startCadre, testCadre } from '../../support/cli/cadre.ts';
 import { scaled } from '../../support/patience.ts';
 
 const demo = sharedDemo();
@@ -117,8 +117,7 @@ test(
   'A spawned member can have a worktree of its own and metadata.',
   { timeout: scaled(60_000) },
   async () => {
-    const server = await testDemo();
-    const cadre = cadreOn(server);
+    const { server, cadre } = await testCadre();
     const { id } = await openSession(server.client, server.directory);
     const { team } = await server.client.call(endpoints.createTeam, {
       body: { name: 'one', lead_agent_id: id },

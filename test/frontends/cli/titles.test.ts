@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { cadreOn, completeHere } from '../../support/cli/cadre.ts';
 import { sharedDemo } from '../../support/demo-server.ts';
-import { openSession } from '../../support/turns.ts';
+import { openSession, withSession } from '../../support/turns.ts';
 
 const server = sharedDemo();
 const cadre = (...args: string[]) => cadreOn(server())(args);
@@ -20,8 +20,7 @@ test('A title is stored on one line and without control characters, and the sess
 });
 
 test('A blank title is refused when a session is created and when it is renamed.', async () => {
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory, { title: 'stays' });
+  const { id } = await withSession(server(), { title: 'stays' });
   for (const blank of ['', '  ', '\u200b\u001b[0m']) {
     const { code, stderr } = await cadre('sessions', 'rename', id, blank);
     expect([code, stderr]).toEqual([2, expect.stringMatching(/^cadre: <title>: /) as string]);
@@ -35,8 +34,7 @@ test('A blank title is refused when a session is created and when it is renamed.
 });
 
 test('A title completes where a session is expected, with spaces as well.', async () => {
-  const { client, directory } = server();
-  await openSession(client, directory, { title: 'login' });
+  const { client, directory } = await withSession(server(), { title: 'login' });
   await openSession(client, directory, { title: 'lost and found' });
   await openSession(client, directory, { title: 'lo$(reboot)' });
   const line = ['--data-dir', directory, 'sessions', 'show', 'lo'];
@@ -48,8 +46,7 @@ test('A title completes where a session is expected, with spaces as well.', asyn
 });
 
 test('A member of a team is shown with the title of its session, unless it has one of its own.', async () => {
-  const { client, directory } = server();
-  const lead = await openSession(client, directory, { title: 'the lead' });
+  const { client, session: lead } = await withSession(server(), { title: 'the lead' });
   await cadre('teams', 'create', 'titled', '--lead', lead.id);
   expect((await cadre('teams', 'show', 'titled')).stdout).toMatch(/ the lead\n/);
   const { members } = await client.call(endpoints.getTeamView, {
@@ -62,15 +59,13 @@ test('A member of a team is shown with the title of its session, unless it has o
 });
 
 test('An idle session ends the wait at once, even with --timeout 0s.', async () => {
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory);
+  const { id } = await withSession(server());
   const { code, stdout } = await cadre('sessions', 'wait', id, '--timeout', '0s');
   expect([code, stdout]).toEqual([0, `${id.slice(-8)}\tready\t-\n`]);
 });
 
 test('On a terminal, closing, stopping and cleaning up ask first; "n" changes nothing.', async () => {
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory, { title: 'asked' });
+  const { id } = await withSession(server(), { title: 'asked' });
   const at = cadreOn(server());
   const no = await at(['sessions', 'close', 'asked'], { isTerminal: true, stdin: 'n\n' });
   expect([no.code, no.stdout]).toEqual([2, '']);
@@ -92,8 +87,7 @@ test('On a terminal, closing, stopping and cleaning up ask first; "n" changes no
 });
 
 test('Without a terminal nobody is asked.', async () => {
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory);
+  const { id } = await withSession(server());
   expect(await cadre('sessions', 'close', id)).toMatchObject({ code: 0, stderr: '' });
 });
 

@@ -1,19 +1,12 @@
 import { expect, test } from 'vitest';
 import { testDemo } from '../../support/demo-server.ts';
 import { endpoints } from '../../../src/api/index.ts';
-import { cadreOn, type Ended } from '../../support/cli/cadre.ts';
+import { cadreOn, testCadre, expectFailure } from '../../support/cli/cadre.ts';
 
 const hint = 'cadre: the secret is shown only once: store it in a safe place\n';
 
-function expectFailure({ code, stdout, stderr }: Ended, exitCode: number, says: RegExp): void {
-  expect(stderr).toMatch(says);
-  expect(stderr).toMatch(/^cadre: [^\n]+\n$/);
-  expect([code, stdout]).toEqual([exitCode, '']);
-}
-
 test('cadre tokens create prints only the secret on stdout, and the secret is accepted.', async () => {
-  const server = await testDemo();
-  const cadre = cadreOn(server);
+  const { server, cadre } = await testCadre();
   const created = await cadre(['tokens', 'create', 'dashboard']);
   expect([created.code, created.stderr]).toEqual([0, hint]);
   expect(created.stdout).toMatch(/^cadre_[\w-]{43}\n$/);
@@ -40,8 +33,7 @@ test('cadre tokens create --json prints the whole record.', async () => {
 });
 
 test('A read-only token can list sessions, and other commands end with 5 and the remedy.', async () => {
-  const server = await testDemo();
-  const cadre = cadreOn(server);
+  const { cadre } = await testCadre();
   const { stdout } = await cadre(['tokens', 'create', 'eyes', '--scope', 'read']);
   const env = { CADRE_TOKEN: stdout.trim() };
   expect((await cadre(['sessions', 'list'], { env })).code).toBe(0);
@@ -59,8 +51,7 @@ test('A read-only token can list sessions, and other commands end with 5 and the
 });
 
 test('cadre tokens list is a table or JSON, newest first, and contains no secret.', async () => {
-  const server = await testDemo();
-  const cadre = cadreOn(server);
+  const { cadre } = await testCadre();
   const secrets = [
     (await cadre(['tokens', 'create', 'one of all'])).stdout.trim(),
     (await cadre(['tokens', 'create', 'two', '--scope', 'read', '--expires', '30d'])).stdout.trim(),
@@ -75,8 +66,7 @@ test('cadre tokens list is a table or JSON, newest first, and contains no secret
 });
 
 test('cadre tokens revoke takes an id or its end, and the token is then refused.', async () => {
-  const server = await testDemo();
-  const cadre = cadreOn(server);
+  const { server, cadre } = await testCadre();
   for (const part of [0, -6]) {
     const created = await server.client.call(endpoints.createToken, {
       body: { name: 'short-lived', scope: 'admin' },
@@ -93,8 +83,7 @@ test('cadre tokens revoke takes an id or its end, and the token is then refused.
 });
 
 test('cadre tokens revoke refuses an unknown id and an id that is too short.', async () => {
-  const server = await testDemo();
-  const cadre = cadreOn(server);
+  const { cadre } = await testCadre();
   expectFailure(
     await cadre(['tokens', 'revoke', '123456']),
     3,
@@ -108,8 +97,7 @@ test('cadre tokens revoke refuses an unknown id and an id that is too short.', a
 });
 
 test('cadre tokens create refuses an unknown scope and a name that cannot be shown.', async () => {
-  const server = await testDemo();
-  const cadre = cadreOn(server);
+  const { cadre } = await testCadre();
   expectFailure(await cadre(['tokens', 'create', 'x', '--scope', 'write']), 2, /read/);
   expectFailure(await cadre(['tokens', 'create', 'x', '--expires', 'soon']), 2, /30d/);
   expectFailure(await cadre(['tokens', 'create', 'a\nb']), 2, /<name>: /);

@@ -5,8 +5,7 @@ import { openSession } from '../../support/turns.ts';
 import { cadreOn } from '../../support/cli/cadre.ts';
 
 test('cadre top is one document with the server, open sessions, approvals and running processes.', async () => {
-  const server = await testDemo();
-  const { client, directory } = server;
+  const { given: server, client, directory } = await testDemo();
   const { id } = await openSession(client, directory, { title: 'the job' });
   const closed = await openSession(client, directory);
   await client.call(endpoints.closeSession, { params: { session_id: closed.id }, body: {} });

@@ -7,14 +7,13 @@ import { expectEventually } from '../../support/expect-eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { startServer, untilNothingCarries } from '../../support/server.ts';
 import { canNotify, listen } from './notify-socket.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 
 const PATH = process.env.PATH ?? '';
 
 describe.skipIf(!canNotify)('a service manager', () => {
   test('A service manager gets messages in order, and its variables are gone from the environment.', async () => {
-    await using place = tempDirectory('notify');
-    await using manager = await listen(place.path);
+    await using manager = await listen(testDirectory('notify'));
     const env: NodeJS.ProcessEnv = { PATH, NOTIFY_SOCKET: manager.path, WATCHDOG_USEC: '2000000' };
     const notifier = Notifier.takenFrom(env, { clock: systemClock, onTrouble: unexpected });
     expect(env).toEqual({ PATH });
@@ -33,8 +32,7 @@ describe.skipIf(!canNotify)('a service manager', () => {
   });
 
   test('A service manager gets two pings in each watchdog period while the store answers.', async () => {
-    await using place = tempDirectory('notify');
-    await using manager = await listen(place.path);
+    await using manager = await listen(testDirectory('notify'));
     const clock = new ManualClock();
     const env = { PATH, NOTIFY_SOCKET: manager.path, WATCHDOG_USEC: '60000000' };
     const troubles: string[] = [];
@@ -93,8 +91,7 @@ describe.skipIf(!canNotify)('a service manager', () => {
   });
 
   test('A service manager gets ready, reloading, pings and stopping; child processes get none of its variables.', async () => {
-    await using place = tempDirectory('notify');
-    await using manager = await listen(place.path);
+    await using manager = await listen(testDirectory('notify'));
     const env = { NOTIFY_SOCKET: manager.path, WATCHDOG_USEC: '400000' };
     await using directory = tempDirectory('server');
     const server = await startServer(directory.path, { env });

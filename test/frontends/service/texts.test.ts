@@ -12,7 +12,7 @@ import {
 } from '../../../src/frontends/service/start.ts';
 import { systemdUnit } from '../../../src/frontends/cli/service/systemd.ts';
 import { python } from '../../support/python.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 
 const hasAnalyze = spawnSync('systemd-analyze', ['--version']).status === 0;
 const hasPython = spawnSync(python, ['-ISc', 'import plistlib']).status === 0;
@@ -53,8 +53,7 @@ test('The systemd unit has Type=notify only if systemd-notify is installed.', ()
 test.skipIf(!hasPython)(
   'The launchd agent is a property list with the same command and variables.',
   async () => {
-    await using place = tempDirectory('agent');
-    const start = odd(place.path);
+    const start = odd(testDirectory('agent'));
     const { stdout, stderr } = spawnSync(
       python,
       [
@@ -110,9 +109,8 @@ test('The variables are PATH and directories without secrets, and left-out setti
 });
 
 test('The variables have permanent directories if a version manager links one per shell.', async () => {
-  await using place = tempDirectory('path');
   const [installed, shell] = ['versions/24/bin', 'fnm_multishells/1_2'].map((name) =>
-    path.join(place.path, name),
+    path.join(testDirectory('path'), name),
   ) as [string, string];
   fs.mkdirSync(installed, { recursive: true });
   fs.mkdirSync(path.dirname(shell), { recursive: true });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { selfCommand } from '../../../src/core/lib/self.ts';
 import { until } from '../../support/providers/calls.ts';
@@ -37,124 +37,120 @@ function tokenOf({ env }: ServerConfig): string {
   return env.find(({ name }) => name === 'CADRE_GATEWAY_TOKEN')?.value ?? '';
 }
 
-describe('the MCP server of cadre in a session', () => {
-  it('The MCP server lists the tools of the gateway and calls them as its session.', async () => {
-    const stage = await testRawAgent({}, { gateway: { free: ['cadre_process_run'] } });
-    const { server, session } = await given(stage);
-    expect(server.name).toBe('cadre');
-    await withToolServer(startOf(server), async (client) => {
-      const { tools } = await client.listTools();
-      expect(tools.map(({ name }) => name)).toContain('cadre_process_run');
-      const { result } = await callTool(client, 'cadre_process_run', {
-        command: 'echo hi',
-        wait_ms: 30_000,
-      });
-      expect(result.process.session_id).toBe(session.id);
-      expect(result.stdout_tail).toBe('hi\n');
-      expect((await callTool(client, 'cadre_process_run', {})).error.code).toBe('bad_request');
-      await expect(client.callTool({ name: 'nonsense' })).rejects.toMatchObject({
-        code: -32602,
-        message: expect.stringContaining('unknown tool "nonsense"'),
-      });
+it('The MCP server lists the tools of the gateway and calls them as its session.', async () => {
+  const stage = await testRawAgent({}, { gateway: { free: ['cadre_process_run'] } });
+  const { server, session } = await given(stage);
+  expect(server.name).toBe('cadre');
+  await withToolServer(startOf(server), async (client) => {
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toContain('cadre_process_run');
+    const { result } = await callTool(client, 'cadre_process_run', {
+      command: 'echo hi',
+      wait_ms: 30_000,
     });
-  });
-
-  it('An agent that resumes a session receives the MCP server too.', async () => {
-    const stage = await testRawAgent({});
-    const { session } = await given(stage);
-    await stage.restart();
-    const body = { input: [{ type: 'text' as const, text: 'again' }] };
-    const params = { session_id: session.id };
-    await stage.client.call(endpoints.sendTurn, { params, body });
-    // The agent of the recovery may start before or after this one.
-    const resumed = () =>
-      stage.agents.map((agent) => agent.last('session/resume')).find((asked) => asked);
-    await until('the session was resumed', () => resumed() !== undefined);
-    expect(resumed()?.params?.mcpServers).toHaveLength(1);
-  });
-
-  it('The arguments of the MCP server contain no secret.', async () => {
-    const stage = await testRawAgent({});
-    const { server } = await given(stage);
-    expect(server.args.join(' ')).not.toContain(tokenOf(server));
-  });
-
-  it('A tool call fails as unavailable if the server address is missing or does not respond.', async () => {
-    const { file: command, args } = selfCommand();
-    const sidecar = { command, args: [...args, 'mcp', 'serve'] };
-    const nowhere = {
-      CADRE_GATEWAY_URL: 'http://127.0.0.1:9',
-      CADRE_GATEWAY_TOKEN: 'x',
-      CADRE_SESSION_ID: `sess_${'0'.repeat(32)}`,
-    };
-    for (const env of [{}, nowhere]) {
-      await withToolServer({ ...sidecar, env }, async (client) => {
-        const { tools } = await client.listTools();
-        expect(tools.map(({ name }) => name)).toContain('cadre_process_run');
-        const { error } = await callTool(client, 'cadre_process_status');
-        expect(error.code).toBe('backend_unavailable');
-      });
-    }
+    expect(result.process.session_id).toBe(session.id);
+    expect(result.stdout_tail).toBe('hi\n');
+    expect((await callTool(client, 'cadre_process_run', {})).error.code).toBe('bad_request');
+    await expect(client.callTool({ name: 'nonsense' })).rejects.toMatchObject({
+      code: -32602,
+      message: expect.stringContaining('unknown tool "nonsense"'),
+    });
   });
 });
 
-describe('the gateway token of an agent', () => {
-  const ask = (stage: RawStage, token: string, path: string, body?: object) =>
-    fetch(`${stage.given.url}${path}`, {
-      method: body ? 'POST' : 'GET',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      ...(body && { body: JSON.stringify(body) }),
+it('An agent that resumes a session receives the MCP server too.', async () => {
+  const stage = await testRawAgent({});
+  const { session } = await given(stage);
+  await stage.restart();
+  const body = { input: [{ type: 'text' as const, text: 'again' }] };
+  const params = { session_id: session.id };
+  await stage.client.call(endpoints.sendTurn, { params, body });
+  // The agent of the recovery may start before or after this one.
+  const resumed = () =>
+    stage.agents.map((agent) => agent.last('session/resume')).find((asked) => asked);
+  await until('the session was resumed', () => resumed() !== undefined);
+  expect(resumed()?.params?.mcpServers).toHaveLength(1);
+});
+
+it('The arguments of the MCP server contain no secret.', async () => {
+  const stage = await testRawAgent({});
+  const { server } = await given(stage);
+  expect(server.args.join(' ')).not.toContain(tokenOf(server));
+});
+
+it('A tool call fails as unavailable if the server address is missing or does not respond.', async () => {
+  const { file: command, args } = selfCommand();
+  const sidecar = { command, args: [...args, 'mcp', 'serve'] };
+  const nowhere = {
+    CADRE_GATEWAY_URL: 'http://127.0.0.1:9',
+    CADRE_GATEWAY_TOKEN: 'x',
+    CADRE_SESSION_ID: `sess_${'0'.repeat(32)}`,
+  };
+  for (const env of [{}, nowhere]) {
+    await withToolServer({ ...sidecar, env }, async (client) => {
+      const { tools } = await client.listTools();
+      expect(tools.map(({ name }) => name)).toContain('cadre_process_run');
+      const { error } = await callTool(client, 'cadre_process_status');
+      expect(error.code).toBe('backend_unavailable');
     });
-  const status = (caller: string) => ({
-    tool_name: 'cadre_process_status',
-    caller_agent_id: caller,
-  });
+  }
+});
 
-  it('A gateway token allows the tools of its session, and no other endpoint.', async () => {
-    const stage = await testRawAgent({});
-    const { server, session } = await given(stage);
-    const token = tokenOf(server);
-    expect((await ask(stage, token, '/v1/mcp/capabilities')).status).toBe(200);
-    expect(
-      await (await ask(stage, token, '/v1/mcp/invoke', status(session.id))).json(),
-    ).toMatchObject({
-      ok: true,
-    });
-    for (const path of ['/v1/sessions', '/v1/events', '/metrics', '/v1/tokens', '/v1/nothing'])
-      expect([path, (await ask(stage, token, path)).status]).toEqual([path, 403]);
-    const { status: code } = await ask(stage, token, `/v1/sessions/${session.id}/close`, {});
-    expect(code).toBe(403);
+const ask = (stage: RawStage, token: string, path: string, body?: object) =>
+  fetch(`${stage.given.url}${path}`, {
+    method: body ? 'POST' : 'GET',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    ...(body && { body: JSON.stringify(body) }),
   });
+const status = (caller: string) => ({
+  tool_name: 'cadre_process_status',
+  caller_agent_id: caller,
+});
 
-  it('A gateway token cannot call tools as another session, and a forged token is refused with 401.', async () => {
-    const stage = await testRawAgent({});
-    const [one, other] = [await given(stage), await given(stage)];
-    const token = tokenOf(one.server);
-    const foreign = await ask(stage, token, '/v1/mcp/invoke', status(other.session.id));
-    expect(foreign.status).toBe(200);
-    expect(await foreign.json()).toMatchObject({ ok: false, error: { code: 'unauthorized' } });
-    const forged = [one.session.id, other.session.id].map((id) =>
-      token.replace(/\.sess_\w+\./, `.${id}.`),
-    );
-    expect(forged[0]).toBe(token);
-    for (const wrong of [forged[1] ?? '', `${token}x`, token.slice(0, -1), 'cadre_agent..'])
-      expect((await ask(stage, wrong, '/v1/mcp/capabilities')).status).toBe(401);
+it('A gateway token allows the tools of its session, and no other endpoint.', async () => {
+  const stage = await testRawAgent({});
+  const { server, session } = await given(stage);
+  const token = tokenOf(server);
+  expect((await ask(stage, token, '/v1/mcp/capabilities')).status).toBe(200);
+  expect(
+    await (await ask(stage, token, '/v1/mcp/invoke', status(session.id))).json(),
+  ).toMatchObject({
+    ok: true,
   });
+  for (const path of ['/v1/sessions', '/v1/events', '/metrics', '/v1/tokens', '/v1/nothing'])
+    expect([path, (await ask(stage, token, path)).status]).toEqual([path, 403]);
+  const { status: code } = await ask(stage, token, `/v1/sessions/${session.id}/close`, {});
+  expect(code).toBe(403);
+});
 
-  it('A gateway token is refused with the reason while its session is closed.', async () => {
-    const stage = await testRawAgent({});
-    const { server, session } = await given(stage);
-    const params = { session_id: session.id };
-    await stage.client.call(endpoints.closeSession, { params, body: { reason: 'done' } });
-    const closed = await ask(stage, tokenOf(server), '/v1/mcp/invoke', status(session.id));
-    expect(closed.status).toBe(400);
-    const listed = await ask(stage, tokenOf(server), '/v1/mcp/capabilities');
-    expect([listed.status, await listed.json()]).toEqual([
-      400,
-      {
-        error: `session ${session.id} cannot call tools, because the session is closed`,
-        code: 'invalid',
-      },
-    ]);
-  });
+it('A gateway token cannot call tools as another session, and a forged token is refused with 401.', async () => {
+  const stage = await testRawAgent({});
+  const [one, other] = [await given(stage), await given(stage)];
+  const token = tokenOf(one.server);
+  const foreign = await ask(stage, token, '/v1/mcp/invoke', status(other.session.id));
+  expect(foreign.status).toBe(200);
+  expect(await foreign.json()).toMatchObject({ ok: false, error: { code: 'unauthorized' } });
+  const forged = [one.session.id, other.session.id].map((id) =>
+    token.replace(/\.sess_\w+\./, `.${id}.`),
+  );
+  expect(forged[0]).toBe(token);
+  for (const wrong of [forged[1] ?? '', `${token}x`, token.slice(0, -1), 'cadre_agent..'])
+    expect((await ask(stage, wrong, '/v1/mcp/capabilities')).status).toBe(401);
+});
+
+it('A gateway token is refused with the reason while its session is closed.', async () => {
+  const stage = await testRawAgent({});
+  const { server, session } = await given(stage);
+  const params = { session_id: session.id };
+  await stage.client.call(endpoints.closeSession, { params, body: { reason: 'done' } });
+  const closed = await ask(stage, tokenOf(server), '/v1/mcp/invoke', status(session.id));
+  expect(closed.status).toBe(400);
+  const listed = await ask(stage, tokenOf(server), '/v1/mcp/capabilities');
+  expect([listed.status, await listed.json()]).toEqual([
+    400,
+    {
+      error: `session ${session.id} cannot call tools, because the session is closed`,
+      code: 'invalid',
+    },
+  ]);
 });

@@ -70,8 +70,7 @@ describe.skipIf(!hasPty)('a request at a terminal', () => {
     await using terminal = inTerminal(directory, args);
     await terminal.expectShows('does not say what this request would do');
     await terminal.expectShows('type yes to accept it:');
-    terminal.type('yes\r');
-    expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+    await terminal.type('yes\r').ends(0);
     expect(await statusOf(stage, 'accepted')).toBe(1);
     await ended();
   });
@@ -92,8 +91,7 @@ describe.skipIf(!hasPty)('a request at a terminal', () => {
       await using left = inTerminal(directory, ['worktrees', 'merge', 'tree']);
       await left.expectShows(/\d+ more lines:/);
       expect(left.glass.written).not.toContain('continue?');
-      left.type('n');
-      expect(await left.ended).toEqual({ code: 0, terminal: 'as it was' });
+      await left.type('n').ends(0);
       expect(git(repo, 'rev-parse', 'main')).toBe(end);
       await using terminal = inTerminal(directory, ['worktrees', 'merge', 'tree']);
       const stops = () => terminal.glass.written.match(/more lines:|continue\?/g)?.length ?? 0;
@@ -105,8 +103,7 @@ describe.skipIf(!hasPty)('a request at a terminal', () => {
       }
       await terminal.expectShows('continue? [y/N]');
       for (let at = 0; at < 60; at++) expect(terminal.glass.written).toContain(`f${at}.txt`);
-      terminal.type('y\r');
-      expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+      await terminal.type('y\r').ends(0);
       expect(git(repo, 'rev-parse', 'main')).toBe(mine);
     }));
 

@@ -1,9 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { forLocale, inAscii, isAsciiLocale } from '../../../src/frontends/terminal/ascii.ts';
 import { cadreOn, runHere } from '../../support/cli/cadre.ts';
 import { sharedDemo } from '../../support/demo-server.ts';
-import { tempDirectory } from '../../support/temp.ts';
-import { openSession } from '../../support/turns.ts';
+import { testDirectory } from '../../support/temp.ts';
+import { withSession } from '../../support/turns.ts';
 
 test.for([
   [{}, false],
@@ -53,36 +53,32 @@ test('The stand-in for a terminal keeps its size and its listeners.', () => {
   expect(forLocale(pipe, { LANG: 'C' })).toBe(pipe);
 });
 
-describe('a command', () => {
-  const server = sharedDemo();
+const server = sharedDemo();
 
-  test('In a locale without UTF-8, a table on a terminal has only ASCII, and JSON is as it is.', async () => {
-    const { client, directory } = server();
-    await openSession(client, directory, { title: 'a title that is cut in the table …' });
-    const at = cadreOn(server());
-    const options = { columns: 60, env: { LC_ALL: 'C' } };
-    const { stdout } = await at(['sessions', 'list'], options);
-    expect(stdout).toContain('_');
-    expect(stdout).toMatch(/^[\n\u001b -~]+$/);
-    expect((await at(['sessions', 'list', '--json'], options)).stdout).toContain('table …"');
-    const utf8 = await at(['sessions', 'list'], { columns: 60, env: { LC_ALL: 'C.UTF-8' } });
-    expect(utf8.stdout).toContain('…');
-  });
+test('In a locale without UTF-8, a table on a terminal has only ASCII, and JSON is as it is.', async () => {
+  await withSession(server(), { title: 'a title that is cut in the table …' });
+  const at = cadreOn(server());
+  const options = { columns: 60, env: { LC_ALL: 'C' } };
+  const { stdout } = await at(['sessions', 'list'], options);
+  expect(stdout).toContain('_');
+  expect(stdout).toMatch(/^[\n\u001b -~]+$/);
+  expect((await at(['sessions', 'list', '--json'], options)).stdout).toContain('table …"');
+  const utf8 = await at(['sessions', 'list'], { columns: 60, env: { LC_ALL: 'C.UTF-8' } });
+  expect(utf8.stdout).toContain('…');
+});
 
-  test('Without a usable terminal, cadre alone says why there is no screen, in one line.', async () => {
-    using home = tempDirectory();
-    const bare = async (options: object) => {
-      const { code, stdout, stderr } = await runHere(home.path, [], options);
-      expect([code, stdout]).toEqual([2, '']);
-      return stderr;
-    };
-    const rest = 'run cadre top or cadre status: see cadre --help\n';
-    expect(await bare({})).toBe(
-      `cadre: the screen needs a terminal (stdin is not a terminal): ${rest}`,
-    );
-    expect(await bare({ isTerminal: true })).toContain('(stdout is not a terminal)');
-    expect(await bare({ isTerminal: true, columns: 80, env: { TERM: 'dumb' } })).toContain(
-      '(TERM is dumb)',
-    );
-  });
+test('Without a usable terminal, cadre alone says why there is no screen, in one line.', async () => {
+  const bare = async (options: object) => {
+    const { code, stdout, stderr } = await runHere(testDirectory(), [], options);
+    expect([code, stdout]).toEqual([2, '']);
+    return stderr;
+  };
+  const rest = 'run cadre top or cadre status: see cadre --help\n';
+  expect(await bare({})).toBe(
+    `cadre: the screen needs a terminal (stdin is not a terminal): ${rest}`,
+  );
+  expect(await bare({ isTerminal: true })).toContain('(stdout is not a terminal)');
+  expect(await bare({ isTerminal: true, columns: 80, env: { TERM: 'dumb' } })).toContain(
+    '(TERM is dumb)',
+  );
 });

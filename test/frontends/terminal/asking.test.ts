@@ -72,25 +72,22 @@ const approvals = async ({ client }: RawStage, status: 'pending' | 'accepted' | 
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
 describe.skipIf(!hasPty)('asking at the terminal', () => {
   test('Two simultaneous approvals need two answers: one y accepts one of them.', async () => {
-    const [{ expectShows, type, ended, glass }, stage] = await openAsking('two');
+    const [{ expectShows, type, glass }, stage] = await openAsking('two');
     await expectShows(prompt);
     expect(glass.text()).toContain('ls harmless');
     expect(glass.text()).not.toContain('command: rm');
-    type('yyy');
-    await expectShows('command: rm -rf /precious');
+    await type('yyy').shows('command: rm -rf /precious');
     await expectShows(prompt);
     expect(await approvals(stage, 'accepted')).toEqual(['ls harmless']);
     expect(await approvals(stage, 'pending')).toEqual(['rm -rf /precious']);
-    type('n');
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await type('n').ends(0);
     expect(glass.text()).toContain('a1 r1');
   });
 
   test('Ctrl-C at a question interrupts the turn, and the terminal is as it was.', async () => {
-    const [{ expectShows, type, ended }, stage] = await openAsking('two');
+    const [{ expectShows, type }, stage] = await openAsking('two');
     await expectShows(prompt);
-    type('\u0003');
-    expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+    await type('\u0003').ends(130);
     expect(await approvals(stage, 'accepted')).toEqual([]);
     const [session] = await stage.client.call(endpoints.listSessions, {});
     expect(session?.status).toBe('ready');
@@ -102,10 +99,9 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
   ])(
     'The key %s leaves the request open and ends the command with 5, and later input answers nothing.',
     async ([, key = '']) => {
-      const [{ expectShows, type, ended, glass }, stage] = await openAsking('two');
+      const [{ expectShows, type, glass }, stage] = await openAsking('two');
       await expectShows(prompt);
-      type(`${key}y`);
-      expect(await ended).toEqual({ code: 5, terminal: 'as it was' });
+      await type(`${key}y`).ends(5);
       expect(await approvals(stage, 'accepted')).toEqual([]);
       expect((await approvals(stage, 'pending')).toSorted()).toEqual([
         'ls harmless',
@@ -126,7 +122,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
   );
 
   test('The key v shows the request again, and d declines as on the screen.', async () => {
-    const [{ expectShows, type, ended, glass }, stage] = await openAsking('one');
+    const [{ expectShows, type, glass }, stage] = await openAsking('one');
     await expectShows(prompt);
     type('v');
     const shown = () => glass.written.match(/the agent requests approval/g)?.length;
@@ -134,8 +130,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
     await expectShows(prompt);
     const prompts = () => glass.written.match(/accept\?/g)?.length;
     await expectEventually(prompts).toBe(2);
-    type('d');
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await type('d').ends(0);
     expect(await approvals(stage, 'declined')).toEqual(['ls harmless']);
   });
 
@@ -154,8 +149,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
     await using terminal = inTerminal(directory, args);
     const { expectShows, type, ended } = terminal;
     await expectShows('think');
-    type('y\ny');
-    await expectShows(/y\r?\n?y/);
+    await type('y\ny').shows(/y\r?\n?y/);
     typed.resolve();
     await expectShows(prompt);
     expect(await approvals(stage, 'pending')).toEqual(['ls harmless']);
@@ -170,7 +164,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
   ])(
     'A request of the turn "%s" with %s is shown to its end before it can be accepted.',
     async ([turn = '', , last = '']) => {
-      const [{ expectShows, type, ended, glass }, stage] = await openAsking(turn);
+      const [{ expectShows, type, glass }, stage] = await openAsking(turn);
       let pages = 0;
       const stops = () => glass.written.match(/more lines:|accept\?/g)?.length ?? 0;
       for (; !glass.written.includes(last); pages++) {
@@ -183,25 +177,21 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
       expect(pages).toBeGreaterThan(turn === 'diff' ? 15 : 1);
       await expectShows(prompt);
       expect(await approvals(stage, 'accepted')).toEqual([]);
-      type('y');
-      expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+      await type('y').ends(0);
       expect(await approvals(stage, 'accepted')).toHaveLength(1);
     },
   );
 
   test('A request that the agent does not describe is accepted by a typed word alone.', async () => {
-    const [{ expectShows, type, ended, glass }, stage] = await openAsking('undescribed');
+    const [{ expectShows, type, glass }, stage] = await openAsking('undescribed');
     await expectShows(prompt);
     expect(glass.text()).toContain('does not say what this request would do');
-    type('y');
-    await expectShows(/type yes to accept it:/);
+    await type('y').shows(/type yes to accept it:/);
     expect(await approvals(stage, 'accepted')).toEqual([]);
     // A wrong letter of the word changes nothing.
-    type('yy');
-    await expectShows(/type yes to accept it: y/);
+    await type('yy').shows(/type yes to accept it: y/);
     expect(await approvals(stage, 'accepted')).toEqual([]);
-    type('es');
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await type('es').ends(0);
     expect(await approvals(stage, 'accepted')).toEqual(['Shell']);
   });
 
@@ -213,8 +203,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
     const line = ['/bin/sh', '-c', 'printf one | "$@"', 'sh', ...run];
     await using terminal = programInTerminal(stage.given.directory, line);
     await terminal.expectShows(prompt);
-    terminal.type('y');
-    expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+    await terminal.type('y').ends(0);
     expect(await approvals(stage, 'accepted')).toEqual(['ls harmless']);
   });
 

@@ -9,7 +9,7 @@ import { selfCommand } from '../../../src/core/lib/self.ts';
 import { runHere } from '../../support/cli/cadre.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { tempDirectory } from '../../support/temp.ts';
-import { openSession } from '../../support/turns.ts';
+import { openSession, withSession } from '../../support/turns.ts';
 import { hasPty, programInTerminal } from '../../support/tui/pty.ts';
 
 const { file, args } = selfCommand();
@@ -45,8 +45,7 @@ describe.skipIf(!hasPty)('the completion of ids under an alias', () => {
   let processId = '';
 
   beforeAll(async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory, { title: 'a long job' });
+    const { client, directory, id } = await withSession(server(), { title: 'a long job' });
     // A shell first completes a common start of all ids, so the ids need different starts.
     for (let other = id; other.at(-8) === id.at(-8);)
       ({ id: other } = await openSession(client, directory, { title: 'a short one' }));

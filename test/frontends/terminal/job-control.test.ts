@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { selfCommand } from '../../../src/core/lib/self.ts';
 import { sharedDemo } from '../../support/demo-server.ts';
-import { openSession, send } from '../../support/turns.ts';
+import { send, withSession } from '../../support/turns.ts';
 import { hasPty, inTerminal, type InTerminal, programInTerminal } from '../../support/tui/pty.ts';
 
 const [CTRL_C, CTRL_D, CTRL_Z] = ['\u0003', '\u0004', '\u001a'];
@@ -29,8 +29,7 @@ async function inShell(
 
 /** Stops the job, expects a restored terminal, and continues the job. */
 async function stopAndContinue({ type, expectShows, glass, line }: ShellOfJob): Promise<void> {
-  type(CTRL_Z);
-  await expectShows(/Stopped[^]*[#$]$/);
+  await type(CTRL_Z).shows(/Stopped[^]*[#$]$/);
   expect(glass.written.lastIndexOf('\u001b[?2004h')).toBeLessThanOrEqual(
     glass.written.lastIndexOf('\u001b[?2004l'),
   );
@@ -46,14 +45,12 @@ describe.skipIf(!hasPty)('Ctrl-Z and fg', () => {
   const server = sharedDemo();
 
   test('The command attach keeps its line after Ctrl-Z and fg, twice, and sends the line.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory, { title: 'the job' });
+    const { directory, id } = await withSession(server(), { title: 'the job' });
     await inShell(directory, async (shell) => {
       const { line, type, expectShows, glass } = shell;
       line(`cadre sessions attach ${id}`);
       await expectShows(/Ctrl-D leaves\n>$/);
-      type('say ha');
-      await expectShows('> say ha');
+      await type('say ha').shows('> say ha');
       for (const _ of [1, 2]) {
         await stopAndContinue(shell);
         await expectShows(/fg\n[^]*\n> say ha$/);
@@ -61,16 +58,13 @@ describe.skipIf(!hasPty)('Ctrl-Z and fg', () => {
       expect(glass.written.lastIndexOf('\u001b[?2004h')).toBeGreaterThan(
         glass.written.lastIndexOf('\u001b[?2004l'),
       );
-      type('lf\r');
-      await expectShows(/^half\n>$/m);
-      type(CTRL_D);
-      await expectShows(/attach again with .*\n\W*[#$]$/);
+      await type('lf\r').shows(/^half\n>$/m);
+      await type(CTRL_D).shows(/attach again with .*\n\W*[#$]$/);
     });
   });
 
   test('Ctrl-C interrupts the turn of attach also after fg.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory);
+    const { client, directory, id } = await withSession(server());
     await send(client, id, 'say so far; silent');
     await inShell(directory, async (shell) => {
       const { line, type, expectShows } = shell;
@@ -78,20 +72,16 @@ describe.skipIf(!hasPty)('Ctrl-Z and fg', () => {
       await expectShows(/so far\n>$/);
       await stopAndContinue(shell);
       await expectShows(/fg\n[^]*\n>$/);
-      type(CTRL_C);
-      await expectShows('the turn was interrupted');
-      type(CTRL_D);
-      await expectShows(/attach again with .*\n\W*[#$]$/);
+      await type(CTRL_C).shows('the turn was interrupted');
+      await type(CTRL_D).shows(/attach again with .*\n\W*[#$]$/);
     });
   });
 
   test('Ctrl-Z without a shell that could continue the command changes nothing.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory);
+    const { directory, id } = await withSession(server());
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
     await terminal.expectShows(/Ctrl-D leaves\n>$/);
-    terminal.type(`${CTRL_Z}say still here\r`);
-    await terminal.expectShows(/^still here\n>$/m);
+    await terminal.type(`${CTRL_Z}say still here\r`).shows(/^still here\n>$/m);
     terminal.type(CTRL_D);
     expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
   });
@@ -104,12 +94,10 @@ describe.skipIf(!hasPty)('Ctrl-Z and fg', () => {
       await expectShows(/accept\?.*\[y\] once/);
       await stopAndContinue(shell);
       await expectShows(/fg\n[^]*accept\?.*\[y\] once[^\n]*$/);
-      type('y');
-      await expectShows(/a number.*\/n declines, \/l later:$/);
+      await type('y').shows(/a number.*\/n declines, \/l later:$/);
       await stopAndContinue(shell);
       await expectShows(/fg\n[^]*\n.*\/l later:$/);
-      type('2\r');
-      await expectShows(/continue with cadre run .*\n\W*[#$]$/);
+      await type('2\r').shows(/continue with cadre run .*\n\W*[#$]$/);
       const [{ id, last_turn_id } = { id: '', last_turn_id: '' }] = await client.call(
         endpoints.listSessions,
         { query: { limit: 1 } },
@@ -121,8 +109,7 @@ describe.skipIf(!hasPty)('Ctrl-Z and fg', () => {
       await expectShows('API key:');
       await stopAndContinue(shell);
       await expectShows(/fg\n[^]*API key:$/);
-      type(CTRL_C);
-      await expectShows(prompt);
+      await type(CTRL_C).shows(prompt);
     });
   });
 });

@@ -5,7 +5,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import { widthOf } from '../../../src/frontends/terminal/width.ts';
 import { someOf } from '../../support/at-length.ts';
 import { cadreOn } from '../../support/cli/cadre.ts';
-import { openSession } from '../../support/turns.ts';
+import { openSession, withSession } from '../../support/turns.ts';
 import { makeRepository } from '../../support/worktrees/work.ts';
 import { hasPty, inTerminal } from '../../support/tui/pty.ts';
 
@@ -30,8 +30,7 @@ describe.skipIf(!hasPty)('lists on a terminal', () => {
   }
 
   beforeAll(async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory);
+    const { client, id } = await withSession(server());
     const body = { command: `sleep 1000 # ${wide}`, session_id: id };
     const { process } = await client.call(endpoints.createProcess, { body });
     processId = process.process_id;

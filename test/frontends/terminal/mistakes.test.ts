@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { selfCommand } from '../../../src/core/lib/self.ts';
 import { runHere } from '../../support/cli/cadre.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 
 test('The command help shows the help of sessions send, and of old verbs.', async () => {
   using home = tempDirectory();
@@ -18,10 +18,9 @@ test('The command help shows the help of sessions send, and of old verbs.', asyn
 });
 
 test('The command help refuses unknown names.', async () => {
-  using home = tempDirectory();
   const said = await Promise.all(
     ['help nope', 'help sessions nope', 'sesion list', 'list'].map(async (line) => {
-      const { code, stdout, stderr } = await runHere(home.path, line.split(' '));
+      const { code, stdout, stderr } = await runHere(testDirectory(), line.split(' '));
       expect([line, code, stdout]).toEqual([line, 2, '']);
       return stderr;
     }),

@@ -52,8 +52,7 @@ describe.skipIf(!hasPty)('serve on a terminal', () => {
         return events.map((event) => event.kind).toSorted();
       };
       await expectEventually(work).toEqual(['message.delta', 'process.started']);
-      terminal.type('\u0003');
-      await terminal.expectShows('press Ctrl-C again to stop at once');
+      await terminal.type('\u0003').shows('press Ctrl-C again to stop at once');
       await terminal.expectShows(/waiting up to \d+s for 1 turn\n +stopping 1 process/);
       terminal.type('\u0003');
       expect((await terminal.ended).code).toBe(0);

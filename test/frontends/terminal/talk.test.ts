@@ -6,7 +6,7 @@ import { cadreOn } from '../../support/cli/cadre.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { testRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
-import { openSession, runTurn, send } from '../../support/turns.ts';
+import { openSession, runTurn, send, withSession } from '../../support/turns.ts';
 import { hasPty, inTerminal } from '../../support/tui/pty.ts';
 
 const CTRL_C = '\u0003';
@@ -40,14 +40,12 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
   });
 
   test('The command attach shows the end of a conversation, sends lines, and shows prompts of other clients.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory, { title: 'the job' });
+    const { client, directory, id } = await withSession(server(), { title: 'the job' });
     await runTurn(client, id, 'say before');
     await using terminal = inTerminal(directory, ['sessions', 'attach', 'the job']);
-    const { expectShows, type, ended, glass } = terminal;
+    const { expectShows, type, glass } = terminal;
     await expectShows(/> say before\n\nbefore\n.*the job: Ctrl-C interrupts.*\n>$/s);
-    type('say from here\r');
-    await expectShows(/> say from here\nfrom here\n>/);
+    await type('say from here\r').shows(/> say from here\nfrom here\n>/);
     await untilReady(client, id);
     // An unsent line stays while other text appears above it.
     type('say half');
@@ -55,83 +53,66 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     await expectShows(
       /> tool look => x; say from another\n\[started\] look\n\[done\] look\nfrom another\n> say half$/,
     );
-    type(' and half\r');
-    await expectShows(/^half and half\n>/m);
+    await type(' and half\r').shows(/^half and half\n>/m);
     expect(glass.text().match(/say from here/g)).toHaveLength(1);
-    type(CTRL_D);
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await type(CTRL_D).ends(0);
     await untilReady(client, id);
   });
 
   test('The command attach sends a pasted block and the text around it as one message.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory);
+    const { client, directory, id } = await withSession(server());
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
-    const { expectShows, type, ended, glass } = terminal;
+    const { expectShows, type, glass } = terminal;
     await expectShows(/^>$/m);
     expect(glass.written).toContain('\u001b[?2004h');
     type('say one; ');
     type('\u001b[200~say two;\r\nsay \u001b[31mthree\n\n\u001b[20');
-    type('1~say');
-    await expectShows('> say one; say two;↵say threesay');
-    type(' four\r');
-    await expectShows(/^threesay four$/m);
+    await type('1~say').shows('> say one; say two;↵say threesay');
+    await type(' four\r').shows(/^threesay four$/m);
     const turns = await client.call(endpoints.listTurns, { params: { session_id: id }, query: {} });
     expect(turns.map(({ input }) => input)).toEqual([
       [{ type: 'text', text: 'say one; say two;\nsay threesay four' }],
     ]);
-    type(CTRL_D);
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await type(CTRL_D).ends(0);
     expect(glass.written.lastIndexOf('\u001b[?2004l')).toBeGreaterThan(
       glass.written.lastIndexOf('\u001b[?2004h'),
     );
   });
 
   test('The command attach completes the slash commands of the agent by Tab, and shows its notices.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory, { title: 'slashes' });
+    const { client, directory, id } = await withSession(server(), { title: 'slashes' });
     await runTurn(client, id, 'commands planning | testing; notice mind the gap');
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
-    const { expectShows, type, ended } = terminal;
+    const { expectShows, type } = terminal;
     await expectShows(/^! notice: mind the gap\n.*Ctrl-D leaves\n>$/m);
-    type('/pl\t');
-    await expectShows(/^> \/planning$/m);
-    type('\u0015say no /pl\t');
-    await expectShows(/^> say no \/pl$/m);
-    type('\r');
-    await expectShows(/^no \/pl$/m);
-    type(CTRL_D);
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await type('/pl\t').shows(/^> \/planning$/m);
+    await type('\u0015say no /pl\t').shows(/^> say no \/pl$/m);
+    await type('\r').shows(/^no \/pl$/m);
+    await type(CTRL_D).ends(0);
   });
 
   test('The command attach shows a running turn from its start; Ctrl-C interrupts the turn, and a line waits for its end.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory);
+    const { client, directory, id } = await withSession(server());
     await send(client, id, 'say so far; silent');
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
-    const { expectShows, type, ended } = terminal;
+    const { expectShows, type } = terminal;
     await expectShows(/> say so far; silent\nso far\n>/);
-    type('say next\r');
-    await expectShows('the prompt is sent when the turn ends');
+    await type('say next\r').shows('the prompt is sent when the turn ends');
     type(CTRL_C);
     await expectShows(
       /so far\n> say next\ncadre: queued[^]*the turn was interrupted\n> say next\nnext\n>/,
     );
-    type(CTRL_D);
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await type(CTRL_D).ends(0);
   });
 
   test('A line that was typed while a turn ran is in the queue, and is sent although attach has ended.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory);
+    const { client, directory, id } = await withSession(server());
     await send(client, id, 'say so far; silent');
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
-    const { expectShows, type, ended } = terminal;
+    const { expectShows, type } = terminal;
     await expectShows(/so far\n>/);
-    type('say first\r');
-    await expectShows('queued: the prompt is sent when the turn ends');
-    type(`say second\r${CTRL_D}`);
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await type('say first\r').shows('queued: the prompt is sent when the turn ends');
+    await type(`say second\r${CTRL_D}`).ends(0);
     expect(terminal.glass.text()).toMatch(
       /2 prompts stay in the queue: see cadre queue list --session \w+\n/,
     );
@@ -151,47 +132,40 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     const { id } = await openSession(client, directory, mode);
     await send(client, id, 'ask deploy');
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
-    const { expectShows, type, ended } = terminal;
+    const { expectShows, type } = terminal;
     await expectShows(/accept\?.*\[y\] once/);
-    type('y');
-    await expectShows(/allowed \(allow_once\): deploy\n>/);
-    type('my li');
-    await expectShows('> my li');
+    await type('y').shows(/allowed \(allow_once\): deploy\n>/);
+    await type('my li').shows('> my li');
     await untilReady(client, id);
     await send(client, id, 'ask again');
     await expectShows(/accept\?.*\[y\] once/);
-    type('n');
-    await expectShows(/rejected \(reject_once\): again\n> my li$/);
+    await type('n').shows(/rejected \(reject_once\): again\n> my li$/);
     type(CTRL_C);
     await expectEventually(() => terminal.glass.text()).not.toContain('my li');
-    type(CTRL_D);
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await type(CTRL_D).ends(0);
   });
 
   test('The keys l and Ctrl-D leave a request open; the next attach asks again.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
+    const { client, directory, id } = await withSession(server(), {
+      permission_mode: 'require_approval',
+    });
     await send(client, id, 'ask first');
     const leftOpen = /left open: answer it with cadre approvals accept \w+/;
     {
       await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
       await terminal.expectShows(/accept\?.*\[l\] later/);
-      terminal.type('l');
-      await terminal.expectShows(/left open: answer it with [^]*\n>$/);
-      terminal.type(CTRL_D);
-      expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+      await terminal.type('l').shows(/left open: answer it with [^]*\n>$/);
+      await terminal.type(CTRL_D).ends(0);
     }
     {
       await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
       await terminal.expectShows(/accept\?.*\[l\] later/);
-      terminal.type(CTRL_D);
-      expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+      await terminal.type(CTRL_D).ends(0);
       expect(terminal.glass.text()).toMatch(leftOpen);
     }
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
     await terminal.expectShows(/accept\?.*\[l\] later/);
-    terminal.type('l');
-    await terminal.expectShows(/left open: answer it with [^]*\n>$/);
+    await terminal.type('l').shows(/left open: answer it with [^]*\n>$/);
     const [pending] = await client.call(endpoints.listApprovals, { query: { session_id: id } });
     const params = { session_id: id, approval_id: pending?.id ?? '' };
     await client.call(endpoints.decideApproval, { params, body: { decision: 'accept' } });
@@ -202,8 +176,9 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
   });
 
   test('The command attach does not repeat an answered request.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
+    const { client, directory, id } = await withSession(server(), {
+      permission_mode: 'require_approval',
+    });
     await send(client, id, 'ask first; ask second');
     const pending = async () => client.call(endpoints.listSessionApprovals, inSession);
     const inSession = { params: { session_id: id }, query: { status: 'pending' as const } };
@@ -215,15 +190,12 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
     await terminal.expectShows(/tool: second[^]*accept\?/);
     expect(terminal.glass.written).not.toContain('tool: first');
-    terminal.type('n');
-    await terminal.expectShows(/rejected \(reject_once\): second/);
-    terminal.type(CTRL_D);
-    expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+    await terminal.type('n').shows(/rejected \(reject_once\): second/);
+    await terminal.type(CTRL_D).ends(0);
   });
 
   test('A signal ends attach and restores the terminal; attach without a terminal is refused.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory);
+    const { directory, id } = await withSession(server());
     await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
     await terminal.expectShows(/^>$/m);
     terminal.signal('SIGTERM');
@@ -279,10 +251,8 @@ describe.skipIf(!hasPty)('a question of an agent', () => {
       const answer = turn.ask({ kind: 'question', title: 'a choice', questions });
       await expectShows(/Which colour\?\n {2}1 {2}red: as blood\n {2}2 {2}blue\na number/);
       if (answers) {
-        type('7\r');
-        await expectShows('Enter a number from 1 to 2.');
-        type('2\r');
-        await expectShows(/Which name\?\na text/);
+        await type('7\r').shows('Enter a number from 1 to 2.');
+        await type('2\r').shows(/Which name\?\na text/);
         type('Zoë\r');
         expect(await answer).toMatchObject({ answers: { colour: ['blue'], name: ['Zoë'] } });
       } else {
@@ -307,10 +277,9 @@ describe.skipIf(!hasPty)('a choice of providers', () => {
       },
     });
     await using terminal = inTerminal(directory, ['sessions', 'create']);
-    const { expectShows, type, ended } = terminal;
+    const { expectShows, type } = terminal;
     await expectShows(/1 {2}claude .*\n {2}2 {2}codex .*\nWhich one\?/);
-    type('2\r');
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await type('2\r').ends(0);
     expect(terminal.glass.text()).toContain('add under [defaults] in');
     expect(terminal.glass.text()).toContain(': provider = "codex"');
     const [session] = await client.call(endpoints.listSessions, {});

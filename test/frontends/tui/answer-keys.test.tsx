@@ -2,28 +2,22 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { testDemo } from '../../support/demo-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { keys, testScreen } from '../../support/tui/stage.tsx';
-import { openSession, send } from '../../support/turns.ts';
+import { keys, testScreen } from './stage.tsx';
+import { send, withSession } from '../../support/turns.ts';
 
 test('A request on the screen has the keys of the prompt: l leaves it pending, v goes to its beginning, n declines it.', async () => {
-  const { client, directory } = await testDemo();
-  const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
+  const { client, id } = await withSession(testDemo(), { permission_mode: 'require_approval' });
   await send(client, id, 'ask rm -rf build');
   const withStatus = async (status: 'pending' | 'declined') =>
     (await client.call(endpoints.listApprovals, { query: { status } })).length;
-  const { expectShows, expectHides, press } = testScreen(client, { page: 'top' });
+  const { expectShows, press } = testScreen(client, { page: 'top' });
   await expectShows('NEEDS APPROVAL 1');
-  await press('a');
-  await expectShows('⏎ approve');
-  await press('l');
-  await expectHides('⏎ approve');
+  await press('a').shows('⏎ approve');
+  await press('l').hides('⏎ approve');
   expect(await withStatus('pending')).toBe(1);
-  await press('a');
-  await expectShows('⏎ approve');
-  await press('v');
-  await expectShows('tool: rm -rf build');
-  await press('n');
-  await expectShows('Reason (optional, ⏎ declines):');
+  await press('a').shows('⏎ approve');
+  await press('v').shows('tool: rm -rf build');
+  await press('n').shows('Reason (optional, ⏎ declines):');
   await press(keys.enter);
   await expectEventually(() => withStatus('declined')).toBe(1);
 });

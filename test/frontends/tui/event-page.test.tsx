@@ -4,8 +4,8 @@ import { endpoints } from '../../../src/api/index.ts';
 import { keptPort } from '../../support/kept-port.ts';
 import { testServer } from '../../support/server.ts';
 import { testDirectory } from '../../support/temp.ts';
-import { openSession, runTurn, send } from '../../support/turns.ts';
-import { keys, testScreen } from '../../support/tui/stage.tsx';
+import { openSession, runTurn, send, withSession } from '../../support/turns.ts';
+import { keys, testScreen } from './stage.tsx';
 import { shortEvent, writeLog } from '../../support/written-log.ts';
 
 const start = { page: 'tail', scope: {} } as const;
@@ -13,8 +13,7 @@ const start = { page: 'tail', scope: {} } as const;
 const server = sharedDemo();
 
 test('The page shows stored and new events, and a message as one line.', async () => {
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory);
+  const { client, id } = await withSession(server());
   await runTurn(client, id, 'say before');
   const { expectShows, lines, press } = testScreen(client, start);
   await expectShows(/message\.completed +before/);
@@ -23,23 +22,18 @@ test('The page shows stored and new events, and a message as one line.', async (
   await expectShows(/message\.completed +after/);
   expect(lines().filter((line) => line.includes('ticktick'))).toHaveLength(1);
   expect(lines()).toHaveLength(20);
-  await press('?');
-  await expectShows('Pause: count new events');
-  await press(keys.escape);
-  await expectShows(/message\.completed +after/);
+  await press('?').shows('Pause: count new events');
+  await press(keys.escape).shows(/message\.completed +after/);
 });
 
 test('The page pauses, counts new events, and returns to the end.', async () => {
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory);
-  const { expectShows, expectHides, press } = testScreen(client, start);
+  const { client, id } = await withSession(server());
+  const { expectShows, press } = testScreen(client, start);
   await expectShows(/session\.created/);
-  await press(' ');
-  await expectShows('paused  live');
+  await press(' ').shows('paused  live');
   await runTurn(client, id, 'say unseen');
   await expectShows(/paused, \d+ new/);
-  await press(keys.end);
-  await expectHides('paused');
+  await press(keys.end).hides('paused');
   await expectShows(/message\.completed +unseen/);
 });
 
@@ -51,64 +45,46 @@ test('The page filters by the session of an event and by kinds, and shows all ev
   ];
   const { expectShows, expectHides, press } = testScreen(client, start);
   await expectShows('second one');
-  await press('s');
-  await expectShows(`session "second one" (${two.id.slice(-8)})`);
+  await press('s').shows(`session "second one" (${two.id.slice(-8)})`);
   await expectHides('first one');
-  await press('e');
-  await expectShows('first one');
-  await press('f');
-  await expectShows('Kinds');
-  await press('turn, nonsense\r');
-  await expectShows('unknown kind "nonsense"');
-  await press('f');
-  await expectShows('Kinds');
-  await press('turn\r');
-  await expectShows('all · turn.*');
+  await press('e').shows('first one');
+  await press('f').shows('Kinds');
+  await press('turn, nonsense\r').shows('unknown kind "nonsense"');
+  await press('f').shows('Kinds');
+  await press('turn\r').shows('all · turn.*');
   await expectHides('second one');
   await runTurn(client, one.id, 'say nothing of it');
   await expectShows(/turn\.completed/);
   await expectHides('message.completed');
-  await press('p');
-  await expectShows('this event has no process');
-  await press('e');
-  await expectShows('message.completed');
+  await press('p').shows('this event has no process');
+  await press('e').shows('message.completed');
   await expectHides('turn.*');
 });
 
 test('The page finds a text, and shows a whole event.', async () => {
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory);
+  const { client, id } = await withSession(server());
   await runTurn(client, id, 'say a needle');
   await runTurn(client, id, 'say hay');
-  const { expectShows, press, expectHides, lines } = testScreen(client, start);
+  const { expectShows, press, lines } = testScreen(client, start);
   await expectShows(/message\.completed +hay/);
-  await press('/', 'needle', keys.enter);
-  await expectShows(/"needle": \d of \d in all \d+ rows/);
+  await press('/', 'needle', keys.enter).shows(/"needle": \d of \d in all \d+ rows/);
   expect(lines().find((line) => line.startsWith('>'))).toContain('needle');
-  await press(keys.enter);
-  await expectShows('"kind": "message.completed"');
+  await press(keys.enter).shows('"kind": "message.completed"');
   await expectShows(/^a needle$/m);
-  await press(keys.end);
-  await expectShows('"text": "a needle"');
-  await press(keys.right);
-  await expectHides('a needle"');
-  await press(keys.escape);
-  await expectHides('"kind"');
-  await press(keys.escape);
-  await expectHides('"needle"');
+  await press(keys.end).shows('"text": "a needle"');
+  await press(keys.right).hides('a needle"');
+  await press(keys.escape).hides('"kind"');
+  await press(keys.escape).hides('"needle"');
 });
 
 test('The page declines a pending approval with a reason.', async () => {
-  const { client, directory } = await testDemo();
-  const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
+  const { client, id } = await withSession(testDemo(), { permission_mode: 'require_approval' });
   const { expectShows, press } = testScreen(client, start);
   await expectShows('live');
   await send(client, id, 'ask rm -rf build');
   await expectShows(/approval .*rm -rf build/);
-  await press('d');
-  await expectShows('Reason (optional, ⏎ declines):');
-  await press('not mine', keys.enter);
-  await expectShows('Declined "rm -rf build": not mine');
+  await press('d').shows('Reason (optional, ⏎ declines):');
+  await press('not mine', keys.enter).shows('Declined "rm -rf build": not mine');
   const [approval] = await client.call(endpoints.listApprovals, {
     query: { status: 'declined' },
   });
@@ -116,20 +92,17 @@ test('The page declines a pending approval with a reason.', async () => {
 });
 
 test('The page reports the decision if another client answers an approval first.', async () => {
-  const { client, directory } = await testDemo();
-  const { id } = await openSession(client, directory, { permission_mode: 'require_approval' });
+  const { client, id } = await withSession(testDemo(), { permission_mode: 'require_approval' });
   await send(client, id, 'ask push it');
   const { expectShows, expectHides, press } = testScreen(client, start);
   await expectShows(/approval .*push it/);
-  await press('a');
-  await expectShows('⏎ approve');
+  await press('a').shows('⏎ approve');
   const [{ id: approval_id } = { id: '' }] = await client.call(endpoints.listApprovals, {});
   const params = { session_id: id, approval_id };
   await client.call(endpoints.decideApproval, { params, body: { decision: 'decline' } });
   await expectShows('"push it" was declined by another client');
   await expectHides('⏎ approve');
-  await press(keys.enter);
-  await expectHides('a approve');
+  await press(keys.enter).hides('a approve');
   const [approval] = await client.call(endpoints.listApprovals, {
     query: { status: 'declined' },
   });
@@ -137,8 +110,7 @@ test('The page reports the decision if another client answers an approval first.
 });
 
 test('The page fits 40 columns and other sizes, also with wide characters.', async () => {
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory);
+  const { client, id } = await withSession(server());
   await runTurn(client, id, `say ${'漢字 🎉 '.repeat(20)}`);
   const size = { rows: 8, columns: 40 };
   const { expectShows, lines, resize } = testScreen(client, start, size);
@@ -161,46 +133,39 @@ test('The page shows the reason if the server refuses its scope.', async () => {
 });
 
 test('The page shows a gap if the log has no event after its position.', async () => {
-  const { client, directory } = server();
-  await openSession(client, directory);
+  const { client } = await withSession(server());
   const beyond = { page: 'tail', scope: {}, after: 1_000_000 } as const;
   const { expectShows } = testScreen(client, beyond);
   await expectShows(/gap: event 1000000 is past the end of the log \(\d+\)/);
 });
 
-test('The page reads older events when the cursor reaches the top.', async () => {
-  const own = testDirectory();
+async function demoWithLog(length: number) {
+  const directory = testDirectory();
   await writeLog(
-    own,
-    Array.from({ length: 510 }, () => shortEvent),
+    directory,
+    Array.from({ length }, () => shortEvent),
   );
-  const { client } = await testDemo({ directory: own });
+  return testDemo({ directory });
+}
+
+test('The page reads older events when the cursor reaches the top.', async () => {
+  const { client } = await demoWithLog(510);
   const { expectShows, press } = testScreen(client, start);
   await expectShows('runtime.started');
-  await press(keys.home);
-  await expectShows(/all 512 rows/);
-  await press(keys.home);
-  await expectShows(/> +1 .*plan\.updated/);
+  await press(keys.home).shows(/all 512 rows/);
+  await press(keys.home).shows(/> +1 .*plan\.updated/);
 });
 
 test('The page keeps 5,000 rows: the oldest while a user looks at them, and the newest at the end of the log.', async () => {
-  const own = testDirectory();
-  await writeLog(
-    own,
-    Array.from({ length: 5600 }, () => shortEvent),
-  );
-  const { client } = await testDemo({ directory: own });
+  const { client } = await demoWithLog(5600);
   const { expectShows, expectHides, press } = testScreen(client, start);
   await expectShows('500 loaded rows');
   for (let rows = 1000; rows <= 5000; rows += 500) {
-    await press(keys.home);
-    await expectShows(`${rows} loaded rows`);
+    await press(keys.home).shows(`${rows} loaded rows`);
   }
-  await press(keys.home);
-  await expectShows(/^> +\d+ .*plan\.updated/m);
+  await press(keys.home).shows(/^> +\d+ .*plan\.updated/m);
   await expectHides('runtime.started');
-  await press(keys.end);
-  await expectShows('runtime.started');
+  await press(keys.end).shows('runtime.started');
   await expectShows('500 loaded rows');
 });
 

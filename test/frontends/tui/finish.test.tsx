@@ -4,7 +4,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import { testDemo } from '../../support/demo-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { noticeLines } from '../../../src/frontends/tui/notice.tsx';
-import { testScreen } from '../../support/tui/stage.tsx';
+import { testScreen } from './stage.tsx';
 import { commit, git, makeRepository, write } from '../../support/worktrees/work.ts';
 
 test('A refusal takes as many lines as it needs, and of one that no screen has room for the beginning is shown.', () => {
@@ -35,23 +35,17 @@ test('The worktree of a session is merged with keys, once it was shown what that
   const mine = commit(tree?.path ?? '', 'mine');
   const { expectShows, press } = testScreen(client, { page: 'top' });
   await expectShows('the job');
-  await press('M');
-  await expectShows('cadre/tree into main: fast-forward');
+  await press('M').shows('cadre/tree into main: fast-forward');
   await expectShows('A new.txt +1 -0');
-  await press('s');
-  await expectShows('one squashed commit');
-  await press('b');
-  await expectShows('nothing to do');
+  await press('s').shows('one squashed commit');
+  await press('b').shows('nothing to do');
   await press('y');
   expect(git(repo, 'rev-parse', 'main')).not.toBe(mine);
   write(repo, { 'a.txt': 'not committed\n' });
-  await press('m');
-  await expectShows(/refused: [^│]*commit\s+or\s+stash\s+them\s+first/);
+  await press('m').shows(/refused: [^│]*commit\s+or\s+stash\s+them\s+first/);
   git(repo, 'checkout', 'a.txt');
-  await press('m');
-  await expectShows('y confirm');
-  await press('y');
-  await expectShows('Merged cadre/tree into main (1 commit); the worktree is kept');
+  await press('m').shows('y confirm');
+  await press('y').shows('Merged cadre/tree into main (1 commit); the worktree is kept');
   await expectEventually(() => git(repo, 'rev-parse', 'main')).toBe(mine);
 });
 
@@ -67,19 +61,15 @@ test('Changes of a worktree that are not committed are committed with a message,
   write(tree?.path ?? '', { 'new.txt': 'mine\n' });
   const { expectShows, expectHides, press } = testScreen(client, { page: 'top' });
   await expectShows('the job');
-  await press('M');
-  await expectShows(/refused: [^│]*uncommitted\s+changes/);
+  await press('M').shows(/refused: [^│]*uncommitted\s+changes/);
   await expectShows('c commit all');
-  await press('c');
-  await expectShows('Commit message:');
+  await press('c').shows('Commit message:');
   // The keys of the dialog are letters of the message here.
   await press('my sum');
-  await press('\r');
-  await expectShows('A new.txt +1 -0');
+  await press('\r').shows('A new.txt +1 -0');
   await expectHides('refused');
   await expectShows('y confirm');
-  await press('y');
-  await expectShows('Merged cadre/tree into main (1 commit); the worktree is kept');
+  await press('y').shows('Merged cadre/tree into main (1 commit); the worktree is kept');
   await expectEventually(() => git(repo, 'log', '-1', '--format=%s', 'main')).toBe('my sum');
 });
 
@@ -95,22 +85,16 @@ test('A merge on the screen is confirmed only after its last file was shown.', a
   const mine = commit(tree?.path ?? '', 'mine');
   const { expectShows, expectHides, press } = testScreen(client, { page: 'top' });
   await expectShows('the job');
-  await press('M');
-  await expectShows(/space \d+ more lines/);
+  await press('M').shows(/space \d+ more lines/);
   await press('y');
-  await press('G');
-  await expectShows('f9.txt');
+  await press('G').shows('f9.txt');
   await expectShows('y confirm');
   // A changed plan has lines that were not shown yet.
-  await press('s');
-  await expectShows('one squashed commit');
+  await press('s').shows('one squashed commit');
   await expectHides('y confirm');
   expect(git(repo, 'rev-parse', 'main')).not.toBe(mine);
-  await press('m');
-  await expectShows('fast-forward');
-  await press('G');
-  await expectShows('y confirm');
-  await press('y');
-  await expectShows('Merged cadre/tree into main (1 commit)');
+  await press('m').shows('fast-forward');
+  await press('G').shows('y confirm');
+  await press('y').shows('Merged cadre/tree into main (1 commit)');
   expect(git(repo, 'rev-parse', 'main')).toBe(mine);
 });

@@ -5,8 +5,8 @@ import { HISTORY_FILE, PromptHistory } from '../../../src/core/lib/prompt-histor
 import { sharedDemo } from '../../support/demo-server.ts';
 import { testDirectory } from '../../support/temp.ts';
 import { hasPty, inTerminal } from '../../support/tui/pty.ts';
-import { keys, testScreen } from '../../support/tui/stage.tsx';
-import { openSession } from '../../support/turns.ts';
+import { keys, testScreen } from './stage.tsx';
+import { withSession } from '../../support/turns.ts';
 
 const CTRL_D = '\u0004';
 const CTRL_R = '\u0012';
@@ -14,11 +14,10 @@ const server = sharedDemo();
 
 test('The composer of the screen goes through what was sent, searches it, and adds to it.', async () => {
   const home = testDirectory('history');
-  const { client, directory } = server();
-  const { id } = await openSession(client, directory, { title: 'the talk' });
+  const { client, id } = await withSession(server(), { title: 'the talk' });
   const history = new PromptHistory(home);
   for (const text of ['say one', 'say first\nthen second', 'ask']) history.add(text);
-  const { expectShows, expectHides, press } = testScreen(
+  const { expectShows, press } = testScreen(
     client,
     { page: 'top', select: id },
     { rows: 24, columns: 100 },
@@ -26,30 +25,21 @@ test('The composer of the screen goes through what was sent, searches it, and ad
     history,
   );
   await expectShows('No messages yet');
-  await press('i', 'm', keys.up);
-  await expectShows(/> ask/);
-  await press(keys.up);
-  await expectShows(/> say first *\n.*then second/);
-  await press(keys.up);
-  await expectShows(/> say one/);
-  await press(keys.down, keys.down, keys.down, keys.down);
-  await expectShows(/> m/);
-  await press('\u0015', 's', 'a', 'y', CTRL_R);
-  await expectShows(/> say first/);
-  await press(CTRL_R);
-  await expectShows(/> say one/);
-  await press('s', keys.enter);
-  await expectHides('Prompt for the talk');
+  await press('i', 'm', keys.up).shows(/> ask/);
+  await press(keys.up).shows(/> say first *\n.*then second/);
+  await press(keys.up).shows(/> say one/);
+  await press(keys.down, keys.down, keys.down, keys.down).shows(/> m/);
+  await press('\u0015', 's', 'a', 'y', CTRL_R).shows(/> say first/);
+  await press(CTRL_R).shows(/> say one/);
+  await press('s', keys.enter).hides('Prompt for the talk');
   expect(new PromptHistory(home).read().at(-1)).toBe('say ones');
-  await press('i', keys.up);
-  await expectShows(/> say ones/);
+  await press('i', keys.up).shows(/> say ones/);
 });
 
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
 describe.skipIf(!hasPty)('a prompt', () => {
   test('The prompts of run and attach are in the history of the next attach, by Up and by Ctrl-R.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory, { title: 'attached' });
+    const { directory, id } = await withSession(server(), { title: 'attached' });
     const file = path.join(directory, HISTORY_FILE);
     fs.rmSync(file, { force: true });
     {
@@ -59,25 +49,21 @@ describe.skipIf(!hasPty)('a prompt', () => {
     {
       await using first = inTerminal(directory, ['sessions', 'attach', id]);
       await first.expectShows(/Ctrl-D leaves\n>$/);
-      first.type('say from attach\r');
-      await first.expectShows(/^from attach/m);
+      await first.type('say from attach\r').shows(/^from attach/m);
       first.type(CTRL_D);
       await first.ended;
     }
     expect(new PromptHistory(directory).read()).toEqual(['say from run', 'say from attach']);
     await using next = inTerminal(directory, ['sessions', 'attach', id]);
     await next.expectShows(/Ctrl-D leaves\n>$/);
-    next.type('\u001b[A\u001b[A');
-    await next.expectShows(/> say from run$/);
-    next.type(`\u0015attach${CTRL_R}`);
-    await next.expectShows(/> say from attach$/);
+    await next.type('\u001b[A\u001b[A').shows(/> say from run$/);
+    await next.type(`\u0015attach${CTRL_R}`).shows(/> say from attach$/);
     next.type(`\u0015${CTRL_D}`);
     await next.ended;
   });
 
   test('No history is kept if client.history is off.', async () => {
-    const { client, directory } = server();
-    const { id } = await openSession(client, directory, { title: 'silent' });
+    const { directory, id } = await withSession(server(), { title: 'silent' });
     const before = new PromptHistory(directory).read();
     const env = { CADRE_CLIENT_HISTORY: 'false' };
     await using run = inTerminal(directory, ['run', '--session', id, 'say nothing kept'], env);

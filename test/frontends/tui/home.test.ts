@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { selfCommand } from '../../../src/core/lib/self.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { untilNothingCarries } from '../../support/server.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../support/temp.ts';
 import { hasPty, inTerminal, programInTerminal } from '../../support/tui/pty.ts';
 
 describe.skipIf(!hasPty)('cadre alone, on a terminal', () => {
@@ -19,10 +19,8 @@ describe.skipIf(!hasPty)('cadre alone, on a terminal', () => {
       await using terminal = programInTerminal(place.path, [file, ...args], env);
       await terminal.expectShows('No server is running on');
       await terminal.expectShows(`Log: ${directory}`);
-      terminal.type('d');
-      await terminal.expectShows('press n to open one');
-      terminal.type('q');
-      expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
+      await terminal.type('d').shows('press n to open one');
+      await terminal.type('q').ends(0);
       const { pid } = JSON.parse(readFileSync(registration, 'utf8')) as { pid: number };
       expect(readFileSync(path.join(directory, 'serve.log'), 'utf8')).toContain('listens on');
       process.kill(pid, 'SIGTERM');
@@ -33,8 +31,7 @@ describe.skipIf(!hasPty)('cadre alone, on a terminal', () => {
   });
 
   test('The offer closes with q, and starts no server.', async () => {
-    await using place = tempDirectory('server');
-    await using terminal = inTerminal(place.path, []);
+    await using terminal = inTerminal(testDirectory('server'), []);
     await terminal.expectShows('No server is running on');
     terminal.type('q');
     expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });

@@ -55,33 +55,25 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
     const words = [file, ...args, '--data-dir', directory, 'top'].map((word) => `'${word}'`);
     const shell = programInTerminal(directory, ['/bin/sh', '-i']);
     await using _shell = shell;
-    const { glass, expectShows, type, ended } = shell;
+    const { glass, expectShows, type } = shell;
     await expectShows(prompt);
-    type(`${words.join(' ')}\n`);
-    await expectShows('▌○  the job');
+    await type(`${words.join(' ')}\n`).shows('▌○  the job');
     expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
     await expectShows(/live$/m);
     await expectShows(/No messages yet[^]*o prompts/);
     const before = glass.text();
-    type(CTRL_Z);
-    await expectShows(/Stopped[^]*[#$]$/);
+    await type(CTRL_Z).shows(/Stopped[^]*[#$]$/);
     expect(glass).toMatchObject({ isAlternate: false, hasCursor: true, wraps: true });
     // The terminal echoes typed text again, and reads it line by line.
-    type('stty -a\n');
-    await expectShows(/ icanon[^]* echo /);
-    type('fg\n');
-    await expectShows('▌○  the job');
+    await type('stty -a\n').shows(/ icanon[^]* echo /);
+    await type('fg\n').shows('▌○  the job');
     expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
     // A frame arrives in pieces.
     await expectEventually(() => glass.text()).toBe(before);
-    type('?');
-    await expectShows('Previous row, next row');
-    type('q');
-    await expectShows('▌○  the job');
-    type('q');
-    await expectShows(prompt);
-    type('exit\n');
-    expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+    await type('?').shows('Previous row, next row');
+    await type('q').shows('▌○  the job');
+    await type('q').shows(prompt);
+    await type('exit\n').ends(0);
   });
 
   test('An editor that is opened for a review has the terminal and all its keys, and the screen comes back whole.', async () => {
@@ -99,10 +91,9 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
       rows: 24,
       columns: 80,
     });
-    const { expectShows, glass, type, ended } = terminal;
+    const { expectShows, glass, type } = terminal;
     await expectShows('▌○  reviewed');
-    type('D');
-    await expectShows('1/1 new.txt');
+    await type('D').shows('1/1 new.txt');
     type('e');
     for (let i = 1; i <= lines; i++) {
       await expectShows(`line ${i}?`);
@@ -110,10 +101,8 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
     }
     await expectShows(`┃ qq said ${lines}`);
     expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
-    type('jjj');
-    await expectShows(/▌.*\+one|▌.*qq said/);
-    type('\u0003');
-    expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+    await type('jjj').shows(/▌.*\+one|▌.*qq said/);
+    await type('\u0003').ends(130);
   });
 
   test('A shell and an editor open in the directory of a session, and the screen comes back whole.', async () => {
@@ -123,26 +112,19 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
     const { id } = await openSession(client, place, { title: 'the job' });
     const env = { SHELL: '/bin/sh', EDITOR: 'sh -c \'echo "edits $1 in $PWD"; read -r said\'' };
     await using terminal = inTerminal(directory, ['--select', id], env);
-    const { expectShows, glass, type, ended } = terminal;
+    const { expectShows, glass, type } = terminal;
     await expectShows('▌○  the job');
-    type('!');
-    await expectShows('exit returns to the screen');
+    await type('!').shows('exit returns to the screen');
     expect(glass).toMatchObject({ isAlternate: false, hasCursor: true, wraps: true });
-    type('echo q > typed; pwd; exit 3\n');
-    await expectShows('▌○  the job');
+    await type('echo q > typed; pwd; exit 3\n').shows('▌○  the job');
     expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
     expect(readFileSync(path.join(place, 'typed'), 'utf8')).toBe('q\n');
-    type('O');
-    await expectShows(/edits [^]*place/);
-    type('\n');
-    await expectShows('▌○  the job');
+    await type('O').shows(/edits [^]*place/);
+    await type('\n').shows('▌○  the job');
     rmSync(place, { recursive: true });
-    type('!');
-    await expectShows(/the directory [^]*place does not exist/);
-    type('?');
-    await expectShows('Previous row, next row');
-    type('\u0003');
-    expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+    await type('!').shows(/the directory [^]*place does not exist/);
+    await type('?').shows('Previous row, next row');
+    await type('\u0003').ends(130);
   });
 
   test('No shell opens for a session of a server that is not the one of this machine.', async () => {
@@ -151,39 +133,30 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
     await using other = tempDirectory();
     const env = { SHELL: '/bin/sh', CADRE_TOKEN: token };
     await using terminal = inTerminal(other.path, ['--url', url, 'top'], env);
-    const { expectShows, type, ended } = terminal;
+    const { expectShows, type } = terminal;
     await expectShows('▌○  the job');
-    type('!');
-    await expectShows(/does\s+not\s+run\s+on\s+this\s+machine/);
-    type('?');
-    await expectShows('Previous row, next row');
-    type('q');
-    await expectShows('▌○  the job');
-    type('O');
-    await expectShows(/does\s+not\s+run\s+on\s+this\s+machine/);
-    type('\u0003');
-    expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+    await type('!').shows(/does\s+not\s+run\s+on\s+this\s+machine/);
+    await type('?').shows('Previous row, next row');
+    await type('q').shows('▌○  the job');
+    await type('O').shows(/does\s+not\s+run\s+on\s+this\s+machine/);
+    await type('\u0003').ends(130);
   });
 
   test('The questions of an agent are answered one by one: by number, by several options, by a text.', async () => {
     const { client, directory } = withRuntime();
     await openSession(client, directory, { title: 'asks' });
     await using terminal = inTerminal(directory, ['top'], {}, { rows: 24, columns: 80 });
-    const { expectShows, type, ended } = terminal;
+    const { expectShows, type } = terminal;
     await expectShows('▌○  asks');
     type('isay\r');
     const turn = await provider.nextTurn();
     const answer = turn.ask({ kind: 'question', title: 'a choice', questions });
     await expectShows(/question: a choice: needs[^]*\na approve {2}d decline/);
-    type('a');
-    await expectShows(/The paint\n[^]*Which colour\?[^]*▌○ 1 red {2}as blood\n ○ 2 blue/);
+    await type('a').shows(/The paint\n[^]*Which colour\?[^]*▌○ 1 red {2}as blood\n ○ 2 blue/);
     await expectShows('1/3  ⏎ next');
-    type('2\r');
-    await expectShows(/Which sizes\?[^]*2\/3 {2}⏎ next {2}space select/);
-    type('1j \r');
-    await expectShows(/Which name\?[^]*Your answer/);
-    type('\r');
-    await expectShows('an answer is required');
+    await type('2\r').shows(/Which sizes\?[^]*2\/3 {2}⏎ next {2}space select/);
+    await type('1j \r').shows(/Which name\?[^]*Your answer/);
+    await type('\r').shows('an answer is required');
     type('Zoë q\r');
     expect(await answer).toMatchObject({
       answers: { colour: ['blue'], sizes: ['small', 'large'], name: ['Zoë q'] },
@@ -194,17 +167,13 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
     const second = await provider.nextTurn();
     const declined = second.ask({ kind: 'question', title: 'another', questions });
     await expectShows(/question: another: needs[^]*\na approve {2}d decline/);
-    type('a');
-    await expectShows('Which colour?');
-    type('d');
-    await expectShows('Reason (optional, ⏎ declines):');
+    await type('a').shows('Which colour?');
+    await type('d').shows('Reason (optional, ⏎ declines):');
     type('not now\r');
     expect(await declined).toMatchObject({ decision: 'decline', reason: 'not now' });
     second.end(completed);
     await expectShows('Declined "another"');
-    type('k');
-    await expectShows('i prompt  ⏎ open');
-    type('\u0003');
-    expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+    await type('k').shows('i prompt  ⏎ open');
+    await type('\u0003').ends(130);
   });
 });

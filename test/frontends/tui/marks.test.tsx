@@ -3,8 +3,8 @@ import { endpoints } from '../../../src/api/index.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { testDemo } from '../../support/demo-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { keys, testScreen } from '../../support/tui/stage.tsx';
-import { openSession, send } from '../../support/turns.ts';
+import { keys, testScreen } from './stage.tsx';
+import { openSession, send, withSession } from '../../support/turns.ts';
 
 const start = { page: 'top' } as const;
 const asking = { permission_mode: 'require_approval' };
@@ -14,18 +14,14 @@ const sessionsOf = (client: Client) => client.call(endpoints.listSessions, { que
 test('Marked rows are shown in the list and in the head, and Escape clears the marks.', async () => {
   const { client, directory } = await testDemo();
   for (const title of ['one', 'two', 'three']) await openSession(client, directory, { title });
-  const { expectShows, expectHides, press } = testScreen(client, start);
+  const { expectShows, press } = testScreen(client, start);
   await expectShows('▌○  three');
-  await press(' ', ' ');
-  await expectShows('2 marked');
+  await press(' ', ' ').shows('2 marked');
   await expectShows(/ ○ \*three[^]* ○ \*two[^]*▌○ {2}one/);
   await expectShows('d decline  x stop  p pin  esc clear marks');
-  await press('k', ' ');
-  await expectShows('1 marked');
-  await press(keys.escape);
-  await expectHides('marked');
-  await press('+');
-  await expectHides('SESSIONS');
+  await press('k', ' ').shows('1 marked');
+  await press(keys.escape).hides('marked');
+  await press('+').hides('SESSIONS');
 });
 
 test('One confirmation lists all marked sessions, and pins or closes all of them.', async () => {
@@ -35,12 +31,11 @@ test('One confirmation lists all marked sessions, and pins or closes all of them
   await send(client, busy.id, 'silent');
   const { expectShows, expectHides, press } = testScreen(client, start);
   await expectShows(/▌◐ +busy/);
-  await press(' ', ' ', ' ', 'p');
-  await expectShows(/Pin 3 rows\?[^]*busy[^]*three[^]*two[^]*y pin 3 {2}n cancel/);
-  await press('n');
-  await expectHides('Pin 3 rows?');
-  await press('p', 'y');
-  await expectShows('Pinned 3');
+  await press(' ', ' ', ' ', 'p').shows(
+    /Pin 3 rows\?[^]*busy[^]*three[^]*two[^]*y pin 3 {2}n cancel/,
+  );
+  await press('n').hides('Pin 3 rows?');
+  await press('p', 'y').shows('Pinned 3');
   expect((await sessionsOf(client)).map(({ title, pinned }) => [title, pinned])).toEqual([
     ['busy', true],
     ['three', true],
@@ -52,8 +47,7 @@ test('One confirmation lists all marked sessions, and pins or closes all of them
   await expectShows(
     /busy[^]*y interrupt turn {2}x close[^]*y interrupt or kill 1 {2}x close or kill 2/,
   );
-  await press('x');
-  await expectShows('Closed or stopped 2');
+  await press('x').shows('Closed or stopped 2');
   const closed = (await sessionsOf(client)).filter(({ status }) => status === 'closed');
   expect(closed.map(({ title }) => title)).toEqual(['busy', 'three']);
 });
@@ -66,34 +60,30 @@ test('All marked approvals are declined at once, and approved only one at a time
   }
   const { expectShows, press } = testScreen(client, start);
   await expectShows('NEEDS APPROVAL 3');
-  await press('g', ' ', ' ', 'd');
-  await expectShows(/Decline 2 rows\?[^]*rm -rf one[^]*rm -rf two[^]*y decline 2/);
-  await press(keys.escape);
-  await expectShows('NEEDS APPROVAL 3');
+  await press('g', ' ', ' ', 'd').shows(
+    /Decline 2 rows\?[^]*rm -rf one[^]*rm -rf two[^]*y decline 2/,
+  );
+  await press(keys.escape).shows('NEEDS APPROVAL 3');
   await press('a');
   // The dialog shows the selected request, not the marked ones.
   await expectShows(/rm -rf three[^]*⏎ approve/);
-  await press('q', 'd', 'y');
-  await expectShows('NEEDS APPROVAL 1');
+  await press('q', 'd', 'y').shows('NEEDS APPROVAL 1');
   await expectEventually(() =>
     client.call(endpoints.listApprovals, { query: { status: 'pending' } }),
   ).toMatchObject([{ title: 'rm -rf three' }]);
 });
 
 test('A row whose change the server refuses stays marked, and the reason is shown.', async () => {
-  const { client, directory } = await testDemo();
-  await openSession(client, directory, { title: 'idle' });
+  const { client, directory } = await withSession(testDemo(), { title: 'idle' });
   const { id: session_id } = await openSession(client, directory, { title: 'busy' });
   const { turn_id } = await send(client, session_id, 'silent');
   const { expectShows, press } = testScreen(client, start);
   await expectShows(/▌◐ +busy/);
-  await press(' ', ' ', 'x');
-  await expectShows(/y interrupt or kill 1 {2}x close or kill 2/);
+  await press(' ', ' ', 'x').shows(/y interrupt or kill 1 {2}x close or kill 2/);
   const params = { session_id, turn_id };
   await client.call(endpoints.interruptTurn, { params, body: {} });
   await expectEventually(() => sessionsOf(client)).toMatchObject([{ active_turn_id: null }, {}]);
-  await press('y');
-  await expectShows(/Stopped 0 of 1: "busy": /);
+  await press('y').shows(/Stopped 0 of 1: "busy": /);
   await expectShows('1 marked');
 });
 
@@ -103,13 +93,11 @@ test('Nothing is changed before the last of the marked rows was shown.', async (
   for (const title of titles) await openSession(client, directory, { title });
   const { expectShows, press } = testScreen(client, start, { rows: 14, columns: 80 });
   await expectShows('▌○  job 15');
-  await press(...titles.map(() => ' '), 'x');
-  await expectShows(/Stop 16 rows\?[^]*↓ \d more {2}space next page/);
-  await press('x');
-  await expectShows(/not yet: \d more below/);
+  await press(...titles.map(() => ' '), 'x').shows(
+    /Stop 16 rows\?[^]*↓ \d more {2}space next page/,
+  );
+  await press('x').shows(/not yet: \d more below/);
   expect((await sessionsOf(client)).every(({ status }) => status === 'ready')).toBe(true);
-  await press('G');
-  await expectShows('x close or kill 16  n cancel');
-  await press('x');
-  await expectShows('Closed or stopped 16');
+  await press('G').shows('x close or kill 16  n cancel');
+  await press('x').shows('Closed or stopped 16');
 });

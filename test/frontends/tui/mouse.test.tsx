@@ -3,7 +3,7 @@ import { selfCommand } from '../../../src/core/lib/self.ts';
 import { sharedRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { hasPty, inTerminal, programInTerminal } from '../../support/tui/pty.ts';
-import { keys, testScreen } from '../../support/tui/stage.tsx';
+import { keys, testScreen } from './stage.tsx';
 import { openSession, send } from '../../support/turns.ts';
 
 const provider = scriptedProvider({});
@@ -28,17 +28,13 @@ test('A click selects a row and folds a section, and the wheel moves the place i
   const lineOf = (text: string) =>
     lines().findIndex((line) => line.slice(0, 40).includes(text)) + 1;
   for (const title of ['the first', 'the second', 'the first']) {
-    await press(click(10, lineOf(title)));
-    await expectShows(new RegExp(`^▌○ +${title}`, 'm'));
+    await press(click(10, lineOf(title))).shows(new RegExp(`^▌○ +${title}`, 'm'));
   }
   const other = lineOf('the first') < lineOf('the second') ? wheelDown : wheelUp;
-  await press(other(10, 10));
-  await expectShows(/^▌○ +the second/m);
-  await press(click(5, lineOf('SESSIONS')));
-  await expectShows(/▌▸ SESSIONS/);
+  await press(other(10, 10)).shows(/^▌○ +the second/m);
+  await press(click(5, lineOf('SESSIONS'))).shows(/▌▸ SESSIONS/);
   await expectHides('the first');
-  await press(click(5, lineOf('SESSIONS')));
-  await expectShows('the first');
+  await press(click(5, lineOf('SESSIONS'))).shows('the first');
 });
 
 test('Over the pane, the wheel scrolls the conversation, and a click gives it the keys.', async () => {
@@ -51,15 +47,11 @@ test('Over the pane, the wheel scrolls the conversation, and a click gives it th
   turn.end(completed);
   const { expectShows, press } = testScreen(client, { ...start, select: id });
   await expectShows('line 60');
-  await press(wheelUp(80, 10), wheelUp(80, 10));
-  await expectShows('more below (G)');
-  await press(wheelDown(80, 10), wheelDown(80, 10));
-  await expectShows('line 60');
+  await press(wheelUp(80, 10), wheelUp(80, 10)).shows('more below (G)');
+  await press(wheelDown(80, 10), wheelDown(80, 10)).shows('line 60');
   await expectShows('? help  q quit');
-  await press(click(80, 10));
-  await expectShows('esc back');
-  await press(click(10, 4), 'i', 'h', wheelUp(80, 10), click(10, 4));
-  await expectShows('more below (G)');
+  await press(click(80, 10)).shows('esc back');
+  await press(click(10, 4), 'i', 'h', wheelUp(80, 10), click(10, 4)).shows('more below (G)');
   await expectShows('> h');
   await press(keys.escape);
 });
@@ -67,14 +59,11 @@ test('Over the pane, the wheel scrolls the conversation, and a click gives it th
 test('In a dialog the wheel is as the arrow keys, and no report of a mouse is typed anywhere.', async () => {
   const { client, directory } = withRuntime();
   await openSession(client, directory, { title: 'the job' });
-  const { expectShows, expectHides, press } = testScreen(client, start);
+  const { expectShows, press } = testScreen(client, start);
   await expectShows('the job');
-  await press('?');
-  await expectShows('Previous row, next row');
-  await press(wheelDown(10, 10));
-  await expectHides('Previous row, next row');
-  await press('q', '/', report(2, 3, 3), report(35, 3, 3), click(3, 19), 'x');
-  await expectShows(/^\/ x$/m);
+  await press('?').shows('Previous row, next row');
+  await press(wheelDown(10, 10)).hides('Previous row, next row');
+  await press('q', '/', report(2, 3, 3), report(35, 3, 3), click(3, 19), 'x').shows(/^\/ x$/m);
 });
 
 const crashing = 'process.on("SIGUSR2",()=>{throw new Error("crashed")})';
@@ -116,17 +105,13 @@ describe.skipIf(!hasPty)('the reports of the mouse', () => {
     await using shell = programInTerminal(directory, ['/bin/sh', '-i'], env);
     const { glass, expectShows, type, ended } = shell;
     await expectShows(/[#$]$/);
-    type(`${words.join(' ')}\n`);
-    await expectShows(/live$/m);
+    await type(`${words.join(' ')}\n`).shows(/live$/m);
     expect(glass.hasMouse).toBe(true);
-    type('\u001a');
-    await expectShows(/Stopped[^]*[#$]$/);
+    await type('\u001a').shows(/Stopped[^]*[#$]$/);
     expect(glass.hasMouse).toBe(false);
-    type('fg\n');
-    await expectShows('the job');
+    await type('fg\n').shows('the job');
     expect(glass.hasMouse).toBe(true);
-    type('q');
-    await expectShows(/[#$]$/);
+    await type('q').shows(/[#$]$/);
     type('exit\n');
     await ended;
   });

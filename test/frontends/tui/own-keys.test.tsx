@@ -7,7 +7,7 @@ import { OwnKeys } from '../../../src/frontends/tui/screen/own-keys.ts';
 import type { ScreenState } from '../../../src/frontends/tui/screen/screen-state.ts';
 import { testRuntime } from '../../support/runtime.ts';
 import { scriptedProvider } from '../../support/scripted-provider.ts';
-import { testScreen } from '../../support/tui/stage.tsx';
+import { testScreen } from './stage.tsx';
 import { openSession } from '../../support/turns.ts';
 
 test('Every key of the list belongs to an action that can have another key, or is fixed.', () => {
@@ -41,7 +41,7 @@ test('Two actions that swap their keys each have the key of the other one.', () 
 test('A key of the user does what its action does, its usual key does nothing, and the help shows it.', async () => {
   const { client, directory } = await testRuntime({ providers: [scriptedProvider({})] });
   await openSession(client, directory, { title: 'the job' });
-  const { expectShows, expectHides, press, lines } = testScreen(
+  const { expectShows, press, lines } = testScreen(
     client,
     { page: 'top' },
     { rows: 40, columns: 100 },
@@ -49,13 +49,9 @@ test('A key of the user does what its action does, its usual key does nothing, a
   );
   await expectShows('the job');
   await expectShows(/K prompt .*H help {2}Q quit$/);
-  await press('R', 'K');
-  await expectShows('Prompt for the job');
-  await press('\u001B');
-  await expectHides('Prompt for the job');
-  await press('i', '?', 'H');
-  await expectShows(/K +Send a prompt to the session/);
+  await press('R', 'K').shows('Prompt for the job');
+  await press('\u001B').hides('Prompt for the job');
+  await press('i', '?', 'H').shows(/K +Send a prompt to the session/);
   expect(lines().join('\n')).not.toMatch(/^i +Send/m);
-  await press('\u001B');
-  await expectShows('the job');
+  await press('\u001B').shows('the job');
 });

@@ -2,18 +2,16 @@ import { expect, test } from 'vitest';
 import { type ActionName, defaultKeys } from '../../../src/core/lib/screen-actions.ts';
 import { OwnKeys, wordsOf } from '../../../src/frontends/tui/screen/own-keys.ts';
 import { testDemo } from '../../support/demo-server.ts';
-import { keys, testScreen } from '../../support/tui/stage.tsx';
-import { openSession } from '../../support/turns.ts';
+import { keys, testScreen } from './stage.tsx';
+import { openSession, withSession } from '../../support/turns.ts';
 
 const start = { page: 'top' } as const;
 
 test('The command palette lists every action of the help with its key.', async () => {
-  const { client, directory } = await testDemo();
-  await openSession(client, directory, { title: 'the job' });
+  const { client } = await withSession(testDemo(), { title: 'the job' });
   const { expectShows, press, lines } = testScreen(client, start, { rows: 60, columns: 120 });
   await expectShows('▌○  the job');
-  await press(':');
-  await expectShows('↑ ↓ select  tab complete');
+  await press(':').shows('↑ ↓ select  tab complete');
   const shown = lines().map((line) => line.replace('▌', ' '));
   const names = Object.keys(defaultKeys) as ActionName[];
   for (const name of names.filter((one) => one !== 'palette')) {
@@ -23,26 +21,17 @@ test('The command palette lists every action of the help with its key.', async (
 });
 
 test('The command palette completes an action with Tab and runs it with Enter.', async () => {
-  const { client, directory } = await testDemo();
-  await openSession(client, directory, { title: 'the job' });
-  const { expectShows, expectHides, press } = testScreen(client, start);
+  const { client } = await withSession(testDemo(), { title: 'the job' });
+  const { expectShows, press } = testScreen(client, start);
   await expectShows('▌○  the job');
-  await press(':', 'ren');
-  await expectShows(/▌R +rename +Rename a session/);
-  await press(keys.tab);
-  await expectShows(': rename');
-  await press(keys.enter);
-  await expectShows('New title (⏎ save): the job');
-  await press(keys.escape);
-  await expectHides('New title');
-  await press(':', 'show');
-  await expectShows(/▌1 +show needs you/);
-  await press(keys.down, keys.down, keys.down);
-  await expectShows(/▌4 +show ended/);
-  await press(keys.enter);
-  await expectShows('No rows here: press 5');
-  await press(':', keys.escape);
-  await expectHides('tab complete');
+  await press(':', 'ren').shows(/▌R +rename +Rename a session/);
+  await press(keys.tab).shows(': rename');
+  await press(keys.enter).shows('New title (⏎ save): the job');
+  await press(keys.escape).hides('New title');
+  await press(':', 'show').shows(/▌1 +show needs you/);
+  await press(keys.down, keys.down, keys.down).shows(/▌4 +show ended/);
+  await press(keys.enter).shows('No rows here: press 5');
+  await press(':', keys.escape).hides('tab complete');
 });
 
 test('The command palette goes to a session by its title, whatever the list shows.', async () => {
@@ -52,22 +41,16 @@ test('The command palette goes to a session by its title, whatever the list show
   const { expectShows, press } = testScreen(client, start);
   await expectShows('▌○  third job');
   await press('/', 'third', keys.enter);
-  await press(':', 'FIRST');
-  await expectShows(/▌session +first job/);
-  await press(keys.enter);
-  await expectShows('▌○  first job');
+  await press(':', 'FIRST').shows(/▌session +first job/);
+  await press(keys.enter).shows('▌○  first job');
   await expectShows('t expand tools');
 });
 
 test('The command palette says that nothing matches, and stays open.', async () => {
-  const { client, directory } = await testDemo();
-  await openSession(client, directory, { title: 'the job' });
+  const { client } = await withSession(testDemo(), { title: 'the job' });
   const { expectShows, press } = testScreen(client, start);
   await expectShows('▌○  the job');
-  await press(':', 'frobnicate');
-  await expectShows('No action and no row matches "frobnicate"');
-  await press(keys.enter, keys.tab);
-  await expectShows('No action and no row matches "frobnicate"');
-  await press('\u0015', 'server', keys.enter);
-  await expectShows(/status +ok/);
+  await press(':', 'frobnicate').shows('No action and no row matches "frobnicate"');
+  await press(keys.enter, keys.tab).shows('No action and no row matches "frobnicate"');
+  await press('\u0015', 'server', keys.enter).shows(/status +ok/);
 });

@@ -1,26 +1,19 @@
 import { test } from 'vitest';
 import { testDemo } from '../../support/demo-server.ts';
-import { keys, testScreen } from '../../support/tui/stage.tsx';
-import { openSession, runTurn } from '../../support/turns.ts';
+import { keys, testScreen } from './stage.tsx';
+import { openSession, runTurn, withSession } from '../../support/turns.ts';
 
 test('A search finds messages while the user types, and opens the conversation at the message.', async () => {
-  const { client, directory } = await testDemo();
-  const { id } = await openSession(client, directory, { title: 'the zebra' });
+  const { client, directory, id } = await withSession(testDemo(), { title: 'the zebra' });
   for (const n of [1, 2, 3]) await runTurn(client, id, `say ${`line of ${n}\n`.repeat(30)}`);
   await openSession(client, directory, { title: 'another' });
-  const { expectShows, expectHides, press } = testScreen(client, { page: 'top' });
+  const { expectShows, press } = testScreen(client, { page: 'top' });
   await expectShows(/another/);
-  await press('f');
-  await expectShows('Search:');
-  await press('line of 1');
-  await expectShows(/▌.* answer the zebra/);
-  await press(keys.down);
-  await expectShows(/▌.* prompt the zebra/);
-  await press(keys.enter);
-  await expectShows(/the zebra/);
+  await press('f').shows('Search:');
+  await press('line of 1').shows(/▌.* answer the zebra/);
+  await press(keys.down).shows(/▌.* prompt the zebra/);
+  await press(keys.enter).shows(/the zebra/);
   await expectShows(/> say line of 1/);
-  await press('f', 'nobody said this');
-  await expectShows('No results');
-  await press(keys.escape);
-  await expectHides('Search:');
+  await press('f', 'nobody said this').shows('No results');
+  await press(keys.escape).hides('Search:');
 });

@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { sharedDemo } from '../../support/demo-server.ts';
-import { openSession } from '../../support/turns.ts';
+import { openSession, withSession } from '../../support/turns.ts';
 import { hasPty, inTerminal } from '../../support/tui/pty.ts';
 
 describe.skipIf(!hasPty)('cadre --select', () => {
   const server = sharedDemo();
 
   test('A title selects the row of its session.', async () => {
-    const { client, directory } = server();
-    await openSession(client, directory, { title: 'picked by its title' });
+    const { client, directory } = await withSession(server(), { title: 'picked by its title' });
     await openSession(client, directory, { title: 'newer' });
     await using terminal = inTerminal(directory, ['--select', 'picked by its title']);
     const { expectShows } = terminal;
@@ -27,8 +26,7 @@ describe.skipIf(!hasPty)('cadre --select', () => {
   });
 
   test('In a locale without UTF-8, the screen has only ASCII symbols.', async () => {
-    const { client, directory } = server();
-    await openSession(client, directory, { title: 'plain' });
+    const { directory } = await withSession(server(), { title: 'plain' });
     await using terminal = inTerminal(directory, ['--select', 'plain'], { LC_ALL: 'C' });
     const { expectShows } = terminal;
     await expectShows('=o  plain');

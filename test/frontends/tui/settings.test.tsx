@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { testRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
-import { keys, testScreen } from '../../support/tui/stage.tsx';
+import { keys, testScreen } from './stage.tsx';
 import { openSession } from '../../support/turns.ts';
 
 const start = { page: 'top' } as const;
@@ -27,17 +27,13 @@ test('The model and mode that a person selects are kept with the session, and ap
   // A running turn keeps its settings.
   await expectShows(/◐ +the job/);
   await expectHides('⏎ send');
-  await press('c');
-  await expectShows(/● model: default +Default model of the agent/);
+  await press('c').shows(/● model: default +Default model of the agent/);
   await expectShows(/○ model: large +Thorough/);
   await expectShows(/○ mode: read_only +only reads; other requests are declined/);
-  await press('j', 'j', keys.enter);
-  await expectShows('● model: large');
+  await press('j', 'j', keys.enter).shows('● model: large');
   await expectShows('From the next turn on: model: large');
-  await press('j', 'j', 'j', keys.enter);
-  await expectShows('● mode: read_only');
-  await press(keys.escape);
-  await expectHides('● mode: read_only');
+  await press('j', 'j', 'j', keys.enter).shows('● mode: read_only');
+  await press(keys.escape).hides('● mode: read_only');
   expect(first.settings).toMatchObject({ model: null, permissionMode: null });
   first.end(completed);
   await expectHides('◐');
@@ -51,10 +47,8 @@ test('The model and mode that a person selects are kept with the session, and ap
   // Another screen shows the same settings.
   const another = testScreen(client, start);
   await another.expectShows(/▌.+the job/);
-  await another.press('c');
-  await another.expectShows('● mode: read_only');
-  await another.press(keys.enter);
-  await another.expectShows('● model: default');
+  await another.press('c').shows('● mode: read_only');
+  await another.press(keys.enter).shows('● model: default');
   await another.press(keys.escape);
   expect(await session()).toMatchObject({ model: null, permission_mode: 'read_only' });
 });
@@ -65,7 +59,6 @@ test('An agent without models still offers its modes, with the reason why there 
   await openSession(client, directory, { title: 'the job' });
   const { expectShows, press } = testScreen(client, start);
   await expectShows('▌○  the job');
-  await press('c');
-  await expectShows(/mode: full_access/);
+  await press('c').shows(/mode: full_access/);
   await expectShows(/cannot list the models: |↑ ↓ select {2}⏎ apply/);
 });

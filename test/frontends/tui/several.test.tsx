@@ -3,7 +3,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import { scaled } from '../../support/patience.ts';
 import { testServers } from '../../support/several-servers.ts';
 import { openSession, runTurn, send } from '../../support/turns.ts';
-import { keys, testScreen } from '../../support/tui/stage.tsx';
+import { keys, testScreen } from './stage.tsx';
 
 const start = { page: 'top' } as const;
 
@@ -20,24 +20,16 @@ test('The screen shows the server and the work of each row, and answers approval
   await expectShows(/laptop · /);
   await send(given.client('gpu'), there.id, 'ask may I?; say thanks');
   await expectShows(/◆ +may I\?/);
-  await press(keys.home, 'a');
-  await expectShows('⏎ approve');
-  await press(keys.enter);
-  await expectShows(/Approved "may I\?"/);
-  await press('v');
-  await expectShows(/gpu +ok +version/);
-  await press(keys.escape);
-  await expectShows('SESSIONS 2');
-  await press('n');
-  await expectShows('▌prompt');
-  await press('say made there', keys.enter);
-  await expectShows('▌node       laptop');
-  await press(keys.right);
-  await expectShows('▌node       gpu');
+  await press(keys.home, 'a').shows('⏎ approve');
+  await press(keys.enter).shows(/Approved "may I\?"/);
+  await press('v').shows(/gpu +ok +version/);
+  await press(keys.escape).shows('SESSIONS 2');
+  await press('n').shows('▌prompt');
+  await press('say made there', keys.enter).shows('▌node       laptop');
+  await press(keys.right).shows('▌node       gpu');
   // The server does not have the directory of the test; ^R fills in a recent directory of the server.
   await press(keys.down, keys.down, keys.down, keys.down, keys.down, '\u0012');
-  await press('\u0013');
-  await expectShows(/say made there/);
+  await press('\u0013').shows(/say made there/);
   await expect
     .poll(
       async () => {
@@ -66,8 +58,7 @@ test('The screen keeps the rows of a server that stops, and updates them when th
   await expectShows('2 live');
   await runTurn(given.client('gpu'), id, 'say back again');
   await expectShows('back again');
-  await press('E');
-  await expectShows(/cadre events all on gpu/);
+  await press('E').shows(/cadre events all on gpu/);
 });
 
 test('The screen shows the last known rows of a server that never responds.', async () => {

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { sharedDemo, testDemo } from '../../support/demo-server.ts';
 import { atLength } from '../../support/at-length.ts';
 import type { TestRuntime } from '../../support/runtime.ts';
-import { tempDirectory } from '../../support/temp.ts';
-import { openSession, runTurn, send } from '../../support/turns.ts';
+import { testDirectory } from '../../support/temp.ts';
+import { openSession, runTurn, send, withSession } from '../../support/turns.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { hasPty, inTerminal } from '../../support/tui/pty.ts';
 
@@ -17,7 +17,7 @@ describe.skipIf(!hasPty)('the screens of commands on a terminal', () => {
     withServer(async ({ client, directory }) => {
       const { id } = await openSession(client, directory);
       await using terminal = inTerminal(directory, ['events', 'tail']);
-      const { glass, expectShows, type, resize, ended } = terminal;
+      const { glass, expectShows, type, resize } = terminal;
       await expectShows(/session\.created/);
       await runTurn(client, id, 'say \u001b[31mred\u001b]0;title\u0007');
       await expectShows(/message\.completed +red/);
@@ -30,8 +30,7 @@ describe.skipIf(!hasPty)('the screens of commands on a terminal', () => {
       expect(glass.lines()).toHaveLength(10);
       await expectShows(/message\.comp/);
       for (const line of glass.lines()) expect(line.length).toBeLessThanOrEqual(60);
-      type('q');
-      expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
+      await type('q').ends(0);
       expect(glass).toMatchObject({ isAlternate: false, hasCursor: true, wraps: true });
       expect(glass.unknown).toEqual([]);
       expect(glass.text()).toBe('');
@@ -57,16 +56,13 @@ describe.skipIf(!hasPty)('the screens of commands on a terminal', () => {
     }));
 
   test('The command top shows the sessions and their events; SIGTERM ends it with 143, and restores the terminal.', async () => {
-    const { client, directory } = await testDemo();
-    const { id } = await openSession(client, directory, { title: 'the job' });
+    const { directory, id } = await withSession(testDemo(), { title: 'the job' });
     await using terminal = inTerminal(directory, ['top'], { CI: 'true', NO_COLOR: '1' });
     const { expectShows, type, signal, glass, ended } = terminal;
     await expectShows('the job');
-    type('e');
-    await expectShows(`session "the job" (${id.slice(-8)})`);
+    await type('e').shows(`session "the job" (${id.slice(-8)})`);
     await expectShows('session.created');
-    type('q');
-    await expectShows('SESSIONS 1');
+    await type('q').shows('SESSIONS 1');
     signal('SIGTERM');
     expect(await ended).toEqual({ code: 143, terminal: 'as it was' });
     expect(glass.isAlternate).toBe(false);
@@ -75,7 +71,7 @@ describe.skipIf(!hasPty)('the screens of commands on a terminal', () => {
   test('A flood of two sessions delays no key: Ctrl-C ends the screen with 130, and restores the terminal.', () =>
     withServer(async ({ client, directory }) => {
       await using terminal = inTerminal(directory, ['events', 'tail']);
-      const { glass, expectShows, type, ended } = terminal;
+      const { glass, expectShows, type } = terminal;
       await expectShows('live');
       const script = Array.from(
         { length: atLength(100, 200, 200) },
@@ -85,12 +81,9 @@ describe.skipIf(!hasPty)('the screens of commands on a terminal', () => {
         Array.from({ length: atLength(2, 5, 5) }, () => openSession(client, directory)),
       );
       await Promise.all(sessions.map(({ id }) => send(client, id, script)));
-      type(' ');
-      await expectShows(/paused, \d+ new/);
-      type(' ');
-      await expectShows(/turn\.completed/);
-      type('\u0003');
-      expect(await ended).toEqual({ code: 130, terminal: 'as it was' });
+      await type(' ').shows(/paused, \d+ new/);
+      await type(' ').shows(/turn\.completed/);
+      await type('\u0003').ends(130);
       expect(glass.isAlternate).toBe(false);
     }));
 
@@ -106,8 +99,7 @@ describe.skipIf(!hasPty)('the screens of commands on a terminal', () => {
         expect(glass.written).not.toContain('\u001b');
       }
     });
-    await using place = tempDirectory();
-    await using terminal = inTerminal(place.path, ['--url', 'http://127.0.0.1:9', 'top'], {
+    await using terminal = inTerminal(testDirectory(), ['--url', 'http://127.0.0.1:9', 'top'], {
       CADRE_TOKEN: 'a token of nobody',
     });
     const { glass, ended } = terminal;

@@ -1,5 +1,5 @@
 import http from 'node:http';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Approval } from '../../../src/api/approvals.ts';
 import type { ApprovalLink } from '../../../src/api/hooks.ts';
 import { Receiver } from '../../support/hooks/receiver.ts';
@@ -89,6 +89,13 @@ async function pathOfLink(stage: Stage, approval: Approval): Promise<string> {
   return new URL(body.url).pathname;
 }
 
+/** An approval with the path of a link to it. */
+async function linked() {
+  const stage = sharedLater();
+  const all = await asked(stage);
+  return { stage, ...all, at: await pathOfLink(stage, all.approval) };
+}
+
 async function statusOf(stage: Stage, { session_id, id }: Approval): Promise<Approval> {
   return (await stage.get<Approval>(`/v1/sessions/${session_id}/approvals/${id}`)).body;
 }
@@ -98,177 +105,159 @@ async function invalid(stage: Stage): Promise<string> {
   return (await browse(stage, `/answer/${'x'.repeat(43)}`)).text;
 }
 
-describe('the page of a link', () => {
-  test('The page of a link shows the request with two buttons, without scripts, framing or caching.', async () => {
-    const stage = sharedLater();
-    const { approval } = await asked(stage, {
-      title: '<script>alert(1)</script> "x" \u202e',
-      details: [{ type: 'command', command: 'echo <b>&amp;</b> \u202e rm', cwd: '/tmp' }],
-    });
-    const page = await browse(stage, await pathOfLink(stage, approval));
-    expect(page.status).toBe(200);
-    expect(page.text.match(/<button /g)).toHaveLength(2);
-    expect(page.text).not.toMatch(/<script|<b>|src=|href=|\u202e/);
-    expect(page.text).toContain('&#60;script&#62;');
-    expect(page.text).toContain('&#60;U+202E&#62; rm');
-    expect(page.headers).toMatchObject({
-      'content-type': 'text/html; charset=utf-8',
-      'x-frame-options': 'DENY',
-      'cache-control': 'no-store',
-      'referrer-policy': 'same-origin',
-      'x-content-type-options': 'nosniff',
-      'content-security-policy': expect.stringContaining("default-src 'none'") as string,
-    });
-    expect(page.headers['content-security-policy']).toContain("frame-ancestors 'none'");
-    expect(page.headers['set-cookie']).toBe(undefined);
+test('The page of a link shows the request with two buttons, without scripts, framing or caching.', async () => {
+  const stage = sharedLater();
+  const { approval } = await asked(stage, {
+    title: '<script>alert(1)</script> "x" \u202e',
+    details: [{ type: 'command', command: 'echo <b>&amp;</b> \u202e rm', cwd: '/tmp' }],
   });
-
-  test('Opening, previewing or prefetching a page changes nothing.', async () => {
-    const stage = sharedLater();
-    const { approval } = await asked(stage);
-    const at = await pathOfLink(stage, approval);
-    for (const headers of [{}, { 'sec-purpose': 'prefetch;prerender' }, { purpose: 'preview' }])
-      for (const method of ['GET', 'HEAD'])
-        expect((await browse(stage, `${at}?decision=accept`, { method, headers })).status).toBe(
-          200,
-        );
-    expect((await statusOf(stage, approval)).status).toBe('pending');
+  const page = await browse(stage, await pathOfLink(stage, approval));
+  expect(page.status).toBe(200);
+  expect(page.text.match(/<button /g)).toHaveLength(2);
+  expect(page.text).not.toMatch(/<script|<b>|src=|href=|\u202e/);
+  expect(page.text).toContain('&#60;script&#62;');
+  expect(page.text).toContain('&#60;U+202E&#62; rm');
+  expect(page.headers).toMatchObject({
+    'content-type': 'text/html; charset=utf-8',
+    'x-frame-options': 'DENY',
+    'cache-control': 'no-store',
+    'referrer-policy': 'same-origin',
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': expect.stringContaining("default-src 'none'") as string,
   });
-
-  test.for([
-    ['accept', 'accepted', 'accept'],
-    ['decline', 'declined', 'decline'],
-  ] as const)(
-    'The page answers with %s once, and its link is invalid afterwards.',
-    async ([word, status, decision]) => {
-      const stage = sharedLater();
-      const { approval, answer } = await asked(stage);
-      const [at, second] = [await pathOfLink(stage, approval), await pathOfLink(stage, approval)];
-      const answered = await press(stage, at, word, { origin: PUBLIC });
-      expect(answered.status).toBe(200);
-      expect((await answer).decision).toBe(decision);
-      const now = await statusOf(stage, approval);
-      expect(now).toMatchObject({ status, scope: status === 'accepted' ? 'once' : null });
-      expect(now.decided_by).toMatch(/^link_/);
-      const none = await invalid(stage);
-      for (const one of [at, second]) {
-        for (const other of ['accept', 'decline'])
-          expect(await press(stage, one, other)).toMatchObject({ status: 404, text: none });
-        expect(await browse(stage, one)).toMatchObject({ status: 404, text: none });
-      }
-      expect(await statusOf(stage, approval)).toEqual(now);
-    },
-  );
-
-  test('The page can only decline a request that it does not show completely.', async () => {
-    const stage = sharedLater();
-    const details = [
-      { type: 'command', command: `echo ${'x'.repeat(70_000)}; rm -rf /`, cwd: null },
-    ];
-    const { approval } = await asked(stage, { title: 'a long command', details });
-    const at = await pathOfLink(stage, approval);
-    const { text } = await browse(stage, at);
-    expect(text.match(/<button /g)).toHaveLength(1);
-    expect(text).toContain('you cannot accept it here');
-    expect((await press(stage, at, 'accept')).status).toBe(409);
-    expect((await statusOf(stage, approval)).status).toBe('pending');
-    expect((await press(stage, at, 'decline')).status).toBe(200);
-  });
-
-  test('The page accepts a request with missing arguments only with a typed word.', async () => {
-    const stage = sharedLater();
-    const request = { title: 'do it', lacksArguments: true };
-    const [one, other] = [await asked(stage, request), await asked(stage, request)];
-    const at = await pathOfLink(stage, one.approval);
-    expect((await browse(stage, at)).text).toContain('does not say what this request would do');
-    for (const word of ['accept', 'accept&confirm=', 'accept&confirm=no'])
-      expect((await press(stage, at, word)).status).toBe(409);
-    expect(await statusOf(stage, one.approval)).toMatchObject({
-      status: 'pending',
-      arguments_missing: true,
-    });
-    expect((await press(stage, at, 'accept&confirm=yes')).status).toBe(200);
-    expect((await statusOf(stage, one.approval)).status).toBe('accepted');
-    const declined = await press(stage, await pathOfLink(stage, other.approval), 'decline');
-    expect(declined.status).toBe(200);
-  });
-
-  test('The page answers once for many simultaneous clicks.', async () => {
-    const stage = sharedLater();
-    const { approval } = await asked(stage);
-    const at = await pathOfLink(stage, approval);
-    const words = ['accept', 'decline', 'accept', 'decline', 'accept', 'decline'];
-    const pages = await Promise.all(words.map((word) => press(stage, at, word)));
-    expect(pages.filter(({ status }) => status === 200)).toHaveLength(1);
-  });
-
-  test('A link is invalid once its approval is resolved in another way.', async () => {
-    const stage = sharedLater();
-    const { approval } = await asked(stage);
-    const at = await pathOfLink(stage, approval);
-    await stage.decide(approval, 'decline');
-    expect((await browse(stage, at)).status).toBe(404);
-    expect((await press(stage, at, 'accept')).status).toBe(404);
-    expect((await statusOf(stage, approval)).status).toBe('declined');
-  });
-
-  test('A link answers only its own approval, whatever the form contains.', async () => {
-    const stage = sharedLater();
-    const [one, other] = [await asked(stage), await asked(stage)];
-    const at = await pathOfLink(stage, one.approval);
-    const forged = `decision=accept&approval_id=${other.approval.id}&session_id=${other.approval.session_id}`;
-    await browse(stage, `${at}?approval_id=${other.approval.id}`, {
-      method: 'POST',
-      body: forged,
-    });
-    expect((await statusOf(stage, one.approval)).status).toBe('accepted');
-    expect((await statusOf(stage, other.approval)).status).toBe('pending');
-  });
-
-  test.for([
-    'decision=',
-    'decision=accepted',
-    'decision=accept&decision=decline',
-    'decision%5B%5D=accept',
-    '',
-    '{"decision":"accept"}',
-  ])('The page refuses another form than its own: %s.', async (body) => {
-    const stage = sharedLater();
-    const { approval } = await asked(stage);
-    const at = await pathOfLink(stage, approval);
-    expect((await browse(stage, at, { method: 'POST', body })).status).toBe(404);
-    expect((await statusOf(stage, approval)).status).toBe('pending');
-    const large = await browse(stage, at, {
-      method: 'POST',
-      body: `decision=accept&x=${'x'.repeat(5000)}`,
-    });
-    expect(large.status).toBe(413);
-    const json = { 'content-type': 'application/json' };
-    const sent = await browse(stage, at, {
-      method: 'POST',
-      body: '{"decision":"accept"}',
-      headers: json,
-    });
-    expect(sent.status).toBe(415);
-    expect((await statusOf(stage, approval)).status).toBe('pending');
-  });
-
-  test.for(['https://evil.example', 'null', 'http://box.example.evil.example'])(
-    'A form from the page %s is refused.',
-    async (origin) => {
-      const stage = sharedLater();
-      const { approval } = await asked(stage);
-      const at = await pathOfLink(stage, approval);
-      expect((await press(stage, at, 'accept', { origin })).status).toBe(403);
-      expect((await statusOf(stage, approval)).status).toBe('pending');
-    },
-  );
+  expect(page.headers['content-security-policy']).toContain("frame-ancestors 'none'");
+  expect(page.headers['set-cookie']).toBe(undefined);
 });
 
-test('The public host of links serves only the page, and no other host serves it.', async () => {
+test('Opening, previewing or prefetching a page changes nothing.', async () => {
+  const { stage, approval, at } = await linked();
+  for (const headers of [{}, { 'sec-purpose': 'prefetch;prerender' }, { purpose: 'preview' }])
+    for (const method of ['GET', 'HEAD'])
+      expect((await browse(stage, `${at}?decision=accept`, { method, headers })).status).toBe(200);
+  expect((await statusOf(stage, approval)).status).toBe('pending');
+});
+
+test.for([
+  ['accept', 'accepted', 'accept'],
+  ['decline', 'declined', 'decline'],
+] as const)(
+  'The page answers with %s once, and its link is invalid afterwards.',
+  async ([word, status, decision]) => {
+    const stage = sharedLater();
+    const { approval, answer } = await asked(stage);
+    const [at, second] = [await pathOfLink(stage, approval), await pathOfLink(stage, approval)];
+    const answered = await press(stage, at, word, { origin: PUBLIC });
+    expect(answered.status).toBe(200);
+    expect((await answer).decision).toBe(decision);
+    const now = await statusOf(stage, approval);
+    expect(now).toMatchObject({ status, scope: status === 'accepted' ? 'once' : null });
+    expect(now.decided_by).toMatch(/^link_/);
+    const none = await invalid(stage);
+    for (const one of [at, second]) {
+      for (const other of ['accept', 'decline'])
+        expect(await press(stage, one, other)).toMatchObject({ status: 404, text: none });
+      expect(await browse(stage, one)).toMatchObject({ status: 404, text: none });
+    }
+    expect(await statusOf(stage, approval)).toEqual(now);
+  },
+);
+
+test('The page can only decline a request that it does not show completely.', async () => {
   const stage = sharedLater();
-  const { approval } = await asked(stage);
+  const details = [{ type: 'command', command: `echo ${'x'.repeat(70_000)}; rm -rf /`, cwd: null }];
+  const { approval } = await asked(stage, { title: 'a long command', details });
   const at = await pathOfLink(stage, approval);
+  const { text } = await browse(stage, at);
+  expect(text.match(/<button /g)).toHaveLength(1);
+  expect(text).toContain('you cannot accept it here');
+  expect((await press(stage, at, 'accept')).status).toBe(409);
+  expect((await statusOf(stage, approval)).status).toBe('pending');
+  expect((await press(stage, at, 'decline')).status).toBe(200);
+});
+
+test('The page accepts a request with missing arguments only with a typed word.', async () => {
+  const stage = sharedLater();
+  const request = { title: 'do it', lacksArguments: true };
+  const [one, other] = [await asked(stage, request), await asked(stage, request)];
+  const at = await pathOfLink(stage, one.approval);
+  expect((await browse(stage, at)).text).toContain('does not say what this request would do');
+  for (const word of ['accept', 'accept&confirm=', 'accept&confirm=no'])
+    expect((await press(stage, at, word)).status).toBe(409);
+  expect(await statusOf(stage, one.approval)).toMatchObject({
+    status: 'pending',
+    arguments_missing: true,
+  });
+  expect((await press(stage, at, 'accept&confirm=yes')).status).toBe(200);
+  expect((await statusOf(stage, one.approval)).status).toBe('accepted');
+  const declined = await press(stage, await pathOfLink(stage, other.approval), 'decline');
+  expect(declined.status).toBe(200);
+});
+
+test('The page answers once for many simultaneous clicks.', async () => {
+  const { stage, at } = await linked();
+  const words = ['accept', 'decline', 'accept', 'decline', 'accept', 'decline'];
+  const pages = await Promise.all(words.map((word) => press(stage, at, word)));
+  expect(pages.filter(({ status }) => status === 200)).toHaveLength(1);
+});
+
+test('A link is invalid once its approval is resolved in another way.', async () => {
+  const { stage, approval, at } = await linked();
+  await stage.decide(approval, 'decline');
+  expect((await browse(stage, at)).status).toBe(404);
+  expect((await press(stage, at, 'accept')).status).toBe(404);
+  expect((await statusOf(stage, approval)).status).toBe('declined');
+});
+
+test('A link answers only its own approval, whatever the form contains.', async () => {
+  const stage = sharedLater();
+  const [one, other] = [await asked(stage), await asked(stage)];
+  const at = await pathOfLink(stage, one.approval);
+  const forged = `decision=accept&approval_id=${other.approval.id}&session_id=${other.approval.session_id}`;
+  await browse(stage, `${at}?approval_id=${other.approval.id}`, {
+    method: 'POST',
+    body: forged,
+  });
+  expect((await statusOf(stage, one.approval)).status).toBe('accepted');
+  expect((await statusOf(stage, other.approval)).status).toBe('pending');
+});
+
+test.for([
+  'decision=',
+  'decision=accepted',
+  'decision=accept&decision=decline',
+  'decision%5B%5D=accept',
+  '',
+  '{"decision":"accept"}',
+])('The page refuses another form than its own: %s.', async (body) => {
+  const { stage, approval, at } = await linked();
+  expect((await browse(stage, at, { method: 'POST', body })).status).toBe(404);
+  expect((await statusOf(stage, approval)).status).toBe('pending');
+  const large = await browse(stage, at, {
+    method: 'POST',
+    body: `decision=accept&x=${'x'.repeat(5000)}`,
+  });
+  expect(large.status).toBe(413);
+  const json = { 'content-type': 'application/json' };
+  const sent = await browse(stage, at, {
+    method: 'POST',
+    body: '{"decision":"accept"}',
+    headers: json,
+  });
+  expect(sent.status).toBe(415);
+  expect((await statusOf(stage, approval)).status).toBe('pending');
+});
+
+test.for(['https://evil.example', 'null', 'http://box.example.evil.example'])(
+  'A form from the page %s is refused.',
+  async (origin) => {
+    const { stage, approval, at } = await linked();
+    expect((await press(stage, at, 'accept', { origin })).status).toBe(403);
+    expect((await statusOf(stage, approval)).status).toBe('pending');
+  },
+);
+
+test('The public host of links serves only the page, and no other host serves it.', async () => {
+  const { stage, at } = await linked();
   const authorization = `Bearer ${stage.given.token}`;
   for (const other of [
     '/health',
@@ -287,84 +276,78 @@ test('The public host of links serves only the page, and no other host serves it
 });
 
 test('A form from the public host that the tunnel forwards is accepted.', async () => {
-  const stage = sharedLater();
-  const { approval } = await asked(stage);
-  const at = await pathOfLink(stage, approval);
+  const { stage, at } = await linked();
   expect((await press(stage, at, 'decline', { host: '127.0.0.1:9', origin: PUBLIC })).status).toBe(
     200,
   );
 });
 
-describe('the secret of a link', () => {
-  test('The secret of a link is not a token, and no row, file or event has it.', async () => {
-    const stage = sharedLater();
-    const { approval } = await asked(stage);
-    const { body } = await linkTo(stage, approval);
-    const secret = body.url.split('/').at(-1) ?? '';
-    const headers = { host: 'localhost', authorization: `Bearer ${secret}` };
-    expect((await browse(stage, '/v1/sessions', { headers })).status).toBe(401);
-    await press(stage, `/answer/${secret}`, 'accept');
-    await stage.until(({ kind }) => kind === 'approval.resolved');
-    expect(JSON.stringify(await stage.events())).not.toContain(secret);
-    const files = fs.readdirSync(stage.given.directory, { recursive: true, withFileTypes: true });
-    for (const file of files.filter((one) => one.isFile()))
-      expect(fs.readFileSync(path.join(file.parentPath, file.name), 'latin1')).not.toContain(
-        secret,
-      );
-  });
+test('The secret of a link is not a token, and no row, file or event has it.', async () => {
+  const stage = sharedLater();
+  const { approval } = await asked(stage);
+  const { body } = await linkTo(stage, approval);
+  const secret = body.url.split('/').at(-1) ?? '';
+  const headers = { host: 'localhost', authorization: `Bearer ${secret}` };
+  expect((await browse(stage, '/v1/sessions', { headers })).status).toBe(401);
+  await press(stage, `/answer/${secret}`, 'accept');
+  await stage.until(({ kind }) => kind === 'approval.resolved');
+  expect(JSON.stringify(await stage.events())).not.toContain(secret);
+  const files = fs.readdirSync(stage.given.directory, { recursive: true, withFileTypes: true });
+  for (const file of files.filter((one) => one.isFile()))
+    expect(fs.readFileSync(path.join(file.parentPath, file.name), 'latin1')).not.toContain(secret);
+});
 
-  test('The secret of a link is not in the log, however its address is spelled.', async () => {
-    const { url, logLines } = await testRuntime();
-    const secret = 's'.repeat(43);
-    const places = [`/answer/${secret}`, `/answer/${secret}/`, `/answer/${secret}/x`];
-    places.push(`//answer/${secret}`, `/Answer/${secret}`, `/answer/${secret}?${secret}`);
-    places.push(`/answer%2f${secret}`, `/%61nswer%5C${secret}`, `/answer%252F${secret}%`);
-    for (const at of places)
-      for (const method of ['GET', 'PUT', 'OPTIONS']) await send(url, { method, path: at });
-    await expectEventually(() => logLines().filter(({ msg }) => msg === 'request').length).toBe(
-      places.length * 3,
-    );
-    expect(JSON.stringify(logLines())).not.toContain(secret);
-  });
+test('The secret of a link is not in the log, however its address is spelled.', async () => {
+  const { url, logLines } = await testRuntime();
+  const secret = 's'.repeat(43);
+  const places = [`/answer/${secret}`, `/answer/${secret}/`, `/answer/${secret}/x`];
+  places.push(`//answer/${secret}`, `/Answer/${secret}`, `/answer/${secret}?${secret}`);
+  places.push(`/answer%2f${secret}`, `/%61nswer%5C${secret}`, `/answer%252F${secret}%`);
+  for (const at of places)
+    for (const method of ['GET', 'PUT', 'OPTIONS']) await send(url, { method, path: at });
+  await expectEventually(() => logLines().filter(({ msg }) => msg === 'request').length).toBe(
+    places.length * 3,
+  );
+  expect(JSON.stringify(logLines())).not.toContain(secret);
+});
 
-  test('A link expires.', async () => {
-    const clock = new ManualClock();
-    const stage = await testStage({ ...options, clock });
-    const { approval } = await asked(stage);
-    const { body } = await linkTo(stage, approval, { expires_in_ms: 60_000 });
-    const at = new URL(body.url).pathname;
-    clock.advance(59_000);
-    expect((await browse(stage, at)).status).toBe(200);
-    clock.advance(2000);
-    expect((await browse(stage, at)).status).toBe(404);
-    expect((await press(stage, at, 'accept')).status).toBe(404);
-    expect((await statusOf(stage, approval)).status).toBe('pending');
-  });
+test('A link expires.', async () => {
+  const clock = new ManualClock();
+  const stage = await testStage({ ...options, clock });
+  const { approval } = await asked(stage);
+  const { body } = await linkTo(stage, approval, { expires_in_ms: 60_000 });
+  const at = new URL(body.url).pathname;
+  clock.advance(59_000);
+  expect((await browse(stage, at)).status).toBe(200);
+  clock.advance(2000);
+  expect((await browse(stage, at)).status).toBe(404);
+  expect((await press(stage, at, 'accept')).status).toBe(404);
+  expect((await statusOf(stage, approval)).status).toBe('pending');
+});
 
-  test('Only a token that may decide can create a link, and only if two buttons can answer it.', async () => {
-    const stage = sharedLater();
-    const { approval, session } = await asked(stage);
-    const { body: read } = await stage.post<{ secret: string }>('/v1/tokens', {
-      name: 'r',
-      scope: 'read',
-    });
-    const at = `/v1/sessions/${approval.session_id}/approvals/${approval.id}/link`;
-    for (const token of [read.secret, stage.tokenOf(session)]) {
-      const headers = {
-        host: 'localhost',
-        authorization: `Bearer ${token}`,
-        'content-type': 'application/json',
-      };
-      expect((await browse(stage, at, { method: 'POST', headers, body: '{}' })).status).toBe(403);
-    }
-    const other = await stage.open();
-    const elsewhere = { ...approval, session_id: other.id };
-    expect((await linkTo(stage, elsewhere)).status).toBe(404);
-    await stage.decide(approval, 'accept');
-    expect(await linkTo(stage, approval)).toMatchObject({
-      status: 409,
-      body: { code: 'approval_resolved' },
-    });
+test('Only a token that may decide can create a link, and only if two buttons can answer it.', async () => {
+  const stage = sharedLater();
+  const { approval, session } = await asked(stage);
+  const { body: read } = await stage.post<{ secret: string }>('/v1/tokens', {
+    name: 'r',
+    scope: 'read',
+  });
+  const at = `/v1/sessions/${approval.session_id}/approvals/${approval.id}/link`;
+  for (const token of [read.secret, stage.tokenOf(session)]) {
+    const headers = {
+      host: 'localhost',
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+    };
+    expect((await browse(stage, at, { method: 'POST', headers, body: '{}' })).status).toBe(403);
+  }
+  const other = await stage.open();
+  const elsewhere = { ...approval, session_id: other.id };
+  expect((await linkTo(stage, elsewhere)).status).toBe(404);
+  await stage.decide(approval, 'accept');
+  expect(await linkTo(stage, approval)).toMatchObject({
+    status: 409,
+    body: { code: 'approval_resolved' },
   });
 });
 

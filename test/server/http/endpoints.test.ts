@@ -29,23 +29,21 @@ function methodsOf(path: string): string[] {
     .flatMap(({ endpoint: { method } }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
 }
 
-describe('an endpoint', () => {
-  test('An endpoint is under /v1 or /metrics and needs a token, but for /health and /openapi.yaml.', () => {
-    expect(open.map(({ endpoint }) => endpoint.path)).toEqual(['/health', '/openapi.yaml']);
-    for (const { endpoint } of guarded) expect(endpoint.path).toMatch(/^\/(v1\/|metrics$)/);
-  });
+test('An endpoint is under /v1 or /metrics and needs a token, but for /health and /openapi.yaml.', () => {
+  expect(open.map(({ endpoint }) => endpoint.path)).toEqual(['/health', '/openapi.yaml']);
+  for (const { endpoint } of guarded) expect(endpoint.path).toMatch(/^\/(v1\/|metrics$)/);
+});
 
-  test('An endpoint is there once: no two have one method and path.', () => {
-    const requests = table.map(({ request }) => request);
-    expect(new Set(requests).size).toBe(requests.length);
-  });
+test('An endpoint is there once: no two have one method and path.', () => {
+  const requests = table.map(({ request }) => request);
+  expect(new Set(requests).size).toBe(requests.length);
+});
 
-  test('An endpoint names the parameters of its path, and no others.', () => {
-    for (const { endpoint } of table) {
-      const inPath = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
-      expect(Object.keys(endpoint.params)).toEqual(inPath);
-    }
-  });
+test('An endpoint names the parameters of its path, and no others.', () => {
+  for (const { endpoint } of table) {
+    const inPath = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+    expect(Object.keys(endpoint.params)).toEqual(inPath);
+  }
 });
 
 /** A server slows down failed authentications past 20 a minute, so each server gets a part of the endpoints. */
@@ -216,8 +214,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     for (const body of ['[]', '"x"', '1', 'true', 'null']) {
       const reply = await send(url, { method, path, headers, body });
-      expect(reply.status).toBe(400);
-      expect(reply.json()).toMatchObject({ code: 'invalid' });
+      expectRefusal(reply, 400, 'invalid');
     }
   });
 
@@ -283,11 +280,12 @@ test('The size of a body may be up to 256 KiB, and not a byte more, announced or
   expect((await ask(256 * 1024)).status).toBe(200);
   for (const more of [{}, { 'transfer-encoding': 'chunked' }]) {
     const reply = await ask(256 * 1024 + 1, more);
-    expect(reply.status).toBe(413);
-    expect(reply.json()).toEqual({
-      error: 'the request body is larger than this route allows',
-      code: 'payload_too_large',
-    });
+    expectRefusal(
+      reply,
+      413,
+      'payload_too_large',
+      'the request body is larger than this route allows',
+    );
   }
 });
 
@@ -338,49 +336,41 @@ const outOfRange = [
   ['/v1/processes/ID/events/stream', 'after_seq', ['-1', 'Latest', 'x']],
 ] as const;
 
-describe('a number in a query', () => {
-  const on = sharedRuntime(options());
-
-  test.for(outOfRange)(
-    'The path %s with %s refuses the values %j by name, and does not clamp them.',
-    async ([path, name, values]) => {
-      const { url, token, client, directory } = on();
-      const { id } = await client.call(endpoints.createSession, {
-        body: { provider: 'acp', cwd: directory },
-      });
-      for (const value of values) {
-        const reply = await send(url, {
-          path: `${path.replace('ID', id)}?${name}=${value}`,
-          headers: { authorization: `Bearer ${token}` },
-        });
-        expect([value, reply.status]).toEqual([value, 400]);
-        expect(reply.json()).toMatchObject({
-          code: 'invalid',
-          error: expect.stringContaining(`query.${name}`),
-        });
-      }
-    },
-  );
-
-  test('A number in a query is taken at both ends of its range.', async () => {
-    const { url, token } = on();
-    const good = ['/v1/sessions?limit=1', '/v1/sessions?limit=500', '/v1/sessions?cursor=0'];
-    good.push('/v1/events?limit=1', '/v1/events?limit=10000', '/v1/events?after_seq=0');
-    good.push('/v1/events?after_seq=9007199254740991');
-    for (const path of good) {
-      const reply = await send(url, { path, headers: { authorization: `Bearer ${token}` } });
-      expect([path, reply.status]).toEqual([path, 200]);
-    }
-  });
-
-  test('A number in a query may be given once.', async () => {
-    const { url, token } = on();
-    const path = '/v1/events?limit=1&limit=2';
-    const reply = await send(url, { path, headers: { authorization: `Bearer ${token}` } });
-    expect(reply.status).toBe(400);
-    expect(reply.json()).toEqual({
-      error: 'query: the parameter "limit" occurs more than once',
-      code: 'invalid',
+test.for(outOfRange)(
+  'The path %s with %s refuses the values %j by name, and does not clamp them.',
+  async ([path, name, values]) => {
+    const { url, token, client, directory } = on();
+    const { id } = await client.call(endpoints.createSession, {
+      body: { provider: 'acp', cwd: directory },
     });
-  });
+    for (const value of values) {
+      const reply = await send(url, {
+        path: `${path.replace('ID', id)}?${name}=${value}`,
+        headers: { authorization: `Bearer ${token}` },
+      });
+      expect([value, reply.status]).toEqual([value, 400]);
+      expect(reply.json()).toMatchObject({
+        code: 'invalid',
+        error: expect.stringContaining(`query.${name}`),
+      });
+    }
+  },
+);
+
+test('A number in a query is taken at both ends of its range.', async () => {
+  const { url, token } = on();
+  const good = ['/v1/sessions?limit=1', '/v1/sessions?limit=500', '/v1/sessions?cursor=0'];
+  good.push('/v1/events?limit=1', '/v1/events?limit=10000', '/v1/events?after_seq=0');
+  good.push('/v1/events?after_seq=9007199254740991');
+  for (const path of good) {
+    const reply = await send(url, { path, headers: { authorization: `Bearer ${token}` } });
+    expect([path, reply.status]).toEqual([path, 200]);
+  }
+});
+
+test('A number in a query may be given once.', async () => {
+  const { url, token } = on();
+  const path = '/v1/events?limit=1&limit=2';
+  const reply = await send(url, { path, headers: { authorization: `Bearer ${token}` } });
+  expectRefusal(reply, 400, 'invalid', 'query: the parameter "limit" occurs more than once');
 });

@@ -15,9 +15,7 @@ test.for(unknown)('The path %s is 401 without a token, and 404 with one.', async
   expect(without.json()).toEqual(unauthorized);
   expect(without.status).toBe(401);
   const reply = await send(url, { path, headers: { authorization: `Bearer ${token}` } });
-  expect(reply.status).toBe(404);
-  expect(reply.json()).toMatchObject({ code: 'not_found' });
-  expectRefusal(reply);
+  expectRefusal(reply, 404, 'not_found');
 });
 
 test('A path outside /v1 is 404 without a token, too.', async () => {

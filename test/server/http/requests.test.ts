@@ -21,11 +21,12 @@ test.for(['12345678901234567890', '9007199254740993', '1e400', '0.12345678901234
       ['/v1/mcp/invoke', `{"tool_name":"x","caller_agent_id":"y","args":{"id":[${number}]}}`],
     ] as const) {
       const reply = await api('POST', path, { body });
-      expect(reply.status).toBe(400);
-      expect(reply.json()).toEqual({
-        error: `the request body contains numbers that cannot be stored exactly (${number}): send these numbers as strings`,
-        code: 'invalid',
-      });
+      expectRefusal(
+        reply,
+        400,
+        'invalid',
+        `the request body contains numbers that cannot be stored exactly (${number}): send these numbers as strings`,
+      );
     }
   },
 );
@@ -52,9 +53,7 @@ test.for(['gzip', 'br', 'deflate', 'GZIP'])('A compressed body of %s is 415.', a
     },
     body: gzipSync('{"provider":"acp"}').toString('latin1'),
   });
-  expect(reply.status).toBe(415);
-  expect(reply.json()).toMatchObject({ code: 'unsupported_media_type' });
-  expectRefusal(reply);
+  expectRefusal(reply, 415, 'unsupported_media_type');
 });
 
 test('A body with the encoding "identity" is accepted.', async () => {
@@ -83,11 +82,7 @@ test('A provider that the interface does not name is 404, one that this server d
   const given = on();
   const api = apiOf(given);
   const unknown = await api('GET', '/v1/providers/foo/models');
-  expect(unknown.status).toBe(404);
-  expect(unknown.json()).toEqual({
-    error: 'unknown provider "foo": expected codex, claude, acp',
-    code: 'not_found',
-  });
+  expectRefusal(unknown, 404, 'not_found', 'unknown provider "foo": expected codex, claude, acp');
   expect((await api('GET', '/v1/providers/codex/models')).status).not.toBe(404);
   expect((await api('GET', '/v1/providers/acp/models')).status).toBe(200);
 });

@@ -4,16 +4,12 @@ import { expect, test } from 'vitest';
 import type { Diagnostics } from '../../../src/api/runtime.ts';
 import { version } from '../../../src/core/lib/self.ts';
 import { withRuntime, testRuntime } from '../../support/runtime.ts';
-import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { scripted } from '../../support/scripted-provider.ts';
+import { testDirectory } from '../../support/temp.ts';
 import { openSession, runTurn } from '../../support/turns.ts';
 import { apiOf, send } from '../../support/http/request.ts';
 import { openStream } from '../../support/http/stream.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-
-function scripted() {
-  return { providers: [scriptedProvider((turn) => turn.end(completed))] };
-}
 
 test('Health is the status alone where no token was given, and everything where one was.', async () => {
   const given = await testRuntime(scripted());
@@ -67,8 +63,7 @@ test('GET /v1/version names the program, its version and the epoch of the data.'
 });
 
 test('Diagnostics tell of health, recovery, providers, storage and streams in numbers.', async () => {
-  const given = await testRuntime(scripted());
-  const { client, directory } = given;
+  const { given, client, directory } = await testRuntime(scripted());
   const stream = await openStream(given);
   await stream.untilSeq(2);
   const { id } = await openSession(client, directory);
@@ -105,8 +100,7 @@ test('Diagnostics count the streams that are left, not those that were.', async 
 });
 
 test('The data directory holds the token and the registration for the owner alone, and the registration goes with the server.', async () => {
-  await using base = tempDirectory();
-  const directory = path.join(base.path, 'data');
+  const directory = path.join(testDirectory(), 'data');
   const given = await testRuntime({ directory });
   const mode = (name: string) => fs.statSync(path.join(directory, name)).mode & 0o777;
   expect(mode('.')).toBe(0o700);

@@ -6,14 +6,10 @@ import { configSchema } from '../../../src/core/config/schema.ts';
 import { send } from '../../support/http/request.ts';
 import { ranTo } from '../../support/processes/work.ts';
 import { openRuntime, type TestRuntime, withRuntime, testRuntime } from '../../support/runtime.ts';
-import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
+import { scripted } from '../../support/scripted-provider.ts';
 import { systemError, testDisk } from '../../support/store.ts';
-import { tempDirectory } from '../../support/temp.ts';
+import { testDirectory } from '../../support/temp.ts';
 import { openSession, runTurn } from '../../support/turns.ts';
-
-function scripted() {
-  return { providers: [scriptedProvider((turn) => turn.end(completed))] };
-}
 
 async function stop({ client, runtime }: TestRuntime): Promise<void> {
   client.close();
@@ -41,8 +37,7 @@ async function expectStarts(directory: string): Promise<void> {
 
 test('A start that fails after all parts are built leaves no lock, keeper or registration.', async () => {
   const first = await testRuntime(scripted());
-  await using own = tempDirectory('second');
-  const directory = path.join(own.path, 'data');
+  const directory = path.join(testDirectory('second'), 'data');
   const bind_address = new URL(first.url).host;
   // The keeper of the first starts before its first process.
   await ranTo(first, 'true');
@@ -56,8 +51,7 @@ test('A start that fails after all parts are built leaves no lock, keeper or reg
 });
 
 test('A start that fails during recovery leaves the directory usable for the next start.', async () => {
-  await using own = tempDirectory('recovery');
-  const directory = path.join(own.path, 'data');
+  const directory = path.join(testDirectory('recovery'), 'data');
   await stop(await openRuntime(directory, scripted()));
   const before = children();
   const disk = testDisk();
@@ -71,8 +65,7 @@ test('A start that fails during recovery leaves the directory usable for the nex
 });
 
 test('A second stop equals the first one, and a reload during it changes nothing.', async () => {
-  await using own = tempDirectory('stop');
-  const directory = path.join(own.path, 'data');
+  const directory = path.join(testDirectory('stop'), 'data');
   const given = await openRuntime(directory, scripted());
   given.client.close();
   const stopping = given.runtime.stop();

@@ -1,10 +1,17 @@
 import { expect, it } from 'vitest';
+import { expectError } from '../../support/an-error.ts';
 import type { Session } from '../../../src/api/sessions.ts';
 import type { SpawnedMember, TeamWithMembers } from '../../../src/api/teams.ts';
 import type { Claim, Worktree } from '../../../src/api/worktrees.ts';
 import { AppError } from '../../../src/api/errors.ts';
 import { someOf } from '../../support/at-length.ts';
-import { kinds, type Refusal, type Stage, testStage } from '../../support/sessions/stage.ts';
+import {
+  kinds,
+  type Refusal,
+  type Stage,
+  testStage,
+  testSession,
+} from '../../support/sessions/stage.ts';
 import { testServer } from '../../support/server.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { testDirectory } from '../../support/temp.ts';
@@ -39,8 +46,9 @@ async function claimsOn(stage: Stage, worktree: { id: string } | null): Promise<
 }
 
 it('A member has the sandbox of its spawner.', async () => {
-  const stage = await testStage();
-  const lead = await stage.open({ sandbox: { mode: 'require', network: 'none' } });
+  const { stage, session: lead } = await testSession(undefined, {
+    sandbox: { mode: 'require', network: 'none' },
+  });
   const body = { name: 'builders', lead_agent_id: lead.id };
   const made = await stage.post<TeamWithMembers>('/v1/teams', body);
   const spawned = await spawn(castOf(stage, made.body, [lead]), { prompt: 'write tests' });
@@ -49,8 +57,7 @@ it('A member has the sandbox of its spawner.', async () => {
 });
 
 it('A spawn opens a session like the session of its caller, and sends it its task.', async () => {
-  const cast = await testTeam();
-  const { stage, agents, team } = cast;
+  const { cast, stage, agents, team } = await testTeam();
   const { status, body } = await spawn(cast, { title: 'tester', prompt: 'write tests' });
   expect(status).toBe(200);
   expect(body.operation_id).toMatch(/^op_[0-9a-f]{32}$/);
@@ -95,8 +102,7 @@ it('A spawn opens a session like the session of its caller, and sends it its tas
 });
 
 it('A spawn that is impossible is refused, and nothing changes.', async () => {
-  const cast = await testTeam();
-  const { stage } = cast;
+  const { cast, stage } = await testTeam();
   const [stranger, closed] = [await stage.open(), cast.agents[1]];
   await stage.close(closed?.id ?? '');
   for (const [more, status, code] of [
@@ -249,9 +255,7 @@ it.each(someOf(['spawn.prepared', 'spawn.begun', 'worktree.added'], 3))(
       source_session_id: lead.id,
       worktree: { mode: 'create' as const, name: 'feature' },
     };
-    await expect(server.client.call(endpoints.spawnMember, { params, body })).rejects.toMatchObject(
-      { code: 'unreachable' },
-    );
+    await expectError(server.client.call(endpoints.spawnMember, { params, body }), 'unreachable');
     await server.end('SIGKILL');
     server = await testServer({ directory: data });
     const told = async () =>

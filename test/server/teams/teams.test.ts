@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import type { Session } from '../../../src/api/sessions.ts';
 import type { TeamWithMembers } from '../../../src/api/teams.ts';
@@ -8,126 +8,119 @@ import { completed, testTeam } from '../../support/teams/team.ts';
 type Reply = TeamWithMembers & { code: string; error: string };
 const idsOf = ({ members }: TeamWithMembers) => members.map(({ agent_id }) => agent_id);
 
-describe('a team', () => {
-  const on = sharedStage();
-  const make = (body: object) => on().post<Reply>('/v1/teams', body);
+const on = sharedStage();
+const make = (body: object) => on().post<Reply>('/v1/teams', body);
 
-  it('A team has its lead as a member, and each session once.', async () => {
-    const [lead, other] = [await on().open(), await on().open()];
-    const { status, body } = await make({
-      name: 'a team',
-      lead_agent_id: lead.id,
-      member_agent_ids: [other.id, lead.id, other.id],
-    });
-    expect(status).toBe(200);
-    expect(body.team).toMatchObject({
-      name: 'a team',
-      lead_agent_id: lead.id,
-      created_by: 'api',
-      deleted_at: null,
-    });
-    expect(idsOf(body)).toEqual([lead.id, other.id]);
-    expect((await on().get(`/v1/teams/${body.team.id}`)).body).toEqual(body);
-    const list = await on().get<Session[]>(`/v1/sessions?team_id=${body.team.id}`);
-    expect(list.body.map(({ id }) => id)).toEqual([other.id, lead.id]);
+it('A team has its lead as a member, and each session once.', async () => {
+  const [lead, other] = [await on().open(), await on().open()];
+  const { status, body } = await make({
+    name: 'a team',
+    lead_agent_id: lead.id,
+    member_agent_ids: [other.id, lead.id, other.id],
   });
-
-  it('A team needs a name, a lead, and sessions that exist and are open.', async () => {
-    const [lead, closed] = [await on().open(), await on().open()];
-    await on().close(closed.id);
-    for (const [body, status, code] of [
-      [{ lead_agent_id: lead.id }, 400, 'invalid'],
-      [{ name: 'x' }, 400, 'invalid'],
-      [{ name: 'x', lead_agent_id: 'sess_none' }, 404, 'not_found'],
-      [{ name: 'x', lead_agent_id: lead.id, member_agent_ids: ['sess_none'] }, 404, 'not_found'],
-      [{ name: 'x', lead_agent_id: closed.id }, 409, 'session_closed'],
-    ] as const) {
-      const reply = await make(body);
-      expect([body, reply.status, reply.body.code]).toEqual([body, status, code]);
-    }
-    expect((await on().get('/v1/sessions?team_id=team_none')).status).toBe(404);
-    for (const route of ['', '/view', '/messages', '/deliveries', '/events', '/events/stream'])
-      expect((await on().get(`/v1/teams/team_none${route}`)).status).toBe(404);
+  expect(status).toBe(200);
+  expect(body.team).toMatchObject({
+    name: 'a team',
+    lead_agent_id: lead.id,
+    created_by: 'api',
+    deleted_at: null,
   });
+  expect(idsOf(body)).toEqual([lead.id, other.id]);
+  expect((await on().get(`/v1/teams/${body.team.id}`)).body).toEqual(body);
+  const list = await on().get<Session[]>(`/v1/sessions?team_id=${body.team.id}`);
+  expect(list.body.map(({ id }) => id)).toEqual([other.id, lead.id]);
 });
 
-describe('the members of a team', () => {
-  it('Members are added once, and their changes are events of the team and of their sessions.', async () => {
-    const { stage, path, team, agents } = await testTeam();
-    const third = await stage.open();
-    const add = (body: object) => stage.post<Reply>(`${path}/members`, body);
-    const added = await add({ agent_id: third.id, title: 'tester', added_by: agents[0].id });
-    expect(added.body.members[2]).toMatchObject({
-      team_id: team.id,
-      agent_id: third.id,
-      title: 'tester',
-      added_by: agents[0].id,
-      worktree_id: null,
-    });
-    expect((await add({ agent_id: third.id })).body.code).toBe('already_member');
-    expect((await add({ agent_id: 'sess_none' })).status).toBe(404);
-    expect((await add({ agent_id: third.id, worktree_id: 'wt_none' })).status).toBe(404);
-    const gone = await stage.del<Reply>(`${path}/members/${third.id}`);
-    expect(idsOf(gone.body)).toEqual(agents.map(({ id }) => id));
-    expect((await stage.del(`${path}/members/${third.id}`)).status).toBe(404);
-    expect(kinds(await stage.events(third.id))).toEqual([
-      'session.created',
-      'team.member_joined',
-      'team.member_left',
-    ]);
-  });
+it('A team needs a name, a lead, and sessions that exist and are open.', async () => {
+  const [lead, closed] = [await on().open(), await on().open()];
+  await on().close(closed.id);
+  for (const [body, status, code] of [
+    [{ lead_agent_id: lead.id }, 400, 'invalid'],
+    [{ name: 'x' }, 400, 'invalid'],
+    [{ name: 'x', lead_agent_id: 'sess_none' }, 404, 'not_found'],
+    [{ name: 'x', lead_agent_id: lead.id, member_agent_ids: ['sess_none'] }, 404, 'not_found'],
+    [{ name: 'x', lead_agent_id: closed.id }, 409, 'session_closed'],
+  ] as const) {
+    const reply = await make(body);
+    expect([body, reply.status, reply.body.code]).toEqual([body, status, code]);
+  }
+  expect((await on().get('/v1/sessions?team_id=team_none')).status).toBe(404);
+  for (const route of ['', '/view', '/messages', '/deliveries', '/events', '/events/stream'])
+    expect((await on().get(`/v1/teams/team_none${route}`)).status).toBe(404);
+});
 
-  it('The member with the longest membership becomes lead when the lead is removed.', async () => {
-    const { stage, path, agents } = await testTeam(3);
-    const [lead, second, third] = agents;
-    const { body } = await stage.del<Reply>(`${path}/members/${lead.id}`);
-    expect(body.team.lead_agent_id).toBe(second?.id);
-    const set = await stage.post<Reply>(`${path}/lead`, { lead_agent_id: third?.id });
-    expect(set.body.team.lead_agent_id).toBe(third?.id);
-    expect((await stage.post(`${path}/lead`, { lead_agent_id: lead.id })).status).toBe(404);
-    const told = (await stage.get<RuntimeEventRecord[]>(`${path}/events`)).body;
-    expect(kinds(told).slice(-3)).toEqual([
-      'team.member_left',
-      'team.lead_changed',
-      'team.lead_changed',
-    ]);
+it('Members are added once, and their changes are events of the team and of their sessions.', async () => {
+  const { stage, path, team, agents } = await testTeam();
+  const third = await stage.open();
+  const add = (body: object) => stage.post<Reply>(`${path}/members`, body);
+  const added = await add({ agent_id: third.id, title: 'tester', added_by: agents[0].id });
+  expect(added.body.members[2]).toMatchObject({
+    team_id: team.id,
+    agent_id: third.id,
+    title: 'tester',
+    added_by: agents[0].id,
+    worktree_id: null,
   });
+  expect((await add({ agent_id: third.id })).body.code).toBe('already_member');
+  expect((await add({ agent_id: 'sess_none' })).status).toBe(404);
+  expect((await add({ agent_id: third.id, worktree_id: 'wt_none' })).status).toBe(404);
+  const gone = await stage.del<Reply>(`${path}/members/${third.id}`);
+  expect(idsOf(gone.body)).toEqual(agents.map(({ id }) => id));
+  expect((await stage.del(`${path}/members/${third.id}`)).status).toBe(404);
+  expect(kinds(await stage.events(third.id))).toEqual([
+    'session.created',
+    'team.member_joined',
+    'team.member_left',
+  ]);
+});
 
-  it('The last member cannot be removed.', async () => {
-    const { stage, path, agents } = await testTeam(1);
-    const { status, body } = await stage.del<Reply>(`${path}/members/${agents[0].id}`);
-    expect([status, body.code]).toEqual([409, 'conflict']);
-  });
+it('The member with the longest membership becomes lead when the lead is removed.', async () => {
+  const { stage, path, agents } = await testTeam(3);
+  const [lead, second, third] = agents;
+  const { body } = await stage.del<Reply>(`${path}/members/${lead.id}`);
+  expect(body.team.lead_agent_id).toBe(second?.id);
+  const set = await stage.post<Reply>(`${path}/lead`, { lead_agent_id: third?.id });
+  expect(set.body.team.lead_agent_id).toBe(third?.id);
+  expect((await stage.post(`${path}/lead`, { lead_agent_id: lead.id })).status).toBe(404);
+  const told = (await stage.get<RuntimeEventRecord[]>(`${path}/events`)).body;
+  expect(kinds(told).slice(-3)).toEqual([
+    'team.member_left',
+    'team.lead_changed',
+    'team.lead_changed',
+  ]);
+});
 
-  it('A member that leaves gets no more messages: its waiting deliveries fail.', async () => {
-    const cast = await testTeam();
-    const { stage, path, agents } = cast;
-    const work = await stage.play(agents[1] as { id: string });
-    const { delivery } = await cast.say('wait');
-    await stage.del(`${path}/members/${agents[1]?.id}`);
-    expect(await cast.delivery(delivery.id)).toMatchObject({
-      status: 'failed',
-      error: { code: 'recipient_left' },
-    });
-    expect((await cast.retry(delivery)).body.error?.toString()).toBeDefined();
-    work.end(completed);
-    await stage.until(({ kind }) => kind === 'turn.completed');
-    expect(await stage.session(agents[1]?.id ?? '')).toMatchObject({ status: 'ready' });
-  });
+it('The last member cannot be removed.', async () => {
+  const { stage, path, agents } = await testTeam(1);
+  const { status, body } = await stage.del<Reply>(`${path}/members/${agents[0].id}`);
+  expect([status, body.code]).toEqual([409, 'conflict']);
+});
 
-  it('Members and lead stay when their sessions are closed.', async () => {
-    const cast = await testTeam();
-    const { stage, path, agents } = cast;
-    await stage.close(agents[0].id);
-    const { body } = await stage.get<Reply>(path);
-    expect(body.team.lead_agent_id).toBe(agents[0].id);
-    expect((await cast.view()).members.map(({ state }) => state)).toEqual(['closed', 'idle']);
+it('A member that leaves gets no more messages: its waiting deliveries fail.', async () => {
+  const { cast, stage, path, agents } = await testTeam();
+  const work = await stage.play(agents[1] as { id: string });
+  const { delivery } = await cast.say('wait');
+  await stage.del(`${path}/members/${agents[1]?.id}`);
+  expect(await cast.delivery(delivery.id)).toMatchObject({
+    status: 'failed',
+    error: { code: 'recipient_left' },
   });
+  expect((await cast.retry(delivery)).body.error?.toString()).toBeDefined();
+  work.end(completed);
+  await stage.until(({ kind }) => kind === 'turn.completed');
+  expect(await stage.session(agents[1]?.id ?? '')).toMatchObject({ status: 'ready' });
+});
+
+it('Members and lead stay when their sessions are closed.', async () => {
+  const { cast, stage, path, agents } = await testTeam();
+  await stage.close(agents[0].id);
+  const { body } = await stage.get<Reply>(path);
+  expect(body.team.lead_agent_id).toBe(agents[0].id);
+  expect((await cast.view()).members.map(({ state }) => state)).toEqual(['closed', 'idle']);
 });
 
 it('Deleting a team cancels waiting deliveries, and all else becomes read-only.', async () => {
-  const cast = await testTeam();
-  const { stage, path, agents } = cast;
+  const { cast, stage, path, agents } = await testTeam();
   const work = await stage.play(agents[1] as { id: string });
   const { message, delivery } = await cast.say('wait');
   const deleted = await stage.del(path);
@@ -158,8 +151,7 @@ it('Deleting a team cancels waiting deliveries, and all else becomes read-only.'
 });
 
 it('The view of a team shows the activity, last words and context use of its members.', async () => {
-  const cast = await testTeam();
-  const { stage, agents } = cast;
+  const { cast, stage, agents } = await testTeam();
   const { message } = await cast.say('hello');
   const turn = await stage.provider.nextTurn();
   const usage = (context_tokens: number | null, context_window: number | null) =>

@@ -1,11 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { anError } from '../../support/an-error.ts';
 import type { Delivery, Message } from '../../../src/api/team-messages.ts';
 import type { TeamView } from '../../../src/api/team-view.ts';
 import type { SpawnedMember } from '../../../src/api/teams.ts';
-import { type StageOptions, testStage } from '../../support/sessions/stage.ts';
+import { type StageOptions, testStage, testSession } from '../../support/sessions/stage.ts';
 import type { Worktree } from '../../../src/api/worktrees.ts';
 import { makeRepository, write } from '../../support/worktrees/work.ts';
 import { type Cast, completed, testTeam } from '../../support/teams/team.ts';
@@ -33,271 +33,258 @@ async function call(cast: Cast, caller: number, tool: string, args: object = {})
 /** In a turn that was accepted, which begins at once where the agent of its session is idle. */
 const IN_A_TURN = /^inject(ing|ed)$/;
 
-describe('the team tools', () => {
-  it('The tools show a member its only team, and nobody else.', async () => {
-    const cast = await openTeam();
-    const { result } = await call(cast, 1, 'status');
-    expect(result.team.id).toBe(cast.team.id);
-    expect(result.members).toHaveLength(3);
-    const stranger = await cast.stage.open();
-    const asStranger = { ...cast, agents: [stranger] as Cast['agents'] };
-    expect((await call(asStranger, 0, 'status')).error.code).toBe('bad_request');
-    const named = { team_id: cast.team.id };
-    expect((await call(asStranger, 0, 'status', named)).error.code).toBe('unauthorized');
-    expect((await call(cast, 0, 'status', { team_id: 'team_none' })).error.code).toBe('not_found');
-    await cast.stage.post('/v1/teams', { name: 'other', lead_agent_id: cast.agents[1]?.id });
-    expect((await call(cast, 1, 'status')).error.code).toBe('bad_request');
-    expect((await call(cast, 1, 'status', named)).ok).toBe(true);
-  });
-
-  it('The tools send messages like the HTTP API.', async () => {
-    const cast = await openTeam();
-    const { stage, agents } = cast;
-    const { result } = await call(cast, 0, 'message', {
-      recipient_agent_id: agents[1]?.id,
-      message: 'hello',
-      priority: 'high',
-    });
-    expect(result.message).toMatchObject({
-      sender_agent_id: agents[0].id,
-      recipient_agent_id: agents[1]?.id,
-      priority: 'high',
-    });
-    (await stage.provider.nextTurn()).end(completed);
-    await cast.moved(result.deliveries[0] as Delivery, 'consumed');
-    const all = await call(cast, 0, 'message', {
-      recipient_agent_id: 'broadcast',
-      message: 'hello all',
-    });
-    expect(all.result.deliveries).toHaveLength(2);
-    for (let i = 0; i < 2; i++) (await stage.provider.nextTurn()).end(completed);
-    await stage.times('delivery.consumed', 3);
-  });
-
-  it('The tools refuse an argument for the caller, and unknown values.', async () => {
-    const cast = await openTeam();
-    const good = { recipient_agent_id: 'broadcast', message: 'x' };
-    for (const wrong of [
-      { sender_agent_id: cast.agents[1]?.id },
-      { caller_agent_id: cast.agents[1]?.id },
-      { priority: 'urgent' },
-      { message: '' },
-    ]) {
-      const { error } = await call(cast, 0, 'message', { ...good, ...wrong });
-      expect([wrong, error.code]).toEqual([wrong, 'bad_request']);
-    }
-  });
-
-  it('The tools do not exist if teams are disabled, and the routes do.', async () => {
-    const cast = await openTeam({ enabled: false });
-    expect((await call(cast, 0, 'status')).error.code).toBe('feature_disabled');
-    expect((await cast.view()).team.id).toBe(cast.team.id);
-  });
+it('The tools show a member its only team, and nobody else.', async () => {
+  const cast = await openTeam();
+  const { result } = await call(cast, 1, 'status');
+  expect(result.team.id).toBe(cast.team.id);
+  expect(result.members).toHaveLength(3);
+  const stranger = await cast.stage.open();
+  const asStranger = { ...cast, agents: [stranger] as Cast['agents'] };
+  expect((await call(asStranger, 0, 'status')).error.code).toBe('bad_request');
+  const named = { team_id: cast.team.id };
+  expect((await call(asStranger, 0, 'status', named)).error.code).toBe('unauthorized');
+  expect((await call(cast, 0, 'status', { team_id: 'team_none' })).error.code).toBe('not_found');
+  await cast.stage.post('/v1/teams', { name: 'other', lead_agent_id: cast.agents[1]?.id });
+  expect((await call(cast, 1, 'status')).error.code).toBe('bad_request');
+  expect((await call(cast, 1, 'status', named)).ok).toBe(true);
 });
 
-describe('membership by tools', () => {
-  const add = (cast: Cast, caller: number, args: object = {}) => call(cast, caller, 'manage', args);
-  const remove = (cast: Cast, caller: number, ...removed: number[]) =>
-    call(cast, caller, 'manage', {
-      remove_agent_ids: removed.map((one) => cast.agents[one]?.id),
-    });
-
-  it('Membership is changed by the lead, and by each member for itself.', async () => {
-    const cast = await openTeam();
-    expect((await add(cast, 1)).error.code).toBe('unauthorized');
-    expect((await remove(cast, 1, 2)).error.code).toBe('unauthorized');
-    expect((await remove(cast, 1, 1)).result.results).toEqual([
-      { agent_id: cast.agents[1]?.id, ok: true },
-    ]);
-    const { result } = await remove(cast, 0, 1, 2);
-    expect(result.results).toMatchObject([
-      { ok: false, error: { code: 'not_found' } },
-      { ok: true },
-    ]);
+it('The tools send messages like the HTTP API.', async () => {
+  const cast = await openTeam();
+  const { stage, agents } = cast;
+  const { result } = await call(cast, 0, 'message', {
+    recipient_agent_id: agents[1]?.id,
+    message: 'hello',
+    priority: 'high',
   });
-
-  it("Membership may be changed by others if that is configured, except the lead's.", async () => {
-    const cast = await openTeam({
-      non_lead_can_add_members: true,
-      non_lead_can_remove_members: true,
-    });
-    const { stage } = cast;
-    const added = await add(cast, 1, { prompt: 'help me' });
-    expect(added.result.member.added_by).toBe(cast.agents[1]?.id);
-    (await stage.provider.nextTurn()).end(completed);
-    await stage.until(({ kind }) => kind === 'delivery.consumed');
-    expect((await remove(cast, 1, 0)).error.code).toBe('unauthorized');
-    expect((await remove(cast, 1, 2)).ok).toBe(true);
+  expect(result.message).toMatchObject({
+    sender_agent_id: agents[0].id,
+    recipient_agent_id: agents[1]?.id,
+    priority: 'high',
   });
-
-  it('A preset replaces provider, model and effort, and an unknown one is refused with the list.', async () => {
-    const cast = await openTeam({
-      model_presets: [{ name: 'deep', provider: 'acp', model: 'large', thinking_effort: 'high' }],
-    });
-    const { stage } = cast;
-    const { result } = await add(cast, 0, { model_preset: 'deep', title: 'thinker' });
-    expect(result.session).toMatchObject({
-      provider: 'acp',
-      model: 'large',
-      thinking_effort: 'high',
-      permission_mode: 'require_approval',
-      metadata: { model_preset: 'deep', thinking_effort: 'high' },
-    });
-    expect(result.member.title).toBe('thinker');
-    const turn = await stage.provider.nextTurn();
-    expect(turn.settings).toMatchObject({ model: 'large', thinkingEffort: 'high' });
-    turn.end(completed);
-    await stage.until(({ kind }) => kind === 'delivery.consumed');
-    const unknown = await add(cast, 0, { model_preset: 'shallow' });
-    expect(unknown.error).toMatchObject(anError('unknown_model_preset', 'deep'));
-    const both = await add(cast, 0, { model_preset: 'deep', provider: 'acp' });
-    expect(both.error.code).toBe('bad_request');
+  await cast.consumed(result.deliveries[0] as Delivery);
+  const all = await call(cast, 0, 'message', {
+    recipient_agent_id: 'broadcast',
+    message: 'hello all',
   });
+  expect(all.result.deliveries).toHaveLength(2);
+  for (let i = 0; i < 2; i++) (await stage.provider.nextTurn()).end(completed);
+  await stage.times('delivery.consumed', 3);
 });
 
-describe('a member that an agent spawns', () => {
-  const input = [{ type: 'text', text: 'go' }];
+it('The tools refuse an argument for the caller, and unknown values.', async () => {
+  const cast = await openTeam();
+  const good = { recipient_agent_id: 'broadcast', message: 'x' };
+  for (const wrong of [
+    { sender_agent_id: cast.agents[1]?.id },
+    { caller_agent_id: cast.agents[1]?.id },
+    { priority: 'urgent' },
+    { message: '' },
+  ]) {
+    const { error } = await call(cast, 0, 'message', { ...good, ...wrong });
+    expect([wrong, error.code]).toEqual([wrong, 'bad_request']);
+  }
+});
 
-  it.for([
-    ['full_access', 'read_only'],
-    ['full_access', 'require_approval'],
-    ['full_access', 'default'],
-    ['read_only', 'full_access'],
-    [null, 'workspace_write'],
-    ['full_access', 'a-mode-of-its-agent'],
-    ['read_only', null],
-    [null, null],
-  ] as const)(
-    'A member that a session in mode %s spawns by a turn in mode %s has the mode of the turn.',
-    async ([own, turn]) => {
-      const cast = await openTeam();
-      const { stage } = cast;
-      const lead = await stage.open({ permission_mode: own });
-      await stage.post('/v1/teams', { name: 'bound', lead_agent_id: lead.id });
-      await stage.send(lead, { input, permission_mode: turn });
-      await stage.provider.nextTurn();
-      const { result } = await stage.callTool<SpawnedMember>(lead, 'cadre_team_manage');
-      expect(result.session.permission_mode).toBe(turn ?? own);
-      const told = await stage.provider.nextTurn();
-      expect(told.settings.permissionMode).toBe(turn ?? own);
+it('The tools do not exist if teams are disabled, and the routes do.', async () => {
+  const cast = await openTeam({ enabled: false });
+  expect((await call(cast, 0, 'status')).error.code).toBe('feature_disabled');
+  expect((await cast.view()).team.id).toBe(cast.team.id);
+});
+
+const add = (cast: Cast, caller: number, args: object = {}) => call(cast, caller, 'manage', args);
+const remove = (cast: Cast, caller: number, ...removed: number[]) =>
+  call(cast, caller, 'manage', {
+    remove_agent_ids: removed.map((one) => cast.agents[one]?.id),
+  });
+
+it('Membership is changed by the lead, and by each member for itself.', async () => {
+  const cast = await openTeam();
+  expect((await add(cast, 1)).error.code).toBe('unauthorized');
+  expect((await remove(cast, 1, 2)).error.code).toBe('unauthorized');
+  expect((await remove(cast, 1, 1)).result.results).toEqual([
+    { agent_id: cast.agents[1]?.id, ok: true },
+  ]);
+  const { result } = await remove(cast, 0, 1, 2);
+  expect(result.results).toMatchObject([{ ok: false, error: { code: 'not_found' } }, { ok: true }]);
+});
+
+it("Membership may be changed by others if that is configured, except the lead's.", async () => {
+  const cast = await openTeam({
+    non_lead_can_add_members: true,
+    non_lead_can_remove_members: true,
+  });
+  const { stage } = cast;
+  const added = await add(cast, 1, { prompt: 'help me' });
+  expect(added.result.member.added_by).toBe(cast.agents[1]?.id);
+  (await stage.provider.nextTurn()).end(completed);
+  await stage.until(({ kind }) => kind === 'delivery.consumed');
+  expect((await remove(cast, 1, 0)).error.code).toBe('unauthorized');
+  expect((await remove(cast, 1, 2)).ok).toBe(true);
+});
+
+it('A preset replaces provider, model and effort, and an unknown one is refused with the list.', async () => {
+  const cast = await openTeam({
+    model_presets: [{ name: 'deep', provider: 'acp', model: 'large', thinking_effort: 'high' }],
+  });
+  const { stage } = cast;
+  const { result } = await add(cast, 0, { model_preset: 'deep', title: 'thinker' });
+  expect(result.session).toMatchObject({
+    provider: 'acp',
+    model: 'large',
+    thinking_effort: 'high',
+    permission_mode: 'require_approval',
+    metadata: { model_preset: 'deep', thinking_effort: 'high' },
+  });
+  expect(result.member.title).toBe('thinker');
+  const turn = await stage.provider.nextTurn();
+  expect(turn.settings).toMatchObject({ model: 'large', thinkingEffort: 'high' });
+  turn.end(completed);
+  await stage.until(({ kind }) => kind === 'delivery.consumed');
+  const unknown = await add(cast, 0, { model_preset: 'shallow' });
+  expect(unknown.error).toMatchObject(anError('unknown_model_preset', 'deep'));
+  const both = await add(cast, 0, { model_preset: 'deep', provider: 'acp' });
+  expect(both.error.code).toBe('bad_request');
+});
+
+const input = [{ type: 'text', text: 'go' }];
+
+it.for([
+  ['full_access', 'read_only'],
+  ['full_access', 'require_approval'],
+  ['full_access', 'default'],
+  ['read_only', 'full_access'],
+  [null, 'workspace_write'],
+  ['full_access', 'a-mode-of-its-agent'],
+  ['read_only', null],
+  [null, null],
+] as const)(
+  'A member that a session in mode %s spawns by a turn in mode %s has the mode of the turn.',
+  async ([own, turn]) => {
+    const cast = await openTeam();
+    const { stage } = cast;
+    const lead = await stage.open({ permission_mode: own });
+    await stage.post('/v1/teams', { name: 'bound', lead_agent_id: lead.id });
+    await stage.send(lead, { input, permission_mode: turn });
+    await stage.provider.nextTurn();
+    const { result } = await stage.callTool<SpawnedMember>(lead, 'cadre_team_manage');
+    expect(result.session.permission_mode).toBe(turn ?? own);
+    const told = await stage.provider.nextTurn();
+    expect(told.settings.permissionMode).toBe(turn ?? own);
+  },
+);
+
+it('A spawned member runs no script of the repository, whatever the mode.', async () => {
+  const stage = await testStage();
+  const repo = makeRepository(path.join(path.dirname(stage.directory), 'repo'));
+  const marker = path.join(repo, 'marker');
+  write(repo, { '.cadre/worktree-init.sh': `touch '${marker}'\n` });
+  for (const [mode, isMade] of [
+    ['read_only', false],
+    ['workspace_write', true],
+  ] as const) {
+    const lead = await stage.open({ cwd: repo, permission_mode: mode });
+    await stage.post('/v1/teams', { name: mode, lead_agent_id: lead.id });
+    const { ok, result } = await stage.callTool<SpawnedMember>(lead, 'cadre_team_manage', {
+      worktree_name: mode,
+    });
+    expect([mode, ok]).toEqual([mode, isMade]);
+    if (isMade) expect(fs.existsSync(result.worktree?.path ?? '')).toBe(true);
+    expect(fs.existsSync(marker)).toBe(false);
+  }
+  expect((await stage.get<Worktree[]>('/v1/worktrees')).body).toHaveLength(1);
+});
+
+it('A spawn with a worktree shows repository, name and branch before anything is created.', async () => {
+  const stage = await testStage();
+  const repo = makeRepository(path.join(path.dirname(stage.directory), 'repo'));
+  const lead = await stage.open({ cwd: repo, permission_mode: null });
+  const made = await stage.post<{ team: { id: string } }>('/v1/teams', {
+    name: 'askers',
+    lead_agent_id: lead.id,
+  });
+  await stage.play(lead);
+  const args = { title: 'tester', prompt: 'test', worktree_name: 'feature' };
+  const adding = stage.callTool<SpawnedMember>(lead, 'cadre_team_manage', args);
+  const approval = await stage.asked(lead.id);
+  expect(approval).toMatchObject({
+    kind: 'tool',
+    title: `add a member "tester", create the worktree feature (cadre/feature) of ${repo}`,
+    request: {
+      tool: 'cadre_team_manage',
+      team_id: made.body.team.id,
+      ...args,
+      worktree: { repo_root: repo, worktree_name: 'feature', branch: 'cadre/feature' },
     },
-  );
-
-  it('A spawned member runs no script of the repository, whatever the mode.', async () => {
-    const stage = await testStage();
-    const repo = makeRepository(path.join(path.dirname(stage.directory), 'repo'));
-    const marker = path.join(repo, 'marker');
-    write(repo, { '.cadre/worktree-init.sh': `touch '${marker}'\n` });
-    for (const [mode, isMade] of [
-      ['read_only', false],
-      ['workspace_write', true],
-    ] as const) {
-      const lead = await stage.open({ cwd: repo, permission_mode: mode });
-      await stage.post('/v1/teams', { name: mode, lead_agent_id: lead.id });
-      const { ok, result } = await stage.callTool<SpawnedMember>(lead, 'cadre_team_manage', {
-        worktree_name: mode,
-      });
-      expect([mode, ok]).toEqual([mode, isMade]);
-      if (isMade) expect(fs.existsSync(result.worktree?.path ?? '')).toBe(true);
-      expect(fs.existsSync(marker)).toBe(false);
-    }
-    expect((await stage.get<Worktree[]>('/v1/worktrees')).body).toHaveLength(1);
   });
-
-  it('A spawn with a worktree shows repository, name and branch before anything is created.', async () => {
-    const stage = await testStage();
-    const repo = makeRepository(path.join(path.dirname(stage.directory), 'repo'));
-    const lead = await stage.open({ cwd: repo, permission_mode: null });
-    const made = await stage.post<{ team: { id: string } }>('/v1/teams', {
-      name: 'askers',
-      lead_agent_id: lead.id,
-    });
-    await stage.play(lead);
-    const args = { title: 'tester', prompt: 'test', worktree_name: 'feature' };
-    const adding = stage.callTool<SpawnedMember>(lead, 'cadre_team_manage', args);
-    const approval = await stage.asked(lead.id);
-    expect(approval).toMatchObject({
-      kind: 'tool',
-      title: `add a member "tester", create the worktree feature (cadre/feature) of ${repo}`,
-      request: {
-        tool: 'cadre_team_manage',
-        team_id: made.body.team.id,
-        ...args,
-        worktree: { repo_root: repo, worktree_name: 'feature', branch: 'cadre/feature' },
-      },
-    });
-    expect((await stage.get<Worktree[]>('/v1/worktrees')).body).toEqual([]);
-    await stage.decide(approval, 'accept');
-    expect((await adding).result.worktree).toMatchObject({ branch: 'cadre/feature' });
-  });
-
-  it('A spawn that is impossible is refused before an approval is requested.', async () => {
-    const stage = await testStage();
-    const lead = await stage.open({ permission_mode: null });
-    await stage.post('/v1/teams', { name: 'askers', lead_agent_id: lead.id });
-    await stage.play(lead);
-    for (const args of [{ model_preset: 'none' }, { provider: 'codex' }, { image_paths: ['/x'] }]) {
-      const { ok } = await stage.callTool(lead, 'cadre_team_manage', args);
-      expect([args, ok]).toEqual([args, false]);
-    }
-    expect(await stage.approvals()).toEqual([]);
-  });
+  expect((await stage.get<Worktree[]>('/v1/worktrees')).body).toEqual([]);
+  await stage.decide(approval, 'accept');
+  expect((await adding).result.worktree).toMatchObject({ branch: 'cadre/feature' });
 });
 
-describe('images', () => {
-  const png = (directory: string) => {
-    const file = path.join(directory, 'a.png');
-    fs.writeFileSync(file, Buffer.from('89504e470d0a1a0a00', 'hex'));
-    return file;
-  };
+it('A spawn that is impossible is refused before an approval is requested.', async () => {
+  const { stage, session: lead } = await testSession(undefined, { permission_mode: null });
+  await stage.post('/v1/teams', { name: 'askers', lead_agent_id: lead.id });
+  await stage.play(lead);
+  for (const args of [{ model_preset: 'none' }, { provider: 'codex' }, { image_paths: ['/x'] }]) {
+    const { ok } = await stage.callTool(lead, 'cadre_team_manage', args);
+    expect([args, ok]).toEqual([args, false]);
+  }
+  expect(await stage.approvals()).toEqual([]);
+});
 
-  it('Images are copied, and arrive at the recipient after the text.', async () => {
-    const cast = await openTeam({}, { played: { capabilities: { images: true } } });
-    const { stage, agents } = cast;
-    const file = png(stage.directory);
-    const { message } = await cast.say('look', { image_paths: [file] });
-    expect(message).toMatchObject({ image_paths: [file], images: [{ type: 'image' }] });
-    const turn = await stage.provider.nextTurn();
-    expect(turn.input.map(({ type }) => type)).toEqual(['text', 'image']);
-    expect(turn.input[1]).toEqual(message.images[0]);
-    turn.end(completed);
-    await stage.until(({ kind }) => kind === 'delivery.consumed');
-    const { result } = await call(cast, 0, 'message', {
-      recipient_agent_id: agents[1]?.id,
-      message: 'look again',
-      image_paths: [file],
-    });
-    expect(result.message.images).toEqual(message.images);
-    (await stage.provider.nextTurn()).end(completed);
-    await stage.times('delivery.consumed', 2);
-  });
+const png = (directory: string) => {
+  const file = path.join(directory, 'a.png');
+  fs.writeFileSync(file, Buffer.from('89504e470d0a1a0a00', 'hex'));
+  return file;
+};
 
-  it('Images are refused, with nothing stored, if only a running agent could report support for them.', async () => {
-    const cast = await openTeam(
-      {},
-      { played: { capabilities: { images: true }, imagesByAgent: true } },
-    );
-    const { stage, agents } = cast;
-    const image_paths = [png(stage.directory)];
-    const code = 'unsupported_provider_images';
-    const direct = await cast.trySay({
-      sender_agent_id: agents[0].id,
-      recipient_agent_id: agents[1]?.id,
-      input: { type: 'text', text: 'x' },
-      image_paths,
-    });
-    expect([direct.status, direct.body.code]).toEqual([400, code]);
-    expect((await cast.broadcast('x', { image_paths })).body.code).toBe(code);
-    const spawn = { source_session_id: agents[0].id, image_paths };
-    const spawned = await stage.post(`${cast.path}/members/spawn`, spawn);
-    expect([spawned.status, spawned.body.code]).toEqual([400, code]);
-    const said = { recipient_agent_id: 'broadcast', message: 'x', image_paths };
-    expect((await call(cast, 0, 'message', said)).error.code).toBe(code);
-    expect((await call(cast, 0, 'manage', { image_paths })).error.code).toBe(code);
-    expect((await cast.view()).messages).toEqual([]);
-    expect((await cast.view()).members).toHaveLength(3);
-    expect(fs.existsSync(path.join(stage.directory, 'blobs'))).toBe(false);
+it('Images are copied, and arrive at the recipient after the text.', async () => {
+  const cast = await openTeam({}, { played: { capabilities: { images: true } } });
+  const { stage, agents } = cast;
+  const file = png(stage.directory);
+  const { message } = await cast.say('look', { image_paths: [file] });
+  expect(message).toMatchObject({ image_paths: [file], images: [{ type: 'image' }] });
+  const turn = await stage.provider.nextTurn();
+  expect(turn.input.map(({ type }) => type)).toEqual(['text', 'image']);
+  expect(turn.input[1]).toEqual(message.images[0]);
+  turn.end(completed);
+  await stage.until(({ kind }) => kind === 'delivery.consumed');
+  const { result } = await call(cast, 0, 'message', {
+    recipient_agent_id: agents[1]?.id,
+    message: 'look again',
+    image_paths: [file],
   });
+  expect(result.message.images).toEqual(message.images);
+  (await stage.provider.nextTurn()).end(completed);
+  await stage.times('delivery.consumed', 2);
+});
+
+it('Images are refused, with nothing stored, if only a running agent could report support for them.', async () => {
+  const cast = await openTeam(
+    {},
+    { played: { capabilities: { images: true }, imagesByAgent: true } },
+  );
+  const { stage, agents } = cast;
+  const image_paths = [png(stage.directory)];
+  const code = 'unsupported_provider_images';
+  const direct = await cast.trySay({
+    sender_agent_id: agents[0].id,
+    recipient_agent_id: agents[1]?.id,
+    input: { type: 'text', text: 'x' },
+    image_paths,
+  });
+  expect([direct.status, direct.body.code]).toEqual([400, code]);
+  expect((await cast.broadcast('x', { image_paths })).body.code).toBe(code);
+  const spawn = { source_session_id: agents[0].id, image_paths };
+  const spawned = await stage.post(`${cast.path}/members/spawn`, spawn);
+  expect([spawned.status, spawned.body.code]).toEqual([400, code]);
+  const said = { recipient_agent_id: 'broadcast', message: 'x', image_paths };
+  expect((await call(cast, 0, 'message', said)).error.code).toBe(code);
+  expect((await call(cast, 0, 'manage', { image_paths })).error.code).toBe(code);
+  expect((await cast.view()).messages).toEqual([]);
+  expect((await cast.view()).members).toHaveLength(3);
+  expect(fs.existsSync(path.join(stage.directory, 'blobs'))).toBe(false);
 });
 
 it('Messages of agents are deferred after max_hops in a row, until a user sends one of them a prompt.', async () => {

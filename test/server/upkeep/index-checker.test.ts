@@ -7,14 +7,12 @@ import { expectEventually } from '../../support/expect-eventually.ts';
 import { apiOf } from '../../support/http/request.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { testRuntime } from '../../support/runtime.ts';
-import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
+import { scripted } from '../../support/scripted-provider.ts';
 import { DATABASE_FILE, query, freshStore } from '../../support/store.ts';
 import { testDirectory } from '../../support/temp.ts';
 import { openSession } from '../../support/turns.ts';
 
 const INDEX_LEAF = 10;
-const scripted = () => ({ providers: [scriptedProvider((turn) => turn.end(completed))] });
-
 /** Flips one bit of a value in each page of an index that contains it. */
 function damageIndex(directory: string, value: string): void {
   const file = path.join(directory, DATABASE_FILE);

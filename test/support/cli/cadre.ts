@@ -1,11 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Readable, Writable } from 'node:stream';
+import { expect } from 'vitest';
 import { commands } from '../../../src/frontends/cli/commands/index.ts';
 import { complete } from '../../../src/frontends/cli/complete/complete.ts';
 import { runIn } from '../../../src/frontends/cli/program.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { selfCommand } from '../../../src/core/lib/self.ts';
+import { testDemo } from '../demo-server.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { recordedServer, samePlatform, sharedCode, type TestServer } from '../server.ts';
 
@@ -75,6 +77,17 @@ function environment(
 
 function isSet(variable: [string, string | undefined]): variable is [string, string] {
   return variable[1] !== undefined;
+}
+
+/** Expects a failure with one line on stderr, and nothing on stdout. */
+export function expectFailure(
+  { code, stdout, stderr }: Ended,
+  exitCode: number,
+  says: RegExp,
+): void {
+  expect(stderr).toMatch(says);
+  expect(stderr).toMatch(/^cadre: [^\n]+\n$/);
+  expect([code, stdout]).toEqual([exitCode, '']);
 }
 
 /** Starts the built command with `directory` as the home directory. */
@@ -169,6 +182,12 @@ class Written extends Writable {
 export function cadreOn({ directory }: Pick<TestServer, 'directory'>) {
   return (args: readonly string[], options: RunOptions = {}) =>
     runHere(directory, ['--data-dir', directory, ...args], options);
+}
+
+/** Starts a server like `cadre serve --demo` until the test has finished, with a function that runs commands on it. */
+export async function testCadre(...before: Parameters<typeof testDemo>) {
+  const server = await testDemo(...before);
+  return { server, cadre: cadreOn(server) };
 }
 
 /** Runs a line of shell in which `cadre` is the built command; returns its output. */

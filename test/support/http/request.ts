@@ -104,10 +104,13 @@ export function expectAsDescribed(method: string, path: string, reply: Reply): v
   expect(undescribed(endpoint.response, value), `${method} ${path}`).toEqual([]);
 }
 
-/** Expects the usual body of a refusal. */
-export function expectRefusal(reply: Reply): void {
+/** Expects the usual body of a refusal, and the given status, code and text. */
+export function expectRefusal(reply: Reply, status?: number, code?: string, error?: unknown): void {
+  if (status !== undefined) expect(reply.status).toBe(status);
   expect(reply.headers['content-type']).toBe('application/json; charset=utf-8');
   const body = reply.json() as { error: unknown; code: unknown };
+  if (code !== undefined) expect(body).toMatchObject({ code });
+  if (error !== undefined) expect(body.error).toEqual(error);
   expect(body.error).toBeTypeOf('string');
   if (reply.status === 401) return expect(body).toEqual(unauthorized);
   expect(Object.keys(body).toSorted()).toEqual(['code', 'error']);

@@ -78,11 +78,12 @@ export async function asked(watch: Watch, turnId: string): Promise<Approval> {
   return payload.approval as Approval;
 }
 
+export type Decision = [decision: 'accept' | 'decline', scope?: 'once' | 'session'];
+
 export function decide(
   client: Client,
   { id: approval_id, session_id }: Approval,
-  decision: 'accept' | 'decline',
-  scope: 'once' | 'session' = 'once',
+  ...[decision, scope = 'once']: Decision
 ): Promise<Approval> {
   const params = { session_id, approval_id };
   return client.call(endpoints.decideApproval, { params, body: { decision, scope } });

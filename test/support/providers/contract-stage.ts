@@ -2,13 +2,25 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
+import type { Approval } from '../../../src/api/approvals.ts';
 import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
 import { carriersOf } from '../../../src/core/children/procfs.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { type TestServer, untilNothingCarries } from '../server.ts';
 import { tempDirectory } from '../temp.ts';
-import { type Input, run, send, sessionOf, turnOf, until, type Wishes } from './calls.ts';
+import {
+  asked,
+  decide,
+  type Decision,
+  type Input,
+  run,
+  send,
+  sessionOf,
+  turnOf,
+  until,
+  type Wishes,
+} from './calls.ts';
 import {
   type ProviderFixture,
   type ProviderWorld,
@@ -40,6 +52,19 @@ export class WatchedSession {
 
   run(input: Input, more: Wishes = {}): Promise<Turn> {
     return run(this.client, this.watch, this, input, more);
+  }
+
+  /** Sends a turn; resolves with its id and its first approval. */
+  async asks(input: Input, more: Wishes = {}): Promise<{ turnId: string; approval: Approval }> {
+    const turnId = await this.send(input, more);
+    return { turnId, approval: await asked(this.watch, turnId) };
+  }
+
+  /** Decides an approval; resolves with its turn once that has ended. */
+  async decide(approval: Approval, ...how: Decision): Promise<Turn> {
+    await decide(this.client, approval, ...how);
+    await this.watch.end(approval.turn_id);
+    return this.turn(approval.turn_id);
   }
 
   turn(turnId: string): Promise<Turn> {

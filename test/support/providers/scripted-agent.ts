@@ -8,13 +8,15 @@ import { signal } from '../../../src/core/children/identity.ts';
 import { systemClock, type Clock } from '../../../src/core/lib/clock.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { ProviderDiagnostics } from '../../../src/api/providers.ts';
+import type { Approval } from '../../../src/api/approvals.ts';
 import type { RecoverySummary } from '../../../src/api/runtime.ts';
+import type { Turn } from '../../../src/api/sessions.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { openRuntime, type TestRuntime } from '../runtime.ts';
 import { untilNothingCarries } from '../server.ts';
 import { type Lend, openForTest, shared } from '../shared.ts';
 import { tempDirectory } from '../temp.ts';
-import { until } from './calls.ts';
+import { type Input, until } from './calls.ts';
 import { WatchedSession } from './contract-stage.ts';
 
 /** A message to or from a scripted agent. */
@@ -194,6 +196,12 @@ interface Played extends Actor {
   retire?(): void;
 }
 
+interface FirstApproval {
+  session: WatchedSession;
+  turnId: string;
+  approval: Approval;
+}
+
 /** A runtime in this process with scripted agents. */
 export interface PlayedStage<A extends Played> {
   readonly given: TestRuntime;
@@ -204,6 +212,10 @@ export interface PlayedStage<A extends Played> {
   readonly agents: readonly A[];
   /** Opens a session, and watches it from its first event. */
   open(more?: object): Promise<WatchedSession>;
+  /** Opens a session and runs its first turn. */
+  firstTurn(input: Input, more?: object): Promise<{ session: WatchedSession; turn: Turn }>;
+  /** Opens a session and waits for the first approval of its first turn. */
+  firstApproval(input: Input, more?: object): Promise<FirstApproval>;
   diagnostics(): Promise<ProviderDiagnostics>;
   /** Waits until no agent process is left. */
   noAgents(): Promise<void>;
@@ -268,6 +280,13 @@ async function withPlayed<A extends Played>(
   let given = await start();
   const leave = () =>
     Promise.all(sessions.splice(0).map(({ watch }) => watch[Symbol.asyncDispose]()));
+  const open = async (more: object = {}) => {
+    const body = { provider, cwd: own.path, ...more };
+    const { id } = await given.client.call(endpoints.createSession, { body });
+    const session = new WatchedSession(given.client, id);
+    sessions.push(session);
+    return session;
+  };
   const noAgents = () =>
     until('no agent is left', () => theatre.open === 0 && agents.every(({ gone }) => gone));
   const stop = async () => {
@@ -285,12 +304,14 @@ async function withPlayed<A extends Played>(
       },
       cwd: own.path,
       agents,
-      async open(more = {}) {
-        const body = { provider, cwd: own.path, ...more };
-        const { id } = await given.client.call(endpoints.createSession, { body });
-        const session = new WatchedSession(given.client, id);
-        sessions.push(session);
-        return session;
+      open,
+      async firstTurn(input, more) {
+        const session = await open(more);
+        return { session, turn: await session.run(input) };
+      },
+      async firstApproval(input, more) {
+        const session = await open(more);
+        return { session, ...(await session.asks(input)) };
       },
       async diagnostics() {
         const all = await given.client.call(endpoints.getProviderDiagnostics, {});

@@ -77,7 +77,9 @@ export interface Stage {
   /** Sends a text, and waits until the agent has received it. */
   play(session: { id: string }, text?: string): Promise<ScriptedTurn>;
   /** Opens a session whose agent has received a turn. */
-  atWork(more?: object): Promise<{ session: Session; turn: ScriptedTurn; turnId: string }>;
+  atWork(
+    more?: object,
+  ): Promise<{ stage: Stage; session: Session; turn: ScriptedTurn; turnId: string }>;
   /** Ends the running turn of a session, and waits for its end. */
   complete(turn: ScriptedTurn): Promise<UntypedEvent>;
   session(id: string): Promise<Session>;
@@ -124,12 +126,14 @@ export async function onStage<T>(
     logTo: log.sink,
   });
   const events = new Watch(given.client, undefined, 8000);
+  const calls = callsOf(given, provider, events);
   const stage: Stage = {
     given,
     provider,
     clock,
     directory: given.directory,
-    ...callsOf(given, provider, events),
+    ...calls,
+    atWork: async (more) => ({ stage, ...(await calls.atWork(more)) }),
     tokenOf,
     async callTool<T>(session: { id: string }, tool: string, args = {}, more = {}) {
       const response = await fetch(new URL('/v1/mcp/invoke', given.url), {
@@ -160,6 +164,17 @@ export async function onStage<T>(
 /** Opens a stage, which is closed when the test has finished. */
 export function testStage(options?: StageOptions): Promise<Stage> {
   return openForTest((use) => onStage(use, options));
+}
+
+/** Opens such a stage with a session. */
+export async function testSession(options?: StageOptions, more?: object) {
+  const stage = await testStage(options);
+  return { stage, session: await stage.open(more) };
+}
+
+/** Opens such a stage with a session whose agent has received a turn. */
+export async function testTurn(options?: StageOptions) {
+  return (await testStage(options)).atWork();
 }
 
 /** One runtime for all tests of a `describe`. Each test opens its own sessions. */

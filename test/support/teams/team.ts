@@ -3,6 +3,7 @@ import type { Delivery, Message } from '../../../src/api/team-messages.ts';
 import type { TeamView } from '../../../src/api/team-view.ts';
 import type { Member, Team, TeamWithMembers } from '../../../src/api/teams.ts';
 import type { TurnOutcome } from '../../../src/agents/provider.ts';
+import type { ScriptedTurn } from '../scripted-provider.ts';
 import {
   type Refusal,
   type Reply,
@@ -39,6 +40,8 @@ export interface Cast {
   view(query?: string): Promise<TeamView>;
   /** The kinds of the events of a delivery so far, without `delivery.`. */
   movesOf(delivery: { id: string }): Promise<string[]>;
+  /** Completes a turn, or the next one; resolves once its delivery is consumed. */
+  consumed(delivery: { id: string }, turn?: ScriptedTurn): Promise<UntypedEvent>;
   /** Resolves once a delivery has made a move. */
   moved(delivery: { id: string }, kind: string): Promise<UntypedEvent>;
 }
@@ -58,8 +61,9 @@ export async function makeTeam(stage: Stage, size = 2): Promise<Cast> {
 }
 
 /** Makes such a team on its own stage, which is closed when the test has finished. */
-export async function testTeam(size = 2, options?: StageOptions): Promise<Cast> {
-  return makeTeam(await testStage(options), size);
+export async function testTeam(size = 2, options?: StageOptions): Promise<Cast & { cast: Cast }> {
+  const cast = await makeTeam(await testStage(options), size);
+  return { ...cast, cast };
 }
 
 /** The same team on another stage, after a restart. */
@@ -67,6 +71,12 @@ export function castOf(stage: Stage, { team, members }: TeamWithMembers, agents:
   const path = `/v1/teams/${team.id}`;
   const deliveries = async () => (await stage.get<Delivery[]>(`${path}/deliveries?limit=500`)).body;
   const trySay = (body: object) => stage.post<Sent & Refusal>(`${path}/messages`, body);
+  const moved: Cast['moved'] = ({ id }, kind) =>
+    stage.until(
+      (event) =>
+        event.kind === `delivery.${kind}` &&
+        (event.payload.delivery as Delivery | undefined)?.id === id,
+    );
   return {
     stage,
     team,
@@ -105,12 +115,11 @@ export function castOf(stage: Stage, { team, members }: TeamWithMembers, agents:
         .filter(({ payload }) => (payload.delivery as Delivery | undefined)?.id === id)
         .map(({ kind }) => kind.replace('delivery.', ''));
     },
-    moved: ({ id }, kind) =>
-      stage.until(
-        (event) =>
-          event.kind === `delivery.${kind}` &&
-          (event.payload.delivery as Delivery | undefined)?.id === id,
-      ),
+    async consumed(delivery, turn) {
+      (turn ?? (await stage.provider.nextTurn())).end(completed);
+      return moved(delivery, 'consumed');
+    },
+    moved,
   };
 }
 

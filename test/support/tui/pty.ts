@@ -53,7 +53,14 @@ export interface InTerminal extends AsyncDisposable {
   expectShows: (text: string | RegExp) => Promise<void>;
   /** Resolves once this holds, which is looked at whenever something was written; rejects when the command ends before. */
   until: (holds: () => boolean) => Promise<void>;
-  type: (text: string) => void;
+  /**
+   * Types a text. `type('x').shows('y')` then waits until the terminal shows a text, and `type('x').ends(0)` until the
+   * command ends with this exit code and leaves the terminal as it was.
+   */
+  type: (text: string) => {
+    shows: InTerminal['expectShows'];
+    ends: (code: number) => Promise<void>;
+  };
   resize: (rows: number, columns: number) => void;
   /** Its exit code, once it ended, and whether it left the modes of the terminal as it found them. */
   ended: Promise<{ code: number | null; terminal: string }>;
@@ -129,7 +136,12 @@ export function programInTerminal(
     signal: (name) => process.kill(onlyChildOf(child.pid), name),
     expectShows,
     until,
-    type: (text) => void child.stdin.write(text),
+    type(text) {
+      child.stdin.write(text);
+      const ends = (code: number) =>
+        expect(ended).resolves.toEqual({ code, terminal: 'as it was' });
+      return { shows: expectShows, ends };
+    },
     resize(to, wide) {
       control.write(`${to} ${wide}\n`);
       glass.resize({ rows: to, columns: wide });

@@ -138,12 +138,19 @@ export async function testStage(options: TestRuntimeOptions = {}): Promise<Stage
  */
 export function sharedStages() {
   const given = sharedRuntime({ providers: [scriptedProvider()] });
-  return async (): Promise<Stage> => {
+  return async (): Promise<Stage & { stage: Stage }> => {
     const directory = testDirectory('stage');
     const repo = makeRepository(path.join(directory, 'repo'));
     const { id } = await openSession(given().client, repo);
-    return { ...given(), directory, repo, session: id };
+    const stage = { ...given(), directory, repo, session: id };
+    return { ...stage, stage };
   };
+}
+
+/** Opens a stage with a worktree of its session. */
+export async function withTree(opening: Promise<Stage>, wish?: Wish) {
+  const stage = await opening;
+  return { stage, tree: await create(stage, wish) };
 }
 
 /** Creates a worktree for the session of the stage. */

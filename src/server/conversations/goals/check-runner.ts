@@ -4,7 +4,6 @@ import type { CheckResult, Goal } from '../../../api/goals.ts';
 import type { createProcess, Process } from '../../../api/processes.ts';
 import { AppError, conflictError } from '../../../api/errors.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
-import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { SessionStore } from '../sessions/store.ts';
@@ -19,8 +18,11 @@ const RANK = 0;
 const RETRY_MS = 1000;
 
 export interface CheckProcesses {
-  /** Accepts a command. `saveResponse` runs in the transaction that stores the process. */
-  run: (body: BodyOf<typeof createProcess>, saveResponse: SaveResponse) => Promise<Process>;
+  /** Accepts a command. `andThen` runs in the transaction that stores the process. */
+  run: (
+    body: BodyOf<typeof createProcess>,
+    andThen: (tx: Writer, process: Process) => void,
+  ) => Promise<Process>;
   find: (rx: Reader, processId: string) => Process | undefined;
   /** Ends a process, once the transaction is on disk. */
   kill: (tx: Writer, processId: string, reason: string) => void;
@@ -111,8 +113,7 @@ export class CheckRunner {
     failpoint('check.starting');
     let isDue = true;
     try {
-      await processes.run({ session_id, command, timeout_ms }, (tx, response) => {
-        const { process_id } = (response as { process: Process }).process;
+      await processes.run({ session_id, command, timeout_ms }, (tx, { process_id }) => {
         isDue = this.#isDue(tx, goal);
         if (!isDue) throw conflictError(`the check of goal ${goal.goal_id} is no longer due`);
         this.#deps.store.write(tx, { ...goal, process_id }, 'goal.checking');

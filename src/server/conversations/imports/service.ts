@@ -68,7 +68,7 @@ export class ImportService {
   /** Opens a session that continues a conversation. Returns the open session with this conversation if there is one. */
   async open(
     { import: wish, worktree, ...body }: Request & { import: Wish },
-    saveResponse: SaveResponse,
+    saveResponse?: SaveResponse,
   ): Promise<Session> {
     if (worktree)
       throw invalidError('body.worktree: an imported conversation stays in its directory: omit it');
@@ -174,7 +174,7 @@ export class ImportService {
   }
 
   /** Ends the idle agent, and returns the command that continues the conversation in the agent's own program. */
-  async handBack(sessionId: string, saveResponse: SaveResponse): Promise<HandedBack> {
+  async handBack(sessionId: string, saveResponse?: SaveResponse): Promise<HandedBack> {
     const { db, reader, sessions, pool } = this.#deps;
     const session = await sessions.get(sessionId);
     assertIdle(session);

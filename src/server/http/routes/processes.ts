@@ -1,12 +1,13 @@
 import { endpoints } from '../../../api/index.ts';
 import { AppError } from '../../../api/errors.ts';
 import type { ProcessService } from '../../work/processes/service.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Mount } from '../mount.ts';
 import { startingPoint } from './events.ts';
 
 export function processRoutes(mount: Mount, processes: ProcessService): void {
   mount(endpoints.createProcess, async ({ body, saveResponse }) => ({
-    process: await processes.run(body, saveResponse),
+    process: await processes.run(body, inResponse(saveResponse)),
   }));
   mount.page(endpoints.listProcesses, ({ query }) => processes.list(query));
   mount(endpoints.getProcess, ({ params, query }) =>
@@ -18,11 +19,11 @@ export function processRoutes(mount: Mount, processes: ProcessService): void {
       params.process_id,
       query.session_id,
       body.reason ?? null,
-      saveResponse,
+      inResponse(saveResponse),
     ),
   }));
   mount(endpoints.restartProcess, async ({ params, query, saveResponse }) => ({
-    process: await processes.restart(params.process_id, query.session_id, saveResponse),
+    process: await processes.restart(params.process_id, query.session_id, inResponse(saveResponse)),
   }));
   mount(endpoints.writeToProcess, async ({ params, query, body }) => ({
     process_id: params.process_id,
@@ -54,4 +55,9 @@ export function processRoutes(mount: Mount, processes: ProcessService): void {
       if (!signal.aborted) yield 'event: end\ndata: {}\n\n';
     });
   });
+}
+
+/** Stores the response that contains a process. */
+function inResponse(saveResponse: SaveResponse | undefined): SaveResponse | undefined {
+  return saveResponse && ((tx, process) => saveResponse(tx, { process }));
 }

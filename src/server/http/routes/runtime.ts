@@ -79,7 +79,7 @@ export interface Hooks {
   skip(
     name: string,
     wish: { all: boolean; seq: number | null; by: string },
-    saveResponse: SaveResponse,
+    saveResponse?: SaveResponse,
   ): Promise<HookSkip>;
   link(
     approvalId: string,

@@ -25,7 +25,7 @@ type Dependencies = Pick<
 interface MergeRequest {
   worktree: Worktree;
   body: Pick<BodyOf<typeof mergeEndpoint>, 'dry_run' | 'expected_tree'>;
-  saveResponse: SaveResponse;
+  saveResponse: SaveResponse | undefined;
   plan: (repository: Repository) => Promise<Plan>;
   event: (shown: MergePlanView, commit: string) => MergeEvent;
 }
@@ -35,7 +35,7 @@ export function mergeWorktree(
   deps: Dependencies,
   worktree: Worktree,
   body: BodyOf<typeof mergeEndpoint>,
-  saveResponse: SaveResponse,
+  saveResponse?: SaveResponse,
 ): Promise<MergeResult> {
   const asked = { request: body, now: deps.clock.now() };
   return apply(deps, {
@@ -55,7 +55,7 @@ export function rebaseWorktree(
   deps: Dependencies,
   worktree: Worktree,
   body: BodyOf<typeof rebaseEndpoint>,
-  saveResponse: SaveResponse,
+  saveResponse?: SaveResponse,
 ): Promise<MergeResult> {
   const asked = { request: body, now: deps.clock.now() };
   return apply(deps, {
@@ -84,11 +84,8 @@ async function apply(deps: Dependencies, request: MergeRequest): Promise<MergeRe
     const { shown, moves } = plan;
     shown.obstacles.unshift(...(await turnsIn(deps, worktree, shown)));
     shown.notes.push(...(await otherClaims(deps, worktree)));
-    if (body.dry_run !== false || shown.outcome === 'nothing_to_do') {
-      const answer = { worktree, ...shown };
-      await db.transact((tx) => saveResponse(tx, answer));
-      return answer;
-    }
+    if (body.dry_run !== false || shown.outcome === 'nothing_to_do')
+      return db.transact(() => ({ worktree, ...shown }), saveResponse);
     assertAsShown(shown, body.expected_tree ?? null);
     if (moves === null)
       throw conflictError('there is nothing left to merge: request the preview again');
@@ -117,10 +114,8 @@ async function apply(deps: Dependencies, request: MergeRequest): Promise<MergeRe
     return db.transact((tx) => {
       const now = store.recordMerge(tx, id, event, clock.now());
       store.endOperation(tx, id);
-      const answer = { ...shown, outcome: 'done' as const, result_commit: commit, worktree: now };
-      saveResponse(tx, answer);
-      return answer;
-    });
+      return { ...shown, outcome: 'done' as const, result_commit: commit, worktree: now };
+    }, saveResponse);
   });
 }
 

@@ -30,7 +30,7 @@ export async function openPullRequest(
   deps: Dependencies,
   worktree: Worktree,
   request: Request,
-  saveResponse: SaveResponse,
+  saveResponse?: SaveResponse,
 ): Promise<PullRequest> {
   const { db, store, gitContext, clock } = deps;
   assertThere(worktree);
@@ -41,11 +41,7 @@ export async function openPullRequest(
     const opened = await openIsolatedGitDir(repository, { scratch, settings: [] });
     const isolated = opened.isolated.with({ mayConnect: true });
     const { shown, address } = await planPullRequest(source, request, isolated);
-    if (request.dry_run !== false) {
-      const answer = { worktree, ...shown };
-      await db.transact((tx) => saveResponse(tx, answer));
-      return answer;
-    }
+    if (request.dry_run !== false) return db.transact(() => ({ worktree, ...shown }), saveResponse);
     refuse(shown.obstacles);
     if (!shown.pushed) await push(isolated, address, shown);
     const url = await createPullRequest(deps, address, shown, scratch);
@@ -54,10 +50,8 @@ export async function openPullRequest(
       const payload = { into, commit, pushed: !shown.pushed, url };
       const event = { kind: 'worktree.pull_request_opened', payload } as const;
       const now = store.recordMerge(tx, worktree.id, event, clock.now());
-      const answer = { ...shown, outcome: 'done' as const, pushed: true, url, worktree: now };
-      saveResponse(tx, answer);
-      return answer;
-    });
+      return { ...shown, outcome: 'done' as const, pushed: true, url, worktree: now };
+    }, saveResponse);
   });
 }
 

@@ -11,7 +11,6 @@ import type {
 } from '../../../api/processes.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { AppError, invalidError } from '../../../api/errors.ts';
-import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
 import { assertOpen } from '../../conversations/sessions/session.ts';
 import { workingDirectory } from '../../conversations/sessions/working-directory.ts';
 import type { RecordPage } from '../../../core/store/records.ts';
@@ -33,6 +32,9 @@ const PIECE_BYTES = 64 * 1024;
 /** A command to run. `caller_id` is the external caller that owns it, by the id of its token. */
 type NewProcess = BodyOf<typeof createProcess> & { caller_id?: string | null };
 
+/** Runs in the transaction that stores a process. */
+type AndThen = (tx: Writer, process: Process) => void;
+
 type Dependencies = Pick<
   ProcessDependencies,
   'db' | 'store' | 'sessionStore' | 'sandbox' | 'clock' | 'ids' | 'settings' | 'assertRoom'
@@ -47,20 +49,12 @@ export class ProcessService {
   }
 
   /** Runs the command of a process again, once the process has ended; one that still runs is ended. */
-  async restart(
-    id: string,
-    owner: string | undefined,
-    saveResponse: SaveResponse = saveNothing,
-  ): Promise<Process> {
-    return this.run(await this.get(id, owner), saveResponse, id);
+  async restart(id: string, owner: string | undefined, andThen?: AndThen): Promise<Process> {
+    return this.run(await this.get(id, owner), andThen, id);
   }
 
   /** Accepts a command. It starts as soon as there is a place for it, and after the end of the process `old`. */
-  async run(
-    body: NewProcess,
-    saveResponse: SaveResponse = saveNothing,
-    old?: string,
-  ): Promise<Process> {
+  async run(body: NewProcess, andThen?: AndThen, old?: string): Promise<Process> {
     this.#deps.assertRoom();
     const { command, session_id = null, caller_id = null, on_exit } = body;
     const settings = this.#deps.settings();
@@ -83,8 +77,8 @@ export class ProcessService {
       if (session_id) this.#owner(tx, session_id);
       if (old !== undefined) this.#kill(tx, old, undefined, 'restarted');
       this.#deps.runner.accept(tx, prepared);
-      saveResponse(tx, { process: queued });
-    });
+      return queued;
+    }, andThen);
     const ports = published.move();
     void this.#deps.runner.done(queued.process_id).then(async () => {
       await ports[Symbol.asyncDispose]();
@@ -161,13 +155,9 @@ export class ProcessService {
     id: string,
     owner: string | undefined,
     reason: string | null,
-    saveResponse: SaveResponse = saveNothing,
+    andThen?: AndThen,
   ): Promise<Process> {
-    return this.#deps.db.transact((tx) => {
-      const now = this.#kill(tx, id, owner, reason);
-      saveResponse(tx, { process: now });
-      return now;
-    });
+    return this.#deps.db.transact((tx) => this.#kill(tx, id, owner, reason), andThen);
   }
 
   #kill(tx: Writer, id: string, owner: string | undefined, reason: string | null): Process {

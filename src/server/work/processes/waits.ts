@@ -1,8 +1,8 @@
-import fs from 'node:fs/promises';
 import net from 'node:net';
 import type { QueryOf } from '../../../api/endpoint.ts';
 import type { waitForProcess } from '../../../api/processes.ts';
 import { membersOf } from '../../../core/children/identity.ts';
+import { readForeignFile } from '../../../core/lib/foreign-file.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { StreamName } from './output.ts';
 import { hasText } from './reading.ts';
@@ -14,6 +14,8 @@ const PORT_INTERVAL_MS = 50;
 const PORT_ANSWER_MS = 1000;
 /** The state of a listening socket in /proc/net/tcp. */
 const LISTENS = '0A';
+/** The maximum size of this file, in bytes. A file with 10,000 sockets has 1.5 MB. */
+const MAX_TABLE_BYTES = 16 * 1024 * 1024;
 
 interface Dependencies {
   runner: ProcessRunner;
@@ -83,11 +85,11 @@ async function listensInside(leader: number, port: number): Promise<boolean> {
   const ending = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   const tables = await Promise.all(
     ['tcp', 'tcp6'].map((name) =>
-      fs.readFile(`/proc/${inside}/net/${name}`, 'utf8').catch(() => ''),
+      readForeignFile(`/proc/${inside}/net`, name, { maxBytes: MAX_TABLE_BYTES }).catch(() => null),
     ),
   );
   return tables
-    .flatMap((table) => table.split('\n').slice(1))
+    .flatMap((table) => table?.toString('latin1').split('\n').slice(1) ?? [])
     .some((line) => {
       const [, local = '', , state] = line.trim().split(/\s+/);
       return local.endsWith(ending) && state === LISTENS;

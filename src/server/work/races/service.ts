@@ -110,7 +110,7 @@ export class RaceService {
   async keep(
     id: string,
     { contender: name }: BodyOf<typeof keepContender>,
-    saveResponse: SaveResponse,
+    saveResponse?: SaveResponse,
   ): Promise<ResponseOf<typeof keepContender>> {
     const { db, store, sessionStore, clock, failpoint } = this.#deps;
     const race = await db.transact((tx) => {
@@ -123,15 +123,13 @@ export class RaceService {
         if (other !== chosen) this.#giveUp(tx, other, `race ${found.name}: ${name} was kept`);
       const after: Race = { ...found, kept: name, updated_at: clock.now() };
       store.keep(tx, after);
-      saveResponse(tx, { race: after, cleanups: [] });
+      saveResponse?.(tx, { race: after, cleanups: [] });
       return after;
     });
     failpoint('race.kept');
     const others = race.contenders.filter(({ contender }) => contender !== name);
     const cleanups = (await Promise.all(others.map((other) => this.#cleanUp(other)))).flat();
-    const answer = { race, cleanups };
-    await db.transact((tx) => saveResponse(tx, answer));
-    return answer;
+    return db.transact(() => ({ race, cleanups }), saveResponse);
   }
 
   /** Closes the session of a contender, and makes the cleanup of its worktree due unless another session claims it. */

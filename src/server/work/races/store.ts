@@ -98,7 +98,11 @@ export class RaceStore {
     }
   }
 
-  #append(tx: Writer, race: Race, kind: Exclude<KindIn<'race'>, 'race.judged'>): void {
+  #append(
+    tx: Writer,
+    { contenders: _contenders, ...race }: Race,
+    kind: Exclude<KindIn<'race'>, 'race.judged'>,
+  ): void {
     this.#deps.log.append(tx, { kind, payload: { race } });
   }
 }

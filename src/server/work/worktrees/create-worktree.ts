@@ -88,7 +88,7 @@ export async function restoreWorktree(
   deps: WorktreeDependencies,
   old: Worktree,
   name: string,
-  saveResponse: SaveResponse,
+  saveResponse?: SaveResponse,
 ): Promise<Worktree> {
   const { db, store, gitContext, clock, failpoint } = deps;
   const repository = await repositoryOf(gitContext.git, old);
@@ -112,9 +112,8 @@ export async function restoreWorktree(
       const now: Worktree = { ...planned, status: 'retained', updated_at: clock.now() };
       store.move(tx, now, 'worktree.restored', {});
       store.endOperation(tx, planned.id);
-      saveResponse(tx, now);
       return now;
-    });
+    }, saveResponse);
   });
 }
 

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { QueryOf } from '../../../api/endpoint.ts';
 import type { Brought, listTrusted, Trusted } from '../../../api/worktree-trust.ts';
 import { notFoundError } from '../../../api/errors.ts';
-import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import { type RecordPage, RecordTable } from '../../../core/store/records.ts';
 import { filtersIn, ownSettings } from '../git/isolated-git-dir.ts';
@@ -73,7 +73,7 @@ export class InitScripts {
     directory: string,
     sha256: string,
     by: string,
-    saveResponse: SaveResponse,
+    saveResponse?: SaveResponse,
   ): Promise<Trusted> {
     const { root: repo_root } = await this.#named(directory);
     const trusted_at = this.#deps.clock.now();
@@ -87,7 +87,7 @@ export class InitScripts {
   async untrust(
     directory: string,
     sha256: string | null,
-    saveResponse: SaveResponse,
+    saveResponse?: SaveResponse,
   ): Promise<{ repo_root: string; withdrawn: Trusted[] }> {
     // The repository may be gone; then the path under which the content was trusted is used.
     const repo_root = await this.#named(directory).then(
@@ -102,10 +102,8 @@ export class InitScripts {
           `content with the SHA-256 ${sha256} is not trusted for the repository ${repo_root}`,
         );
       for (const one of withdrawn) this.#trusted.deleteWhere(tx, 'id = ?', trustId(one));
-      const answer = { repo_root, withdrawn };
-      saveResponse(tx, answer);
-      return answer;
-    });
+      return { repo_root, withdrawn };
+    }, saveResponse);
   }
 
   list({ limit, cursor, repo_root }: QueryOf<typeof listTrusted>): Promise<RecordPage<Trusted>> {
@@ -165,14 +163,12 @@ export class InitScripts {
     return findRepository(this.#deps.git, path.resolve(directory), { isNamed: true });
   }
 
-  #insert(trusted: Trusted, saveResponse: SaveResponse = saveNothing): Promise<Trusted> {
+  #insert(trusted: Trusted, saveResponse?: SaveResponse): Promise<Trusted> {
     return this.#deps.db.transact((tx) => {
       const before = this.#trusted.get(tx, trustId(trusted));
       if (!before) this.#trusted.insert(tx, trusted);
-      const answer = before ?? trusted;
-      saveResponse(tx, answer);
-      return answer;
-    });
+      return before ?? trusted;
+    }, saveResponse);
   }
 }
 

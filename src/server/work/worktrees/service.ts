@@ -21,7 +21,7 @@ import type {
   rebaseWorktree as rebaseEndpoint,
 } from '../../../api/worktree-merge.ts';
 import type { Session } from '../../../api/sessions.ts';
-import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import { conflictError } from '../../../api/errors.ts';
 import { treeBytes } from '../../../core/lib/directory-size.ts';
 import { assertOpen } from '../../conversations/sessions/session.ts';
@@ -52,20 +52,23 @@ export class WorktreeService {
   /** Makes a worktree and claims it; if one of that name exists, claims that one. */
   create(
     request: WorktreeRequest,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<ResponseOf<typeof createEndpoint>> {
-    const { claims } = this.#deps;
+    const { claims, store } = this.#deps;
+    const claimed = (tx: Writer, id: string, role: Claim['claim_role'], created: boolean) => {
+      const claim = claims.make(tx, id, request.source_session_id, role);
+      const answer = { ...store.worktree(tx, id), claim, created };
+      saveResponse?.(tx, answer);
+      return answer;
+    };
     return this.#inTurnOfRequest(request, async (repository, directory) => {
-      const existing = await this.#findExisting(repository, request, (tx, worktree, held) => {
-        const role = activeRole(held) ?? 'owner';
-        const claim = claims.make(tx, worktree.id, request.source_session_id, role);
-        return this.#answer(tx, worktree.id, claim, { created: false }, saveResponse);
-      });
+      const existing = await this.#findExisting(repository, request, (tx, { id }, held) =>
+        claimed(tx, id, activeRole(held) ?? 'owner', false),
+      );
       if (existing) return existing;
-      return createWorktree(this.#deps, repository, directory, request, (tx, { id }) => {
-        const claim = claims.make(tx, id, request.source_session_id, 'owner');
-        return this.#answer(tx, id, claim, { created: true }, saveResponse);
-      });
+      return createWorktree(this.#deps, repository, directory, request, (tx, { id }) =>
+        claimed(tx, id, 'owner', true),
+      );
     });
   }
 
@@ -132,16 +135,13 @@ export class WorktreeService {
   async claim(
     id: string,
     body: BodyOf<typeof claimWorktree>,
-    saveResponse: SaveResponse,
+    saveResponse?: SaveResponse,
   ): Promise<Claim> {
     const { db, claims } = this.#deps;
     return this.#inTurnOf(id, async (worktree) => {
       await this.#cleanup.assertUsable(worktree);
-      return db.transact((tx) => {
-        const claim = claims.make(tx, id, body.session_id, body.claim_role ?? undefined);
-        saveResponse(tx, claim);
-        return claim;
-      });
+      const role = body.claim_role ?? undefined;
+      return db.transact((tx) => claims.make(tx, id, body.session_id, role), saveResponse);
     });
   }
 
@@ -149,7 +149,7 @@ export class WorktreeService {
   release(
     id: string,
     body: BodyOf<typeof releaseWorktree>,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<ResponseOf<typeof releaseWorktree>> {
     return this.#inTurnOf(id, () => this.#cleanup.release(id, body, saveResponse));
   }
@@ -174,7 +174,7 @@ export class WorktreeService {
   merge(
     id: string,
     request: BodyOf<typeof mergeEndpoint>,
-    saveResponse: SaveResponse,
+    saveResponse?: SaveResponse,
   ): Promise<MergeResult> {
     return this.#inTurnOf(id, (worktree) =>
       mergeWorktree(this.#deps, worktree, request, saveResponse),
@@ -185,7 +185,7 @@ export class WorktreeService {
   rebase(
     id: string,
     request: BodyOf<typeof rebaseEndpoint>,
-    saveResponse: SaveResponse,
+    saveResponse?: SaveResponse,
   ): Promise<MergeResult> {
     return this.#inTurnOf(id, (worktree) =>
       rebaseWorktree(this.#deps, worktree, request, saveResponse),
@@ -196,7 +196,7 @@ export class WorktreeService {
   openPullRequest(
     id: string,
     request: BodyOf<typeof pullRequestEndpoint>,
-    saveResponse: SaveResponse,
+    saveResponse?: SaveResponse,
   ): Promise<PullRequest> {
     return this.#inTurnOf(id, (worktree) =>
       openPullRequest(this.#deps, worktree, request, saveResponse),
@@ -207,7 +207,7 @@ export class WorktreeService {
   async restore(
     id: string,
     { name }: BodyOf<typeof restoreEndpoint>,
-    saveResponse: SaveResponse,
+    saveResponse?: SaveResponse,
   ): Promise<Worktree> {
     this.#deps.assertRoom();
     return this.#inTurnOf(
@@ -341,18 +341,6 @@ export class WorktreeService {
     }
   }
 
-  #answer(
-    tx: Writer,
-    id: string,
-    claim: Claim,
-    { created }: { created: boolean },
-    saveResponse: SaveResponse,
-  ): ResponseOf<typeof createEndpoint> {
-    const answer = { ...this.#deps.store.worktree(tx, id), claim, created };
-    saveResponse(tx, answer);
-    return answer;
-  }
-
   async #clearName(id: string): Promise<void> {
     const { db, store } = this.#deps;
     const worktree = await db.read((rx) => store.worktree(rx, id));
@@ -371,7 +359,7 @@ export class WorktreeService {
       );
   }
 
-  async #restore(id: string, name: string, saveResponse: SaveResponse): Promise<Worktree> {
+  async #restore(id: string, name: string, saveResponse?: SaveResponse): Promise<Worktree> {
     const { db, store } = this.#deps;
     const found = await db.read((rx) => store.worktree(rx, id));
     await this.#cleanup.noteIfMissing(found);

@@ -5,7 +5,7 @@ import type { createSession, Session } from '../../../api/sessions.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { conflictError } from '../../../api/errors.ts';
 import type { SessionService } from '../../conversations/sessions/service.ts';
-import { type SaveResponse, saveNothing } from '../../../core/store/idempotency-store.ts';
+import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import type { WorktreeDependencies } from './dependencies.ts';
 import { checkoutAround } from '../git/repository.ts';
@@ -39,7 +39,7 @@ export class SessionOpening {
   /** Opens a session. Session, worktree and claim are all created, or none is. `saveResponse` runs in their transaction. */
   async open(
     { worktree: wish, ...body }: OpenRequest,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<Session> {
     if (!wish) return this.#deps.sessions.create(body, saveResponse);
     const session = await this.#deps.sessions.draft(body);
@@ -53,7 +53,7 @@ export class SessionOpening {
     wish: Wish | true,
     session: Session,
     { store, fill }: Drafted,
-    saveResponse: SaveResponse = saveNothing,
+    saveResponse?: SaveResponse,
   ): Promise<Session> {
     const { db, sessionStore, worktrees, claims } = this.#deps;
     const request = requestOf(wish === true ? {} : wish, session);
@@ -71,10 +71,8 @@ export class SessionOpening {
       return db.transact((tx) => {
         store(tx, { ...session, cwd });
         claims.make(tx, worktree.id, session.id, created ? 'owner' : 'consumer');
-        const opened = sessionStore.session(tx, session.id);
-        saveResponse(tx, opened);
-        return opened;
-      });
+        return sessionStore.session(tx, session.id);
+      }, saveResponse);
     };
     return worktrees.use(request, open, session);
   }

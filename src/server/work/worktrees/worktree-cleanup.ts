@@ -48,7 +48,7 @@ export class WorktreeCleanup {
   async release(
     id: string,
     body: BodyOf<typeof releaseWorktree>,
-    saveResponse: SaveResponse,
+    saveResponse?: SaveResponse,
   ): Promise<ResponseOf<typeof releaseWorktree>> {
     const { db, store, claims, clock } = this.#deps;
     const released = await db.transact((tx) => {
@@ -60,14 +60,13 @@ export class WorktreeCleanup {
       const now = isDue ? { ...worktree, cleanup_due_at: clock.now() } : worktree;
       if (isDue) store.worktrees.update(tx, now);
       const answer = { worktree: now, claim, active_claims, cleanup: null };
-      saveResponse(tx, answer);
+      saveResponse?.(tx, answer);
       return { isDue, answer };
     });
     if (!released.isDue) return released.answer;
     const cleanup = await this.cleanUpReleased(id);
     const answer = { ...released.answer, worktree: cleanup.worktree, cleanup };
-    await db.transact((tx) => saveResponse(tx, answer));
-    return answer;
+    return db.transact(() => answer, saveResponse);
   }
 
   async cleanUpReleased(id: string): Promise<CleanupResult> {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { filterFor, hasFilter } from '../../../../src/core/children/sandbox/seccomp.ts';
-import { evaluateFilter } from '../../../support/sandbox/evaluate-filter.ts';
+import { evaluateFilter } from './evaluate-filter.ts';
 
 /** Newer calls, whose numbers all architectures share. */
 const newerMounts = {

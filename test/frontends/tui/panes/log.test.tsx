@@ -1,10 +1,10 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { sharedDemo } from '../../../support/demo-server.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import { systemClock } from '../../../../src/core/lib/clock.ts';
 import { LogModel } from '../../../../src/frontends/tui/panes/log-model.ts';
-import { testPane } from '../../../support/tui/pane-stage.tsx';
-import { keys } from '../../../support/tui/stage.tsx';
+import { testPane } from './pane-stage.tsx';
+import { keys } from '../stage.tsx';
 import { LogPane } from '../../../../src/frontends/tui/panes/pane.tsx';
 
 const server = sharedDemo();
@@ -24,72 +24,63 @@ async function ended(command: string) {
   return started;
 }
 
-describe('the output of a process', () => {
-  test('The pane shows new output at once, and extends an incomplete line in its place.', async () => {
-    const { model } = await running(
-      'printf "first\\n10%%"; until [ -e go ]; do sleep 0.05; done; printf "\\r100%%\\nlast\\n"',
-    );
-    const { expectShows, lines } = testPane(model, LogPane);
-    await expectShows(/^10%/m);
-    const { client, directory } = server();
-    await client.call(endpoints.createProcess, { body: { command: 'touch go', cwd: directory } });
-    await expectShows('stdout and stderr, exited');
-    expect(
-      lines()
-        .slice(0, 3)
-        .map((line) => line.trimEnd()),
-    ).toEqual(['first', '100%', 'last']);
-  });
+test('The pane shows new output at once, and extends an incomplete line in its place.', async () => {
+  const { model } = await running(
+    'printf "first\\n10%%"; until [ -e go ]; do sleep 0.05; done; printf "\\r100%%\\nlast\\n"',
+  );
+  const { expectShows, lines } = testPane(model, LogPane);
+  await expectShows(/^10%/m);
+  const { client, directory } = server();
+  await client.call(endpoints.createProcess, { body: { command: 'touch go', cwd: directory } });
+  await expectShows('stdout and stderr, exited');
+  expect(
+    lines()
+      .slice(0, 3)
+      .map((line) => line.trimEnd()),
+  ).toEqual(['first', '100%', 'last']);
+});
 
-  test('The pane separates the lines of both outputs, and shows one output alone.', async () => {
-    const { model } = await ended('echo out; echo err >&2');
-    const { expectShows, lines, press } = testPane(model, LogPane);
-    await expectShows('exited');
-    const shown = () => lines().flatMap((line) => line.trimEnd() || []);
-    expect(shown().slice(0, 4)).toEqual(['── stdout ──', 'out', '── stderr ──', 'err']);
-    await press('o');
-    await expectShows(/^stdout, exited/m);
-    expect(shown()).toEqual(['out', 'stdout, exited  o switch']);
-    await press('o');
-    await expectShows(/^stderr, exited/m);
-    expect(shown()[0]).toBe('err');
-  });
+test('The pane separates the lines of both outputs, and shows one output alone.', async () => {
+  const { model } = await ended('echo out; echo err >&2');
+  const { expectShows, lines, press } = testPane(model, LogPane);
+  await expectShows('exited');
+  const shown = () => lines().flatMap((line) => line.trimEnd() || []);
+  expect(shown().slice(0, 4)).toEqual(['── stdout ──', 'out', '── stderr ──', 'err']);
+  await press('o').shows(/^stdout, exited/m);
+  expect(shown()).toEqual(['out', 'stdout, exited  o switch']);
+  await press('o').shows(/^stderr, exited/m);
+  expect(shown()[0]).toBe('err');
+});
 
-  test('The pane reads older output page by page, and the search names the part that it has searched.', async () => {
-    const { model } = await ended('seq -f "line %.0f of a long output that fills pages" 1 6000');
-    const { expectShows, press, lines } = testPane(model, LogPane);
-    await expectShows('line 6000 of');
-    await press('/', 'line 42 of', keys.enter);
-    await expectShows(/"line 42 of": not found in loaded output, \d+ KiB not/);
-    await press(keys.escape);
-    await expectShows('o switch');
-    for (let page = 0; page < 8; page++) {
-      await press('g');
-      await model.older();
-    }
+test('The pane reads older output page by page, and the search names the part that it has searched.', async () => {
+  const { model } = await ended('seq -f "line %.0f of a long output that fills pages" 1 6000');
+  const { expectShows, press, lines } = testPane(model, LogPane);
+  await expectShows('line 6000 of');
+  await press('/', 'line 42 of', keys.enter).shows(
+    /"line 42 of": not found in loaded output, \d+ KiB not/,
+  );
+  await press(keys.escape).shows('o switch');
+  for (let page = 0; page < 8; page++) {
     await press('g');
-    await expectShows(/^line 1 of/m);
-    await press('/', 'line 42 of', keys.enter);
-    await expectShows('"line 42 of": 1 of 1 in all output');
-    await press(keys.escape);
-    await expectShows('o switch');
-    await press('g');
-    await expectShows(/^line 1 of/m);
-    const text = model.copyable().find(({ name }) => name === 'loaded lines')?.text;
-    expect(text?.split('\n')).toEqual(
-      Array.from({ length: 6000 }, (_, at) => `line ${at + 1} of a long output that fills pages`),
-    );
-    await press('G');
-    await expectShows('line 6000 of');
-    expect(lines()).toHaveLength(12);
-  });
+    await model.older();
+  }
+  await press('g').shows(/^line 1 of/m);
+  await press('/', 'line 42 of', keys.enter).shows('"line 42 of": 1 of 1 in all output');
+  await press(keys.escape).shows('o switch');
+  await press('g').shows(/^line 1 of/m);
+  const text = model.copyable().find(({ name }) => name === 'loaded lines')?.text;
+  expect(text?.split('\n')).toEqual(
+    Array.from({ length: 6000 }, (_, at) => `line ${at + 1} of a long output that fills pages`),
+  );
+  await press('G').shows('line 6000 of');
+  expect(lines()).toHaveLength(12);
+});
 
-  test('The pane follows a flood of output in steps, and shows its end.', async () => {
-    const { model } = await running('seq 1 3000000; echo the end');
-    const { expectShows, frames } = testPane(model, LogPane);
-    await expectShows(/^the end/m);
-    await expectShows('exited');
-    // The output has 3,000,000 lines, but at most 20 frames a second while the process prints.
-    expect(frames()).toBeLessThan(30_000);
-  });
+test('The pane follows a flood of output in steps, and shows its end.', async () => {
+  const { model } = await running('seq 1 3000000; echo the end');
+  const { expectShows, frames } = testPane(model, LogPane);
+  await expectShows(/^the end/m);
+  await expectShows('exited');
+  // The output has 3,000,000 lines, but at most 20 frames a second while the process prints.
+  expect(frames()).toBeLessThan(30_000);
 });

@@ -3,8 +3,8 @@ import { sharedDemo } from '../../../support/demo-server.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import { systemClock } from '../../../../src/core/lib/clock.ts';
 import { TeamModel } from '../../../../src/frontends/tui/panes/team-model.ts';
-import { testPane } from '../../../support/tui/pane-stage.tsx';
-import { keys } from '../../../support/tui/stage.tsx';
+import { testPane } from './pane-stage.tsx';
+import { keys } from '../stage.tsx';
 import { openSession } from '../../../support/turns.ts';
 import { TeamPane } from '../../../../src/frontends/tui/panes/pane.tsx';
 
@@ -41,13 +41,9 @@ test('A team is shown with what its members do, its messages, and where they are
   await say('wait 60000');
   await expectShows(/^working +tester/m);
   await expectShows(/^wait 60000/m);
-  await press('/', 'say 7', keys.enter);
-  await expectShows('"say 7": not found in the last 51 messages');
-  await press(keys.escape);
-  await expectShows(/^in the last 51 messages/m);
-  await press('g');
-  await expectShows(/^say 1\b/m);
-  await press('G');
-  await expectShows(/^wait 60000/m);
+  await press('/', 'say 7', keys.enter).shows('"say 7": not found in the last 51 messages');
+  await press(keys.escape).shows(/^in the last 51 messages/m);
+  await press('g').shows(/^say 1\b/m);
+  await press('G').shows(/^wait 60000/m);
   expect(model.copyable()[0]).toEqual({ name: 'last message', text: 'wait 60000' });
 });

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import type { Approval } from '../../../../src/api/approvals.ts';
 import { completed } from '../../../support/scripted-provider.ts';
-import { tempDirectory } from '../../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../../support/temp.ts';
 import { Fifo } from '../../../support/sessions/fifo.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { endOf, onStage, type Stage } from '../../../support/sessions/stage.ts';
@@ -42,8 +42,7 @@ it('The approval command gets the approval as JSON on its stdin, and nothing of 
 });
 
 it('The approval command runs once for each approval.', async () => {
-  await using directory = tempDirectory('notify');
-  using done = new Fifo(path.join(directory.path, 'done'));
+  using done = new Fifo(path.join(testDirectory('notify'), 'done'));
   await withCommand(`grep -o '"title":"[^"]*"' > '${done.path}'`, async (stage) => {
     const { turn } = await stage.atWork();
     const told: string[] = [];
@@ -57,8 +56,8 @@ it('The approval command runs once for each approval.', async () => {
 });
 
 it('The approval command runs for one approval at a time, in order, and not for a resolved approval.', async () => {
-  await using directory = tempDirectory('notify');
-  const file = (name: string) => path.join(directory.path, name);
+  const own = testDirectory('notify');
+  const file = (name: string) => path.join(own, name);
   using begun = new Fifo(file('begun'));
   using go = new Fifo(file('go'));
   // Each run reports its start through one pipe, and waits for its end at another one.

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Approval } from '../../../../src/api/approvals.ts';
 import { writeFile, completed } from '../../../support/scripted-provider.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -25,101 +25,92 @@ const approvalsOf = (stage: Stage, session: { id: string }, query = '') =>
   stage.approvals(`?session_id=${session.id}${query}`);
 
 /** A session whose agent has asked once. */
-async function asked(stage: Stage) {
-  const { session, turn, turnId } = await stage.atWork();
+async function asked(given = on()) {
+  const { stage, session, turn, turnId } = await given.atWork();
   const answer = turn.ask();
   const approval = await stage.asked(session.id);
-  return { session, turn, turnId, answer, approval };
+  return { stage, session, turn, turnId, answer, approval };
 }
 
-describe('the decision of an approval', () => {
-  it.each([
-    ['accept', 'accepted', 'accept'],
-    ['accepted', 'accepted', 'accept'],
-    ['decline', 'declined', 'decline'],
-    ['declined', 'declined', 'decline'],
-    ['reject', 'declined', 'decline'],
-    ['rejected', 'declined', 'decline'],
-  ])('The decision "%s" makes an approval %s, stored as %s.', async (word, status, decision) => {
-    const stage = on();
-    const { approval, answer, session, turn } = await asked(stage);
+it.each([
+  ['accept', 'accepted', 'accept'],
+  ['accepted', 'accepted', 'accept'],
+  ['decline', 'declined', 'decline'],
+  ['declined', 'declined', 'decline'],
+  ['reject', 'declined', 'decline'],
+  ['rejected', 'declined', 'decline'],
+])('The decision "%s" makes an approval %s, stored as %s.', async (word, status, decision) => {
+  const { stage, approval, answer, session, turn } = await asked();
+  const reply = await stage.decide(approval, word);
+  expect(reply.status).toBe(200);
+  expect(reply.body).toMatchObject({ id: approval.id, status, decision, decided_by: 'api' });
+  expect((await answer).decision).toBe(decision);
+  const [stored] = await approvalsOf(stage, session, `&status=${status}`);
+  expect(stored).toEqual(reply.body);
+  turn.end(completed);
+});
+
+it('An unknown decision is 400, and the approval stays pending.', async () => {
+  const { stage, approval, session } = await asked();
+  for (const word of ['approve', 'yes', 'ACCEPT', '', 'cancelled']) {
     const reply = await stage.decide(approval, word);
-    expect(reply.status).toBe(200);
-    expect(reply.body).toMatchObject({ id: approval.id, status, decision, decided_by: 'api' });
-    expect((await answer).decision).toBe(decision);
-    const [stored] = await approvalsOf(stage, session, `&status=${status}`);
-    expect(stored).toEqual(reply.body);
-    turn.end(completed);
-  });
+    expect([reply.status, reply.body.code]).toEqual([400, 'invalid']);
+  }
+  expect(await approvalsOf(stage, session)).toEqual([approval]);
+});
 
-  it('An unknown decision is 400, and the approval stays pending.', async () => {
-    const stage = on();
-    const { approval, session } = await asked(stage);
-    for (const word of ['approve', 'yes', 'ACCEPT', '', 'cancelled']) {
-      const reply = await stage.decide(approval, word);
-      expect([reply.status, reply.body.code]).toEqual([400, 'invalid']);
-    }
-    expect(await approvalsOf(stage, session)).toEqual([approval]);
-  });
+it.each([
+  ['accept', 'accept'],
+  ['accept', 'decline'],
+  ['decline', 'accept'],
+  ['decline', 'reject'],
+])('After the decision "%s", a later "%s" is 409 approval_resolved.', async (...words) => {
+  const [first, second] = words;
+  const { stage, approval, answer, session, turn } = await asked();
+  const won = await stage.decide(approval, first, { reason: 'first' });
+  const lost = await stage.decide(approval, second, { reason: 'second' });
+  expect([lost.status, lost.body.code]).toEqual([409, 'approval_resolved']);
+  expect((await answer).decision).toBe(first);
+  const events = await stage.events(session.id);
+  expect(events.filter(({ kind }) => kind === 'approval.resolved')).toHaveLength(1);
+  const kept = await approvalsOf(stage, session, `&status=${won.body.status}`);
+  expect(kept).toEqual([won.body]);
+  turn.end(completed);
+});
 
-  it.each([
-    ['accept', 'accept'],
-    ['accept', 'decline'],
-    ['decline', 'accept'],
-    ['decline', 'reject'],
-  ])('After the decision "%s", a later "%s" is 409 approval_resolved.', async (...words) => {
-    const [first, second] = words;
-    const stage = on();
-    const { approval, answer, session, turn } = await asked(stage);
-    const won = await stage.decide(approval, first, { reason: 'first' });
-    const lost = await stage.decide(approval, second, { reason: 'second' });
-    expect([lost.status, lost.body.code]).toEqual([409, 'approval_resolved']);
-    expect((await answer).decision).toBe(first);
-    const events = await stage.events(session.id);
-    expect(events.filter(({ kind }) => kind === 'approval.resolved')).toHaveLength(1);
-    const kept = await approvalsOf(stage, session, `&status=${won.body.status}`);
-    expect(kept).toEqual([won.body]);
-    turn.end(completed);
-  });
+it('A decision about an unknown approval, or one of another session, answers 404.', async () => {
+  const { stage, approval, session } = await asked();
+  const other = await stage.open();
+  const replies = await Promise.all([
+    stage.decide({ id: 'apr_nobody', session_id: session.id }, 'accept'),
+    stage.decide({ id: approval.id, session_id: other.id }, 'accept'),
+    stage.decide({ id: approval.id, session_id: 'sess_nobody' }, 'accept'),
+  ]);
+  expect(replies.map(({ status, body }) => `${status} ${body.code}`)).toEqual(
+    Array(3).fill('404 not_found'),
+  );
+  expect((await approvalsOf(stage, session)).map(({ status }) => status)).toEqual(['pending']);
+});
 
-  it('A decision about an unknown approval, or one of another session, answers 404.', async () => {
-    const stage = on();
-    const { approval, session } = await asked(stage);
-    const other = await stage.open();
-    const replies = await Promise.all([
-      stage.decide({ id: 'apr_nobody', session_id: session.id }, 'accept'),
-      stage.decide({ id: approval.id, session_id: other.id }, 'accept'),
-      stage.decide({ id: approval.id, session_id: 'sess_nobody' }, 'accept'),
-    ]);
-    expect(replies.map(({ status, body }) => `${status} ${body.code}`)).toEqual(
-      Array(3).fill('404 not_found'),
-    );
-    expect((await approvalsOf(stage, session)).map(({ status }) => status)).toEqual(['pending']);
-  });
+it('A decision keeps its reason, and the declined agent receives it.', async () => {
+  const { stage, approval, answer } = await asked();
+  const reply = await stage.decide(approval, 'decline', { reason: 'not on a Friday' });
+  expect(reply.body.reason).toBe('not on a Friday');
+  expect(await answer).toEqual({ decision: 'decline', reason: 'not on a Friday' });
+});
 
-  it('A decision keeps its reason, and the declined agent receives it.', async () => {
-    const stage = on();
-    const { approval, answer } = await asked(stage);
-    const reply = await stage.decide(approval, 'decline', { reason: 'not on a Friday' });
-    expect(reply.body.reason).toBe('not on a Friday');
-    expect(await answer).toEqual({ decision: 'decline', reason: 'not on a Friday' });
-  });
+it('A decision may have a reason of 2000 characters, and not a longer one.', async () => {
+  const { stage, approval } = await asked();
+  const tooLong = await stage.decide(approval, 'accept', { reason: 'x'.repeat(2001) });
+  expect(tooLong.status).toBe(400);
+  expect((await stage.decide(approval, 'accept', { reason: 'x'.repeat(2000) })).status).toBe(200);
+});
 
-  it('A decision may have a reason of 2000 characters, and not a longer one.', async () => {
-    const stage = on();
-    const { approval } = await asked(stage);
-    const tooLong = await stage.decide(approval, 'accept', { reason: 'x'.repeat(2001) });
-    expect(tooLong.status).toBe(400);
-    expect((await stage.decide(approval, 'accept', { reason: 'x'.repeat(2000) })).status).toBe(200);
-  });
-
-  it('A decision with unknown fields is refused with their names.', async () => {
-    const stage = on();
-    const { approval } = await asked(stage);
-    const reply = await stage.decide(approval, 'accept', { remember: true });
-    expect(reply.status).toBe(400);
-    expect(reply.body.error).toMatch(/"remember".*decision, scope, reason, answers/);
-  });
+it('A decision with unknown fields is refused with their names.', async () => {
+  const { stage, approval } = await asked();
+  const reply = await stage.decide(approval, 'accept', { remember: true });
+  expect(reply.status).toBe(400);
+  expect(reply.body.error).toMatch(/"remember".*decision, scope, reason, answers/);
 });
 
 it.each([
@@ -127,8 +118,7 @@ it.each([
   [{ scope: 'once' }, 'once'],
   [{ scope: 'session' }, 'session'],
 ])('An acceptance with %o is stored, and the agent receives it.', async (more, scope) => {
-  const stage = on();
-  const { approval, answer, turn } = await asked(stage);
+  const { stage, approval, answer, turn } = await asked();
   expect(approval).toMatchObject({ scopes: ['once', 'session'], scope: null });
   expect((await stage.decide(approval, 'accept', more)).body).toMatchObject({ scope });
   expect(await answer).toEqual({ decision: 'accept', scope, answers: null });
@@ -143,8 +133,7 @@ it.each([
   'An approval that offers %o refuses the scope "%s" and stays pending.',
   async (...row) => {
     const [scopes, scope, way] = row;
-    const stage = on();
-    const { session, turn } = await stage.atWork();
+    const { stage, session, turn } = await on().atWork();
     const answer = turn.ask({ scopes });
     const approval = await stage.asked(session.id);
     const reply = await stage.decide(approval, 'accept', { scope });
@@ -157,58 +146,52 @@ it.each([
   },
 );
 
-describe('the details of an approval', () => {
-  it('The details of an approval are stored and returned whole, in the list and by its id.', async () => {
-    const stage = on();
-    const { session, turn } = await stage.atWork();
-    const diff = Array.from({ length: 5000 }, (_, at) => `+line ${at} \u202e\u0000`).join('\n');
-    const details = [{ type: 'diff', path: 'a', diff }] as const;
-    void turn.ask({ details });
-    const approval = await stage.asked(session.id);
-    const at = `/v1/sessions/${session.id}/approvals/${approval.id}`;
-    const { body } = await stage.get<Approval>(at);
-    expect(body.details).toEqual(details);
-    expect(await approvalsOf(stage, session)).toEqual([body]);
-    expect((await stage.get(`${at}0`)).status).toBe(404);
-  });
+it('The details of an approval are stored and returned whole, in the list and by its id.', async () => {
+  const { stage, session, turn } = await on().atWork();
+  const diff = Array.from({ length: 5000 }, (_, at) => `+line ${at} \u202e\u0000`).join('\n');
+  const details = [{ type: 'diff', path: 'a', diff }] as const;
+  void turn.ask({ details });
+  const approval = await stage.asked(session.id);
+  const at = `/v1/sessions/${session.id}/approvals/${approval.id}`;
+  const { body } = await stage.get<Approval>(at);
+  expect(body.details).toEqual(details);
+  expect(await approvalsOf(stage, session)).toEqual([body]);
+  expect((await stage.get(`${at}0`)).status).toBe(404);
+});
 
-  it('Details that are too long for an event are complete in the record, and missing in the event.', async () => {
-    const stage = on();
-    const { session, turn } = await stage.atWork();
-    const parts = Array.from({ length: 3000 }, (_, at) => `echo ${at} ${'x'.repeat(100)}`);
-    const details = [{ type: 'command', command: parts.join(' && '), cwd: '/w' }] as const;
-    void turn.ask({ details, request: { parts }, subject: { parts } });
-    const { details: shown, ...cut } = await stage.asked(session.id);
-    const [whole] = await approvalsOf(stage, session);
-    expect(whole).toMatchObject({ details, request: { parts }, subject: { parts } });
-    const { details: _details, request: _request, subject: _subject, ...rest } = whole ?? {};
-    expect([shown, cut]).toEqual([undefined, rest]);
-    const reply = await stage.decide(cut, 'accept');
-    expect(reply.status).toBe(200);
-  });
+it('Details that are too long for an event are complete in the record, and missing in the event.', async () => {
+  const { stage, session, turn } = await on().atWork();
+  const parts = Array.from({ length: 3000 }, (_, at) => `echo ${at} ${'x'.repeat(100)}`);
+  const details = [{ type: 'command', command: parts.join(' && '), cwd: '/w' }] as const;
+  void turn.ask({ details, request: { parts }, subject: { parts } });
+  const { details: shown, ...cut } = await stage.asked(session.id);
+  const [whole] = await approvalsOf(stage, session);
+  expect(whole).toMatchObject({ details, request: { parts }, subject: { parts } });
+  const { details: _details, request: _request, subject: _subject, ...rest } = whole ?? {};
+  expect([shown, cut]).toEqual([undefined, rest]);
+  const reply = await stage.decide(cut, 'accept');
+  expect(reply.status).toBe(200);
+});
 
-  it('Details above 12 MiB name the omitted parts, and cut no part.', async () => {
-    const stage = on();
-    const { session, turn } = await stage.atWork();
-    const small = { type: 'input', name: 'small', value: 1 } as const;
-    const command = 'x'.repeat(12 * 1024 * 1024);
-    void turn.ask({
-      details: [{ type: 'command', command, cwd: null }, { ...small, name: 'one' }, small],
-      subject: { small },
-    });
-    const { details, subject } = await stage.asked(session.id);
-    expect(subject).toBeNull();
-    expect(details).toEqual([
-      { ...small, name: 'one' },
-      small,
-      { type: 'omitted', name: 'the command', bytes: command.length + 42 },
-    ]);
+it('Details above 12 MiB name the omitted parts, and cut no part.', async () => {
+  const { stage, session, turn } = await on().atWork();
+  const small = { type: 'input', name: 'small', value: 1 } as const;
+  const command = 'x'.repeat(12 * 1024 * 1024);
+  void turn.ask({
+    details: [{ type: 'command', command, cwd: null }, { ...small, name: 'one' }, small],
+    subject: { small },
   });
+  const { details, subject } = await stage.asked(session.id);
+  expect(subject).toBeNull();
+  expect(details).toEqual([
+    { ...small, name: 'one' },
+    small,
+    { type: 'omitted', name: 'the command', bytes: command.length + 42 },
+  ]);
 });
 
 it('A question is accepted only with answers, and the agent gets the answers.', async () => {
-  const stage = on();
-  const { session, turn } = await stage.atWork();
+  const { stage, session, turn } = await on().atWork();
   const answer = turn.ask(question);
   const approval = await stage.asked(session.id);
   const without = await stage.decide(approval, 'accept');
@@ -221,8 +204,7 @@ it('A question is accepted only with answers, and the agent gets the answers.', 
 });
 
 it('A question can be declined without answers.', async () => {
-  const stage = on();
-  const { session, turn } = await stage.atWork();
+  const { stage, session, turn } = await on().atWork();
   const answer = turn.ask(question);
   const approval = await stage.asked(session.id);
   expect((await stage.decide(approval, 'decline')).status).toBe(200);
@@ -251,8 +233,7 @@ it('A turn and its session wait for an approval, and continue when it is decided
 });
 
 it('The turn and session wait as long as any of several approvals is pending.', async () => {
-  const stage = on();
-  const { session, turn } = await stage.atWork();
+  const { stage, session, turn } = await on().atWork();
   const answers = [turn.ask(), turn.ask({ title: 'second' }), turn.ask({ title: 'third' })];
   const all = await Promise.all([1, 2, 3].map((nth) => stage.asked(session.id, nth)));
   const seen: string[] = [];
@@ -269,8 +250,7 @@ it('The turn and session wait as long as any of several approvals is pending.', 
 });
 
 it('The request event has the whole approval, and the later event of its resolution omits the request.', async () => {
-  const stage = on();
-  const { session, turn, turnId, approval } = await asked(stage);
+  const { stage, session, turn, turnId, approval } = await asked();
   const { body: decided } = await stage.decide(approval, 'accept', { reason: 'fine' });
   await stage.complete(turn);
   const events = await stage.events(session.id);
@@ -296,8 +276,7 @@ it('The request event has the whole approval, and the later event of its resolut
 });
 
 it('The request event of an approval equals its record while it is pending.', async () => {
-  const stage = on();
-  const { approval, session } = await asked(stage);
+  const { stage, approval, session } = await asked();
   expect(await approvalsOf(stage, session)).toEqual([approval]);
   expect(approval).toMatchObject({
     status: 'pending',
@@ -331,130 +310,120 @@ it('The list of approvals refuses a malformed status and an unknown session.', a
   expect((await stage.get('/v1/sessions/sess_nobody/approvals')).status).toBe(404);
 });
 
-describe('an approval with a time limit', () => {
-  const limited = { config: { approvals: { timeout_ms: 60_000 } } };
+const limited = { config: { approvals: { timeout_ms: 60_000 } } };
 
-  it('An approval has an expiry time, and its agent sees it declined then.', async () => {
-    const clock = new ManualClock();
-    const stage = await testStage({ clock, ...limited });
-    const { approval, answer, session, turnId } = await asked(stage);
-    expect(approval.expires_at).toBe(clock.now() + 60_000);
-    clock.advance(59_999);
-    expect((await stage.approvals()).map(({ id }) => id)).toEqual([approval.id]);
-    clock.advance(1);
-    expect(await answer).toMatchObject({ decision: 'decline' });
-    const [expired] = await stage.approvals('?status=expired');
-    expect(expired).toMatchObject({ id: approval.id, status: 'expired', decided_by: null });
-    expect((await stage.turn(session.id, turnId)).status).toBe('running');
-    const late = await stage.decide(approval, 'accept');
-    expect([late.status, late.body.code]).toEqual([409, 'approval_resolved']);
-    expect(kinds(await stage.events(session.id)).slice(-2)).toEqual([
-      'approval.requested',
-      'approval.resolved',
-    ]);
-  });
-
-  it('An approval cannot be answered after its time by the wall clock, even if the timers stood still.', async () => {
-    const clock = new ManualClock();
-    const stage = await testStage({ clock, ...limited });
-    const { approval, answer } = await asked(stage);
-    clock.jump(60_000);
-    const late = await stage.decide(approval, 'accept');
-    expect([late.status, late.body.code]).toEqual([409, 'approval_resolved']);
-    expect(await answer).toMatchObject({ decision: 'decline' });
-    const again = await stage.decide(approval, 'accept');
-    expect([again.status, again.body.code]).toEqual([409, 'approval_resolved']);
-  });
-
-  it('An approval expires within a minute after the wall clock is set past its time.', async () => {
-    const clock = new ManualClock();
-    const stage = await testStage({ clock, config: { approvals: { timeout_ms: 600_000 } } });
-    const { approval, answer } = await asked(stage);
-    clock.jump(600_000);
-    clock.advance(60_000);
-    expect(await answer).toMatchObject({ decision: 'decline' });
-    const [expired] = await stage.approvals('?status=expired');
-    expect(expired).toMatchObject({ id: approval.id });
-  });
-
-  it('A decided approval does not expire.', async () => {
-    const clock = new ManualClock();
-    const stage = await testStage({ clock, ...limited });
-    const { approval, answer, session } = await asked(stage);
-    await stage.decide(approval, 'accept');
-    await answer;
-    clock.advance(120_000);
-    await stage.open();
-    expect((await stage.approvals('?status=accepted')).map(({ id }) => id)).toEqual([approval.id]);
-    const events = await stage.events(session.id);
-    expect(events.filter(({ kind }) => kind === 'approval.resolved')).toHaveLength(1);
-  });
+it('An approval has an expiry time, and its agent sees it declined then.', async () => {
+  const clock = new ManualClock();
+  const { stage, approval, answer, session, turnId } = await asked(
+    await testStage({ clock, ...limited }),
+  );
+  expect(approval.expires_at).toBe(clock.now() + 60_000);
+  clock.advance(59_999);
+  expect((await stage.approvals()).map(({ id }) => id)).toEqual([approval.id]);
+  clock.advance(1);
+  expect(await answer).toMatchObject({ decision: 'decline' });
+  const [expired] = await stage.approvals('?status=expired');
+  expect(expired).toMatchObject({ id: approval.id, status: 'expired', decided_by: null });
+  expect((await stage.turn(session.id, turnId)).status).toBe('running');
+  const late = await stage.decide(approval, 'accept');
+  expect([late.status, late.body.code]).toEqual([409, 'approval_resolved']);
+  expect(kinds(await stage.events(session.id)).slice(-2)).toEqual([
+    'approval.requested',
+    'approval.resolved',
+  ]);
 });
 
-describe('the cancellation of an approval', () => {
-  it('An approval that its agent withdraws is cancelled, and the turn continues.', async () => {
-    const stage = on();
-    const { session, turn } = await stage.atWork();
-    const withdrawn = new AbortController();
-    const answer = turn.ask({}, withdrawn.signal);
-    const approval = await stage.asked(session.id);
-    withdrawn.abort();
-    expect(await answer).toEqual({ decision: 'cancelled' });
-    const [cancelled] = await approvalsOf(stage, session, '&status=cancelled');
-    expect(cancelled).toMatchObject({ id: approval.id, status: 'cancelled', decision: null });
-    expect((await stage.session(session.id)).status).toBe('running');
-    expect((await stage.decide(approval, 'accept')).body.code).toBe('approval_resolved');
-  });
+it('An approval cannot be answered after its time by the wall clock, even if the timers stood still.', async () => {
+  const clock = new ManualClock();
+  const { stage, approval, answer } = await asked(await testStage({ clock, ...limited }));
+  clock.jump(60_000);
+  const late = await stage.decide(approval, 'accept');
+  expect([late.status, late.body.code]).toEqual([409, 'approval_resolved']);
+  expect(await answer).toMatchObject({ decision: 'decline' });
+  const again = await stage.decide(approval, 'accept');
+  expect([again.status, again.body.code]).toEqual([409, 'approval_resolved']);
+});
 
-  it('An approval is cancelled if it is withdrawn before it is stored.', async () => {
-    const stage = on();
-    const { session, turn } = await stage.atWork();
-    expect(await turn.ask({}, AbortSignal.abort())).toEqual({ decision: 'cancelled' });
-    expect(await approvalsOf(stage, session)).toEqual([]);
-    expect((await stage.session(session.id)).status).toBe('running');
-  });
+it('An approval expires within a minute after the wall clock is set past its time.', async () => {
+  const clock = new ManualClock();
+  const { stage, approval, answer } = await asked(
+    await testStage({ clock, config: { approvals: { timeout_ms: 600_000 } } }),
+  );
+  clock.jump(600_000);
+  clock.advance(60_000);
+  expect(await answer).toMatchObject({ decision: 'decline' });
+  const [expired] = await stage.approvals('?status=expired');
+  expect(expired).toMatchObject({ id: approval.id });
+});
 
-  it('An approval is cancelled before its turn ends.', async () => {
-    const stage = on();
-    const { session, turn, answer } = await asked(stage);
-    await stage.complete(turn);
-    expect(await answer).toEqual({ decision: 'cancelled' });
-    expect(kinds(await stage.events(session.id)).slice(-3)).toEqual([
-      'approval.requested',
-      'approval.resolved',
-      'turn.completed',
-    ]);
-    expect(await approvalsOf(stage, session, '&status=cancelled')).toHaveLength(1);
-    expect((await stage.session(session.id)).status).toBe('ready');
-  });
+it('A decided approval does not expire.', async () => {
+  const clock = new ManualClock();
+  const { stage, approval, answer, session } = await asked(await testStage({ clock, ...limited }));
+  await stage.decide(approval, 'accept');
+  await answer;
+  clock.advance(120_000);
+  await stage.open();
+  expect((await stage.approvals('?status=accepted')).map(({ id }) => id)).toEqual([approval.id]);
+  const events = await stage.events(session.id);
+  expect(events.filter(({ kind }) => kind === 'approval.resolved')).toHaveLength(1);
+});
 
-  it('An approval is cancelled when its turn is interrupted.', async () => {
-    const stage = on();
-    const { session, turn, turnId, answer } = await asked(stage);
-    expect((await stage.interrupt(session.id, turnId)).status).toBe(202);
-    expect(await answer).toEqual({ decision: 'cancelled' });
-    turn.end({ status: 'interrupted', error: null });
-    await stage.until(endOf(turnId));
-    expect(kinds(await stage.events(session.id)).slice(-4)).toEqual([
-      'approval.requested',
-      'turn.interrupt_requested',
-      'approval.resolved',
-      'turn.interrupted',
-    ]);
-  });
+it('An approval that its agent withdraws is cancelled, and the turn continues.', async () => {
+  const { stage, session, turn } = await on().atWork();
+  const withdrawn = new AbortController();
+  const answer = turn.ask({}, withdrawn.signal);
+  const approval = await stage.asked(session.id);
+  withdrawn.abort();
+  expect(await answer).toEqual({ decision: 'cancelled' });
+  const [cancelled] = await approvalsOf(stage, session, '&status=cancelled');
+  expect(cancelled).toMatchObject({ id: approval.id, status: 'cancelled', decision: null });
+  expect((await stage.session(session.id)).status).toBe('running');
+  expect((await stage.decide(approval, 'accept')).body.code).toBe('approval_resolved');
+});
+
+it('An approval is cancelled if it is withdrawn before it is stored.', async () => {
+  const { stage, session, turn } = await on().atWork();
+  expect(await turn.ask({}, AbortSignal.abort())).toEqual({ decision: 'cancelled' });
+  expect(await approvalsOf(stage, session)).toEqual([]);
+  expect((await stage.session(session.id)).status).toBe('running');
+});
+
+it('An approval is cancelled before its turn ends.', async () => {
+  const { stage, session, turn, answer } = await asked();
+  await stage.complete(turn);
+  expect(await answer).toEqual({ decision: 'cancelled' });
+  expect(kinds(await stage.events(session.id)).slice(-3)).toEqual([
+    'approval.requested',
+    'approval.resolved',
+    'turn.completed',
+  ]);
+  expect(await approvalsOf(stage, session, '&status=cancelled')).toHaveLength(1);
+  expect((await stage.session(session.id)).status).toBe('ready');
+});
+
+it('An approval is cancelled when its turn is interrupted.', async () => {
+  const { stage, session, turn, turnId, answer } = await asked();
+  expect((await stage.interrupt(session.id, turnId)).status).toBe(202);
+  expect(await answer).toEqual({ decision: 'cancelled' });
+  turn.end({ status: 'interrupted', error: null });
+  await stage.until(endOf(turnId));
+  expect(kinds(await stage.events(session.id)).slice(-4)).toEqual([
+    'approval.requested',
+    'turn.interrupt_requested',
+    'approval.resolved',
+    'turn.interrupted',
+  ]);
 });
 
 it('An agent that asks outside a turn receives a cancellation, and nothing is stored.', async () => {
-  const stage = on();
-  const { session, turn } = await stage.atWork();
+  const { stage, session, turn } = await on().atWork();
   await stage.complete(turn);
   expect(await turn.ask()).toEqual({ decision: 'cancelled' });
   expect(kinds(await stage.events(session.id))).not.toContain('approval.requested');
 });
 
 it('An agent that asks after the interrupt of its turn receives a cancellation.', async () => {
-  const stage = on();
-  const { session, turn, turnId } = await stage.atWork();
+  const { stage, session, turn, turnId } = await on().atWork();
   await stage.interrupt(session.id, turnId);
   expect(await turn.ask()).toEqual({ decision: 'cancelled' });
   expect(kinds(await stage.events(session.id))).not.toContain('approval.requested');

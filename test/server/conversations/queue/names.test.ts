@@ -1,9 +1,8 @@
 import { expect, it } from 'vitest';
-import { testStage } from '../../../support/sessions/stage.ts';
+import { testStage, testSession } from '../../../support/sessions/stage.ts';
 
 it('A time zone without a time, and an unknown time zone, are refused for new and changed entries.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   const queue = `/v1/sessions/${session.id}/queue`;
   const input = { type: 'text', text: 'later' };
   const at = stage.clock.now() + 3_600_000;
@@ -29,8 +28,7 @@ it('A time zone without a time, and an unknown time zone, are refused for new an
 });
 
 it('A time that no date can have is refused.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   const input = { type: 'text', text: 'later' };
   const late = 8.64e15 + 1;
   for (const [method, route, body] of [
@@ -48,8 +46,7 @@ it('A time that no date can have is refused.', async () => {
 });
 
 it('Names and titles that people give have a visible character, in every request.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   const team = { lead_agent_id: session.id };
   const { body: made } = await stage.post<{ team: { id: string } }>('/v1/teams', {
     ...team,

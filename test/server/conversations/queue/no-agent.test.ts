@@ -7,6 +7,7 @@ import {
   type Stage,
   type StageOptions,
   testStage,
+  testSession,
 } from '../../../support/sessions/stage.ts';
 import { completed, makeTeam } from '../../../support/teams/team.ts';
 
@@ -56,8 +57,7 @@ async function nextTurn(stage: Stage) {
 
 it('An entry whose agent cannot be started is held with the reason after five tries, and becomes a turn once an agent can be started.', async () => {
   const { agent, played } = switchable();
-  const stage = await testStage({ played });
-  const session = await stage.open();
+  const { stage, session } = await testSession({ played });
   const queue = queueOf(stage);
   agent.isOff = true;
   const { body: entry } = await queue.add(session, 'work');
@@ -88,8 +88,7 @@ it('An entry whose agent cannot be started is held with the reason after five tr
 
 it('A person who resumes the queue, or sends a turn, has one try at once; then the session is held again.', async () => {
   const { agent, played } = switchable();
-  const stage = await testStage({ played });
-  const session = await stage.open();
+  const { stage, session } = await testSession({ played });
   const queue = queueOf(stage);
   agent.isOff = true;
   await queue.add(session, 'work');
@@ -142,8 +141,7 @@ it('The hold of a session without an agent survives a SIGKILL: the next server t
 
 it('A session that is closed while an agent is tried for it leaves no agent behind.', async () => {
   const { agent, played } = switchable();
-  const stage = await testStage({ played });
-  const session = await stage.open();
+  const { stage, session } = await testSession({ played });
   agent.isOff = true;
   await queueOf(stage).add(session, 'work');
   await untilHeld(stage);

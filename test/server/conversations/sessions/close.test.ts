@@ -3,7 +3,13 @@ import type { Approval } from '../../../../src/api/approvals.ts';
 import type { FailpointName } from '../../../../src/core/lib/failpoint.ts';
 import { systemIds } from '../../../../src/core/lib/ids.ts';
 import { completed } from '../../../support/scripted-provider.ts';
-import { kinds, sharedStage, type Stage, testStage } from '../../../support/sessions/stage.ts';
+import {
+  kinds,
+  sharedStage,
+  type Stage,
+  testStage,
+  testSession,
+} from '../../../support/sessions/stage.ts';
 
 const on = sharedStage();
 
@@ -77,8 +83,7 @@ it('Closing a session is answered first, and ends the agent afterwards.', async 
 });
 
 it('Closing a session ends an idle agent.', async () => {
-  const stage = on();
-  const { session, turn } = await stage.atWork();
+  const { stage, session, turn } = await on().atWork();
   await stage.complete(turn);
   await stage.close(session.id);
   expect(await turn.agent.gone).toBe('was ended');
@@ -96,8 +101,7 @@ it('Closing a session ends an agent that is just starting.', async () => {
 });
 
 it('Closing a session again changes nothing and returns the same, whatever the reason.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   const first = await stage.close(session.id, 'enough');
   const before = await stage.events();
   stage.clock.advance(1000);
@@ -110,11 +114,6 @@ it('A session can be closed without a reason.', async () => {
   const stage = on();
   const session = await stage.open();
   expect((await stage.close(session.id)).body.close_reason).toBeNull();
-});
-
-it('The close of an unknown session answers 404.', async () => {
-  const stage = on();
-  expect((await stage.close('sess_nobody')).status).toBe(404);
 });
 
 it('A closed session ignores later output of its agent.', async () => {

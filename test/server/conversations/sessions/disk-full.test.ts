@@ -1,14 +1,20 @@
 import { expect, it } from 'vitest';
 import { completed } from '../../../support/scripted-provider.ts';
 import { FullDisk } from '../../../support/sessions/faults.ts';
-import { endOf, kinds, testStage, type Stage } from '../../../support/sessions/stage.ts';
+import {
+  endOf,
+  kinds,
+  type Stage,
+  testSession,
+  testTurn,
+} from '../../../support/sessions/stage.ts';
 
 /** A turn of a session whose agent has said something. */
-async function talking(stage: Stage) {
-  const { session, turn, turnId } = await stage.atWork();
+async function talking() {
+  const { stage, session, turn, turnId } = await testTurn();
   void turn.sink.update({ type: 'message', text: 'the answer ' });
   await stage.until(({ kind, turn_id }) => kind === 'message.delta' && turn_id === turnId);
-  return { session, turn, turnId };
+  return { stage, session, turn, turnId };
 }
 
 /** The disk has room again, and what was refused is tried again. */
@@ -20,8 +26,7 @@ async function roomAgain(stage: Stage, disk: FullDisk): Promise<void> {
 
 it('A turn that ends on a full disk is ended once, with its whole text, when there is room again.', async () => {
   using disk = new FullDisk();
-  const stage = await testStage();
-  const { session, turn, turnId } = await talking(stage);
+  const { stage, session, turn, turnId } = await talking();
   disk.full = true;
   turn.end(completed);
   await stage.logged('cannot store an outcome');
@@ -44,8 +49,7 @@ it('A turn that ends on a full disk is ended once, with its whole text, when the
 
 it('A turn is never completed with only a part of its text.', async () => {
   using disk = new FullDisk();
-  const stage = await testStage();
-  const { session, turn, turnId } = await talking(stage);
+  const { stage, session, turn, turnId } = await talking();
   // Waits to be joined with more when the turn ends.
   void turn.sink.update({ type: 'message', text: 'is 42' });
   disk.full = true;
@@ -60,8 +64,7 @@ it('A turn is never completed with only a part of its text.', async () => {
 
 it('A turn whose output cannot be stored fails with storage_full, and its agent is cancelled.', async () => {
   using disk = new FullDisk();
-  const stage = await testStage();
-  const { session, turn, turnId } = await talking(stage);
+  const { stage, session, turn, turnId } = await talking();
   disk.full = true;
   void turn.sink.update({ type: 'reasoning', text: 'hm' });
   await turn.cancelled;
@@ -78,8 +81,7 @@ it('A turn whose output cannot be stored fails with storage_full, and its agent 
 
 it('An approval cannot be decided on a full disk: it stays pending, and can be decided later.', async () => {
   using disk = new FullDisk();
-  const stage = await testStage();
-  const { session, turn, turnId } = await talking(stage);
+  const { stage, session, turn, turnId } = await talking();
   const answer = turn.ask();
   const approval = await stage.asked(session.id);
   disk.full = true;
@@ -96,8 +98,7 @@ it('An approval cannot be decided on a full disk: it stays pending, and can be d
 
 it('An approval cannot be requested on a full disk: the agent gets an error, and nothing waits.', async () => {
   using disk = new FullDisk();
-  const stage = await testStage();
-  const { session, turn } = await talking(stage);
+  const { stage, session, turn } = await talking();
   disk.full = true;
   await expect(turn.ask()).rejects.toMatchObject({ code: 'storage_full' });
   disk.full = false;
@@ -107,8 +108,7 @@ it('An approval cannot be requested on a full disk: the agent gets an error, and
 
 it('An interrupt is refused on a full disk, and the turn continues.', async () => {
   using disk = new FullDisk();
-  const stage = await testStage();
-  const { session, turn, turnId } = await talking(stage);
+  const { stage, session, turn, turnId } = await talking();
   disk.full = true;
   const { status, body } = await stage.interrupt(session.id, turnId);
   expect([status, body.code]).toEqual([500, 'storage_full']);
@@ -120,8 +120,7 @@ it('An interrupt is refused on a full disk, and the turn continues.', async () =
 
 it('A server on a full disk refuses new work, answers reads, and recovers by itself.', async () => {
   using disk = new FullDisk();
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   disk.full = true;
   const refused = [
     await stage.send(session, 'go'),

@@ -14,8 +14,8 @@ import {
   endOf,
   onStage,
   sharedStage,
-  testStage,
   afterCrash,
+  testSession,
 } from '../../../support/sessions/stage.ts';
 import { atLength } from '../../../support/at-length.ts';
 import { scaled } from '../../../support/patience.ts';
@@ -333,8 +333,7 @@ it('A turn that starts after a crash gets the copy of its image.', async () => {
 });
 
 it('An image for a provider without images is 400, and nothing is stored or copied.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   const before = await stage.events();
   for (const input of [inline(image('png')), [inline(image('png'))]]) {
     const { status, body } = await stage.send(session, { input });

@@ -1,188 +1,178 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { completed } from '../../../support/scripted-provider.ts';
 import { CountingIds, inOneGroup } from '../../../support/sessions/one-group.ts';
-import { endOf, kinds, testStage } from '../../../support/sessions/stage.ts';
+import { endOf, kinds, testStage, testTurn } from '../../../support/sessions/stage.ts';
 
 const oneAgent = { config: { providers: { max_live: 1 } } };
 
-describe('interrupting a turn', () => {
-  it('An interrupt is answered with 202 and the turn once it is stored, and then reaches the agent.', async () => {
-    const stage = await testStage();
-    const { session, turn, turnId } = await stage.atWork();
-    const { status, body } = await stage.interrupt(session.id, turnId);
-    expect(status).toBe(202);
-    expect(body).toMatchObject({ turn_id: turnId, status: 'running' });
-    expect(body.interrupt_requested_at).toBe(stage.clock.now());
-    expect(kinds(await stage.events(session.id)).at(-1)).toBe('turn.interrupt_requested');
-    await turn.cancelled;
-    turn.end({ status: 'interrupted', error: null });
-    await stage.until(endOf(turnId));
-    expect(await stage.turn(session.id, turnId)).toMatchObject({
-      status: 'interrupted',
-      error: null,
-    });
-    expect((await stage.session(session.id)).status).toBe('ready');
+it('An interrupt is answered with 202 and the turn once it is stored, and then reaches the agent.', async () => {
+  const { stage, session, turn, turnId } = await testTurn();
+  const { status, body } = await stage.interrupt(session.id, turnId);
+  expect(status).toBe(202);
+  expect(body).toMatchObject({ turn_id: turnId, status: 'running' });
+  expect(body.interrupt_requested_at).toBe(stage.clock.now());
+  expect(kinds(await stage.events(session.id)).at(-1)).toBe('turn.interrupt_requested');
+  await turn.cancelled;
+  turn.end({ status: 'interrupted', error: null });
+  await stage.until(endOf(turnId));
+  expect(await stage.turn(session.id, turnId)).toMatchObject({
+    status: 'interrupted',
+    error: null,
   });
-
-  it('A second interrupt is 202 while the turn ends, and is stored once.', async () => {
-    const stage = await testStage();
-    const { session, turn, turnId } = await stage.atWork();
-    const first = await stage.interrupt(session.id, turnId);
-    stage.clock.advance(5);
-    const again = await stage.interrupt(session.id, turnId);
-    expect([again.status, again.body]).toEqual([202, first.body]);
-    turn.end({ status: 'interrupted', error: null });
-    await stage.until(endOf(turnId));
-    expect(
-      kinds(await stage.events(session.id)).filter((kind) => kind.startsWith('turn.')),
-    ).toEqual(['turn.accepted', 'turn.started', 'turn.interrupt_requested', 'turn.interrupted']);
-  });
-
-  it('An interrupt of a turn that has ended answers 409 turn_not_active, and changes nothing.', async () => {
-    const stage = await testStage();
-    const { session, turn, turnId } = await stage.atWork();
-    await stage.complete(turn);
-    const before = await stage.events();
-    const { status, body } = await stage.interrupt(session.id, turnId);
-    expect([status, body.code]).toEqual([409, 'turn_not_active']);
-    expect(await stage.events()).toEqual(before);
-    expect((await stage.turn(session.id, turnId)).status).toBe('completed');
-  });
-
-  it('An interrupt of an unknown turn, or a turn of another session, answers 404.', async () => {
-    const stage = await testStage();
-    const { session, turnId } = await stage.atWork();
-    const other = await stage.open();
-    const replies = await Promise.all([
-      stage.interrupt(session.id, 'turn_nobody'),
-      stage.interrupt(other.id, turnId),
-      stage.interrupt('sess_nobody', turnId),
-    ]);
-    expect(replies.map(({ status, body }) => `${status} ${body.code}`)).toEqual(
-      Array(3).fill('404 not_found'),
-    );
-    expect((await stage.turn(session.id, turnId)).interrupt_requested_at).toBeNull();
-  });
-
-  it('A turn that waits for an agent ends at once, and no agent sees it.', async () => {
-    const stage = await testStage(oneAgent);
-    const { turn } = await stage.atWork();
-    const waiting = await stage.open();
-    const { body: sent } = await stage.send(waiting, 'later');
-    expect((await stage.turn(waiting.id, sent.turn_id)).status).toBe('accepted');
-    const { status, body } = await stage.interrupt(waiting.id, sent.turn_id);
-    expect([status, body.status]).toEqual([202, 'interrupted']);
-    expect((await stage.session(waiting.id)).status).toBe('ready');
-    expect(kinds(await stage.events(waiting.id))).toEqual([
-      'session.created',
-      'turn.accepted',
-      'turn.interrupt_requested',
-      'turn.interrupted',
-    ]);
-    turn.end(completed);
-    const next = await stage.play(waiting, 'now');
-    expect(next.text).toBe('now');
-  });
-
-  it('A turn whose agent is just starting ends at once, and so does the agent.', async () => {
-    let starts = 0;
-    const stage = await testStage({
-      played: {
-        opening: () => (++starts === 1 ? new Promise(() => undefined) : Promise.resolve()),
-      },
-    });
-    const session = await stage.open();
-    const { body: sent } = await stage.send(session, 'never mind');
-    expect((await stage.interrupt(session.id, sent.turn_id)).body.status).toBe('interrupted');
-    const next = await stage.play(session, 'the next');
-    expect(next.text).toBe('the next');
-    expect(next.agent.calls).toEqual(['prompt']);
-    expect(stage.provider.live).toEqual({ now: 1, most: 1 });
-  });
-
-  it('An interrupt reaches the agent even if it is stored together with the start of the turn.', async () => {
-    const ids = new CountingIds();
-    const start = Promise.withResolvers<void>();
-    const stage = await testStage({ ids, played: { opening: () => start.promise } });
-    const session = await stage.open();
-    const { body: sent } = await stage.send(session, 'go');
-    const { interrupted } = await inOneGroup(stage, async () => {
-      const started = ids.more(1);
-      start.resolve();
-      await started;
-      const asked = ids.more(1);
-      const reply = stage.interrupt(session.id, sent.turn_id);
-      await asked;
-      return { interrupted: reply };
-    });
-    expect((await interrupted).status).toBe(202);
-    const how = await Promise.race([
-      stage.provider.nextTurn().then(({ agent }) => agent.calls.at(-1)),
-      stage.until(endOf(sent.turn_id)).then(({ kind }) => kind),
-    ]);
-    // Either the agent never receives the turn, or it receives the turn and then a cancel.
-    expect(['turn.interrupted', 'cancel']).toContain(how);
-  });
+  expect((await stage.session(session.id)).status).toBe('ready');
 });
 
-describe('a turn that was interrupted', () => {
-  it.each([
-    ['completes', completed],
-    ['fails', { status: 'failed' as const, error: { code: 'provider_error', message: 'oh' } }],
-  ])(
-    'An interrupted turn is interrupted even if its agent reports that it %s.',
-    async (_how, outcome) => {
-      const stage = await testStage();
-      const { session, turn, turnId } = await stage.atWork();
-      void turn.sink.update({ type: 'message', text: 'almost done' });
-      await stage.interrupt(session.id, turnId);
-      turn.end(outcome);
-      await stage.until(endOf(turnId));
-      expect(await stage.turn(session.id, turnId)).toMatchObject({
-        status: 'interrupted',
-        error: null,
-        text: 'almost done',
-      });
-      const events = await stage.events(session.id);
-      expect(kinds(events)).not.toContain(`turn.${outcome.status}`);
-    },
+it('A second interrupt is 202 while the turn ends, and is stored once.', async () => {
+  const { stage, session, turn, turnId } = await testTurn();
+  const first = await stage.interrupt(session.id, turnId);
+  stage.clock.advance(5);
+  const again = await stage.interrupt(session.id, turnId);
+  expect([again.status, again.body]).toEqual([202, first.body]);
+  turn.end({ status: 'interrupted', error: null });
+  await stage.until(endOf(turnId));
+  expect(kinds(await stage.events(session.id)).filter((kind) => kind.startsWith('turn.'))).toEqual([
+    'turn.accepted',
+    'turn.started',
+    'turn.interrupt_requested',
+    'turn.interrupted',
+  ]);
+});
+
+it('An interrupt of a turn that has ended answers 409 turn_not_active, and changes nothing.', async () => {
+  const { stage, session, turn, turnId } = await testTurn();
+  await stage.complete(turn);
+  const before = await stage.events();
+  const { status, body } = await stage.interrupt(session.id, turnId);
+  expect([status, body.code]).toEqual([409, 'turn_not_active']);
+  expect(await stage.events()).toEqual(before);
+  expect((await stage.turn(session.id, turnId)).status).toBe('completed');
+});
+
+it('An interrupt of an unknown turn, or a turn of another session, answers 404.', async () => {
+  const { stage, session, turnId } = await testTurn();
+  const other = await stage.open();
+  const replies = await Promise.all([
+    stage.interrupt(session.id, 'turn_nobody'),
+    stage.interrupt(other.id, turnId),
+    stage.interrupt('sess_nobody', turnId),
+  ]);
+  expect(replies.map(({ status, body }) => `${status} ${body.code}`)).toEqual(
+    Array(3).fill('404 not_found'),
   );
+  expect((await stage.turn(session.id, turnId)).interrupt_requested_at).toBeNull();
+});
 
-  it('A turn keeps its end if that was stored before the interrupt.', async () => {
-    const stage = await testStage();
-    const { session, turn, turnId } = await stage.atWork();
-    turn.end(completed);
-    const ended = stage.until(endOf(turnId));
-    const { status } = await stage.interrupt(session.id, turnId);
-    expect((await ended).kind).toBe(status === 409 ? 'turn.completed' : 'turn.interrupted');
-    expect((await stage.interrupt(session.id, turnId)).body.code).toBe('turn_not_active');
+it('A turn that waits for an agent ends at once, and no agent sees it.', async () => {
+  const { stage, turn } = await testTurn(oneAgent);
+  const waiting = await stage.open();
+  const { body: sent } = await stage.send(waiting, 'later');
+  expect((await stage.turn(waiting.id, sent.turn_id)).status).toBe('accepted');
+  const { status, body } = await stage.interrupt(waiting.id, sent.turn_id);
+  expect([status, body.status]).toEqual([202, 'interrupted']);
+  expect((await stage.session(waiting.id)).status).toBe('ready');
+  expect(kinds(await stage.events(waiting.id))).toEqual([
+    'session.created',
+    'turn.accepted',
+    'turn.interrupt_requested',
+    'turn.interrupted',
+  ]);
+  turn.end(completed);
+  const next = await stage.play(waiting, 'now');
+  expect(next.text).toBe('now');
+});
+
+it('A turn whose agent is just starting ends at once, and so does the agent.', async () => {
+  let starts = 0;
+  const stage = await testStage({
+    played: {
+      opening: () => (++starts === 1 ? new Promise(() => undefined) : Promise.resolve()),
+    },
   });
+  const session = await stage.open();
+  const { body: sent } = await stage.send(session, 'never mind');
+  expect((await stage.interrupt(session.id, sent.turn_id)).body.status).toBe('interrupted');
+  const next = await stage.play(session, 'the next');
+  expect(next.text).toBe('the next');
+  expect(next.agent.calls).toEqual(['prompt']);
+  expect(stage.provider.live).toEqual({ now: 1, most: 1 });
+});
 
-  it('An interrupted turn ends after 10 s in any case: its agent is killed, and the session stays open.', async () => {
-    const stage = await testStage();
-    const { session, turn, turnId } = await stage.atWork();
+it('An interrupt reaches the agent even if it is stored together with the start of the turn.', async () => {
+  const ids = new CountingIds();
+  const start = Promise.withResolvers<void>();
+  const stage = await testStage({ ids, played: { opening: () => start.promise } });
+  const session = await stage.open();
+  const { body: sent } = await stage.send(session, 'go');
+  const { interrupted } = await inOneGroup(stage, async () => {
+    const started = ids.more(1);
+    start.resolve();
+    await started;
+    const asked = ids.more(1);
+    const reply = stage.interrupt(session.id, sent.turn_id);
+    await asked;
+    return { interrupted: reply };
+  });
+  expect((await interrupted).status).toBe(202);
+  const how = await Promise.race([
+    stage.provider.nextTurn().then(({ agent }) => agent.calls.at(-1)),
+    stage.until(endOf(sent.turn_id)).then(({ kind }) => kind),
+  ]);
+  // Either the agent never receives the turn, or it receives the turn and then a cancel.
+  expect(['turn.interrupted', 'cancel']).toContain(how);
+});
+
+it.each([
+  ['completes', completed],
+  ['fails', { status: 'failed' as const, error: { code: 'provider_error', message: 'oh' } }],
+])(
+  'An interrupted turn is interrupted even if its agent reports that it %s.',
+  async (_how, outcome) => {
+    const { stage, session, turn, turnId } = await testTurn();
+    void turn.sink.update({ type: 'message', text: 'almost done' });
     await stage.interrupt(session.id, turnId);
-    stage.clock.advance(9_999);
-    expect((await stage.turn(session.id, turnId)).status).toBe('running');
-    stage.clock.advance(1);
+    turn.end(outcome);
     await stage.until(endOf(turnId));
-    expect(await turn.agent.toldToEnd).toBe(0);
     expect(await stage.turn(session.id, turnId)).toMatchObject({
       status: 'interrupted',
       error: null,
+      text: 'almost done',
     });
-    const next = await stage.play(session, 'still there?');
-    expect(next.agent).not.toBe(turn.agent);
-    expect(next.agent.session.provider_session_ref).toBe(`ref-${session.id}`);
-  });
+    const events = await stage.events(session.id);
+    expect(kinds(events)).not.toContain(`turn.${outcome.status}`);
+  },
+);
 
-  it('The 10 s count from the first interrupt.', async () => {
-    const stage = await testStage();
-    const { session, turnId } = await stage.atWork();
-    await stage.interrupt(session.id, turnId);
-    stage.clock.advance(9_000);
-    await stage.interrupt(session.id, turnId);
-    stage.clock.advance(1_000);
-    expect((await stage.until(endOf(turnId))).kind).toBe('turn.interrupted');
+it('A turn keeps its end if that was stored before the interrupt.', async () => {
+  const { stage, session, turn, turnId } = await testTurn();
+  turn.end(completed);
+  const ended = stage.until(endOf(turnId));
+  const { status } = await stage.interrupt(session.id, turnId);
+  expect((await ended).kind).toBe(status === 409 ? 'turn.completed' : 'turn.interrupted');
+  expect((await stage.interrupt(session.id, turnId)).body.code).toBe('turn_not_active');
+});
+
+it('An interrupted turn ends after 10 s in any case: its agent is killed, and the session stays open.', async () => {
+  const { stage, session, turn, turnId } = await testTurn();
+  await stage.interrupt(session.id, turnId);
+  stage.clock.advance(9_999);
+  expect((await stage.turn(session.id, turnId)).status).toBe('running');
+  stage.clock.advance(1);
+  await stage.until(endOf(turnId));
+  expect(await turn.agent.toldToEnd).toBe(0);
+  expect(await stage.turn(session.id, turnId)).toMatchObject({
+    status: 'interrupted',
+    error: null,
   });
+  const next = await stage.play(session, 'still there?');
+  expect(next.agent).not.toBe(turn.agent);
+  expect(next.agent.session.provider_session_ref).toBe(`ref-${session.id}`);
+});
+
+it('The 10 s count from the first interrupt.', async () => {
+  const { stage, session, turnId } = await testTurn();
+  await stage.interrupt(session.id, turnId);
+  stage.clock.advance(9_000);
+  await stage.interrupt(session.id, turnId);
+  stage.clock.advance(1_000);
+  expect((await stage.until(endOf(turnId))).kind).toBe('turn.interrupted');
 });

@@ -5,7 +5,6 @@ import {
   type Role,
   sharedRawAgent,
 } from '../../../support/providers/raw-agent.ts';
-import { asked, decide } from '../../../support/providers/calls.ts';
 import { asking, done, touch } from '../../../support/providers/rows.ts';
 import { ofKind } from '../../../support/turns.ts';
 
@@ -64,10 +63,9 @@ test('A failed turn has no such notice.', async () => {
 });
 
 test('A completed turn whose request for approval was declined has no such notice.', async () => {
-  const { client, open } = on(sending());
+  const { open } = on(sending());
   const session = await open(asking);
-  const turnId = await session.send('ask');
-  await decide(client, await asked(session.watch, turnId), 'decline');
-  await session.watch.end(turnId);
+  const { turnId, approval } = await session.asks('ask');
+  await session.decide(approval, 'decline');
   expect(ofKind(session.watch.of(turnId), 'session.notice')).toEqual([]);
 });

@@ -3,7 +3,7 @@ import type { Approval } from '../../../../src/api/approvals.ts';
 import { scaled } from '../../../support/patience.ts';
 import { atLength } from '../../../support/at-length.ts';
 import { completed } from '../../../support/scripted-provider.ts';
-import { endOf, testStage } from '../../../support/sessions/stage.ts';
+import { endOf, testStage, testSession } from '../../../support/sessions/stage.ts';
 
 /** How often each race is run; `make races` runs it 10,000 times. */
 const RACES = Number(process.env.RACES ?? atLength(20, 100, 100));
@@ -56,8 +56,7 @@ describe(`simultaneous requests in ${RACES} races`, () => {
   });
 
   it('One of two simultaneous turns of a session wins.', { timeout }, async () => {
-    const stage = await testStage();
-    const session = await stage.open();
+    const { stage, session } = await testSession();
     let last: string | null = null;
     for (let run = 0; run < RACES; run++) {
       // Every other time both have read the session before: the guard is looked at first.

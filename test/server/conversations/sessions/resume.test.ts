@@ -8,6 +8,7 @@ import {
   type Refusal,
   type Stage,
   testStage,
+  testSession,
 } from '../../../support/sessions/stage.ts';
 
 const lost = () => new ProviderError('resume_failed', 'the agent has forgotten it');
@@ -28,8 +29,7 @@ async function failed(stage: Stage): Promise<Session> {
 }
 
 it('The resume of a ready session returns it unchanged.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   const before = await stage.events();
   const { status, body } = await resume(stage, session.id);
   expect([status, body]).toEqual([200, session]);
@@ -37,8 +37,7 @@ it('The resume of a ready session returns it unchanged.', async () => {
 });
 
 it('The resume of a busy session returns it unchanged.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   await stage.play(session);
   const { status, body } = await resume(stage, session.id);
   expect([status, body]).toEqual([200, await stage.session(session.id)]);
@@ -46,16 +45,10 @@ it('The resume of a busy session returns it unchanged.', async () => {
 });
 
 it('The resume of a closed session answers 409 session_closed.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   await stage.close(session.id);
   const { status, body } = await resume(stage, session.id);
   expect([status, body.code]).toEqual([409, 'session_closed']);
-});
-
-it('The resume of an unknown session answers 404.', async () => {
-  const stage = await testStage();
-  expect((await resume(stage, 'sess_nobody')).status).toBe(404);
 });
 
 it('The resume of a failed session makes it ready if its provider still has it.', async () => {
@@ -129,8 +122,7 @@ it('A session that its provider has lost fails after its turn, and refuses other
 });
 
 it('A session stays open if its agent only could not be started.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   stage.provider.refuseOpen(new ProviderError('provider_unavailable', 'not just now'));
   const { body } = await stage.send(session, 'go');
   await stage.until(endOf(body.turn_id));

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { RawStatement } from '../../../../src/core/store/raw-statement.ts';
-import { testStage } from '../../../support/sessions/stage.ts';
+import { testSession } from '../../../support/sessions/stage.ts';
 
 /** The start, the word and the end of a turn. */
 const GROUPS = 3;
@@ -8,8 +8,7 @@ const GROUPS = 3;
 const STATEMENTS_PER_GROUP = 3;
 
 test('A turn of one word writes at most 15 rows in three groups, and reads none.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   const runTurn = async () => {
     const turn = await stage.play(session, 'hello');
     await turn.sink.update({ type: 'message', text: 'word' });

@@ -3,7 +3,7 @@ import type { Session } from '../../../../src/api/sessions.ts';
 import { budgetsOf, used } from '../../../support/budgets.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { DAY, HOUR } from '../../../support/queue/queue.ts';
-import { type Stage, testStage } from '../../../support/sessions/stage.ts';
+import { type Stage, testStage, testSession } from '../../../support/sessions/stage.ts';
 import { makeTeam } from '../../../support/teams/team.ts';
 
 const START = Date.UTC(2026, 5, 15, 12);
@@ -17,8 +17,7 @@ async function spend(stage: Stage, session: Session, tokens: number | null, cost
 }
 
 it('Usage is summed by session, and unknown usage is not zero.', async () => {
-  const stage = await testStage();
-  const one = await stage.open({ title: 'one' });
+  const { stage, session: one } = await testSession(undefined, { title: 'one' });
   const other = await stage.open({ title: 'other' });
   await spend(stage, one, 10, 0.25);
   await spend(stage, one, 20);
@@ -103,8 +102,7 @@ it('Usage is summed by provider, with the names of its agents.', async () => {
 });
 
 it('Usage is kept after a session is closed.', async () => {
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   await spend(stage, session, 5);
   await stage.close(session.id);
   expect((await budgetsOf(stage).usage('?by=session')).rows).toMatchObject([

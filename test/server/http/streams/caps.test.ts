@@ -4,7 +4,7 @@ import { type TestRuntime, testRuntime } from '../../../support/runtime.ts';
 import { scriptedProvider } from '../../../support/scripted-provider.ts';
 import { openSession } from '../../../support/turns.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
-import { type Api, apiOf } from '../../../support/http/request.ts';
+import { type Api, apiOf, expectRefusal } from '../../../support/http/request.ts';
 import { openStream, type Stream } from '../../../support/http/stream.ts';
 
 interface Given extends TestRuntime {
@@ -39,11 +39,12 @@ test('The cap of streams lets so many be open; the next is 429 too_many, which s
   const { api, open } = await roomForThree();
   for (let i = 0; i < 3; i++) await open();
   const refused = await api('GET', '/v1/events/stream');
-  expect(refused.status).toBe(429);
-  expect(refused.json()).toEqual({
-    error: '3 event streams are already open: close some streams, or raise server.max_streams',
-    code: 'too_many',
-  });
+  expectRefusal(
+    refused,
+    429,
+    'too_many',
+    '3 event streams are already open: close some streams, or raise server.max_streams',
+  );
 });
 
 test('The cap of streams counts the streams of all scopes, with and without a filter.', async () => {

@@ -9,7 +9,7 @@ import {
 } from '../../../support/scripted-provider.ts';
 import { shared } from '../../../support/shared.ts';
 import { tempDirectory } from '../../../support/temp.ts';
-import { openSession, send } from '../../../support/turns.ts';
+import { send, withSession } from '../../../support/turns.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { openStream } from '../../../support/http/stream.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
@@ -30,8 +30,7 @@ async function flood(sink: AgentSink): Promise<void> {
 
 /** One turn that floods the log; answers the last seq. */
 async function floodLog(given: TestRuntime, provider: ScriptedProvider): Promise<number> {
-  const { client, directory } = given;
-  const { id } = await openSession(client, directory);
+  const { client, id } = await withSession(given);
   const { turn_id } = await send(client, id, 'go');
   const turn = await provider.nextTurn();
   await flood(turn.sink);

@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
-import { anError } from '../../../support/an-error.ts';
+import { anError, expectError } from '../../../support/an-error.ts';
 import type { Process } from '../../../../src/api/processes.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { CreatedToken } from '../../../../src/api/tokens.ts';
@@ -93,7 +93,7 @@ it('The processes of an external caller end with its token, and no others.', asy
 
 it('An external caller calls as itself, or as a session with the mode of that session.', async () => {
   const [one, other] = [await make(), await make()];
-  await expect(call(one, 'status', {}, other.id)).rejects.toMatchObject({ code: 'not_found' });
+  await expectError(call(one, 'status', {}, other.id), 'not_found');
   const { id } = await given().open({ permission_mode: 'read_only' });
   const { error } = await call(one, 'run', { command: 'true' }, id);
   expect(error.message).toContain('read_only');
@@ -111,7 +111,5 @@ it('An external caller keeps the mode of its token if its session may do more.',
 
 it('Only a token with the scope tools may have a mode.', async () => {
   const body = { name: 'x', scope: 'read' as const, permission_mode: 'default' as const };
-  await expect(given().given.client.call(endpoints.createToken, { body })).rejects.toMatchObject({
-    code: 'invalid',
-  });
+  await expectError(given().given.client.call(endpoints.createToken, { body }), 'invalid');
 });

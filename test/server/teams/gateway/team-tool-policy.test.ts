@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Session } from '../../../../src/api/sessions.ts';
 import { ToolPolicy } from '../../../../src/server/teams/gateway/tool-policy.ts';
 import {
@@ -62,73 +62,71 @@ async function wantMember({ mode, canAsk = true, isOperator = false, ...scene }:
   return { asked, allowed, error, session, runsScript };
 }
 
-describe('the init script of a worktree that an agent wants for a member', () => {
-  test('An approval shows the whole init script with the worktree, and its acceptance trusts the script.', async () => {
-    for (const mode of [null, 'require_approval', 'workspace_write']) {
-      const { asked, allowed, error, session } = await wantMember({ mode });
-      expect(error).toBeNull();
-      expect(asked).toHaveLength(1);
-      const [request] = asked;
-      expect(request).toMatchObject({ kind: 'command' });
-      expect(request?.title).toContain('cadre/tree');
-      expect(request?.title).toContain('init script');
-      expect(request?.request).toMatchObject({
-        tool: 'cadre_team_manage',
-        team_id: 'team_1',
-        title: 'tester',
-        worktree: tree,
-        init_script: { sha256: 'abc', text: script.text },
-      });
-      expect(request?.details).toEqual([
-        { type: 'input', name: 'team_id', value: 'team_1' },
-        { type: 'input', name: 'title', value: 'tester' },
-        { type: 'input', name: 'worktree', value: tree },
-        { type: 'input', name: 'init_script', value: script.text },
-        { type: 'input', name: 'tool', value: 'cadre_team_manage' },
-      ]);
-      expect(request?.subject).toEqual(request?.request);
-      expect(allowed).toEqual([['/repo', 'abc', session.id]]);
-    }
-  });
-
-  test('A declined init script is not trusted, and adds no member.', async () => {
-    const answer = { decision: 'decline', reason: 'no' } as const;
-    const { allowed, error } = await wantMember({ mode: 'workspace_write', answer });
-    expect([allowed, error?.code]).toEqual([[], 'unauthorized']);
-  });
-
-  test('An init script is skipped if the worktree is free and nobody can approve the script.', async () => {
-    const { asked, allowed, error, runsScript } = await wantMember({
-      mode: 'workspace_write',
-      canAsk: false,
+test('An approval shows the whole init script with the worktree, and its acceptance trusts the script.', async () => {
+  for (const mode of [null, 'require_approval', 'workspace_write']) {
+    const { asked, allowed, error, session } = await wantMember({ mode });
+    expect(error).toBeNull();
+    expect(asked).toHaveLength(1);
+    const [request] = asked;
+    expect(request).toMatchObject({ kind: 'command' });
+    expect(request?.title).toContain('cadre/tree');
+    expect(request?.title).toContain('init script');
+    expect(request?.request).toMatchObject({
+      tool: 'cadre_team_manage',
+      team_id: 'team_1',
+      title: 'tester',
+      worktree: tree,
+      init_script: { sha256: 'abc', text: script.text },
     });
-    expect([asked, allowed, error]).toEqual([[], [], null]);
-    expect(runsScript).toBe(false);
-  });
+    expect(request?.details).toEqual([
+      { type: 'input', name: 'team_id', value: 'team_1' },
+      { type: 'input', name: 'title', value: 'tester' },
+      { type: 'input', name: 'worktree', value: tree },
+      { type: 'input', name: 'init_script', value: script.text },
+      { type: 'input', name: 'tool', value: 'cadre_team_manage' },
+    ]);
+    expect(request?.subject).toEqual(request?.request);
+    expect(allowed).toEqual([['/repo', 'abc', session.id]]);
+  }
+});
 
-  test('An init script is refused with its worktree in a read_only turn, or if nobody can approve it.', async () => {
-    for (const scene of [{ mode: 'read_only' }, { mode: null, canAsk: false }]) {
-      const { asked, allowed, error } = await wantMember(scene);
-      expect([asked, allowed, error?.code]).toEqual([[], [], 'unauthorized']);
-    }
-  });
+test('A declined init script is not trusted, and adds no member.', async () => {
+  const answer = { decision: 'decline', reason: 'no' } as const;
+  const { allowed, error } = await wantMember({ mode: 'workspace_write', answer });
+  expect([allowed, error?.code]).toEqual([[], 'unauthorized']);
+});
 
-  test('An init script runs in full_access without an approval, and nobody trusts it.', async () => {
-    const { asked, allowed, runsScript } = await wantMember({ mode: 'full_access' });
-    expect([asked, allowed, runsScript]).toEqual([[], [], true]);
+test('An init script is skipped if the worktree is free and nobody can approve the script.', async () => {
+  const { asked, allowed, error, runsScript } = await wantMember({
+    mode: 'workspace_write',
+    canAsk: false,
   });
+  expect([asked, allowed, error]).toEqual([[], [], null]);
+  expect(runsScript).toBe(false);
+});
 
-  test('A script that has consent already is shown in the approval of the worktree, and needs no approval of its own.', async () => {
-    const found = { ...script, trusted: true };
-    const shown = await wantMember({ mode: null, found });
-    expect(shown.asked[0]?.request).toMatchObject({ init_script: { text: script.text } });
-    expect(shown.allowed).toEqual([]);
-    const free = await wantMember({ mode: 'workspace_write', found });
-    expect([free.asked, free.allowed, free.error]).toEqual([[], [], null]);
-  });
+test('An init script is refused with its worktree in a read_only turn, or if nobody can approve it.', async () => {
+  for (const scene of [{ mode: 'read_only' }, { mode: null, canAsk: false }]) {
+    const { asked, allowed, error } = await wantMember(scene);
+    expect([asked, allowed, error?.code]).toEqual([[], [], 'unauthorized']);
+  }
+});
 
-  test('A call of the operator trusts an init script only explicitly.', async () => {
-    const { asked, allowed, error } = await wantMember({ mode: null, isOperator: true });
-    expect([asked, allowed, error]).toEqual([[], [], null]);
-  });
+test('An init script runs in full_access without an approval, and nobody trusts it.', async () => {
+  const { asked, allowed, runsScript } = await wantMember({ mode: 'full_access' });
+  expect([asked, allowed, runsScript]).toEqual([[], [], true]);
+});
+
+test('A script that has consent already is shown in the approval of the worktree, and needs no approval of its own.', async () => {
+  const found = { ...script, trusted: true };
+  const shown = await wantMember({ mode: null, found });
+  expect(shown.asked[0]?.request).toMatchObject({ init_script: { text: script.text } });
+  expect(shown.allowed).toEqual([]);
+  const free = await wantMember({ mode: 'workspace_write', found });
+  expect([free.asked, free.allowed, free.error]).toEqual([[], [], null]);
+});
+
+test('A call of the operator trusts an init script only explicitly.', async () => {
+  const { asked, allowed, error } = await wantMember({ mode: null, isOperator: true });
+  expect([asked, allowed, error]).toEqual([[], [], null]);
 });

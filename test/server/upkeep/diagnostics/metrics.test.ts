@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import { exposition } from '../../../../src/server/upkeep/diagnostics/prometheus.ts';
 import { type TestRuntime, testRuntime } from '../../../support/runtime.ts';
-import { completed, scriptedProvider } from '../../../support/scripted-provider.ts';
+import { scripted } from '../../../support/scripted-provider.ts';
 import { openSession, runTurn } from '../../../support/turns.ts';
 import { send, unauthorized } from '../../../support/http/request.ts';
 import { openStream } from '../../../support/http/stream.ts';
@@ -81,10 +81,6 @@ async function metricsOf({ url, token }: Pick<TestRuntime, 'url' | 'token'>) {
   return { families, value };
 }
 
-function scripted() {
-  return { providers: [scriptedProvider((turn) => turn.end(completed))] };
-}
-
 test('The metrics have the text format and the naming conventions of Prometheus.', async () => {
   const given = await testRuntime(scripted());
   const { families } = await metricsOf(given);
@@ -99,8 +95,7 @@ test('The metrics have the text format and the naming conventions of Prometheus.
 });
 
 test('The metrics count events, turns, sessions, agents, streams and requests.', async () => {
-  const given = await testRuntime(scripted());
-  const { client, directory } = given;
+  const { given, client, directory } = await testRuntime(scripted());
   const stream = await openStream(given);
   const first = await openSession(client, directory);
   const second = await openSession(client, directory);

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { stringify } from 'smol-toml';
-import { describe, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { Approval } from '../../../../src/api/approvals.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Session, Turn } from '../../../../src/api/sessions.ts';
@@ -104,98 +104,92 @@ function afterOf(asking: Asking, server: TestServer, watch: Watch, started: numb
   };
 }
 
-describe('an approval that is pending when the server is killed', () => {
-  // The tests are in this order: the first sees all of them pending, and until the last no agent is started.
-  const all = shared<After[]>('server', (use) => whileTheyWait('SIGKILL', 5, use));
-  /** Returns the session of one test. */
-  const at = (index: number) => all()[index] ?? expect.unreachable();
+// The tests are in this order: the first sees all of them pending, and until the last no agent is started.
+const all = shared<After[]>('server', (use) => whileTheyWait('SIGKILL', 5, use));
+/** Returns the session of one test. */
+const at = (index: number) => all()[index] ?? expect.unreachable();
 
-  it('A pending approval is kept with its turn and its session, and the summary lists it.', async () => {
-    const { server, turn, before, sessionNow } = at(0);
-    const approvals = all().map(({ approval }) => approval);
-    expect(await server.client.call(endpoints.listApprovals, {})).toEqual(approvals.toReversed());
-    expect(await turn()).toMatchObject({ ...before, provider_turn_ref: null });
-    expect((await sessionNow()).status).toBe('waiting_for_approval');
-    const recovery = await server.client.call(endpoints.getRecovery, {});
-    expect(recovery).toMatchObject({
-      previous_stop: 'unclean',
-      turns_failed: [],
-      sessions_failed: [],
-    });
-    expect(recovery.approvals_kept.toSorted()).toEqual(approvals.map(({ id }) => id).toSorted());
+it('A pending approval is kept with its turn and its session, and the summary lists it.', async () => {
+  const { server, turn, before, sessionNow } = at(0);
+  const approvals = all().map(({ approval }) => approval);
+  expect(await server.client.call(endpoints.listApprovals, {})).toEqual(approvals.toReversed());
+  expect(await turn()).toMatchObject({ ...before, provider_turn_ref: null });
+  expect((await sessionNow()).status).toBe('waiting_for_approval');
+  const recovery = await server.client.call(endpoints.getRecovery, {});
+  expect(recovery).toMatchObject({
+    previous_stop: 'unclean',
+    turns_failed: [],
+    sessions_failed: [],
   });
+  expect(recovery.approvals_kept.toSorted()).toEqual(approvals.map(({ id }) => id).toSorted());
+});
 
-  it('Declining a kept approval interrupts its turn, and nothing is started.', async () => {
-    const after = at(1);
-    expect(await after.decide('decline')).toMatchObject({ status: 'declined' });
-    await after.watch.end(after.before.turn_id);
-    expect(kinds(after.news())).toEqual(['approval.resolved', 'turn.interrupted']);
-    expect((await after.turn()).status).toBe('interrupted');
-    expect((await after.sessionNow()).status).toBe('ready');
-    expect(await promptsOf(after)).toHaveLength(1);
-    const [provider] = await after.server.client.call(endpoints.getProviderDiagnostics, {});
-    expect(provider?.sessions).toBe(0);
-  });
+it('Declining a kept approval interrupts its turn, and nothing is started.', async () => {
+  const after = at(1);
+  expect(await after.decide('decline')).toMatchObject({ status: 'declined' });
+  await after.watch.end(after.before.turn_id);
+  expect(kinds(after.news())).toEqual(['approval.resolved', 'turn.interrupted']);
+  expect((await after.turn()).status).toBe('interrupted');
+  expect((await after.sessionNow()).status).toBe('ready');
+  expect(await promptsOf(after)).toHaveLength(1);
+  const [provider] = await after.server.client.call(endpoints.getProviderDiagnostics, {});
+  expect(provider?.sessions).toBe(0);
+});
 
-  it('A kept approval is cancelled when its turn is interrupted.', async () => {
-    const after = at(2);
-    const params = { session_id: after.session.id, turn_id: after.before.turn_id };
-    const turn = await after.server.client.call(endpoints.interruptTurn, { params, body: {} });
-    expect(turn.status).toBe('interrupted');
-    await after.watch.end(after.before.turn_id);
-    expect(kinds(after.news())).toEqual([
-      'turn.interrupt_requested',
-      'approval.resolved',
-      'turn.interrupted',
-    ]);
-    expect((await after.sessionNow()).status).toBe('ready');
-    await expect(after.decide('accept')).rejects.toMatchObject({ code: 'approval_resolved' });
-  });
+it('A kept approval is cancelled when its turn is interrupted.', async () => {
+  const after = at(2);
+  const params = { session_id: after.session.id, turn_id: after.before.turn_id };
+  const turn = await after.server.client.call(endpoints.interruptTurn, { params, body: {} });
+  expect(turn.status).toBe('interrupted');
+  await after.watch.end(after.before.turn_id);
+  expect(kinds(after.news())).toEqual([
+    'turn.interrupt_requested',
+    'approval.resolved',
+    'turn.interrupted',
+  ]);
+  expect((await after.sessionNow()).status).toBe('ready');
+  await expect(after.decide('accept')).rejects.toMatchObject({ code: 'approval_resolved' });
+});
 
-  it('A kept approval is cancelled when its session is closed.', async () => {
-    const after = at(3);
-    const params = { session_id: after.session.id };
-    await after.server.client.call(endpoints.closeSession, { params, body: {} });
-    await after.watch.until(
-      'close',
-      ({ kind, session_id }) => kind === 'session.closed' && session_id === after.session.id,
-    );
-    expect(kinds(after.news())).toEqual([
-      'approval.resolved',
-      'turn.interrupted',
-      'session.closed',
-    ]);
-    expect((await after.turn()).status).toBe('interrupted');
-  });
+it('A kept approval is cancelled when its session is closed.', async () => {
+  const after = at(3);
+  const params = { session_id: after.session.id };
+  await after.server.client.call(endpoints.closeSession, { params, body: {} });
+  await after.watch.until(
+    'close',
+    ({ kind, session_id }) => kind === 'session.closed' && session_id === after.session.id,
+  );
+  expect(kinds(after.news())).toEqual(['approval.resolved', 'turn.interrupted', 'session.closed']);
+  expect((await after.turn()).status).toBe('interrupted');
+});
 
-  // This test is the last one, because it starts an agent.
-  it('Accepting a kept approval resumes its session and prompts the agent once, in the same turn.', async () => {
-    const after = at(4);
-    const { approval, before, watch } = after;
-    expect(await after.decide('accept')).toMatchObject({ status: 'accepted' });
-    const ended = await watch.end(before.turn_id);
-    expect(ended.kind).toBe('turn.completed');
-    expect(kinds(after.news())).toEqual([
-      'approval.resolved',
-      'turn.started',
-      // The agent reports usage during the turn and with its answer.
-      'usage.updated',
-      'usage.updated',
-      'message.completed',
-      'turn.completed',
-    ]);
-    const turn = await after.turn();
-    expect(turn).toMatchObject({ turn_id: before.turn_id, status: 'completed' });
-    expect(turn.provider_turn_ref).not.toBe(before.provider_turn_ref);
-    expect(turn.provider_turn_ref).not.toBeNull();
-    expect((await after.sessionNow()).status).toBe('ready');
-    const [, prompt = '', ...others] = await promptsOf(after);
-    const [sentence = '', title, request = ''] = prompt.split(/\n+/);
-    expect(sentence).toBe('The request below was approved while you were not running. Continue.');
-    expect(title).toBe(approval.title);
-    expect(JSON.parse(request)).toEqual(approval.request);
-    expect(others).toEqual([]);
-  });
+// This test is the last one, because it starts an agent.
+it('Accepting a kept approval resumes its session and prompts the agent once, in the same turn.', async () => {
+  const after = at(4);
+  const { approval, before, watch } = after;
+  expect(await after.decide('accept')).toMatchObject({ status: 'accepted' });
+  const ended = await watch.end(before.turn_id);
+  expect(ended.kind).toBe('turn.completed');
+  expect(kinds(after.news())).toEqual([
+    'approval.resolved',
+    'turn.started',
+    // The agent reports usage during the turn and with its answer.
+    'usage.updated',
+    'usage.updated',
+    'message.completed',
+    'turn.completed',
+  ]);
+  const turn = await after.turn();
+  expect(turn).toMatchObject({ turn_id: before.turn_id, status: 'completed' });
+  expect(turn.provider_turn_ref).not.toBe(before.provider_turn_ref);
+  expect(turn.provider_turn_ref).not.toBeNull();
+  expect((await after.sessionNow()).status).toBe('ready');
+  const [, prompt = '', ...others] = await promptsOf(after);
+  const [sentence = '', title, request = ''] = prompt.split(/\n+/);
+  expect(sentence).toBe('The request below was approved while you were not running. Continue.');
+  expect(title).toBe(approval.title);
+  expect(JSON.parse(request)).toEqual(approval.request);
+  expect(others).toEqual([]);
 });
 
 it(

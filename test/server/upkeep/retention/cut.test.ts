@@ -1,7 +1,7 @@
 import { cpSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { tempDirectory } from '../../../support/temp.ts';
+import { testDirectory } from '../../../support/temp.ts';
 import { type Archive, openArchive, ofSession } from '../../../support/retention/archive.ts';
 import { atLength } from '../../../support/at-length.ts';
 
@@ -50,8 +50,8 @@ function stateOf({ store, left, log, db }: Archive, lastFilled: number) {
 const toldOf = ({ told }: Archive) => told().reduce((sum, { events }) => sum + events, 0);
 
 test('A pass continues after a restart, wherever it was cut, and counts nothing twice.', async () => {
-  await using directory = tempDirectory('cut');
-  const at = (name: string) => path.join(directory.path, name);
+  const own = testDirectory('cut');
+  const at = (name: string) => path.join(own, name);
   const last = await fill(at('filled'));
   const copyTo = (name: string) => cpSync(at('filled'), at(name), { recursive: true });
 

@@ -1,7 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Session } from '../../../../src/api/sessions.ts';
 import { openStream } from '../../../support/http/stream.ts';
-import { endOf, type Stage, testStage } from '../../../support/sessions/stage.ts';
+import { endOf, type Stage, testStage, testSession } from '../../../support/sessions/stage.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { limit, passTime, retain } from '../../../support/retention/stage.ts';
 
@@ -26,162 +26,153 @@ async function untilFull(stage: Stage): Promise<void> {
   await expectEventually(async () => (await tryOpen(stage)).status).toBe(500);
 }
 
-describe('data over max_bytes that may not be removed', () => {
-  test('New sessions and turns are refused with storage_full and what to do.', async () => {
-    const stage = await testStage();
-    const idle = await stage.open();
-    await atLongTurn(stage);
-    await untilFull(stage);
-    const refused = [await tryOpen(stage), await stage.send(idle, 'go')];
-    for (const { status, body } of refused) {
-      expect(status).toBe(500);
-      expect(body).toEqual({
-        error: `the data exceeds retention.max_bytes (${2 * MIB}), and nothing can be deleted: close sessions, or raise the limit`,
-        code: 'storage_full',
-      });
-    }
-    expect((await stage.session(idle.id)).last_turn_id).toBe(null);
-  });
+/** Opens a stage with such a session, on which nothing more fits. */
+async function atFullTurn() {
+  const work = await atLongTurn(await testStage());
+  await untilFull(work.stage);
+  return work;
+}
 
-  test('All data can be read and streamed.', async () => {
-    const stage = await testStage();
-    const { session, turnId } = await atLongTurn(stage);
-    await untilFull(stage);
-    const own = `/v1/sessions/${session.id}`;
-    const paths = [
-      '/v1/sessions',
-      own,
-      `${own}/turns`,
-      `${own}/turns/${turnId}`,
-      `${own}/turns/${turnId}/items`,
-      `${own}/events`,
-      '/v1/events',
-      '/v1/approvals',
-      '/v1/diagnostics',
-      '/v1/health',
-    ];
-    for (const path of paths) expect((await stage.get(path)).status).toBe(200);
-    const stream = await openStream(stage.given, { path: `${own}/events/stream` });
-    await stream.until(({ events }) => events().length > 250);
-    stream.close();
-  });
-
-  test('A running turn continues to its end, with its whole output.', async () => {
-    const stage = await testStage();
-    const { session, turn, turnId } = await atLongTurn(stage);
-    await untilFull(stage);
-    await turn.sink.update({ type: 'message', text: 'nearly done' });
-    await stage.complete(turn);
-    expect(await stage.turn(session.id, turnId)).toMatchObject({
-      status: 'completed',
-      text: 'nearly done',
+test('New sessions and turns are refused with storage_full and what to do.', async () => {
+  const { stage, session: idle } = await testSession();
+  await atLongTurn(stage);
+  await untilFull(stage);
+  const refused = [await tryOpen(stage), await stage.send(idle, 'go')];
+  for (const { status, body } of refused) {
+    expect(status).toBe(500);
+    expect(body).toEqual({
+      error: `the data exceeds retention.max_bytes (${2 * MIB}), and nothing can be deleted: close sessions, or raise the limit`,
+      code: 'storage_full',
     });
-  });
+  }
+  expect((await stage.session(idle.id)).last_turn_id).toBe(null);
+});
 
-  test('Approvals can be decided.', async () => {
-    const stage = await testStage();
-    const { session, turn } = await atLongTurn(stage);
-    const answer = turn.ask();
-    await untilFull(stage);
-    const approval = await stage.asked(session.id);
-    expect((await stage.decide(approval, 'accept')).status).toBe(200);
-    expect(await answer).toMatchObject({ decision: 'accept' });
-  });
+test('All data can be read and streamed.', async () => {
+  const { stage, session, turnId } = await atFullTurn();
+  const own = `/v1/sessions/${session.id}`;
+  const paths = [
+    '/v1/sessions',
+    own,
+    `${own}/turns`,
+    `${own}/turns/${turnId}`,
+    `${own}/turns/${turnId}/items`,
+    `${own}/events`,
+    '/v1/events',
+    '/v1/approvals',
+    '/v1/diagnostics',
+    '/v1/health',
+  ];
+  for (const path of paths) expect((await stage.get(path)).status).toBe(200);
+  const stream = await openStream(stage.given, { path: `${own}/events/stream` });
+  await stream.until(({ events }) => events().length > 250);
+  stream.close();
+});
 
-  test('A turn can be interrupted.', async () => {
-    const stage = await testStage();
-    const { session, turn, turnId } = await atLongTurn(stage);
-    await untilFull(stage);
-    expect((await stage.interrupt(session.id, turnId)).status).toBe(202);
-    await turn.cancelled;
-    turn.end({ status: 'interrupted', error: null });
-    expect((await stage.until(endOf(turnId))).kind).toBe('turn.interrupted');
-  });
-
-  test('Closing a session makes room: the next pass permits new work again.', async () => {
-    const stage = await testStage();
-    const { session } = await atLongTurn(stage);
-    await untilFull(stage);
-    expect((await stage.close(session.id)).status).toBe(200);
-    passTime(stage);
-    await expectEventually(async () => (await tryOpen(stage)).status).toBe(200);
-    await stage.play(await stage.open());
-  });
-
-  test('The end of a turn makes room, because its events may be removed then.', async () => {
-    const stage = await testStage();
-    const { turn } = await atLongTurn(stage);
-    await untilFull(stage);
-    await stage.complete(turn);
-    passTime(stage);
-    await expectEventually(async () => (await tryOpen(stage)).status).toBe(200);
-  });
-
-  test('A higher limit makes room at once, and so does the removal of the limit.', async () => {
-    const stage = await testStage();
-    await atLongTurn(stage);
-    for (const max_bytes of [100 * MIB, 0]) {
-      await untilFull(stage);
-      limit(stage, { max_bytes });
-      expect((await tryOpen(stage)).status).toBe(200);
-    }
+test('A running turn continues to its end, with its whole output.', async () => {
+  const { stage, session, turn, turnId } = await atFullTurn();
+  await turn.sink.update({ type: 'message', text: 'nearly done' });
+  await stage.complete(turn);
+  expect(await stage.turn(session.id, turnId)).toMatchObject({
+    status: 'completed',
+    text: 'nearly done',
   });
 });
 
-describe('a disk with less than min_free_bytes', () => {
-  const huge = { retention: { min_free_bytes: Number.MAX_SAFE_INTEGER } };
+test('Approvals can be decided.', async () => {
+  const stage = await testStage();
+  const { session, turn } = await atLongTurn(stage);
+  const answer = turn.ask();
+  await untilFull(stage);
+  const approval = await stage.asked(session.id);
+  expect((await stage.decide(approval, 'accept')).status).toBe(200);
+  expect(await answer).toMatchObject({ decision: 'accept' });
+});
 
-  test('New sessions and turns are refused with storage_full, the limit and the directory.', async () => {
-    const stage = await testStage();
-    const idle = await stage.open();
-    limit(stage, huge.retention);
-    for (const { status, body } of [await tryOpen(stage), await stage.send(idle, 'go')]) {
-      expect(status).toBe(500);
-      expect(body).toEqual({
-        error: `less than retention.min_free_bytes (${Number.MAX_SAFE_INTEGER}) is free on the disk of ${stage.directory}: free some space`,
-        code: 'storage_full',
-      });
-    }
-  });
+test('A turn can be interrupted.', async () => {
+  const { stage, session, turn, turnId } = await atFullTurn();
+  expect((await stage.interrupt(session.id, turnId)).status).toBe(202);
+  await turn.cancelled;
+  turn.end({ status: 'interrupted', error: null });
+  expect((await stage.until(endOf(turnId))).kind).toBe('turn.interrupted');
+});
 
-  test('The server starts, answers reads, and reports why it refuses new work.', async () => {
-    const stage = await testStage({ config: huge });
-    expect((await tryOpen(stage)).status).toBe(500);
-    for (const path of ['/v1/sessions', '/v1/events', '/v1/health'])
-      expect((await stage.get(path)).status).toBe(200);
-  });
+test('Closing a session makes room: the next pass permits new work again.', async () => {
+  const { stage, session } = await atFullTurn();
+  expect((await stage.close(session.id)).status).toBe(200);
+  passTime(stage);
+  await expectEventually(async () => (await tryOpen(stage)).status).toBe(200);
+  await stage.play(await stage.open());
+});
 
-  test('Running work continues: approvals, interrupts, ends and closing.', async () => {
-    const stage = await testStage();
-    const [first, second] = [await stage.open(), await stage.open()];
-    const turn = await stage.play(first);
-    const { active_turn_id: turnId } = await stage.session(first.id);
-    const answer = turn.ask();
-    const approval = await stage.asked(first.id);
-    limit(stage, huge.retention);
-    expect((await stage.decide(approval, 'accept')).status).toBe(200);
-    expect(await answer).toMatchObject({ decision: 'accept' });
-    expect((await stage.interrupt(first.id, turnId ?? '')).status).toBe(202);
-    await turn.cancelled;
-    await stage.complete(turn);
-    for (const { id } of [first, second]) expect((await stage.close(id)).status).toBe(200);
-  });
+test('The end of a turn makes room, because its events may be removed then.', async () => {
+  const { stage, turn } = await atFullTurn();
+  await stage.complete(turn);
+  passTime(stage);
+  await expectEventually(async () => (await tryOpen(stage)).status).toBe(200);
+});
 
-  test('No data is removed.', async () => {
-    const stage = await testStage();
-    const { id } = await stage.open();
-    await stage.close(id);
-    const before = await stage.events();
-    retain(stage, huge.retention);
-    expect((await tryOpen(stage)).status).toBe(500);
-    expect(await stage.events()).toEqual(before);
-    expect((await stage.session(id)).trimmed).toBe(false);
-  });
+test('A higher limit makes room at once, and so does the removal of the limit.', async () => {
+  const stage = await testStage();
+  await atLongTurn(stage);
+  for (const max_bytes of [100 * MIB, 0]) {
+    await untilFull(stage);
+    limit(stage, { max_bytes });
+    expect((await tryOpen(stage)).status).toBe(200);
+  }
+});
 
-  test('New work is accepted again as soon as there is enough space.', async () => {
-    const stage = await testStage({ config: huge });
-    expect((await tryOpen(stage)).status).toBe(500);
-    limit(stage, { min_free_bytes: 0 });
-    await stage.play(await stage.open());
-  });
+const huge = { retention: { min_free_bytes: Number.MAX_SAFE_INTEGER } };
+
+test('New sessions and turns are refused with storage_full, the limit and the directory.', async () => {
+  const { stage, session: idle } = await testSession();
+  limit(stage, huge.retention);
+  for (const { status, body } of [await tryOpen(stage), await stage.send(idle, 'go')]) {
+    expect(status).toBe(500);
+    expect(body).toEqual({
+      error: `less than retention.min_free_bytes (${Number.MAX_SAFE_INTEGER}) is free on the disk of ${stage.directory}: free some space`,
+      code: 'storage_full',
+    });
+  }
+});
+
+test('The server starts, answers reads, and reports why it refuses new work.', async () => {
+  const stage = await testStage({ config: huge });
+  expect((await tryOpen(stage)).status).toBe(500);
+  for (const path of ['/v1/sessions', '/v1/events', '/v1/health'])
+    expect((await stage.get(path)).status).toBe(200);
+});
+
+test('Running work continues: approvals, interrupts, ends and closing.', async () => {
+  const stage = await testStage();
+  const [first, second] = [await stage.open(), await stage.open()];
+  const turn = await stage.play(first);
+  const { active_turn_id: turnId } = await stage.session(first.id);
+  const answer = turn.ask();
+  const approval = await stage.asked(first.id);
+  limit(stage, huge.retention);
+  expect((await stage.decide(approval, 'accept')).status).toBe(200);
+  expect(await answer).toMatchObject({ decision: 'accept' });
+  expect((await stage.interrupt(first.id, turnId ?? '')).status).toBe(202);
+  await turn.cancelled;
+  await stage.complete(turn);
+  for (const { id } of [first, second]) expect((await stage.close(id)).status).toBe(200);
+});
+
+test('No data is removed.', async () => {
+  const stage = await testStage();
+  const { id } = await stage.open();
+  await stage.close(id);
+  const before = await stage.events();
+  retain(stage, huge.retention);
+  expect((await tryOpen(stage)).status).toBe(500);
+  expect(await stage.events()).toEqual(before);
+  expect((await stage.session(id)).trimmed).toBe(false);
+});
+
+test('New work is accepted again as soon as there is enough space.', async () => {
+  const stage = await testStage({ config: huge });
+  expect((await tryOpen(stage)).status).toBe(500);
+  limit(stage, { min_free_bytes: 0 });
+  await stage.play(await stage.open());
 });

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { anError } from '../../../support/an-error.ts';
+import { expectError } from '../../../support/an-error.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import { openSession } from '../../../support/turns.ts';
 import {
@@ -19,6 +19,7 @@ import {
   type Stage,
   write,
   testStage,
+  withTree,
 } from '../../../support/worktrees/work.ts';
 import { scaled } from '../../../support/patience.ts';
 
@@ -129,7 +130,7 @@ describe('a command that a repository names', { timeout: scaled(LIMIT_MS) }, () 
     plant(stage);
     const file = path.join(stage.repo, '.git/objects', blob.slice(0, 2), blob.slice(2));
     fs.rmSync(file);
-    await expect(create(stage)).rejects.toMatchObject({ code: 'conflict' });
+    await expectError(create(stage), 'conflict');
     expect(tripped(stage)).toEqual([]);
   });
 
@@ -181,8 +182,10 @@ describe('a command that a repository names', { timeout: scaled(LIMIT_MS) }, () 
     git(bare, 'config', 'core.worktree', stage.repo);
     git(bare, 'config', 'core.bare', 'false');
     const { id } = await openSession(stage.client, bare);
-    await expect(create({ ...stage, session: id })).rejects.toMatchObject(
-      anError('invalid', 'a bare repository has to be named by its own directory'),
+    await expectError(
+      create({ ...stage, session: id }),
+      'invalid',
+      'a bare repository has to be named by its own directory',
     );
     expect(tripped(stage)).toEqual([]);
   });
@@ -220,8 +223,7 @@ describe('files that an agent can write', { timeout: scaled(LIMIT_MS) }, () => {
     Object.keys(ODD).filter((_, odd) => isWhole || odd === 0 || (at < 4 && odd === 1 + (at % 2)));
   const rows = Object.keys(PLACES).flatMap((place, at) => oddAt(at).map((odd) => [place, odd]));
   test.for(rows)('The server keeps running if %s is %s.', async ([place = '', odd = '']) => {
-    const stage = await onShared();
-    const tree = await create(stage);
+    const { stage, tree } = await withTree(onShared());
     write(tree.path, { mine: 'mine\n' });
     const admin = git(tree.path, 'rev-parse', '--absolute-git-dir');
     const file = PLACES[place]?.(tree.path, admin, stage.repo) ?? '';
@@ -247,8 +249,6 @@ describe('files that an agent can write', { timeout: scaled(LIMIT_MS) }, () => {
     const config = path.join(stage.repo, '.git/config');
     fs.rmSync(config);
     execFileSync('mkfifo', [config]);
-    await expect(create(stage)).rejects.toMatchObject(
-      anError('conflict', '.git/config is not a regular file'),
-    );
+    await expectError(create(stage), 'conflict', '.git/config is not a regular file');
   });
 });

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { anError } from '../../../support/an-error.ts';
 import type { BodyInputOf } from '../../../../src/api/endpoint.ts';
 import { endpoints } from '../../../../src/api/index.ts';
@@ -39,13 +39,14 @@ function rebase({ client }: Server, { id }: Worktree, wish: RebaseWish = {}) {
 }
 
 /** A worktree with a commit of its own, in a repository whose person git knows. */
-async function working(stage: Stage): Promise<Worktree> {
+async function working(opening: Stage | Promise<Stage> = onStage()) {
+  const stage = await opening;
   const person = '[user]\n\tname = Ada\n\temail = ada@example.org\n';
   fs.appendFileSync(path.join(stage.repo, '.git/config'), person);
   const tree = await create(stage);
   write(tree.path, { 'new.txt': 'new\n', 'a.txt': 'changed\n' });
   commit(tree.path, 'mine');
-  return tree;
+  return { stage, tree };
 }
 
 /** All that a person sees of a repository: its branches, what is checked out, the files and what is staged. */
@@ -62,120 +63,114 @@ function stateOf(repo: string, tree: Worktree): string {
   return JSON.stringify([git(repo, 'for-each-ref', 'refs/heads'), each], null, 1);
 }
 
-describe('a merge of a worktree', () => {
-  test('A merge moves the branch forward if possible, and the files of its clean checkout follow.', async () => {
-    const stage = await onStage();
-    const tree = await working(stage);
-    const before = stateOf(stage.repo, tree);
-    const plan = await merge(stage, tree, { dry_run: true });
-    expect(plan).toMatchObject({
-      outcome: 'planned',
-      how: 'fast_forward',
-      target: 'main',
-      checkout: stage.repo,
-      commits: [{ subject: 'mine', author: 'a' }],
-      files: [
-        { path: 'a.txt', change: 'modified', lines_added: 1, lines_deleted: 1 },
-        { path: 'new.txt', change: 'added', lines_added: 1, lines_deleted: 0 },
-      ],
-      obstacles: [],
-      conflicts: [],
-    });
-    expect(stateOf(stage.repo, tree)).toBe(before);
-    const done = await merge(stage, tree, { expected_tree: plan.result_tree });
-    expect(done).toMatchObject({ outcome: 'done', result_commit: plan.source_commit });
-    expect(git(stage.repo, 'rev-parse', 'main')).toBe(plan.source_commit);
-    expect(git(stage.repo, 'status', '--porcelain')).toBe('');
-    expect(read(stage.repo, 'new.txt')).toBe('new\n');
-    expect(git(stage.repo, 'log', '-g', '--format=%gs', '-1', 'main')).toBe(
-      'merge cadre/tree: fast forward',
+test('A merge moves the branch forward if possible, and the files of its clean checkout follow.', async () => {
+  const { stage, tree } = await working();
+  const before = stateOf(stage.repo, tree);
+  const plan = await merge(stage, tree, { dry_run: true });
+  expect(plan).toMatchObject({
+    outcome: 'planned',
+    how: 'fast_forward',
+    target: 'main',
+    checkout: stage.repo,
+    commits: [{ subject: 'mine', author: 'a' }],
+    files: [
+      { path: 'a.txt', change: 'modified', lines_added: 1, lines_deleted: 1 },
+      { path: 'new.txt', change: 'added', lines_added: 1, lines_deleted: 0 },
+    ],
+    obstacles: [],
+    conflicts: [],
+  });
+  expect(stateOf(stage.repo, tree)).toBe(before);
+  const done = await merge(stage, tree, { expected_tree: plan.result_tree });
+  expect(done).toMatchObject({ outcome: 'done', result_commit: plan.source_commit });
+  expect(git(stage.repo, 'rev-parse', 'main')).toBe(plan.source_commit);
+  expect(git(stage.repo, 'status', '--porcelain')).toBe('');
+  expect(read(stage.repo, 'new.txt')).toBe('new\n');
+  expect(git(stage.repo, 'log', '-g', '--format=%gs', '-1', 'main')).toBe(
+    'merge cadre/tree: fast forward',
+  );
+  expect(await merge(stage, tree)).toMatchObject({ outcome: 'nothing_to_do', how: 'none' });
+});
+
+test('A merge of diverged branches makes a merge commit in the name of the committer of git.', async () => {
+  const { stage, tree } = await working();
+  write(stage.repo, { 'theirs.txt': 'theirs\n' });
+  const theirs = commit(stage.repo, 'theirs');
+  const { result_commit, how, source_commit } = await merge(stage, tree);
+  expect(how).toBe('merge_commit');
+  expect(git(stage.repo, 'rev-parse', 'main')).toBe(result_commit);
+  expect(git(stage.repo, 'log', '-1', '--format=%an %ce%n%s%n%P')).toBe(
+    `Ada ada@example.org\nMerge branch 'cadre/tree' into main\n${theirs} ${source_commit}`,
+  );
+  expect(git(stage.repo, 'status', '--porcelain')).toBe('');
+  expect(git(stage.repo, 'fsck', '--no-dangling')).toBe('');
+  expect([read(stage.repo, 'theirs.txt'), read(stage.repo, 'a.txt')]).toEqual([
+    'theirs\n',
+    'changed\n',
+  ]);
+});
+
+test('A merge with squash makes one commit, and moves a branch without a checkout.', async () => {
+  const { stage, tree } = await working();
+  write(tree.path, { 'sub/b.txt': 'more\n' });
+  commit(tree.path, 'and more');
+  git(stage.repo, 'branch', 'release');
+  const { result_commit } = await merge(stage, tree, { into: 'release', squash: true });
+  expect(git(stage.repo, 'rev-parse', 'release')).toBe(result_commit);
+  expect(git(stage.repo, 'log', '--format=%B', 'main..release')).toBe(
+    'Squash tree\n\n* mine\n* and more',
+  );
+  expect(git(stage.repo, 'diff', 'release', 'cadre/tree')).toBe('');
+  expect(git(stage.repo, 'status', '--porcelain')).toBe('');
+});
+
+test('A merge commits uncommitted changes only with commit_message, and then all or nothing.', async () => {
+  const { stage, tree } = await working();
+  write(tree.path, { 'sub/b.txt': 'not yet\n', 'untracked.txt': 'u\n' });
+  const before = stateOf(stage.repo, tree);
+  await expect(merge(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
+  expect(stateOf(stage.repo, tree)).toBe(before);
+  const plan = await merge(stage, tree, { dry_run: true, commit_message: 'the rest' });
+  expect(plan.uncommitted).toEqual(['sub/b.txt', 'untracked.txt']);
+  expect(stateOf(stage.repo, tree)).toBe(before);
+  await merge(stage, tree, { commit_message: 'the rest', expected_tree: plan.result_tree });
+  expect(git(tree.path, 'status', '--porcelain')).toBe('');
+  expect(git(stage.repo, 'status', '--porcelain')).toBe('');
+  expect(git(stage.repo, 'log', '--format=%s', '-2')).toBe('the rest\nmine');
+  expect(read(stage.repo, 'untracked.txt')).toBe('u\n');
+});
+
+test('A merge runs no hook, driver or signing program of the repository, and says so.', async () => {
+  const stage = await onStage();
+  const lines = (first: string, last: string) => `${first}\n${'line\n'.repeat(20)}${last}\n`;
+  write(stage.repo, { 'long.txt': lines('a', 'b'), '.gitattributes': '* merge=own\n' });
+  commit(stage.repo, 'a long file');
+  const { tree } = await working(stage);
+  write(tree.path, { 'long.txt': lines('a', 'mine') });
+  commit(tree.path, 'its end');
+  const mark = path.join(stage.directory, 'ran');
+  for (const name of ['pre-merge-commit', 'post-merge', 'reference-transaction'])
+    fs.writeFileSync(
+      path.join(stage.repo, '.git/hooks', name),
+      `#!/bin/sh\necho ${name} >> ${mark}\n`,
+      { mode: 0o755 },
     );
-    expect(await merge(stage, tree)).toMatchObject({ outcome: 'nothing_to_do', how: 'none' });
-  });
-
-  test('A merge of diverged branches makes a merge commit in the name of the committer of git.', async () => {
-    const stage = await onStage();
-    const tree = await working(stage);
-    write(stage.repo, { 'theirs.txt': 'theirs\n' });
-    const theirs = commit(stage.repo, 'theirs');
-    const { result_commit, how, source_commit } = await merge(stage, tree);
-    expect(how).toBe('merge_commit');
-    expect(git(stage.repo, 'rev-parse', 'main')).toBe(result_commit);
-    expect(git(stage.repo, 'log', '-1', '--format=%an %ce%n%s%n%P')).toBe(
-      `Ada ada@example.org\nMerge branch 'cadre/tree' into main\n${theirs} ${source_commit}`,
-    );
-    expect(git(stage.repo, 'status', '--porcelain')).toBe('');
-    expect(git(stage.repo, 'fsck', '--no-dangling')).toBe('');
-    expect([read(stage.repo, 'theirs.txt'), read(stage.repo, 'a.txt')]).toEqual([
-      'theirs\n',
-      'changed\n',
-    ]);
-  });
-
-  test('A merge with squash makes one commit, and moves a branch without a checkout.', async () => {
-    const stage = await onStage();
-    const tree = await working(stage);
-    write(tree.path, { 'sub/b.txt': 'more\n' });
-    commit(tree.path, 'and more');
-    git(stage.repo, 'branch', 'release');
-    const { result_commit } = await merge(stage, tree, { into: 'release', squash: true });
-    expect(git(stage.repo, 'rev-parse', 'release')).toBe(result_commit);
-    expect(git(stage.repo, 'log', '--format=%B', 'main..release')).toBe(
-      'Squash tree\n\n* mine\n* and more',
-    );
-    expect(git(stage.repo, 'diff', 'release', 'cadre/tree')).toBe('');
-    expect(git(stage.repo, 'status', '--porcelain')).toBe('');
-  });
-
-  test('A merge commits uncommitted changes only with commit_message, and then all or nothing.', async () => {
-    const stage = await onStage();
-    const tree = await working(stage);
-    write(tree.path, { 'sub/b.txt': 'not yet\n', 'untracked.txt': 'u\n' });
-    const before = stateOf(stage.repo, tree);
-    await expect(merge(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
-    expect(stateOf(stage.repo, tree)).toBe(before);
-    const plan = await merge(stage, tree, { dry_run: true, commit_message: 'the rest' });
-    expect(plan.uncommitted).toEqual(['sub/b.txt', 'untracked.txt']);
-    expect(stateOf(stage.repo, tree)).toBe(before);
-    await merge(stage, tree, { commit_message: 'the rest', expected_tree: plan.result_tree });
-    expect(git(tree.path, 'status', '--porcelain')).toBe('');
-    expect(git(stage.repo, 'status', '--porcelain')).toBe('');
-    expect(git(stage.repo, 'log', '--format=%s', '-2')).toBe('the rest\nmine');
-    expect(read(stage.repo, 'untracked.txt')).toBe('u\n');
-  });
-
-  test('A merge runs no hook, driver or signing program of the repository, and says so.', async () => {
-    const stage = await onStage();
-    const lines = (first: string, last: string) => `${first}\n${'line\n'.repeat(20)}${last}\n`;
-    write(stage.repo, { 'long.txt': lines('a', 'b'), '.gitattributes': '* merge=own\n' });
-    commit(stage.repo, 'a long file');
-    const tree = await working(stage);
-    write(tree.path, { 'long.txt': lines('a', 'mine') });
-    commit(tree.path, 'its end');
-    const mark = path.join(stage.directory, 'ran');
-    for (const name of ['pre-merge-commit', 'post-merge', 'reference-transaction'])
-      fs.writeFileSync(
-        path.join(stage.repo, '.git/hooks', name),
-        `#!/bin/sh\necho ${name} >> ${mark}\n`,
-        { mode: 0o755 },
-      );
-    git(stage.repo, 'config', 'merge.own.driver', `echo driver >> ${mark}; false`);
-    git(stage.repo, 'config', 'commit.gpgSign', 'true');
-    git(stage.repo, 'config', 'gpg.program', `${mark}-program`);
-    write(stage.repo, { 'long.txt': lines('theirs', 'b') });
-    git(stage.repo, 'add', '.');
-    git(stage.repo, '-c', 'core.hooksPath=', '-c', 'commit.gpgSign=false', 'commit', '-qm', 'x');
-    fs.rmSync(mark, { force: true });
-    const plan = await merge(stage, tree, { dry_run: true });
-    expect(plan.notes).toEqual([
-      'git hooks of the repository do not run: pre-merge-commit, post-merge, reference-transaction',
-      expect.stringContaining('not signed'),
-      expect.stringContaining('merge drivers'),
-    ]);
-    await merge(stage, tree);
-    expect(read(stage.repo, 'long.txt')).toBe(lines('theirs', 'mine'));
-    expect(fs.existsSync(mark)).toBe(false);
-  });
+  git(stage.repo, 'config', 'merge.own.driver', `echo driver >> ${mark}; false`);
+  git(stage.repo, 'config', 'commit.gpgSign', 'true');
+  git(stage.repo, 'config', 'gpg.program', `${mark}-program`);
+  write(stage.repo, { 'long.txt': lines('theirs', 'b') });
+  git(stage.repo, 'add', '.');
+  git(stage.repo, '-c', 'core.hooksPath=', '-c', 'commit.gpgSign=false', 'commit', '-qm', 'x');
+  fs.rmSync(mark, { force: true });
+  const plan = await merge(stage, tree, { dry_run: true });
+  expect(plan.notes).toEqual([
+    'git hooks of the repository do not run: pre-merge-commit, post-merge, reference-transaction',
+    expect.stringContaining('not signed'),
+    expect.stringContaining('merge drivers'),
+  ]);
+  await merge(stage, tree);
+  expect(read(stage.repo, 'long.txt')).toBe(lines('theirs', 'mine'));
+  expect(fs.existsSync(mark)).toBe(false);
 });
 
 test.for([
@@ -184,8 +179,7 @@ test.for([
 ] as const)(
   'A %s with a conflict names the file, and changes nothing.',
   async ([, run, conflict_in]) => {
-    const stage = await onStage();
-    const tree = await working(stage);
+    const { stage, tree } = await working();
     write(stage.repo, { 'a.txt': 'other\n' });
     commit(stage.repo, 'theirs');
     const before = stateOf(stage.repo, tree);
@@ -203,8 +197,7 @@ test.for([
 );
 
 test('A merge ignores replace refs and grafts.', async () => {
-  const stage = await onStage();
-  const tree = await working(stage);
+  const { stage, tree } = await working();
   const own = git(tree.path, 'rev-parse', 'HEAD');
   write(stage.repo, { 'theirs.txt': 'theirs\n' });
   const theirs = commit(stage.repo, 'theirs');
@@ -218,85 +211,81 @@ test('A merge ignores replace refs and grafts.', async () => {
   expect(read(stage.repo, 'theirs.txt')).toBe('theirs\n');
 });
 
-describe('a refused merge', () => {
-  const cases: Record<string, { make: (stage: Stage, tree: Worktree) => unknown; says: RegExp }> = {
-    'where the checkout of the target has changes': {
-      make: ({ repo }) => write(repo, { 'sub/b.txt': 'edited\n' }),
-      says: /has uncommitted changes \(sub\/b\.txt\): commit or stash them/,
+const cases: Record<string, { make: (stage: Stage, tree: Worktree) => unknown; says: RegExp }> = {
+  'where the checkout of the target has changes': {
+    make: ({ repo }) => write(repo, { 'sub/b.txt': 'edited\n' }),
+    says: /has uncommitted changes \(sub\/b\.txt\): commit or stash them/,
+  },
+  'where a file that git does not track is in the way': {
+    make: ({ repo }) => write(repo, { 'new.txt': 'precious\n' }),
+    says: /would be overwritten .*\(new\.txt\)/,
+  },
+  'where an ignored file is in the way': {
+    make({ repo }) {
+      fs.appendFileSync(path.join(repo, '.git/info/exclude'), 'new.txt\n');
+      write(repo, { 'new.txt': 'precious\n' });
     },
-    'where a file that git does not track is in the way': {
-      make: ({ repo }) => write(repo, { 'new.txt': 'precious\n' }),
-      says: /would be overwritten .*\(new\.txt\)/,
+    says: /would be overwritten/,
+  },
+  'where a git command holds the index of the target': {
+    make: ({ repo }) => write(repo, { '.git/index.lock': '' }),
+    says: /another git command is running in/,
+  },
+  'where the worktree has a detached HEAD': {
+    make: (_stage, tree) => git(tree.path, 'checkout', '-q', '--detach'),
+    says: /the worktree has a detached HEAD checked out instead of cadre\/tree/,
+  },
+  'where a merge is under way in the target': {
+    make: ({ repo }) => write(repo, { '.git/MERGE_HEAD': `${git(repo, 'rev-parse', 'HEAD')}\n` }),
+    says: /a merge is in progress/,
+  },
+  'where the repository has filters that nobody has allowed': {
+    make: ({ repo }) => git(repo, 'config', 'filter.f.smudge', 'touch /tmp/never'),
+    says: /has filters that you have not allowed/,
+  },
+  'where git does not know who commits': {
+    make({ repo }) {
+      git(repo, 'config', 'user.name', '');
+      write(repo, { 'theirs.txt': 'x\n' });
+      commit(repo, 'theirs');
     },
-    'where an ignored file is in the way': {
-      make({ repo }) {
-        fs.appendFileSync(path.join(repo, '.git/info/exclude'), 'new.txt\n');
-        write(repo, { 'new.txt': 'precious\n' });
-      },
-      says: /would be overwritten/,
+    says: /git has no committer/,
+  },
+  'where a turn runs at the target': {
+    make: ({ client, session }) => send(client, session, 'never ends'),
+    says: /a turn of session sess_\w+ is running there: wait for it/,
+  },
+  'where the target is no branch': {
+    make: ({ repo }, tree) => {
+      git(repo, 'checkout', '-q', '-b', 'other');
+      git(repo, 'branch', '-D', tree.base_ref);
     },
-    'where a git command holds the index of the target': {
-      make: ({ repo }) => write(repo, { '.git/index.lock': '' }),
-      says: /another git command is running in/,
-    },
-    'where the worktree has a detached HEAD': {
-      make: (_stage, tree) => git(tree.path, 'checkout', '-q', '--detach'),
-      says: /the worktree has a detached HEAD checked out instead of cadre\/tree/,
-    },
-    'where a merge is under way in the target': {
-      make: ({ repo }) => write(repo, { '.git/MERGE_HEAD': `${git(repo, 'rev-parse', 'HEAD')}\n` }),
-      says: /a merge is in progress/,
-    },
-    'where the repository has filters that nobody has allowed': {
-      make: ({ repo }) => git(repo, 'config', 'filter.f.smudge', 'touch /tmp/never'),
-      says: /has filters that you have not allowed/,
-    },
-    'where git does not know who commits': {
-      make({ repo }) {
-        git(repo, 'config', 'user.name', '');
-        write(repo, { 'theirs.txt': 'x\n' });
-        commit(repo, 'theirs');
-      },
-      says: /git has no committer/,
-    },
-    'where a turn runs at the target': {
-      make: ({ client, session }) => send(client, session, 'never ends'),
-      says: /a turn of session sess_\w+ is running there: wait for it/,
-    },
-    'where the target is no branch': {
-      make: ({ repo }, tree) => {
-        git(repo, 'checkout', '-q', '-b', 'other');
-        git(repo, 'branch', '-D', tree.base_ref);
-      },
-      says: /which is not a branch of the repository/,
-    },
-  };
-  test.for(Object.entries(cases))(
-    'A merge is refused, and nothing changes, %s.',
-    async ([, { make, says }]) => {
-      const stage = await onStage();
-      const tree = await working(stage);
-      await make(stage, tree);
-      const before = stateOf(stage.repo, tree);
-      await expect(merge(stage, tree)).rejects.toMatchObject({
-        message: expect.stringMatching(says),
-      });
-      expect(stateOf(stage.repo, tree)).toBe(before);
-    },
-  );
-
-  test('A merge is refused, and nothing changes, if its result differs from the preview.', async () => {
-    const stage = await onStage();
-    const tree = await working(stage);
-    const { result_tree } = await merge(stage, tree, { dry_run: true });
-    write(tree.path, { 'more.txt': 'm\n' });
-    commit(tree.path, 'more');
+    says: /which is not a branch of the repository/,
+  },
+};
+test.for(Object.entries(cases))(
+  'A merge is refused, and nothing changes, %s.',
+  async ([, { make, says }]) => {
+    const { stage, tree } = await working();
+    await make(stage, tree);
     const before = stateOf(stage.repo, tree);
-    await expect(merge(stage, tree, { expected_tree: result_tree })).rejects.toMatchObject({
-      message: expect.stringContaining('request the preview again'),
+    await expect(merge(stage, tree)).rejects.toMatchObject({
+      message: expect.stringMatching(says),
     });
     expect(stateOf(stage.repo, tree)).toBe(before);
+  },
+);
+
+test('A merge is refused, and nothing changes, if its result differs from the preview.', async () => {
+  const { stage, tree } = await working();
+  const { result_tree } = await merge(stage, tree, { dry_run: true });
+  write(tree.path, { 'more.txt': 'm\n' });
+  commit(tree.path, 'more');
+  const before = stateOf(stage.repo, tree);
+  await expect(merge(stage, tree, { expected_tree: result_tree })).rejects.toMatchObject({
+    message: expect.stringContaining('request the preview again'),
   });
+  expect(stateOf(stage.repo, tree)).toBe(before);
 });
 
 test('A merge that another git command overtakes at the last moment changes nothing.', async () => {
@@ -304,8 +293,7 @@ test('A merge that another git command overtakes at the last moment changes noth
   const failpoint = (name: FailpointName) => {
     if (name === 'worktree.moving') overtake();
   };
-  const stage = await testStage({ failpoint });
-  const tree = await working(stage);
+  const { stage, tree } = await working(testStage({ failpoint }));
   git(stage.repo, 'branch', 'release');
   const theirs = git(stage.repo, 'commit-tree', 'HEAD^{tree}', '-p', 'HEAD', '-m', 'theirs');
   write(tree.path, { 'open.txt': 'not committed\n' });
@@ -322,58 +310,55 @@ test('A merge that another git command overtakes at the last moment changes noth
   expect(git(tree.path, 'status', '--porcelain')).toBe('');
 });
 
-describe('a merge whose files cannot be written', () => {
-  /** Opens a stage with a worktree, and calls `happens` once a merge has moved its branches. */
-  async function workingUntilMoved(happens: (stage: Stage) => void): Promise<[Stage, Worktree]> {
-    let moved = () => {};
-    const failpoint = (name: FailpointName) => {
-      if (name === 'worktree.moved') moved();
-    };
-    const stage = await testStage({ failpoint });
-    const tree = await working(stage);
-    moved = () => {
-      moved = () => {};
-      happens(stage);
-    };
-    return [stage, tree];
-  }
+/** Opens a stage with a worktree, and calls `happens` once a merge has moved its branches. */
+async function workingUntilMoved(happens: (stage: Stage) => void): Promise<[Stage, Worktree]> {
+  let moved = () => {};
+  const failpoint = (name: FailpointName) => {
+    if (name === 'worktree.moved') moved();
+  };
+  const { stage, tree } = await working(testStage({ failpoint }));
+  moved = () => {
+    moved = () => {};
+    happens(stage);
+  };
+  return [stage, tree];
+}
 
-  test('A merge whose files cannot be written moves branch and files back, and succeeds later.', async () => {
-    const [stage, tree] = await workingUntilMoved(({ repo }) =>
-      write(repo, { 'new.txt/precious': 'precious\n' }),
-    );
-    const before = git(stage.repo, 'rev-parse', 'main');
-    await expect(merge(stage, tree)).rejects.toMatchObject(
-      anError('conflict', /^the operation failed, and nothing was changed: .*new\.txt/),
-    );
-    expect(git(stage.repo, 'rev-parse', 'main')).toBe(before);
-    expect(git(stage.repo, 'status', '--porcelain')).toBe('?? new.txt/');
-    expect([read(stage.repo, 'a.txt'), read(stage.repo, 'new.txt/precious')]).toEqual([
-      'one\n',
-      'precious\n',
-    ]);
-    fs.rmSync(path.join(stage.repo, 'new.txt'), { recursive: true });
-    expect(await merge(stage, tree)).toMatchObject({ outcome: 'done' });
-    expect(git(stage.repo, 'status', '--porcelain')).toBe('');
-  });
+test('A merge whose files cannot be written moves branch and files back, and succeeds later.', async () => {
+  const [stage, tree] = await workingUntilMoved(({ repo }) =>
+    write(repo, { 'new.txt/precious': 'precious\n' }),
+  );
+  const before = git(stage.repo, 'rev-parse', 'main');
+  await expect(merge(stage, tree)).rejects.toMatchObject(
+    anError('conflict', /^the operation failed, and nothing was changed: .*new\.txt/),
+  );
+  expect(git(stage.repo, 'rev-parse', 'main')).toBe(before);
+  expect(git(stage.repo, 'status', '--porcelain')).toBe('?? new.txt/');
+  expect([read(stage.repo, 'a.txt'), read(stage.repo, 'new.txt/precious')]).toEqual([
+    'one\n',
+    'precious\n',
+  ]);
+  fs.rmSync(path.join(stage.repo, 'new.txt'), { recursive: true });
+  expect(await merge(stage, tree)).toMatchObject({ outcome: 'done' });
+  expect(git(stage.repo, 'status', '--porcelain')).toBe('');
+});
 
-  test('A merge that cannot move back says so, and the next merge finishes it.', async () => {
-    const [stage, tree] = await workingUntilMoved(({ repo }) => {
-      fs.renameSync(path.join(repo, '.git/index'), path.join(repo, '.git/index.away'));
-      fs.mkdirSync(path.join(repo, '.git/index'));
-    });
-    const { repo } = stage;
-    await expect(merge(stage, tree, {}, 'the-key')).rejects.toMatchObject(
-      anError('conflict', 'until you merge or rebase the worktree again'),
-    );
-    fs.rmdirSync(path.join(repo, '.git/index'));
-    fs.renameSync(path.join(repo, '.git/index.away'), path.join(repo, '.git/index'));
-    expect(() => git(repo, 'add', 'a.txt')).toThrow(/index.lock/);
-    // The refusal is not stored for its key: the same request finds what was finished.
-    expect(await merge(stage, tree, {}, 'the-key')).toMatchObject({ outcome: 'nothing_to_do' });
-    expect(git(repo, 'status', '--porcelain')).toBe('');
-    expect(read(repo, 'a.txt')).toBe('changed\n');
+test('A merge that cannot move back says so, and the next merge finishes it.', async () => {
+  const [stage, tree] = await workingUntilMoved(({ repo }) => {
+    fs.renameSync(path.join(repo, '.git/index'), path.join(repo, '.git/index.away'));
+    fs.mkdirSync(path.join(repo, '.git/index'));
   });
+  const { repo } = stage;
+  await expect(merge(stage, tree, {}, 'the-key')).rejects.toMatchObject(
+    anError('conflict', 'until you merge or rebase the worktree again'),
+  );
+  fs.rmdirSync(path.join(repo, '.git/index'));
+  fs.renameSync(path.join(repo, '.git/index.away'), path.join(repo, '.git/index'));
+  expect(() => git(repo, 'add', 'a.txt')).toThrow(/index.lock/);
+  // The refusal is not stored for its key: the same request finds what was finished.
+  expect(await merge(stage, tree, {}, 'the-key')).toMatchObject({ outcome: 'nothing_to_do' });
+  expect(git(repo, 'status', '--porcelain')).toBe('');
+  expect(read(repo, 'a.txt')).toBe('changed\n');
 });
 
 test('A merge moves the commit of a submodule without its files, and says so.', async () => {
@@ -385,7 +370,7 @@ test('A merge moves the commit of a submodule without its files, and says so.', 
   git(repo, ...add, path.join(stage.directory, 'module'), 'module');
   git(path.join(repo, 'module'), 'checkout', '-q', one);
   commit(repo, 'with a submodule');
-  const tree = await working(stage);
+  const { tree } = await working(stage);
   git(tree.path, 'update-index', '--cacheinfo', `160000,${two},module`);
   git(tree.path, 'commit', '-qm', 'the submodule moves');
   const done = await merge(stage, tree);
@@ -400,8 +385,7 @@ test('A merge moves the commit of a submodule without its files, and says so.', 
 });
 
 test('A rebase writes the commits again on top, with their authors, and moves the base.', async () => {
-  const stage = await onStage();
-  const tree = await working(stage);
+  const { stage, tree } = await working();
   write(tree.path, { 'more.txt': 'm\n' });
   commit(tree.path, 'more');
   write(stage.repo, { 'theirs.txt': 'theirs\n' });
@@ -421,8 +405,7 @@ test('A rebase writes the commits again on top, with their authors, and moves th
 });
 
 test('A rebase commits uncommitted changes with commit_message.', async () => {
-  const stage = await onStage();
-  const tree = await working(stage);
+  const { stage, tree } = await working();
   write(stage.repo, { 'theirs.txt': 'theirs\n' });
   commit(stage.repo, 'theirs');
   write(tree.path, { 'sub/b.txt': 'not yet\n', 'untracked.txt': 'u\n' });
@@ -435,8 +418,7 @@ test('A rebase commits uncommitted changes with commit_message.', async () => {
 });
 
 test('A merge plan names other sessions that claim the worktree.', async () => {
-  const stage = await onStage();
-  const tree = await working(stage);
+  const { stage, tree } = await working();
   const { id } = await openSession(stage.client, stage.repo);
   await claim(stage, tree, id);
   const { notes } = await merge(stage, tree, { dry_run: true });

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectError } from '../../../support/an-error.ts';
 import type { BodyInputOf } from '../../../../src/api/endpoint.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Worktree } from '../../../../src/api/worktrees.ts';
@@ -41,7 +42,8 @@ afterAll(async () => {
   await programs[Symbol.asyncDispose]();
 });
 
-async function working(stage: Stage): Promise<{ tree: Worktree; remote: string }> {
+async function working() {
+  const stage = await onStage();
   fs.rmSync(calls(), { force: true });
   const remote = path.join(stage.directory, 'remote.git');
   git(stage.directory, 'init', '-q', '--bare', remote);
@@ -50,7 +52,7 @@ async function working(stage: Stage): Promise<{ tree: Worktree; remote: string }
   const tree = await create(stage);
   write(tree.path, { 'new.txt': 'new\n' });
   commit(tree.path, 'mine');
-  return { tree, remote };
+  return { stage, tree, remote };
 }
 
 function open(
@@ -65,8 +67,7 @@ function open(
 }
 
 test('A pull request is shown first, pushes the branch only on request, and is opened with gh.', async () => {
-  const stage = await onStage();
-  const { tree, remote } = await working(stage);
+  const { stage, tree, remote } = await working();
   const plan = await open(stage, tree, { dry_run: true, push: true });
   expect(plan).toMatchObject({
     outcome: 'planned',
@@ -100,8 +101,7 @@ test('A pull request is shown first, pushes the branch only on request, and is o
 });
 
 test('The push of a pull request runs no hook and no program of the repository.', async () => {
-  const stage = await onStage();
-  const { tree, remote } = await working(stage);
+  const { stage, tree, remote } = await working();
   const mark = path.join(stage.directory, 'ran');
   const hook = path.join(stage.repo, '.git/hooks/pre-push');
   fs.writeFileSync(hook, `#!/bin/sh\ntouch ${mark}\n`, { mode: 0o755 });
@@ -124,8 +124,7 @@ test('The push of a pull request runs no hook and no program of the repository.'
 });
 
 test('A pull request connects to the remote only after its address was shown.', async () => {
-  const stage = await onStage();
-  const { tree } = await working(stage);
+  const { stage, tree } = await working();
   let connections = 0;
   await using server = net.createServer((socket) => {
     connections++;
@@ -138,16 +137,15 @@ test('A pull request connects to the remote only after its address was shown.', 
   const plan = await open(stage, tree, { dry_run: true, push: true });
   expect(plan).toMatchObject({ remote_url: address, pushed: false });
   const other = { push: true, expected_url: 'http://127.0.0.1/other.git' };
-  await expect(open(stage, tree, other)).rejects.toMatchObject({ code: 'conflict' });
+  await expectError(open(stage, tree, other), 'conflict');
   expect(connections).toBe(0);
   const shown = { push: true, expected_url: address };
-  await expect(open(stage, tree, shown)).rejects.toMatchObject({ code: 'conflict' });
+  await expectError(open(stage, tree, shown), 'conflict');
   expect(connections).toBeGreaterThan(0);
 });
 
 test('A pull request reports the error of gh, and the error of a remote that refuses the push.', async () => {
-  const stage = await onStage();
-  const { tree, remote } = await working(stage);
+  const { stage, tree, remote } = await working();
   await expect(open(stage, tree, { push: true, title: 'refused' })).rejects.toMatchObject({
     message: 'gh did not create a pull request: a pull request already exists',
   });
@@ -159,8 +157,7 @@ test('A pull request reports the error of gh, and the error of a remote that ref
 });
 
 test('A pull request is refused with uncommitted changes, without gh, and without a remote.', async () => {
-  const stage = await onStage();
-  const { tree } = await working(stage);
+  const { stage, tree } = await working();
   write(tree.path, { 'new.txt': 'changed\n' });
   process.env.PATH = (searchPath ?? '')
     .split(':')
@@ -173,9 +170,7 @@ test('A pull request is refused with uncommitted changes, without gh, and withou
     expect.stringContaining('uncommitted changes'),
     expect.stringContaining('gh auth login'),
   ]);
-  await expect(open(stage, tree, { remote: 'other' })).rejects.toMatchObject({
-    code: 'invalid',
-  });
+  await expectError(open(stage, tree, { remote: 'other' }), 'invalid');
 });
 
 test.for([

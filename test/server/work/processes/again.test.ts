@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { expectError } from '../../../support/an-error.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import { sharedRuntime } from '../../../support/runtime.ts';
 import { scriptedProvider } from '../../../support/scripted-provider.ts';
@@ -76,12 +77,10 @@ test('A restart is refused for another owner, a closed owner and a missing direc
   const cwd = fs.mkdtempSync(path.join(given.directory, 'gone-'));
   const { id } = await openSession(given.client, given.directory);
   const old = await ranTo(given, 'true', { cwd, session_id: id });
-  await expect(restart(given, old, { session_id: 'sess_0' })).rejects.toMatchObject({
-    code: 'not_found',
-  });
+  await expectError(restart(given, old, { session_id: 'sess_0' }), 'not_found');
   fs.rmdirSync(cwd);
-  await expect(restart(given, old)).rejects.toMatchObject({ code: 'invalid' });
+  await expectError(restart(given, old), 'invalid');
   fs.mkdirSync(cwd);
   await given.client.call(endpoints.closeSession, { params: { session_id: id }, body: {} });
-  await expect(restart(given, old)).rejects.toMatchObject({ code: 'session_closed' });
+  await expectError(restart(given, old), 'session_closed');
 });

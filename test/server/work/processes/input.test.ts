@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { expectError } from '../../../support/an-error.ts';
 import type { BodyInputOf } from '../../../../src/api/endpoint.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { writeToProcess } from '../../../../src/api/processes.ts';
@@ -94,9 +95,7 @@ test.each<[why: string, command: string, stdin: 'pipe' | 'none', first: object |
   const process = await run(given, command, { stdin });
   if (first) await write(given, process, first);
   if (command === 'true') await ended(given, process);
-  await expect(write(given, process, { data: 'x' })).rejects.toMatchObject({
-    code: 'conflict',
-  });
+  await expectError(write(given, process, { data: 'x' }), 'conflict');
   if (command !== 'true') await kill(given, process);
 });
 
@@ -107,12 +106,10 @@ test('Input is refused if it is invalid base64, too long, or for an unknown proc
     { data: 'no base64!', encoding: 'base64' as const },
     { data: 'x'.repeat(131_073) },
   ])
-    await expect(write(given, process, body)).rejects.toMatchObject({ code: 'invalid' });
+    await expectError(write(given, process, body), 'invalid');
   await write(given, process, { eof: true });
   expect((await ended(given, process)).stdout_bytes).toBe(0);
-  await expect(write(given, { process_id: 'proc_0' }, {})).rejects.toMatchObject({
-    code: 'not_found',
-  });
+  await expectError(write(given, { process_id: 'proc_0' }, {}), 'not_found');
 });
 
 test('A process without input reads the end at once.', async () => {

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { identify, isAlive } from '../../../../src/core/children/identity.ts';
 import { carriersOf } from '../../../../src/core/children/procfs.ts';
 import { endpoints } from '../../../../src/api/index.ts';
@@ -39,76 +39,72 @@ function left(processId: string): number[] {
   });
 }
 
-describe('a kill', () => {
-  test('A kill is answered once it is stored, and ends the process with its reason.', async () => {
-    const given = on();
-    const started = await run(given, 'echo here; exec sleep 300');
-    await printed(given, started, 'here');
-    const asked = await kill(given, started, 'changed my mind');
-    expect(asked).toMatchObject({ process_id: started.process_id, stdout_bytes: 5 });
-    expect(await ended(given, started)).toMatchObject({
-      status: 'killed',
-      kill_reason: 'changed my mind',
-      exit_code: null,
-      signal: 'SIGTERM',
-      stdout_bytes: 5,
-    });
-    expect(kindsOf(await eventsOf(given, started))).toEqual([
-      'process.queued',
-      'process.started',
-      'process.kill_requested',
-      'process.killed',
-    ]);
+test('A kill is answered once it is stored, and ends the process with its reason.', async () => {
+  const given = on();
+  const started = await run(given, 'echo here; exec sleep 300');
+  await printed(given, started, 'here');
+  const asked = await kill(given, started, 'changed my mind');
+  expect(asked).toMatchObject({ process_id: started.process_id, stdout_bytes: 5 });
+  expect(await ended(given, started)).toMatchObject({
+    status: 'killed',
+    kill_reason: 'changed my mind',
+    exit_code: null,
+    signal: 'SIGTERM',
+    stdout_bytes: 5,
   });
+  expect(kindsOf(await eventsOf(given, started))).toEqual([
+    'process.queued',
+    'process.started',
+    'process.kill_requested',
+    'process.killed',
+  ]);
+});
 
-  test('The kill of an ended process returns it unchanged, without an event.', async () => {
-    const given = on();
-    const over = await ranTo(given, 'exit 2');
-    const before = await eventsOf(given, over);
-    expect(await kill(given, over, 'too late')).toEqual(over);
-    expect(await eventsOf(given, over)).toEqual(before);
-  });
+test('The kill of an ended process returns it unchanged, without an event.', async () => {
+  const given = on();
+  const over = await ranTo(given, 'exit 2');
+  const before = await eventsOf(given, over);
+  expect(await kill(given, over, 'too late')).toEqual(over);
+  expect(await eventsOf(given, over)).toEqual(before);
+});
 
-  test('A killed process can end with its own exit code within the grace period.', async () => {
-    const given = on();
-    const started = await run(
-      given,
-      `trap 'echo cleaned up; exit 7' TERM; echo here; while :; do sleep 0.05; done`,
-    );
-    await printed(given, started, 'here');
-    await kill(given, started);
-    expect(await ended(given, started)).toMatchObject({ status: 'killed', exit_code: 7 });
-    expect(await stdout(given, started)).toBe('here\ncleaned up\n');
-  });
+test('A killed process can end with its own exit code within the grace period.', async () => {
+  const given = on();
+  const started = await run(
+    given,
+    `trap 'echo cleaned up; exit 7' TERM; echo here; while :; do sleep 0.05; done`,
+  );
+  await printed(given, started, 'here');
+  await kill(given, started);
+  expect(await ended(given, started)).toMatchObject({ status: 'killed', exit_code: 7 });
+  expect(await stdout(given, started)).toBe('here\ncleaned up\n');
+});
 
-  test('A kill sends TERM first, and KILL after the grace period.', async () => {
-    const given = await testRuntime(grace(scaled(1000)));
-    const started = await run(
-      given,
-      `trap 'echo ignored' TERM; echo here; while :; do sleep 0.05; done`,
-    );
-    await printed(given, started, 'here');
-    await kill(given, started);
-    expect(await ended(given, started)).toMatchObject({ status: 'killed', signal: 'SIGKILL' });
-    expect(await stdout(given, started)).toBe('here\nignored\n');
-  });
+test('A kill sends TERM first, and KILL after the grace period.', async () => {
+  const given = await testRuntime(grace(scaled(1000)));
+  const started = await run(
+    given,
+    `trap 'echo ignored' TERM; echo here; while :; do sleep 0.05; done`,
+  );
+  await printed(given, started, 'here');
+  await kill(given, started);
+  expect(await ended(given, started)).toMatchObject({ status: 'killed', signal: 'SIGKILL' });
+  expect(await stdout(given, started)).toBe('here\nignored\n');
+});
 
-  test('The grace period holds for the whole group, even if its leader ends first.', async () => {
-    const given = on();
-    const child = `trap 'sleep 0.2; echo child cleaned up; exit' TERM; echo here; while :; do sleep 0.05; done`;
-    const started = await run(
-      given,
-      `sh -c '${child.replaceAll("'", String.raw`'\''`)}' & wait; :`,
-    );
-    await printed(given, started, 'here');
-    await kill(given, started);
-    await ended(given, started);
-    expect(await stdout(given, started)).toBe('here\nchild cleaned up\n');
-  });
+test('The grace period holds for the whole group, even if its leader ends first.', async () => {
+  const given = on();
+  const child = `trap 'sleep 0.2; echo child cleaned up; exit' TERM; echo here; while :; do sleep 0.05; done`;
+  const started = await run(given, `sh -c '${child.replaceAll("'", String.raw`'\''`)}' & wait; :`);
+  await printed(given, started, 'here');
+  await kill(given, started);
+  await ended(given, started);
+  expect(await stdout(given, started)).toBe('here\nchild cleaned up\n');
+});
 
-  test('A kill ends a tree of 50 processes that ignore TERM, left the group or session, or hold the pipe.', async () => {
-    const given = await testRuntime(grace(100));
-    const tree = `
+test('A kill ends a tree of 50 processes that ignore TERM, left the group or session, or hold the pipe.', async () => {
+  const given = await testRuntime(grace(100));
+  const tree = `
         i=0
         while [ $i -lt 10 ]; do i=$((i+1))
           sleep 300 &
@@ -118,78 +114,75 @@ describe('a kill', () => {
         done
         echo planted
         wait`;
-    const started = await run(given, tree);
-    await printed(given, started, 'planted');
-    await expectEventually(() => left(started.process_id).length).toBeGreaterThanOrEqual(50);
-    await kill(given, started);
-    expect(await ended(given, started)).toMatchObject({ status: 'killed' });
-    await expectEventually(() => left(started.process_id), 1000).toEqual([]);
-  });
-
-  test('A second kill does not change the reason of the first.', async () => {
-    const given = await testRuntime(grace(200));
-    const started = await run(given, `trap '' TERM; echo here; while :; do sleep 0.05; done`);
-    await printed(given, started, 'here');
-    await kill(given, started, 'first');
-    await kill(given, started, 'second');
-    expect(await ended(given, started)).toMatchObject({ kill_reason: 'first' });
-    expect(endingsIn(await eventsOf(given, started))).toHaveLength(1);
-  });
-
-  test.for([{ reason: 'x'.repeat(1001) }, { reason: 5 }, { why: 'x' }])(
-    'A kill with a wrong body is refused, and kills nothing: %j.',
-    async (body) => {
-      const given = on();
-      using gate = new Gate(given.directory);
-      const { process_id } = await run(given, gate.wait);
-      const params = { process_id };
-      const asked = given.client.call(endpoints.killProcess, { params, body: body as object });
-      await expect(asked).rejects.toMatchObject({ code: 'invalid' });
-      gate.open();
-      expect((await ended(given, { process_id })).status).toBe('completed');
-    },
-  );
+  const started = await run(given, tree);
+  await printed(given, started, 'planted');
+  await expectEventually(() => left(started.process_id).length).toBeGreaterThanOrEqual(50);
+  await kill(given, started);
+  expect(await ended(given, started)).toMatchObject({ status: 'killed' });
+  await expectEventually(() => left(started.process_id), 1000).toEqual([]);
 });
 
-describe('a process whose time is up', () => {
-  test('A process whose time is up is timed out, and keeps its output.', async () => {
+test('A second kill does not change the reason of the first.', async () => {
+  const given = await testRuntime(grace(200));
+  const started = await run(given, `trap '' TERM; echo here; while :; do sleep 0.05; done`);
+  await printed(given, started, 'here');
+  await kill(given, started, 'first');
+  await kill(given, started, 'second');
+  expect(await ended(given, started)).toMatchObject({ kill_reason: 'first' });
+  expect(endingsIn(await eventsOf(given, started))).toHaveLength(1);
+});
+
+test.for([{ reason: 'x'.repeat(1001) }, { reason: 5 }, { why: 'x' }])(
+  'A kill with a wrong body is refused, and kills nothing: %j.',
+  async (body) => {
     const given = on();
-    const command = 'echo before; sleep 300; echo after';
-    const over = await ranTo(given, command, { timeout_ms: scaled(1000) });
-    expect(over).toMatchObject({ status: 'timed_out', kill_reason: null, failure: null });
-    expect(await stdout(given, over)).toBe('before\n');
-    expect(kindsOf(await eventsOf(given, over))).toEqual([
-      'process.queued',
-      'process.started',
-      'process.timed_out',
-    ]);
-  });
-
-  test('A process without timeout_ms has the configured time limit, and one with timeout_ms 0 has none.', async () => {
-    const given = await testRuntime({ config: { processes: { default_timeout_ms: 50 } } });
     using gate = new Gate(given.directory);
-    const free = await run(given, gate.wait, { timeout_ms: 0 });
-    for (let i = 0; i < 3; i++)
-      expect(await ranTo(given, 'sleep 300')).toMatchObject({
-        status: 'timed_out',
-        timeout_ms: 50,
-      });
-    expect(await get(given, free)).toMatchObject({ status: 'running', timeout_ms: 0 });
+    const { process_id } = await run(given, gate.wait);
+    const params = { process_id };
+    const asked = given.client.call(endpoints.killProcess, { params, body: body as object });
+    await expect(asked).rejects.toMatchObject({ code: 'invalid' });
     gate.open();
-    expect((await ended(given, free)).status).toBe('completed');
-  });
+    expect((await ended(given, { process_id })).status).toBe('completed');
+  },
+);
 
-  test('A process whose time is up stays timed out if somebody kills it during the grace period.', async () => {
-    const given = await testRuntime(grace(scaled(400)));
-    const command = `trap 'echo term' TERM; while :; do sleep 0.02; done`;
-    // Before its time is up it has to have come to its trap.
-    const started = await run(given, command, { timeout_ms: scaled(1000) });
-    await printed(given, started, 'term');
-    await kill(given, started, 'too late');
-    expect(await ended(given, started)).toMatchObject({
+test('A process whose time is up is timed out, and keeps its output.', async () => {
+  const given = on();
+  const command = 'echo before; sleep 300; echo after';
+  const over = await ranTo(given, command, { timeout_ms: scaled(1000) });
+  expect(over).toMatchObject({ status: 'timed_out', kill_reason: null, failure: null });
+  expect(await stdout(given, over)).toBe('before\n');
+  expect(kindsOf(await eventsOf(given, over))).toEqual([
+    'process.queued',
+    'process.started',
+    'process.timed_out',
+  ]);
+});
+
+test('A process without timeout_ms has the configured time limit, and one with timeout_ms 0 has none.', async () => {
+  const given = await testRuntime({ config: { processes: { default_timeout_ms: 50 } } });
+  using gate = new Gate(given.directory);
+  const free = await run(given, gate.wait, { timeout_ms: 0 });
+  for (let i = 0; i < 3; i++)
+    expect(await ranTo(given, 'sleep 300')).toMatchObject({
       status: 'timed_out',
-      kill_reason: null,
+      timeout_ms: 50,
     });
+  expect(await get(given, free)).toMatchObject({ status: 'running', timeout_ms: 0 });
+  gate.open();
+  expect((await ended(given, free)).status).toBe('completed');
+});
+
+test('A process whose time is up stays timed out if somebody kills it during the grace period.', async () => {
+  const given = await testRuntime(grace(scaled(400)));
+  const command = `trap 'echo term' TERM; while :; do sleep 0.02; done`;
+  // Before its time is up it has to have come to its trap.
+  const started = await run(given, command, { timeout_ms: scaled(1000) });
+  await printed(given, started, 'term');
+  await kill(given, started, 'too late');
+  expect(await ended(given, started)).toMatchObject({
+    status: 'timed_out',
+    kill_reason: null,
   });
 });
 

@@ -11,7 +11,7 @@ import {
   removeLogs,
 } from '../../../../src/server/work/processes/log-file.ts';
 import { atLength } from '../../../support/at-length.ts';
-import { tempDirectory } from '../../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../../support/temp.ts';
 
 /** Returns output bytes that depend on their position, so that a byte in a wrong position is noticed. */
 function printed(from: number, length: number): Buffer {
@@ -57,145 +57,139 @@ const cap = fc.integer({ min: 1, max: 70 });
 const chunks = fc.array(fc.integer({ min: 0, max: 100 }), { maxLength: 12 });
 const position = fc.integer({ min: 0, max: 900 });
 
-describe('a log', () => {
-  test('A log returns the same bytes as a simple model for any writes, caps and reads.', () =>
-    fc.assert(
-      fc.asyncProperty(chunks, cap, position, position, (lengths, bytes, from, limit) =>
-        withLog(lengths, bytes, async (file, total) => {
-          const verified = fs.existsSync(file);
-          expect(await measureLog(file)).toEqual({ total, truncated: total > bytes, verified });
-          expect(await readLog(file, from, limit)).toEqual(expected(total, bytes, from, limit));
-          const size = fs.existsSync(file) ? fs.statSync(file).size : 0;
-          expect(size).toBe(Math.min(total, bytes));
-        }),
-      ),
-      { numRuns: atLength(75, 300, 300) },
-    ));
-
-  test('The end of a log has the stored part of its last bytes.', () =>
-    fc.assert(
-      fc.asyncProperty(chunks, cap, position, (lengths, bytes, limit) =>
-        withLog(lengths, bytes, async (file, total) => {
-          const { tail } = kept(total, bytes);
-          const from = total > bytes ? Math.max(tail, total - limit) : Math.max(0, total - limit);
-          expect(await readLogEnd(file, limit)).toEqual({
-            from,
-            bytes: printed(from, total - from),
-          });
-        }),
-      ),
-      { numRuns: atLength(75, 300, 300) },
-    ));
-
-  test('A log that is read in pieces returns every stored byte exactly once.', () =>
-    fc.assert(
-      fc.asyncProperty(chunks, cap, fc.integer({ min: 1, max: 50 }), (lengths, bytes, limit) =>
-        withLog(lengths, bytes, async (file, total) => {
-          const seen: number[] = [];
-          for (let next = 0; ;) {
-            const range = await readLog(file, next, limit);
-            if (range.bytes.length === 0) break;
-            for (let i = 0; i < range.bytes.length; i++) seen.push(range.from + i);
-            next = range.from + range.bytes.length;
-          }
-          const { head, tail } = kept(total, bytes);
-          const all = Array.from({ length: total }, (_, i) => i);
-          expect(seen).toEqual(all.filter((i) => i < head || i >= tail));
-        }),
-      ),
-      { numRuns: atLength(50, 200, 200) },
-    ));
-
-  test('A log without output is empty.', async () => {
-    await using place = tempDirectory('log');
-    const file = path.join(place.path, 'none');
-    expect(await measureLog(file)).toEqual({ total: 0, truncated: false, verified: false });
-    expect(await readLog(file, 5, 10)).toEqual({ from: 0, bytes: Buffer.alloc(0) });
-    expect(await readLogEnd(file, 10)).toEqual({ from: 0, bytes: Buffer.alloc(0) });
-  });
-});
-
-describe('a closed log', () => {
-  const CHUNKS = Array.from({ length: 60 }, (_, i) => 1 + ((i * 7919) % 9000));
-  const damaged: unknown = expect.objectContaining({ code: 'storage_damaged' });
-
-  /** Reads the whole log piece by piece. */
-  async function readAll(file: string): Promise<void> {
-    for (let next = 0; ;) {
-      const { from, bytes } = await readLog(file, next, 50_000);
-      expect(bytes.equals(printed(from, bytes.length))).toBe(true);
-      if (bytes.length === 0) return;
-      next = from + bytes.length;
-    }
-  }
-
-  describe.each([
-    ['that has all of the output', 1_000_000],
-    ['that has dropped a part of the output', 150_000],
-  ])('%s', (_, cap) => {
-    test('A log is verified by checksums of blocks that were written once and of overwritten blocks.', () =>
-      withLog(CHUNKS, cap, async (file) => {
-        expect(await measureLog(file)).toMatchObject({ verified: true });
-        await readAll(file);
-      }));
-
-    test.each<[string, (bytes: Buffer) => Buffer]>([
-      ['one changed bit', (bytes) => ((bytes[bytes.length - 9]! ^= 4), bytes)],
-      ['zeros', (bytes) => bytes.fill(0, 70_000, 70_512)],
-      ['its end missing', (bytes) => bytes.subarray(0, bytes.length - 10)],
-      ['an added byte', (bytes) => Buffer.concat([bytes, Buffer.from('x')])],
-      ['nothing in it', (bytes) => bytes.subarray(0, 0)],
-      [
-        'two blocks that have changed places',
-        (bytes) =>
-          Buffer.concat([
-            bytes.subarray(65_536, 131_072),
-            bytes.subarray(0, 65_536),
-            bytes.subarray(131_072),
-          ]),
-      ],
-    ])('A log is storage_damaged with %s.', (_what, change) =>
-      withLog(CHUNKS, cap, async (file) => {
-        fs.writeFileSync(file, change(fs.readFileSync(file)));
-        await expect(readAll(file)).rejects.toEqual(damaged);
+test('A log returns the same bytes as a simple model for any writes, caps and reads.', () =>
+  fc.assert(
+    fc.asyncProperty(chunks, cap, position, position, (lengths, bytes, from, limit) =>
+      withLog(lengths, bytes, async (file, total) => {
+        const verified = fs.existsSync(file);
+        expect(await measureLog(file)).toEqual({ total, truncated: total > bytes, verified });
+        expect(await readLog(file, from, limit)).toEqual(expected(total, bytes, from, limit));
+        const size = fs.existsSync(file) ? fs.statSync(file).size : 0;
+        expect(size).toBe(Math.min(total, bytes));
       }),
-    );
-  });
+    ),
+    { numRuns: atLength(75, 300, 300) },
+  ));
 
-  test('The intact blocks of a log with a corrupt block can be read.', () =>
-    withLog(CHUNKS, 1_000_000, async (file, total) => {
-      const bytes = fs.readFileSync(file);
-      bytes[3]! ^= 1;
-      fs.writeFileSync(file, bytes);
-      const { from, bytes: end } = await readLogEnd(file, 1000);
-      expect(end.equals(printed(from, 1000))).toBe(true);
-      expect(from).toBe(total - 1000);
-      await expect(readLog(file, 65_000, 10)).rejects.toEqual(damaged);
-    }));
+test('The end of a log has the stored part of its last bytes.', () =>
+  fc.assert(
+    fc.asyncProperty(chunks, cap, position, (lengths, bytes, limit) =>
+      withLog(lengths, bytes, async (file, total) => {
+        const { tail } = kept(total, bytes);
+        const from = total > bytes ? Math.max(tail, total - limit) : Math.max(0, total - limit);
+        expect(await readLogEnd(file, limit)).toEqual({
+          from,
+          bytes: printed(from, total - from),
+        });
+      }),
+    ),
+    { numRuns: atLength(75, 300, 300) },
+  ));
 
-  test('A log is storage_damaged if its layout file is changed or missing.', () =>
-    withLog(CHUNKS, 150_000, async (file) => {
-      const layout = `${file}.printed`;
-      const text = fs.readFileSync(layout, 'utf8');
-      fs.writeFileSync(layout, text.replaceAll('1', '2'));
-      await expect(measureLog(file)).rejects.toEqual(damaged);
-      fs.rmSync(layout);
-      await expect(readLogEnd(file, 10)).rejects.toEqual(damaged);
-    }));
+test('A log that is read in pieces returns every stored byte exactly once.', () =>
+  fc.assert(
+    fc.asyncProperty(chunks, cap, fc.integer({ min: 1, max: 50 }), (lengths, bytes, limit) =>
+      withLog(lengths, bytes, async (file, total) => {
+        const seen: number[] = [];
+        for (let next = 0; ;) {
+          const range = await readLog(file, next, limit);
+          if (range.bytes.length === 0) break;
+          for (let i = 0; i < range.bytes.length; i++) seen.push(range.from + i);
+          next = range.from + range.bytes.length;
+        }
+        const { head, tail } = kept(total, bytes);
+        const all = Array.from({ length: total }, (_, i) => i);
+        expect(seen).toEqual(all.filter((i) => i < head || i >= tail));
+      }),
+    ),
+    { numRuns: atLength(50, 200, 200) },
+  ));
 
-  test('A log is read without verification if its checksums are missing or corrupt.', () =>
-    withLog(CHUNKS, 150_000, async (file) => {
-      const sums = `${file}.sums`;
-      const text = fs.readFileSync(sums, 'utf8');
-      for (const other of [text.slice(0, -5), text.replace(/\d/, '7'), '']) {
-        fs.writeFileSync(sums, other);
-        expect(await measureLog(file)).toMatchObject({ verified: false });
-        await readAll(file);
-      }
-      fs.rmSync(sums);
-      expect(await measureLog(file)).toMatchObject({ verified: false });
-    }));
+test('A log without output is empty.', async () => {
+  const file = path.join(testDirectory('log'), 'none');
+  expect(await measureLog(file)).toEqual({ total: 0, truncated: false, verified: false });
+  expect(await readLog(file, 5, 10)).toEqual({ from: 0, bytes: Buffer.alloc(0) });
+  expect(await readLogEnd(file, 10)).toEqual({ from: 0, bytes: Buffer.alloc(0) });
 });
+
+const CHUNKS = Array.from({ length: 60 }, (_, i) => 1 + ((i * 7919) % 9000));
+const damaged: unknown = expect.objectContaining({ code: 'storage_damaged' });
+
+/** Reads the whole log piece by piece. */
+async function readAll(file: string): Promise<void> {
+  for (let next = 0; ;) {
+    const { from, bytes } = await readLog(file, next, 50_000);
+    expect(bytes.equals(printed(from, bytes.length))).toBe(true);
+    if (bytes.length === 0) return;
+    next = from + bytes.length;
+  }
+}
+
+describe.each([
+  ['that has all of the output', 1_000_000],
+  ['that has dropped a part of the output', 150_000],
+])('%s', (_, cap) => {
+  test('A log is verified by checksums of blocks that were written once and of overwritten blocks.', () =>
+    withLog(CHUNKS, cap, async (file) => {
+      expect(await measureLog(file)).toMatchObject({ verified: true });
+      await readAll(file);
+    }));
+
+  test.each(
+    Object.entries<(bytes: Buffer) => Buffer>({
+      'one changed bit': (bytes) => ((bytes[bytes.length - 9]! ^= 4), bytes),
+      zeros: (bytes) => bytes.fill(0, 70_000, 70_512),
+      'its end missing': (bytes) => bytes.subarray(0, bytes.length - 10),
+      'an added byte': (bytes) => Buffer.concat([bytes, Buffer.from('x')]),
+      'nothing in it': (bytes) => bytes.subarray(0, 0),
+      'two blocks that have changed places': (bytes) =>
+        Buffer.concat([
+          bytes.subarray(65_536, 131_072),
+          bytes.subarray(0, 65_536),
+          bytes.subarray(131_072),
+        ]),
+    }),
+  )('A log is storage_damaged with %s.', (_what, change) =>
+    withLog(CHUNKS, cap, async (file) => {
+      fs.writeFileSync(file, change(fs.readFileSync(file)));
+      await expect(readAll(file)).rejects.toEqual(damaged);
+    }),
+  );
+});
+
+test('The intact blocks of a log with a corrupt block can be read.', () =>
+  withLog(CHUNKS, 1_000_000, async (file, total) => {
+    const bytes = fs.readFileSync(file);
+    bytes[3]! ^= 1;
+    fs.writeFileSync(file, bytes);
+    const { from, bytes: end } = await readLogEnd(file, 1000);
+    expect(end.equals(printed(from, 1000))).toBe(true);
+    expect(from).toBe(total - 1000);
+    await expect(readLog(file, 65_000, 10)).rejects.toEqual(damaged);
+  }));
+
+test('A log is storage_damaged if its layout file is changed or missing.', () =>
+  withLog(CHUNKS, 150_000, async (file) => {
+    const layout = `${file}.printed`;
+    const text = fs.readFileSync(layout, 'utf8');
+    fs.writeFileSync(layout, text.replaceAll('1', '2'));
+    await expect(measureLog(file)).rejects.toEqual(damaged);
+    fs.rmSync(layout);
+    await expect(readLogEnd(file, 10)).rejects.toEqual(damaged);
+  }));
+
+test('A log is read without verification if its checksums are missing or corrupt.', () =>
+  withLog(CHUNKS, 150_000, async (file) => {
+    const sums = `${file}.sums`;
+    const text = fs.readFileSync(sums, 'utf8');
+    for (const other of [text.slice(0, -5), text.replace(/\d/, '7'), '']) {
+      fs.writeFileSync(sums, other);
+      expect(await measureLog(file)).toMatchObject({ verified: false });
+      await readAll(file);
+    }
+    fs.rmSync(sums);
+    expect(await measureLog(file)).toMatchObject({ verified: false });
+  }));
 
 test('The logs of a process are removed with their layouts and checksums, and their sizes are counted.', async () => {
   await using place = tempDirectory('log');
@@ -218,8 +212,7 @@ test.for([
 ] as const)(
   'A log that is read during writes has no byte at a wrong position: %s.',
   async ([, bytes]) => {
-    await using place = tempDirectory('log');
-    const file = path.join(place.path, 'log');
+    const file = path.join(testDirectory('log'), 'log');
     const log = new LogFile(file, bytes);
     let over = false;
     const write = async () => {

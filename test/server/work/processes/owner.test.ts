@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Process } from '../../../../src/api/processes.ts';
-import { apiOf } from '../../../support/http/request.ts';
+import { apiOf, expectRefusal } from '../../../support/http/request.ts';
 import { openStream } from '../../../support/http/stream.ts';
 import { sharedRuntime, type TestRuntime, testRuntime } from '../../../support/runtime.ts';
 import { scriptedProvider } from '../../../support/scripted-provider.ts';
@@ -84,8 +84,7 @@ describe.for(routes)('%s /v1/processes/{process_id}%s', ([method, route]) => {
   test('A request for an unknown process is 404.', async () => {
     const given = on();
     const reply = await apiOf(given)(method, `/v1/processes/proc_0123${route}`);
-    expect(reply.status).toBe(404);
-    expect(reply.json()).toMatchObject({ code: 'not_found' });
+    expectRefusal(reply, 404, 'not_found');
   });
 });
 

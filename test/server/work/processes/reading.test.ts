@@ -1,6 +1,6 @@
 import path from 'node:path';
 import * as fc from 'fast-check';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { LogFile } from '../../../../src/server/work/processes/log-file.ts';
 import { hasText, readPiece, readTail } from '../../../../src/server/work/processes/reading.ts';
 import { atLength } from '../../../support/at-length.ts';
@@ -35,57 +35,55 @@ function tailOf(whole: string, lines: number, bytes: number): string {
   return tail;
 }
 
-describe('the tail of a log', () => {
-  test('The tail of a log has the last lines within a number of bytes, in whole characters.', () =>
-    fc.assert(
-      fc.asyncProperty(text, fc.nat(20), fc.integer({ min: 1, max: 200 }), (whole, lines, bytes) =>
-        withLog(whole, large, async (file) => {
-          const content = tailOf(whole, lines, bytes);
-          const total_bytes = Buffer.byteLength(whole);
-          expect(await readTail(file, { lines, bytes })).toEqual({
-            content,
-            bytes: Buffer.byteLength(content),
-            total_bytes,
-            truncated: content !== whole,
-            offset: total_bytes - Buffer.byteLength(content),
-            verified: true,
-          });
-        }),
-      ),
-      { numRuns: atLength(150, 400, 400) },
-    ));
+test('The tail of a log has the last lines within a number of bytes, in whole characters.', () =>
+  fc.assert(
+    fc.asyncProperty(text, fc.nat(20), fc.integer({ min: 1, max: 200 }), (whole, lines, bytes) =>
+      withLog(whole, large, async (file) => {
+        const content = tailOf(whole, lines, bytes);
+        const total_bytes = Buffer.byteLength(whole);
+        expect(await readTail(file, { lines, bytes })).toEqual({
+          content,
+          bytes: Buffer.byteLength(content),
+          total_bytes,
+          truncated: content !== whole,
+          offset: total_bytes - Buffer.byteLength(content),
+          verified: true,
+        });
+      }),
+    ),
+    { numRuns: atLength(150, 400, 400) },
+  ));
 
-  test('The tail of a log without its middle has whole characters, and is marked as truncated.', () =>
-    fc.assert(
-      fc.asyncProperty(text, fc.integer({ min: 8, max: 40 }), (whole, cap) =>
-        withLog(whole, cap, async (file) => {
-          const tail = await readTail(file, { lines: 10_000, bytes: large });
-          expect(tail.content).not.toContain('\uFFFD');
-          expect(whole.endsWith(tail.content)).toBe(true);
-          expect(tail.truncated).toBe(Buffer.byteLength(whole) > cap);
-        }),
-      ),
-      { numRuns: atLength(80, 200, 200) },
-    ));
+test('The tail of a log without its middle has whole characters, and is marked as truncated.', () =>
+  fc.assert(
+    fc.asyncProperty(text, fc.integer({ min: 8, max: 40 }), (whole, cap) =>
+      withLog(whole, cap, async (file) => {
+        const tail = await readTail(file, { lines: 10_000, bytes: large });
+        expect(tail.content).not.toContain('\uFFFD');
+        expect(whole.endsWith(tail.content)).toBe(true);
+        expect(tail.truncated).toBe(Buffer.byteLength(whole) > cap);
+      }),
+    ),
+    { numRuns: atLength(80, 200, 200) },
+  ));
 
-  test('The tail of a log leaves out an incomplete last character.', () =>
-    withLog(Buffer.from('ab🙂').subarray(0, 4), large, async (file) => {
-      expect(await readTail(file, { lines: 10, bytes: 100 })).toEqual({
-        content: 'ab',
-        bytes: 2,
-        total_bytes: 4,
-        truncated: true,
-        offset: 0,
-        verified: true,
-      });
-    }));
+test('The tail of a log leaves out an incomplete last character.', () =>
+  withLog(Buffer.from('ab🙂').subarray(0, 4), large, async (file) => {
+    expect(await readTail(file, { lines: 10, bytes: 100 })).toEqual({
+      content: 'ab',
+      bytes: 2,
+      total_bytes: 4,
+      truncated: true,
+      offset: 0,
+      verified: true,
+    });
+  }));
 
-  test('Invalid UTF-8 in a log does not affect valid characters.', () =>
-    withLog(Buffer.from([0xff, 0x41, 0x80, 0x80, 0x80, 0x80, 0x42]), large, async (file) => {
-      const { content } = await readTail(file, { lines: 10, bytes: 100 });
-      expect(content.replaceAll('\uFFFD', '')).toBe('AB');
-    }));
-});
+test('Invalid UTF-8 in a log does not affect valid characters.', () =>
+  withLog(Buffer.from([0xff, 0x41, 0x80, 0x80, 0x80, 0x80, 0x42]), large, async (file) => {
+    const { content } = await readTail(file, { lines: 10, bytes: 100 });
+    expect(content.replaceAll('\uFFFD', '')).toBe('AB');
+  }));
 
 /** All pieces of a log, as a follower reads them. */
 async function pieces(file: string, limit: number, isOver: boolean) {
@@ -98,53 +96,47 @@ async function pieces(file: string, limit: number, isOver: boolean) {
   }
 }
 
-describe('a log in pieces', () => {
-  test('The pieces of a log have every character once and whole, with its offset.', () =>
+test('The pieces of a log have every character once and whole, with its offset.', () =>
+  fc.assert(
+    fc.asyncProperty(text, fc.integer({ min: 4, max: 30 }), fc.boolean(), (whole, limit, isOver) =>
+      withLog(whole, large, async (file) => {
+        const read = await pieces(file, limit, isOver);
+        expect(read.map((piece) => piece.text).join('')).toBe(whole);
+        for (const { offset, text: part, next } of read) {
+          expect(next - offset).toBe(Buffer.byteLength(part));
+          expect(Buffer.from(whole).subarray(offset, next).toString()).toBe(part);
+        }
+      }),
+    ),
+    { numRuns: atLength(100, 300, 300) },
+  ));
+
+test.for([true, false])(
+  'A log in pieces continues after dropped bytes with a whole character (over: %s).',
+  (isOver) =>
     fc.assert(
-      fc.asyncProperty(
-        text,
-        fc.integer({ min: 4, max: 30 }),
-        fc.boolean(),
-        (whole, limit, isOver) =>
-          withLog(whole, large, async (file) => {
-            const read = await pieces(file, limit, isOver);
-            expect(read.map((piece) => piece.text).join('')).toBe(whole);
-            for (const { offset, text: part, next } of read) {
-              expect(next - offset).toBe(Buffer.byteLength(part));
-              expect(Buffer.from(whole).subarray(offset, next).toString()).toBe(part);
-            }
-          }),
+      fc.asyncProperty(text, fc.integer({ min: 8, max: 40 }), (whole, cap) =>
+        withLog(whole, cap, async (file) => {
+          const read = await pieces(file, 30, isOver);
+          const given = read.map((piece) => piece.text).join('');
+          expect(given).not.toContain('\uFFFD');
+          const end = /.$/su.exec(whole)?.[0] ?? '';
+          expect(given.endsWith(end)).toBe(true);
+          for (const { offset, text: part, next } of read)
+            expect(Buffer.from(whole).subarray(offset, next).toString()).toBe(part);
+        }),
       ),
-      { numRuns: atLength(100, 300, 300) },
-    ));
+      { numRuns: atLength(80, 200, 200) },
+    ),
+);
 
-  test.for([true, false])(
-    'A log in pieces continues after dropped bytes with a whole character (over: %s).',
-    (isOver) =>
-      fc.assert(
-        fc.asyncProperty(text, fc.integer({ min: 8, max: 40 }), (whole, cap) =>
-          withLog(whole, cap, async (file) => {
-            const read = await pieces(file, 30, isOver);
-            const given = read.map((piece) => piece.text).join('');
-            expect(given).not.toContain('\uFFFD');
-            const end = /.$/su.exec(whole)?.[0] ?? '';
-            expect(given.endsWith(end)).toBe(true);
-            for (const { offset, text: part, next } of read)
-              expect(Buffer.from(whole).subarray(offset, next).toString()).toBe(part);
-          }),
-        ),
-        { numRuns: atLength(80, 200, 200) },
-      ),
-  );
-
-  test('A log that ends within a character returns its bytes once the log is closed.', () =>
-    withLog(Buffer.from('ab🙂').subarray(0, 4), large, async (file) => {
-      expect((await pieces(file, 30, false)).map((piece) => piece.text)).toEqual(['ab']);
-      expect((await pieces(file, 30, true)).map((piece) => piece.text).join('')).toMatch(
-        /^ab\uFFFD+$/,
-      );
-    }));
-});
+test('A log that ends within a character returns its bytes once the log is closed.', () =>
+  withLog(Buffer.from('ab🙂').subarray(0, 4), large, async (file) => {
+    expect((await pieces(file, 30, false)).map((piece) => piece.text)).toEqual(['ab']);
+    expect((await pieces(file, 30, true)).map((piece) => piece.text).join('')).toMatch(
+      /^ab\uFFFD+$/,
+    );
+  }));
 
 test('A text is found anywhere in a log, also across two reads.', () =>
   fc.assert(

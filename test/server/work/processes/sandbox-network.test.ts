@@ -5,6 +5,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
+import { freePort } from '../../../support/free-port.ts';
 import { kill, ranTo, printed, run, stdout } from '../../../support/processes/work.ts';
 import { type TestRuntime, withRuntime } from '../../../support/runtime.ts';
 import { hasSandbox, required } from '../../../support/sandbox/available.ts';
@@ -74,15 +75,6 @@ async function onStage(
 function listens(port: number): string {
   const script = `require('http').createServer((q, s) => s.end('served')).listen(${port}, '127.0.0.1', () => console.log('listens'))`;
   return `"${process.execPath}" -e "${script}"`;
-}
-
-/** Resolves with a port that no program of the machine uses. */
-async function freePort(): Promise<number> {
-  const server = http.createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 const noHosts = (): string[] => [];

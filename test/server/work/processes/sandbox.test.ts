@@ -25,7 +25,7 @@ import {
 } from '../../../support/runtime.ts';
 import { hasSandbox, required } from '../../../support/sandbox/available.ts';
 import { scriptedProvider } from '../../../support/scripted-provider.ts';
-import { tempDirectory } from '../../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../../support/temp.ts';
 import { openSession } from '../../../support/turns.ts';
 
 interface Stage extends TestRuntime {
@@ -237,9 +237,8 @@ describe.skipIf(!hasSandbox)('a process in a sandbox', () => {
       expect(await ranTo(stage, 'true')).toMatchObject({ sandbox: false });
     });
     const given = await testRuntime(options({ children: ['user'] }));
-    await using directory = tempDirectory('root');
     const over = await ranTo(given, `cat ${given.directory}/auth/token`, {
-      cwd: directory.path,
+      cwd: testDirectory('root'),
     });
     expect(over).toMatchObject({ sandbox: true, exit_code: 1 });
   });
@@ -268,53 +267,51 @@ describe.skipIf(!hasSandbox)('a process in a sandbox', () => {
     }));
 });
 
-describe('a machine without a sandbox', () => {
-  /** Runs a test with a server that finds no bubblewrap. */
-  async function withoutBubblewrap(mode: string, test: (given: TestRuntime) => Promise<void>) {
-    await using directory = tempDirectory('path');
-    const before = process.env.PATH;
-    for (const name of ['flock', 'grep', 'git', 'sleep', 'cat', 'ps', 'awk', 'lsof']) {
-      const program = findProgram(name, before);
-      if (program !== null) fs.symlinkSync(program, path.join(directory.path, name));
-    }
-    process.env.PATH = directory.path;
-    try {
-      const config = { sandbox: { mode, children: ['user', 'tools'] } };
-      await withRuntime(test, { providers: [scriptedProvider()], config });
-    } finally {
-      process.env.PATH = before;
-    }
+/** Runs a test with a server that finds no bubblewrap. */
+async function withoutBubblewrap(mode: string, test: (given: TestRuntime) => Promise<void>) {
+  await using directory = tempDirectory('path');
+  const before = process.env.PATH;
+  for (const name of ['flock', 'grep', 'git', 'sleep', 'cat', 'ps', 'awk', 'lsof']) {
+    const program = findProgram(name, before);
+    if (program !== null) fs.symlinkSync(program, path.join(directory.path, name));
   }
+  process.env.PATH = directory.path;
+  try {
+    const config = { sandbox: { mode, children: ['user', 'tools'] } };
+    await withRuntime(test, { providers: [scriptedProvider()], config });
+  } finally {
+    process.env.PATH = before;
+  }
+}
 
-  test('A server that requires a sandbox refuses processes with the reason and a remedy, and is degraded.', () =>
-    withoutBubblewrap('require', async (given) => {
-      await expect(run(given, 'true')).rejects.toMatchObject(
-        anError('sandbox_unavailable', /install the package bubblewrap|only on Linux/),
-      );
-      const health = await given.client.call(endpoints.getHealth, {});
-      expect(health).toMatchObject({ status: 'degraded', sandbox: { level: 'none' } });
-    }));
+test('A server that requires a sandbox refuses processes with the reason and a remedy, and is degraded.', () =>
+  withoutBubblewrap('require', async (given) => {
+    await expect(run(given, 'true')).rejects.toMatchObject(
+      anError('sandbox_unavailable', /install the package bubblewrap|only on Linux/),
+    );
+    const health = await given.client.call(endpoints.getHealth, {});
+    expect(health).toMatchObject({ status: 'degraded', sandbox: { level: 'none' } });
+  }));
 
-  test('A server with the mode auto runs processes without a sandbox, and logs the reason once.', () =>
-    withoutBubblewrap('auto', async (given) => {
-      for (let n = 0; n < 3; n++)
-        expect(await ranTo(given, 'true')).toMatchObject({ status: 'completed', sandbox: false });
-      const said = given.logLines().filter(({ msg }) => String(msg).includes('without a sandbox'));
-      expect(said).toEqual([
-        expect.objectContaining({
-          level: 'warn',
-          detail: expect.stringMatching(/bubblewrap|Linux/),
-        }),
-      ]);
-      const health = await given.client.call(endpoints.getHealth, {});
-      expect(health).toMatchObject({ status: 'ok', sandbox: { mode: 'auto', level: 'none' } });
-    }));
+test('A server with the mode auto runs processes without a sandbox, and logs the reason once.', () =>
+  withoutBubblewrap('auto', async (given) => {
+    for (let n = 0; n < 3; n++)
+      expect(await ranTo(given, 'true')).toMatchObject({ status: 'completed', sandbox: false });
+    const said = given.logLines().filter(({ msg }) => String(msg).includes('without a sandbox'));
+    expect(said).toEqual([
+      expect.objectContaining({
+        level: 'warn',
+        detail: expect.stringMatching(/bubblewrap|Linux/),
+      }),
+    ]);
+    const health = await given.client.call(endpoints.getHealth, {});
+    expect(health).toMatchObject({ status: 'ok', sandbox: { mode: 'auto', level: 'none' } });
+  }));
 
-  test('A server whose sandbox is off says so in its health, and does not probe.', async () => {
-    const given = await testRuntime();
-    const { sandbox } = await given.client.call(endpoints.getHealth, {});
-    expect(sandbox).toEqual({ mode: 'off', level: 'off' });
-    expect(await ranTo(given, 'true')).toMatchObject({ sandbox: false });
-    expect(fs.existsSync(path.join(given.directory, 'sandbox'))).toBe(false);
-  });
+test('A server whose sandbox is off says so in its health, and does not probe.', async () => {
+  const given = await testRuntime();
+  const { sandbox } = await given.client.call(endpoints.getHealth, {});
+  expect(sandbox).toEqual({ mode: 'off', level: 'off' });
+  expect(await ranTo(given, 'true')).toMatchObject({ sandbox: false });
+  expect(fs.existsSync(path.join(given.directory, 'sandbox'))).toBe(false);
 });

@@ -5,6 +5,7 @@ import type { Worktree } from '../../../../src/api/worktrees.ts';
 import { limited } from '../../../../src/agents/provider.ts';
 import { budgetsOf } from '../../../support/budgets.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
+import { retain } from '../../../support/retention/stage.ts';
 import { racesOn, TWO, work } from '../../../support/races.ts';
 import { completed } from '../../../support/scripted-provider.ts';
 import { kinds, sharedStage, testStage } from '../../../support/sessions/stage.ts';
@@ -360,4 +361,22 @@ describe('the kept contender', () => {
     for (const turn of Object.values(turns)) turn.end(completed);
     await races.ended(running.id);
   });
+});
+
+it('A race is removed when retention has removed the contents of all its sessions.', async () => {
+  const on = await testStage();
+  const races = racesOn(on);
+  const { body: race } = await races.start();
+  for (const turn of Object.values(await races.turns())) turn.end(completed);
+  const { contenders } = await races.ended(race.id);
+  const [a = '', b = ''] = contenders.map(({ session_id }) => session_id ?? '');
+  const trim = async (id: string) => {
+    await on.close(id);
+    retain(on, { max_bytes: 1 });
+    await expectEventually(async () => (await on.session(id)).trimmed).toBe(true);
+  };
+  await trim(a);
+  expect((await races.get(race.id)).status).toBe('ended');
+  await trim(b);
+  expect((await on.get(`/v1/races/${race.id}`)).status).toBe(404);
 });

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { anError } from '../../../support/an-error.ts';
+import { expectError } from '../../../support/an-error.ts';
 import type { SessionDiff } from '../../../../src/api/diffs.ts';
 import type { QueryInputOf } from '../../../../src/api/endpoint.ts';
 import { endpoints } from '../../../../src/api/index.ts';
@@ -59,8 +59,7 @@ async function isLate(work: Promise<unknown>, pipe: string, clock: ManualClock):
 }
 
 test('A diff shows committed, staged, changed, deleted and untracked files, and leaves the repository as it is.', async () => {
-  const stage = await onShared();
-  const { repo, session } = stage;
+  const { stage, repo, session } = await onShared();
   write(repo, { 'a.txt': 'one\ntwo\n', '.gitignore': 'build\n' });
   commitLater(repo);
   write(repo, { 'staged.txt': 'staged\n', 'build/out': 'ignored\n', 'new dir/ü.txt': 'new\n' });
@@ -97,8 +96,7 @@ test('A diff shows committed, staged, changed, deleted and untracked files, and 
 });
 
 test('A diff compares a worktree with its base commit.', async () => {
-  const stage = await onShared();
-  const { client, repo } = stage;
+  const { stage, client, repo } = await onShared();
   const { id, cwd } = await openSession(client, repo, { worktree: true });
   write(cwd, { 'a.txt': 'agent\n' });
   commit(cwd, 'in the worktree');
@@ -119,8 +117,7 @@ test('A diff compares a worktree with its base commit.', async () => {
 });
 
 test('A diff of a worktree leaves out changes that came from its base branch or were merged into it.', async () => {
-  const stage = await onShared();
-  const { client, repo } = stage;
+  const { stage, client, repo } = await onShared();
   write(repo, { 'before.txt': 'person\n' });
   const base = commit(repo, 'before');
   const { id, cwd } = await openSession(client, repo, { worktree: true });
@@ -147,8 +144,7 @@ test('A diff of a worktree leaves out changes that came from its base branch or 
 });
 
 test('A diff runs no program of the repository, and no attribute hides a change.', async () => {
-  const stage = await onShared();
-  const { repo, session, directory } = stage;
+  const { stage, repo, session, directory } = await onShared();
   const trip = path.join(directory, 'trip');
   fs.writeFileSync(trip, `#!/bin/sh\ntouch '${directory}/ran'\ncat\n`, { mode: 0o755 });
   const names = ['core.fsmonitor', 'diff.external', 'diff.t.command', 'diff.t.textconv'];
@@ -190,8 +186,7 @@ test('A diff ends at its time limit and names the special file that git waits fo
 });
 
 test('A diff in a pipe is a patch that git applies; a file that it cannot contain is a comment and a line on stderr.', async () => {
-  const stage = await onShared();
-  const { repo, session, directory } = stage;
+  const { stage, repo, session, directory } = await onShared();
   const line = `${'x'.repeat(99)}\n`;
   const binary = (seed: number) =>
     Buffer.from(Array.from({ length: 300 }, (_, at) => (at * seed) % 256));
@@ -224,8 +219,7 @@ test('A diff in a pipe is a patch that git applies; a file that it cannot contai
 });
 
 test('A diff names what it leaves out: binary files, large files, nested repositories, and files beyond the limit.', async () => {
-  const stage = await onShared();
-  const { repo, session } = stage;
+  const { stage, repo, session } = await onShared();
   makeRepository(path.join(repo, 'inner'));
   const line = `${'x'.repeat(99)}\n`;
   write(repo, {
@@ -254,14 +248,11 @@ test('A diff names what it leaves out: binary files, large files, nested reposit
 });
 
 test('A diff is refused outside of a repository and for a removed worktree.', async () => {
-  const stage = await onShared();
-  const { client, repo, directory } = stage;
+  const { stage, client, repo, directory } = await onShared();
   const outside = await openSession(client, directory);
-  await expect(diff(stage, outside.id)).rejects.toMatchObject(
-    anError('conflict', 'is not in a usable git repository'),
-  );
+  await expectError(diff(stage, outside.id), 'conflict', 'is not in a usable git repository');
   const { id, cwd } = await openSession(client, repo, { worktree: true });
   fs.rmSync(cwd, { recursive: true });
   git(repo, 'worktree', 'prune');
-  await expect(diff(stage, id)).rejects.toMatchObject(anError('conflict', 'no longer exists'));
+  await expectError(diff(stage, id), 'conflict', 'no longer exists');
 });

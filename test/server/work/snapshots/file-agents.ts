@@ -37,11 +37,12 @@ export function fileAgents() {
   return {
     onRuntime,
     /** A repository, and a session in it whose snapshots are on. */
-    async openStage(): Promise<Stage> {
+    async openStage(): Promise<Stage & { stage: Stage }> {
       const directory = testDirectory('stage');
       const repo = makeRepository(path.join(directory, 'repo'));
       const { id } = await openSession(onRuntime().client, repo);
-      return { ...onRuntime(), directory, repo, session: id };
+      const stage = { ...onRuntime(), directory, repo, session: id };
+      return { ...stage, stage };
     },
   };
 }

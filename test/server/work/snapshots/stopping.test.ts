@@ -6,20 +6,14 @@ import { endpoints } from '../../../../src/api/index.ts';
 import { openedFifo } from './state.ts';
 import { git, type Stage, testStage } from '../../../support/worktrees/work.ts';
 
-const requests: [name: string, send: (stage: Stage) => Promise<unknown>][] = [
-  [
-    'diff',
-    ({ client, session }) =>
-      client.call(endpoints.getSessionDiff, { params: { session_id: session } }),
-  ],
-  [
-    'list of files',
-    ({ client, session }) =>
-      client.call(endpoints.listSessionFiles, { params: { session_id: session } }),
-  ],
-];
+const requests: Record<string, (stage: Stage) => Promise<unknown>> = {
+  diff: ({ client, session }) =>
+    client.call(endpoints.getSessionDiff, { params: { session_id: session } }),
+  'list of files': ({ client, session }) =>
+    client.call(endpoints.listSessionFiles, { params: { session_id: session } }),
+};
 
-test.each(requests)(
+test.each(Object.entries(requests))(
   'A %s that the stop of the server ends is refused with 503.',
   async (_, send) => {
     const stage = await testStage();

@@ -10,6 +10,7 @@ import {
   restore,
   write,
   testStage,
+  withTree,
 } from '../../../support/worktrees/work.ts';
 import { scaled } from '../../../support/patience.ts';
 
@@ -17,8 +18,7 @@ describe('concurrent worktrees', { timeout: scaled(180_000) }, () => {
   test.for(['at once', 'one after the other'])(
     'Two worktrees at one commit that are released %s both keep the commit and can be restored.',
     async (order) => {
-      const stage = await testStage();
-      const one = await create(stage, { worktree_name: 'one' });
+      const { stage, tree: one } = await withTree(testStage(), { worktree_name: 'one' });
       write(one.path, { 'c.txt': 'c\n' });
       const tip = commit(one.path, 'mine');
       const { id } = await openSession(stage.client, stage.repo);
@@ -40,8 +40,7 @@ describe('concurrent worktrees', { timeout: scaled(180_000) }, () => {
   );
 
   test('A worktree that is renamed by a restore during its cleanup is cleaned up under the new name.', async () => {
-    const stage = await testStage();
-    const one = await create(stage, { worktree_name: 'one' });
+    const { stage, tree: one } = await withTree(testStage(), { worktree_name: 'one' });
     write(one.path, { 'c.txt': 'c\n' });
     await release(stage, one, stage.session);
     const [back, cleanup] = await Promise.all([restore(stage, one, 'other'), cleanUp(stage, one)]);
@@ -51,8 +50,7 @@ describe('concurrent worktrees', { timeout: scaled(180_000) }, () => {
   });
 
   test('A worktree with delete_if_clean is removed if another worktree has its commit.', async () => {
-    const stage = await testStage();
-    const one = await create(stage, { worktree_name: 'one' });
+    const { stage, tree: one } = await withTree(testStage(), { worktree_name: 'one' });
     const tip = commit(one.path, 'mine');
     const wish = { worktree_name: 'two', base_ref: 'cadre/one' };
     const two = await create(stage, { ...wish, deletion_policy: 'delete_if_clean' });

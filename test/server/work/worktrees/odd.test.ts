@@ -14,6 +14,7 @@ import {
   restore,
   sharedStages,
   write,
+  withTree,
 } from '../../../support/worktrees/work.ts';
 import { scaled } from '../../../support/patience.ts';
 
@@ -44,8 +45,7 @@ describe('a cleanup', { timeout: scaled(LIMIT_MS) }, () => {
   });
 
   test('A cleanup deletes a branch whose name is not ASCII.', async () => {
-    const stage = await onShared();
-    const tree = await create(stage, { branch_prefix: 'größe' });
+    const { stage, tree } = await withTree(onShared(), { branch_prefix: 'größe' });
     expect(git(stage.repo, 'rev-parse', 'größe/tree')).toBe(tree.base_commit);
     expect(await letGo(stage, tree)).toMatchObject({ status: 'cleaned', deleted_branch: true });
     expect(branches(stage.repo)).toEqual(['main']);
@@ -54,8 +54,7 @@ describe('a cleanup', { timeout: scaled(LIMIT_MS) }, () => {
   test(
     'A cleanup that finds locked refs names the remaining branch, and frees the name after the lock.',
     async () => {
-      const stage = await onShared();
-      const tree = await create(stage);
+      const { stage, tree } = await withTree(onShared());
       const lock = path.join(stage.repo, '.git/packed-refs.lock');
       git(stage.repo, 'pack-refs', '--all');
       fs.writeFileSync(lock, '');

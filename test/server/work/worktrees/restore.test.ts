@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { anError } from '../../../support/an-error.ts';
 import { openSession } from '../../../support/turns.ts';
 import {
@@ -23,6 +23,7 @@ import {
   trustAll,
   write,
   testStage,
+  withTree,
 } from '../../../support/worktrees/work.ts';
 
 const onShared = sharedStages();
@@ -140,275 +141,258 @@ const together = [
   ['a merge with conflicts'],
 ];
 
-describe('a restored worktree', () => {
-  test.for(together.map((names) => ({ names, title: names.join('; ') })))(
-    'A restored worktree is as it was ($title).',
-    async ({ names }) => {
-      const stage = await onShared();
-      await expectBack(stage, (place) => {
-        for (const name of names) works[name]?.(place);
-      });
-    },
-  );
-
-  test('A restored worktree has all kinds of work together.', () => {
-    expect(together.flat().toSorted()).toEqual(Object.keys(works).toSorted());
-  });
-
-  test('A restored worktree has files whose names are not UTF-8.', async () => {
+test.for(together.map((names) => ({ names, title: names.join('; ') })))(
+  'A restored worktree is as it was ($title).',
+  async ({ names }) => {
     const stage = await onShared();
-    const odd = (place: string) =>
-      Buffer.concat([Buffer.from(`${place}/`), Buffer.from([0x66, 0xff, 0xfe])]);
-    const tree = await create(stage);
-    fs.writeFileSync(odd(tree.path), 'odd');
-    await letGo(stage, tree);
-    await restore(stage, tree);
-    expect(fs.readFileSync(odd(tree.path), 'utf8')).toBe('odd');
-  });
-
-  test('A restored worktree has the same bytes despite line endings and filters.', async () => {
-    const stage = await onShared();
-    write(stage.repo, {
-      '.gitattributes': '*.txt text=auto eol=crlf\n*.up -text filter=upper\n*.id ident\n',
-      'kept.up': 'KEPT\n',
+    await expectBack(stage, (place) => {
+      for (const name of names) works[name]?.(place);
     });
-    git(stage.repo, 'config', 'filter.upper.clean', 'tr a-z A-Z');
-    git(stage.repo, 'config', 'filter.upper.smudge', 'tr A-Z a-z');
-    git(stage.repo, 'config', 'core.autocrlf', 'true');
-    commit(stage.repo, 'with attributes');
-    const bytes = {
-      'mixed.txt': 'a\r\nb\nc\r\n',
-      'lone.txt': 'a\rb\r\n',
-      'a.txt': 'lf only\n',
-      'new.up': 'MiXeD\n',
-      'x.id': '$Id$ $Id: mine $\n',
-    };
-    await trustAll(stage, stage.repo);
-    const tree = await create(stage);
-    expect(read(tree.path, 'kept.up')).toBe('kept\n');
-    write(tree.path, bytes);
-    await letGo(stage, tree);
-    await restore(stage, tree);
-    for (const [name, content] of Object.entries(bytes))
-      expect([name, read(tree.path, name)]).toEqual([name, content]);
-    expect(read(tree.path, 'kept.up')).toBe('kept\n');
-  });
+  },
+);
 
-  const hidden: Record<string, (place: string, repo: string) => void> = {
-    'that a required filter refuses': (place, repo) => {
-      git(repo, 'config', 'filter.gone.clean', 'exit 1');
-      git(repo, 'config', 'filter.gone.required', 'true');
-      write(place, { '.gitattributes': '*.txt filter=gone\n', 'a.txt': 'two\n' });
-    },
-    'with the flag assume-unchanged': (place) => {
-      git(place, 'update-index', '--assume-unchanged', 'a.txt');
-      write(place, { 'a.txt': 'two\n' });
-    },
-    'with the flag skip-worktree': (place) => {
-      git(place, 'update-index', '--skip-worktree', 'a.txt');
-      write(place, { 'a.txt': 'two\n' });
-    },
-    'that kept the size and time': (place) => {
-      const file = path.join(place, 'a.txt');
-      const { atime, mtime } = fs.statSync(file);
-      fs.writeFileSync(file, 'two\n');
-      fs.utimesSync(file, atime, mtime);
-    },
+test('A restored worktree has all kinds of work together.', () => {
+  expect(together.flat().toSorted()).toEqual(Object.keys(works).toSorted());
+});
+
+test('A restored worktree has files whose names are not UTF-8.', async () => {
+  const stage = await onShared();
+  const odd = (place: string) =>
+    Buffer.concat([Buffer.from(`${place}/`), Buffer.from([0x66, 0xff, 0xfe])]);
+  const tree = await create(stage);
+  fs.writeFileSync(odd(tree.path), 'odd');
+  await letGo(stage, tree);
+  await restore(stage, tree);
+  expect(fs.readFileSync(odd(tree.path), 'utf8')).toBe('odd');
+});
+
+test('A restored worktree has the same bytes despite line endings and filters.', async () => {
+  const stage = await onShared();
+  write(stage.repo, {
+    '.gitattributes': '*.txt text=auto eol=crlf\n*.up -text filter=upper\n*.id ident\n',
+    'kept.up': 'KEPT\n',
+  });
+  git(stage.repo, 'config', 'filter.upper.clean', 'tr a-z A-Z');
+  git(stage.repo, 'config', 'filter.upper.smudge', 'tr A-Z a-z');
+  git(stage.repo, 'config', 'core.autocrlf', 'true');
+  commit(stage.repo, 'with attributes');
+  const bytes = {
+    'mixed.txt': 'a\r\nb\nc\r\n',
+    'lone.txt': 'a\rb\r\n',
+    'a.txt': 'lf only\n',
+    'new.up': 'MiXeD\n',
+    'x.id': '$Id$ $Id: mine $\n',
   };
-  test.for(Object.entries(hidden))(
-    'A restored worktree has a changed file %s.',
-    async ([, change]) => {
-      const stage = await onShared();
-      const tree = await create(stage);
-      change(tree.path, stage.repo);
-      expect((await letGo(stage, tree)).status).toBe('cleaned');
-      await restore(stage, tree);
-      expect(read(tree.path, 'a.txt')).toBe('two\n');
-    },
-  );
-
-  test('A restored worktree has files that are larger than one batch.', async () => {
-    const stage = await onShared();
-    const big = Buffer.alloc(33 * 1024 * 1024, 'big');
-    const tree = await create(stage);
-    write(tree.path, { big, small: 'small' });
-    fs.chmodSync(path.join(tree.path, 'big'), 0o755);
-    await letGo(stage, tree);
-    await restore(stage, tree);
-    expect(fs.readFileSync(path.join(tree.path, 'big')).equals(big)).toBe(true);
-    expect(fs.statSync(path.join(tree.path, 'big')).mode & 0o777).toBe(0o755);
-    expect(read(tree.path, 'small')).toBe('small');
-  });
+  await trustAll(stage, stage.repo);
+  const tree = await create(stage);
+  expect(read(tree.path, 'kept.up')).toBe('kept\n');
+  write(tree.path, bytes);
+  await letGo(stage, tree);
+  await restore(stage, tree);
+  for (const [name, content] of Object.entries(bytes))
+    expect([name, read(tree.path, name)]).toEqual([name, content]);
+  expect(read(tree.path, 'kept.up')).toBe('kept\n');
 });
 
-describe('the archive', () => {
-  const isIn = (repo: string, sha: string, ref: string | null) =>
-    git(repo, 'rev-list', '--objects', ref ?? '').includes(sha);
-
-  test('An archive has commits that were amended, reset or left behind.', async () => {
-    const stage = await onShared();
-    const tree = await create(stage);
-    write(tree.path, { 'c.txt': 'first try\n' });
-    const amended = commit(tree.path, 'mine');
-    write(tree.path, { 'c.txt': 'second try\n' });
-    git(tree.path, 'commit', '--quiet', '--all', '--amend', '--message', 'mine');
-    write(tree.path, { 'd.txt': 'd\n' });
-    const reset = commit(tree.path, 'to be reset');
-    git(tree.path, 'reset', '--quiet', '--hard', 'HEAD~2');
-    const { archive_ref } = await letGo(stage, tree);
-    for (const sha of [amended, reset]) expect(isIn(stage.repo, sha, archive_ref)).toBe(true);
-  });
-
-  test('An archive has the commits of an unfinished rebase, and its restore returns to the same place.', async () => {
-    const stage = await onShared();
-    const tree = await create(stage);
-    write(tree.path, { 'a.txt': 'mine\n' });
-    const mine = commit(tree.path, 'mine');
-    write(tree.path, { 'c.txt': 'later\n' });
-    const later = commit(tree.path, 'later');
-    write(stage.repo, { 'a.txt': 'theirs\n' });
-    const main = commit(stage.repo, 'theirs');
-    expect(() => git(tree.path, 'rebase', 'main')).toThrow('failed');
-    const { archive_ref } = await letGo(stage, tree);
-    for (const sha of [mine, later]) expect(isIn(stage.repo, sha, archive_ref)).toBe(true);
+const hidden: Record<string, (place: string, repo: string) => void> = {
+  'that a required filter refuses': (place, repo) => {
+    git(repo, 'config', 'filter.gone.clean', 'exit 1');
+    git(repo, 'config', 'filter.gone.required', 'true');
+    write(place, { '.gitattributes': '*.txt filter=gone\n', 'a.txt': 'two\n' });
+  },
+  'with the flag assume-unchanged': (place) => {
+    git(place, 'update-index', '--assume-unchanged', 'a.txt');
+    write(place, { 'a.txt': 'two\n' });
+  },
+  'with the flag skip-worktree': (place) => {
+    git(place, 'update-index', '--skip-worktree', 'a.txt');
+    write(place, { 'a.txt': 'two\n' });
+  },
+  'that kept the size and time': (place) => {
+    const file = path.join(place, 'a.txt');
+    const { atime, mtime } = fs.statSync(file);
+    fs.writeFileSync(file, 'two\n');
+    fs.utimesSync(file, atime, mtime);
+  },
+};
+test.for(Object.entries(hidden))(
+  'A restored worktree has a changed file %s.',
+  async ([, change]) => {
+    const { stage, tree } = await withTree(onShared());
+    change(tree.path, stage.repo);
+    expect((await letGo(stage, tree)).status).toBe('cleaned');
     await restore(stage, tree);
-    expect(git(tree.path, 'rev-parse', 'HEAD')).toBe(main);
-    expect(git(stage.repo, 'rev-parse', 'cadre/tree')).toBe(later);
-    expect(read(tree.path, 'a.txt')).toContain('<<<<<<<');
-    expect(git(tree.path, 'ls-files', '-u').split('\n')).toHaveLength(3);
-  });
+    expect(read(tree.path, 'a.txt')).toBe('two\n');
+  },
+);
 
-  test('An archive survives a garbage collection, and a clone can fetch it.', async () => {
-    const stage = await onShared();
-    const tree = await create(stage);
-    write(tree.path, { 'c.txt': 'staged\n' });
-    git(tree.path, 'add', 'c.txt');
-    write(tree.path, { 'c.txt': 'not staged\n' });
-    await letGo(stage, tree);
-    git(stage.repo, 'reflog', 'expire', '--expire=now', '--all');
-    git(stage.repo, 'gc', '--quiet', '--prune=now');
-    await restore(stage, tree);
-    expect(read(tree.path, 'c.txt')).toBe('not staged\n');
-    expect(git(tree.path, 'show', ':c.txt')).toBe('staged');
-  });
-
-  test('An archive leaves out ignored files, and the cleanup names them.', async () => {
-    const stage = await onShared();
-    write(stage.repo, { '.gitignore': 'build/\n*.log\n' });
-    commit(stage.repo, 'ignoring');
-    const tree = await create(stage);
-    const exclude = path.join(stage.repo, '.git/info/exclude');
-    fs.writeFileSync(exclude, 'private\n');
-    write(tree.path, { 'build/x/y': 'y', 'z.log': 'z', private: 'p', new: 'n' });
-    const { diagnostics, archive_ref } = await letGo(stage, tree);
-    expect(diagnostics).toEqual(['ignored files are not archived: build/, private, z.log']);
-    expect(git(stage.repo, 'ls-tree', '--name-only', archive_ref ?? '')).not.toContain('build');
-    expect(git(stage.repo, 'show', `${archive_ref}:new`)).toBe('n');
-  });
-
-  test('An earlier archive of a worktree is kept by a later cleanup.', async () => {
-    const stage = await onShared();
-    const tree = await create(stage);
-    write(tree.path, { first: 'first' });
-    await letGo(stage, tree);
-    await restore(stage, tree);
-    fs.rmSync(path.join(tree.path, 'first'));
-    write(tree.path, { second: 'second' });
-    const { archive_ref } = await cleanUp(stage, tree);
-    const blob = (text: string) =>
-      execFileSync('git', ['hash-object', '--stdin'], { input: text, encoding: 'utf8' }).trim();
-    for (const text of ['first', 'second'])
-      expect(isIn(stage.repo, blob(text), archive_ref)).toBe(true);
-  });
-
-  test('A worktree without its .git file, or unknown to git, is archived.', async () => {
-    const stage = await onShared();
-    const one = await create(stage, { worktree_name: 'one' });
-    const two = await create(stage, { worktree_name: 'two' });
-    for (const { path: place } of [one, two]) {
-      write(place, { 'mine.txt': 'mine\n' });
-      fs.rmSync(path.join(place, '.git'));
-    }
-    git(stage.repo, 'worktree', 'prune', '--expire', 'now');
-    for (const tree of [one, two]) {
-      const { status, archive_ref } = await letGo(stage, tree);
-      expect(status).toBe('cleaned');
-      expect(git(stage.repo, 'show', `${archive_ref}:mine.txt`)).toBe('mine');
-      expect(git(stage.repo, 'show', `${archive_ref}:a.txt`)).toBe('one');
-    }
-  });
+test('A restored worktree has files that are larger than one batch.', async () => {
+  const stage = await onShared();
+  const big = Buffer.alloc(33 * 1024 * 1024, 'big');
+  const tree = await create(stage);
+  write(tree.path, { big, small: 'small' });
+  fs.chmodSync(path.join(tree.path, 'big'), 0o755);
+  await letGo(stage, tree);
+  await restore(stage, tree);
+  expect(fs.readFileSync(path.join(tree.path, 'big')).equals(big)).toBe(true);
+  expect(fs.statSync(path.join(tree.path, 'big')).mode & 0o777).toBe(0o755);
+  expect(read(tree.path, 'small')).toBe('small');
 });
 
-describe('a restore', () => {
-  test('A worktree restored under another name has the path and branch of that name, and can be claimed.', async () => {
-    const stage = await testStage();
-    const first = await create(stage);
-    write(first.path, { mine: 'mine' });
-    await letGo(stage, first);
-    const second = await create(stage);
-    await expect(restore(stage, first)).rejects.toMatchObject({ code: 'conflict' });
-    const back = await restore(stage, first, 'tree-2');
-    expect(back).toMatchObject({
-      id: first.id,
-      worktree_name: 'tree-2',
-      branch: 'cadre/tree-2',
-      status: 'retained',
-    });
-    expect(read(back.path, 'mine')).toBe('mine');
-    expect(git(back.path, 'symbolic-ref', 'HEAD')).toBe('refs/heads/cadre/tree-2');
-    expect((await get(stage, second)).status).toBe('active');
-    const again = await create(stage, { worktree_name: 'tree-2' });
-    expect(again).toMatchObject({ id: first.id, created: false, status: 'active' });
-    expect(await kindsOf(stage)).toContain('worktree.restored');
-  });
+const isIn = (repo: string, sha: string, ref: string | null) =>
+  git(repo, 'rev-list', '--objects', ref ?? '').includes(sha);
 
-  test('Two restores that swap names at the same time both end.', async () => {
-    const stage = await onShared();
-    const one = await create(stage, { worktree_name: 'one' });
-    const two = await create(stage, { worktree_name: 'two' });
-    for (const tree of [one, two]) {
-      write(tree.path, { mine: tree.worktree_name });
-      await letGo(stage, tree);
-    }
-    const back = await Promise.all([restore(stage, one, 'two'), restore(stage, two, 'one')]);
-    expect(back.map(({ path: place }) => read(place, 'mine'))).toEqual(['one', 'two']);
-  });
+test('An archive has commits that were amended, reset or left behind.', async () => {
+  const { stage, tree } = await withTree(onShared());
+  write(tree.path, { 'c.txt': 'first try\n' });
+  const amended = commit(tree.path, 'mine');
+  write(tree.path, { 'c.txt': 'second try\n' });
+  git(tree.path, 'commit', '--quiet', '--all', '--amend', '--message', 'mine');
+  write(tree.path, { 'd.txt': 'd\n' });
+  const reset = commit(tree.path, 'to be reset');
+  git(tree.path, 'reset', '--quiet', '--hard', 'HEAD~2');
+  const { archive_ref } = await letGo(stage, tree);
+  for (const sha of [amended, reset]) expect(isIn(stage.repo, sha, archive_ref)).toBe(true);
+});
 
-  test('The restore of a missing worktree has the files of its branch and index.', async () => {
-    const stage = await onShared();
-    const tree = await create(stage);
-    write(tree.path, { 'c.txt': 'c\n' });
-    const tip = commit(tree.path, 'mine');
-    write(tree.path, { 'd.txt': 'd\n' });
-    git(tree.path, 'add', '--all');
-    fs.rmSync(tree.path, { recursive: true });
-    const back = await restore(stage, tree);
-    expect(back.status).toBe('retained');
-    expect(git(tree.path, 'rev-parse', 'HEAD')).toBe(tip);
-    expect(git(tree.path, 'status', '--porcelain')).toBe('A  d.txt');
-  });
+test('An archive has the commits of an unfinished rebase, and its restore returns to the same place.', async () => {
+  const { stage, tree } = await withTree(onShared());
+  write(tree.path, { 'a.txt': 'mine\n' });
+  const mine = commit(tree.path, 'mine');
+  write(tree.path, { 'c.txt': 'later\n' });
+  const later = commit(tree.path, 'later');
+  write(stage.repo, { 'a.txt': 'theirs\n' });
+  const main = commit(stage.repo, 'theirs');
+  expect(() => git(tree.path, 'rebase', 'main')).toThrow('failed');
+  const { archive_ref } = await letGo(stage, tree);
+  for (const sha of [mine, later]) expect(isIn(stage.repo, sha, archive_ref)).toBe(true);
+  await restore(stage, tree);
+  expect(git(tree.path, 'rev-parse', 'HEAD')).toBe(main);
+  expect(git(stage.repo, 'rev-parse', 'cadre/tree')).toBe(later);
+  expect(read(tree.path, 'a.txt')).toContain('<<<<<<<');
+  expect(git(tree.path, 'ls-files', '-u').split('\n')).toHaveLength(3);
+});
 
-  test('The restore of an existing worktree, or of one without archive, is a conflict.', async () => {
-    const stage = await onShared();
-    const tree = await create(stage);
-    await expect(restore(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
-    await release(stage, tree, stage.session);
-    await expect(restore(stage, tree)).rejects.toMatchObject(anError('conflict', 'has no archive'));
-    await expect(restore(stage, { id: 'wt_x' })).rejects.toMatchObject({ code: 'not_found' });
-  });
+test('An archive survives a garbage collection, and a clone can fetch it.', async () => {
+  const { stage, tree } = await withTree(onShared());
+  write(tree.path, { 'c.txt': 'staged\n' });
+  git(tree.path, 'add', 'c.txt');
+  write(tree.path, { 'c.txt': 'not staged\n' });
+  await letGo(stage, tree);
+  git(stage.repo, 'reflog', 'expire', '--expire=now', '--all');
+  git(stage.repo, 'gc', '--quiet', '--prune=now');
+  await restore(stage, tree);
+  expect(read(tree.path, 'c.txt')).toBe('not staged\n');
+  expect(git(tree.path, 'show', ':c.txt')).toBe('staged');
+});
 
-  test('A restore that fails leaves nothing, and can be repeated.', async () => {
-    const stage = await onShared();
-    const tree = await create(stage);
-    write(tree.path, { mine: 'mine' });
+test('An archive leaves out ignored files, and the cleanup names them.', async () => {
+  const stage = await onShared();
+  write(stage.repo, { '.gitignore': 'build/\n*.log\n' });
+  commit(stage.repo, 'ignoring');
+  const tree = await create(stage);
+  const exclude = path.join(stage.repo, '.git/info/exclude');
+  fs.writeFileSync(exclude, 'private\n');
+  write(tree.path, { 'build/x/y': 'y', 'z.log': 'z', private: 'p', new: 'n' });
+  const { diagnostics, archive_ref } = await letGo(stage, tree);
+  expect(diagnostics).toEqual(['ignored files are not archived: build/, private, z.log']);
+  expect(git(stage.repo, 'ls-tree', '--name-only', archive_ref ?? '')).not.toContain('build');
+  expect(git(stage.repo, 'show', `${archive_ref}:new`)).toBe('n');
+});
+
+test('An earlier archive of a worktree is kept by a later cleanup.', async () => {
+  const { stage, tree } = await withTree(onShared());
+  write(tree.path, { first: 'first' });
+  await letGo(stage, tree);
+  await restore(stage, tree);
+  fs.rmSync(path.join(tree.path, 'first'));
+  write(tree.path, { second: 'second' });
+  const { archive_ref } = await cleanUp(stage, tree);
+  const blob = (text: string) =>
+    execFileSync('git', ['hash-object', '--stdin'], { input: text, encoding: 'utf8' }).trim();
+  for (const text of ['first', 'second'])
+    expect(isIn(stage.repo, blob(text), archive_ref)).toBe(true);
+});
+
+test('A worktree without its .git file, or unknown to git, is archived.', async () => {
+  const { stage, tree: one } = await withTree(onShared(), { worktree_name: 'one' });
+  const two = await create(stage, { worktree_name: 'two' });
+  for (const { path: place } of [one, two]) {
+    write(place, { 'mine.txt': 'mine\n' });
+    fs.rmSync(path.join(place, '.git'));
+  }
+  git(stage.repo, 'worktree', 'prune', '--expire', 'now');
+  for (const tree of [one, two]) {
+    const { status, archive_ref } = await letGo(stage, tree);
+    expect(status).toBe('cleaned');
+    expect(git(stage.repo, 'show', `${archive_ref}:mine.txt`)).toBe('mine');
+    expect(git(stage.repo, 'show', `${archive_ref}:a.txt`)).toBe('one');
+  }
+});
+
+test('A worktree restored under another name has the path and branch of that name, and can be claimed.', async () => {
+  const { stage, tree: first } = await withTree(testStage());
+  write(first.path, { mine: 'mine' });
+  await letGo(stage, first);
+  const second = await create(stage);
+  await expect(restore(stage, first)).rejects.toMatchObject({ code: 'conflict' });
+  const back = await restore(stage, first, 'tree-2');
+  expect(back).toMatchObject({
+    id: first.id,
+    worktree_name: 'tree-2',
+    branch: 'cadre/tree-2',
+    status: 'retained',
+  });
+  expect(read(back.path, 'mine')).toBe('mine');
+  expect(git(back.path, 'symbolic-ref', 'HEAD')).toBe('refs/heads/cadre/tree-2');
+  expect((await get(stage, second)).status).toBe('active');
+  const again = await create(stage, { worktree_name: 'tree-2' });
+  expect(again).toMatchObject({ id: first.id, created: false, status: 'active' });
+  expect(await kindsOf(stage)).toContain('worktree.restored');
+});
+
+test('Two restores that swap names at the same time both end.', async () => {
+  const { stage, tree: one } = await withTree(onShared(), { worktree_name: 'one' });
+  const two = await create(stage, { worktree_name: 'two' });
+  for (const tree of [one, two]) {
+    write(tree.path, { mine: tree.worktree_name });
     await letGo(stage, tree);
-    write(path.dirname(tree.path), { tree: 'in the way' });
-    await expect(restore(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
-    expect(branches(stage.repo)).toEqual(['main']);
-    fs.rmSync(tree.path);
-    expect((await restore(stage, tree)).status).toBe('retained');
-    const { id } = await openSession(stage.client, stage.repo);
-    await close(stage, id);
-    expect(read(tree.path, 'mine')).toBe('mine');
-  });
+  }
+  const back = await Promise.all([restore(stage, one, 'two'), restore(stage, two, 'one')]);
+  expect(back.map(({ path: place }) => read(place, 'mine'))).toEqual(['one', 'two']);
+});
+
+test('The restore of a missing worktree has the files of its branch and index.', async () => {
+  const { stage, tree } = await withTree(onShared());
+  write(tree.path, { 'c.txt': 'c\n' });
+  const tip = commit(tree.path, 'mine');
+  write(tree.path, { 'd.txt': 'd\n' });
+  git(tree.path, 'add', '--all');
+  fs.rmSync(tree.path, { recursive: true });
+  const back = await restore(stage, tree);
+  expect(back.status).toBe('retained');
+  expect(git(tree.path, 'rev-parse', 'HEAD')).toBe(tip);
+  expect(git(tree.path, 'status', '--porcelain')).toBe('A  d.txt');
+});
+
+test('The restore of an existing worktree, or of one without archive, is a conflict.', async () => {
+  const { stage, tree } = await withTree(onShared());
+  await expect(restore(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
+  await release(stage, tree, stage.session);
+  await expect(restore(stage, tree)).rejects.toMatchObject(anError('conflict', 'has no archive'));
+  await expect(restore(stage, { id: 'wt_x' })).rejects.toMatchObject({ code: 'not_found' });
+});
+
+test('A restore that fails leaves nothing, and can be repeated.', async () => {
+  const { stage, tree } = await withTree(onShared());
+  write(tree.path, { mine: 'mine' });
+  await letGo(stage, tree);
+  write(path.dirname(tree.path), { tree: 'in the way' });
+  await expect(restore(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
+  expect(branches(stage.repo)).toEqual(['main']);
+  fs.rmSync(tree.path);
+  expect((await restore(stage, tree)).status).toBe('retained');
+  const { id } = await openSession(stage.client, stage.repo);
+  await close(stage, id);
+  expect(read(tree.path, 'mine')).toBe('mine');
 });

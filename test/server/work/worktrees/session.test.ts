@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { anError } from '../../../support/an-error.ts';
+import { anError, expectError } from '../../../support/an-error.ts';
 import type { BodyInputOf } from '../../../../src/api/endpoint.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { createSession } from '../../../../src/api/sessions.ts';
@@ -150,9 +150,7 @@ test.each(['worktree.added', 'worktree.made'])(
       directory: data,
       env: { CADRE_FAILPOINTS: `${point}=kill` },
     });
-    await expect(open(server, { cwd: repo, worktree: true })).rejects.toMatchObject({
-      code: 'unreachable',
-    });
+    await expectError(open(server, { cwd: repo, worktree: true }), 'unreachable');
     await server.end('SIGKILL');
     server = await testServer({ directory: data });
     const { client } = server;

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { array, constantFrom, oneof, sample, stringMatching, tuple } from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { findProgram } from '../../../../../src/core/lib/find-program.ts';
 import {
   commandsIn,
@@ -56,18 +56,16 @@ function denies(pattern: string, command: string): boolean {
   return 'words' in read && 'words' in words && fitsAny(read, commandsIn(words.words));
 }
 
-describe('a hostile command', () => {
-  it('The list of hostile commands has more than 200 entries.', () => {
-    expect(new Set(hostileCommands).size).toBeGreaterThan(200);
-  });
-
-  it.each(hostileCommands.map((command) => [JSON.stringify(command).slice(0, 100), command]))(
-    'No usual rule allows the hostile command: %s.',
-    (_shown, command) => {
-      expect(usualRules.filter((pattern) => allows(pattern, command))).toEqual([]);
-    },
-  );
+it('The list of hostile commands has more than 200 entries.', () => {
+  expect(new Set(hostileCommands).size).toBeGreaterThan(200);
 });
+
+it.each(hostileCommands.map((command) => [JSON.stringify(command).slice(0, 100), command]))(
+  'No usual rule allows the hostile command: %s.',
+  (_shown, command) => {
+    expect(usualRules.filter((pattern) => allows(pattern, command))).toEqual([]);
+  },
+);
 
 it.each([
   ['git status', 'git status'],
@@ -138,118 +136,114 @@ it.each([
   });
 });
 
-describe('a rule to allow with a * behind a program', () => {
-  it.each(
-    (
-      'find hatch pdm tox nox mise asdf volta pyenv gosu torsocks xvfb-run nix-shell ansible man less pytest eslint psql ' +
-      'gh|config npm|isntall npm|it npm|in npm|install-test npm|c npm|test pip|download git|hook git|merge-index git|gc ' +
-      'git|remote brew|install docker-compose|run kubectl|debug kubectl|get terraform|plan something-new'
-    ).split(' '),
-  )('A * behind a program that is not known to be safe is refused: %s.', (program) => {
-    expect(readPattern(`${program.replace('|', ' ')} **`, 'strict')).toHaveProperty('why');
-  });
-
-  it('A confirmed rule may name an unlisted program, but no program that runs its arguments.', () => {
-    expect(readPattern('something-new **', 'strict', true)).toHaveProperty('words');
-    expect(readPattern('git log --*', 'strict', true)).toHaveProperty('words');
-    const never = [
-      'bash **',
-      'hatch **',
-      'git **',
-      'git push **',
-      'npm it **',
-      'curl **',
-      'rg --pre *',
-      'git grep -O* x',
-      'git grep -Oless *',
-      'fd -x*',
-    ];
-    expect(never.filter((one) => 'words' in readPattern(one, 'strict', true))).toEqual([]);
-  });
-
-  it.each([
-    'git push **',
-    'git push *',
-    'git push -f *',
-    'git push -o x *',
-    'git push --repo=* x',
-    'git push --receive-pack=x origin *',
-    'git fetch **',
-    'git fetch --multiple origin *',
-    'git fetch origin --upload-pack x *',
-    'git pull **',
-    'git ls-remote **',
-    'git ls-remote --heads *',
-    'git remote show *',
-    'git clone *',
-    'hg push **',
-    '/usr/bin/git push **',
-  ])(
-    'A * behind a program that reaches another machine is refused without the name of a remote: %s.',
-    (pattern) => {
-      expect(readPattern(pattern, 'strict', true)).toHaveProperty('why');
-    },
-  );
-
-  it.each(['134744072:evil/repo', '0x7f000001:x', 'evilhost:x', 'HEAD:.env', 'x:/etc'])(
-    'A * behind a program does not match an address: %s.',
-    (word) => {
-      expect(allows('something-new **', `something-new ${word}`, true)).toBe(false);
-      expect(allows('git push origin *', `git push origin ${word}`)).toBe(false);
-    },
-  );
+it.each(
+  (
+    'find hatch pdm tox nox mise asdf volta pyenv gosu torsocks xvfb-run nix-shell ansible man less pytest eslint psql ' +
+    'gh|config npm|isntall npm|it npm|in npm|install-test npm|c npm|test pip|download git|hook git|merge-index git|gc ' +
+    'git|remote brew|install docker-compose|run kubectl|debug kubectl|get terraform|plan something-new'
+  ).split(' '),
+)('A * behind a program that is not known to be safe is refused: %s.', (program) => {
+  expect(readPattern(`${program.replace('|', ' ')} **`, 'strict')).toHaveProperty('why');
 });
 
-describe('a * in a rule to allow', () => {
-  it.each([
-    ['git diff --output=*', 'git diff --output=/home/you/.bashrc'],
-    ['git diff --output=*', 'git diff --output=link/x'],
-    ['git diff --output=*', 'git diff --output=hooks/x'],
-    ['git diff --output=*', "git diff '--output=~/x'"],
-    ['prog --config=*', 'prog --config=/tmp/x'],
-    ['prog -p:*', 'prog -p:/tmp/x'],
-    ['prog -o*', 'prog -o/tmp/x'],
-    ['prog -o*', 'prog -olink'],
-    ['prog -o*', 'prog -oenv'],
-    ['prog -o*', 'prog -o.env'],
-    ['prog -o*', 'prog -o..'],
-    ['prog -o*', `prog -o${'x'.repeat(100)}`],
-    ['prog -abI*', 'prog -abIlink/x'],
-    ['prog -Isrc*', 'prog -Isrc/../../x'],
-    ['prog --*', 'prog --x=/etc'],
-    ['prog x=*', 'prog x=/etc'],
-    ['prog x=*', 'prog x=.env'],
-    ['prog a,*', 'prog a,/etc'],
-    ['prog a,*', 'prog a,link/x'],
-    ['prog a,*', 'prog a,b,.git/x'],
-    ['prog x*', 'prog x@/etc'],
-    ['prog x*', "prog 'x</etc'"],
-    ['prog x*', 'prog x/etc'],
-    ['prog a*b*', 'prog a.b/etc'],
-    ['prog *', 'prog env'],
-    ['prog *', 'prog github/x'],
-    ['prog *', 'prog a/.env'],
-    ['prog **', 'prog a ./.env'],
-    ['cat **', 'cat .env'],
-    ['cat /dir/*', 'cat /dir/link/x'],
-  ])(
-    'A * in a rule to allow is checked for each name that it may be part of: "%s" allows no %s.',
-    async (pattern, command) => {
-      const at = (text: string) => text.replaceAll('/dir', linked.path);
-      expect(await misfitOfLinked(at(pattern), at(command))).not.toBeNull();
-    },
-  );
+it('A confirmed rule may name an unlisted program, but no program that runs its arguments.', () => {
+  expect(readPattern('something-new **', 'strict', true)).toHaveProperty('words');
+  expect(readPattern('git log --*', 'strict', true)).toHaveProperty('words');
+  const never = [
+    'bash **',
+    'hatch **',
+    'git **',
+    'git push **',
+    'npm it **',
+    'curl **',
+    'rg --pre *',
+    'git grep -O* x',
+    'git grep -Oless *',
+    'fd -x*',
+  ];
+  expect(never.filter((one) => 'words' in readPattern(one, 'strict', true))).toEqual([]);
+});
 
-  it('A * in a rule to allow matches names in the directory.', async () => {
-    for (const [pattern = '', command = ''] of [
-      ['git diff --output=*', 'git diff --output=a/b'],
-      ['prog -o*', 'prog -oa'],
-      ['prog -I/usr/*', 'prog -I/usr/include'],
-      ['prog a,*', 'prog a,b/c'],
-      ['git commit -m *', "git commit -m 'fix: the list, again'"],
-    ])
-      expect(await misfitOfLinked(pattern, command)).toBeNull();
-  });
+it.each([
+  'git push **',
+  'git push *',
+  'git push -f *',
+  'git push -o x *',
+  'git push --repo=* x',
+  'git push --receive-pack=x origin *',
+  'git fetch **',
+  'git fetch --multiple origin *',
+  'git fetch origin --upload-pack x *',
+  'git pull **',
+  'git ls-remote **',
+  'git ls-remote --heads *',
+  'git remote show *',
+  'git clone *',
+  'hg push **',
+  '/usr/bin/git push **',
+])(
+  'A * behind a program that reaches another machine is refused without the name of a remote: %s.',
+  (pattern) => {
+    expect(readPattern(pattern, 'strict', true)).toHaveProperty('why');
+  },
+);
+
+it.each(['134744072:evil/repo', '0x7f000001:x', 'evilhost:x', 'HEAD:.env', 'x:/etc'])(
+  'A * behind a program does not match an address: %s.',
+  (word) => {
+    expect(allows('something-new **', `something-new ${word}`, true)).toBe(false);
+    expect(allows('git push origin *', `git push origin ${word}`)).toBe(false);
+  },
+);
+
+it.each([
+  ['git diff --output=*', 'git diff --output=/home/you/.bashrc'],
+  ['git diff --output=*', 'git diff --output=link/x'],
+  ['git diff --output=*', 'git diff --output=hooks/x'],
+  ['git diff --output=*', "git diff '--output=~/x'"],
+  ['prog --config=*', 'prog --config=/tmp/x'],
+  ['prog -p:*', 'prog -p:/tmp/x'],
+  ['prog -o*', 'prog -o/tmp/x'],
+  ['prog -o*', 'prog -olink'],
+  ['prog -o*', 'prog -oenv'],
+  ['prog -o*', 'prog -o.env'],
+  ['prog -o*', 'prog -o..'],
+  ['prog -o*', `prog -o${'x'.repeat(100)}`],
+  ['prog -abI*', 'prog -abIlink/x'],
+  ['prog -Isrc*', 'prog -Isrc/../../x'],
+  ['prog --*', 'prog --x=/etc'],
+  ['prog x=*', 'prog x=/etc'],
+  ['prog x=*', 'prog x=.env'],
+  ['prog a,*', 'prog a,/etc'],
+  ['prog a,*', 'prog a,link/x'],
+  ['prog a,*', 'prog a,b,.git/x'],
+  ['prog x*', 'prog x@/etc'],
+  ['prog x*', "prog 'x</etc'"],
+  ['prog x*', 'prog x/etc'],
+  ['prog a*b*', 'prog a.b/etc'],
+  ['prog *', 'prog env'],
+  ['prog *', 'prog github/x'],
+  ['prog *', 'prog a/.env'],
+  ['prog **', 'prog a ./.env'],
+  ['cat **', 'cat .env'],
+  ['cat /dir/*', 'cat /dir/link/x'],
+])(
+  'A * in a rule to allow is checked for each name that it may be part of: "%s" allows no %s.',
+  async (pattern, command) => {
+    const at = (text: string) => text.replaceAll('/dir', linked.path);
+    expect(await misfitOfLinked(at(pattern), at(command))).not.toBeNull();
+  },
+);
+
+it('A * in a rule to allow matches names in the directory.', async () => {
+  for (const [pattern = '', command = ''] of [
+    ['git diff --output=*', 'git diff --output=a/b'],
+    ['prog -o*', 'prog -oa'],
+    ['prog -I/usr/*', 'prog -I/usr/include'],
+    ['prog a,*', 'prog a,b/c'],
+    ['git commit -m *', "git commit -m 'fix: the list, again'"],
+  ])
+    expect(await misfitOfLinked(pattern, command)).toBeNull();
 });
 
 /** Returns why a rule does not allow a command in the directory with links, once all names are looked up. */

@@ -69,51 +69,49 @@ async function pending(
   return null;
 }
 
-describe('a request that a rule allows', () => {
-  it('An allowed request is accepted once at once, and its approval and event name the rule.', async () => {
-    const stage = await testStage();
-    const rule = await add(stage, { effect: 'allow', command: 'git status' });
-    const play = await playing(stage);
-    const answer = await play.turn.ask(running('git status', stage.directory));
-    expect(answer).toEqual({ decision: 'accept', scope: 'once', answers: null });
-    const [approval] = await stage.approvals('?status=accepted');
-    expect(approval).toMatchObject({
-      decided_by: rule.id,
-      scope: 'once',
-      held: false,
-      reason: 'an approval rule decided the request: allow command git status',
-    });
-    const events = await stage.events(play.session.id);
-    expect(events.map(({ kind }) => kind)).not.toContain('approval.requested');
-    const told = events.find(({ kind }) => kind === 'approval.resolved');
-    expect(told?.payload).toMatchObject({ approval: { id: approval?.id, decided_by: rule.id } });
-    expect((await stage.session(play.session.id)).status).toBe('running');
+it('An allowed request is accepted once at once, and its approval and event name the rule.', async () => {
+  const stage = await testStage();
+  const rule = await add(stage, { effect: 'allow', command: 'git status' });
+  const play = await playing(stage);
+  const answer = await play.turn.ask(running('git status', stage.directory));
+  expect(answer).toEqual({ decision: 'accept', scope: 'once', answers: null });
+  const [approval] = await stage.approvals('?status=accepted');
+  expect(approval).toMatchObject({
+    decided_by: rule.id,
+    scope: 'once',
+    held: false,
+    reason: 'an approval rule decided the request: allow command git status',
   });
+  const events = await stage.events(play.session.id);
+  expect(events.map(({ kind }) => kind)).not.toContain('approval.requested');
+  const told = events.find(({ kind }) => kind === 'approval.resolved');
+  expect(told?.payload).toMatchObject({ approval: { id: approval?.id, decided_by: rule.id } });
+  expect((await stage.session(play.session.id)).status).toBe('running');
+});
 
-  it('An allowed request may change files that all match the path of the rule.', async () => {
-    const stage = await testStage();
-    await add(stage, { effect: 'allow', path: 'docs/**' });
-    const play = await playing(stage);
-    const at = (file: string) => path.join(stage.directory, file);
-    expect(await isAsked(stage, play, writing(at('docs/a/b.md')))).toBe(false);
-    expect(await isAsked(stage, play, writing(at('docs/.hidden')))).toBe(true);
-    expect(await isAsked(stage, play, writing(at('src/a.ts')))).toBe(true);
-    const both = {
-      ...writing(at('docs/a.md')),
-      details: [diffDetail(at('docs/a.md'), 'a', 'b'), diffDetail(at('src/a'), 'a', 'b')],
-    };
-    expect(await isAsked(stage, play, both)).toBe(true);
-  });
+it('An allowed request may change files that all match the path of the rule.', async () => {
+  const stage = await testStage();
+  await add(stage, { effect: 'allow', path: 'docs/**' });
+  const play = await playing(stage);
+  const at = (file: string) => path.join(stage.directory, file);
+  expect(await isAsked(stage, play, writing(at('docs/a/b.md')))).toBe(false);
+  expect(await isAsked(stage, play, writing(at('docs/.hidden')))).toBe(true);
+  expect(await isAsked(stage, play, writing(at('src/a.ts')))).toBe(true);
+  const both = {
+    ...writing(at('docs/a.md')),
+    details: [diffDetail(at('docs/a.md'), 'a', 'b'), diffDetail(at('src/a'), 'a', 'b')],
+  };
+  expect(await isAsked(stage, play, both)).toBe(true);
+});
 
-  it('An allowed request may use a tool that its agent names.', async () => {
-    const stage = await testStage();
-    await add(stage, { effect: 'allow', tool: 'WebFetch' });
-    const play = await playing(stage);
-    expect(await isAsked(stage, play, { kind: 'tool', tool: 'WebFetch', details: [] })).toBe(false);
-    expect(await isAsked(stage, play, { kind: 'tool', tool: 'WebSearch', details: [] })).toBe(true);
-    expect(await isAsked(stage, play, { kind: 'tool', details: [] })).toBe(true);
-    expect(await isAsked(stage, play, { ...running('id', '/'), tool: 'WebFetch' })).toBe(true);
-  });
+it('An allowed request may use a tool that its agent names.', async () => {
+  const stage = await testStage();
+  await add(stage, { effect: 'allow', tool: 'WebFetch' });
+  const play = await playing(stage);
+  expect(await isAsked(stage, play, { kind: 'tool', tool: 'WebFetch', details: [] })).toBe(false);
+  expect(await isAsked(stage, play, { kind: 'tool', tool: 'WebSearch', details: [] })).toBe(true);
+  expect(await isAsked(stage, play, { kind: 'tool', details: [] })).toBe(true);
+  expect(await isAsked(stage, play, { ...running('id', '/'), tool: 'WebFetch' })).toBe(true);
 });
 
 describe('an allowed command or file that still needs an approval', () => {
@@ -220,43 +218,41 @@ describe('an allowed command or file that still needs an approval', () => {
   );
 });
 
-describe('the decision of several rules', () => {
-  it('A deny rule takes precedence over an ask rule, and an ask rule over an allow rule.', async () => {
-    const stage = await testStage();
-    const play = await playing(stage);
-    const asks = (command: string) => isAsked(stage, play, running(command, stage.directory));
-    await add(stage, { effect: 'allow', command: 'rm *' });
-    expect(await asks('rm a')).toBe(false);
-    const asking = await add(stage, { effect: 'ask', command: 'rm **' });
-    expect(await asks('rm a')).toBe(true);
-    const denying = await add(stage, { effect: 'deny', command: 'rm a', reason: 'a is needed' });
-    expect(await play.turn.ask(running('rm a', stage.directory))).toEqual({
-      decision: 'decline',
-      reason: 'a is needed',
-    });
-    const [declined] = await stage.approvals('?status=declined');
-    expect(declined?.decided_by).toBe(denying.id);
-    for (const { id } of [asking, denying])
-      expect((await stage.del(`${RULES}/${id}`)).status).toBe(200);
-    expect(await asks('rm a')).toBe(false);
+it('A deny rule takes precedence over an ask rule, and an ask rule over an allow rule.', async () => {
+  const stage = await testStage();
+  const play = await playing(stage);
+  const asks = (command: string) => isAsked(stage, play, running(command, stage.directory));
+  await add(stage, { effect: 'allow', command: 'rm *' });
+  expect(await asks('rm a')).toBe(false);
+  const asking = await add(stage, { effect: 'ask', command: 'rm **' });
+  expect(await asks('rm a')).toBe(true);
+  const denying = await add(stage, { effect: 'deny', command: 'rm a', reason: 'a is needed' });
+  expect(await play.turn.ask(running('rm a', stage.directory))).toEqual({
+    decision: 'decline',
+    reason: 'a is needed',
   });
+  const [declined] = await stage.approvals('?status=declined');
+  expect(declined?.decided_by).toBe(denying.id);
+  for (const { id } of [asking, denying])
+    expect((await stage.del(`${RULES}/${id}`)).status).toBe(200);
+  expect(await asks('rm a')).toBe(false);
+});
 
-  it('A rule for a directory applies there and below, by the directory of the command.', async () => {
-    const stage = await testStage();
-    const inner = path.join(stage.directory, 'inner');
-    fs.mkdirSync(path.join(inner, 'deep'), { recursive: true });
-    fs.mkdirSync(`${inner}-not`);
-    await add(stage, { effect: 'allow', command: 'make', directory: inner });
-    const play = await playing(stage);
-    const asks = (cwd: string, tool = 'cadre_process_run') =>
-      isAsked(stage, play, { ...running('make', cwd), tool });
-    expect(await asks(inner)).toBe(false);
-    expect(await asks(path.join(inner, 'deep'))).toBe(false);
-    expect(await asks(`${inner}-not`)).toBe(true);
-    // The model names the directory.
-    expect(await isAsked(stage, play, running('make', inner))).toBe(true);
-    expect(await asks(stage.directory)).toBe(true);
-  });
+it('A rule for a directory applies there and below, by the directory of the command.', async () => {
+  const stage = await testStage();
+  const inner = path.join(stage.directory, 'inner');
+  fs.mkdirSync(path.join(inner, 'deep'), { recursive: true });
+  fs.mkdirSync(`${inner}-not`);
+  await add(stage, { effect: 'allow', command: 'make', directory: inner });
+  const play = await playing(stage);
+  const asks = (cwd: string, tool = 'cadre_process_run') =>
+    isAsked(stage, play, { ...running('make', cwd), tool });
+  expect(await asks(inner)).toBe(false);
+  expect(await asks(path.join(inner, 'deep'))).toBe(false);
+  expect(await asks(`${inner}-not`)).toBe(true);
+  // The model names the directory.
+  expect(await isAsked(stage, play, running('make', inner))).toBe(true);
+  expect(await asks(stage.directory)).toBe(true);
 });
 
 it('A rule to deny in a directory looks at the directory that a model names, and at the directory of the session.', async () => {
@@ -269,62 +265,60 @@ it('A rule to deny in a directory looks at the directory that a model names, and
   expect(await isAsked(stage, play, running('make', path.dirname(stage.directory)))).toBe(true);
 });
 
-describe('rules of an earlier version that could not be added now', () => {
-  it('An outdated rule to allow asks, an outdated rule to deny still denies, and both report what to do.', async () => {
-    const own = testDirectory('rules');
-    const directory = path.join(own, 'data');
-    await storeOldRules(directory, [
-      { id: 'rule_a', effect: 'allow', command: 'git push **' },
-      { id: 'rule_b', effect: 'allow', command: 'ls; rm' },
-      { id: 'rule_c', effect: 'deny', command: 'curl "**' },
-      { id: 'rule_d', effect: 'allow', command: 'cat **' },
-      { id: 'rule_e', effect: 'allow', command: 'cat  **' },
-    ]);
-    const stage = await testStage({ directory });
-    const { body: rules } = await stage.get<ApprovalRule[]>(RULES);
-    expect(rules.map(({ id, effect, refused }) => [id, effect, refused])).toEqual([
-      ['rule_e', 'allow', null],
-      ['rule_d', 'allow', null],
-      ['rule_c', 'deny', expect.stringContaining('rules do not read quotes')],
-      [
-        'rule_b',
-        'ask',
-        expect.stringContaining(
-          'the rule was added with effect allow, but now asks instead: a rule with',
-        ),
-      ],
-      ['rule_a', 'ask', expect.stringContaining('can reach any address')],
-    ]);
-    const play = await playing(stage);
-    const asks = (command: string) => isAsked(stage, play, running(command, stage.directory));
-    expect(await asks('git push origin')).toBe(true);
-    expect(await asks('cat a')).toBe(false);
-    const test = (await stage.post<RuleDecision>(`${RULES}/test`, { command: 'git push x' })).body;
-    expect(test).toMatchObject({ effect: 'ask', rule: { id: 'rule_a' } });
-    expect(test.why).toContain('now asks instead: git push can reach any address');
-    // Two rules of the same conditions end together.
-    expect((await stage.del(`${RULES}/rule_d`)).status).toBe(200);
-    expect(await asks('cat a')).toBe(true);
-    // A rule that is confirmed now allows again, under its id.
-    expect((await stage.get<ApprovalRule[]>(RULES)).body).toHaveLength(3);
-  });
+it('An outdated rule to allow asks, an outdated rule to deny still denies, and both report what to do.', async () => {
+  const own = testDirectory('rules');
+  const directory = path.join(own, 'data');
+  await storeOldRules(directory, [
+    { id: 'rule_a', effect: 'allow', command: 'git push **' },
+    { id: 'rule_b', effect: 'allow', command: 'ls; rm' },
+    { id: 'rule_c', effect: 'deny', command: 'curl "**' },
+    { id: 'rule_d', effect: 'allow', command: 'cat **' },
+    { id: 'rule_e', effect: 'allow', command: 'cat  **' },
+  ]);
+  const stage = await testStage({ directory });
+  const { body: rules } = await stage.get<ApprovalRule[]>(RULES);
+  expect(rules.map(({ id, effect, refused }) => [id, effect, refused])).toEqual([
+    ['rule_e', 'allow', null],
+    ['rule_d', 'allow', null],
+    ['rule_c', 'deny', expect.stringContaining('rules do not read quotes')],
+    [
+      'rule_b',
+      'ask',
+      expect.stringContaining(
+        'the rule was added with effect allow, but now asks instead: a rule with',
+      ),
+    ],
+    ['rule_a', 'ask', expect.stringContaining('can reach any address')],
+  ]);
+  const play = await playing(stage);
+  const asks = (command: string) => isAsked(stage, play, running(command, stage.directory));
+  expect(await asks('git push origin')).toBe(true);
+  expect(await asks('cat a')).toBe(false);
+  const test = (await stage.post<RuleDecision>(`${RULES}/test`, { command: 'git push x' })).body;
+  expect(test).toMatchObject({ effect: 'ask', rule: { id: 'rule_a' } });
+  expect(test.why).toContain('now asks instead: git push can reach any address');
+  // Two rules of the same conditions end together.
+  expect((await stage.del(`${RULES}/rule_d`)).status).toBe(200);
+  expect(await asks('cat a')).toBe(true);
+  // A rule that is confirmed now allows again, under its id.
+  expect((await stage.get<ApprovalRule[]>(RULES)).body).toHaveLength(3);
+});
 
-  it('A rule for an unlisted program needs a confirmation, and then does not allow protected files.', async () => {
-    const stage = await testStage();
-    const body = { effect: 'allow', command: 'something-new **' };
-    const refused = await stage.post(RULES, body);
-    expect([refused.status, refused.body.error]).toEqual([
-      400,
-      expect.stringMatching(/^body\.command: something-new is not on the list .* i_know$/),
-    ]);
-    expect(await add(stage, { ...body, i_know: true })).toMatchObject({
-      effect: 'allow',
-      i_know: true,
-    });
-    const play = await playing(stage);
-    expect(await isAsked(stage, play, running('something-new a', stage.directory))).toBe(false);
-    expect(await isAsked(stage, play, running('something-new .env', stage.directory))).toBe(true);
+it('A rule for an unlisted program needs a confirmation, and then does not allow protected files.', async () => {
+  const stage = await testStage();
+  const body = { effect: 'allow', command: 'something-new **' };
+  const refused = await stage.post(RULES, body);
+  expect([refused.status, refused.body.error]).toEqual([
+    400,
+    expect.stringMatching(/^body\.command: something-new is not on the list .* i_know$/),
+  ]);
+  expect(await add(stage, { ...body, i_know: true })).toMatchObject({
+    effect: 'allow',
+    i_know: true,
   });
+  const play = await playing(stage);
+  expect(await isAsked(stage, play, running('something-new a', stage.directory))).toBe(false);
+  expect(await isAsked(stage, play, running('something-new .env', stage.directory))).toBe(true);
 });
 
 it('A rule that is added twice is one rule, which ends when it is removed.', async () => {
@@ -422,88 +416,85 @@ it('A rule to allow by path names each file that configures an agent of the cata
   }
 });
 
-describe('the rules', () => {
-  const none = sharedStage();
+const none = sharedStage();
 
-  it('Rules survive a restart.', async () => {
-    const own = testDirectory('rules');
-    const directory = path.join(own, 'data');
-    const rule = await onStage((stage) => add(stage, { effect: 'allow', command: 'git status' }), {
-      directory,
-    });
-    const stage = await testStage({ directory });
-    expect((await stage.get<ApprovalRule[]>(RULES)).body).toEqual([rule]);
-    const play = await playing(stage);
-    expect(await isAsked(stage, play, running('git status', stage.directory))).toBe(false);
+it('Rules survive a restart.', async () => {
+  const own = testDirectory('rules');
+  const directory = path.join(own, 'data');
+  const rule = await onStage((stage) => add(stage, { effect: 'allow', command: 'git status' }), {
+    directory,
   });
+  const stage = await testStage({ directory });
+  expect((await stage.get<ApprovalRule[]>(RULES)).body).toEqual([rule]);
+  const play = await playing(stage);
+  expect(await isAsked(stage, play, running('git status', stage.directory))).toBe(false);
+});
 
-  it.each([
-    [{ effect: 'allow' }, 'requires a command, a path, a tool or a directory'],
-    [
-      { effect: 'allow', directory: '/' },
-      'a rule with effect allow requires a command, a path or a tool',
-    ],
-    [{ effect: 'allow', command: 'sh *' }, 'runs a command from its arguments'],
-    [{ effect: 'allow', command: 'a', path: 'b' }, 'add one rule for each'],
-    [{ effect: 'deny', directory: 'relative' }, 'is not an absolute path'],
-    [{ effect: 'deny', directory: '/no/such/directory' }, 'does not exist'],
-    [{ effect: 'permit', command: 'a' }, 'effect'],
-    [{ effect: 'deny', command: 'a\nb' }, 'control characters'],
-    [{ effect: 'deny', command: 'ls; rm' }, 'more than one simple command'],
-    [{ effect: 'deny', path: '~/x' }, 'use the absolute path'],
-    [{ effect: 'deny', path: '/a//b' }, 'the path has to be written as /a/b'],
-    [{ effect: 'ask', path: 'docs/' }, 'use docs/** for all files'],
-    [{ effect: 'allow', path: '.' }, 'is a directory'],
-    [{ effect: 'allow', path: 'a/*/../b' }, 'after *'],
-    [{ effect: 'allow', path: '"a/**"' }, 'rules do not read quotes'],
-  ])('The invalid rule %o is refused.', async (body, why) => {
-    const { status, body: refusal } = await none().post(RULES, body);
-    expect([status, refusal.code, refusal.error]).toEqual([
-      400,
-      'invalid',
-      expect.stringContaining(why),
-    ]);
-    expect((await none().get(RULES)).body).toEqual([]);
-  });
+it.each([
+  [{ effect: 'allow' }, 'requires a command, a path, a tool or a directory'],
+  [
+    { effect: 'allow', directory: '/' },
+    'a rule with effect allow requires a command, a path or a tool',
+  ],
+  [{ effect: 'allow', command: 'sh *' }, 'runs a command from its arguments'],
+  [{ effect: 'allow', command: 'a', path: 'b' }, 'add one rule for each'],
+  [{ effect: 'deny', directory: 'relative' }, 'is not an absolute path'],
+  [{ effect: 'deny', directory: '/no/such/directory' }, 'does not exist'],
+  [{ effect: 'permit', command: 'a' }, 'effect'],
+  [{ effect: 'deny', command: 'a\nb' }, 'control characters'],
+  [{ effect: 'deny', command: 'ls; rm' }, 'more than one simple command'],
+  [{ effect: 'deny', path: '~/x' }, 'use the absolute path'],
+  [{ effect: 'deny', path: '/a//b' }, 'the path has to be written as /a/b'],
+  [{ effect: 'ask', path: 'docs/' }, 'use docs/** for all files'],
+  [{ effect: 'allow', path: '.' }, 'is a directory'],
+  [{ effect: 'allow', path: 'a/*/../b' }, 'after *'],
+  [{ effect: 'allow', path: '"a/**"' }, 'rules do not read quotes'],
+])('The invalid rule %o is refused.', async (body, why) => {
+  const { status, body: refusal } = await none().post(RULES, body);
+  expect([status, refusal.code, refusal.error]).toEqual([
+    400,
+    'invalid',
+    expect.stringContaining(why),
+  ]);
+  expect((await none().get(RULES)).body).toEqual([]);
+});
 
-  it('The test of a rule returns its decision and the reason.', async () => {
-    const stage = await testStage();
-    const rule = await add(stage, { effect: 'allow', command: 'git log **' });
-    const test = async (body: object) =>
-      (await stage.post<RuleDecision>(`${RULES}/test`, body)).body;
-    expect(await test({ command: 'git log main' })).toEqual({
-      effect: 'allow',
-      rule,
-      why: 'allow command git log **',
-    });
-    expect(await test({ command: 'git log > x' })).toEqual({
-      effect: 'ask',
-      rule: null,
-      why: 'the command is not one simple command, or is ambiguous: ">"',
-    });
-    expect(await test({ command: 'git log --output=x' })).toMatchObject({
-      effect: 'ask',
-      why: '"--output=x" is an option, which * does not match (allow command git log **)',
-    });
-    expect(await test({ command: 'git log ../x' })).toMatchObject({
-      why: '"../x" leads out of the directory, which * does not match (allow command git log **)',
-    });
-    expect(await test({ command: 'git push' })).toMatchObject({
-      why: '"push" does not match "log" (allow command git log **)',
-    });
-    expect(await test({ command: 'ls' })).toMatchObject({ why: 'no rule matches' });
-    expect(await test({ path: '.git/config' })).toMatchObject({
-      why: expect.stringContaining('is hidden, or belongs to git or an agent') as unknown,
-    });
-    expect(await test({ path: 'x' })).toMatchObject({ effect: 'ask', why: 'no rule matches' });
+it('The test of a rule returns its decision and the reason.', async () => {
+  const stage = await testStage();
+  const rule = await add(stage, { effect: 'allow', command: 'git log **' });
+  const test = async (body: object) => (await stage.post<RuleDecision>(`${RULES}/test`, body)).body;
+  expect(await test({ command: 'git log main' })).toEqual({
+    effect: 'allow',
+    rule,
+    why: 'allow command git log **',
   });
+  expect(await test({ command: 'git log > x' })).toEqual({
+    effect: 'ask',
+    rule: null,
+    why: 'the command is not one simple command, or is ambiguous: ">"',
+  });
+  expect(await test({ command: 'git log --output=x' })).toMatchObject({
+    effect: 'ask',
+    why: '"--output=x" is an option, which * does not match (allow command git log **)',
+  });
+  expect(await test({ command: 'git log ../x' })).toMatchObject({
+    why: '"../x" leads out of the directory, which * does not match (allow command git log **)',
+  });
+  expect(await test({ command: 'git push' })).toMatchObject({
+    why: '"push" does not match "log" (allow command git log **)',
+  });
+  expect(await test({ command: 'ls' })).toMatchObject({ why: 'no rule matches' });
+  expect(await test({ path: '.git/config' })).toMatchObject({
+    why: expect.stringContaining('is hidden, or belongs to git or an agent') as unknown,
+  });
+  expect(await test({ path: 'x' })).toMatchObject({ effect: 'ask', why: 'no rule matches' });
+});
 
-  it('An agent may not read or change rules.', async () => {
-    const stage = await testStage();
-    const { session } = await playing(stage);
-    const headers = { authorization: `Bearer ${stage.tokenOf(session)}` };
-    const { status } = await stage.post(RULES, { effect: 'allow', command: 'id' }, headers);
-    expect(status).toBeGreaterThanOrEqual(401);
-    expect((await stage.get(RULES)).body).toEqual([]);
-  });
+it('An agent may not read or change rules.', async () => {
+  const stage = await testStage();
+  const { session } = await playing(stage);
+  const headers = { authorization: `Bearer ${stage.tokenOf(session)}` };
+  const { status } = await stage.post(RULES, { effect: 'allow', command: 'id' }, headers);
+  expect(status).toBeGreaterThanOrEqual(401);
+  expect((await stage.get(RULES)).body).toEqual([]);
 });

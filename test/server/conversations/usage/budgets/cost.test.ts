@@ -2,7 +2,7 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { Database } from '../../../../../src/core/store/database.ts';
 import { Statement } from '../../../../../src/core/store/statement.ts';
 import { used } from '../../../../support/budgets.ts';
-import { testStage } from '../../../../support/sessions/stage.ts';
+import { testSession } from '../../../../support/sessions/stage.ts';
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -10,8 +10,7 @@ afterEach(() => {
 
 it('A turn of people without budgets and limits costs one insert, and reads nothing for it.', async () => {
   const ran = watchStatements(/turn_usage|\bbudgets\b|usage_limits|FROM inbox WHERE .*owner = /);
-  const stage = await testStage();
-  const session = await stage.open();
+  const { stage, session } = await testSession();
   // The first turn reads the empty tables of budgets and limits once.
   (await stage.play(session)).end(used(1));
   await stage.times('turn.completed', 1);

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
 import { render } from 'ink';
 import type { ReactNode } from 'react';
-import { expectEventually } from '../expect-eventually.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
 
 export interface Size {
   rows: number;
@@ -29,15 +29,25 @@ export function drawn(element: ReactNode, size: Size) {
     // As from a terminal: the next key is read after this one was handled.
     for (let turn = 0; turn < 3; turn++) await nextTurn();
   };
+  const expectShows = (wanted: string | RegExp) => expectEventually(text).toMatch(wanted);
+  const expectHides = (wanted: string) => expectEventually(text).not.toContain(wanted);
+  const pressAll = async (typed: readonly string[]) => {
+    for (const key of typed) await type(key);
+  };
   return {
     keyboard,
     end: () => app.unmount(),
     frames: () => terminal.frames,
     lines: () => text().split('\n'),
-    expectShows: (wanted: string | RegExp) => expectEventually(text).toMatch(wanted),
-    expectHides: (wanted: string) => expectEventually(text).not.toContain(wanted),
-    async press(...keys: string[]) {
-      for (const key of keys) await type(key);
+    expectShows,
+    expectHides,
+    /** Presses keys; `press('x').shows('y')` then waits until the screen shows a text. */
+    press(...keys: string[]) {
+      const pressed = pressAll(keys);
+      return Object.assign(pressed, {
+        shows: (wanted: string | RegExp) => pressed.then(() => expectShows(wanted)),
+        hides: (wanted: string) => pressed.then(() => expectHides(wanted)),
+      });
     },
     /** Pastes a text, as a terminal with bracketed paste does. */
     paste: (pasted: string) => type(`\u001B[200~${pasted}\u001B[201~`),

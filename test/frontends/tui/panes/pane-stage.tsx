@@ -1,9 +1,9 @@
 import { onTestFinished } from 'vitest';
 import { type ReactNode, useState } from 'react';
-import { colorless } from '../../../src/frontends/terminal/palette.ts';
-import { emptyKeyboard, Listeners, useKeyboard } from '../../../src/frontends/tui/keyboard.ts';
-import type { Hold, PaneModel, PaneProps } from '../../../src/frontends/tui/panes/pane-model.ts';
-import { drawn } from './test-terminal.ts';
+import { colorless } from '../../../../src/frontends/terminal/palette.ts';
+import { emptyKeyboard, Listeners, useKeyboard } from '../../../../src/frontends/tui/keyboard.ts';
+import type { Hold, PaneModel, PaneProps } from '../../../../src/frontends/tui/panes/pane-model.ts';
+import { drawn } from '../test-terminal.ts';
 
 /** A pane on a screen of its own. */
 export interface PaneStage extends Pick<
