@@ -1,7 +1,7 @@
 import { type Failpoint, noFailpoints } from '../lib/failpoint.ts';
 import type { SqlTools } from './connection.ts';
 import { firstMigrations } from './migrations/001-to-013.ts';
-import { furtherMigrations } from './migrations/014-to-037.ts';
+import { furtherMigrations } from './migrations/014-to-039.ts';
 import { ANCHORED } from './anchor.ts';
 import { checksum } from './corruption-log.ts';
 import { damagedError } from './storage-error.ts';

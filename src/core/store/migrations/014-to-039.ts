@@ -318,7 +318,7 @@ CREATE TABLE IF NOT EXISTS past_turns (
 CREATE UNIQUE INDEX IF NOT EXISTS past_turns_ref ON past_turns (session_id, ref);
 CREATE INDEX IF NOT EXISTS past_turns_session ON past_turns (session_id, n);
 `,
-  // 039: Races: the same prompt in several sessions.
+  // 038: Races: the same prompt in several sessions.
   `
 CREATE TABLE IF NOT EXISTS races (
   n INTEGER PRIMARY KEY,
@@ -331,7 +331,7 @@ CREATE TABLE IF NOT EXISTS races (
 CREATE UNIQUE INDEX IF NOT EXISTS races_name ON races (name);
 CREATE INDEX IF NOT EXISTS races_status ON races (status, n);
 `,
-  // 040: The watch of each session that was started last. The id of a row is the id of its session.
+  // 039: The watch of each session that was started last. The id of a row is the id of its session.
   `
 CREATE TABLE IF NOT EXISTS watches (
   n INTEGER PRIMARY KEY,
