@@ -155,7 +155,7 @@ describe('a template that is refused', () => {
       body: { repo_root: repo },
     });
     expect(listed.brings).toMatchObject([{ kind: 'init_script', trusted: false }]);
-    expect((await cadre(['templates', 'list'])).stdout).toMatch(/^fix +yes /m);
+    expect((await cadre(['templates', 'list'])).stdout).toMatch(/^fix\tyes\t/m);
   });
 
   test.for([

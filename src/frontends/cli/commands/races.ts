@@ -88,17 +88,18 @@ function assertOptions(options: RaceOptions): void {
 async function race(context: CommandContext, prompt: string, options: RaceOptions): Promise<void> {
   const { client, world, global, show, note, layout } = context;
   const body = await raceBody(context, prompt, options);
+  const signal = world.interrupted();
   const { id, name, base_ref, base_commit } = await client.call(endpoints.startRace, { body });
   const tell = (line: string) => {
     if (!global.json) world.stderr.write(`cadre: ${plain(line)}\n`);
   };
   const start = `${base_ref} (${base_commit.slice(0, 8)})`;
   tell(`race ${name}: ${body.contenders.length} contenders start from ${start}`);
-  const signal = world.interrupted();
   const stop = () => {
     tell('stopping the race; press Ctrl-C again to exit at once');
     void client.call(endpoints.stopRace, { params: { race_id: id }, body: {} }).catch(() => null);
   };
+  if (signal.aborted) stop();
   signal.addEventListener('abort', stop, { once: true });
   await followRace(context, id, options, tell);
   signal.removeEventListener('abort', stop);

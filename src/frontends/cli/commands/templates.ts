@@ -1,6 +1,7 @@
 import { AppError, notFoundError } from '../../../api/errors.ts';
 import { clientCommand, commandGroup } from '../command.ts';
 import { details, plain, table } from '../output.ts';
+import { listOptions, recordOptions } from '../output-options.ts';
 import { storedTemplates, type StoredTemplate, textLines } from '../talk/use-template.ts';
 import { fillTemplate, parseTemplate, type Template } from '../template.ts';
 
@@ -13,7 +14,7 @@ export const templateCommands = commandGroup('templates', 'Show the prompts of a
   clientCommand({
     name: 'list',
     description: 'List the templates that are committed in .cadre/templates of a repository',
-    parameters: [repository],
+    parameters: [repository, ...listOptions],
     async run(context, { repo }: { repo: string }) {
       const found = (await storedTemplates(context, repo)).map(read);
       const empty = 'no templates: commit a file .cadre/templates/NAME.toml\n';
@@ -40,6 +41,7 @@ export const templateCommands = commandGroup('templates', 'Show the prompts of a
       '<template>  Name of the template',
       '[variables...]  Values of variables as NAME=VALUE, which are replaced',
       repository,
+      ...recordOptions,
     ],
     async run(context, name: string, words: readonly string[], { repo }: { repo: string }) {
       const [stored] = await storedTemplates(context, repo, name);
