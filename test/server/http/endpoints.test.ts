@@ -141,6 +141,9 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
       contender: 'acp-1',
       scope: 'read',
       command: 'true',
+      prompt: 'hi',
+      contenders: [{ provider: 'acp' }, { provider: 'acp' }],
+      contender: 'acp-1',
       session_id: 'sess_0123',
       source_session_id: 'sess_0123',
       effect: 'deny',
@@ -167,7 +170,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
       const body = `{"${name}":1${rest === '}' ? '' : ','}${rest}`;
       const alike = new Map([
         ['Provider', ['provider']],
-        ['nonsense', ['tokens']],
+        ['nonsense', ['tokens', 'contender']],
         ['session_id', ['operation_id', 'method_id']],
       ]);
       const near = alike.get(name)?.find((one) => fields.includes(one));
