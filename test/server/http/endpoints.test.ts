@@ -167,7 +167,7 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
       const body = `{"${name}":1${rest === '}' ? '' : ','}${rest}`;
       const alike = new Map([
         ['Provider', ['provider']],
-        ['nonsense', ['tokens']],
+        ['nonsense', ['tokens', 'contender']],
         ['session_id', ['operation_id', 'method_id']],
       ]);
       const near = alike.get(name)?.find((one) => fields.includes(one));
