@@ -427,6 +427,9 @@ function goodBodyOf({ body }: (typeof table)[number]['endpoint'], place: () => s
     decision: 'accept',
     effect: 'deny',
     name: 'a-name',
+    prompt: 'hi',
+    contenders: [{ provider: 'acp' }, { provider: 'acp' }],
+    contender: 'acp-1',
     scope: 'read',
     command: 'true',
     api_key: 'sk-not-a-key',
@@ -453,6 +456,7 @@ function goodBodyOf({ body }: (typeof table)[number]['endpoint'], place: () => s
     Object.entries(good).filter(([name, value]) => shape[name]?.safeParse(value).success),
   );
   if ('first_line' in shape) return { ...known, path: 'a.ts' };
+  if ('contenders' in shape) return { ...known, cwd: makeRepository(place()) };
   return 'repo_root' in shape ? { ...known, repo_root: makeRepository(place()) } : known;
 }
 
