@@ -38,19 +38,11 @@ export async function restoreSessionFile(
 ): Promise<ResponseOf<typeof restoreFile>> {
   const { requests, session } = place;
   const name = relativeName(file);
-  const { id: session_id, active_turn_id: active } = session;
-  if (active !== null)
-    throw new AppError(
-      'turn_in_progress',
-      `turn ${active} of session ${session_id} is still running`,
-    );
+  const { id: session_id } = session;
+  assertIdle(session);
   const target = requests.snapshotAt(session_id, turn_id, moment);
-  const checkout = await place.checkout();
-  const { files, repository } = checkout;
-  if (files !== target.root || repository.commonDir !== target.repository)
-    throw conflictError(
-      `the session now works in directory ${files}, but the snapshot is of ${target.root}`,
-    );
+  const checkout = await checkoutOf(place, target);
+  const { files } = checkout;
   const since = requests.snapshotsSince(target);
   const git = await requests.openSnapshots(place, target, since);
   const entry = await entryAt(git, target.tree, name);
@@ -76,6 +68,21 @@ export async function restoreSessionFile(
     maxBytes: MAX_BYTES,
   }).catch(refused);
   return { ...answer, changed: true, kept_as };
+}
+
+function assertIdle({ id, active_turn_id: active }: Session): void {
+  if (active !== null)
+    throw new AppError('turn_in_progress', `turn ${active} of session ${id} is still running`);
+}
+
+/** Resolves with the checkout of a session. Throws `conflict` if the snapshot is of another one. */
+async function checkoutOf(place: WorkContext, snapshot: Taken): Promise<SessionCheckout> {
+  const checkout = await place.checkout();
+  const { files, repository } = checkout;
+  if (files === snapshot.root && repository.commonDir === snapshot.repository) return checkout;
+  throw conflictError(
+    `the session now works in directory ${files}, but the snapshot is of ${snapshot.root}`,
+  );
 }
 
 /**
@@ -172,16 +179,8 @@ export async function writeSnapshot(
  */
 export async function restoreSnapshot(place: WorkContext, snapshot: Taken): Promise<void> {
   const { requests, session } = place;
-  if (session.active_turn_id !== null)
-    throw new AppError(
-      'turn_in_progress',
-      `turn ${session.active_turn_id} of session ${session.id} is still running`,
-    );
-  const checkout = await place.checkout();
-  if (checkout.files !== snapshot.root || checkout.repository.commonDir !== snapshot.repository)
-    throw conflictError(
-      `the session now works in directory ${checkout.files}, but the snapshot is of ${snapshot.root}`,
-    );
+  assertIdle(session);
+  const checkout = await checkoutOf(place, snapshot);
   const since = takenSince(session, snapshot, requests.snapshotsSince(snapshot));
   const { git, tree } = await readNow(place, checkout, since);
   const changes = await changesOfTurns(git, since, { tree, snapshot });
