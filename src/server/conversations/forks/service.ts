@@ -14,7 +14,7 @@ import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { assertFree } from '../handoff/assert-free.ts';
-import type { ImportReader } from '../imports/reader.ts';
+import type { ImportService } from '../imports/service.ts';
 import { type ImportStore, timeOf } from '../imports/store.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { SessionService } from '../sessions/service.ts';
@@ -41,7 +41,7 @@ interface TurnFiles {
 
 interface ForkServiceDeps extends Pick<ServerParts, 'db' | 'failpoint'> {
   store: SessionStore;
-  imports: { store: ImportStore; reader: Pick<ImportReader, 'pastTurn'> };
+  imports: { store: ImportStore; service: Pick<ImportService, 'storeFork'> };
   sessions: SessionService;
   inbox: Inbox;
   claims: {
@@ -209,10 +209,8 @@ export class ForkService {
 
   #store(tx: Writer, { origin, history }: Plan, session: Session): void {
     const { store, imports } = this.#deps;
-    store.createSession(tx, session, store.mcpServers(tx, origin.id));
-    for (const turn of history.turns)
-      imports.store.addTurn(tx, imports.reader.pastTurn(session.id, turn));
-    store.updateSession(tx, session, 'session.forked');
+    const servers = store.mcpServers(tx, origin.id);
+    imports.service.storeFork(tx, session, history.turns, servers);
   }
 }
 

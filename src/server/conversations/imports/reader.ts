@@ -5,6 +5,7 @@ import type { Conversations, StoredTurn } from '../../../agents/conversations.ts
 import { ProviderError } from '../../../agents/provider.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { plain } from '../../../core/lib/plain.ts';
+import type { Writer } from '../../../core/store/transaction.ts';
 import type { AgentPool } from '../sessions/agent-pool.ts';
 import type { AgentKinds } from '../sessions/agent-slots.ts';
 import type { SessionStore } from '../sessions/store.ts';
@@ -138,13 +139,17 @@ export class ImportReader {
     return db.transact((tx) => {
       if (store.imports.get(tx, sessionId)?.conversation == null) return 0;
       const missing = turns.filter(({ ref }) => !store.hasTurn(tx, sessionId, ref));
-      for (const turn of missing) store.addTurn(tx, this.pastTurn(sessionId, turn));
+      this.addTurns(tx, sessionId, missing);
       return missing.length;
     });
   }
 
-  /** Returns the record of a turn of a conversation. */
-  pastTurn(session_id: string, { occurredAt, items, ...turn }: StoredTurn): PastTurn {
+  /** Stores turns as past turns of a session. */
+  addTurns(tx: Writer, sessionId: string, turns: readonly StoredTurn[]): void {
+    for (const turn of turns) this.#deps.store.addTurn(tx, this.#pastTurn(sessionId, turn));
+  }
+
+  #pastTurn(session_id: string, { occurredAt, items, ...turn }: StoredTurn): PastTurn {
     const { ids, clock } = this.#deps;
     return {
       past_turn_id: ids.next('past'),

@@ -8,7 +8,7 @@ import type {
 } from '../../../api/conversations.ts';
 import { conflictError, invalidError, notFoundError, AppError } from '../../../api/errors.ts';
 import type { createSession, Session } from '../../../api/sessions.ts';
-import type { StoredConversation, StoredTurns } from '../../../agents/conversations.ts';
+import type { StoredConversation, StoredTurn } from '../../../agents/conversations.ts';
 import { ProviderError } from '../../../agents/provider.ts';
 import { isFileError } from '../../../core/lib/foreign-file.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
@@ -93,8 +93,17 @@ export class ImportService {
     if (isFork) {
       const query = { after: null, max: wish.history };
       const history = await refusing(conversations.turns(ref, query, new AbortController().signal));
-      const fork = { draft: titledAs(found, draft), ref, history };
-      return db.transact((tx) => this.#fork(tx, fork, body.mcp_servers), saveResponse);
+      const { turns, omitted } = history;
+      const forked_from: Session['forked_from'] = {
+        session_id: null,
+        turn_id: null,
+        conversation: ref,
+        past_turns: turns.length,
+        omitted_turns: omitted,
+        way: null,
+      };
+      const fork = { ...titledAs(found, draft), forked_from };
+      return db.transact((tx) => this.storeFork(tx, fork, turns, body.mcp_servers), saveResponse);
     }
     const session = await db.transact((tx) => {
       const other = this.#existing(tx, { provider, agent, ref });
@@ -131,25 +140,16 @@ export class ImportService {
     return session;
   }
 
-  /** Stores a session that forks a conversation when its agent starts, with the past turns of the conversation. */
-  #fork(
+  /** Stores a session that its agent forks from another session or conversation, with the turns before the fork. */
+  storeFork(
     tx: Writer,
-    { draft, ref, history }: { draft: Session; ref: string; history: StoredTurns },
-    servers: Request['mcp_servers'],
+    session: Session,
+    turns: readonly StoredTurn[],
+    servers: Parameters<SessionStore['createSession']>[2],
   ): Session {
-    const { store, sessionStore } = this.#deps;
-    const { turns, omitted } = history;
-    const forked_from: Session['forked_from'] = {
-      session_id: null,
-      turn_id: null,
-      conversation: ref,
-      past_turns: turns.length,
-      omitted_turns: omitted,
-      way: null,
-    };
-    const session = { ...draft, forked_from };
+    const { sessionStore, reader } = this.#deps;
     sessionStore.createSession(tx, session, servers);
-    for (const turn of turns) store.addTurn(tx, this.#deps.reader.pastTurn(session.id, turn));
+    reader.addTurns(tx, session.id, turns);
     sessionStore.updateSession(tx, session, 'session.forked');
     return session;
   }
