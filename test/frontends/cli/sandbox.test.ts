@@ -32,4 +32,23 @@ describe.skipIf(!hasSandbox)('a session in a sandbox', () => {
     const refused = await cadre(['processes', 'run', '--session', id, '--port', '70000', 'true']);
     expect(refused).toMatchObject({ code: 2, stdout: '' });
   });
+
+  test('The demo agent runs turns in a sandbox, and its session continues after it was closed.', async () => {
+    await using root = tempDirectory('root');
+    const env = { CADRE_SANDBOX_MODE: 'require', CADRE_SANDBOX_CHILDREN: 'agents' };
+    const server = await testServer({ env });
+    const cadre = cadreOn(server);
+    const first = await cadre(['run', '--cwd', root.path, 'pid']);
+    expect(first.code).toBe(0);
+    // The first processes of a process namespace are bubblewrap and the agent.
+    expect(Number(first.stdout)).toBeLessThan(10);
+    const [session] = await server.client.call(endpoints.listSessions, {});
+    const id = session?.id ?? '';
+    await cadre(['sessions', 'close', id]);
+    await cadre(['sessions', 'resume', id]);
+    expect(await cadre(['run', '--session', id, 'history'])).toMatchObject({
+      code: 0,
+      stdout: 'earlier turns: 1; last prompt: pid\n',
+    });
+  });
 });
