@@ -33,22 +33,18 @@ describe.skipIf(!hasSandbox)('a session in a sandbox', () => {
     expect(refused).toMatchObject({ code: 2, stdout: '' });
   });
 
-  test('The demo agent runs turns in a sandbox, and its session continues after it was closed.', async () => {
+  test('The demo agent runs a turn in a sandbox, and continues its session after a restart of the server.', async () => {
     await using root = tempDirectory('root');
     const env = { CADRE_SANDBOX_MODE: 'require', CADRE_SANDBOX_CHILDREN: 'agents' };
-    const server = await testServer({ env });
-    const cadre = cadreOn(server);
-    const first = await cadre(['run', '--cwd', root.path, 'pid']);
+    const before = await testServer({ env });
+    const first = await cadreOn(before)(['run', '--cwd', root.path, 'pid']);
     expect(first.code).toBe(0);
     // The first processes of a process namespace are bubblewrap and the agent.
     expect(Number(first.stdout)).toBeLessThan(10);
-    const [session] = await server.client.call(endpoints.listSessions, {});
-    const id = session?.id ?? '';
-    await cadre(['sessions', 'close', id]);
-    await cadre(['sessions', 'resume', id]);
-    expect(await cadre(['run', '--session', id, 'history'])).toMatchObject({
-      code: 0,
-      stdout: 'earlier turns: 1; last prompt: pid\n',
-    });
+    const [session] = await before.client.call(endpoints.listSessions, {});
+    await before.end('SIGTERM');
+    const after = await testServer({ env, directory: before.directory });
+    const second = await cadreOn(after)(['run', '--session', session?.id ?? '', 'history']);
+    expect(second).toMatchObject({ code: 0, stdout: 'earlier turns: 1; last prompt: pid\n' });
   });
 });
