@@ -210,9 +210,9 @@ test-agents: build ## Test with real agents, with loopback only; installs the ag
 
 .PHONY: test-agents-sandbox
 test-agents-sandbox: export AGENTS_SANDBOX = require
-test-agents-sandbox: build ## Run the tests of Claude Code, Codex and ACP agents in the sandbox of cadre; fails without bubblewrap
+test-agents-sandbox: build ## Run all tests of real agents in the sandbox of cadre; fails without bubblewrap
 	node test/real-agents/install.main.ts
-	SANDBOX_TESTS=required vitest run --config test/real-agents/vitest.config.ts test/real-agents/sandbox test/real-agents/claude-contract test/real-agents/codex-contract test/real-agents/codex-acp-contract
+	SANDBOX_TESTS=required sh test/real-agents/loopback.sh vitest run --config test/real-agents/vitest.config.ts
 
 .PHONY: test-agents-part
 test-agents-part: export AGENTS = part
