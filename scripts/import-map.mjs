@@ -37,6 +37,7 @@ export const houses = {
     may: [
       'client',
       'agents/acp/catalogue',
+      'agents/demo/state-directory',
       'core/lib',
       'core/config',
       'core/children/identity',
@@ -184,6 +185,11 @@ export const rooms = {
     may: ['agents/acp/catalogue-entry', 'agents/model-hosts'],
     beyond: { may: [] },
     because: 'the agent catalogue is data: the command line reads it without the adapter',
+  },
+  'agents/demo/state-directory': {
+    may: [],
+    beyond: { may: [] },
+    because: 'a server starts with this directory, and loads no code of the demo agent',
   },
   'agents/demo': {
     may: [],

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { client, methods, ndJsonStream } from '@agentclientprotocol/sdk';
@@ -13,6 +13,7 @@ import { codexConfig } from './codex-env.ts';
 import { escalated } from './codex-fixture.ts';
 import { agentStart } from './install.ts';
 import { startModelServer } from './model-server.ts';
+import { makePlaces } from './on-server.ts';
 
 const PATIENCE_MS = 60_000;
 
@@ -28,10 +29,9 @@ class Acpx {
   readonly work: string;
   readonly #directory: string;
 
-  constructor(directory: string) {
+  constructor(directory: string, work: string) {
     this.#directory = directory;
-    this.work = join(directory, 'work');
-    mkdirSync(this.work);
+    this.work = work;
   }
 
   /** The words that start cadre as an agent. */
@@ -71,9 +71,10 @@ class Acpx {
 test('The client acpx runs turns of Codex through cadre acp, decides permissions, cancels, and continues after a SIGKILL of the server.', async () => {
   await using model = await startModelServer();
   await using directory = tempDirectory('acpx');
-  const config = codexConfig({ home: directory.path, modelUrl: model.url, asks: true });
-  let server = await startServer(directory.path, { config });
-  const acpx = new Acpx(directory.path);
+  const places = makePlaces(directory.path);
+  const config = codexConfig({ home: places.home, modelUrl: model.url, asks: true });
+  let server = await startServer(places.server, { config });
+  const acpx = new Acpx(places.server, places.work);
   try {
     const id = (await acpx.run('--format', 'quiet', 'sessions', 'new')).trim();
     expect(id).toMatch(/^sess_/);
@@ -95,7 +96,7 @@ test('The client acpx runs turns of Codex through cadre acp, decides permissions
     const cut = acpx.start('@@slow:3000:41');
     await expectEventually(() => cut.stdout(), PATIENCE_MS).toContain('c3 ');
     await server.end('SIGKILL');
-    server = await startServer(directory.path, { config });
+    server = await startServer(places.server, { config });
     expect(await cut.code).toBe(1);
     expect(cut.stdout() + cut.stderr()).toContain(
       'the server died while an agent was running this turn',

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { ProviderWorld } from '../support/providers/fixture.ts';
 import { startServer } from '../support/server.ts';
 import { startModelServer } from './model-server.ts';
+import { showsPrograms } from './on-server.ts';
 import { type Part, partsOf, tapModel, textOf } from './model-tap.ts';
 
 /** Where an agent of a world is. */
@@ -42,7 +43,7 @@ export async function openAgentWorld(
   };
   return {
     start: ({ asks = false, env = {} } = {}) =>
-      startServer(data, { env, config: configure({ home, modelUrl: tap.url, asks }) }),
+      startServer(data, { env: { ...showsPrograms, ...env }, config: configure({ home, modelUrl: tap.url, asks }) }),
     memoryIn: () => partsTold().map(textOf).join('\n'),
     imagesIn: () =>
       partsTold().flatMap((part) => {

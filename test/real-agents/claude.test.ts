@@ -13,8 +13,8 @@ import { bash } from './claude-fixture.ts';
 import { type AgentServer, onServer } from './on-server.ts';
 
 test('The cost of a turn excludes earlier turns, even after its session was resumed.', async () => {
-  await withClaude({ idle: 1 }, async ({ client, directory }) => {
-    const session = await openSession(client, directory, { provider: 'claude' });
+  await withClaude({ idle: 1 }, async ({ client, work }) => {
+    const session = await openSession(client, work, { provider: 'claude' });
     const costs = [];
     for (let turn = 0; turn < 3; turn++)
       costs.push((await runTurn(client, session.id, '@@say:one')).turn.usage?.cost_usd ?? 0);
@@ -28,8 +28,8 @@ test('The cost of a turn excludes earlier turns, even after its session was resu
 });
 
 test('A failed model request of Claude fails the turn with provider_error, and the session continues.', async () => {
-  await withClaude({}, async ({ client, directory }) => {
-    const session = await openSession(client, directory, { provider: 'claude' });
+  await withClaude({}, async ({ client, work }) => {
+    const session = await openSession(client, work, { provider: 'claude' });
     for (const [script, text] of [
       ['err:401', null],
       ['err:400', null],
@@ -46,8 +46,8 @@ test('A failed model request of Claude fails the turn with provider_error, and t
 });
 
 test('The model and the effort of a turn of Claude apply only to this turn.', async () => {
-  await withClaude({}, async ({ client, directory, model }) => {
-    const session = await openSession(client, directory, { provider: 'claude' });
+  await withClaude({}, async ({ client, work, model }) => {
+    const session = await openSession(client, work, { provider: 'claude' });
     const params = { session_id: session.id };
     await using watch = new WatchedSession(client, session.id, 30_000).watch;
     for (const more of [{}, { model: 'sonnet', thinking_effort: 'low' }, {}]) {
@@ -67,12 +67,12 @@ test('The model and the effort of a turn of Claude apply only to this turn.', as
 });
 
 test('The request of Claude to change a file shows the diff, and the file changes only if the request is accepted.', async () => {
-  await withClaude({}, async ({ client, directory }) => {
+  await withClaude({}, async ({ client, work }) => {
     const more = { provider: 'claude', permission_mode: 'require_approval' };
-    const session = await openSession(client, directory, more);
+    const session = await openSession(client, work, more);
     const watched = new WatchedSession(client, session.id, 30_000);
     await using watch = watched.watch;
-    const file_path = join(directory, 'plover.txt');
+    const file_path = join(work, 'plover.txt');
     writeFileSync(file_path, 'a plover is a fish\n');
     // It edits nothing that it has not read.
     await watched.run(`@@tool:Read:${JSON.stringify({ file_path })}`);
@@ -99,17 +99,17 @@ test('The request of Claude to change a file shows the diff, and the file change
 });
 
 test('Claude does not ask again for a request that was accepted for the session, and asks again in another session.', async () => {
-  await withClaude({}, async ({ client, directory }) => {
+  await withClaude({}, async ({ client, work }) => {
     const more = { provider: 'claude', permission_mode: 'require_approval' };
     const open = async () => {
-      const session = await openSession(client, directory, more);
+      const session = await openSession(client, work, more);
       return new WatchedSession(client, session.id, 30_000);
     };
     const first = await open();
     await using watch = first.watch;
     const run = bash('python3 -c "print(6*7)"', 'prints a number');
     const write = (name: string) => {
-      const input = { file_path: join(directory, name), content: `${name}\n` };
+      const input = { file_path: join(work, name), content: `${name}\n` };
       return `@@tool:Write:${JSON.stringify(input)}`;
     };
     for (const prompt of [run, write('one')]) {
@@ -126,14 +126,14 @@ test('Claude does not ask again for a request that was accepted for the session,
       expect(ofKind(watch.of(turn_id), 'approval.requested')).toEqual([]);
       expect(ofKind(watch.of(turn_id), 'tool.completed')[0]?.payload.status).toBe('completed');
     }
-    expect(readFileSync(join(directory, 'two'), 'utf8')).toBe('two\n');
+    expect(readFileSync(join(work, 'two'), 'utf8')).toBe('two\n');
 
     const other = await open();
     await using otherWatch = other.watch;
     const turnId = await other.send(write('three'));
     await decide(client, await asked(otherWatch, turnId), 'decline');
     await otherWatch.end(turnId);
-    expect(existsSync(join(directory, 'three'))).toBe(false);
+    expect(existsSync(join(work, 'three'))).toBe(false);
   });
 });
 
@@ -145,8 +145,8 @@ test('A command of Claude that is approved after a restart runs once, without an
   }));
 
 test('The context is the size of the last request, and the usage is the sum of all requests.', async () => {
-  await withClaude({ allow: ['Bash'] }, async ({ client, directory }) => {
-    const session = await openSession(client, directory, { provider: 'claude' });
+  await withClaude({ allow: ['Bash'] }, async ({ client, work }) => {
+    const session = await openSession(client, work, { provider: 'claude' });
     const { turn } = await runTurn(client, session.id, bash('true', 'does nothing'));
     expect(turn.usage).toMatchObject({
       input_tokens: 200,
@@ -159,8 +159,8 @@ test('The context is the size of the last request, and the usage is the sum of a
 });
 
 test('The answer of a person to a question of Claude reaches the model.', async () => {
-  await withClaude({}, async ({ client, directory }) => {
-    const session = await openSession(client, directory, { provider: 'claude' });
+  await withClaude({}, async ({ client, work }) => {
+    const session = await openSession(client, work, { provider: 'claude' });
     const watched = new WatchedSession(client, session.id, 30_000);
     await using watch = watched.watch;
     const options = [
@@ -181,9 +181,9 @@ test('The answer of a person to a question of Claude reaches the model.', async 
 });
 
 test('A file is not written in the mode read_only, and is written in workspace_write.', async () => {
-  await withClaude({}, async ({ client, directory }) => {
-    const write = `@@tool:Write:${JSON.stringify({ file_path: `${directory}/w.txt`, content: 'x' })}`;
-    const session = await openSession(client, directory, { provider: 'claude' });
+  await withClaude({}, async ({ client, work }) => {
+    const write = `@@tool:Write:${JSON.stringify({ file_path: `${work}/w.txt`, content: 'x' })}`;
+    const session = await openSession(client, work, { provider: 'claude' });
     const watched = new WatchedSession(client, session.id, 30_000);
     await using _watch = watched.watch;
     for (const [permission_mode, status] of [
@@ -205,8 +205,8 @@ test('A file is not written in the mode read_only, and is written in workspace_w
 test('A turn with full_access runs a command without a request, and the next turn is restricted again.', async () => {
   // As root it would refuse.
   const more = { env: { IS_SANDBOX: '1' } };
-  await withClaude({ more }, async ({ client, directory, model }) => {
-    const session = await openSession(client, directory, { provider: 'claude' });
+  await withClaude({ more }, async ({ client, work, model }) => {
+    const session = await openSession(client, work, { provider: 'claude' });
     const watched = new WatchedSession(client, session.id, 30_000);
     await using watch = watched.watch;
     await watched.run('@@say:first');
@@ -222,8 +222,8 @@ test('A turn with full_access runs a command without a request, and the next tur
 test.skipIf(process.getuid?.() !== 0)(
   'The mode full_access is refused as root, and the error has the reason.',
   async () => {
-    await withClaude({}, async ({ client, directory }) => {
-      const session = await openSession(client, directory, { provider: 'claude' });
+    await withClaude({}, async ({ client, work }) => {
+      const session = await openSession(client, work, { provider: 'claude' });
       const params = { session_id: session.id };
       const body = {
         input: [{ type: 'text' as const, text: 'x' }],
@@ -234,21 +234,21 @@ test.skipIf(process.getuid?.() !== 0)(
         refused,
       );
       const wish = { provider: 'claude', permission_mode: 'full_access' } as const;
-      await expect(openSession(client, directory, wish)).rejects.toMatchObject(refused);
+      await expect(openSession(client, work, wish)).rejects.toMatchObject(refused);
     });
   },
 );
 
 test('The next turn of a session fails with resume_failed if its transcript is gone.', async () => {
-  await withClaude({ idle: 1 }, async ({ client, directory }) => {
-    const session = await openSession(client, directory, { provider: 'claude' });
+  await withClaude({ idle: 1 }, async ({ client, work, home }) => {
+    const session = await openSession(client, work, { provider: 'claude' });
     await runTurn(client, session.id, '@@say:first');
     const { rm } = await import('node:fs/promises');
     await until('it has been unloaded', async () => {
       const all = await client.call(endpoints.getProviderDiagnostics, {});
       return all.find(({ id }) => id === 'claude')?.sessions === 0;
     });
-    await rm(`${directory}/claude/projects`, { recursive: true });
+    await rm(`${home}/claude/projects`, { recursive: true });
     const { turn } = await runTurn(client, session.id, '@@say:second');
     expect(turn.error?.code).toBe('resume_failed');
   });
@@ -257,17 +257,17 @@ test('The next turn of a session fails with resume_failed if its transcript is g
 test('A key in a private home authenticates Claude at the model, stays out of the log, and can be removed.', async () => {
   await using own = tempDirectory('home');
   const more = { home: `${own.path}/private`, env: { ANTHROPIC_API_KEY: '' } };
-  await withClaude({ more }, async ({ client, directory, model, log }) => {
+  await withClaude({ more }, async ({ client, work, model, log }) => {
     const status = () => client.call(endpoints.getClaudeAuthStatus, {});
     expect(await status()).toMatchObject({ authenticated: false, mode: 'not_configured' });
-    const session = await openSession(client, directory, { provider: 'claude' });
+    const session = await openSession(client, work, { provider: 'claude' });
     const { turn } = await runTurn(client, session.id, '@@say:x');
     expect(turn.error?.message).toContain('run cadre providers login claude');
 
     const body = { api_key: 'sk-ant-of-a-test' };
     const set = await client.call(endpoints.setClaudeApiKey, { body });
     expect(set).toMatchObject({ authenticated: true, mode: 'api_key' });
-    const other = await openSession(client, directory, { provider: 'claude' });
+    const other = await openSession(client, work, { provider: 'claude' });
     expect((await runTurn(client, other.id, '@@say:y')).turn.text).toBe('y');
     expect(model.requests.at(-1)?.authorization).toBe(body.api_key);
     expect(log()).not.toContain(body.api_key);

@@ -52,7 +52,7 @@ test('A turn of codex-acp without a key fails with the login methods and the log
     await expect(made).rejects.toThrow(/OPENAI_API_KEY/);
   }));
 
-async function watched({ client, directory }: AgentServer) {
-  const { id } = await openSession(client, directory, { agent: 'codex-acp' });
+async function watched({ client, work }: AgentServer) {
+  const { id } = await openSession(client, work, { agent: 'codex-acp' });
   return new WatchedSession(client, id, PATIENCE_MS);
 }

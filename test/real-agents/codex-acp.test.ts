@@ -7,13 +7,13 @@ import { agentStart } from './install.ts';
 import { type AgentServer, onServer } from './on-server.ts';
 
 test('The models of codex-acp are listed, and a session can choose a model together with an effort.', () =>
-  withCodexAcp(async ({ client, model, directory }) => {
+  withCodexAcp(async ({ client, model, work }) => {
     const params = { provider: 'acp' as const };
     const models = await client.call(endpoints.listModels, { params });
     const chosen = models.find(({ id }) => id === 'gpt-5.5');
     expect(chosen).toBeDefined();
     const more = { model: chosen?.id, thinking_effort: 'high' };
-    const session = await openSession(client, directory, more);
+    const session = await openSession(client, work, more);
     const { turn } = await runTurn(client, session.id, '@@say:thought hard');
     expect(turn).toMatchObject({ status: 'completed', error: null });
     expect(model.requests).toContainEqual(

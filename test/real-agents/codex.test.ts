@@ -5,7 +5,6 @@ import { endpoints } from '../../src/api/index.ts';
 import { carriersOf } from '../../src/core/children/procfs.ts';
 import { asked, decide, interrupt, sessionOf, turnOf, until } from '../support/providers/calls.ts';
 import { WatchedSession } from '../support/providers/contract-stage.ts';
-import type { TestServer } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { ofKind, openSession, runTurn } from '../support/turns.ts';
 import { makeRepository } from '../support/worktrees/work.ts';
@@ -14,15 +13,15 @@ import { codexConfig, type CodexOptions, writeCatalog } from './codex-env.ts';
 import { escalated, shell } from './codex-fixture.ts';
 import { commandLine } from './processes.ts';
 import { signal } from './signal.ts';
-import { type AgentServer, onServer } from './on-server.ts';
+import { type AgentServer, isSandboxed, onServer } from './on-server.ts';
 
 const PATIENCE_MS = 30_000;
 const asking = { provider: 'codex', permission_mode: 'require_approval' };
 
 test('The default model of codex runs its tools from code, and the tool calls are reported all the same.', async () => {
-  await withCodex({}, async ({ client, directory, model }) => {
+  await withCodex({}, async ({ client, work, model }) => {
     const [first] = await client.call(endpoints.listModels, { params: { provider: 'codex' } });
-    const session = await openSession(client, directory, { provider: 'codex', model: first?.id });
+    const session = await openSession(client, work, { provider: 'codex', model: first?.id });
     const { turn, events } = await runTurn(client, session.id, shell('echo $((6*7))'));
     expect(turn.status).toBe('completed');
     expect(model.requests.at(-1)?.tools).toContain('exec');
@@ -30,14 +29,14 @@ test('The default model of codex runs its tools from code, and the tool calls ar
     expect(tool?.payload).toMatchObject({ status: 'completed', text: '42\n' });
 
     await runTurn(client, session.id, patch('Add', 'out-of-code.txt', '+made'));
-    expect(readFileSync(join(directory, 'out-of-code.txt'), 'utf8')).toBe('made\n');
+    expect(readFileSync(join(work, 'out-of-code.txt'), 'utf8')).toBe('made\n');
   });
 });
 
 test('A command of Codex in a worktree receives the ports of the worktree and the variables of the user.', async () => {
   const config = { shell_environment_policy: { set: { OWN_VARIABLE: 'own' } } };
-  await withCodex({ config }, async ({ client, directory }) => {
-    const repo = makeRepository(join(directory, 'repository'));
+  await withCodex({ config }, async ({ client, work }) => {
+    const repo = makeRepository(join(work, 'repository'));
     const session = await client.call(endpoints.createSession, {
       body: { provider: 'codex', cwd: repo, worktree: { worktree_name: 'tree' } },
     });
@@ -51,11 +50,11 @@ test('A command of Codex in a worktree receives the ports of the worktree and th
 });
 
 test('The request of Codex to change a file shows the diff, and the file changes only if the request is accepted.', async () => {
-  await withCodex({}, async ({ client, directory }) => {
-    const session = await openSession(client, directory, asking);
+  await withCodex({}, async ({ client, work }) => {
+    const session = await openSession(client, work, asking);
     const watched = new WatchedSession(client, session.id, PATIENCE_MS);
     await using watch = watched.watch;
-    const file = join(directory, 'plover.txt');
+    const file = join(work, 'plover.txt');
     writeFileSync(file, 'a plover is a fish\n');
     const prompt = patch('Update', 'plover.txt', '-a plover is a fish', '+a plover is a bird');
 
@@ -89,9 +88,9 @@ test('The request of Codex to change a file shows the diff, and the file changes
 });
 
 test('Codex does not ask again to change a file that was accepted for the session, and asks in another session.', async () => {
-  await withCodex({}, async ({ client, directory }) => {
+  await withCodex({}, async ({ client, work }) => {
     const open = async () => {
-      const session = await openSession(client, directory, asking);
+      const session = await openSession(client, work, asking);
       return new WatchedSession(client, session.id, PATIENCE_MS);
     };
     const [first, other] = [await open(), await open()];
@@ -104,7 +103,7 @@ test('Codex does not ask again to change a file that was accepted for the sessio
     expect((await watch.end(turnId)).kind).toBe('turn.completed');
     const { turn_id } = await first.run(patch('Update', 'plover.txt', '-a fish', '+a bird'));
     expect(ofKind(watch.of(turn_id), 'approval.requested')).toEqual([]);
-    const read = () => readFileSync(join(directory, 'plover.txt'), 'utf8');
+    const read = () => readFileSync(join(work, 'plover.txt'), 'utf8');
     expect(read()).toBe('a bird\n');
 
     const otherId = await other.send(patch('Update', 'plover.txt', '-a bird', '+a fish'));
@@ -123,7 +122,7 @@ test('A command of Codex that is approved after a restart runs once, without ano
 
 test('A tool of an MCP server needs an approval, and then runs, whether the model calls it directly or from code.', async () => {
   const echo = { command: process.execPath, args: [join(import.meta.dirname, 'echo-server.ts')] };
-  await withCodex({ config: { mcp_servers: { echo } } }, async ({ client, directory }) => {
+  await withCodex({ config: { mcp_servers: { echo } } }, async ({ client, work }) => {
     const [first] = await client.call(endpoints.listModels, { params: { provider: 'codex' } });
     const code = "text(await tools.mcp__echo__say_again({ text: 'owl' }));";
     for (const [model, prompt] of [
@@ -131,7 +130,7 @@ test('A tool of an MCP server needs an approval, and then runs, whether the mode
       [null, '@@tool:mcp__echo__say_again:{"text":"owl"}'],
       [first?.id, `@@tool:exec:${JSON.stringify(code)}`],
     ]) {
-      const session = await openSession(client, directory, { ...asking, model });
+      const session = await openSession(client, work, { ...asking, model });
       const watched = new WatchedSession(client, session.id, PATIENCE_MS);
       await using watch = watched.watch;
       const turnId = await watched.send(prompt ?? '');
@@ -146,11 +145,11 @@ test('A tool of an MCP server needs an approval, and then runs, whether the mode
 });
 
 test('An interrupted command does not continue.', async () => {
-  await withCodex({}, async ({ client, directory }) => {
-    const session = await openSession(client, directory, { provider: 'codex' });
+  await withCodex({}, async ({ client, work, home }) => {
+    const session = await openSession(client, work, { provider: 'codex' });
     const watched = new WatchedSession(client, session.id, PATIENCE_MS);
     await using watch = watched.watch;
-    const sleepers = () => carriersOf(directory).filter((pid) => commandLine(pid)[0] === 'sleep');
+    const sleepers = () => carriersOf(home).filter((pid) => commandLine(pid)[0] === 'sleep');
     const turnId = await watched.send(shell('sleep 300'));
     await until('it sleeps', () => sleepers().length === 1, PATIENCE_MS);
     await interrupt(client, session, turnId);
@@ -160,10 +159,10 @@ test('An interrupted command does not continue.', async () => {
 });
 
 test('The model and the effort of a turn of Codex apply only to this turn.', async () => {
-  await withCodex({}, async ({ client, directory, model }) => {
+  await withCodex({}, async ({ client, work, model }) => {
     const models = await client.call(endpoints.listModels, { params: { provider: 'codex' } });
     const other = models.find(({ id }) => id !== 'gpt-5.5')?.id;
-    const session = await openSession(client, directory, { provider: 'codex' });
+    const session = await openSession(client, work, { provider: 'codex' });
     const params = { session_id: session.id };
     await using watch = new WatchedSession(client, session.id, PATIENCE_MS).watch;
     const last = [];
@@ -189,8 +188,9 @@ test('The context of a turn is the size of its last request, and its window is t
     model: 'scripted-mini',
     model_catalog_json: writeCatalog(own.path, 'scripted-mini', 20_000),
   };
-  await withCodex({ config }, async ({ client, directory }) => {
-    const session = await openSession(client, directory, { provider: 'codex' });
+  const more = { sandbox: { read: [own.path] } };
+  await withCodex({ config, more }, async ({ client, work }) => {
+    const session = await openSession(client, work, { provider: 'codex' });
     const both = {
       input_tokens: 200,
       cached_input_tokens: 22,
@@ -210,8 +210,8 @@ test('The context of a turn is the size of its last request, and its window is t
 });
 
 test('A failed model request of Codex fails the turn with provider_error, and the session continues.', async () => {
-  await withCodex({}, async ({ client, directory }) => {
-    const session = await openSession(client, directory, { provider: 'codex' });
+  await withCodex({}, async ({ client, work }) => {
+    const session = await openSession(client, work, { provider: 'codex' });
     for (const script of ['err:401', 'err:429', 'err:500', 'fail:context_length_exceeded']) {
       const { turn } = await runTurn(client, session.id, `@@${script}`);
       expect([script, turn.status, turn.error?.code]).toEqual([script, 'failed', 'provider_error']);
@@ -222,9 +222,10 @@ test('A failed model request of Codex fails the turn with provider_error, and th
   });
 });
 
-test('Ten sessions of Codex share one process, and keep separate requests, models and agent sessions.', async () => {
+// In a sandbox, each session has a Codex server of its own.
+test.skipIf(isSandboxed)('Ten sessions of Codex share one process, and keep separate requests, models and agent sessions.', async () => {
   await withCodex({ asks: true }, async (server) => {
-    const { client, directory, model } = server;
+    const { client, home, model } = server;
     const models = await client.call(endpoints.listModels, { params: { provider: 'codex' } });
     const ten = await openTen(server, (number) => ({
       ...asking,
@@ -238,7 +239,7 @@ test('Ten sessions of Codex share one process, and keep separate requests, model
     const approvals = await Promise.all(
       ten.map(({ watched }, at) => asked(watched.watch, turns[at] ?? '')),
     );
-    expect(appServersIn(directory)).toHaveLength(1);
+    expect(appServersIn(home)).toHaveLength(1);
     for (const [at, approval] of approvals.entries()) {
       expect(approval.session_id).toBe(ten[at]?.watched.id);
       expect(approval.title).toContain(`echo ${at} > asked`);
@@ -258,7 +259,7 @@ test('Ten sessions of Codex share one process, and keep separate requests, model
   });
 });
 
-test('The death of the process under ten turns fails all ten turns, and all ten sessions continue in another process.', async () => {
+test.skipIf(isSandboxed)('The death of the process under ten turns fails all ten turns, and all ten sessions continue in another process.', async () => {
   await withCodex({}, async (server) => {
     const ten = await openTen(server, () => ({ provider: 'codex' }));
     await using _watches = watchesOf(ten);
@@ -267,7 +268,7 @@ test('The death of the process under ten turns fails all ten turns, and all ten 
     await Promise.all(
       ten.map(({ watched }, at) => watched.watch.kind('message.delta', turns[at] ?? '')),
     );
-    const [killed, ...others] = appServersIn(server.directory);
+    const [killed, ...others] = appServersIn(server.home);
     expect(others).toEqual([]);
     signal('SIGKILL')([killed ?? 0]);
     for (const { watched, number } of ten) {
@@ -281,17 +282,17 @@ test('The death of the process under ten turns fails all ten turns, and all ten 
     );
     for (const [at, turn] of again.entries())
       expect(turn).toMatchObject({ status: 'completed', text: `again ${at}` });
-    expect(appServersIn(server.directory)).toHaveLength(1);
+    expect(appServersIn(server.home)).toHaveLength(1);
   });
 });
 
 test('A key in a private home authenticates Codex at the model, stays out of the log, and can be removed.', async () => {
   await using own = tempDirectory('home');
   const more = { home: join(own.path, 'private') };
-  await withCodex({ login: true, more }, async ({ client, directory, model, log }) => {
+  await withCodex({ login: true, more }, async ({ client, work, model, log }) => {
     const status = () => client.call(endpoints.getCodexAuthStatus, {});
     expect(await status()).toMatchObject({ authenticated: false, mode: 'not_configured' });
-    const session = await openSession(client, directory, { provider: 'codex' });
+    const session = await openSession(client, work, { provider: 'codex' });
     const { turn } = await runTurn(client, session.id, '@@err:401');
     expect(turn.status).toBe('failed');
     expect(turn.error?.message).toContain('run cadre providers login codex');
@@ -322,12 +323,12 @@ interface OneOfTen {
 }
 
 async function openTen(
-  { client, directory }: TestServer,
+  { client, work }: AgentServer,
   more: (number: number) => object,
 ): Promise<OneOfTen[]> {
   const ten = [];
   for (let number = 0; number < 10; number++) {
-    const cwd = join(directory, `work-${number}`);
+    const cwd = join(work, `work-${number}`);
     mkdirSync(cwd);
     const { id } = await openSession(client, cwd, more(number));
     ten.push({ number, cwd, watched: new WatchedSession(client, id, PATIENCE_MS) });
@@ -341,8 +342,8 @@ function watchesOf(ten: readonly OneOfTen[]): AsyncDisposable {
   return stack;
 }
 
-function appServersIn(directory: string): number[] {
-  return carriersOf(directory).filter((pid) => commandLine(pid).includes('app-server'));
+function appServersIn(home: string): number[] {
+  return carriersOf(home).filter((pid) => commandLine(pid).includes('app-server'));
 }
 
 /** A prompt that has codex change a file. */

@@ -35,8 +35,8 @@ async function say({ client, tap }: Tapped, session: string, word: string) {
 
 /** Forks a session with two turns at the first one, and continues both sessions. */
 async function expectForkAtFirst(server: Tapped, provider: ProviderId): Promise<void> {
-  const { client, directory } = server;
-  const { id } = await client.call(endpoints.createSession, { body: { provider, cwd: directory } });
+  const { client, work } = server;
+  const { id } = await client.call(endpoints.createSession, { body: { provider, cwd: work } });
   const { turn } = await say(server, id, 'swallow');
   expect(turn.agent_turn_ref).toEqual(expect.any(String));
   await say(server, id, 'heron');
@@ -68,13 +68,13 @@ test('A session of Codex that is forked at its first turn continues from there, 
 
 test('The history of a conversation that Claude no longer has reaches the fork as a record.', () =>
   onTapped(claudeConfig, async (server) => {
-    const { client, directory } = server;
-    const body = { provider: 'claude' as const, cwd: directory };
+    const { client, work, home } = server;
+    const body = { provider: 'claude' as const, cwd: work };
     const { id } = await client.call(endpoints.createSession, { body });
     await say(server, id, 'swallow');
     const params = { session_id: id };
     const forked = await client.call(endpoints.forkSession, { params, body: {} });
-    rmSync(`${directory}/claude/projects`, { recursive: true });
+    rmSync(`${home}/claude/projects`, { recursive: true });
     const { told } = await say(server, forked.id, 'plover');
     expect(told).toContain('handoff_record');
     expect(told).toContain('swallow');

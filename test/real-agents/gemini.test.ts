@@ -10,11 +10,12 @@ import { openSession } from '../support/turns.ts';
 import { geminiEnvironment } from './gemini-env.ts';
 import { agentStart } from './install.ts';
 import { startModelServer } from './model-server.ts';
+import { makePlaces, showsPrograms } from './on-server.ts';
 
 const PATIENCE_MS = 60_000;
 
 test('If an incomplete request of gemini is accepted after a restart, gemini asks again.', () =>
-  overRestart(1, async ({ session, restart, directory }) => {
+  overRestart(1, async ({ session, restart, work }) => {
     const { turnId, approval } = await session.asks('@@shell:touch asked');
     expect(approval.subject).toBeNull();
     const after = await restart();
@@ -26,7 +27,7 @@ test('If an incomplete request of gemini is accepted after a restart, gemini ask
     );
     await decide(after.client, payload.approval as typeof approval, 'decline');
     expect((await after.watch.end(turnId)).kind).toBe('turn.completed');
-    expect(existsSync(join(directory, 'asked'))).toBe(false);
+    expect(existsSync(join(work, 'asked'))).toBe(false);
   }));
 
 test('A session that Gemini has lost fails with resume_failed at its next turn.', () =>
@@ -39,7 +40,7 @@ test('A session that Gemini has lost fails with resume_failed at its next turn.'
   }));
 
 interface Restarted {
-  directory: string;
+  work: string;
   session: WatchedSession;
   /** Ends the server by SIGKILL and starts it again; gives the same session. */
   restart(): Promise<WatchedSession>;
@@ -52,11 +53,11 @@ async function overRestart(
 ): Promise<void> {
   await using model = await startModelServer();
   await using directory = tempDirectory('gemini');
-  const { path } = directory;
-  const env = geminiEnvironment({ home: path, modelUrl: model.url, clockStep });
+  const { server: data, home, work } = makePlaces(directory.path);
+  const env = geminiEnvironment({ home, modelUrl: model.url, clockStep });
   const gemini = { ...agentStart('gemini'), env };
   const config = stringify({ providers: { acp: { agents: { gemini } } } });
-  let server = await startServer(path, { config });
+  let server = await startServer(data, { config, env: showsPrograms });
   await using stack = new AsyncDisposableStack();
   const watched = (id: string) => {
     const session = new WatchedSession(server.client, id, PATIENCE_MS);
@@ -65,19 +66,19 @@ async function overRestart(
   };
   try {
     const more = { agent: 'gemini', permission_mode: 'require_approval' };
-    const { id } = await openSession(server.client, path, more);
+    const { id } = await openSession(server.client, work, more);
     await use({
-      directory: path,
+      work,
       session: watched(id),
       async restart() {
         await server.end('SIGKILL');
-        await untilNothingCarries(path);
-        server = await startServer(path, { config });
+        await untilNothingCarries(directory.path);
+        server = await startServer(data, { config, env: showsPrograms });
         return watched(id);
       },
     });
   } finally {
     await server.end('SIGTERM');
-    await untilNothingCarries(path);
+    await untilNothingCarries(directory.path);
   }
 }

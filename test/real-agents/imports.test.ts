@@ -16,13 +16,13 @@ interface Program {
 }
 
 /** Returns a function that runs the agent's own program with the configuration of the server. */
-function programOf(config: string, provider: ProviderId, { directory }: AgentServer) {
+function programOf(config: string, provider: ProviderId, { work }: AgentServer) {
   const { providers } = parse(config) as unknown as { providers: Record<string, Program> };
   const { command, args, env } = providers[provider] as Program;
   const run = promisify(execFile);
   return async (...more: string[]) => {
     const running = run(command, [...args, ...more], {
-      cwd: directory,
+      cwd: work,
       env: { PATH: process.env.PATH, ...env },
     });
     running.child.stdin?.end();
@@ -32,14 +32,14 @@ function programOf(config: string, provider: ProviderId, { directory }: AgentSer
 
 /** Imports the only conversation, continues it in both programs, and returns the prompts of the past turns. */
 async function hop(
-  { client, directory, model }: AgentServer,
+  { client, work, model }: AgentServer,
   provider: 'claude' | 'codex',
   runOwn: (prompt: string, ref?: string) => Promise<string>,
 ): Promise<string[]> {
   await runOwn('@@say:swallow');
   const list = { params: { provider }, query: {} };
   const [found] = await client.call(endpoints.listConversations, list);
-  expect(found).toMatchObject({ cwd: directory, in_use: null, session_id: null });
+  expect(found).toMatchObject({ cwd: work, in_use: null, session_id: null });
   const ref = found?.ref ?? '';
   const { id } = await client.call(endpoints.createSession, {
     body: { provider, import: { ref } },
@@ -93,17 +93,17 @@ test('A conversation of Codex continues in cadre and in its own program, and eac
 test('A conversation that Claude no longer has fails the turn, and no other transcript is begun.', async () => {
   const configure = (home: string, { url }: { url: string }) =>
     claudeConfig({ home, modelUrl: url });
-  await onServer(configure, async ({ client, directory }) => {
+  await onServer(configure, async ({ client, work, home }) => {
     const { mkdirSync, readdirSync, rmSync, writeFileSync } = await import('node:fs');
     const ref = 'e1d1bd2a-7c07-4000-8000-000000000000';
-    const project = `${directory}/claude/projects/one`;
+    const project = `${home}/claude/projects/one`;
     mkdirSync(project, { recursive: true });
-    const row = { type: 'user', uuid: 'u', cwd: directory, message: { content: 'gone' } };
+    const row = { type: 'user', uuid: 'u', cwd: work, message: { content: 'gone' } };
     writeFileSync(`${project}/${ref}.jsonl`, `${JSON.stringify(row)}\n`);
     const body = { provider: 'claude' as const, import: { ref } };
     const { id } = await client.call(endpoints.createSession, { body });
     rmSync(`${project}/${ref}.jsonl`);
     expect((await runTurn(client, id, '@@say:x')).turn.error?.code).toBe('resume_failed');
-    expect(readdirSync(`${directory}/claude/projects`)).toEqual(['one']);
+    expect(readdirSync(`${home}/claude/projects`)).toEqual(['one']);
   });
 });

@@ -46,7 +46,7 @@ for (const [agent, { prompt, configure, files }] of Object.entries(agents)) {
       expect(approval.scopes).toContain('session');
       await decide(server.client, approval, 'accept', 'session');
       await one.watch.end(first, PATIENCE_MS);
-      expect(existsSync(join(server.directory, 'first.txt'))).toBe(true);
+      expect(existsSync(join(server.work, 'first.txt'))).toBe(true);
 
       // The same request of the same session is not asked for again.
       const again = await one.run(prompt(command));
@@ -58,15 +58,15 @@ for (const [agent, { prompt, configure, files }] of Object.entries(agents)) {
       const second = await two.send(prompt(command));
       await decide(server.client, await asked(two.watch, second), 'decline');
       await two.watch.end(second, PATIENCE_MS);
-      expect(permissionsIn(server.directory, files)).not.toMatch(
+      expect(permissionsIn(server.home, files)).not.toMatch(
         /touch|always_allow:\s*(?:\[\s*\w|-)/,
       );
     }));
 }
 
-async function watched({ client, directory }: AgentServer, agent: string) {
+async function watched({ client, work }: AgentServer, agent: string) {
   const more = { agent, permission_mode: 'require_approval' };
-  const { id } = await openSession(client, directory, more);
+  const { id } = await openSession(client, work, more);
   return new WatchedSession(client, id, PATIENCE_MS);
 }
 

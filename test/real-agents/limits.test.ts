@@ -32,7 +32,7 @@ describe.for(Object.entries(agents))('a usage limit of %s', ([provider, agent]) 
 
   /** A session whose turn is ended by a limit that resets soon. */
   async function limited(server: AgentServer, script: string) {
-    const opened = await openSession(server.client, server.directory, { provider });
+    const opened = await openSession(server.client, server.work, { provider });
     const session = new WatchedSession(server.client, opened.id, 30_000);
     const cut = await session.run(`@@limit:2:${script}`);
     expect(cut).toMatchObject({ status: 'failed', error: { code: 'usage_limit' } });

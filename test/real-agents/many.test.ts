@@ -11,6 +11,7 @@ import { tempDirectory } from '../support/temp.ts';
 import { openSession, runTurn } from '../support/turns.ts';
 import { claudeConfig } from './claude-env.ts';
 import { startModelServer } from './model-server.ts';
+import { makePlaces } from './on-server.ts';
 import { partsOf, tapModel, textOf } from './model-tap.ts';
 import { commandLine } from './processes.ts';
 import { scaled } from '../support/patience.ts';
@@ -24,17 +25,18 @@ test(
     await using model = await startModelServer();
     await using tap = await tapModel(model.url);
     await using directory = tempDirectory('many');
-    const config = claudeConfig({ home: directory.path, modelUrl: tap.url });
+    const { server, home, work } = makePlaces(directory.path);
+    const config = claudeConfig({ home, modelUrl: tap.url });
     const env = {
       CADRE_PROVIDERS_MAX_LIVE: String(MAX_LIVE),
       CADRE_PROVIDERS_IDLE_TIMEOUT_MS: '200',
     };
-    const { client, end } = await startServer(directory.path, { config, env });
+    const { client, end } = await startServer(server, { config, env });
     try {
-      const most = mostAtOnce(directory.path);
+      const most = mostAtOnce(home);
       const sent = [];
       for (let number = 0; number < SESSIONS; number++) {
-        const session = await openSession(client, directory.path, { provider: 'claude' });
+        const session = await openSession(client, work, { provider: 'claude' });
         sent.push({ session, turnId: await send(client, session, promptOf(number)) });
       }
       await ends(client, SESSIONS);
@@ -43,7 +45,7 @@ test(
         const turn = await turnOf(client, session, turnId);
         expect(turn).toMatchObject({ status: 'completed', text: `number ${number}` });
       }
-      await until('no claude is left', () => claudesIn(directory.path).length === 0);
+      await until('no claude is left', () => claudesIn(home).length === 0);
 
       const step = Math.floor(SESSIONS / 5);
       for (const number of [0, 1, 2, 3, 4].map((one) => one * step)) {
@@ -72,12 +74,12 @@ async function ends(client: Client, count: number): Promise<void> {
 }
 
 /** Counts processes until it is stopped, and returns the maximum. */
-function mostAtOnce(directory: string): { end(): Promise<number> } {
+function mostAtOnce(home: string): { end(): Promise<number> } {
   const stop = new AbortController();
   const counted = (async () => {
     let most = 0;
     for (; !stop.signal.aborted; await pause(50))
-      most = Math.max(most, claudesIn(directory).length);
+      most = Math.max(most, claudesIn(home).length);
     return most;
   })();
   return {
@@ -89,6 +91,6 @@ function mostAtOnce(directory: string): { end(): Promise<number> } {
 }
 
 /** The processes that serve a session each; what they start themselves is not among them. */
-function claudesIn(directory: string): number[] {
-  return carriersOf(directory).filter((pid) => commandLine(pid).includes('stream-json'));
+function claudesIn(home: string): number[] {
+  return carriersOf(home).filter((pid) => commandLine(pid).includes('stream-json'));
 }

@@ -46,9 +46,9 @@ describe.for(['claude', 'codex'] as const)('the real %s, outside of cadre', (nam
         const { providers } = parse(written) as {
           providers: Record<string, { env: Record<string, string> }>;
         };
-        const bin = join(server.directory, 'bin');
-        const work = join(server.directory, 'work');
-        for (const path of [bin, work]) mkdirSync(path);
+        const { work } = server;
+        const bin = join(server.home, 'bin');
+        mkdirSync(bin);
         symlinkSync(agentStart(name).command, join(bin, name));
         const own = {
           ...providers[name]?.env,

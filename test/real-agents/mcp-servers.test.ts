@@ -22,8 +22,8 @@ const echo = {
 test('The real claude uses an MCP server of a client beside the MCP server of cadre.', () =>
   onServer(
     (home, { url }: ModelServer) => claudeConfig({ home, modelUrl: url }),
-    async ({ client, directory, model }) => {
-      const id = await openWith(client, directory, 'claude');
+    async ({ client, work, model }) => {
+      const id = await openWith(client, work, 'claude');
       const turn = await runAccepting(client, id, '@@tool:say_again:{"text":"hello"}');
       expect(turn.text).toContain('again: hello');
       const offered = model.requests.flatMap(({ tools }) => tools).join(' ');
@@ -34,8 +34,8 @@ test('The real claude uses an MCP server of a client beside the MCP server of ca
 test('The real Codex calls a tool of the MCP server of a client once that server has started.', () =>
   onServer(
     (home, { url }) => codexConfig({ home, modelUrl: url }),
-    async ({ client, directory, model }) => {
-      const id = await openWith(client, directory, 'codex');
+    async ({ client, work, model }) => {
+      const id = await openWith(client, work, 'codex');
       // Codex does not wait for such servers, and then searches for their tools.
       const offers = () => model.requests.at(-1)?.tools.includes('tool_search') === true;
       while (!offers()) await runAccepting(client, id, '@@say:not yet');

@@ -8,11 +8,11 @@ import { ofKind, openSession, runTurn } from '../support/turns.ts';
 import { startModelServer } from './model-server.ts';
 import { opencodeConfig } from './opencode-config.ts';
 import type { OpencodeRule } from './opencode-env.ts';
-import { type AgentServer, onServer } from './on-server.ts';
+import { type AgentServer, makePlaces, onServer } from './on-server.ts';
 
 test('The agent opencode streams a text, and the turn has its usage.', async () => {
-  await withOpencode('allow', async ({ client, directory }) => {
-    const session = await openSession(client, directory);
+  await withOpencode('allow', async ({ client, work }) => {
+    const session = await openSession(client, work);
     const { events, turn } = await runTurn(client, session.id, '@@say:the quick brown fox jumps');
 
     expect(turn).toMatchObject({ status: 'completed', text: 'the quick brown fox jumps' });
@@ -30,8 +30,8 @@ test('The agent opencode streams a text, and the turn has its usage.', async () 
 });
 
 test('A shell command of opencode runs, and the tool has its whole output.', async () => {
-  await withOpencode('allow', async ({ client, directory }) => {
-    const session = await openSession(client, directory);
+  await withOpencode('allow', async ({ client, work }) => {
+    const session = await openSession(client, work);
     const script = '@@tool:bash:{"command":"echo it $((6*7))","description":"counts"}';
     const { events, turn } = await runTurn(client, session.id, script);
 
@@ -48,8 +48,8 @@ test('A shell command of opencode runs, and the tool has its whole output.', asy
 });
 
 test('A request of opencode for permission fails the turn with the command, and the session continues.', async () => {
-  await withOpencode('ask', async ({ client, directory }) => {
-    const session = await openSession(client, directory);
+  await withOpencode('ask', async ({ client, work }) => {
+    const session = await openSession(client, work);
     const { turn } = await runTurn(
       client,
       session.id,
@@ -64,11 +64,11 @@ test('A request of opencode for permission fails the turn with the command, and 
 });
 
 test('A request of opencode is shown whole, and opencode does not ask again once it is accepted for the session.', async () => {
-  await withOpencode('ask', async ({ client, directory }) => {
-    const session = await openSession(client, directory, { permission_mode: 'require_approval' });
+  await withOpencode('ask', async ({ client, work }) => {
+    const session = await openSession(client, work, { permission_mode: 'require_approval' });
     const watched = new WatchedSession(client, session.id, 60_000);
     await using watch = watched.watch;
-    const filePath = join(directory, 'plover.txt');
+    const filePath = join(work, 'plover.txt');
     const calls = [
       ['bash', { command: 'touch asked', description: 'makes a file' }],
       ['write', { filePath, content: 'a plover is a bird\n' }],
@@ -94,14 +94,15 @@ test('A request of opencode is shown whole, and opencode does not ask again once
 test('A SIGKILL of the server ends opencode, and the next turn resumes its session.', async () => {
   await using model = await startModelServer();
   await using directory = tempDirectory('opencode');
-  const config = opencodeConfig(directory.path, model, 'allow');
-  const before = await startServer(directory.path, { config });
-  const session = await openSession(before.client, directory.path);
+  const places = makePlaces(directory.path);
+  const config = opencodeConfig(places.home, model, 'allow');
+  const before = await startServer(places.server, { config });
+  const session = await openSession(before.client, places.work);
   await runTurn(before.client, session.id, '@@say:first');
   await before.end('SIGKILL');
   await untilNothingCarries(directory.path);
 
-  const after = await startServer(directory.path, { config });
+  const after = await startServer(places.server, { config });
   try {
     const { turn } = await runTurn(after.client, session.id, '@@say:second');
     expect(turn).toMatchObject({ status: 'completed', text: 'second' });
@@ -113,8 +114,8 @@ test('A SIGKILL of the server ends opencode, and the next turn resumes its sessi
 });
 
 test('A failed model request of opencode fails the turn with provider_error.', async () => {
-  await withOpencode('allow', async ({ client, directory }) => {
-    const session = await openSession(client, directory);
+  await withOpencode('allow', async ({ client, work }) => {
+    const session = await openSession(client, work);
     const { turn } = await runTurn(client, session.id, '@@err:400');
     expect(turn.error?.code).toBe('provider_error');
   });

@@ -14,10 +14,10 @@ const PATIENCE_MS = 60_000;
 test('The agents opencode and gemini run in one server, each with its own home and without variables of the other.', () =>
   onServer(
     (home, model) => opencodeAndGemini(home, model.url),
-    async ({ client, directory }) => {
+    async ({ client, work, home }) => {
       await using stack = new AsyncDisposableStack();
       const begin = async (agent: 'opencode' | 'gemini') => {
-        const cwd = join(directory, `work of ${agent}`);
+        const cwd = join(work, `work of ${agent}`);
         mkdirSync(cwd);
         const more = { agent, permission_mode: 'require_approval' };
         const session = await openSession(client, cwd, more);
@@ -30,15 +30,15 @@ test('The agents opencode and gemini run in one server, each with its own home a
       const [opencode, gemini] = await Promise.all([begin('opencode'), begin('gemini')]);
       // Both wait: both agents are there.
       const processes = {
-        opencode: environmentsOf(directory, 'opencode.exe'),
-        gemini: environmentsOf(directory, 'gemini'),
+        opencode: environmentsOf(home, 'opencode.exe'),
+        gemini: environmentsOf(home, 'gemini'),
       };
       for (const { watched, turnId, approval } of [opencode, gemini]) {
         await decide(client, approval, 'accept');
         expect((await watched.watch.end(turnId)).kind).toBe('turn.completed');
       }
       const seen = ({ cwd }: { cwd: string }) => readFileSync(join(cwd, 'seen'), 'utf8');
-      const homes = homesIn(directory);
+      const homes = homesIn(home);
       expect(processes.opencode).toContain(`HOME=${homes.opencode}`);
       expect(processes.gemini).toContain(`GEMINI_CLI_HOME=${homes.gemini}`);
       for (const text of [processes.opencode, seen(opencode)])
@@ -53,8 +53,8 @@ test('The agents opencode and gemini run in one server, each with its own home a
   ));
 
 /** The variables of all processes of an agent. */
-function environmentsOf(directory: string, program: string): string {
-  const own = carriersOf(directory).filter((pid) =>
+function environmentsOf(home: string, program: string): string {
+  const own = carriersOf(home).filter((pid) =>
     commandLine(pid).some((word) => word.endsWith(`/${program}`)),
   );
   expect(own).not.toEqual([]);

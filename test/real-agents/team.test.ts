@@ -12,6 +12,7 @@ import { opencodeAndGemini } from './acp-agents.ts';
 import { claudeConfig } from './claude-env.ts';
 import { codexConfig } from './codex-env.ts';
 import { startModelServer } from './model-server.ts';
+import { makePlaces } from './on-server.ts';
 
 const script = join(import.meta.dirname, '../../examples/team.sh');
 
@@ -20,14 +21,14 @@ test(
   async () => {
     await using model = await startModelServer();
     await using directory = tempDirectory('team');
-    const home = directory.path;
-    const { client, end } = await startServer(home, { config: configuration(home, model.url) });
+    const { server, home, work } = makePlaces(directory.path);
+    const { client, end } = await startServer(server, { config: configuration(home, model.url) });
     try {
-      const repository = makeRepository(join(home, 'shop'));
+      const repository = makeRepository(join(work, 'shop'));
       const { stdout, stderr, code } = await shell(
-        home,
+        server,
         `export -f cadre
-         export CADRE_DATA_ROOT_DIR='${home}'
+         export CADRE_DATA_ROOT_DIR='${server}'
          cd '${repository}'
          yes | bash '${script}' shop '@@shell:touch asked' '@@reply:I have read it'`,
       );
@@ -36,7 +37,7 @@ test(
       await expectTeamwork(client, repository);
     } finally {
       await end('SIGTERM');
-      await untilNothingCarries(home);
+      await untilNothingCarries(directory.path);
     }
   },
   scaled(240_000),

@@ -57,10 +57,10 @@ function freed(config: (home: string, model: ModelServer) => string): typeof con
 
 /** Has the model call the tool; accepts what is asked where it is not freed. */
 async function runTool(
-  { server: { client, directory }, provider }: Given,
+  { server: { client, work }, provider }: Given,
   { isFree = false, permission_mode = null }: { isFree?: boolean; permission_mode?: string | null },
 ) {
-  const session = await openSession(client, directory, { provider, permission_mode });
+  const session = await openSession(client, work, { provider, permission_mode });
   const watched = new WatchedSession(client, session.id, PATIENCE_MS);
   await using watch = watched.watch;
   const args = { command: 'echo tool-says-$((6*7))', wait_ms: 20_000 };

@@ -1,9 +1,9 @@
 import { addAbortListener } from 'node:events';
 import { homedir } from 'node:os';
 import { finished, Readable, Writable } from 'node:stream';
-import { isAbsolute, join } from 'node:path';
 import { ndJsonStream } from '@agentclientprotocol/sdk/unstable';
 import { createDemoAgent } from './agent.ts';
+import { defaultStateDir } from './state-directory.ts';
 import { realWorld } from './world.ts';
 
 /**
@@ -30,12 +30,4 @@ export async function runDemoAgent(options: {
   await connection.closed;
   unwatch();
   await demo.settled();
-}
-
-/** The directory for sessions: `CADRE_DEMO_STATE`, or else `cadre-demo-agent` under the XDG state directory. */
-export function defaultStateDir(env: NodeJS.ProcessEnv, home: string): string {
-  if (env['CADRE_DEMO_STATE']) return env['CADRE_DEMO_STATE'];
-  const state = env['XDG_STATE_HOME'];
-  // The XDG specification says that a relative path is invalid and must be ignored.
-  return join(state && isAbsolute(state) ? state : join(home, '.local/state'), 'cadre-demo-agent');
 }

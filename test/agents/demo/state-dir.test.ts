@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { defaultStateDir } from '../../../src/agents/demo/index.ts';
+import { defaultStateDir } from '../../../src/agents/demo/state-directory.ts';
 
 test.each([
   [{ CADRE_DEMO_STATE: '/demo', XDG_STATE_HOME: '/xdg' }, '/demo'],

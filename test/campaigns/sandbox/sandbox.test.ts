@@ -8,10 +8,17 @@ import { unprivileged } from '../hostile/unprivileged.ts';
 import type { Process } from '../../../src/api/processes.ts';
 import { ended, kill, printed, run } from '../../support/processes/work.ts';
 import { hasSandbox } from '../../support/sandbox/available.ts';
-import { type Escapes, hasPython, tryEscapes, type User, withWorld, type World } from './world.ts';
+import {
+  failedWork,
+  hasPython,
+  OPEN,
+  succeeded,
+  tryEscapes,
+  type User,
+  withWorld,
+  type World,
+} from './world.ts';
 
-/** The attempts that a sandbox does not stop; docs/sandbox.md names them. */
-const OPEN = ['a socket of the host in the root'];
 /** With a list of hosts, the port of the server has the tools of agents, and nothing else. */
 const OPEN_WITH_HOSTS = ['the port of the server', ...OPEN];
 /** The number of attempts that succeed without a sandbox, at least: they show that the attempts are real. */
@@ -21,14 +28,6 @@ const users: [string, User][] = [
   ['the user of the tests', undefined],
   ...(unprivileged ? [['an unprivileged user', unprivileged] as [string, User]] : []),
 ];
-
-function succeeded({ got }: Escapes): string[] {
-  return Object.keys(got).filter((name) => !name.startsWith('work: ') && got[name] !== null);
-}
-
-function failedWork({ got }: Escapes): string[] {
-  return Object.keys(got).filter((name) => name.startsWith('work: ') && got[name] === null);
-}
 
 describe.skipIf(!hasSandbox || !hasPython).each(users)('a hostile process of %s', (_name, user) => {
   test('A hostile process leaves the sandbox by no attempt but the listed ones, and without a sandbox by many.', async () => {
@@ -120,6 +119,20 @@ describe.skipIf(!hasSandbox)('processes that leave their group', () => {
 
   const rounds = Number(process.env.SANDBOX_KILLS ?? 5);
   const limit = { timeout: scaled(60_000 + rounds * 10_000) };
+  test('No process is left after commands are killed at any moment, ten at once.', limit, () =>
+    withWorld({ user: undefined, mode: 'require' }, async ({ server, session }) => {
+      const seconds = `8651.${process.pid}`;
+      const killOne = async (delay: number) => {
+        const started = await run(server, `${hoppers(seconds)} sleep ${seconds}`, session);
+        await sleep(delay);
+        await kill(server, started);
+      };
+      for (let round = 0; round < rounds; round++)
+        await Promise.all(Array.from({ length: 10 }, (_, n) => killOne((round * 7 + n * 11) % 61)));
+      await expectEventually(() => sleepersOf(seconds)).toEqual([]);
+    }),
+  );
+
   test('No process is left if the server is killed while a sandbox starts.', limit, async () => {
     for (let round = 0; round < rounds; round++) {
       const seconds = `8650.${process.pid}${round}`;

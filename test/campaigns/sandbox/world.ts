@@ -32,9 +32,18 @@ const OF_COMMITS =
 /** A file of another session, below the data directory. */
 const OTHER_TMP = 'sandbox/other/tmp/secret';
 
+interface WorldOptions {
+  user: User;
+  mode: Mode;
+  network?: 'none' | 'hosts';
+  nests?: boolean;
+  /** The configuration as TOML, instead of the demo agent. */
+  config?: string;
+}
+
 /** Runs a test in a new world. The children of the server run in a sandbox, or without one. */
 export async function withWorld<T>(
-  { user, mode, network = 'none' }: { user: User; mode: Mode; network?: 'none' | 'hosts' },
+  { user, mode, network = 'none', nests = false, config }: WorldOptions,
   test: (world: World) => Promise<T>,
 ): Promise<T> {
   await using directory = tempDirectory('world');
@@ -48,10 +57,12 @@ export async function withWorld<T>(
   if (user) execFileSync('chown', ['-R', `${user.uid}:${user.gid}`, directory.path]);
   const server = await startServer(data, {
     user,
+    ...(config === undefined ? {} : { config }),
     env: {
       HOME: home,
       CADRE_SANDBOX_MODE: mode,
       CADRE_SANDBOX_NETWORK: network,
+      CADRE_SANDBOX_NESTS: String(nests),
       PATH: '/usr/bin:/bin',
       SSH_AUTH_SOCK: '/nowhere',
     },
@@ -99,6 +110,17 @@ function makeHome(home: string, repository: string, root: string): void {
 export interface Escapes {
   got: Record<string, string | null>;
   planted: string[];
+}
+
+/** The attempts that a sandbox does not stop; docs/sandbox.md names them. */
+export const OPEN = ['a socket of the host in the root'];
+
+export function succeeded({ got }: Escapes): string[] {
+  return Object.keys(got).filter((name) => !name.startsWith('work: ') && got[name] !== null);
+}
+
+export function failedWork({ got }: Escapes): string[] {
+  return Object.keys(got).filter((name) => name.startsWith('work: ') && got[name] === null);
 }
 
 /** Commands that have to succeed inside. */

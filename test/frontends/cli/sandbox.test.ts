@@ -32,4 +32,19 @@ describe.skipIf(!hasSandbox)('a session in a sandbox', () => {
     const refused = await cadre(['processes', 'run', '--session', id, '--port', '70000', 'true']);
     expect(refused).toMatchObject({ code: 2, stdout: '' });
   });
+
+  test('The demo agent runs a turn in a sandbox, and continues its session after a restart of the server.', async () => {
+    await using root = tempDirectory('root');
+    const env = { CADRE_SANDBOX_MODE: 'require', CADRE_SANDBOX_CHILDREN: 'agents' };
+    const before = await testServer({ env });
+    const first = await cadreOn(before)(['run', '--cwd', root.path, 'pid']);
+    expect(first.code).toBe(0);
+    // The first processes of a process namespace are bubblewrap and the agent.
+    expect(Number(first.stdout)).toBeLessThan(10);
+    const [session] = await before.client.call(endpoints.listSessions, {});
+    await before.end('SIGTERM');
+    const after = await testServer({ env, directory: before.directory });
+    const second = await cadreOn(after)(['run', '--session', session?.id ?? '', 'history']);
+    expect(second).toMatchObject({ code: 0, stdout: 'earlier turns: 1; last prompt: pid\n' });
+  });
 });

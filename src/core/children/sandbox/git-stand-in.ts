@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { newSecret } from '../../lib/ids.ts';
+import { unless } from '../../lib/system-error.ts';
 import type { MountPoint } from './files.ts';
 import type { GitDirectories } from './git-directories.ts';
 import { removeGitLinks } from './link-sweep.ts';
@@ -22,10 +23,12 @@ export interface GitStandIn {
 /** The name in the stand-in of a read-only view of the common directory. */
 export const REAL = 'real';
 /**
- * The links from `packed-refs` to the file in the view. Git follows them to read, so it always reads the current file. For the
- * name of the lock, git follows only five links. The lock is therefore in the stand-in: git can delete refs, but not pack them.
+ * The files that git reads through a chain of six links, so it always reads the current file. For the name of the lock, git
+ * follows only five links, so the lock is in the stand-in. Git can delete refs, but not pack them.
  */
-const PACKED = ['packed-refs', ...[1, 2, 3, 4, 5].map((n) => `packed-refs-${n}`)];
+const PACKED = chainOf('packed-refs');
+/** Git writes settings in place of the last link. They have no effect outside, and the session keeps them. */
+const SETTINGS = chainOf('config');
 /** The name of the file to which git would write packed refs. A directory there prevents that. */
 export const PACKING = `${PACKED.at(-1)}.new`;
 /** Settings for git inside: nothing is packed, and no setting is written for a new branch. */
@@ -43,10 +46,12 @@ const WRITABLE = ['objects', 'refs', 'logs/refs'];
 const WRITABLE_IF_THERE = ['lfs', 'rr-cache'];
 const READABLE = ['refs/cadre', 'logs/refs/cadre', 'objects/info'];
 const READABLE_IF_THERE = ['hooks', 'info', 'modules'];
+/** The reflog of the main worktree. Git skips a link there. */
+const MAIN_REFLOG = 'logs/HEAD';
 /** Files in the git directory of a worktree that make git read other directories or settings. */
 const PINNED = ['commondir', 'gitdir', 'config.worktree'];
 /** Files of the common directory to which the stand-in has links. Git replaces them, so they cannot be mounted. */
-const LINKED = ['HEAD', 'config', 'description', 'shallow'];
+const LINKED = ['HEAD', 'index', 'description', 'shallow'];
 
 /**
  * Resolves with the stand-in of a worktree; null if the directory has none. In a main worktree, index and HEAD are beside
@@ -72,9 +77,35 @@ async function prepareStandIn(
   if (parts === null) return null;
   await fs.mkdir(directory, { recursive: true, mode: 0o700 });
   for (const name of LINKED) await putLink(directory, name, path.join(REAL, name));
-  for (const [n, name] of PACKED.entries())
-    await putLink(directory, name, PACKED[n + 1] ?? path.join(REAL, 'packed-refs'));
+  await putChain(directory, PACKED, path.join(REAL, 'packed-refs'));
+  const written = path.join(directory, SETTINGS.at(-1) ?? '');
+  if ((await typeOf(written)) !== 'file')
+    await putChain(directory, SETTINGS, path.join(REAL, 'config'));
+  await linkWorktrees(directory, gitDirectory);
   return { directory, ...parts };
+}
+
+/** Returns the names of six links, of which each leads to the next one. An error of git names the last one. */
+function chainOf(name: string): string[] {
+  return [name, ...[1, 2, 3, 4].map((n) => `${name}-${n}`), `${name}-outside-the-sandbox`];
+}
+
+async function putChain(directory: string, chain: readonly string[], target: string) {
+  for (const [n, name] of chain.entries()) await putLink(directory, name, chain[n + 1] ?? target);
+}
+
+/**
+ * Links the git directories of other worktrees, which git inside only reads. Otherwise git would check out their branches a
+ * second time, and remove objects that only their HEAD or index names.
+ */
+async function linkWorktrees(directory: string, gitDirectory: string): Promise<void> {
+  const { dir: worktrees, base: own } = path.parse(gitDirectory);
+  const links = path.join(directory, 'worktrees');
+  await fs.mkdir(links, { recursive: true, mode: 0o700 });
+  const others = (await fs.readdir(worktrees)).filter((name) => name !== own);
+  const link = (name: string) =>
+    fs.symlink(path.join('..', REAL, 'worktrees', name), path.join(links, name));
+  await Promise.all(others.map((name) => link(name).catch(unless('EEXIST'))));
 }
 
 /** Resolves with the parts that are mounted, and creates those that are missing. Null if one of them is a link or a file. */
@@ -102,11 +133,13 @@ async function partsOf(
     return names.filter((_name, index) => types[index] === 'directory');
   };
   const directories = [...READABLE, ...(await there([...READABLE_IF_THERE, `${own}/modules`]))];
+  const hasReflog = (await typeOf(at(MAIN_REFLOG))) === 'file';
+  const files = [...pinned, ...(hasReflog ? [MAIN_REFLOG] : [])];
   return {
     writable: [...WRITABLE, ...(await there(WRITABLE_IF_THERE)), own],
     readable: [
       ...directories.map((name) => ({ path: name, isDirectory: true })),
-      ...pinned.map((name) => ({ path: name, isDirectory: false })),
+      ...files.map((name) => ({ path: name, isDirectory: false })),
     ],
   };
 }

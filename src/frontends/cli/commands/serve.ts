@@ -1,3 +1,6 @@
+import { mkdirSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { defaultStateDir } from '../../../agents/demo/state-directory.ts';
 import { fleetFileProblems } from '../../../core/config/fleet.ts';
 import { closeInherited } from '../../../core/children/descriptors.ts';
 import { dataDirectory, findConfig, usable } from '../../../core/config/load.ts';
@@ -218,14 +221,20 @@ function farewell(runtime: Runtime, { server }: Config): string {
 
 function demoAgent(env: NodeJS.ProcessEnv) {
   const { file, args } = selfCommand();
-  const passed = env.CADRE_DEMO_STATE ? { CADRE_DEMO_STATE: env.CADRE_DEMO_STATE } : {};
+  const state = defaultStateDir(env, homedir());
+  try {
+    // A sandbox shows only directories that exist.
+    mkdirSync(state, { recursive: true, mode: 0o700 });
+  } catch {
+    // The agent reports the error in its first turn.
+  }
   const agent = {
     enabled: true,
     command: file,
     args: [...args, 'demo-agent'],
-    env: passed,
+    env: { CADRE_DEMO_STATE: state },
     request_timeout_ms: 30_000,
-    sandbox: null,
+    sandbox: { network: null, hosts: [], read: [], write: [state], hide: [], nests: null },
   };
   // The default agent has no name of its own, by which a command could choose it.
   const named = { home: null, auth_method: null, pass_env: null, modes: {}, asks: null };

@@ -18,31 +18,7 @@ import { tempDirectory } from '../../../support/temp.ts';
 import { ofKind, openSession, runTurn } from '../../../support/turns.ts';
 import { git, makeRepository } from '../../../support/worktrees/work.ts';
 import type { Client } from '../../../../src/client/client.ts';
-
-/** An ACP agent that runs each prompt in a shell, and answers with the output. */
-const AGENT = `
-import { execFileSync } from 'node:child_process';
-import readline from 'node:readline';
-const availableModes = ['write', 'read_only'].map((id) => ({ id, name: id }));
-const modes = { currentModeId: 'write', availableModes };
-const send = (message) => console.log(JSON.stringify({ jsonrpc: '2.0', ...message }));
-readline.createInterface({ input: process.stdin }).on('line', (line) => {
-  const { id, method, params } = JSON.parse(line);
-  if (method === 'initialize')
-    send({ id, result: { protocolVersion: 1, agentCapabilities: { sessionCapabilities: { resume: {} } } } });
-  else if (method === 'session/new') {
-    for (const { name, value } of params.mcpServers[0].env) process.env[name] = value;
-    send({ id, result: { sessionId: 'one', modes } });
-  } else if (method === 'session/resume') send({ id, result: { modes } });
-  else if (method === 'session/set_mode') send({ id, result: {} });
-  else if (method === 'session/prompt') {
-    const text = execFileSync('sh', ['-c', '{ ' + params.prompt[0].text + '; } 2>&1; true'], { encoding: 'utf8' });
-    const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } };
-    send({ method: 'session/update', params: { sessionId: 'one', update } });
-    send({ id, result: { stopReason: 'end_turn' } });
-  } else if (id !== undefined) send({ id, error: { code: -32601, message: 'unknown method' } });
-});
-`;
+import { SHELL_AGENT } from './shell-agent.ts';
 
 interface Stage {
   client: Client;
@@ -72,7 +48,7 @@ async function onStage(
   await using program = tempDirectory('agent');
   await using root = tempDirectory('root');
   const file = path.join(program.path, 'agent.mjs');
-  fs.writeFileSync(file, AGENT);
+  fs.writeFileSync(file, SHELL_AGENT);
   const model = net.createServer((socket) =>
     socket.end('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\na model'),
   );

@@ -5,151 +5,13 @@ import { endpoints } from '../../../../src/api/index.ts';
 import { atLength } from '../../../support/at-length.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { logs, ranTo, run, ended, stdout } from '../../../support/processes/work.ts';
-import { type TestRuntime, withRuntime } from '../../../support/runtime.ts';
-import { hasSandbox, required } from '../../../support/sandbox/available.ts';
-import { scriptedProvider } from '../../../support/scripted-provider.ts';
-import { tempDirectory } from '../../../support/temp.ts';
-import { openSession } from '../../../support/turns.ts';
-import { commit, git, write } from '../../../support/worktrees/work.ts';
-
-interface Stage extends TestRuntime {
-  /** The main worktree. */
-  main: string;
-  worktree: string;
-  session: { session_id: string };
-}
-
-const IDENTITY = `export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b LC_ALL=C`;
-
-/** Runs a test with a session that works in a worktree, or in the main worktree. */
-async function onStage(
-  kind: 'worktree' | 'main',
-  test: (stage: Stage) => Promise<void>,
-): Promise<void> {
-  await using directory = tempDirectory('repository');
-  const at = (name: string) => path.join(directory.path, name);
-  for (const name of ['origin.git', 'main', 'sub']) fs.mkdirSync(at(name));
-  git(at('origin.git'), 'init', '-q', '--bare', '-b', 'main');
-  git(at('sub'), 'init', '-q', '-b', 'main');
-  commit(at('sub'), 'sub');
-  const main = at('main');
-  git(main, 'init', '-q', '-b', 'main');
-  write(main, { 'a/a': 'a\n' });
-  commit(main, 'one');
-  write(main, { b: 'b\n' });
-  commit(main, 'two');
-  git(main, '-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', at('sub'), 'sub');
-  commit(main, 'submodule');
-  git(main, 'remote', 'add', 'origin', at('origin.git'));
-  git(main, 'push', '-q', 'origin', 'main');
-  git(main, 'fetch', '-q');
-  git(main, 'update-ref', 'refs/cadre/archive/old', 'HEAD');
-  git(main, 'worktree', 'add', '-q', at('mine'));
-  git(main, 'worktree', 'add', '-q', at('other'));
-  const worktree = at('mine');
-  const config = required({ write: [at('origin.git')], read: [at('sub')] });
-  await withRuntime(
-    async (given) => {
-      const { id } = await openSession(given.client, kind === 'main' ? main : worktree);
-      await test({ ...given, main, worktree, session: { session_id: id } });
-    },
-    { providers: [scriptedProvider()], config },
-  );
-}
-
-/** Runs commands one after another; returns the failed ones, each with its errors. */
-async function failuresOf(stage: Stage, commands: readonly string[]): Promise<Map<string, string>> {
-  const script = commands
-    .map((one, n) => `(${one}) >/dev/null 2>/tmp/${n}; echo "result ${n} $?"; cat /tmp/${n}`)
-    .join('\n');
-  const over = await ranTo(stage, `${IDENTITY}\n${script}`, stage.session);
-  const text = await stdout(stage, over);
-  const parts = text.split(/^result /m).slice(1);
-  expect(parts).toHaveLength(commands.length);
-  return new Map(
-    parts.flatMap((part, n): [string, string][] => {
-      const [head = '', ...lines] = part.split('\n');
-      const bad = lines.filter((line) => /Read-only|error:|fatal:/.test(line));
-      return head.endsWith(' 0') && bad.length === 0
-        ? []
-        : [[commands[n] ?? '', lines.join(' ').trim()]];
-    }),
-  );
-}
-
-const FILE = 'git -c protocol.file.allow=always';
-/** Commands of git, and whether they work in a worktree and in a main worktree. */
-const table: [command: string, inWorktree: boolean, inMain: boolean][] = [
-  ['git status --short', true, true],
-  ['echo 1 > n && git add n && git commit -qm n', true, false],
-  ['git commit -q --amend -m n2', true, false],
-  ['git log --oneline -2', true, true],
-  ['git branch t1', true, false],
-  ['git switch -qc t2', true, false],
-  ['git switch -q -', true, false],
-  ['git tag v1', true, false],
-  [
-    'git stash list; echo 2 >> n; git stash -q && git stash pop -q && git checkout -q n',
-    true,
-    false,
-  ],
-  ['git merge -q t1', true, false],
-  ['git rebase -q main', true, false],
-  ['git cherry-pick -n main~1; git reset -q --hard', true, false],
-  ['git revert --no-edit -n HEAD; git reset -q --hard', true, false],
-  ['git clean -fdq', true, true],
-  ['git worktree list', true, true],
-  [`${FILE} fetch -q origin`, true, false],
-  [`${FILE} pull -q --ff-only origin main`, true, false],
-  [`${FILE} push -q origin HEAD:refs/heads/x`, true, false],
-  [`${FILE} push -qu origin HEAD`, false, false],
-  ['git switch -qc t3 origin/main', true, false],
-  ['git branch -q -d t1', false, false],
-  ['git branch -qD t2', false, false],
-  ['git branch -qm t3 t4', false, false],
-  ['git config user.x y', false, false],
-  ['git gc -q', false, false],
-  ['git pack-refs --all', false, false],
-  ['git submodule -q status', true, true],
-  ['git sparse-checkout set a', false, false],
-  ['git notes add -m x', true, false],
-  ['git bisect start HEAD HEAD~1 && git bisect reset', false, false],
-  ['git diff HEAD~1', true, true],
-  ['git maintenance run --auto', true, true],
-  ['git remote add o2 /x', false, false],
-  ['git worktree add -q /tmp/w9', true, false],
-  ['git update-ref -d refs/cadre/archive/old', false, false],
-  ['git hash-object -w b', true, false],
-  ['git for-each-ref', true, true],
-];
+import { hasSandbox } from '../../../support/sandbox/available.ts';
+import { git } from '../../../support/worktrees/work.ts';
+import { IDENTITY, onGitStage } from './git-stage.ts';
 
 describe.skipIf(!hasSandbox)('git in a sandbox', () => {
-  test('In a worktree, the commands of daily work succeed, and commands that change settings fail.', () =>
-    onStage('worktree', async (stage) => {
-      const failed = await failuresOf(
-        stage,
-        table.map(([command]) => command),
-      );
-      const expected = table.filter(([, works]) => !works).map(([command]) => command);
-      expect([...failed.keys()]).toEqual(expected);
-      expect(git(stage.main, 'rev-parse', 'refs/cadre/archive/old')).toBeTruthy();
-      expect(git(stage.main, 'worktree', 'list')).not.toContain('w9');
-      expect(git(stage.worktree, 'log', '-1', '--format=%an')).toBe('a');
-    }));
-
-  test('In a main worktree, commands that read succeed, and commits fail because .git is read-only.', () =>
-    onStage('main', async (stage) => {
-      const failed = await failuresOf(
-        stage,
-        table.map(([command]) => command),
-      );
-      const expected = table.filter(([, , works]) => !works).map(([command]) => command);
-      expect([...failed.keys()]).toEqual(expected);
-      expect(failed.get('git tag v1')).toMatch(/Read-only/);
-    }));
-
   test('Settings, hooks, other worktrees, and the index and HEAD of the main worktree stay unchanged.', () =>
-    onStage('worktree', async (stage) => {
+    onGitStage('worktree', async (stage) => {
       const common = path.join(stage.main, '.git');
       const own = path.join(common, 'worktrees/mine');
       const names =
@@ -193,7 +55,7 @@ describe.skipIf(!hasSandbox)('git in a sandbox', () => {
     }));
 
   test('A change of the settings outside is visible inside, and the settings stay read-only.', () =>
-    onStage('worktree', async (stage) => {
+    onGitStage('worktree', async (stage) => {
       const config = path.join(stage.main, '.git/config');
       const command = `touch ready; until [ -n "$(git config cadre.x)" ]; do sleep 0.02; done; echo x >> '${config}'; git config cadre.x`;
       const process = await run(stage, command, stage.session);
@@ -205,7 +67,7 @@ describe.skipIf(!hasSandbox)('git in a sandbox', () => {
     }));
 
   test('No ref and no commit is lost while git packs refs outside and a process commits inside.', () =>
-    onStage('worktree', async (stage) => {
+    onGitStage('worktree', async (stage) => {
       const rounds = atLength(15, 200);
       const command = `${IDENTITY}
 for n in $(seq ${rounds}); do
@@ -239,7 +101,7 @@ done`;
     }));
 
   test('A link that a process leaves among reflogs or files of its worktree is removed when the process ends.', () =>
-    onStage('worktree', async (stage) => {
+    onGitStage('worktree', async (stage) => {
       const victim = path.join(stage.main, 'victim');
       fs.writeFileSync(victim, 'kept\n');
       const common = path.join(stage.main, '.git');
@@ -260,7 +122,7 @@ done`;
     }));
 
   test('The stand-in is removed when the session is closed, and outside of its session nothing refers to it.', () =>
-    onStage('worktree', async (stage) => {
+    onGitStage('worktree', async (stage) => {
       await ranTo(stage, `${IDENTITY}; git commit -q --allow-empty -m kept`, stage.session);
       const own = path.join(stage.directory, 'sandbox', stage.session.session_id);
       expect(fs.readdirSync(path.join(own, 'git')).length).toBeGreaterThan(0);
