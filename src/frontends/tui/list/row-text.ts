@@ -129,7 +129,9 @@ export function nameOf(thing: ListItem): string {
 /** The time that a session waits for a usage limit; empty if it does not. The text changes at most once a minute. */
 export function limitText({ usage_limit: limit }: Session, now: number): string {
   if (!limit) return '';
-  const { resumes_at: at } = limit;
+  const { resumes_at: at, waits_because: why, hands_over_to: next } = limit;
+  if (why === 'handoff') return `usage limit: handing over to ${next}`;
+  if (why === 'consent') return `usage limit: handoff to ${next} not allowed yet`;
   return at === null
     ? 'usage limit: resume manually'
     : `usage limit: resumes in ${durationText(Math.max(60_000, at - now))}`;

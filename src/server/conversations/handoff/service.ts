@@ -54,8 +54,16 @@ export class HandoffService {
     this.#deps = deps;
   }
 
-  /** Opens a session that continues another one, in one transaction. Throws `turn_in_progress` or `conflict`. */
-  async handOver(sessionId: string, body: Request, saveResponse?: SaveResponse): Promise<Answer> {
+  /**
+   * Opens a session that continues another one, in one transaction. `assertWanted` throws in it if the handoff is out of
+   * date. Throws `turn_in_progress` or `conflict`.
+   */
+  async handOver(
+    sessionId: string,
+    body: Request,
+    saveResponse?: SaveResponse,
+    assertWanted?: (old: Session) => void,
+  ): Promise<Answer> {
     const { db, store, sessions, imports, inbox, log, readCheckout, failpoint } = this.#deps;
     const old = await sessions.get(sessionId);
     db.peek((rx) => assertFree(rx, old, { store, inbox }));
@@ -73,6 +81,7 @@ export class HandoffService {
       .transact((tx) => {
         const now = store.session(tx, sessionId);
         assertFree(tx, now, { store, inbox });
+        assertWanted?.(now);
         if (now.last_turn_id !== old.last_turn_id)
           throw conflictError(
             `session ${sessionId} has had another turn meanwhile: hand the session over again`,

@@ -41,6 +41,7 @@ export function buildSessions(
   const { assertRoom } = needs.storage;
   const inSandbox = ({ sandbox }: Session) => children.sandbox.holdsAgent(sandbox);
   const kinds = providers.registry;
+  const observer: SessionObserver = {};
   const store = new SessionStore(base);
   const scheduler = new Scheduler(base);
   const holds = new Holds({ ...base, scheduler });
@@ -64,6 +65,8 @@ export function buildSessions(
     sessionStore: store,
     inbox,
     pool,
+    kinds,
+    observer,
     afterLimit: () => config.now.sessions.after_limit,
   });
   const rules = new RuleService(base);
@@ -76,7 +79,6 @@ export function buildSessions(
     timeoutMs: () => config.now.approvals.timeout_ms,
     maxPending: () => config.now.approvals.max_pending_per_session,
   });
-  const observer: SessionObserver = {};
   const importStore = new ImportStore(base);
   const reader = new ImportReader({
     ...base,
