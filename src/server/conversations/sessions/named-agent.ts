@@ -46,6 +46,6 @@ export function assertHandoff(
     kinds.usable(next.provider, next.agent);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    throw new AppError(error.code, refusal(error.message), { cause: error });
+    throw invalidError(refusal(error.message), { cause: error });
   }
 }
