@@ -137,9 +137,13 @@ export function limitText({ usage_limit: limit }: Session, now: number): string 
     : `usage limit: resumes in ${durationText(Math.max(60_000, at - now))}`;
 }
 
-/** The sessions that a session continues, and that continue it, by the ends of their ids; else empty. */
-function handoffText({ continues, continued_by: next, forked_from: origin }: Session): string {
+/** Where the history of a session comes from, and which session continues it, by the ends of ids; else empty. */
+function handoffText(session: Session): string {
+  const { continues, continued_by: next, forked_from: origin, imported } = session;
   return [
+    imported
+      ? `imported${imported.program === null ? '' : ` from ${oneLine(imported.program)}`}`
+      : '',
     origin === undefined
       ? ''
       : `forked from ${(origin.session_id ?? origin.conversation ?? '').slice(-8)}`,

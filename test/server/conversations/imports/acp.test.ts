@@ -44,8 +44,7 @@ it('A conversation with an ACP agent goes from another program to cadre, back, a
     await runTurn(client, opened.id, 'say five');
     expect(await past()).toEqual([...before, ['say four', 'four']]);
     const { turn } = await runTurn(client, opened.id, 'history');
-    for (const said of ['one', 'two', 'three', 'four', 'five'])
-      expect(turn.text).toContain(`say ${said}`);
+    expect(turn.text).toBe('earlier turns: 5; last prompt: say five');
   } finally {
     await end('SIGTERM');
   }
