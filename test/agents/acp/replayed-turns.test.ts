@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ReplayedTurns } from '../../../src/agents/acp/replayed-turns.ts';
+import { ReplayedTurns } from '../../../src/agents/acp/conversations.ts';
 
 const text = (said: string) => ({ type: 'text', text: said });
 const prompt = (said: string, messageId?: string) => ({

@@ -60,12 +60,11 @@ export function buildSessions(
     suits: ({ session: before, agent }, now) =>
       !inSandbox(now) || !agent.canResume || isReadOnly(before) === isReadOnly(now),
   });
+  const agents = { sessionStore: store, pool, kinds };
   const limits = new Limits({
     ...base,
-    sessionStore: store,
+    ...agents,
     inbox,
-    pool,
-    kinds,
     observer,
     afterLimit: () => config.now.sessions.after_limit,
   });
@@ -80,13 +79,7 @@ export function buildSessions(
     maxPending: () => config.now.approvals.max_pending_per_session,
   });
   const importStore = new ImportStore(base);
-  const reader = new ImportReader({
-    ...base,
-    store: importStore,
-    sessionStore: store,
-    pool,
-    kinds,
-  });
+  const reader = new ImportReader({ ...base, ...agents, store: importStore });
   const lower = { store, inbox, pool, broker, blobs, observer, limits };
   const runner = new TurnRunner({
     ...base,
