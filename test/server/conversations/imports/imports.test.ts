@@ -278,6 +278,7 @@ it('A hand-back ends the idle agent, returns the command, and the session later 
   expect(await handBack()).toEqual({
     session_id: session.id,
     cwd: stage.cwd,
+    ref,
     // The program of the configuration, with its arguments.
     command: [expect.any(String), expect.any(String), `--resume=${ref}`],
   });
