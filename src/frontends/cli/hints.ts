@@ -47,10 +47,6 @@ const commands: readonly [refusal: RegExp, command: string][] = [
     /^turn \S+ of session \S+ is still running: wait until the turn ends$/,
     'or queue the prompt with cadre queue add',
   ],
-  [
-    /nobody has allowed \S+ to continue sessions of this repository\)$/,
-    'see cadre worktrees trust --handoff',
-  ],
   [/has filters that you have not allowed/, 'see cadre worktrees trust'],
   [notFound('budget'), 'see cadre budgets list'],
   [/^the budget of .* is used up .* or queue the turn$/, 'see cadre approvals list'],

@@ -51,9 +51,11 @@ test('A session at a usage limit prints the consent that is missing, and is hand
     (await cadre(['sessions', 'after-limit', 'limited', 'handoff:demo'], { cwd })).stdout;
   await expectEventually(shown).toContain('run cadre worktrees trust --handoff demo in it');
 
-  const untold = await cadre(['worktrees', 'trust', '--handoff', 'demo'], { cwd });
-  expect(untold.code).toBe(2);
-  expect(untold.stderr).toContain(
+  const held = await cadre(['sessions', 'show', 'limited'], { cwd });
+  expect(held.stdout).toContain('usage limit: to let demo continue sessions of this repository');
+  const unconfirmed = await cadre(['worktrees', 'trust', '--handoff', 'demo'], { cwd });
+  expect(unconfirmed.code).toBe(2);
+  expect(unconfirmed.stderr).toContain(
     '| At a usage limit, demo continues sessions of this repository.',
   );
   const trusted = await cadre(['worktrees', 'trust', '--handoff', 'demo', '--yes'], { cwd });

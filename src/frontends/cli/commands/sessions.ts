@@ -9,7 +9,7 @@ import { shorten } from '../../../core/lib/shorten.ts';
 import { clientCommand, command, commandGroup } from '../command.ts';
 import { endpointCommand } from '../endpoint-command.ts';
 import { TURN_FAILED } from '../layout.ts';
-import { afterLimitText } from '../limit-text.ts';
+import { afterLimitText, waitText } from '../limit-text.ts';
 import { ago, details, labelOf, listOf, plain, shortId } from '../output.ts';
 import { limit, reason, session, turn, turnAs, valueOf } from '../parameters.ts';
 import {
@@ -141,6 +141,9 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
         ...(session.sandbox === undefined
           ? []
           : [`sandbox: ${plain(sandboxLine(session.sandbox))}`]),
+        ...(session.usage_limit
+          ? [`usage limit: ${waitText(session.usage_limit, world.clock.now())}`]
+          : []),
         ...(session.forked_from === undefined
           ? []
           : [`forked from ${originText(session.forked_from)}`]),
