@@ -120,7 +120,10 @@ test('Turns of the own program after a hand-back are stored once before the next
   const { client } = await place(prompts);
   const { id } = await importOwn(client);
   await runTurn(client, id, 'mine');
-  const back = await client.call(endpoints.handBackSession, { params: { session_id: id } });
+  const back = await client.call(endpoints.handBackSession, {
+    params: { session_id: id },
+    body: {},
+  });
   expect(back).toMatchObject({ ref: 'own', command: [] });
   prompts.push('mine', 'theirs');
   await runTurn(client, id, 'mine again');

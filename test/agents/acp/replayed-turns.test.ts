@@ -13,7 +13,7 @@ const answer = (said: string, messageId?: string) => ({
   ...(messageId === undefined ? {} : { messageId }),
 });
 
-function replayed(updates: object[], max = 100): ReplayedTurns {
+function replayed(updates: unknown[], max = 100): ReplayedTurns {
   const turns = new ReplayedTurns('raw', max);
   for (const update of updates) turns.add(update);
   return turns;

@@ -35,7 +35,7 @@ it('A conversation with an ACP agent goes from another program to cadre, back, a
     ];
     expect(await past()).toEqual(before);
     expect((await runTurn(client, opened.id, 'say three')).turn.text).toBe('three');
-    const back = await client.call(endpoints.handBackSession, { params: session });
+    const back = await client.call(endpoints.handBackSession, { params: session, body: {} });
     expect(back).toMatchObject({ ref, cwd });
 
     const again = await startServer(home, { env });
