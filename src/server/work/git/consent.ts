@@ -142,9 +142,9 @@ export function handoffText(agent: string): string {
   return `At a usage limit, ${agent} continues sessions of this repository. The provider of ${agent} receives prompts, answers and files.\n`;
 }
 
-/** Returns the digest of the consent to handoffs to an agent, which no other content of a repository has. */
+/** Returns the digest of the consent to handoffs to an agent. The prefix keeps the consent to other content apart. */
 export function handoffDigest(agent: string): string {
-  return sha256Of(`cadre handoff\n${agent}\n`);
+  return sha256Of(`cadre handoff\n${handoffText(agent)}`);
 }
 
 /** Formats the filters of a repository as one text: people see it, and its digest is what they trust. */
