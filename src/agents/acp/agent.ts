@@ -33,7 +33,7 @@ import { mcpServersOf, isCadreTool } from './cadre-tools.ts';
 import { declineTooLarge, describedRequest } from './permission-requests.ts';
 import { allowOnce, outcomeFor, readPermission } from './permission.ts';
 import { AcpProcess, type StartOptions } from './process.ts';
-import { reopen } from './reopen.ts';
+import { type OnReplay, reopen } from './reopen.ts';
 import { UpdateForwarder, otherSession, refIn } from './update-forwarder.ts';
 import { UsageMeter } from './usage.ts';
 import type { StoredInputItem } from '../../api/input.ts';
@@ -86,6 +86,7 @@ export class AcpAgent implements Agent {
   readonly isLost = () => this.process.isLost();
   readonly #options: AgentOptions;
   #state: State = { is: 'idle' };
+  #onReplay: OnReplay | undefined;
   #choices = new Choices(nothingOffered, null, {}, () => undefined);
   readonly #promptMonitor: PermissionPromptMonitor;
   readonly #reports: UpdateForwarder;
@@ -161,14 +162,15 @@ export class AcpAgent implements Agent {
     this.#opened(opened, earlier);
   }
 
-  /** Takes up a session, which `earlier` says how began. Throws {@link ProviderError}. */
-  async resume(ref: string, earlier: TurnSettings | null): Promise<void> {
+  /** Takes up a session, which `earlier` says how began; `onReplay` takes its history. Throws {@link ProviderError}. */
+  async resume(ref: string, earlier: TurnSettings | null, onReplay?: OnReplay): Promise<void> {
     const opening = { is: 'opening' as const, lastHeardAt: 0 };
+    this.#onReplay = onReplay;
     const params = { sessionId: ref, ...this.#sessionParams() };
     this.#state = opening;
     try {
       const opened = await this.process.login.around('opening', () =>
-        reopen(this.process, params, () => this.#untilSilent(opening)),
+        reopen(this.process, params, () => this.#untilSilent(opening), onReplay !== undefined),
       );
       this.ref = ref;
       this.#opened(opened, earlier);
@@ -334,6 +336,7 @@ export class AcpAgent implements Agent {
     const { clock } = this.#options;
     if (this.#state.is === 'opening') this.#state.lastHeardAt = clock.monotonic();
     const raw = fieldOf(params, 'update');
+    if (this.#state.is === 'opening') this.#onReplay?.(raw);
     const other = otherSession(params, this.ref);
     const choice = other === null ? readChoiceUpdate(raw) : null;
     if (choice) {

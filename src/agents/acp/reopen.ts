@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { newUuid } from '../../core/lib/ids.ts';
 import { ProviderError } from '../provider.ts';
+import { maybeText } from '../lenient.ts';
 import { agentError } from './connection.ts';
 import { openedIn, type OpenedSession } from './options.ts';
 import type { AcpProcess } from './process.ts';
@@ -15,14 +16,18 @@ const SESSION_WORDS = /session|conversation|thread|chat/i;
 /** So many pages of a list of sessions are read; a longer list is not known as a whole. */
 const MAX_LIST_PAGES = 100;
 
+/** Takes a `session/update` of the history that an agent replays. */
+export type OnReplay = (update: unknown) => void;
+
 /**
- * Has an agent take up a session. `untilSilent` waits for the end of the history that some agents replay. Throws
- * {@link ProviderError}: `resume_failed` where the agent does not have the session.
+ * Has an agent take up a session; with `isReplayed`, in the way that replays its history. `untilSilent` waits for the end of
+ * the history. Throws {@link ProviderError}: `resume_failed` where the agent does not have the session.
  */
 export async function reopen(
   process: AcpProcess,
   params: { sessionId: string; cwd: string },
   untilSilent: () => Promise<void>,
+  isReplayed: boolean,
 ): Promise<OpenedSession> {
   const { can } = process;
   if (!process.canResume) {
@@ -35,7 +40,7 @@ export async function reopen(
     return opened;
   };
   try {
-    if (!can.resume) return await load();
+    if (isReplayed || !can.resume) return await load();
     try {
       return openedIn(await process.ask('session/resume', params));
     } catch (error) {
@@ -93,8 +98,16 @@ async function listedAnywhere(
   return all || here ? new Set([...(all ?? []), ...(here ?? [])]) : null;
 }
 
+const listedSession = z.looseObject({
+  sessionId: z.string(),
+  cwd: maybeText,
+  title: maybeText,
+  updatedAt: maybeText,
+});
+export type ListedSession = z.output<typeof listedSession>;
+
 const page = z.looseObject({
-  sessions: z.array(z.looseObject({ sessionId: z.string() })),
+  sessions: z.array(listedSession),
   nextCursor: z.string().nullish(),
 });
 
@@ -107,7 +120,16 @@ export async function listRefs(
   filter: object = {},
 ): Promise<ReadonlySet<string> | null> {
   if (!process.can.list || !process.canResume) return null;
-  const found = new Set<string>();
+  const found = await listedSessions(process, filter);
+  return found && new Set(found.map(({ sessionId }) => sessionId));
+}
+
+/** The sessions that an agent lists, each once; null for a list without an end, or one that cannot be read. */
+export async function listedSessions(
+  process: AcpProcess,
+  filter: object,
+): Promise<ListedSession[] | null> {
+  const found = new Map<string, ListedSession>();
   const cursors = new Set<string>();
   let cursor: string | null | undefined;
   for (let pages = 0; pages < MAX_LIST_PAGES; pages++) {
@@ -115,10 +137,10 @@ export async function listRefs(
       await process.ask('session/list', { ...filter, ...(cursor ? { cursor } : {}) }),
     );
     if (!answer.success) return null;
-    for (const { sessionId } of answer.data.sessions) found.add(sessionId);
+    for (const one of answer.data.sessions) found.set(one.sessionId, one);
     cursor = answer.data.nextCursor;
     // A cursor that has come before leads to pages that have been read.
-    if (!cursor || cursors.has(cursor)) return found;
+    if (!cursor || cursors.has(cursor)) return [...found.values()];
     cursors.add(cursor);
   }
   return null;

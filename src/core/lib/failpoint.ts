@@ -12,6 +12,7 @@ export type FailpointName =
   | 'child.gated'
   | 'fork.prepared'
   | 'fork.stored'
+  | 'handoff.due'
   | 'handoff.prepared'
   | 'handoff.stored'
   | 'child.registered'
