@@ -58,7 +58,7 @@ async function hop(
   expect(await said('@@say:heron')).toBeDefined();
   const params = { session_id: id };
   const handBack = () => client.call(endpoints.handBackSession, { params, body: {} });
-  expect(await handBack()).toMatchObject({ ref, cwd: directory });
+  expect(await handBack()).toMatchObject({ ref, cwd: work });
   // Codex keeps the lock of a thread a moment longer.
   await expect.poll(() => runOwn('@@say:plover', ref), { timeout: 30_000 }).toContain('plover');
   await said('@@say:gull');
