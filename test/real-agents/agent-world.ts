@@ -43,7 +43,10 @@ export async function openAgentWorld(
   };
   return {
     start: ({ asks = false, env = {} } = {}) =>
-      startServer(data, { env: { ...showsPrograms, ...env }, config: configure({ home, modelUrl: tap.url, asks }) }),
+      startServer(data, {
+        env: { ...showsPrograms, ...env },
+        config: configure({ home, modelUrl: tap.url, asks }),
+      }),
     memoryIn: () => partsTold().map(textOf).join('\n'),
     imagesIn: () =>
       partsTold().flatMap((part) => {

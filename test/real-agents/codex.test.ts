@@ -223,68 +223,74 @@ test('A failed model request of Codex fails the turn with provider_error, and th
 });
 
 // In a sandbox, each session has a Codex server of its own.
-test.skipIf(isSandboxed)('Ten sessions of Codex share one process, and keep separate requests, models and agent sessions.', async () => {
-  await withCodex({ asks: true }, async (server) => {
-    const { client, home, model } = server;
-    const models = await client.call(endpoints.listModels, { params: { provider: 'codex' } });
-    const ten = await openTen(server, (number) => ({
-      ...asking,
-      model: models[number % models.length]?.id,
-      thinking_effort: models[number % models.length]?.reasoning_levels.at(number % 2),
-    }));
-    await using _watches = watchesOf(ten);
-    const turns = await Promise.all(
-      ten.map(({ watched, number }) => watched.send(escalated(`echo ${number} > asked`))),
-    );
-    const approvals = await Promise.all(
-      ten.map(({ watched }, at) => asked(watched.watch, turns[at] ?? '')),
-    );
-    expect(appServersIn(home)).toHaveLength(1);
-    for (const [at, approval] of approvals.entries()) {
-      expect(approval.session_id).toBe(ten[at]?.watched.id);
-      expect(approval.title).toContain(`echo ${at} > asked`);
-      await decide(client, approval, at % 2 === 0 ? 'accept' : 'decline');
-    }
-    for (const { watched, number, cwd } of ten) {
-      expect((await watched.watch.end(turns[number] ?? '')).kind).toBe('turn.completed');
-      expect(ofKind(watched.watch.events, 'approval.requested')).toHaveLength(1);
-      expect(existsSync(join(cwd, 'asked'))).toBe(number % 2 === 0);
-      const own = model.requests.filter(({ script }) => script?.includes(`echo ${number} >`));
-      const { model: id, thinking_effort: effort } = await watched.record();
-      for (const request of own) expect([request.model, request.effort]).toEqual([id, effort]);
-      expect(own).toHaveLength(2);
-    }
-    const records = await Promise.all(ten.map(({ watched }) => watched.record()));
-    expect(new Set(records.map((one) => one.provider_session_ref)).size).toBe(10);
-  });
-});
+test.skipIf(isSandboxed)(
+  'Ten sessions of Codex share one process, and keep separate requests, models and agent sessions.',
+  async () => {
+    await withCodex({ asks: true }, async (server) => {
+      const { client, home, model } = server;
+      const models = await client.call(endpoints.listModels, { params: { provider: 'codex' } });
+      const ten = await openTen(server, (number) => ({
+        ...asking,
+        model: models[number % models.length]?.id,
+        thinking_effort: models[number % models.length]?.reasoning_levels.at(number % 2),
+      }));
+      await using _watches = watchesOf(ten);
+      const turns = await Promise.all(
+        ten.map(({ watched, number }) => watched.send(escalated(`echo ${number} > asked`))),
+      );
+      const approvals = await Promise.all(
+        ten.map(({ watched }, at) => asked(watched.watch, turns[at] ?? '')),
+      );
+      expect(appServersIn(home)).toHaveLength(1);
+      for (const [at, approval] of approvals.entries()) {
+        expect(approval.session_id).toBe(ten[at]?.watched.id);
+        expect(approval.title).toContain(`echo ${at} > asked`);
+        await decide(client, approval, at % 2 === 0 ? 'accept' : 'decline');
+      }
+      for (const { watched, number, cwd } of ten) {
+        expect((await watched.watch.end(turns[number] ?? '')).kind).toBe('turn.completed');
+        expect(ofKind(watched.watch.events, 'approval.requested')).toHaveLength(1);
+        expect(existsSync(join(cwd, 'asked'))).toBe(number % 2 === 0);
+        const own = model.requests.filter(({ script }) => script?.includes(`echo ${number} >`));
+        const { model: id, thinking_effort: effort } = await watched.record();
+        for (const request of own) expect([request.model, request.effort]).toEqual([id, effort]);
+        expect(own).toHaveLength(2);
+      }
+      const records = await Promise.all(ten.map(({ watched }) => watched.record()));
+      expect(new Set(records.map((one) => one.provider_session_ref)).size).toBe(10);
+    });
+  },
+);
 
-test.skipIf(isSandboxed)('The death of the process under ten turns fails all ten turns, and all ten sessions continue in another process.', async () => {
-  await withCodex({}, async (server) => {
-    const ten = await openTen(server, () => ({ provider: 'codex' }));
-    await using _watches = watchesOf(ten);
-    for (const { watched, number } of ten) await watched.run(`@@say:number ${number}`);
-    const turns = await Promise.all(ten.map(({ watched }) => watched.send('@@slow:3000:40')));
-    await Promise.all(
-      ten.map(({ watched }, at) => watched.watch.kind('message.delta', turns[at] ?? '')),
-    );
-    const [killed, ...others] = appServersIn(server.home);
-    expect(others).toEqual([]);
-    signal('SIGKILL')([killed ?? 0]);
-    for (const { watched, number } of ten) {
-      await watched.watch.end(turns[number] ?? '');
-      const turn = await turnOf(server.client, watched, turns[number] ?? '');
-      expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_exited' } });
-      expect(turn.error?.message).toContain('SIGKILL');
-    }
-    const again = await Promise.all(
-      ten.map(({ watched, number }) => watched.run(`@@say:again ${number}`)),
-    );
-    for (const [at, turn] of again.entries())
-      expect(turn).toMatchObject({ status: 'completed', text: `again ${at}` });
-    expect(appServersIn(server.home)).toHaveLength(1);
-  });
-});
+test.skipIf(isSandboxed)(
+  'The death of the process under ten turns fails all ten turns, and all ten sessions continue in another process.',
+  async () => {
+    await withCodex({}, async (server) => {
+      const ten = await openTen(server, () => ({ provider: 'codex' }));
+      await using _watches = watchesOf(ten);
+      for (const { watched, number } of ten) await watched.run(`@@say:number ${number}`);
+      const turns = await Promise.all(ten.map(({ watched }) => watched.send('@@slow:3000:40')));
+      await Promise.all(
+        ten.map(({ watched }, at) => watched.watch.kind('message.delta', turns[at] ?? '')),
+      );
+      const [killed, ...others] = appServersIn(server.home);
+      expect(others).toEqual([]);
+      signal('SIGKILL')([killed ?? 0]);
+      for (const { watched, number } of ten) {
+        await watched.watch.end(turns[number] ?? '');
+        const turn = await turnOf(server.client, watched, turns[number] ?? '');
+        expect(turn).toMatchObject({ status: 'failed', error: { code: 'provider_exited' } });
+        expect(turn.error?.message).toContain('SIGKILL');
+      }
+      const again = await Promise.all(
+        ten.map(({ watched, number }) => watched.run(`@@say:again ${number}`)),
+      );
+      for (const [at, turn] of again.entries())
+        expect(turn).toMatchObject({ status: 'completed', text: `again ${at}` });
+      expect(appServersIn(server.home)).toHaveLength(1);
+    });
+  },
+);
 
 test('A key in a private home authenticates Codex at the model, stays out of the log, and can be removed.', async () => {
   await using own = tempDirectory('home');

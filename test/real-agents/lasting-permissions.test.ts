@@ -58,9 +58,7 @@ for (const [agent, { prompt, configure, files }] of Object.entries(agents)) {
       const second = await two.send(prompt(command));
       await decide(server.client, await asked(two.watch, second), 'decline');
       await two.watch.end(second, PATIENCE_MS);
-      expect(permissionsIn(server.home, files)).not.toMatch(
-        /touch|always_allow:\s*(?:\[\s*\w|-)/,
-      );
+      expect(permissionsIn(server.home, files)).not.toMatch(/touch|always_allow:\s*(?:\[\s*\w|-)/);
     }));
 }
 

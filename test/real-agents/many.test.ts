@@ -78,8 +78,7 @@ function mostAtOnce(home: string): { end(): Promise<number> } {
   const stop = new AbortController();
   const counted = (async () => {
     let most = 0;
-    for (; !stop.signal.aborted; await pause(50))
-      most = Math.max(most, claudesIn(home).length);
+    for (; !stop.signal.aborted; await pause(50)) most = Math.max(most, claudesIn(home).length);
     return most;
   })();
   return {

@@ -18,7 +18,11 @@ export const showsPrograms = { CADRE_SANDBOX_READ: import.meta.dirname };
  * sandbox shows a data directory or the home directory of a server.
  */
 export function makePlaces(root: string): Record<'server' | 'home' | 'work', string> {
-  const places = { server: join(root, 'server'), home: join(root, 'home'), work: join(root, 'work') };
+  const places = {
+    server: join(root, 'server'),
+    home: join(root, 'home'),
+    work: join(root, 'work'),
+  };
   for (const place of Object.values(places)) mkdirSync(place);
   return places;
 }

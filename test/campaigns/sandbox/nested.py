@@ -24,6 +24,12 @@ def unmount(target, flags=0):
     return libc.umount2(target.encode(), flags)
 
 
+def kept_flags(path):
+    """The flags of a mount that a remount has to repeat: nosuid, nodev, noexec, noatime, nodiratime, relatime."""
+    flags = os.statvfs(path).f_flag
+    return flags & 0xC0E | (0x200000 if flags & 0x1000 else 0)
+
+
 def is_writable(path):
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_APPEND))
@@ -74,7 +80,7 @@ def _():
     with open(file, "w") as made:
         made.write("text")
     mount(file, file, BIND)
-    mount(None, file, BIND | REMOUNT | READ_ONLY)
+    mount(None, file, BIND | REMOUNT | READ_ONLY | kept_flags(file))
     if is_writable(file):
         return False
     unmount(file)
@@ -90,7 +96,7 @@ def _():
 
 @attempt("a writable mount")
 def _():
-    mount(None, pin, BIND | REMOUNT)
+    mount(None, pin, BIND | REMOUNT | kept_flags(pin))
     return is_writable(pin)
 
 

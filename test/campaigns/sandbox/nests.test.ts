@@ -58,7 +58,7 @@ describe.skipIf(!canNest)('namespaces in a sandbox of an ordinary user', () => {
         world,
         `${sandbox} sh -c 'echo inside > made; echo outside > ~/made; cat ${data}/auth/token; echo pid $$'`,
       );
-      expect(text).toMatch(/Read-only file system.*No such file or directory.*pid 2$/s);
+      expect(text).toMatch(/Read-only file system.*No such file or directory.*pid 2\n$/s);
       expect(fs.readFileSync(path.join(root, 'made'), 'utf8')).toBe('inside\n');
       for (const command of [`${sandbox} true`, 'unshare -Ur true'])
         expect(await ranTo(server, command, session)).toMatchObject({ status: 'failed' });

@@ -31,12 +31,13 @@ const PACKED = chainOf('packed-refs');
 const SETTINGS = chainOf('config');
 /** The name of the file to which git would write packed refs. A directory there prevents that. */
 export const PACKING = `${PACKED.at(-1)}.new`;
-/** Settings for git inside: nothing is packed, and no setting is written for a new branch. */
+/** Settings for git inside: no ref is packed, no setting is written for a new branch, and no file in the read-only `info`. */
 export const GIT_SETTINGS: Readonly<Record<string, string>> = {
   'branch.autoSetupMerge': 'false',
   'push.autoSetupRemote': 'false',
   'gc.auto': '0',
   'maintenance.auto': 'false',
+  'repack.updateServerInfo': 'false',
 };
 
 /** Directories that are created in the common directory, parents first. */
