@@ -43,6 +43,7 @@ export type FailpointName =
   | 'worktree.archived'
   | 'worktree.aside'
   | 'worktree.removed'
+  | 'worktree.unbranched'
   | 'worktree.moving'
   | 'worktree.moved'
   | 'worktree.followed'
