@@ -27,18 +27,18 @@ test('The cost of a turn excludes earlier turns, even after its session was resu
   });
 });
 
-test('A failed model request of Claude fails the turn with provider_error, and the session continues.', async () => {
+test('A failed model request of Claude fails the turn, a refused login fails it with auth_required, and the session continues.', async () => {
   await withClaude({}, async ({ client, work }) => {
     const session = await openSession(client, work, { provider: 'claude' });
-    for (const [script, text] of [
-      ['err:401', null],
-      ['err:400', null],
-      ['err:500', null],
-      ['fail:overloaded_error', 'it begins '],
+    for (const [script, text, code] of [
+      ['err:401', null, 'auth_required'],
+      ['err:400', null, 'provider_error'],
+      ['err:500', null, 'provider_error'],
+      ['fail:overloaded_error', 'it begins ', 'provider_error'],
     ]) {
       const { turn } = await runTurn(client, session.id, `@@${script}`);
       expect(turn).toMatchObject({ status: 'failed', text });
-      expect(turn.error?.code).toBe('provider_error');
+      expect(turn.error?.code).toBe(code);
     }
     const { turn } = await runTurn(client, session.id, '@@say:still here');
     expect(turn).toMatchObject({ status: 'completed', text: 'still here' });

@@ -209,12 +209,13 @@ test('The context of a turn is the size of its last request, and its window is t
   });
 });
 
-test('A failed model request of Codex fails the turn with provider_error, and the session continues.', async () => {
+test('A failed model request of Codex fails the turn, a refused login fails it with auth_required, and the session continues.', async () => {
   await withCodex({}, async ({ client, work }) => {
     const session = await openSession(client, work, { provider: 'codex' });
     for (const script of ['err:401', 'err:429', 'err:500', 'fail:context_length_exceeded']) {
       const { turn } = await runTurn(client, session.id, `@@${script}`);
-      expect([script, turn.status, turn.error?.code]).toEqual([script, 'failed', 'provider_error']);
+      const code = script === 'err:401' ? 'auth_required' : 'provider_error';
+      expect([script, turn.status, turn.error?.code]).toEqual([script, 'failed', code]);
       expect(turn.error?.message).toMatch(/\w/);
     }
     const { turn } = await runTurn(client, session.id, '@@say:still here');

@@ -26,7 +26,7 @@ type Configure = (place: { home: string; modelUrl: string }) => string;
 async function withSandbox(
   configure: Configure,
   test: (world: World) => Promise<void>,
-  sandbox: object = { network: 'hosts' },
+  network: 'none' | 'hosts' = 'hosts',
 ): Promise<void> {
   await using model = await startModelServer();
   await using directory = tempDirectory('sandboxed');
@@ -36,9 +36,10 @@ async function withSandbox(
   const config = stringify({
     ...parse(configure({ home: at('home'), modelUrl: model.url })),
     gateway: { free: ['cadre_process_run'] },
-    sandbox: { mode: 'require', children: ['agents', 'tools', 'init'], ...sandbox },
+    sandbox: { mode: 'require', children: ['agents', 'tools', 'init'] },
   });
-  const server = await startServer(at('data'), { config });
+  const env = { CADRE_SANDBOX_NETWORK: network };
+  const server = await startServer(at('data'), { config, env });
   try {
     await test({ server, data: at('data'), repository });
   } finally {
@@ -150,7 +151,7 @@ describe.skipIf(!hasSandbox).each(agents)(
           const [tool] = ofKind(events, 'tool.completed');
           expect(String(tool?.payload.text)).toContain('does not reach example.com:80');
         },
-        { network: 'none' },
+        'none',
       ));
   },
 );
