@@ -86,7 +86,7 @@ test('The list has the conversations that the agent lists, and the directory sel
   expect(agents.at(-1)?.last('session/list')?.params).toEqual({ cwd });
 });
 
-test('An import stores the turns that the agent replays, without turns or usage, and goes on by the same id.', async () => {
+test('An import stores the turns that the agent replays, without turns or usage, and continues by the same id.', async () => {
   const { client, cwd, agents } = await place(['one', 'two']);
   const { id } = await importOwn(client);
   const session = await client.call(endpoints.getSession, { params: { session_id: id } });

@@ -181,7 +181,7 @@ function importedText({ id, title, imported, forked_from: origin }: Session): st
 }
 
 /** Finds a conversation by its id, or by the beginning of the id. Throws `not_found` and `usage`. */
-async function findConversation(client: Client, said: string, wanted: Wanted) {
+async function findConversation(client: Client, said: string, wanted: AgentSelection) {
   const found = await listAll(client, wanted, { limit: MAX_LISTED });
   const exact = found.filter(({ ref }) => ref === said);
   const matching =
@@ -199,11 +199,15 @@ async function findConversation(client: Client, said: string, wanted: Wanted) {
 }
 
 /** `here`: the directory of the command. */
-type Wanted = AgentOptions & { here: string };
+type AgentSelection = AgentOptions & { here: string };
 type ListQuery = { limit: number; cwd?: string };
 
 /** Lists conversations of one agent or provider, or of all providers that list conversations. */
-async function listAll(client: Client, wanted: Wanted, query: ListQuery): Promise<Listed[]> {
+async function listAll(
+  client: Client,
+  wanted: AgentSelection,
+  query: ListQuery,
+): Promise<Listed[]> {
   const { provider = wanted.agent === undefined ? undefined : agentProvider } = wanted;
   if (provider !== undefined) return listOne(client, provider, wanted, query);
   const lists = await Promise.all(
@@ -215,7 +219,7 @@ async function listAll(client: Client, wanted: Wanted, query: ListQuery): Promis
 async function listOne(
   client: Client,
   provider: ProviderId,
-  { agent, here }: Wanted,
+  { agent, here }: AgentSelection,
   query: ListQuery,
 ): Promise<Listed[]> {
   const list = (cwd = query.cwd) =>

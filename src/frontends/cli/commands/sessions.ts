@@ -266,7 +266,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       session,
       valueOf(
         'after_limit',
-        '<what>  resume when the limit resets, wait for a command of yours, or handoff:AGENT, such as handoff:codex',
+        '<what>  Action at a usage limit: resume when the limit resets, wait for a command of yours, or handoff:AGENT, such as handoff:codex',
       ),
     ],
     print: (one, { now }) =>
