@@ -132,6 +132,14 @@ export class Omissions {
     this.#isTold = false;
   }
 
+  get isTold(): boolean {
+    return this.#isTold;
+  }
+
+  restore(isTold: boolean): void {
+    this.#isTold = isTold;
+  }
+
   /** The notices for a message: at most one. */
   of(message: unknown, budget: MessageBudget): AgentUpdate[] {
     const excess = excessOf(message);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Clock } from '../../core/lib/clock.ts';
 import { newUuid } from '../../core/lib/ids.ts';
 import { ProviderError } from '../provider.ts';
 import { maybeText } from '../lenient.ts';
@@ -13,6 +14,9 @@ const GONE_CODES = new Set([-32_602, -32_002, 404]);
 const GONE_WORDS = /not found|unknown session|no such|does not exist|gone/i;
 /** Words that may say so, too: then the agent is asked for a session that never was. */
 const SESSION_WORDS = /session|conversation|thread|chat/i;
+/** Some agents replay a history after they have said that it is loaded: a silence this long ends it. */
+export const HISTORY_PAUSE_MS = 250;
+const MAX_HISTORY_MS = 10_000;
 /** So many pages of a list of sessions are read; a longer list is not known as a whole. */
 const MAX_LIST_PAGES = 100;
 
@@ -55,6 +59,17 @@ export async function reopen(
       throw error;
     const message = `acp: the agent cannot resume the session: ${said.message}`;
     throw new ProviderError('resume_failed', message, { cause: error });
+  }
+}
+
+/** Resolves when the agent has been silent for a while: it has replayed the history of the session. */
+export async function untilSilent(opening: { lastHeardAt: number }, clock: Clock): Promise<void> {
+  const began = clock.monotonic();
+  opening.lastHeardAt = began;
+  for (let now = began; now < began + MAX_HISTORY_MS; now = clock.monotonic()) {
+    const rest = opening.lastHeardAt + HISTORY_PAUSE_MS - now;
+    if (rest <= 0) break;
+    await clock.sleep(rest);
   }
 }
 
