@@ -38,8 +38,8 @@ export async function openRuntime(
   let text = '';
   sink.setEncoding('utf8').on('data', (part: string) => (text += part));
   const config: Config = configSchema.parse({
-    server: { bind_address: '127.0.0.1:0', drain_ms: 200 },
     ...given,
+    server: { bind_address: '127.0.0.1:0', drain_ms: 200, ...(given.server as object | undefined) },
   });
   const runtime = await startRuntime({
     logTo: sink,
