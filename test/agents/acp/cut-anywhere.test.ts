@@ -18,7 +18,7 @@ test.each(Object.entries(wires))(
     for (const cut of cutsOf(wire, expected.updates)) {
       const turn = new CutTurn(base, wire);
       await turn.run(cut);
-      expect(comparable(base, turn, expected.updates), JSON.stringify(cut)).toEqual(expected);
+      expect({ cut, ...comparable(base, turn, expected.updates) }).toEqual({ cut, ...expected });
       expect(turn.stateSize).toBeLessThanOrEqual(MAX_STATE_CHARACTERS);
     }
   },
@@ -39,7 +39,7 @@ test.each([
     { forgotten: 0, counted: 0, isFirst: true },
   ],
   ['usage, titles, commands, modes and notices', 'state.meter.requests', null],
-  ['usage, titles, commands, modes and notices', 'state.reports.isOmissionTold', false],
+  ['usage, titles, commands, modes and notices', 'state.reports.omissions', false],
   ['a request that nobody is asked', 'state.refused', null],
   [
     'an agent that never asks',
