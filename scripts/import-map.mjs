@@ -302,7 +302,7 @@ export const rooms = {
         'core/lib',
         'api',
       ],
-      types: ['core/children/supervisor'],
+      types: ['agents/attached-turn', 'agents/read-position', 'core/children/supervisor'],
     },
     because: 'conversations use agents through the provider interface and start no child processes',
   },

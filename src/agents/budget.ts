@@ -132,12 +132,13 @@ export class Omissions {
     this.#isTold = false;
   }
 
-  get isTold(): boolean {
+  /** Returns whether the turn has a notice. */
+  save(): boolean {
     return this.#isTold;
   }
 
-  restore(isTold: boolean): void {
-    this.#isTold = isTold;
+  restore(hasNotice: boolean): void {
+    this.#isTold = hasNotice;
   }
 
   /** The notices for a message: at most one. */

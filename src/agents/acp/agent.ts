@@ -316,7 +316,7 @@ export class AcpAgent implements Agent {
       if (running.refused) return running.refused;
       if (error instanceof ProviderError && running.isCancelled)
         return { status: 'interrupted', error: null };
-      return outcomeOfError(error, this.process, this.#reports.rateLimit);
+      return await outcomeOfError(error, this.process, this.#reports.rateLimit);
     } finally {
       running.limit?.[Symbol.dispose]();
       this.#deferred.end();

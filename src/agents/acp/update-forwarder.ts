@@ -56,7 +56,7 @@ export class UpdateForwarder {
   save() {
     return {
       rateLimit: this.rateLimit,
-      isOmissionTold: this.#omissions.isTold,
+      omissions: this.#omissions.save(),
       calls: this.calls.save(),
       subagents: this.#subagents.save(),
     };
@@ -65,7 +65,7 @@ export class UpdateForwarder {
   /** `tools`: the tools of the turn as they are stored. */
   restore(saved: ReturnType<UpdateForwarder['save']>, tools: readonly StoredTool[]): void {
     this.rateLimit = saved.rateLimit;
-    this.#omissions.restore(saved.isOmissionTold);
+    this.#omissions.restore(saved.omissions);
     this.calls.restore(saved.calls, tools);
     this.#subagents.restore(saved.subagents, tools);
   }

@@ -18,31 +18,35 @@ test.each(Object.entries(wires))(
     for (const cut of cutsOf(wire, expected.updates)) {
       const turn = new CutTurn(base, wire);
       await turn.run(cut);
-      expect(comparable(base, turn, expected.updates), JSON.stringify(cut)).toEqual(expected);
+      expect({ cut, ...comparable(base, turn, expected.updates) }).toEqual({ cut, ...expected });
       expect(turn.stateSize).toBeLessThanOrEqual(MAX_STATE_CHARACTERS);
     }
   },
 );
 
 test.each([
-  ['texts with and without ids, and half characters', 'prompt', 99],
-  ['requests that a person decides', 'reports.calls.open', []],
-  ['tools with content and terminals', 'reports.calls.shown', []],
-  ['subagents, plans and images', 'reports.subagents', []],
+  ['texts with and without ids, and half characters', 'state.prompt', 99],
+  ['texts with and without ids, and half characters', 'output.ref', null],
+  ['texts with and without ids, and half characters', 'output.waiting', ''],
+  ['usage, titles, commands, modes and notices', 'output.usage', null],
+  ['usage, titles, commands, modes and notices', 'output.outOfRange', []],
+  ['requests that a person decides', 'state.reports.calls.open', []],
+  ['tools with content and terminals', 'state.reports.calls.shown', []],
+  ['subagents, plans and images', 'state.reports.subagents', []],
   [
     'usage, titles, commands, modes and notices',
-    'meter.cost',
+    'state.meter.cost',
     { forgotten: 0, counted: 0, isFirst: true },
   ],
-  ['usage, titles, commands, modes and notices', 'meter.requests', null],
-  ['usage, titles, commands, modes and notices', 'reports.isOmissionTold', false],
-  ['a request that nobody is asked', 'refused', null],
+  ['usage, titles, commands, modes and notices', 'state.meter.requests', null],
+  ['usage, titles, commands, modes and notices', 'state.reports.omissions', false],
+  ['a request that nobody is asked', 'state.refused', null],
   [
     'an agent that never asks',
-    'promptMonitor',
+    'state.promptMonitor',
     { hasAsked: false, isTold: false, isModeTold: false },
   ],
-  ['a limit of the account', 'reports.rateLimit', null],
+  ['a limit of the account', 'state.reports.rateLimit', null],
 ])(
   'A turn has other events if the saved state lacks a field: %s, %s.',
   async (name, field, empty) => {
@@ -53,7 +57,7 @@ test.each([
     let isFound = false;
     for (const cut of cutsOf(wire, expected.updates)) {
       const turn = new CutTurn(base, wire);
-      const run = turn.run(cut, (state) => without(state, field, empty));
+      const run = turn.run(cut, (saved) => setField(saved, field, empty));
       // A person cannot decide a request that is not stored.
       const isRun = await run.then(
         () => true,
@@ -73,14 +77,11 @@ function cutsOf({ steps }: Wire, updates: number): Cut[] {
   ];
 }
 
-/** A saved state with another value of a field. */
-function without(state: string, field: string, empty: unknown): string {
-  const saved = JSON.parse(state) as object;
+function setField(saved: object, field: string, value: unknown): void {
   const names = field.split('.');
   const last = names.pop() ?? '';
   const owner = names.reduce((one, name) => Reflect.get(one, name) as object, saved);
-  Reflect.set(owner, last, empty);
-  return JSON.stringify(saved);
+  Reflect.set(owner, last, value);
 }
 
 /** All that people see of a turn, and all that its agent is answered. */

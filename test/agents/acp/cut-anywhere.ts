@@ -43,9 +43,10 @@ export interface Wire {
 
 /** Where a server is cut off: after so many updates, or after a step. */
 export type Cut = { updates: number } | { steps: number };
+/** Changes the saved state of the agent and of the output before the next server reads it. */
+type Change = (saved: object) => void;
 /** The id of the prompt in the messages of a wire. */
 export const PROMPT = 'the id of the prompt';
-/** The agent's own id of the session. */
 export const SESSION = 's1';
 
 let turns = 0;
@@ -60,7 +61,6 @@ export class CutTurn {
   readonly #turn: Turn;
   /** All that the agent has written. */
   #output = Buffer.alloc(0);
-  /** All answers that the agent got. */
   readonly told: string[] = [];
   #prompt: unknown = null;
   /** The newest message that the agent's input has taken. */
@@ -82,7 +82,7 @@ export class CutTurn {
   }
 
   /** Runs the turn to its end. Returns the number of updates. `change` changes the state that the second server reads. */
-  async run(cut: Cut | null = null, change: (state: string) => string = (state) => state) {
+  async run(cut: Cut | null = null, change: Change = () => undefined) {
     const { store, db } = this.#base;
     await db.transact((tx) => {
       store.createSession(tx, this.#session);
@@ -123,7 +123,7 @@ export class CutTurn {
   }
 
   /** Has another server continue the turn. False if the turn has ended. */
-  async #replace(change: (state: string) => string): Promise<boolean> {
+  async #replace(change: Change): Promise<boolean> {
     const { db } = this.#base;
     await db.transact(() => undefined);
     const server = this.#start();
@@ -174,7 +174,6 @@ const never = new Promise<never>(() => undefined);
 class Server {
   readonly stdout = new PassThrough();
   isDead = false;
-  /** The server dies after so many updates. */
   diesAfter = Infinity;
   ended: Promise<void> = never;
   readonly #base: TestStore;
@@ -239,19 +238,21 @@ class Server {
   }
 
   /** Takes over the turn. Resolves with the size of the saved state; null if the turn has ended. */
-  async attach(written: Buffer, change: (state: string) => string): Promise<number | null> {
+  async attach(written: Buffer, change: Change): Promise<number | null> {
     const { store, log, db } = this.#base;
     const { session, turn } = this.#deps;
     const reader = db.peek((rx) => this.#readers.find(rx, session.id));
     if (!reader) return null;
     const { state } = reader.position;
     if (state === null) throw new Error('the state of the agent was not saved');
+    const saved = { state: JSON.parse(state) as object, output: reader.output };
+    change(saved);
     const output = db.peek((rx) => readStoredOutput(rx, turn, reader.output, { store, log }));
     const own = this.#open({ reader, output });
     const agent = this.#newAgent(reader.position, {});
     const parts = { db: this.#db, store, broker: this.#broker };
     const attached = attachedTurn({ session, turn }, { reader, output }, parts);
-    this.ended = this.#end(agent.attach(SESSION, change(state), attached), own);
+    this.ended = this.#end(agent.attach(SESSION, JSON.stringify(saved.state), attached), own);
     for (const { n, line } of db.peek((rx) => this.#readers.queued(rx, session.id)))
       if (this.#deps.takes(n)) this.#hear(line);
     this.stdout.write(written.subarray(reader.position.at));
@@ -327,7 +328,6 @@ class Server {
     return this.#agent;
   }
 
-  /** The agent takes a message. */
   #hear(line: string, answers: Record<string, object> = {}): void {
     const { id, method } = JSON.parse(line) as { id?: unknown; method?: string };
     const result = method === undefined ? undefined : answers[method];

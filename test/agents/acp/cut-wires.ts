@@ -122,6 +122,8 @@ export const wires: Record<string, Wire> = {
         cost: { amount: 1, currency: 'USD' },
       }),
       update({ sessionUpdate: 'usage_update', used: 25, cost: { amount: 1.5, currency: 'USD' } }),
+      update({ sessionUpdate: 'usage_update', used: -1, size: 100 }),
+      update({ sessionUpdate: 'usage_update', used: -2, size: 101 }),
       update({ sessionUpdate: 'session_info_update', title: 'A title' }),
       update({ sessionUpdate: 'available_commands_update', availableCommands: [{ name: 'go' }] }),
       update({ sessionUpdate: 'current_mode_update', currentModeId: 'go' }),

@@ -152,7 +152,8 @@ export class TurnOutput {
   /** Stores the batched text in a transaction of another part, such as the approval for a request of the agent. */
   storeText(tx: Writer): void {
     if (this.#closed) return;
-    tx.whenLost(() => this.#fail(new Error('a write of the turn was lost')));
+    if (this.reader || this.#speech?.waiting)
+      tx.whenLost(() => this.#fail(new Error('a write of the turn was lost')));
     this.#writeBatch(tx);
     this.reader?.save(tx, this.#saved);
   }
