@@ -293,7 +293,7 @@ export class AcpAgent implements Agent {
       tell: (notice) => this.#tell(notice),
       refuse: ({ code, message }) => this.#refuse(code, message),
     });
-      const params = { sessionId: this.ref, prompt };
+    const params = { sessionId: this.ref, prompt };
     const request = () => this.process.request('session/prompt', params);
     return this.#untilAnswered(running, request, () => !running.isCancelled);
   }
@@ -375,7 +375,7 @@ export class AcpAgent implements Agent {
     const { id: prompt } = this.process.connection.prompt;
     if (this.#state.is !== 'running' || prompt === null || !this.#deferred.isSettled) return null;
     return { prompt, refused: this.#state.refused?.error ?? null, ...saveParts(this.#parts) };
-    }
+  }
 
   get #parts(): MemoryParts {
     return {

@@ -17,7 +17,7 @@ type Dependencies = Pick<
 interface Repair {
   /** Changes the rows. */
   change: (tx: Writer) => void;
-  /** What could not be repaired, so that the next start tries again; null if nothing is left. */
+  /** The part that could not be repaired, so that the next start tries again; null if nothing is left. */
   left: string | null;
 }
 
