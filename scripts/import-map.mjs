@@ -25,6 +25,7 @@ export const houses = {
   },
   server: {
     may: ['agents/provider', 'agents/conversations', 'agents/acp/catalogue', 'core', 'api'],
+    types: ['agents/attached-turn', 'agents/read-position'],
     because:
       'the server uses agents through the provider interface; the callers of the server are above it',
   },
@@ -301,7 +302,7 @@ export const rooms = {
         'core/lib',
         'api',
       ],
-      types: ['core/children/supervisor'],
+      types: ['agents/attached-turn', 'agents/read-position', 'core/children/supervisor'],
     },
     because: 'conversations use agents through the provider interface and start no child processes',
   },
@@ -544,7 +545,7 @@ export const doors = {
     because: 'only server/work/git runs git',
   },
   '@agentclientprotocol/sdk': {
-    in: ['agents/acp', 'agents/demo', 'frontends/editor'],
+    in: ['agents/demo', 'frontends/editor'],
     because:
       'ACP is the protocol of one provider and of editors: other folders must not use its types',
   },

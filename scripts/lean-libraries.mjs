@@ -18,7 +18,6 @@ const onFirstUse = {
     ].map((name) => [name, Object.keys(require(name))]),
   ),
   'simple-git': ['simpleGit', 'GitPluginError'],
-  '@agentclientprotocol/sdk': ['client', 'RequestError'],
   croner: ['Cron'],
 };
 const ours = /\/src\/[a-z]/;

@@ -34,6 +34,8 @@ export function excessText({ bytes, limit }: Excess): string {
  * kept part is valid JSON.
  */
 export class BoundedLine {
+  /** The offset of the line in the output of the agent. */
+  readonly begin: number;
   /** The size of the line, in bytes. */
   bytes = 0;
   #limit: Excess['limit'] | null = null;
@@ -54,6 +56,15 @@ export class BoundedLine {
   /** A field beyond the limits, in the outer record of this depth. It is not kept where `bytes` is null. */
   #field: { depth: number; bytes: number[] | null } | null = null;
   readonly #fields = [0, 0, 0, 0];
+
+  constructor(begin = 0) {
+    this.begin = begin;
+  }
+
+  /** The offset after the line and its newline. */
+  get end(): number {
+    return this.begin + this.bytes + 1;
+  }
 
   /** The limit that the message exceeds; null: it is whole. */
   get excess(): Excess | null {

@@ -132,6 +132,15 @@ export class Omissions {
     this.#isTold = false;
   }
 
+  /** Returns whether the turn has a notice. */
+  save(): boolean {
+    return this.#isTold;
+  }
+
+  restore(hasNotice: boolean): void {
+    this.#isTold = hasNotice;
+  }
+
   /** The notices for a message: at most one. */
   of(message: unknown, budget: MessageBudget): AgentUpdate[] {
     const excess = excessOf(message);

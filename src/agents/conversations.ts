@@ -55,6 +55,8 @@ export interface ConversationQuery {
 export interface TurnQuery {
   after: ConversationMark | null;
   max: number;
+  /** The directory of the conversation. Null or absent if unknown. */
+  cwd?: string | null;
 }
 
 /** The point of a conversation at which a new session forks the conversation. */
@@ -77,6 +79,8 @@ export interface OwnProgram {
 
 /** Conversations that the agent's own program stores. Each method throws ProviderError if they cannot be read. */
 export interface Conversations {
+  /** Whether each call starts an agent. The turns are then not read while the session itself has an agent. */
+  readonly startsAgent?: boolean;
   /** Returns up to `limit` conversations, most recently changed first. */
   list(query: ConversationQuery, signal: AbortSignal): Promise<StoredConversation[]>;
   find(ref: string, signal: AbortSignal): Promise<StoredConversation | null>;
@@ -84,7 +88,7 @@ export interface Conversations {
   turns(ref: string, query: TurnQuery, signal: AbortSignal): Promise<StoredTurns>;
   /** Returns a lookup of the processes that have conversations open, without the processes of this server. */
   holders(): Promise<(ref: string) => ConversationHolder | null>;
-  /** Returns the command by which the program continues a conversation. */
+  /** Returns the command by which the program continues a conversation; empty if that is not known. */
   command(ref: string): string[];
 }
 

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import type { BoundedLine, Excess } from './bounded-line.ts';
 import { parsedJson } from '../core/lib/parsed-json.ts';
-import { readJsonLines, type ReadProgress } from './json-lines.ts';
+import { type LinesRange, readJsonLines, type ReadProgress } from './json-lines.ts';
 import { yieldToEventLoop } from '../core/lib/slices.ts';
 
 export class Refusal extends Error {
@@ -9,7 +9,7 @@ export class Refusal extends Error {
 }
 
 /** Handles the value of a line, in order; undefined for a line that is not JSON. A promise delays the next line. */
-type TakeJson = (json: unknown, line: string) => Promise<void> | undefined;
+type TakeJson = (json: unknown, text: string, line: BoundedLine) => Promise<void> | undefined;
 
 /** JSON values both ways, one a line, and the requests that wait for the agent's answer. */
 export abstract class JsonConnection<Id> {
@@ -17,21 +17,29 @@ export abstract class JsonConnection<Id> {
   readonly #stdin: Writable;
   readonly #pending = new Map<Id, PromiseWithResolvers<unknown>>();
 
-  constructor(streams: { stdin: Writable; stdout: Readable }, maxLineBytes?: number) {
+  constructor(streams: { stdin: Writable; stdout: Readable }, range?: LinesRange) {
     this.#stdin = streams.stdin;
     this.readProgress = readJson(
       streams.stdout,
-      (json, line) => this.receive(json, line),
-      maxLineBytes,
+      (json, text, line) => this.receive(json, text, line),
+      range,
     );
   }
 
   /** Handles the value of a line. An error that it throws ends the connection. */
-  protected abstract receive(json: unknown, line: string): Promise<void> | undefined;
+  protected abstract receive(...line: Parameters<TakeJson>): ReturnType<TakeJson>;
 
   /** Writes a message; one for an agent that is gone is dropped. */
   send(message: object): void {
     if (this.#stdin.writable) this.#stdin.write(lineOf(message));
+  }
+
+  /** Writes a line; resolves when the agent's input has taken it, or is closed. */
+  protected write(line: string): Promise<void> {
+    const taken = Promise.withResolvers<void>();
+    if (this.#stdin.writable) this.#stdin.write(line, () => taken.resolve());
+    else taken.resolve();
+    return taken.promise;
   }
 
   /**
@@ -39,21 +47,27 @@ export abstract class JsonConnection<Id> {
    * without an answer, so the caller also watches for the agent's end.
    */
   protected requestAs(id: Id, message: object): Promise<unknown> {
+    const answer = this.answerTo(id);
+    this.send(message);
+    return answer;
+  }
+
+  /** Waits for the answer to a request that was sent, perhaps by an earlier server. Settles as `requestAs` does. */
+  protected answerTo(id: Id): Promise<unknown> {
     const pending = Promise.withResolvers<unknown>();
     this.#pending.set(id, pending);
-    this.send(message);
     return pending.promise;
   }
 
   /** Settles a request by its answer: resolves when the caller has acted on it. Null where no request has that id. */
   protected settle(
     id: Id,
-    answer: { result: unknown } | { refusal: string },
+    answer: { result: unknown } | { refusal: Refusal },
   ): Promise<void> | null {
     const pending = this.#pending.get(id);
     if (!pending) return null;
     this.#pending.delete(id);
-    if ('refusal' in answer) pending.reject(new Refusal(answer.refusal));
+    if ('refusal' in answer) pending.reject(answer.refusal);
     else pending.resolve(answer.result);
     return yieldToEventLoop();
   }
@@ -64,17 +78,24 @@ export abstract class JsonConnection<Id> {
     pending?.reject(new Error(why));
     return this.#pending.delete(id);
   }
+
+  /** Fails all requests, because the connection has ended. */
+  protected failAll(error: Error): void {
+    for (const pending of this.#pending.values()) pending.reject(error);
+    this.#pending.clear();
+  }
 }
 
 /** Has `take` handle the output of an agent, one JSON value a line. Blank lines are passed over. */
-export function readJson(stdout: Readable, take: TakeJson, maxLineBytes?: number): ReadProgress {
-  const takeLine = ({ text, excess }: BoundedLine) => {
+function readJson(stdout: Readable, take: TakeJson, range?: LinesRange): ReadProgress {
+  const takeLine = (line: BoundedLine) => {
+    const { text, excess } = line;
     if (text.trim() === '') return undefined;
     const json = parsedJson(text);
     if (excess) noteExcess(json, excess);
-    return take(json, text);
+    return take(json, text, line);
   };
-  return readJsonLines(stdout, takeLine, maxLineBytes);
+  return readJsonLines(stdout, takeLine, range);
 }
 
 /** The messages that were larger than what is read, and their parts that adapters pass on alone. */
@@ -111,11 +132,18 @@ export class OpenRequests<Id> {
     decide: (withdrawn: AbortSignal) => Promise<T>,
     send: (answer: T) => void,
   ): Promise<void> {
+    await this.handle(id, async (withdrawn) => {
+      const answer = await decide(withdrawn);
+      if (!withdrawn.aborted) send(answer);
+    });
+  }
+
+  /** Calls `work`, which answers the request even if it is withdrawn. */
+  async handle(id: Id, work: (withdrawn: AbortSignal) => Promise<void>): Promise<void> {
     const withdrawal = new AbortController();
     this.#withdrawals.set(id, withdrawal);
     try {
-      const answer = await decide(withdrawal.signal);
-      if (!withdrawal.signal.aborted) send(answer);
+      await work(withdrawal.signal);
     } finally {
       this.#withdrawals.delete(id);
     }

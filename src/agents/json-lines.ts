@@ -24,6 +24,14 @@ export interface ReadProgress {
   progress(): number;
 }
 
+/** The part of an agent's output that is read. */
+export interface LinesRange {
+  /** The longest line. */
+  maxBytes?: number | undefined;
+  /** The offset of the first line. It is not 0 if an earlier server has read the output up to there. */
+  from?: number | undefined;
+}
+
 /**
  * Calls `take` for the lines of an agent's output, one after the other. An error that `take` throws ends the reading.
  * Other tasks run after a few lines, and after each long line.
@@ -31,7 +39,7 @@ export interface ReadProgress {
 export function readJsonLines(
   stdout: Readable,
   take: (line: BoundedLine) => Promise<void> | undefined,
-  maxBytes = MAX_LINE_BYTES,
+  range: LinesRange = {},
 ): ReadProgress {
   let count = 0;
   let inARow = 0;
@@ -44,7 +52,7 @@ export function readJsonLines(
   }
   const read = async (): Promise<string | null> => {
     try {
-      for await (const line of linesOf(chunks(), maxBytes)) {
+      for await (const line of linesOf(chunks(), range)) {
         isBusy = true;
         await take(line);
         if (++inARow >= MAX_LINES_IN_A_ROW || line.bytes > LONG_LINE_BYTES) {
@@ -92,6 +100,16 @@ export class NonProtocolOutput {
     );
   }
 
+  save() {
+    return { last: this.last, recent: this.#recent, inARow: this.#inARow };
+  }
+
+  restore({ last, recent, inARow }: ReturnType<NonProtocolOutput['save']>): void {
+    this.last = last;
+    this.#recent = recent;
+    this.#inARow = inARow;
+  }
+
   /** To be called for each message. */
   reset(): void {
     this.#inARow = 0;
@@ -101,9 +119,9 @@ export class NonProtocolOutput {
 /** The lines of a stream, each as far as it is kept. Throws Error for one of more than `maxBytes`. */
 export async function* linesOf(
   stream: AsyncIterable<Buffer>,
-  maxBytes = MAX_LINE_BYTES,
+  { maxBytes = MAX_LINE_BYTES, from: offset = 0 }: LinesRange = {},
 ): AsyncIterable<BoundedLine> {
-  let line = new BoundedLine();
+  let line = new BoundedLine(offset);
   const grow = (part: Buffer) => {
     line.add(part);
     if (line.bytes > maxBytes)
@@ -114,7 +132,7 @@ export async function* linesOf(
     for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
       grow(chunk.subarray(from, at));
       yield line;
-      line = new BoundedLine();
+      line = new BoundedLine(line.end);
       from = at + 1;
     }
     grow(chunk.subarray(from));

@@ -11,6 +11,7 @@ import type { Clock } from '../core/lib/clock.ts';
 import type { StoredInputItem } from '../api/input.ts';
 import type { SandboxFor } from './agent-sandbox.ts';
 import type { Conversations, ForkPoint } from './conversations.ts';
+import type { AgentRows, ReadPosition, RequestOrigin } from './read-position.ts';
 
 /** An update of a turn. The first update of an item begins the item. */
 export type AgentUpdate =
@@ -164,14 +165,21 @@ export interface KnownSession {
 export interface AgentSink {
   /** Takes an update; a promise holds back the agent's next message. */
   update(update: AgentUpdate): Promise<void> | undefined;
-  /** Asks for an approval; resolves when it is decided. `withdrawn` aborts when the agent withdraws the request. */
-  ask(request: AgentRequest, withdrawn: AbortSignal): Promise<AgentAnswer>;
+  /**
+   * Asks for an approval; resolves when it is decided. `withdrawn` aborts when the agent withdraws the request.
+   */
+  ask(request: AgentRequest, withdrawn: AbortSignal, origin?: RequestOrigin): Promise<AgentAnswer>;
   /** Keeps the data of an image or file that the agent shows; null where it is too large or could not be written. */
   saveFile(data: Buffer): Promise<KeptFile | null>;
+  /** Absent if no other server can continue the turns of the agent. Its read position is stored with updates, too. */
+  readonly rows?: AgentRows;
 }
 
 /** Reports updates in their order, each after the sink has taken the one before. */
-export async function report(sink: AgentSink, updates: readonly AgentUpdate[]): Promise<void> {
+export async function report(
+  sink: Pick<AgentSink, 'update'>,
+  updates: readonly AgentUpdate[],
+): Promise<void> {
   for (const update of updates) await sink.update(update);
 }
 
@@ -188,36 +196,6 @@ export function defaultSettings(): TurnSettings {
   return { permissionMode: null, agentMode: null, model: null, thinkingEffort: null };
 }
 
-/** The error for a mode of the agent's own, in a provider whose agents take theirs as `permission_mode`; else null. */
-export function objectionToAgentMode(provider: ProviderId, { agentMode }: TurnSettings) {
-  if (agentMode === null) return null;
-  const message = `${provider}: agent_mode works with provider acp only: use permission_mode to set a mode of ${provider}`;
-  return new ProviderError('invalid_agent_mode', message);
-}
-
-/** The error for an effort that none of the models has; null if they name no efforts. */
-export function objectionToEffort(
-  provider: ProviderId,
-  { thinkingEffort: effort }: TurnSettings,
-  models: readonly Model[],
-) {
-  const levels = new Set(models.flatMap(({ reasoning_levels }) => reasoning_levels));
-  if (effort === null || levels.size === 0 || levels.has(effort)) return null;
-  const message = `${provider}: unknown thinking_effort "${effort}": choose from ${[...levels].join(', ')}`;
-  return new ProviderError('invalid_thinking_effort', message);
-}
-
-/** The settings that a session began with; null where it has had no agent yet. */
-export function earlierDefaults({ provider_defaults: began }: Session): TurnSettings | null {
-  if (!began) return null;
-  return {
-    permissionMode: began.permission_mode,
-    agentMode: began.agent_mode,
-    model: began.model,
-    thinkingEffort: began.thinking_effort,
-  };
-}
-
 /** A live agent that serves one session. */
 export interface Agent {
   /** The provider's own name for the session, by which another agent resumes it. */
@@ -229,6 +207,8 @@ export interface Agent {
   /** Whether the agent has begun the session as a fork. Undefined: the agent has resumed the session. */
   readonly isForked?: boolean | undefined;
   readonly pid: number | null;
+  /** How far its output is handled. Absent if no other server can continue its turns. */
+  readonly position?: ReadPosition;
   /** Whether another agent could resume the session. An agent whose session cannot be resumed is not ended when idle. */
   readonly canResume: boolean;
   /** Resolves when the agent is gone, with why. */

@@ -1,5 +1,17 @@
 import { z } from 'zod';
 
-/** The action of a session when a usage limit of its agent has reset: resume automatically, or wait for a user. */
-export const afterLimit = z.enum(['resume', 'wait']);
+const HANDOFF = 'handoff:';
+
+/** The action of a session at a usage limit of its agent. The name of an agent has the characters of `agentName`. */
+export const afterLimit = z
+  .string()
+  .regex(
+    /^(?:resume|wait|handoff:[a-zA-Z0-9][\w.-]{0,63})$/,
+    'must be resume, wait or handoff:AGENT, such as handoff:codex',
+  );
 export type AfterLimit = z.output<typeof afterLimit>;
+
+/** Returns the name of the provider or agent that continues a session at a usage limit; null if none does. */
+export function handoffNameOf(action: AfterLimit): string | null {
+  return action.startsWith(HANDOFF) ? action.slice(HANDOFF.length) : null;
+}

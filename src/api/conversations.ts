@@ -26,7 +26,7 @@ const conversation = component(
     program: nullableText('Program that began the conversation. Null if unknown.'),
     branch: nullableText('Git branch of the conversation. Null if unknown.'),
     begun_at: nullableTime('Time of the first message (Unix ms). Null if unknown.'),
-    changed_at: timestamp,
+    changed_at: z.int().describe('Time of the last change (Unix ms). 0 if unknown.'),
     bytes: z.int().nullable().describe('Size of the stored conversation. Null if unknown.'),
     in_use: holder
       .nullable()
@@ -65,9 +65,12 @@ export type PastTurn = z.output<typeof pastTurn>;
 const handedBack = component('HandedBack', 'The way to continue a session outside of cadre.', {
   session_id: z.string(),
   cwd: z.string(),
+  ref: text('Id of the conversation in the program of the agent.'),
   command: z
     .array(z.string())
-    .describe("Command that continues the conversation in the agent's own program."),
+    .describe(
+      "Command that continues the conversation in the agent's own program. Empty if cadre does not know the command.",
+    ),
 });
 
 export const listConversations = endpoint('GET /v1/providers/{provider}/conversations', {

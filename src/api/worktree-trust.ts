@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { component, pageQuery, text, timestamp } from './common.ts';
 import { endpoint } from './endpoint.ts';
+import { agentName } from './provider-kinds.ts';
 
 const sha256 = z
   .string()
@@ -24,15 +25,17 @@ export type Trusted = z.output<typeof trusted>;
 
 const brought = component(
   'BroughtContent',
-  'Content of a repository that can run, select files to copy, or prompt an agent.',
+  'Content of a repository that can run, select files to copy, or prompt an agent; or the consent to handoffs.',
   {
-    kind: z.enum(['init_script', 'included_files', 'filters', 'template']).meta({
+    kind: z.enum(['init_script', 'included_files', 'filters', 'template', 'handoff']).meta({
       description:
-        'Kind of content. `included_files`: patterns of ignored files that are copied into new worktrees. `template`: a prompt with its settings, which is returned only if `templates` is set.',
+        'Kind of content. `included_files`: patterns of ignored files that are copied into new worktrees. `template`: a prompt with its settings, which is returned only if `templates` is set. `handoff`: the consent that an agent continues sessions at a usage limit, which is returned only if `handoff` is set.',
     }),
-    name: text('Path in the repository, name of the setting, or name of the template.'),
+    name: text('Path in the repository, or name of the setting, template or agent.'),
     sha256,
-    text: text('Commands that would run, patterns of files that would be copied, or the template.'),
+    text: text(
+      'Commands that would run, patterns of files that would be copied, the template, or the meaning of the consent.',
+    ),
     trusted: z.boolean(),
   },
 );
@@ -58,6 +61,10 @@ export const lookAtBrought = endpoint('POST /v1/worktree-trust/look', {
       description:
         'Names of templates to return instead of other content. An empty list returns all templates. Default: no templates are returned.',
     }),
+    handoff: agentName.nullish().meta({
+      description:
+        'Provider or agent. Returns the consent that it continues sessions of the repository at a usage limit, instead of other content.',
+    }),
   }),
   response: component(
     'BroughtContents',
@@ -69,7 +76,7 @@ export const lookAtBrought = endpoint('POST /v1/worktree-trust/look', {
 
 export const trustContent = endpoint('POST /v1/worktree-trust', {
   summary:
-    'Trust content of a repository: an init script, a list of included files, filters, or a template',
+    'Trust content of a repository: an init script, a list of included files, filters, a template, or handoffs to an agent',
   access: 'admin',
   body: z.strictObject({ repo_root: repository, sha256 }),
   response: trusted,

@@ -27,6 +27,19 @@ test('Lines are read from chunks of any size, and a last line without an end is 
   }
 });
 
+test('Each line has its offsets, also if the reading begins in the middle of the output.', async () => {
+  const offsets = [];
+  for await (const { begin, end } of linesOf(Readable.from([Buffer.from('one\n\nzwölf\nrest')]), {
+    from: 7,
+  }))
+    offsets.push([begin, end]);
+  expect(offsets).toEqual([
+    [7, 11],
+    [11, 12],
+    [12, 19],
+  ]);
+});
+
 test('A line that is too long fails the stream.', async () => {
   const stream = Readable.from(inChunks('a\n', 33 * MIB, 'z\nb\n'));
   await expect(allOf(linesOf(stream))).rejects.toThrow(
@@ -36,7 +49,7 @@ test('A line that is too long fails the stream.', async () => {
 
 test('A line of a shared agent may be longer, but has a limit too.', async () => {
   const stream = Readable.from(inChunks('', 257 * MIB, ''));
-  await expect(allOf(linesOf(stream, MAX_SHARED_LINE_BYTES))).rejects.toThrow(
+  await expect(allOf(linesOf(stream, { maxBytes: MAX_SHARED_LINE_BYTES }))).rejects.toThrow(
     /the agent sent a line of more than/,
   );
 });

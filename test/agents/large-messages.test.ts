@@ -52,11 +52,7 @@ const adapters: Record<string, (message: never) => AgentUpdate[]> = {
   acp(update: object) {
     const made: AgentUpdate[] = [];
     const reports = new UpdateForwarder({
-      sink: {
-        update: (one) => void made.push(one),
-        ask: () => Promise.reject(new Error('nobody asks')),
-        saveFile: () => Promise.resolve(null),
-      },
+      saveFile: () => Promise.resolve(null),
       meter: new UsageMeter({
         isCumulative: () => false,
         isCostOfProcess: () => false,
@@ -67,7 +63,8 @@ const adapters: Record<string, (message: never) => AgentUpdate[]> = {
       onWork: () => undefined,
     });
     reports.beginTurn();
-    void reports.forward(update, null, defaultSettings());
+    const line = { update: (one: AgentUpdate) => void made.push(one) };
+    void reports.forward(update, null, { settings: defaultSettings(), line });
     return made;
   },
   codex({ method, params }: { method: string; params: Record<string, unknown> }) {

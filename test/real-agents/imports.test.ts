@@ -8,6 +8,7 @@ import { runTurn } from '../support/turns.ts';
 import { claudeConfig } from './claude-env.ts';
 import { codexConfig } from './codex-env.ts';
 import { type AgentServer, onServer } from './on-server.ts';
+import { opencodeConfig } from './opencode-config.ts';
 
 interface Program {
   command: string;
@@ -16,12 +17,17 @@ interface Program {
 }
 
 /** Returns a function that runs the agent's own program with the configuration of the server. */
-function programOf(config: string, provider: ProviderId, { work }: AgentServer) {
+function programOf(
+  config: string,
+  provider: ProviderId,
+  { work }: AgentServer,
+  argsOf = (args: string[]) => args,
+) {
   const { providers } = parse(config) as unknown as { providers: Record<string, Program> };
   const { command, args, env } = providers[provider] as Program;
   const run = promisify(execFile);
   return async (...more: string[]) => {
-    const running = run(command, [...args, ...more], {
+    const running = run(command, [...argsOf(args), ...more], {
       cwd: work,
       env: { PATH: process.env.PATH, ...env },
     });
@@ -33,11 +39,12 @@ function programOf(config: string, provider: ProviderId, { work }: AgentServer) 
 /** Imports the only conversation, continues it in both programs, and returns the prompts of the past turns. */
 async function hop(
   { client, work, model }: AgentServer,
-  provider: 'claude' | 'codex',
+  provider: ProviderId,
   runOwn: (prompt: string, ref?: string) => Promise<string>,
 ): Promise<string[]> {
   await runOwn('@@say:swallow');
-  const list = { params: { provider }, query: {} };
+  // opencode lists the conversations of one directory only.
+  const list = { params: { provider }, query: { cwd: work } };
   const [found] = await client.call(endpoints.listConversations, list);
   expect(found).toMatchObject({ cwd: work, in_use: null, session_id: null });
   const ref = found?.ref ?? '';
@@ -51,7 +58,7 @@ async function hop(
   expect(await said('@@say:heron')).toBeDefined();
   const params = { session_id: id };
   const handBack = () => client.call(endpoints.handBackSession, { params, body: {} });
-  expect((await handBack()).command.join(' ')).toContain(ref);
+  expect(await handBack()).toMatchObject({ ref, cwd: work });
   // Codex keeps the lock of a thread a moment longer.
   await expect.poll(() => runOwn('@@say:plover', ref), { timeout: 30_000 }).toContain('plover');
   await said('@@say:gull');
@@ -87,6 +94,18 @@ test('A conversation of Codex continues in cadre and in its own program, and eac
     const own = (prompt: string, ref?: string) =>
       run('exec', '--skip-git-repo-check', ...(ref === undefined ? [] : ['resume', ref]), prompt);
     expect(await hop(server, 'codex', own)).toEqual(OWN);
+  });
+});
+
+test('A conversation of opencode continues in cadre and in its own program, and each turn is stored once.', async () => {
+  let config = '';
+  const configure = (home: string, model: { url: string }) =>
+    (config = opencodeConfig(home, model, 'allow'));
+  await onServer(configure, async (server) => {
+    const run = programOf(config, 'acp', server, (args) => args.filter((one) => one !== 'acp'));
+    const own = (prompt: string, ref?: string) =>
+      run('run', ...(ref === undefined ? [] : ['--session', ref]), prompt);
+    expect(await hop(server, 'acp', own)).toEqual(OWN);
   });
 });
 

@@ -14,6 +14,7 @@ import type {
 } from '../provider.ts';
 import { programsOf, type SandboxedSession } from '../agent-sandbox.ts';
 import { agentLogin } from './agent-login.ts';
+import { AcpConversations } from './conversations.ts';
 import { LastSeen } from './last-seen.ts';
 import { askAgent, hasSession, listSessions, openAcpAgent, openOnTrial } from './open.ts';
 import type { StartOptions } from './process.ts';
@@ -42,6 +43,17 @@ export class AcpAgentKind implements NamedAgentKind {
   readonly login = agentLogin((signal, ask) =>
     this.#ask(process.cwd(), 'agent, started for its login', signal, ask),
   );
+  readonly conversations = new AcpConversations({
+    program: () => this.displayName,
+    ask: (what, cwd, signal, question) =>
+      this.#ask(
+        cwd ?? process.cwd(),
+        `agent, ${what}`,
+        signal,
+        (start) => askAgent(start, question),
+        cwd === null ? null : { id: null, cwd, permission_mode: null },
+      ),
+  });
   #looking: Promise<void> | null = null;
   /** Why the whole provider has no agents; null where it has. */
   readonly #refusal: string | null;

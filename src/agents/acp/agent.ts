@@ -9,19 +9,18 @@ import {
   type AgentTools,
   defaultSettings,
   failed,
-  limited,
   ProviderError,
   type TurnOutcome,
   type TurnSettings,
   unavailable,
 } from '../provider.ts';
 import { applySettings, Choices } from './choices.ts';
-import { agentError } from './connection.ts';
+import type { AskedRequest } from './connection.ts';
 import { contentOf } from './blocks.ts';
 import { Elicitations } from './elicitation.ts';
 import { PermissionPromptMonitor, type Notice } from './permission-prompt-monitor.ts';
 import { DeferredOptions } from './deferred-options.ts';
-import { limitIn, outcomeOf } from './outcome.ts';
+import { outcomeOf, outcomeOfError } from './outcome.ts';
 import {
   type ChoiceName,
   nothingOffered,
@@ -29,18 +28,25 @@ import {
   openedIn,
   readChoiceUpdate,
 } from './options.ts';
-import { mcpServersOf, isCadreTool } from './cadre-tools.ts';
-import { declineTooLarge, describedRequest } from './permission-requests.ts';
-import { allowOnce, outcomeFor, readPermission } from './permission.ts';
+import {
+  type MemoryParts,
+  readSavedAgent,
+  restoreParts,
+  type SavedAgent,
+  saveParts,
+} from './agent-memory.ts';
+import { mcpServersOf } from './cadre-tools.ts';
+import { PermissionRequests } from './permission-requests.ts';
 import { AcpProcess, type StartOptions } from './process.ts';
-import { reopen } from './reopen.ts';
-import { UpdateForwarder, otherSession, refIn } from './update-forwarder.ts';
+import type { Preparing, Running, State } from './agent-state.ts';
+import { type OnReplay, reopen, untilSilent } from './reopen.ts';
+import { UpdateForwarder, otherSession } from './update-forwarder.ts';
+import type { AttachedTurn } from '../attached-turn.ts';
+import { type OutputLine, OutputLines } from '../output-lines.ts';
+import type { ReadPosition } from '../read-position.ts';
 import { UsageMeter } from './usage.ts';
 import type { StoredInputItem } from '../../api/input.ts';
 
-/** Some agents replay a history after they have said that it is loaded: a silence this long ends it. */
-export const HISTORY_PAUSE_MS = 250;
-const MAX_HISTORY_MS = 10_000;
 /** An agent whose turn has failed because it asked for a permission has this long to stop. */
 const REFUSED_GRACE_MS = 10_000;
 
@@ -54,27 +60,6 @@ export interface AgentOptions extends StartOptions {
   onPage?: (page: LoginPage) => void;
 }
 
-interface Running {
-  is: 'running';
-  isCancelled: boolean;
-  /** Why the turn has to fail, whatever the agent says of it. */
-  refused: TurnOutcome | null;
-  /** Ends an agent that continues after that. */
-  limit: Disposable | null;
-}
-
-/**
- * `opening`: the agent may replay the history of a session. `preparing`: the settings of a turn are applied before its
- * prompt is sent. `isDeaf`: the agent confirms a setting, so its messages belong to no turn.
- */
-type State = { is: 'idle' } | { is: 'opening'; lastHeardAt: number } | Preparing | Running;
-
-interface Preparing {
-  is: 'preparing';
-  isDeaf: boolean;
-  cancelled: AbortController;
-}
-
 /** One session, in one process. */
 export class AcpAgent implements Agent {
   /** Empty until the session is open. */
@@ -86,22 +71,28 @@ export class AcpAgent implements Agent {
   readonly isLost = () => this.process.isLost();
   readonly #options: AgentOptions;
   #state: State = { is: 'idle' };
+  #onReplay: OnReplay | undefined;
   #choices = new Choices(nothingOffered, null, {}, () => undefined);
   readonly #promptMonitor: PermissionPromptMonitor;
   readonly #reports: UpdateForwarder;
   readonly #deferred: DeferredOptions;
   readonly #meter: UsageMeter;
+  readonly #elicitations: Elicitations;
+  readonly #permissions: PermissionRequests;
+  readonly #lines: OutputLines;
   #settings: TurnSettings = defaultSettings();
 
-  constructor(child: Child, options: AgentOptions) {
+  /** `from`: how far an earlier server has handled the output of the child. */
+  constructor(child: Child, options: AgentOptions, from: ReadPosition | null = null) {
     this.#options = options;
+    this.#lines = new OutputLines({ sink: options.sink, save: () => this.#save() }, from);
     const hasQuirk = (id: string) => Object.hasOwn(options.agent.quirks, id);
     this.#meter = new UsageMeter({
       isCumulative: () => hasQuirk('cumulative_usage'),
       isCostOfProcess: () => hasQuirk('cost_of_process'),
       before: options.usedBefore,
     });
-    const elicitations = new Elicitations({
+    this.#elicitations = new Elicitations({
       sink: options.sink,
       isAsking: () =>
         this.#state.is === 'running' && this.#settings.permissionMode === 'require_approval',
@@ -109,8 +100,17 @@ export class AcpAgent implements Agent {
       onPage: options.onPage,
     });
     this.#promptMonitor = new PermissionPromptMonitor(() => this.asks);
+    this.#permissions = new PermissionRequests({
+      ...options,
+      ref: () => this.ref,
+      calls: () => this.#reports.calls,
+      isDeaf: () => this.#isDeaf,
+      permissionMode: () => this.#settings.permissionMode,
+      onAsked: () => this.#promptMonitor.noteAsked(),
+      refuse: (code, message) => this.#refuse(code, message),
+    });
     this.#reports = new UpdateForwarder({
-      sink: options.sink,
+      saveFile: (data) => options.sink.saveFile(data),
       meter: this.#meter,
       frankness: this.#promptMonitor,
       onUnknown: options.onUnknown,
@@ -122,14 +122,16 @@ export class AcpAgent implements Agent {
       choices: () => this.#choices,
       gone: () => this.gone,
     });
-    this.process = new AcpProcess(child, options, {
-      onUpdate: (params) => this.#update(params),
-      onPermission: (params, withdrawn) =>
-        declineTooLarge(params, this.ref, options.sink) ?? this.#permission(params, withdrawn),
-      onElicitation: (params, withdrawn) => elicitations.ask(params, withdrawn),
-      onElicitationDone: (params) => elicitations.done(params),
+    const handlers = {
+      lines: this.#lines,
+      onUpdate: (params: unknown, line: OutputLine) => this.#update(params, line),
+      onPermission: (params: unknown, asked: AskedRequest) => this.#permissions.ask(params, asked),
+      onElicitation: (params: unknown, asked: AskedRequest) =>
+        this.#elicitations.ask(params, asked),
+      onElicitationDone: (params: unknown) => this.#elicitations.done(params),
       onUnknown: options.onUnknown,
-    });
+    };
+    this.process = new AcpProcess(child, options, handlers, from?.at);
     this.pid = child.pid;
     this.gone = this.process.gone;
   }
@@ -161,14 +163,20 @@ export class AcpAgent implements Agent {
     this.#opened(opened, earlier);
   }
 
-  /** Takes up a session, which `earlier` says how began. Throws {@link ProviderError}. */
-  async resume(ref: string, earlier: TurnSettings | null): Promise<void> {
+  /** Takes up a session, which `earlier` says how began; `onReplay` takes its history. Throws {@link ProviderError}. */
+  async resume(ref: string, earlier: TurnSettings | null, onReplay?: OnReplay): Promise<void> {
     const opening = { is: 'opening' as const, lastHeardAt: 0 };
+    this.#onReplay = onReplay;
     const params = { sessionId: ref, ...this.#sessionParams() };
     this.#state = opening;
     try {
       const opened = await this.process.login.around('opening', () =>
-        reopen(this.process, params, () => this.#untilSilent(opening)),
+        reopen(
+          this.process,
+          params,
+          () => untilSilent(opening, this.#options.clock),
+          onReplay !== undefined,
+        ),
       );
       this.ref = ref;
       this.#opened(opened, earlier);
@@ -180,10 +188,13 @@ export class AcpAgent implements Agent {
   /** Earlier updates of the agent fill the fields that its answer leaves out. */
   #opened(opened: Offer, earlier: TurnSettings | null): void {
     const offer = { ...this.#choices.offer, ...Object.fromEntries(filledFields(opened)) };
-    const { agent, lastSeen } = this.#options;
-    const onChange = (choices: Choices) => lastSeen.noteChoices(choices);
-    this.#choices = new Choices(offer, earlier, agent.modes, onChange);
+    this.#choices = this.#choicesIn(offer, earlier);
     this.#deferred.expectOptions();
+  }
+
+  #choicesIn(offer: Offer, earlier: TurnSettings | null): Choices {
+    const { agent, lastSeen } = this.#options;
+    return new Choices(offer, earlier, agent.modes, (choices) => lastSeen.noteChoices(choices));
   }
 
   objection(settings: TurnSettings): ProviderError | null {
@@ -196,6 +207,33 @@ export class AcpAgent implements Agent {
 
   untilOffered(settings: TurnSettings, signal: AbortSignal): Promise<void> {
     return this.#deferred.untilOffered(settings, signal);
+  }
+
+  get position(): ReadPosition {
+    return this.#lines.position;
+  }
+
+  /** Continues the turn of a session that an earlier server has prompted. Throws {@link ProviderError} at once. */
+  attach(ref: string, state: string, turn: AttachedTurn): Promise<TurnOutcome> {
+    const saved = readSavedAgent(state);
+    this.ref = ref;
+    this.#settings = turn.settings;
+    this.#choices = this.#choicesIn(saved.choices.offer, null);
+    restoreParts(this.#parts, saved, turn.tools);
+    const running: Running = { is: 'running', isCancelled: false, refused: null, limit: null };
+    this.#state = running;
+    const { connection } = this.process;
+    const answer = () => connection.resumePrompt(saved.prompt);
+    const outcome = this.#untilAnswered(running, answer, () => false);
+    if (saved.refused) this.#refuse(saved.refused.code, saved.refused.message);
+    else if (turn.isInterrupted) this.cancel();
+    for (const request of turn.requests)
+      connection.answerAgain(request.key, (withdrawn) =>
+        request.kind === 'question'
+          ? this.#elicitations.askAgain(request, withdrawn)
+          : this.#permissions.askAgain(request, withdrawn),
+      );
+    return outcome.finally(() => (this.#state = { is: 'idle' }));
   }
 
   async prompt(input: readonly StoredInputItem[], settings: TurnSettings): Promise<TurnOutcome> {
@@ -253,33 +291,32 @@ export class AcpAgent implements Agent {
       waiting,
       ask: (method, params) => this.process.ask(method, { sessionId: this.ref, ...params }),
       tell: (notice) => this.#tell(notice),
-      refuse: ({ code, message }) => void this.#refuse(code, message),
+      refuse: ({ code, message }) => this.#refuse(code, message),
     });
+    const params = { sessionId: this.ref, prompt };
+    const request = () => this.process.request('session/prompt', params);
+    return this.#untilAnswered(running, request, () => !running.isCancelled);
+  }
+
+  /** Waits for the answer to a prompt. `isWanted`: whether the prompt may be sent once more after a login. */
+  async #untilAnswered(
+    running: Running,
+    request: () => Promise<unknown>,
+    isWanted: () => boolean,
+  ): Promise<TurnOutcome> {
     try {
-      const params = { sessionId: this.ref, prompt };
-      const answer = await this.process.login.around(
-        'prompt',
-        () => this.process.request('session/prompt', params),
-        () => !running.isCancelled,
-      );
+      const answer = await this.process.login.around('prompt', request, isWanted);
       const usage = this.#meter.turn(answer);
-      if (usage) await this.#options.sink.update({ type: 'usage', usage });
+      if (usage) await this.process.connection.prompt.answer?.update({ type: 'usage', usage });
       const missing = running.isCancelled ? null : this.#deferred.answered();
       return (
         running.refused ?? (missing && failed(missing.code, missing.message)) ?? outcomeOf(answer)
       );
     } catch (error) {
       if (running.refused) return running.refused;
-      if (error instanceof ProviderError)
-        return running.isCancelled
-          ? { status: 'interrupted', error: null }
-          : failed(error.code, error.message);
-      const said = agentError(error);
-      const limit = said && limitIn(error, this.#reports.rateLimit);
-      if (limit) return limited('the agent', said.message, limit);
-      const why = said && this.process.withNonProtocolOutput(`the agent failed: ${said.message}`);
-      if (why !== null) return failed('provider_error', why);
-      return failed('provider_exited', await this.process.describeLoss());
+      if (error instanceof ProviderError && running.isCancelled)
+        return { status: 'interrupted', error: null };
+      return await outcomeOfError(error, this.process, this.#reports.rateLimit);
     } finally {
       running.limit?.[Symbol.dispose]();
       this.#deferred.end();
@@ -307,18 +344,6 @@ export class AcpAgent implements Agent {
     }
   }
 
-  /** Resolves when the agent has been silent for a while: it has replayed the history of the session. */
-  async #untilSilent(opening: { lastHeardAt: number }): Promise<void> {
-    const { clock } = this.#options;
-    const began = clock.monotonic();
-    opening.lastHeardAt = began;
-    for (let now = began; now < began + MAX_HISTORY_MS; now = clock.monotonic()) {
-      const rest = opening.lastHeardAt + HISTORY_PAUSE_MS - now;
-      if (rest <= 0) break;
-      await clock.sleep(rest);
-    }
-  }
-
   #sessionParams(): { cwd: string; mcpServers: object[] } {
     const { cwd, tools } = this.#options;
     return { cwd, mcpServers: tools ? mcpServersOf(tools, this.process.can.mcp) : [] };
@@ -330,65 +355,46 @@ export class AcpAgent implements Agent {
     return state.is === 'opening' || (state.is === 'preparing' && state.isDeaf);
   }
 
-  #update(params: unknown): Promise<void> | undefined {
+  #update(params: unknown, line: OutputLine): Promise<void> | undefined {
     const { clock } = this.#options;
     if (this.#state.is === 'opening') this.#state.lastHeardAt = clock.monotonic();
     const raw = fieldOf(params, 'update');
+    if (this.#state.is === 'opening') this.#onReplay?.(raw);
     const other = otherSession(params, this.ref);
     const choice = other === null ? readChoiceUpdate(raw) : null;
     if (choice) {
       this.#choices.applyUpdate(choice, !this.#isDeaf);
       void this.#deferred.offered();
     }
-    if (this.#isDeaf) return this.#reports.forwardOfSession(raw, other);
-    return this.#reports.forward(raw, other, this.#settings);
+    if (this.#isDeaf) return this.#reports.forwardOfSession(raw, other, line);
+    return this.#reports.forward(raw, other, { settings: this.#settings, line });
   }
 
-  /** Turns a permission request into an approval with `require_approval`; otherwise it fails the turn (interface 3.4). */
-  async #permission(params: unknown, withdrawn: AbortSignal): Promise<unknown> {
-    if (this.#isDeaf) return { outcome: 'cancelled' };
-    const { sink, cwd, agent, clock } = this.#options;
-    this.#promptMonitor.noteAsked();
-    const permission = readPermission(params);
-    const { tool, options } = permission;
-    const { calls } = this.#reports;
-    const ref = tool && refIn(otherSession(params, this.ref), tool.ref);
-    // For some agents this is the first mention of the tool.
-    if (ref !== null) {
-      const change = calls.asked(ref, permission.shown);
-      await sink.update({ type: 'tool', ref, change });
-    }
-    const known = ref === null ? undefined : calls.of(ref);
-    const allowed = isCadreTool(permission, known, agent.quirks) && allowOnce(options);
-    if (allowed) return allowed;
-    const request = await describedRequest(permission, ref, { calls, cwd, clock }, withdrawn);
-    if (this.#settings.permissionMode !== 'require_approval') {
-      await sink.update({ type: 'declined_unasked' });
-      return this.#refuse(
-        'permission_required',
-        `the agent requested permission: ${request.title}: send the turn with permission_mode "require_approval", ` +
-          "or allow the action in the agent's own configuration",
-      );
-    }
-    const answer = await sink.ask(request, withdrawn);
-    const outcome = outcomeFor(answer, options);
-    if (!outcome) {
-      const message = `cannot accept the request: the agent offers no option to allow it once: ${request.title}`;
-      return this.#refuse('provider_error', message);
-    }
-    if (ref !== null && answer.decision === 'decline')
-      await sink.update({ type: 'tool', ref, change: { status: 'failed' } });
-    return outcome;
+  /** Returns the memory for another server. Null unless the agent works on a prompt, and on nothing else. */
+  #save(): SavedAgent | null {
+    const { id: prompt } = this.process.connection.prompt;
+    if (this.#state.is !== 'running' || prompt === null || !this.#deferred.isSettled) return null;
+    return { prompt, refused: this.#state.refused?.error ?? null, ...saveParts(this.#parts) };
+  }
+
+  get #parts(): MemoryParts {
+    return {
+      process: this.process,
+      choices: this.#choices,
+      promptMonitor: this.#promptMonitor,
+      reports: this.#reports,
+      deferred: this.#deferred,
+      meter: this.#meter,
+    };
   }
 
   /** Fails the running turn: the agent is asked to stop, and ended if it does not. */
-  #refuse(code: string, message: string): object {
+  #refuse(code: string, message: string): void {
     const state = this.#state;
     if (state.is === 'running' && !state.refused) {
       state.refused = failed(code, message);
       state.limit = this.#options.clock.after(REFUSED_GRACE_MS, () => void this.process.end(0));
       this.cancel();
     }
-    return { outcome: 'cancelled' };
   }
 }

@@ -28,6 +28,14 @@ interface Step {
   isNeeded: boolean;
 }
 
+/** The memory of {@link Choices}. `seen`: the named values that the offer does not have. */
+interface SavedChoices {
+  offer: Offer;
+  began: Record<ChoiceName, string | null>;
+  wantedMode: string | null;
+  seen: readonly string[];
+}
+
 /** The choices of a session, by the newest report of its agent, and the values that the session began with. */
 export class Choices {
   #offer: Offer;
@@ -39,6 +47,8 @@ export class Choices {
   #wantedMode: string | null = null;
   /** All values that this agent has named. It may support a model, or its first mode, after it stops listing it. */
   readonly #seen = new Set<string>();
+  /** The result of {@link save}, until something changes. */
+  #saved: SavedChoices | null = null;
 
   /**
    * `earlier`: the values that the session began with, because its last agent may have kept a value of a single turn.
@@ -74,6 +84,30 @@ export class Choices {
 
   get offer(): Offer {
     return this.#offer;
+  }
+
+  save(): SavedChoices {
+    return (this.#saved ??= {
+      offer: this.#offer,
+      began: { ...this.#began },
+      wantedMode: this.#wantedMode,
+      seen: this.#seenBefore(),
+    });
+  }
+
+  /** Returns the named values that the offer does not have. */
+  #seenBefore(): string[] {
+    const offered = choiceNames.flatMap((which) => this.#ids(which).map((id) => seenAs(which, id)));
+    const known = new Set(offered);
+    return [...this.#seen].filter((one) => !known.has(one));
+  }
+
+  restore({ offer, began, wantedMode, seen }: SavedChoices): void {
+    this.#offer = offer;
+    Object.assign(this.#began, began);
+    this.#wantedMode = wantedMode;
+    for (const one of seen) this.#seen.add(one);
+    this.#note();
   }
 
   get defaults(): TurnSettings {
@@ -173,6 +207,7 @@ export class Choices {
   /** Takes an answer to a {@link Step}: the whole list of options, in agents that send it. */
   took({ name: which, value, isWish }: Step, answer: unknown): void {
     if (which === 'agentMode') this.#wantedMode = isWish ? value : null;
+    this.#saved = null;
     const options = readOptions(answer);
     // An option was set, so a list without any is not the whole one.
     if (options && options.length > 0) this.#set({ ...this.#offer, configOptions: options });
@@ -182,6 +217,7 @@ export class Choices {
   /** The agent has refused to go back to what the session began with: it is not asked again. */
   gaveUp(which: ChoiceName): void {
     this.#began[which] = this.choice(which).current;
+    this.#saved = null;
   }
 
   refusal(which: ChoiceName, settings: TurnSettings, message: string): ProviderError {
@@ -198,6 +234,7 @@ export class Choices {
     if (options) this.#set({ ...this.#offer, configOptions: [...options] });
     if (mode !== null) this.#set(withCurrent(this.#offer, 'agentMode', mode));
     if (!isOwnChange) return;
+    this.#saved = null;
     if (before.model === this.#began.model) this.#began.model = this.choice('model').current;
     if (before.effort === this.#began.thinkingEffort) this.#began.thinkingEffort = this.#effort;
   }
@@ -214,6 +251,7 @@ export class Choices {
   }
 
   #note(): void {
+    this.#saved = null;
     for (const which of choiceNames) {
       const { current } = this.choice(which);
       for (const id of [...this.#ids(which), ...(current === null ? [] : [current])])

@@ -46,6 +46,19 @@ export class DeferredOptions {
     this.#deps = deps;
   }
 
+  /** Whether the running turn waits for no choice of the agent, nor for the answer to one. */
+  get isSettled(): boolean {
+    return this.#deferred === null;
+  }
+
+  save() {
+    return { hadNothing: this.#hadNothing };
+  }
+
+  restore({ hadNothing }: ReturnType<DeferredOptions['save']>): void {
+    this.#hadNothing = hadNothing;
+  }
+
   /** The agent has opened the session, or has set a choice: what it offers may come in a moment. */
   expectOptions(): void {
     this.#until = this.#deps.clock.monotonic() + OFFER_MS;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Question } from '../../api/approvals.ts';
 import { cutTitle } from '../../core/lib/cut-title.ts';
+import type { AttachedRequest } from '../attached-turn.ts';
 import type { AgentAnswer, AgentRequest, AgentSink } from '../provider.ts';
 import { type Answers, answerTo, inputDetails } from '../details.ts';
 import { arrayOf, isBlank, maybe, maybeText } from '../lenient.ts';
@@ -8,6 +9,7 @@ import type { ReportedCall } from './reported-call.ts';
 import type { LoginPage } from '../../api/agent-logins.ts';
 import { excessOf } from '../json-connection.ts';
 import { tooLargeRequest } from '../budget.ts';
+import type { AskedRequest } from './connection.ts';
 
 interface Dependencies {
   sink: AgentSink;
@@ -30,7 +32,7 @@ export class Elicitations {
   }
 
   /** Asks and answers in the protocol's words. Outside a turn, and where nobody is asked, the question is declined. */
-  async ask(params: unknown, withdrawn: AbortSignal): Promise<object> {
+  async ask(params: unknown, { line, key, withdrawn, hold }: AskedRequest): Promise<object> {
     const asked = readElicitation(params);
     if (!asked) return { action: 'decline' };
     const { onPage } = this.#deps;
@@ -40,18 +42,33 @@ export class Elicitations {
     }
     const excess = excessOf(params);
     if (excess) {
-      await this.#deps.sink.update({ type: 'notice', ...tooLargeRequest(excess) });
+      await line.update({ type: 'notice', ...tooLargeRequest(excess) });
       return { action: 'decline' };
     }
-    if (!this.#deps.isAsking()) return this.#decline(asked);
+    if (!this.#deps.isAsking()) return this.#decline(asked, line);
+    const call = asked.toolCallId ? this.#deps.callOf(asked.toolCallId) : undefined;
+    const request = elicitationRequest(asked, params, call);
+    return this.#untilAnswered(asked, withdrawn, (signal) =>
+      this.#deps.sink.ask(request, signal, { key, hold }),
+    );
+  }
+
+  /** Waits for the answer to a question of an earlier server's time. */
+  async askAgain({ request, answer }: AttachedRequest, withdrawn: AbortSignal): Promise<object> {
+    const asked = readElicitation(request);
+    return asked ? this.#untilAnswered(asked, withdrawn, answer) : { action: 'decline' };
+  }
+
+  async #untilAnswered(
+    asked: Elicitation,
+    withdrawn: AbortSignal,
+    ask: (withdrawn: AbortSignal) => Promise<AgentAnswer>,
+  ): Promise<object> {
     const pageId = isPage(asked) ? asked.elicitationId : null;
     const done = new AbortController();
     if (pageId !== null) this.#pages.set(pageId, done);
     try {
-      const call = asked.toolCallId ? this.#deps.callOf(asked.toolCallId) : undefined;
-      const request = elicitationRequest(asked, params, call);
-      const signal = AbortSignal.any([withdrawn, done.signal]);
-      const answer = await this.#deps.sink.ask(request, signal);
+      const answer = await ask(AbortSignal.any([withdrawn, done.signal]));
       return done.signal.aborted ? { action: 'accept' } : elicitationAnswer(asked, answer);
     } finally {
       if (pageId !== null) this.#pages.delete(pageId);
@@ -64,9 +81,9 @@ export class Elicitations {
     if (id !== undefined) this.#pages.get(id)?.abort();
   }
 
-  async #decline({ message }: Elicitation): Promise<object> {
-    await this.#deps.sink.update({ type: 'declined_unasked' });
-    await this.#deps.sink.update({
+  async #decline({ message }: Elicitation, line: AskedRequest['line']): Promise<object> {
+    await line.update({ type: 'declined_unasked' });
+    await line.update({
       type: 'notice',
       code: 'question_declined',
       message: `cadre declined a question of the agent (${message}): to answer questions of the agent, send the turn with permission_mode "require_approval"`,

@@ -1,13 +1,8 @@
 import { addAbortListener } from 'node:events';
 import type { LoginPage } from '../../api/agent-logins.ts';
 import type { Session } from '../../api/sessions.ts';
-import {
-  type Agent,
-  type AgentSink,
-  type AgentTools,
-  earlierDefaults,
-  ProviderError,
-} from '../provider.ts';
+import { type Agent, type AgentSink, type AgentTools, ProviderError } from '../provider.ts';
+import { earlierDefaults } from '../session-settings.ts';
 import type { ForkPoint } from '../conversations.ts';
 import { reportNoFork } from '../fork.ts';
 import { AcpAgent, type AgentOptions } from './agent.ts';

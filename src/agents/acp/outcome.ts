@@ -1,5 +1,14 @@
 import { z } from 'zod';
-import { failed, type TurnOutcome, type ReportedLimit, unknownLimit } from '../provider.ts';
+import {
+  failed,
+  limited,
+  ProviderError,
+  type TurnOutcome,
+  type ReportedLimit,
+  unknownLimit,
+} from '../provider.ts';
+import { agentError } from './connection.ts';
+import type { AcpProcess } from './process.ts';
 import { limitAfter, type RateLimit, refusedBy } from '../claude-limits.ts';
 import { maybeText } from '../lenient.ts';
 
@@ -20,6 +29,21 @@ export function outcomeOf(answer: unknown): TurnOutcome {
     default:
       return { status: 'completed', error: null };
   }
+}
+
+/** The outcome of a prompt that the agent has refused, or whose answer did not come. */
+export async function outcomeOfError(
+  error: unknown,
+  process: AcpProcess,
+  rateLimit: RateLimit | null,
+): Promise<TurnOutcome> {
+  if (error instanceof ProviderError) return failed(error.code, error.message);
+  const said = agentError(error);
+  if (!said) return failed('provider_exited', await process.describeLoss());
+  const limit = limitIn(error, rateLimit);
+  if (limit) return limited('the agent', said.message, limit);
+  const why = process.withNonProtocolOutput(`the agent failed: ${said.message}`);
+  return failed('provider_error', why);
 }
 
 const METER = '_claude/rateLimit';

@@ -14,16 +14,22 @@ const GRAVE = new Set<unknown>(['execute', 'edit', 'delete', 'move']);
 export class PermissionPromptMonitor {
   /** Whether the agent asks; null: not known. */
   readonly #asks: () => boolean | null;
-  #hasAsked = false;
-  #isTold = false;
-  #isModeTold = false;
+  readonly #memory = { hasAsked: false, isTold: false, isModeTold: false };
 
   constructor(asks: () => boolean | null) {
     this.#asks = asks;
   }
 
+  save() {
+    return { ...this.#memory };
+  }
+
+  restore(saved: ReturnType<PermissionPromptMonitor['save']>): void {
+    Object.assign(this.#memory, saved);
+  }
+
   noteAsked(): void {
-    this.#hasAsked = true;
+    this.#memory.hasAsked = true;
   }
 
   /**
@@ -57,7 +63,7 @@ export class PermissionPromptMonitor {
 
   /** After news of a call: whether it is the first that an agent has completed without ever asking. */
   afterCall(call: ReportedCall, settings: TurnSettings): Notice | null {
-    if (this.#asks() !== null || this.#hasAsked) return null;
+    if (this.#asks() !== null || this.#memory.hasAsked) return null;
     if (call.status !== 'completed' || !GRAVE.has(call.kind) || isOwn(call)) return null;
     const title = typeof call.title === 'string' ? `"${call.title}"` : 'a tool';
     return this.#tell(settings, {
@@ -69,8 +75,8 @@ export class PermissionPromptMonitor {
   }
 
   #tellOfMode({ id, name }: Offered): Notice | null {
-    if (this.#isModeTold) return null;
-    this.#isModeTold = true;
+    if (this.#memory.isModeTold) return null;
+    this.#memory.isModeTold = true;
     return {
       code: 'agent_mode_does_not_ask',
       message:
@@ -80,8 +86,8 @@ export class PermissionPromptMonitor {
   }
 
   #tell({ permissionMode }: TurnSettings, notice: Notice): Notice | null {
-    if (permissionMode !== 'require_approval' || this.#isTold) return null;
-    this.#isTold = true;
+    if (permissionMode !== 'require_approval' || this.#memory.isTold) return null;
+    this.#memory.isTold = true;
     return notice;
   }
 }

@@ -12,7 +12,7 @@ import {
 } from '../agent-process.ts';
 import { unavailable } from '../provider.ts';
 import { Login } from './authenticate.ts';
-import { type AcpConnection, type AcpHandlers, agentError, connectAcp } from './connection.ts';
+import { AcpConnection, type AcpHandlers, agentError } from './connection.ts';
 import type { LastSeen } from './last-seen.ts';
 import { recognise, type ResolvedAgent } from './resolve.ts';
 import { fieldOf, maybe } from '../lenient.ts';
@@ -87,20 +87,25 @@ export class AcpProcess {
   /** Nothing until it is initialized. */
   can = abilitiesIn(null);
   readonly login: Login;
+  readonly connection: AcpConnection;
   readonly #child: Child;
-  readonly #connection: AcpConnection;
   readonly #options: StartOptions;
+  #info: z.output<typeof agentInfo> = null;
 
-  constructor(child: Child, options: StartOptions, handlers: Omit<AcpHandlers, 'onAuthStatus'>) {
+  /** `from`: the offset in the output of the child from which it is read. */
+  constructor(
+    child: Child,
+    options: StartOptions,
+    handlers: Omit<AcpHandlers, 'onAuthStatus'>,
+    from = 0,
+  ) {
     this.#child = child;
     this.#options = options;
     this.pid = child.pid;
     this.login = new Login(options, (method, params) => this.ask(method, params));
-    this.#connection = connectAcp(child, {
-      ...handlers,
-      onAuthStatus: (params) => options.lastSeen.auth.updated(params),
-    });
-    const { readProgress: heard, nonProtocol } = this.#connection;
+    const onAuthStatus = (params: unknown) => options.lastSeen.auth.updated(params);
+    this.connection = new AcpConnection(child, { ...handlers, onAuthStatus }, from);
+    const { readProgress: heard, nonProtocol } = this.connection;
     const stderr = tailOf(child.stderr);
     this.isLost = lossOf(child, heard);
     this.gone = agentEndOf(child, {
@@ -123,13 +128,29 @@ export class AcpProcess {
         `acp: the agent uses ACP version ${typeof theirs === 'number' ? theirs : 'unknown'}, but cadre needs version ${PROTOCOL_VERSION}: install another version of the agent`,
       );
     }
-    const agent = agentInfo.parse(fieldOf(answer, 'agentInfo'));
-    if (agent) {
-      this.#options.onVersion(`${agent.name} ${agent.version}`);
-      recognise(this.#options.agent, agent.name);
-    }
+    this.#noteInfo(agentInfo.parse(fieldOf(answer, 'agentInfo')));
     this.login.initialized(answer);
     this.can = abilitiesIn(fieldOf(answer, 'agentCapabilities'));
+  }
+
+  #noteInfo(info: z.output<typeof agentInfo>): void {
+    this.#info = info;
+    if (!info) return;
+    this.#options.onVersion(`${info.name} ${info.version}`);
+    recognise(this.#options.agent, info.name);
+  }
+
+  save() {
+    const { can, login, connection } = this;
+    const output = connection.nonProtocol.save();
+    return { info: this.#info, can, methods: login.methods, output };
+  }
+
+  restore({ info, can, methods, output }: ReturnType<AcpProcess['save']>): void {
+    this.#noteInfo(info);
+    this.can = can;
+    this.login.methods = methods;
+    this.connection.nonProtocol.restore(output);
   }
 
   /** Sends a request that the agent answers soon. Throws {@link ProviderError}, caused by the agent's own error. */
@@ -150,20 +171,20 @@ export class AcpProcess {
 
   /** Sends a request without a time limit. Rejects as `AcpConnection.request` does. */
   request(method: string, params: object): Promise<unknown> {
-    return this.#connection.request(method, params);
+    return this.connection.request(method, params);
   }
 
   /**
    * Returns the failure with the agent's recent non-protocol output, because some agents explain failures only there.
    */
   withNonProtocolOutput(what: string): string {
-    const { text } = this.#connection.nonProtocol;
+    const { text } = this.connection.nonProtocol;
     return text === '' || what.includes(text) ? what : `${what}; output of the agent: ${text}`;
   }
 
   /** Leaves out of later errors what the agent has written so far. */
   forgetNonProtocolOutput(): void {
-    this.#connection.nonProtocol.forget();
+    this.connection.nonProtocol.forget();
   }
 
   get canResume(): boolean {
@@ -171,7 +192,7 @@ export class AcpProcess {
   }
 
   notify(method: string, params: object): void {
-    this.#connection.notify(method, params);
+    this.connection.notify(method, params);
   }
 
   /** Why the connection ended. An agent that lives on without one is of no use, so it is ended. */
@@ -185,6 +206,6 @@ export class AcpProcess {
   async end(graceMs: number): Promise<void> {
     this.#child.stdin.end();
     await this.#child.end(graceMs);
-    this.#connection.close();
+    this.connection.close();
   }
 }

@@ -42,6 +42,10 @@ export class AcpProvider implements Provider {
     };
   }
 
+  get conversations(): AcpAgentKind['conversations'] {
+    return this.#preferred.conversations;
+  }
+
   get enabled(): boolean {
     return this.#settings?.enabled ?? false;
   }

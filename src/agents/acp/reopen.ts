@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import type { Clock } from '../../core/lib/clock.ts';
 import { newUuid } from '../../core/lib/ids.ts';
 import { ProviderError } from '../provider.ts';
+import { maybeText } from '../lenient.ts';
 import { agentError } from './connection.ts';
 import { openedIn, type OpenedSession } from './options.ts';
 import type { AcpProcess } from './process.ts';
@@ -12,17 +14,24 @@ const GONE_CODES = new Set([-32_602, -32_002, 404]);
 const GONE_WORDS = /not found|unknown session|no such|does not exist|gone/i;
 /** Words that may say so, too: then the agent is asked for a session that never was. */
 const SESSION_WORDS = /session|conversation|thread|chat/i;
+/** Some agents replay a history after they have said that it is loaded: a silence this long ends it. */
+export const HISTORY_PAUSE_MS = 250;
+const MAX_HISTORY_MS = 10_000;
 /** So many pages of a list of sessions are read; a longer list is not known as a whole. */
 const MAX_LIST_PAGES = 100;
 
+/** Takes a `session/update` of the history that an agent replays. */
+export type OnReplay = (update: unknown) => void;
+
 /**
- * Has an agent take up a session. `untilSilent` waits for the end of the history that some agents replay. Throws
- * {@link ProviderError}: `resume_failed` where the agent does not have the session.
+ * Has an agent take up a session; with `isReplayed`, in the way that replays its history. `untilSilent` waits for the end of
+ * the history. Throws {@link ProviderError}: `resume_failed` where the agent does not have the session.
  */
 export async function reopen(
   process: AcpProcess,
   params: { sessionId: string; cwd: string },
   untilSilent: () => Promise<void>,
+  isReplayed: boolean,
 ): Promise<OpenedSession> {
   const { can } = process;
   if (!process.canResume) {
@@ -35,7 +44,7 @@ export async function reopen(
     return opened;
   };
   try {
-    if (!can.resume) return await load();
+    if (isReplayed || !can.resume) return await load();
     try {
       return openedIn(await process.ask('session/resume', params));
     } catch (error) {
@@ -50,6 +59,17 @@ export async function reopen(
       throw error;
     const message = `acp: the agent cannot resume the session: ${said.message}`;
     throw new ProviderError('resume_failed', message, { cause: error });
+  }
+}
+
+/** Resolves when the agent has been silent for a while: it has replayed the history of the session. */
+export async function untilSilent(opening: { lastHeardAt: number }, clock: Clock): Promise<void> {
+  const began = clock.monotonic();
+  opening.lastHeardAt = began;
+  for (let now = began; now < began + MAX_HISTORY_MS; now = clock.monotonic()) {
+    const rest = opening.lastHeardAt + HISTORY_PAUSE_MS - now;
+    if (rest <= 0) break;
+    await clock.sleep(rest);
   }
 }
 
@@ -93,8 +113,16 @@ async function listedAnywhere(
   return all || here ? new Set([...(all ?? []), ...(here ?? [])]) : null;
 }
 
+const listedSession = z.looseObject({
+  sessionId: z.string(),
+  cwd: maybeText,
+  title: maybeText,
+  updatedAt: maybeText,
+});
+export type ListedSession = z.output<typeof listedSession>;
+
 const page = z.looseObject({
-  sessions: z.array(z.looseObject({ sessionId: z.string() })),
+  sessions: z.array(listedSession),
   nextCursor: z.string().nullish(),
 });
 
@@ -107,7 +135,16 @@ export async function listRefs(
   filter: object = {},
 ): Promise<ReadonlySet<string> | null> {
   if (!process.can.list || !process.canResume) return null;
-  const found = new Set<string>();
+  const found = await listedSessions(process, filter);
+  return found && new Set(found.map(({ sessionId }) => sessionId));
+}
+
+/** The sessions that an agent lists, each once; null for a list without an end, or one that cannot be read. */
+export async function listedSessions(
+  process: AcpProcess,
+  filter: object,
+): Promise<ListedSession[] | null> {
+  const found = new Map<string, ListedSession>();
   const cursors = new Set<string>();
   let cursor: string | null | undefined;
   for (let pages = 0; pages < MAX_LIST_PAGES; pages++) {
@@ -115,10 +152,10 @@ export async function listRefs(
       await process.ask('session/list', { ...filter, ...(cursor ? { cursor } : {}) }),
     );
     if (!answer.success) return null;
-    for (const { sessionId } of answer.data.sessions) found.add(sessionId);
+    for (const one of answer.data.sessions) found.set(one.sessionId, one);
     cursor = answer.data.nextCursor;
     // A cursor that has come before leads to pages that have been read.
-    if (!cursor || cursors.has(cursor)) return found;
+    if (!cursor || cursors.has(cursor)) return [...found.values()];
     cursors.add(cursor);
   }
   return null;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { StoredTool } from '../attached-turn.ts';
 import type { ToolChange } from '../provider.ts';
 import { DERIVED_LIMITS, type MessageBudget } from '../budget.ts';
 import { mergeCalls, NOT_KEPT, type ReportedCall, withMessage } from './reported-call.ts';
@@ -33,6 +34,10 @@ interface Open {
 const MAX_KEPT_UNITS = 32 * 1024 * 1024;
 const MAX_OPEN = 10_000;
 
+/** As much of the open calls is saved for another server, in code units, and outputs up to this length. */
+const MAX_SAVED_UNITS = 24 * 1024;
+const MAX_SAVED_OUTPUT = 256;
+
 /** Messages of a forgotten call: its request may not show all of it. */
 const FORGOTTEN: readonly ReportedCall[] = [{ [NOT_KEPT]: 1 }];
 
@@ -65,6 +70,40 @@ export class ToolCallTracker {
   endTurn(): void {
     for (const [ref, one] of this.#open) this.#open.set(ref, { ...one, isShown: false });
     this.#isInTurn = false;
+  }
+
+  /** The open calls, with as much of their messages as another server is to know, and their outputs. */
+  save() {
+    let room = MAX_SAVED_UNITS;
+    const known = [...this.#open].filter(([, { size }]) => (room -= size) >= 0);
+    return {
+      open: known,
+      // The output of a call that has ended changes no more.
+      shown: [...this.#shown]
+        .filter(([ref]) => !this.#ended.has(ref))
+        .map(
+          ([ref, { content, terminal }]) => [ref, savedText(content), savedText(terminal)] as const,
+        ),
+      hasForgotten: this.#hasForgotten || known.length < this.#open.size,
+    };
+  }
+
+  /** Continues in the turn of an earlier server. `tools`: the tools of the turn as they are stored. */
+  restore(
+    { open, shown, hasForgotten }: ReturnType<ToolCallTracker['save']>,
+    tools: readonly StoredTool[],
+  ): void {
+    for (const [ref, one] of open) this.#keep(ref, one);
+    for (const [ref, content, terminal] of shown) {
+      const stored = tools.find((tool) => tool.ref === ref)?.text ?? '';
+      this.#shown.set(ref, {
+        content: restoredText(content, stored),
+        terminal: restoredText(terminal, stored),
+      });
+    }
+    for (const { ref, isOpen } of tools) if (!isOpen && !this.#open.has(ref)) this.#ended.add(ref);
+    this.#hasForgotten = hasForgotten;
+    this.#isInTurn = true;
   }
 
   /** Calls `listener` after each report about a call, until it is disposed. */
@@ -196,6 +235,21 @@ export class ToolCallTracker {
     shown.content = '';
     return { ...change, output: shown.terminal };
   }
+}
+
+/** A saved text: itself, or its length and beginning if it is long, because the stored output of its call contains it. */
+type SavedText = string | { length: number; begin: string };
+
+function savedText(text: string): SavedText {
+  if (text.length <= MAX_SAVED_OUTPUT) return text;
+  return { length: text.length, begin: text.slice(0, MAX_SAVED_OUTPUT) };
+}
+
+/** `stored` may be newer than the saved text. Then the message that changed the output is read again. */
+function restoredText(saved: SavedText, stored: string): string {
+  if (typeof saved === 'string') return saved;
+  const from = Math.max(0, stored.indexOf(saved.begin));
+  return stored.slice(from, from + saved.length);
 }
 
 /** Content and terminal, once where the content repeats what the terminal has written. */

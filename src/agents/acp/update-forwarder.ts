@@ -15,9 +15,12 @@ import { limitAfterUpdate } from './outcome.ts';
 import type { ReportedCall } from './reported-call.ts';
 import { isOfSession, readUpdate } from './updates.ts';
 import type { UsageMeter } from './usage.ts';
+import type { StoredTool } from '../attached-turn.ts';
+
+type UpdateSink = Pick<AgentSink, 'update'>;
 
 interface Dependencies {
-  sink: AgentSink;
+  saveFile: AgentSink['saveFile'];
   meter: UsageMeter;
   frankness: PermissionPromptMonitor;
   onUnknown: () => void;
@@ -50,39 +53,69 @@ export class UpdateForwarder {
     this.#subagents.clear();
   }
 
+  save() {
+    return {
+      rateLimit: this.rateLimit,
+      omissions: this.#omissions.save(),
+      calls: this.calls.save(),
+      subagents: this.#subagents.save(),
+    };
+  }
+
+  /** `tools`: the tools of the turn as they are stored. */
+  restore(saved: ReturnType<UpdateForwarder['save']>, tools: readonly StoredTool[]): void {
+    this.rateLimit = saved.rateLimit;
+    this.#omissions.restore(saved.omissions);
+    this.calls.restore(saved.calls, tools);
+    this.#subagents.restore(saved.subagents, tools);
+  }
+
   /** Forwards an update of a turn, of the session, or of work after a turn. */
-  forward(raw: unknown, other: string | null, settings: TurnSettings): Promise<void> | undefined {
-    const { sink } = this.#deps;
-    const kept = withMediaKept(raw, (data) => sink.saveFile(data));
+  forward(
+    raw: unknown,
+    other: string | null,
+    { settings, line }: { settings: TurnSettings; line: UpdateSink },
+  ): Promise<void> | undefined {
+    const { saveFile } = this.#deps;
+    const kept = withMediaKept(raw, saveFile);
     return kept instanceof Promise
-      ? kept.then((one) => this.#takeKept(one, other, settings))
-      : this.#takeKept(kept, other, settings);
+      ? kept.then((one) => this.#takeKept(one, other, settings, line))
+      : this.#takeKept(kept, other, settings, line);
   }
 
   /** Takes an update while the agent replays a history or confirms a setting: only what is of the session counts. */
-  forwardOfSession(raw: unknown, other: string | null): Promise<void> | undefined {
+  forwardOfSession(
+    raw: unknown,
+    other: string | null,
+    line: UpdateSink,
+  ): Promise<void> | undefined {
     const update = readUpdate(new MessageBudget().bounded(raw));
     const counts = typeof update !== 'string' && other === null && isOfSession(update);
-    return counts ? this.#deps.sink.update(update) : undefined;
+    return counts ? line.update(update) : undefined;
   }
 
-  #takeKept(raw: unknown, other: string | null, settings: TurnSettings): Promise<void> | undefined {
-    const { sink, meter, frankness, onUnknown, onWork } = this.#deps;
+  #takeKept(
+    raw: unknown,
+    other: string | null,
+    settings: TurnSettings,
+    line: UpdateSink,
+  ): Promise<void> | undefined {
+    const { meter, frankness, onUnknown, onWork } = this.#deps;
     const budget = new MessageBudget();
     const news = budget.bounded(raw);
     const read = readUpdate(news, budget);
     if (read === 'unknown') onUnknown();
     if (typeof read === 'string') return undefined;
-    for (const notice of this.#omissions.of(raw, budget)) void sink.update(notice);
+    for (const notice of this.#omissions.of(raw, budget)) void line.update(notice);
     const update = other === null ? read : this.#subagents.read(other, read);
     if (!update) return undefined;
     const used = meter.request(news);
-    if (used) void sink.update({ type: 'usage', usage: used });
+    if (used) void line.update({ type: 'usage', usage: used });
     if (WORK.has(update.type)) onWork();
     if (update.type === 'usage') this.rateLimit = limitAfterUpdate(this.rateLimit, news);
     if (update.type === 'usage')
-      return sink.update({ type: 'usage', usage: meter.ofSession(update.usage) });
-    if (update.type !== 'tool' || read.type !== 'tool') return sink.update(update);
+      return line.update({ type: 'usage', usage: meter.ofSession(update.usage) });
+    if (update.type !== 'tool' || read.type !== 'tool') return line.update(update);
     const reported = this.calls.reported(update.ref, news as ReportedCall, update.change, {
       raw: raw as ReportedCall,
       budget,
@@ -90,8 +123,8 @@ export class UpdateForwarder {
     if (!reported) return undefined;
     const unasked = frankness.afterCall(reported.call, settings);
     const shown = { ...update, change: reported.change };
-    if (!unasked) return sink.update(shown);
-    return report(sink, [shown, { type: 'notice', ...unasked }]);
+    if (!unasked) return line.update(shown);
+    return report(line, [shown, { type: 'notice', ...unasked }]);
   }
 }
 
@@ -166,6 +199,18 @@ class Subagents {
     this.#shown.clear();
   }
 
+  /** The subagents, the lengths of their texts, and their last messages. The outputs of their calls begin with the texts. */
+  save(): [session: string, length: number, message: string | undefined][] {
+    return [...this.#shown].map(([session, { text, message }]) => [session, text.length, message]);
+  }
+
+  restore(saved: ReturnType<Subagents['save']>, tools: readonly StoredTool[]): void {
+    for (const [session, length, message] of saved) {
+      const stored = tools.find(({ ref }) => ref === callOf(session))?.text ?? '';
+      this.#shown.set(session, { text: stored.slice(0, length), message: message ?? undefined });
+    }
+  }
+
   /** An update of another session as it is shown; null for what is of that session alone. */
   read(session: string, update: AgentUpdate): AgentUpdate | null {
     switch (update.type) {
@@ -218,5 +263,9 @@ function toolOf(
   session: string,
   change: Extract<AgentUpdate, { type: 'tool' }>['change'],
 ): AgentUpdate {
-  return { type: 'tool', ref: `subagent/${session}`, change };
+  return { type: 'tool', ref: callOf(session), change };
+}
+
+function callOf(session: string): string {
+  return `subagent/${session}`;
 }

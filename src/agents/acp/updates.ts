@@ -47,7 +47,8 @@ const chunk = z.looseObject({
 /** Some agents leave the type of a text out. */
 const untyped = z.looseObject({ text: z.string() });
 
-function readChunk(raw: unknown, type: 'message' | 'reasoning'): AgentUpdate | 'unknown' {
+/** Reads a chunk of a text, also of a prompt that an agent replays. */
+export function readChunk(raw: unknown, type: 'message' | 'reasoning'): AgentUpdate | 'unknown' {
   const { content, messageId } = chunk.safeParse(raw).data ?? {};
   const shown = blockText(content);
   const text = shown ?? untyped.safeParse(content).data?.text;

@@ -67,6 +67,16 @@ export class UsageMeter {
     this.#requests = null;
   }
 
+  save() {
+    return { before: this.#before, requests: this.#requests, cost: this.#cost.save() };
+  }
+
+  restore({ before, requests, cost }: ReturnType<UsageMeter['save']>): void {
+    this.#before = before;
+    this.#requests = requests;
+    this.#cost.restore(cost);
+  }
+
   /**
    * Returns the usage of a request in the `_meta` of a message, added to the earlier requests. Null if there is none.
    */
@@ -97,28 +107,37 @@ const SAME_USD = 1e-6;
  * restart or in a new conversation, and then count from zero.
  */
 class CostMeter {
-  /** Cost that the agent no longer counts. */
-  #forgotten = 0;
-  /** The highest sum that the agent has counted since then. */
-  #counted: number;
+  /**
+   * `forgotten`: the cost that the agent no longer counts. `counted`: the highest sum that the agent has counted since
+   * then. `isFirst`: whether the agent has counted nothing yet.
+   */
+  #memory: { forgotten: number; counted: number; isFirst: boolean };
   readonly #isOfProcess: () => boolean;
-  #isFirst = true;
 
   /** `before`: the cost of the session before this process. */
   constructor(isOfProcess: () => boolean, before: number) {
     this.#isOfProcess = isOfProcess;
-    this.#counted = before;
+    this.#memory = { forgotten: 0, counted: before, isFirst: true };
   }
 
   ofSession(cost: number): number {
     if (Number.isNaN(cost)) return cost;
-    if ((this.#isFirst && this.#isOfProcess()) || cost < this.#counted - SAME_USD) {
-      this.#forgotten += this.#counted;
-      this.#counted = 0;
+    let { forgotten, counted } = this.#memory;
+    if ((this.#memory.isFirst && this.#isOfProcess()) || cost < counted - SAME_USD) {
+      forgotten += counted;
+      counted = 0;
     }
-    this.#isFirst = false;
-    this.#counted = Math.max(this.#counted, cost);
-    return this.#forgotten + this.#counted;
+    counted = Math.max(counted, cost);
+    this.#memory = { forgotten, counted, isFirst: false };
+    return forgotten + counted;
+  }
+
+  save() {
+    return this.#memory;
+  }
+
+  restore(saved: ReturnType<CostMeter['save']>): void {
+    this.#memory = saved;
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
-import { excessOf, JsonConnection, noteExcess } from '../json-connection.ts';
+import { excessOf, JsonConnection, noteExcess, Refusal } from '../json-connection.ts';
 import { NonProtocolOutput } from '../json-lines.ts';
 
 export interface Handlers {
@@ -93,9 +93,10 @@ export class Connection extends JsonConnection<string> {
       subtype,
       request_id: id,
       response: result,
-      error: refusal = 'no reason given',
+      error: why = 'no reason given',
     } = response.safeParse(raw).data?.response ?? {};
-    const settled = this.settle(id ?? '', subtype === 'success' ? { result } : { refusal });
+    const answer = subtype === 'success' ? { result } : { refusal: new Refusal(why) };
+    const settled = this.settle(id ?? '', answer);
     if (settled) return settled;
     this.#handlers.onUnknown();
     return undefined;

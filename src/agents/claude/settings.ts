@@ -1,12 +1,8 @@
 import { z } from 'zod';
 import type { AgentCommand } from '../../api/commands.ts';
 import type { Model } from '../../api/providers.ts';
-import {
-  objectionToAgentMode,
-  objectionToEffort,
-  ProviderError,
-  type TurnSettings,
-} from '../provider.ts';
+import { ProviderError, type TurnSettings } from '../provider.ts';
+import { objectionToAgentMode, objectionToEffort } from '../session-settings.ts';
 import { arrayOf, maybeText } from '../lenient.ts';
 
 /** Claude's mode that asks for no permission. The process has to be started with it allowed. */

@@ -6,7 +6,6 @@ import {
   type Agent,
   type AgentAnswer,
   type AgentSink,
-  earlierDefaults,
   lostTurn,
   defaultSettings,
   ProviderError,
@@ -14,6 +13,7 @@ import {
   type TurnOutcome,
   type TurnSettings,
 } from '../provider.ts';
+import { earlierDefaults } from '../session-settings.ts';
 import { unlessAborted, within } from '../agent-process.ts';
 import type { Route } from './app-server.ts';
 import type { Params, RequestId } from './connection.ts';

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
-import { excessOf, JsonConnection, noteExcess } from '../json-connection.ts';
+import { excessOf, JsonConnection, noteExcess, Refusal } from '../json-connection.ts';
 import { MAX_LINE_BYTES, MAX_SHARED_LINE_BYTES } from '../json-lines.ts';
 import { fieldOf, maybeText } from '../lenient.ts';
 
@@ -119,7 +119,7 @@ export class Connection extends JsonConnection<RequestId> {
   #requests = 0;
 
   constructor(streams: { stdin: Writable; stdout: Readable }, handlers: Handlers) {
-    super(streams, MAX_SHARED_LINE_BYTES);
+    super(streams, { maxBytes: MAX_SHARED_LINE_BYTES });
     this.#handlers = handlers;
   }
 
@@ -156,7 +156,9 @@ export class Connection extends JsonConnection<RequestId> {
   }
 
   #settleBy(said: Message | undefined): Promise<void> | undefined {
-    const answer = said?.error ? { refusal: said.error.message } : { result: said?.result };
+    const answer = said?.error
+      ? { refusal: new Refusal(said.error.message) }
+      : { result: said?.result };
     const settled = this.settle(said?.id ?? '', answer);
     if (settled) return settled;
     this.#handlers.onUnknown();

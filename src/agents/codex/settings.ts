@@ -3,14 +3,8 @@ import type { McpServer } from '../../api/mcp-servers.ts';
 import { ownPermissionModes, permissionModes } from '../../api/permission-modes.ts';
 import { MCP_SESSION_VARIABLE } from '../../api/tool-names.ts';
 import { Refusal } from '../json-connection.ts';
-import {
-  type AgentTools,
-  objectionToAgentMode,
-  objectionToEffort,
-  ProviderError,
-  type TurnSettings,
-  unavailable,
-} from '../provider.ts';
+import { type AgentTools, ProviderError, type TurnSettings, unavailable } from '../provider.ts';
+import { objectionToAgentMode, objectionToEffort } from '../session-settings.ts';
 import type { CodexModel } from './models.ts';
 import type { StoredInputItem } from '../../api/input.ts';
 import { imageData } from '../image-data.ts';

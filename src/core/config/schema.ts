@@ -273,7 +273,7 @@ export const configSchema = z.strictObject({
     .strictObject({
       /** The time limit of a turn, in ms; null: none. */
       turn_timeout_ms: milliseconds.nullable().default(null),
-      /** Behavior of sessions when a usage limit of their agent has reset: they resume, or wait for a person. */
+      /** Behavior of sessions at a usage limit of their agent: they resume once it has reset, wait for a person, or are handed over. */
       after_limit: afterLimit.default('resume'),
     })
     .prefault({}),

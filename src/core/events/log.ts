@@ -68,6 +68,7 @@ export interface PageBounds {
  */
 const KINDS_WINDOW = 20_000;
 
+type FirstStatus = EventOf<'tool.started'>['payload']['status'];
 type EntryRow = DeltaRow;
 type CandidateRow = [
   seq: number,
@@ -93,6 +94,7 @@ export class EventLog {
   readonly #before: Statement<[seq: number, begin: string]>[];
   readonly #lastUsage: Statement<EntryRow>;
   readonly #lastPlan: Statement<EntryRow>;
+  readonly #toolStart: Statement<EntryRow>;
   /** The deltas of each item that an event up to this seq has closed are removed. Null until the first removal. */
   #compactedTo: number | null = null;
 
@@ -126,6 +128,11 @@ export class EventLog {
        WHERE session_id = ?1 AND kind = 'usage.updated' AND record ->> '$.turn_id' = ?2
        AND seq > coalesce((SELECT seq FROM events INDEXED BY events_session
          WHERE session_id = ?1 AND kind = 'turn.accepted' ORDER BY seq DESC LIMIT 1), 0)
+       ORDER BY seq DESC LIMIT 1`,
+    );
+    this.#toolStart = db.prepare(
+      `SELECT seq, kind, record, sum FROM events INDEXED BY events_session
+       WHERE session_id = ? AND kind = 'tool.started' AND record ->> '$.payload.item_id' = ?
        ORDER BY seq DESC LIMIT 1`,
     );
     this.#lastPlan = db.prepare(
@@ -216,6 +223,12 @@ export class EventLog {
   lastUsage(rx: Reader, sessionId: string, turnId: string): Usage | null {
     const row = this.#lastUsage.get(rx, sessionId, turnId);
     return row ? (this.#eventIn(row) as EventOf<'usage.updated'>).payload.usage : null;
+  }
+
+  /** Returns the status that a tool began with; null if the event is not in the log any more. Reads the whole session. */
+  firstStatus(rx: Reader, sessionId: string, itemId: string): FirstStatus | null {
+    const row = this.#toolStart.get(rx, sessionId, itemId);
+    return row ? (this.#eventIn(row) as EventOf<'tool.started'>).payload.status : null;
   }
 
   /** Returns the last plan in the newest events of a session; null if there is none. */

@@ -28,6 +28,7 @@ const lines = [
   ['Mute or unmute a session: no bell, no notification', { mute: 'm' }],
   ['Rename a session', { rename: 'R' }],
   ['Model and mode, from the next turn on', { mode: 'c' }],
+  ['Fork a session after one of its turns', { fork: 'F' }],
   ['Queue of a session: J K move, e edit, p pause, x drop', { queue: 'w' }],
   [
     'Shell, or $EDITOR, in the directory of the row; on this machine only',

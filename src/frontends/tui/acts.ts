@@ -60,6 +60,11 @@ export class Acts {
     }
   }
 
+  /** Opens a session with the history of another one up to a turn. */
+  fork(session_id: string, turn_id: string): Promise<Session> {
+    return this.#client.call(endpoints.forkSession, { params: { session_id }, body: { turn_id } });
+  }
+
   async say(session_id: string, text: string): Promise<void> {
     const body = { input: [{ type: 'text' as const, text }] };
     await this.#client.call(endpoints.sendTurn, { params: { session_id }, body });

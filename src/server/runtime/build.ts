@@ -1,3 +1,4 @@
+import { handoffNameOf } from '../../api/after-limit.ts';
 import { AppError, conflictError } from '../../api/errors.ts';
 import type { Base, RuntimeOptions } from './base.ts';
 import { buildChildren } from './build/children.ts';
@@ -12,7 +13,7 @@ import { GoalStore } from '../conversations/goals/store.ts';
 import { WatchService } from '../conversations/watches/service.ts';
 import { WatchStore } from '../conversations/watches/store.ts';
 import type { CheckoutSummary } from '../conversations/handoff/digest.ts';
-import { HandoffService } from '../conversations/handoff/service.ts';
+import { HandoffService, LimitHandoffs } from '../conversations/handoff/service.ts';
 import { ForkService } from '../conversations/forks/service.ts';
 import { QueueInboxSource } from '../conversations/queue/inbox-source.ts';
 import { QueueService } from '../conversations/queue/service.ts';
@@ -57,11 +58,19 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
     children,
     sessions,
     processes,
+    providers,
     store: rows.worktrees,
   });
   const snapshots = buildSnapshots(base, { children, sessions, worktrees });
   const { goals, watches } = buildChecks(base, { sessions, processes, snapshots, storage });
   const handoffs = buildHandoffs(base, { children, sessions, worktrees, snapshots });
+  const limitHandoffs = new LimitHandoffs({
+    ...base,
+    ...sessions,
+    handoffs,
+    kinds: providers.registry,
+    isAllowed: (directory, agent) => worktrees.initScripts.allowsHandoff(directory, agent),
+  });
   const races = buildRaces(base, { storage, sessions, processes, worktrees, snapshots, goals });
   const forks = buildForks(base, { sessions, worktrees, snapshots });
   const { toolsWithinMs: withinMs = TOOLS_WITHIN_MS } = options;
@@ -95,6 +104,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
     goals,
     watches,
     handoffs,
+    limitHandoffs,
     forks,
     queue,
     hooks,
@@ -153,6 +163,8 @@ function buildRaces(
     feed: storage.feed,
     opening: worktrees.opening,
     worktrees: worktrees.store,
+    afterLimit: () =>
+      handoffNameOf(base.config.now.sessions.after_limit) === null ? undefined : 'resume',
     readDiff: (id) =>
       snapshots.service.diff(id, { against: 'start', path: [], stat: true, exact: false }),
   });

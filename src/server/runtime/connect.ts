@@ -12,7 +12,7 @@ import type { Nouns } from './build.ts';
 export function connect(base: Base, nouns: Nouns): void {
   const { logger } = base;
   const { children, providers, sessions, goals, watches, processes } = nouns;
-  const { worktrees, snapshots, teams, gateway } = nouns;
+  const { worktrees, snapshots, teams, gateway, limitHandoffs } = nouns;
   const { observer, budgets } = sessions;
   providers.connectTools(gateway.toolsFor);
   children.networks.connectPeople({
@@ -22,6 +22,7 @@ export function connect(base: Base, nouns: Nouns): void {
     },
     refused: (owner, refused) => reportHost(base, sessions, owner, refused),
   });
+  worktrees.initScripts.onTrusted(() => limitHandoffs.retry());
   Object.assign(observer, {
     closing(tx, session) {
       const { id, provider } = session;
@@ -44,6 +45,7 @@ export function connect(base: Base, nouns: Nouns): void {
     },
     failed: (tx, id) => processes.service.killAllOf(tx, { session_id: id }, 'session_failed'),
     turnSent: (tx, session) => teams.messages.resetHops(tx, session),
+    handoffDue: (tx, id) => tx.whenDurable(() => limitHandoffs.start(id)),
     beforeTurn(session, turn, signal) {
       const parts = [snapshots.taker, snapshots.movedBranches];
       const waits = parts.flatMap((part) => part.before(session, turn, signal) ?? []);

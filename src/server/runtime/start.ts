@@ -51,6 +51,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   nouns.children.networks.connectTools(edge.server.tools);
   for (const turn of startTurns) nouns.sessions.runner.start(turn);
   await nouns.sessions.inbox.open();
+  nouns.limitHandoffs.open();
   nouns.goals.checks.open();
   nouns.watches.checks.open();
   nouns.sessions.imports.reader.open();

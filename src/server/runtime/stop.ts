@@ -30,6 +30,7 @@ export async function stop(running: Running, hurry: AbortSignal): Promise<void> 
   await sessions.runner.stop(base.config.now.server.drain_ms, hurry);
   await processesEnded;
   await sessions.imports.reader.stop();
+  await nouns.limitHandoffs.stop();
   await hooksEnded;
   await endWorktrees(base, nouns, hurry);
   await endBackground(running);

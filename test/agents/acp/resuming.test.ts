@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { HISTORY_PAUSE_MS } from '../../../src/agents/acp/agent.ts';
+import { HISTORY_PAUSE_MS } from '../../../src/agents/acp/reopen.ts';
 import { type Clock, systemClock } from '../../../src/core/lib/clock.ts';
 import { atLength, someOf } from '../../support/at-length.ts';
 import { scaled } from '../../support/patience.ts';

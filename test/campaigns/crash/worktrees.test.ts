@@ -138,6 +138,7 @@ test('After a kill during the init script, no worktree and no process of the scr
 test.for([
   ['worktree.archived', 'retained'],
   ['worktree.aside', 'cleaned'],
+  ['worktree.unbranched', 'cleaned'],
   ['worktree.removed', 'cleaned'],
 ] as const)(
   'After a kill at %s, the worktree is %s, as in its record, and keeps all its work.',
@@ -164,6 +165,26 @@ test.for([
       },
     }),
 );
+
+test('After a kill in a cleanup, a branch that git cannot delete is left, and the next cleanup deletes it.', () =>
+  expectMended('worktree.aside', {
+    async before(life) {
+      const tree = await create(life);
+      work(tree);
+      const lock = path.join(life.repo, '.git/refs/heads', `${tree.branch}.lock`);
+      fs.writeFileSync(lock, '');
+      return { tree, lock };
+    },
+    dying: (life, { tree }) => release(life, tree, life.session),
+    async after(life, { tree, lock }) {
+      expect((await get(life, tree)).status).toBe('cleaned');
+      expect(branches(life.repo)).toContain(tree.branch);
+      fs.rmSync(lock);
+      expect((await cleanUp(life, tree)).status).toBe('cleaned');
+      expect(branches(life.repo)).toEqual(['main']);
+      expectWork(await restore(life, tree));
+    },
+  }));
 
 test.for(['worktree.restoring', 'worktree.added', 'worktree.restored'])(
   'After a kill at %s, the worktree is still cleaned, and the next restore returns all its work.',

@@ -46,8 +46,6 @@ const schemas: Record<string, unknown> = {
   'search --provider': endpoints.search.query.provider,
   'service install --log-level': keys.find(({ name }) => name === 'log.level')?.schema,
   'serve --log-level': keys.find(({ name }) => name === 'log.level')?.schema,
-  'sessions after-limit what': bodyOf(endpoints.updateSession, 'after_limit'),
-  'sessions create --after-limit': bodyOf(endpoints.createSession, 'after_limit'),
   'sessions create --network': sandboxNetwork,
   'sessions create --provider': bodyOf(endpoints.createSession, 'provider'),
   'sessions create --sandbox': sandboxMode,

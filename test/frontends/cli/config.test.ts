@@ -169,3 +169,17 @@ test('The command prints the path of the file, and with --json whether the file 
   const named = await runCadre(home.path, ['config', 'path', '--config', 'mine.toml']);
   expect(named.stdout).toBe(`${path.join(home.path, 'mine.toml')}\n`);
 });
+
+test.each([
+  ['kodex', /^sessions\.after_limit: unknown agent "kodex": choose from .*codex/],
+  ['claude', /^sessions\.after_limit: claude: disabled: set providers\.claude\.enabled to true/],
+  ['codex', /^sessions\.after_limit: codex: command "no-such" not found on PATH: install codex/],
+])('A handoff at usage limits to the unusable agent %s is a problem.', async (name, problem) => {
+  using home = tempDirectory();
+  const codex = '[providers.codex]\ncommand = "no-such"\n';
+  const claude = '[providers.claude]\nenabled = false\n';
+  configure(home.path, `[sessions]\nafter_limit = "handoff:${name}"\n${codex}${claude}`);
+  const { code, stdout } = await runHere(home.path, ['config', 'check']);
+  expect(code).toBe(2);
+  expect(stdout).toMatch(problem);
+});

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { cadreOn } from '../../support/cli/cadre.ts';
 import { sharedDemo } from '../../support/demo-server.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
 import { tempDirectory } from '../../support/temp.ts';
+import { makeRepository } from '../../support/worktrees/work.ts';
 
 const server = sharedDemo();
 
@@ -35,3 +37,48 @@ test('A handoff without a provider or an agent is an error of usage.', async () 
   expect(code).toBe(2);
   expect(stderr).toContain('name the new agent with --provider or --agent');
 });
+
+test('A session at a usage limit prints the consent that is missing, and is handed over once it is given.', async () => {
+  await using directory = tempDirectory('handoff-limit');
+  const cadre = cadreOn(server());
+  const cwd = makeRepository(directory.path);
+  const made = await cadre(['sessions', 'create', '--title', 'limited'], { cwd });
+  expect(made.code).toBe(0);
+  const set = await cadre(['sessions', 'after-limit', 'limited', 'handoff:demo'], { cwd });
+  expect(set.stdout).toContain('at a usage limit, demo continues the session');
+  await cadre(['sessions', 'send', 'limited', 'limit 7200000'], { cwd });
+  const shown = async () =>
+    (await cadre(['sessions', 'after-limit', 'limited', 'handoff:demo'], { cwd })).stdout;
+  await expectEventually(shown).toContain('run cadre worktrees trust --handoff demo in it');
+
+  const held = await cadre(['sessions', 'show', 'limited'], { cwd });
+  expect(held.stdout).toContain('usage limit: to let demo continue sessions of this repository');
+  const unconfirmed = await cadre(['worktrees', 'trust', '--handoff', 'demo'], { cwd });
+  expect(unconfirmed.code).toBe(2);
+  expect(unconfirmed.stderr).toContain(
+    '| At a usage limit, demo continues sessions of this repository.',
+  );
+  const trusted = await cadre(['worktrees', 'trust', '--handoff', 'demo', '--yes'], { cwd });
+  expect([trusted.code, trusted.stdout]).toEqual([
+    0,
+    expect.stringMatching(/^Trusted [0-9a-f]{64} for /),
+  ]);
+  await expectEventually(
+    async () => (await cadre(['sessions', 'list', '--json'], { cwd })).stdout,
+  ).toContain('"continued_by"');
+});
+
+test.each(['handoff:nobody', 'handoff:default', 'later'])(
+  'The setting %s is refused with the reason.',
+  async (setting) => {
+    await using directory = tempDirectory('handoff-refused');
+    const { code, stderr } = await cadreOn(server())(
+      ['sessions', 'create', '--after-limit', setting],
+      { cwd: directory.path },
+    );
+    expect(code).not.toBe(0);
+    expect(stderr).toMatch(
+      /unknown agent "nobody"|default is the agent of the session itself|must be resume, wait or handoff:AGENT/,
+    );
+  },
+);

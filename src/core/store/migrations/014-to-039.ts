@@ -343,6 +343,20 @@ CREATE TABLE IF NOT EXISTS watches (
 );
 CREATE INDEX IF NOT EXISTS watches_status ON watches (status, next_at);
 `,
+  // 040: For a server that continues running turns: how far the output of each agent is handled, and the messages that its
+  // input may not have taken.
+  `
+CREATE TABLE IF NOT EXISTS agent_readers (
+  session_id TEXT PRIMARY KEY,
+  record TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS agent_outgoing (
+  session_id TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  line TEXT NOT NULL,
+  PRIMARY KEY (session_id, n)
+) WITHOUT ROWID;
+`,
 ];
 
 /** Worktrees of before files were copied into them and they had ports. */

@@ -108,6 +108,7 @@ async function serveTelling(
       process.exit(exitCodes.failed);
     },
   });
+  if (options.demo) makeDemoState(world.env);
   try {
     announce(world, options, runtime, { directory, isQuiet });
     await using _watch = startWatching(world, directory, runtime, notifier);
@@ -219,15 +220,18 @@ function farewell(runtime: Runtime, { server }: Config): string {
   return `\n${lines.join('\n')}\n`;
 }
 
-function demoAgent(env: NodeJS.ProcessEnv) {
-  const { file, args } = selfCommand();
-  const state = defaultStateDir(env, homedir());
+/** Makes the directory of the demo agent, because a sandbox shows only directories that exist. */
+function makeDemoState(env: NodeJS.ProcessEnv): void {
   try {
-    // A sandbox shows only directories that exist.
-    mkdirSync(state, { recursive: true, mode: 0o700 });
+    mkdirSync(defaultStateDir(env, homedir()), { recursive: true, mode: 0o700 });
   } catch {
     // The agent reports the error in its first turn.
   }
+}
+
+function demoAgent(env: NodeJS.ProcessEnv) {
+  const { file, args } = selfCommand();
+  const state = defaultStateDir(env, homedir());
   const agent = {
     enabled: true,
     command: file,

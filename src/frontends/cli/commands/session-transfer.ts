@@ -5,8 +5,14 @@ import { sessionArgument, sessionId, teamArgument, teamId } from '../find.ts';
 import { clientCommand } from '../command.ts';
 import type { Conversation, HandedBack } from '../../../api/conversations.ts';
 import { AppError, notFoundError, usageError } from '../../../api/errors.ts';
-import { type ProviderId, providerIds } from '../../../api/provider-kinds.ts';
+import {
+  agentProvider,
+  type ProviderId,
+  providerIds,
+  providerKinds,
+} from '../../../api/provider-kinds.ts';
 import { MAX_PAST_TURNS, type Session } from '../../../api/sessions.ts';
+import { agentOf } from '../../../client/agent-of.ts';
 import type { Client } from '../../../client/client.ts';
 import { counted } from '../../../core/lib/counted.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
@@ -58,13 +64,18 @@ export const teamExport = clientCommand({
 const MIN_REF = 4;
 const MAX_LISTED = 1000;
 
-/** A conversation with the provider that has it. */
-type Listed = Conversation & { provider: ProviderId };
+/** A conversation with the provider that has it, and the agent that the command line names. */
+type Listed = Conversation & { provider: ProviderId; agent: string | null };
 
-const providerOption = {
-  line: '--provider <provider>  Provider of the conversation',
-  choices: providerIds,
-};
+const agentOptions = [
+  { line: '--provider <provider>  Provider of the conversation', choices: providerIds },
+  '--agent <agent>  Name of the agent for the provider acp, such as opencode',
+];
+
+interface AgentOptions {
+  provider?: ProviderId;
+  agent?: string;
+}
 
 export const sessionImport = clientCommand({
   name: 'import',
@@ -79,14 +90,16 @@ export const sessionImport = clientCommand({
     '--fork  Fork the conversation, which may be open in another program',
     '--cwd <directory>  Working directory (default: directory of the conversation)',
     '--permission-mode <mode>  Permission mode: which agent actions need approval',
-    providerOption,
+    ...agentOptions,
   ],
-  async run({ client, show }, said: string, options: ImportOptions) {
-    const { provider, ref } = await findConversation(client, said, options.provider);
+  async run({ client, show, world }, said: string, options: ImportOptions) {
+    const here = world.cwd();
+    const { provider, agent, ref } = await findConversation(client, said, { ...options, here });
     const { title, history, fork, cwd, permissionMode } = options;
     const opened = await client.call(endpoints.createSession, {
       body: {
         provider,
+        ...(agent === null ? {} : { agent }),
         import: { ref, fork, ...(history === undefined ? {} : { history }) },
         ...(title === undefined ? {} : { title }),
         ...(cwd === undefined ? {} : { cwd }),
@@ -104,23 +117,24 @@ export const sessionImport = clientCommand({
       parameters: [
         '--cwd <directory>  Show only conversations of this directory',
         { line: '--limit <n>  Maximum number of conversations (default: 30)', parse: count },
-        providerOption,
+        ...agentOptions,
       ],
       async run(
         { client, show, note, world, layout },
-        { provider, cwd, limit = 30 }: { provider?: ProviderId; cwd?: string; limit?: number },
+        { cwd, limit = 30, ...wanted }: AgentOptions & { cwd?: string; limit?: number },
       ) {
-        const found = await listAll(client, provider, {
-          limit,
-          ...(cwd === undefined ? {} : { cwd }),
-        });
+        const found = await listAll(
+          client,
+          { ...wanted, here: world.cwd() },
+          { limit, ...(cwd === undefined ? {} : { cwd }) },
+        );
         const shown = found.slice(0, limit);
         const print = listOf<Listed>(
           ['PROVIDER', 'ID', 'CHANGED', 'SIZE', 'IN USE BY', 'TITLE', 'DIRECTORY'],
           (one, at) => [
-            one.provider,
+            agentOf(one),
             one.ref.slice(0, 13),
-            ago(one.changed_at, at),
+            one.changed_at === 0 ? '-' : ago(one.changed_at, at),
             one.bytes === null ? '-' : `${Math.ceil(one.bytes / 1024)}K`,
             userOf(one),
             plain(one.title ?? '-'),
@@ -137,13 +151,12 @@ export const sessionImport = clientCommand({
   ],
 });
 
-interface ImportOptions {
+interface ImportOptions extends AgentOptions {
   title?: string;
   history?: number;
   fork?: boolean;
   cwd?: string;
   permissionMode?: string;
-  provider?: ProviderId;
 }
 
 function history(said: string): number {
@@ -168,8 +181,8 @@ function importedText({ id, title, imported, forked_from: origin }: Session): st
 }
 
 /** Finds a conversation by its id, or by the beginning of the id. Throws `not_found` and `usage`. */
-async function findConversation(client: Client, said: string, provider: ProviderId | undefined) {
-  const found = await listAll(client, provider, { limit: MAX_LISTED });
+async function findConversation(client: Client, said: string, wanted: AgentSelection) {
+  const found = await listAll(client, wanted, { limit: MAX_LISTED });
   const exact = found.filter(({ ref }) => ref === said);
   const matching =
     exact.length > 0 || said.length < MIN_REF
@@ -185,21 +198,40 @@ async function findConversation(client: Client, said: string, provider: Provider
   return one;
 }
 
-/** Lists conversations of one provider, or of all providers that list conversations. */
+/** `here`: the directory of the command. */
+type AgentSelection = AgentOptions & { here: string };
+type ListQuery = { limit: number; cwd?: string };
+
+/** Lists conversations of one agent or provider, or of all providers that list conversations. */
 async function listAll(
   client: Client,
-  wanted: ProviderId | undefined,
-  query: { limit: number; cwd?: string },
+  wanted: AgentSelection,
+  query: ListQuery,
 ): Promise<Listed[]> {
-  const of = async (provider: ProviderId): Promise<Listed[]> => {
-    const found = await client.call(endpoints.listConversations, { params: { provider }, query });
-    return found.map((one) => ({ ...one, provider }));
-  };
-  if (wanted !== undefined) return of(wanted);
-  const lists: Listed[] = [];
-  for (const provider of providerIds)
-    lists.push(...(await of(provider).catch((error: unknown) => nothingIf(error))));
-  return lists.toSorted((a, b) => b.changed_at - a.changed_at);
+  const { provider = wanted.agent === undefined ? undefined : agentProvider } = wanted;
+  if (provider !== undefined) return listOne(client, provider, wanted, query);
+  const lists = await Promise.all(
+    providerIds.map((one) => listOne(client, one, wanted, query).catch(nothingIf)),
+  );
+  return lists.flat().toSorted((a, b) => b.changed_at - a.changed_at);
+}
+
+async function listOne(
+  client: Client,
+  provider: ProviderId,
+  { agent, here }: AgentSelection,
+  query: ListQuery,
+): Promise<Listed[]> {
+  const list = (cwd = query.cwd) =>
+    client.call(endpoints.listConversations, {
+      params: { provider },
+      query: { ...query, ...(agent !== undefined && { agent }), ...(cwd !== undefined && { cwd }) },
+    });
+  const found = await list();
+  const isNamed = providerKinds[provider].hasNamedAgents;
+  // Some agents list the conversations of one directory only.
+  const all = found.length === 0 && isNamed && query.cwd === undefined ? await list(here) : found;
+  return all.map((one) => ({ ...one, provider, agent: agent ?? null }));
 }
 
 /** No conversations of a provider that is not available or does not list any. Throws every other error. */
@@ -211,6 +243,8 @@ function nothingIf(error: unknown): [] {
   throw error;
 }
 
-export function handBackText({ cwd, command }: HandedBack): string {
+export function handBackText({ cwd, ref, command }: HandedBack): string {
+  if (command.length === 0)
+    return `Continue the conversation ${plain(ref)} in the agent's own program, in ${plain(cwd)}\n`;
   return `cd ${shellWord(cwd)} && ${command.map(shellWord).join(' ')}\n`;
 }

@@ -9,7 +9,7 @@ import { shorten } from '../../../core/lib/shorten.ts';
 import { clientCommand, command, commandGroup } from '../command.ts';
 import { endpointCommand } from '../endpoint-command.ts';
 import { TURN_FAILED } from '../layout.ts';
-import { afterLimitText } from '../limit-text.ts';
+import { afterLimitText, waitText } from '../limit-text.ts';
 import { ago, details, labelOf, listOf, plain, shortId } from '../output.ts';
 import { limit, reason, session, turn, turnAs, valueOf } from '../parameters.ts';
 import {
@@ -23,7 +23,6 @@ import { sessionFileCommands } from './session-files.ts';
 import { handBackText, sessionExport, sessionImport } from './session-transfer.ts';
 import { sessionUntil, sessionWait, sessionWatch } from './session-conditions.ts';
 import type { Command } from 'commander';
-import { type AfterLimit, afterLimit } from '../../../api/after-limit.ts';
 import { count, parseMetadata } from '../option-values.ts';
 import { type OpenOptions, openBody, openOptions } from '../talk/open-session.ts';
 import { sandboxLine } from '../talk/sandbox-options.ts';
@@ -50,12 +49,9 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     parameters: [
       ...openOptions,
       '--metadata <json>  JSON value to store with the session',
-      {
-        line: "--after-limit <what>  When the provider's usage limit resets, resume the session automatically, or wait for a command of yours",
-        choices: afterLimit.options,
-      },
+      '--after-limit <what>  At a usage limit of the agent: resume the session when the limit resets (resume), wait for a command of yours (wait), or let another agent continue (handoff:AGENT)',
     ],
-    async run(context, options: OpenOptions & { metadata?: string; afterLimit?: AfterLimit }) {
+    async run(context, options: OpenOptions & { metadata?: string; afterLimit?: string }) {
       const metadata =
         options.metadata === undefined ? {} : { metadata: parseMetadata(options.metadata) };
       const { afterLimit: after_limit } = options;
@@ -145,6 +141,9 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
         ...(session.sandbox === undefined
           ? []
           : [`sandbox: ${plain(sandboxLine(session.sandbox))}`]),
+        ...(session.usage_limit
+          ? [`usage limit: ${waitText(session.usage_limit, world.clock.now())}`]
+          : []),
         ...(session.forked_from === undefined
           ? []
           : [`forked from ${originText(session.forked_from)}`]),
@@ -261,13 +260,13 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
   endpointCommand({
     name: 'after-limit',
     description:
-      "Choose whether a session resumes by itself, or waits for you, when the provider's usage limit resets",
+      'Choose whether a session resumes by itself, waits for you or continues with another agent at a usage limit',
     endpoint: endpoints.updateSession,
     parameters: [
       session,
       valueOf(
         'after_limit',
-        "<what>  When the provider's usage limit resets, resume the session automatically, or wait for a command of yours",
+        '<what>  Action at a usage limit: resume when the limit resets, wait for a command of yours, or handoff:AGENT, such as handoff:codex',
       ),
     ],
     print: (one, { now }) =>

@@ -17,6 +17,7 @@ export const trustCommands: readonly Register[] = [
       'Trust the current init script, .worktreeinclude file and git filters of a repository',
     parameters: [
       { line: '-R, --repo <directory>  Directory of the repository', default: '.' },
+      '--handoff <agent>  Let this provider or agent continue sessions of the repository at a usage limit, instead of trusting content',
       '--sha256 <digest>  Trust only the content with this SHA-256 digest, without asking for confirmation',
       '--yes  Trust all content that the command shows, without asking for confirmation',
     ],
@@ -70,17 +71,19 @@ export const trustCommands: readonly Register[] = [
 
 interface TrustOptions {
   repo: string;
+  handoff?: string;
   sha256?: string;
   yes?: boolean;
 }
 
-/** Shows each script and filter and asks whether it may run. Throws `usage` without terminal and `--yes`. */
+/** Shows each content and asks whether it may be used. Throws `usage` without terminal and `--yes`. */
 async function chosen(
   { world, client }: CommandContext,
   repo_root: string,
-  { yes }: TrustOptions,
+  { yes, handoff }: TrustOptions,
 ): Promise<string[]> {
-  const { brings } = await client.call(endpoints.lookAtBrought, { body: { repo_root } });
+  const body = { repo_root, handoff };
+  const { brings } = await client.call(endpoints.lookAtBrought, { body });
   if (brings.length === 0)
     throw notFoundError(
       `nothing to trust: the repository ${repo_root} has no init script, no .worktreeinclude and no git filters`,
@@ -92,7 +95,7 @@ async function chosen(
     if (one.trusted) world.stderr.write('  already trusted\n');
     else if (
       yes ||
-      (canAsk && (await askYes(world, `  allow ${wish(one)} of the repository? [y/N] `)))
+      (canAsk && (await askYes(world, `  allow ${wishes[one.kind]} of the repository? [y/N] `)))
     )
       wanted.push(one.sha256);
     else if (!canAsk)
@@ -101,11 +104,13 @@ async function chosen(
   return wanted;
 }
 
-function wish({ kind }: Brought): string {
-  return kind === 'included_files'
-    ? 'copying these ignored files into worktrees'
-    : 'running this for worktrees';
-}
+const wishes: Record<Brought['kind'], string> = {
+  init_script: 'running this for worktrees',
+  included_files: 'copying these ignored files into worktrees',
+  filters: 'running this for worktrees',
+  template: 'this template',
+  handoff: 'these handoffs',
+};
 
 /** A script with a mark before each line, so that no line of it looks like one of this command. */
 function shown({ kind, name, sha256, text }: Brought): string {
@@ -114,6 +119,7 @@ function shown({ kind, name, sha256, text }: Brought): string {
     included_files: 'ignored files to copy, as committed at HEAD',
     filters: 'filters',
     template: 'template, as committed at HEAD',
+    handoff: 'handoffs at a usage limit',
   }[kind];
   const lines = text
     .replace(/\n$/, '')

@@ -129,15 +129,21 @@ export function nameOf(thing: ListItem): string {
 /** The time that a session waits for a usage limit; empty if it does not. The text changes at most once a minute. */
 export function limitText({ usage_limit: limit }: Session, now: number): string {
   if (!limit) return '';
-  const { resumes_at: at } = limit;
+  const { resumes_at: at, waits_because: why, hands_over_to: next } = limit;
+  if (why === 'handoff') return `usage limit: handing over to ${next}`;
+  if (why === 'consent') return `usage limit: handoff to ${next} not allowed yet`;
   return at === null
     ? 'usage limit: resume manually'
     : `usage limit: resumes in ${durationText(Math.max(60_000, at - now))}`;
 }
 
-/** The sessions that a session continues, and that continue it, by the ends of their ids; else empty. */
-function handoffText({ continues, continued_by: next, forked_from: origin }: Session): string {
+/** Where the history of a session comes from, and which session continues it, by the ends of ids; else empty. */
+function handoffText(session: Session): string {
+  const { continues, continued_by: next, forked_from: origin, imported } = session;
   return [
+    imported
+      ? `imported${imported.program === null ? '' : ` from ${oneLine(imported.program)}`}`
+      : '',
     origin === undefined
       ? ''
       : `forked from ${(origin.session_id ?? origin.conversation ?? '').slice(-8)}`,

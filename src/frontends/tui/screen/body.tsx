@@ -5,6 +5,7 @@ import { ApprovalDialog } from '../dialogs/approval.tsx';
 import { BatchDialog } from '../dialogs/batch.tsx';
 import { CommandPalette, type PaletteEntry } from '../dialogs/command-palette.tsx';
 import { DiffDialog } from '../dialogs/diff.tsx';
+import { ForkDialog } from '../dialogs/fork.tsx';
 import { MergeDialog } from '../dialogs/merge.tsx';
 import { QueueDialog } from '../dialogs/queue.tsx';
 import { SearchDialog } from '../dialogs/search.tsx';
@@ -65,6 +66,18 @@ export function Body({ shown }: { shown: ScreenState }): ReactNode {
       );
     case 'queue':
       return <QueueDialog {...dialog} session={mode.session} />;
+    case 'fork':
+      return (
+        <ForkDialog
+          {...dialog}
+          session={mode.session}
+          onFork={(turnId) => {
+            back();
+            const forking = place.acts.fork(mode.session.id, turnId);
+            shown.attempt(forking.then(({ id }) => place.listState.selectOnceThere(id)));
+          }}
+        />
+      );
     case 'settings':
       return <SettingsDialog {...dialog} session={mode.session} />;
     case 'diff':

@@ -96,6 +96,7 @@ function listItemKeys(shown: ScreenState) {
       if (session.status !== 'closed') setMode({ name: 'settings', session });
       else tell(`session "${sessionTitleOf(session)}" is closed`);
     }),
+    fork: withSession('can be forked', (session) => setMode({ name: 'fork', session })),
     queue: withSession('have a queue', (session) => setMode({ name: 'queue', session })),
     shell: withListItem((thing) => visit(shown, thing, 'shell')),
     editor: withListItem((thing) => visit(shown, thing, 'editor')),

@@ -16,7 +16,7 @@ export type Mode =
   | { name: 'list' | 'pane' | 'filter' | 'help' | 'new' | 'copy' | 'server' | 'usage' | 'search' }
   | { name: 'palette' }
   | {
-      name: 'say' | 'snooze' | 'rename' | 'queue' | 'diff' | 'finish' | 'settings';
+      name: 'say' | 'snooze' | 'rename' | 'queue' | 'diff' | 'finish' | 'settings' | 'fork';
       session: Session;
     }
   | { name: 'sheet'; asked: Asked }

@@ -4,10 +4,12 @@ import type { RuleDecision } from '../../../api/approval-rules.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
 import { AppError } from '../../../api/errors.ts';
 import type { AgentAnswer, AgentRequest } from '../../../agents/provider.ts';
+import type { RequestOrigin } from '../../../agents/read-position.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import { type Resolution, answerOf, resolveApproval, unanswered } from './approval.ts';
 import type { SessionStore } from '../sessions/store.ts';
+import type { TurnOutput } from '../sessions/output.ts';
 import { hasEnded } from '../sessions/turn.ts';
 import { shorten } from '../../../core/lib/shorten.ts';
 
@@ -26,6 +28,20 @@ interface ApprovalBrokerDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 
   budgets: { answered: (tx: Writer, approval: Approval) => void };
 }
 
+/** The turn that a request of an agent belongs to, with its output. */
+interface Asker {
+  sessionId: string;
+  turnId: string;
+  origin?: RequestOrigin | undefined;
+  output?: Pick<TurnOutput, 'reader' | 'storeText'> | undefined;
+}
+
+/** Stores what the agent said before a request, and that its approval is stored. */
+function noteStored(tx: Writer, { origin, output }: Asker, approvalId: string): void {
+  if (origin) output?.reader?.noteAsked(approvalId, origin);
+  output?.storeText(tx);
+}
+
 /** Opens approvals for agents and resolves them for people. Only the agents that wait for an answer are in memory. */
 export class ApprovalBroker {
   readonly #deps: ApprovalBrokerDeps;
@@ -42,23 +58,34 @@ export class ApprovalBroker {
   }
 
   /** Decides a request by the rules; else opens an approval and waits for its answer. Throws `too_many`. */
-  async ask(
-    sessionId: string,
-    turnId: string,
-    request: AgentRequest,
-    withdrawn: AbortSignal,
-  ): Promise<AgentAnswer> {
-    const ruled = await this.#askRules(sessionId, turnId, request);
+  async ask(asker: Asker, request: AgentRequest, withdrawn: AbortSignal): Promise<AgentAnswer> {
+    const ruled = await this.#askRules(asker, request);
     if (ruled) return ruled;
     const id = this.#deps.ids.next('apr');
+    const open = () => this.#deps.db.transact((tx) => this.#open(tx, id, asker, request));
+    return this.#untilAnswered(id, asker.turnId, withdrawn, open);
+  }
+
+  /** Waits for the answer to a request for which an earlier server has opened the approval. */
+  askAgain({ id, session_id, turn_id }: Approval, withdrawn: AbortSignal): Promise<AgentAnswer> {
+    const { db, store } = this.#deps;
+    const read = () => db.read((rx) => store.approval(rx, session_id, id));
+    return this.#untilAnswered(id, turn_id, withdrawn, read);
+  }
+
+  async #untilAnswered(
+    id: string,
+    turnId: string,
+    withdrawn: AbortSignal,
+    open: () => Promise<Approval | null>,
+  ): Promise<AgentAnswer> {
     const answered = Promise.withResolvers<AgentAnswer>();
     this.#asking.set(id, { turnId, answer: answered.resolve });
     try {
-      const approval = await this.#deps.db.transact((tx) =>
-        this.#open(tx, id, sessionId, turnId, request),
-      );
+      const approval = await open();
       if (!approval) return { decision: 'cancelled' };
-      using _expiry = this.watchExpiry(approval, timeoutOf(approval));
+      if (approval.status !== 'pending') return answerOf(approval);
+      using _expiry = this.watchExpiry(approval);
       withdrawn.addEventListener('abort', () => void this.#withdraw(approval), { once: true });
       if (withdrawn.aborted) void this.#withdraw(approval);
       return await answered.promise;
@@ -151,11 +178,8 @@ export class ApprovalBroker {
   }
 
   /** Stores and returns what a rule, or an acceptance for the session, decides; null where a person decides. */
-  async #askRules(
-    sessionId: string,
-    turnId: string,
-    request: AgentRequest,
-  ): Promise<AgentAnswer | null> {
+  async #askRules(asker: Asker, request: AgentRequest): Promise<AgentAnswer | null> {
+    const { sessionId, turnId } = asker;
     const { db, store, clock, ids } = this.#deps;
     const session = db.peek((rx) => store.session(rx, sessionId));
     const { effect, rule, why } = await this.#deps.rules.decide(request, session);
@@ -182,18 +206,14 @@ export class ApprovalBroker {
       const asked = this.#newApproval(ids.next('apr'), session, turnId, request);
       const approval = resolveApproval(asked, resolution, clock.now());
       store.addRuledApproval(tx, turn, approval);
+      noteStored(tx, asker, approval.id);
       return approval;
     });
     return decided ? answerOf(decided) : { decision: 'cancelled' };
   }
 
-  #open(
-    tx: Writer,
-    id: string,
-    sessionId: string,
-    turnId: string,
-    request: AgentRequest,
-  ): Approval | null {
+  #open(tx: Writer, id: string, asker: Asker, request: AgentRequest): Approval | null {
+    const { sessionId, turnId } = asker;
     const turn = this.#deps.store.turn(tx, sessionId, turnId);
     if (isOver(turn)) return null;
     const { store, maxPending } = this.#deps;
@@ -206,6 +226,7 @@ export class ApprovalBroker {
       );
     const session = store.session(tx, sessionId);
     const approval = this.#newApproval(id, session, turnId, request);
+    noteStored(tx, asker, id);
     store.requestApproval(tx, session, turn, approval);
     return approval;
   }

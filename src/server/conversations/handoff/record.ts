@@ -5,11 +5,9 @@ import type { Item, Session, Turn } from '../../../api/sessions.ts';
 import type { EventLog } from '../../../core/events/log.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
 import { type ImportStore, timeOf } from '../imports/store.ts';
+import { chainOf } from '../sessions/chain.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import { hasEnded, newTurn } from '../sessions/turn.ts';
-
-/** A conversation may have been handed over several times. Older sessions are left out of the record. */
-const MAX_SESSIONS = 20;
 
 export interface RecordedTurn {
   turn: Turn;
@@ -97,14 +95,4 @@ function recordedPastTurn(past: PastTurn, session: Session): RecordedTurn {
     completed_at: accepted_at,
   }));
   return { turn: { ...turn, status: status === 'unknown' ? 'completed' : status }, session, items };
-}
-function chainOf(rx: Reader, session: Session, store: SessionStore): Session[] {
-  const chain = [session];
-  while (chain.length < MAX_SESSIONS) {
-    const before = chain.at(-1)?.continues;
-    const found = before === undefined ? undefined : store.sessions.get(rx, before);
-    if (!found) break;
-    chain.push(found);
-  }
-  return chain;
 }

@@ -88,6 +88,7 @@ export class ImportReader {
     const held = await this.#holderOf(session);
     if (held) throw new ProviderError('in_use_elsewhere', inUseText(held));
     signal.throwIfAborted();
+    if (this.conversationsOf(session).startsAgent && this.#deps.pool.find(session.id)) return;
     const aborted = new Promise<never>((_resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
     });
@@ -100,7 +101,7 @@ export class ImportReader {
     const { conversations } = this.#deps.kinds.usable(provider, agent);
     if (conversations) return conversations;
     throw conflictError(
-      `the agent of provider ${provider} does not list conversations of its own program: only claude and codex do`,
+      `the agent of provider ${provider} does not list conversations of its own program`,
     );
   }
 
@@ -118,7 +119,8 @@ export class ImportReader {
     const session = db.peek((rx) => sessionStore.session(rx, sessionId));
     const max = row.status === 'reading' ? row.history : MAX_NEW;
     const conversations = this.conversationsOf(session);
-    const read = await conversations.turns(row.ref, { after: row.head, max }, signal);
+    const { cwd } = session;
+    const read = await conversations.turns(row.ref, { after: row.head, max, cwd }, signal);
     const own = db.peek((rx) => sessionStore.newestTurns(rx, sessionId, COMPARED_TURNS));
     const found = read.turns.filter((one) => !own.some((turn) => isSameTurn(one, turn)));
     failpoint('import.begun');

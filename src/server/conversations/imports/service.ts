@@ -91,7 +91,7 @@ export class ImportService {
     if (held) throw conflictError(inUseText(held));
     const draft = await sessions.draft({ ...body, cwd: body.cwd ?? found.cwd });
     if (isFork) {
-      const query = { after: null, max: wish.history };
+      const query = { after: null, max: wish.history, cwd: found.cwd };
       const history = await refusing(conversations.turns(ref, query, new AbortController().signal));
       const { turns, omitted } = history;
       const forked_from: Session['forked_from'] = {
@@ -182,14 +182,14 @@ export class ImportService {
     if (ref === null)
       throw conflictError(`session ${sessionId} has no conversation yet: send a prompt first`);
     const conversations = reader.conversationsOf(session);
-    const query = { after: null, max: 0 };
+    const query = { after: null, max: 0, cwd };
     const { newest } = await refusing(
       conversations.turns(ref, query, new AbortController().signal),
     );
     // A turn may have begun meanwhile: its agent must not end.
     db.peek((rx) => assertIdle(this.#deps.sessionStore.session(rx, sessionId)));
     await pool.end(sessionId);
-    const answer = { session_id: sessionId, cwd, command: conversations.command(ref) };
+    const answer = { session_id: sessionId, cwd, ref, command: conversations.command(ref) };
     return db.transact((tx) => {
       const { store, sessionStore, clock } = this.#deps;
       const now = sessionStore.session(tx, sessionId);

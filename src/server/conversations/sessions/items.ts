@@ -1,7 +1,7 @@
 import type { Item } from '../../../api/sessions.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { EventBody } from '../../../core/events/event.ts';
-import type { Writer } from '../../../core/store/transaction.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { SessionStore } from './store.ts';
 import type { ToolChange } from '../../../agents/provider.ts';
 
@@ -19,18 +19,33 @@ export function closeStoredItems(
   { log, store, clock }: Rows,
 ): void {
   for (const item of items) {
-    let { text, tool } = item;
-    for (const { kind, payload } of log.deltasOf(tx, item.session_id, item.item_id)) {
-      const { offset, text: piece } = payload;
-      // A delta with offset 0 replaces the text before it.
-      text = offset === 0 ? piece : text + piece;
-      if (kind === 'tool.updated' && !payload.truncated) tool = payload.tool;
-    }
-    const closed = { ...item, text, tool, status, completed_at: clock.now() };
+    const closed = { ...withDeltas(tx, item, log).item, status, completed_at: clock.now() };
     const { session_id, turn_id } = item;
     store.items.update(tx, closed);
     log.append(tx, { ...closingEvent(closed), session_id, turn_id });
   }
+}
+
+/**
+ * Returns an open item as its stored deltas have changed it, and the status of a tool in the newest of them. Null if none
+ * has a status.
+ */
+export function withDeltas(
+  rx: Reader,
+  item: Item,
+  log: Rows['log'],
+): { item: Item; status: ToolStatus | null } {
+  let { text, tool } = item;
+  let status: ToolStatus | null = null;
+  for (const { kind, payload } of log.deltasOf(rx, item.session_id, item.item_id)) {
+    const { offset, text: piece } = payload;
+    // A delta with offset 0 replaces the text before it.
+    text = offset === 0 ? piece : text + piece;
+    if (kind !== 'tool.updated' || payload.truncated) continue;
+    ({ tool } = payload);
+    status = payload.status;
+  }
+  return { item: { ...item, text, tool }, status };
 }
 
 /** Returns the event that closes an item, with the whole text of the item. */
@@ -62,6 +77,18 @@ export function changedTool(item: ToolItem, change: ToolChange): ToolItem {
   if (change.locations !== undefined) tool.locations = change.locations;
   if (change.diffs !== undefined) tool.diffs = change.diffs;
   return { ...item, tool, text: change.output ?? item.text };
+}
+
+/** Returns the new pieces of a tool's output: its new end if it only grew, else all of it; an empty one without a change. */
+export function changedPieces(before: string, after: string): { offset: number; text: string }[] {
+  const grew = after.startsWith(before);
+  let offset = grew ? Buffer.byteLength(before) : 0;
+  const texts = inPieces(grew ? after.slice(before.length) : after);
+  return (texts.length > 0 ? texts : ['']).map((text) => {
+    const piece = { offset, text };
+    offset += Buffer.byteLength(text);
+    return piece;
+  });
 }
 
 /** The most tools that one transaction closes, and the most code units of their texts and inputs in it. */

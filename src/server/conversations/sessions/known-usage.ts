@@ -1,6 +1,7 @@
 import type { Usage } from '../../../api/sessions.ts';
 import { costInUsd, saturatingSum, tokenCount } from '../../../core/lib/reported-numbers.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
+import { noUsage } from './turn.ts';
 import { tokensOf } from './turn-usage.ts';
 
 const ranges = {
@@ -26,7 +27,15 @@ export const summedFields = [
 
 export class UsageReports {
   /** The fields that were out of range, and whether a notice named them. */
-  readonly #outOfRange = new Map<UsageField, boolean>();
+  readonly #outOfRange: Map<UsageField, boolean>;
+
+  constructor(outOfRange: ReturnType<UsageReports['save']> = []) {
+    this.#outOfRange = new Map(outOfRange);
+  }
+
+  save(): (readonly [field: UsageField, isNamed: boolean])[] {
+    return [...this.#outOfRange];
+  }
 
   /** Returns the fields of a report that are null or in their range. The others are not known. */
   known(reported: Partial<Usage>): Partial<Usage> {
@@ -49,6 +58,11 @@ export class UsageReports {
     const message = `the agent reported numbers out of range, which are not counted: ${names.join(', ')}`;
     return { code: 'usage_out_of_range', message };
   }
+}
+
+/** Returns the usage with the fields that an agent has reported. */
+export function mergeUsage(before: Usage | null, reported: Partial<Usage>): Usage {
+  return { ...(before ?? noUsage), ...reported };
 }
 
 /** Returns the usage after a later report. Sums never sink: else an agent could take back what budgets have counted. */

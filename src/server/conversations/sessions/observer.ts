@@ -13,6 +13,8 @@ export interface SessionObserver {
    * `signal` aborts.
    */
   beforeTurn?: (session: Session, turn: Turn, signal: AbortSignal) => Promise<void> | null;
+  /** Runs in the transaction after which a session at a usage limit is handed over. */
+  handoffDue?: (tx: Writer, sessionId: string) => void;
   /** Called once the end of a turn that the agent has seen is stored. */
   afterTurn?: (session: Session, turn: Turn) => void;
 }

@@ -9,15 +9,15 @@ import {
   closingEvent,
   inPieces,
   wholeCharacters,
+  changedPieces,
   changedTool,
   type OpenTool,
   someTools,
-  type ToolItem,
-  type ToolStatus,
 } from './items.ts';
-import { addUsage, UsageReports } from './known-usage.ts';
+import { addUsage, mergeUsage, UsageReports } from './known-usage.ts';
 import type { SessionStore } from './store.ts';
-import { noUsage } from './turn.ts';
+import type { TurnReader } from './agent-readers.ts';
+import type { OutputState, SavedOutput, SpeechItem, StoredOutput } from './stored-output.ts';
 
 /** Text waits for an earlier write of its turn, but at most so many bytes of it. */
 const BATCH_BYTES = 8 * 1024;
@@ -27,22 +27,6 @@ const SETTLE_MS = 1000;
 const AGENT_NOTICES = new Set(['notice', 'warning', 'error', 'compaction']);
 /** The number of pending writes from which on the agent has to wait. */
 const MAX_PENDING_WRITES = 32;
-
-type SpeechItem = {
-  kind: 'message' | 'reasoning';
-  item: Item;
-  ref: string | undefined;
-  waiting: string;
-  bytes: number;
-};
-
-/** The state of an output, which is restored if a transaction is lost. */
-interface Snapshot {
-  speech: SpeechItem | undefined;
-  tools: Map<string, OpenTool>;
-  lastMessage: string | null;
-  usage: Usage | null;
-}
 
 export type OutputUpdate = Exclude<AgentUpdate, { type: 'title' | 'commands' }>;
 
@@ -62,6 +46,10 @@ interface TurnOutputDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'ids
   onToolEnded: (tx: Writer) => void;
   /** Runs in the transaction that stores what the turn has used so far. */
   onUsage: (tx: Writer, usage: Usage) => void;
+  /** Stores how far the output of the agent is handled. Absent if no other server can continue the turn. */
+  reader?: TurnReader | null;
+  /** The state of the output of an earlier server that this one continues. */
+  stored?: StoredOutput;
 }
 
 /**
@@ -88,11 +76,20 @@ export class TurnOutput {
   isSilent = true;
   #usage: Usage | null = null;
   #costBefore: number;
-  readonly #reports = new UsageReports();
+  readonly #reports: UsageReports;
+  /** The row of the turn for another server; null if there is none. */
+  readonly reader: TurnReader | null;
 
   constructor(deps: TurnOutputDeps) {
+    const { stored } = deps;
     this.#deps = deps;
+    this.reader = deps.reader ?? null;
     this.#costBefore = (deps.costBefore ?? 0) + (deps.usedBefore?.cost_usd ?? 0);
+    this.#reports = new UsageReports(stored?.saved.outOfRange);
+    if (!stored) return;
+    this.#restore(stored);
+    for (const ref of stored.closedTools) this.#closedTools.add(ref);
+    this.isSilent = stored.saved.isSilent;
   }
 
   get closed(): boolean {
@@ -146,6 +143,37 @@ export class TurnOutput {
     return this.#room.promise;
   }
 
+  /** Stores how far the output of the agent is handled, with another change. Returns false if the turn has ended. */
+  store(change: (tx: Writer) => void = () => undefined): boolean {
+    this.#write(change);
+    return !this.#closed;
+  }
+
+  /** Stores the batched text in a transaction of another part, such as the approval for a request of the agent. */
+  storeText(tx: Writer): void {
+    if (this.#closed) return;
+    if (this.reader || this.#speech?.waiting)
+      tx.whenLost(() => this.#fail(new Error('a write of the turn was lost')));
+    this.#writeBatch(tx);
+    this.reader?.save(tx, this.#saved);
+  }
+
+  get #saved(): SavedOutput {
+    return {
+      ref: this.#speech?.ref ?? null,
+      waiting: this.#speech?.waiting ?? '',
+      isSilent: this.isSilent,
+      usage: this.#usage,
+      usedBefore: this.#deps.usedBefore ?? null,
+      outOfRange: this.#reports.save(),
+    };
+  }
+
+  #fail(error: unknown): void {
+    this.#broken = true;
+    this.#deps.onError(error);
+  }
+
   /** Closes all open items in the transaction that ends the turn. If that is lost, the state from before is restored. */
   close(
     tx: Writer,
@@ -165,6 +193,7 @@ export class TurnOutput {
     }
     if (usage) this.#usage = mergeUsage(this.#usage, this.#reports.known(usage));
     this.writeNotices(tx);
+    this.reader?.delete(tx);
     return { text: this.#lastMessage, usage: this.#wholeUsage() };
   }
 
@@ -186,7 +215,7 @@ export class TurnOutput {
     }
   }
 
-  #snapshot(): Snapshot {
+  #snapshot(): OutputState {
     return {
       speech: this.#speech && { ...this.#speech },
       tools: new Map(this.#tools),
@@ -195,7 +224,7 @@ export class TurnOutput {
     };
   }
 
-  #restore({ speech, tools, lastMessage, usage }: Snapshot): void {
+  #restore({ speech, tools, lastMessage, usage }: OutputState): void {
     this.#closed = false;
     this.#speech = speech;
     this.#tools = tools;
@@ -264,20 +293,12 @@ export class TurnOutput {
       }
       this.#tools.set(ref, { item: after, status });
       const isChanged = status !== open?.status || !isDeepStrictEqual(before, after);
-      if (open && isChanged) this.#appendToolChange(tx, before, after, status);
-    });
-  }
-
-  /** Appends the change of a tool; if its output grew, only the new end. The item's row is written when it closes. */
-  #appendToolChange(tx: Writer, before: ToolItem, after: ToolItem, status: ToolStatus): void {
-    const grew = after.text.startsWith(before.text);
-    let offset = grew ? Buffer.byteLength(before.text) : 0;
-    const pieces = inPieces(grew ? after.text.slice(before.text.length) : after.text);
-    for (const text of pieces.length > 0 ? pieces : ['']) {
+      if (!open || !isChanged) return;
       const { item_id, tool } = after;
-      this.#event(tx, { kind: 'tool.updated', payload: { item_id, offset, text, tool, status } });
-      offset += Buffer.byteLength(text);
-    }
+      // The item's row is written when it closes.
+      for (const piece of changedPieces(before.text, after.text))
+        this.#event(tx, { kind: 'tool.updated', payload: { item_id, ...piece, tool, status } });
+    });
   }
 
   /** The usage of the turn with what an agent reports of it, which may be after its end. */
@@ -315,11 +336,9 @@ export class TurnOutput {
       .transact((tx) => {
         this.#writeBatch(tx);
         change(tx);
+        this.reader?.save(tx, this.#saved);
       })
-      .catch((error: unknown) => {
-        this.#broken = true;
-        this.#deps.onError(error);
-      })
+      .catch((error: unknown) => this.#fail(error))
       .finally(() => {
         onEnd?.();
         this.#pending--;
@@ -377,8 +396,4 @@ export class TurnOutput {
   #event(tx: Writer, body: EventBody): void {
     this.#deps.log.append(tx, { ...body, ...this.#deps.scope });
   }
-}
-
-function mergeUsage(before: Usage | null, reported: Partial<Usage>): Usage {
-  return { ...(before ?? noUsage), ...reported };
 }

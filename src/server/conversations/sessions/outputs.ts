@@ -1,12 +1,15 @@
 import type { Session, Turn, Usage } from '../../../api/sessions.ts';
 import { AppError } from '../../../api/errors.ts';
-import type { AgentSink, AgentUpdate } from '../../../agents/provider.ts';
+import type { Agent, AgentSink, AgentUpdate } from '../../../agents/provider.ts';
+import type { AgentRows } from '../../../agents/read-position.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import type { LiveAgent } from './agent-pool.ts';
+import { type AgentReaders, type StoredReader, TurnReader } from './agent-readers.ts';
 import type { Blobs } from './blobs.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import { TurnOutput } from './output.ts';
+import type { StoredOutput } from './stored-output.ts';
 import { amendedUsage } from './known-usage.ts';
 import { amendUsage, titledByAgent } from './session.ts';
 import type { SessionStore } from './store.ts';
@@ -23,6 +26,17 @@ interface AgentOutputsDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'i
   inbox: Inbox;
   blobs: Blobs;
   budgets: TurnBudgets;
+  /** Absent if no other server can continue the turns of this one. */
+  readers?: AgentReaders;
+}
+
+interface OutputOptions {
+  /** Called when a write fails. */
+  onError: (error: unknown) => void;
+  /** Returns the agent that is at the turn. */
+  agentOf?: () => Pick<Agent, 'position'> | undefined;
+  /** The row and the output of an earlier server. */
+  stored?: { reader: StoredReader; output: StoredOutput };
 }
 
 /** Opens the outputs of live agents: one for each turn, and one for updates outside any turn. */
@@ -33,22 +47,37 @@ export class AgentOutputs {
     this.#deps = deps;
   }
 
-  /** Opens the output of a turn, or, with null, one outside any turn. `onError` is called when a write fails. */
+  /** Opens the output of a turn, or, with null, one outside any turn. */
   open(
     session: Session,
     turn: Pick<Turn, 'turn_id' | 'started_at'> | null,
-    onError: (error: unknown) => void,
+    { onError, agentOf, stored }: OutputOptions,
   ): TurnOutput {
-    const { db, store, log, inbox } = this.#deps;
+    const { db, store, log, inbox, readers } = this.#deps;
     const turnId = turn?.turn_id ?? null;
     const usage = db.peek((rx) => store.sessions.get(rx, session.id)?.usage);
     const isAgain = turn !== null && turn.started_at !== null;
+    const usedBefore = isAgain
+      ? db.peek((rx) => log.lastUsage(rx, session.id, turn.turn_id))
+      : null;
+    const positionOf = () => agentOf?.()?.position ?? null;
     return new TurnOutput({
       ...this.#deps,
       scope: { session_id: session.id, turn_id: turnId },
       costBefore: usage?.cost_usd ?? null,
       isAgain,
-      usedBefore: isAgain ? db.peek((rx) => log.lastUsage(rx, session.id, turn.turn_id)) : null,
+      usedBefore,
+      ...(stored && { stored: stored.output, usedBefore: stored.output.saved.usedBefore }),
+      reader:
+        turnId !== null && readers
+          ? new TurnReader({
+              readers,
+              sessionId: session.id,
+              turnId,
+              positionOf,
+              stored: stored?.reader,
+            })
+          : null,
       onError,
       onToolEnded: (tx: Writer) => inbox.atBoundary(tx, session.id),
       onUsage: (tx: Writer, reported: Usage) => {
@@ -62,9 +91,10 @@ export class AgentOutputs {
   sinkFor(live: LiveAgent, ask: AgentSink['ask']): AgentSink {
     return {
       update: (update) => this.#accept(live, update),
+      ...(this.#deps.readers && { rows: rowsOf(live) }),
       saveFile: (data) => this.#deps.blobs.saveFile(data).catch(() => null),
-      ask: (request, withdrawn) =>
-        ask(request, withdrawn).catch((error: unknown) => {
+      ask: (...asked) =>
+        ask(...asked).catch((error: unknown) => {
           if (!(error instanceof AppError) || error.code !== 'too_many') throw error;
           return { decision: 'decline', reason: error.message };
         }),
@@ -97,7 +127,7 @@ export class AgentOutputs {
 
   #of(live: LiveAgent): TurnOutput {
     if (live.output) return live.output;
-    live.aside ??= this.open(live.session, null, () => undefined);
+    live.aside ??= this.open(live.session, null, { onError: () => undefined });
     return live.aside;
   }
 
@@ -138,4 +168,18 @@ export class AgentOutputs {
     if (!aside || aside.broken) return;
     await this.#deps.db.transact((tx) => aside.close(tx, 'completed')).catch(() => undefined);
   }
+}
+
+/** The rows of the turn that an agent is at. Outside a turn, messages to the agent are sent at once. */
+function rowsOf(live: LiveAgent): AgentRows {
+  return {
+    savePosition: () => void live.output?.store(),
+    queue(message) {
+      const { output } = live;
+      const isStored = output?.store((tx) => output.reader?.queue(tx, message));
+      if (isStored) return;
+      message.onStored();
+      void message.send();
+    },
+  };
 }

@@ -39,6 +39,7 @@ import {
   settingsOf,
   withOwnSettings,
 } from './settings.ts';
+import { assertHandoff } from './named-agent.ts';
 import { acceptance, hasEnded, newTurn } from './turn.ts';
 import type { TurnRunner } from './turn-runner.ts';
 import { workingDirectory } from './working-directory.ts';
@@ -99,6 +100,7 @@ export class SessionService extends SessionQueries {
     this.#deps.assertRoom();
     const requested = requestedSettings(body);
     this.#assertPossible({ provider, agent }, settingsOf(requested, requested));
+    assertHandoff({ provider, agent }, body.after_limit, this.#deps.kinds);
     return newSession({
       id: this.#deps.ids.next('sess'),
       provider,
@@ -122,6 +124,8 @@ export class SessionService extends SessionQueries {
       const after = changeSession(before, change, { now: clock.now(), newestSeq: tx.lastSeq });
       if (after === before) return after;
       this.#changeSettings(tx, before, after);
+      if (change.after_limit !== undefined)
+        assertHandoff(before, change.after_limit, this.#deps.kinds);
       store.updateSession(tx, after, 'session.updated');
       if (after.after_limit !== before.after_limit) this.#deps.limits.chosen(tx, after);
       return store.session(tx, sessionId);

@@ -8,6 +8,7 @@ import {
   type TurnOutcome,
   type TurnSettings,
 } from '../../../agents/provider.ts';
+import type { RequestOrigin } from '../../../agents/read-position.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { persist } from '../../../core/store/persist.ts';
@@ -221,9 +222,10 @@ export class TurnRunner {
     const signal = AbortSignal.any([running.over.signal, this.#stopping.signal]);
     let live = await this.#agentFor(session, turn, running, signal);
     if (!live) return;
-    const output = this.#deps.outputs.open(session, turn, (error) =>
-      running.cutShort(storageFailure(error)),
-    );
+    const output = this.#deps.outputs.open(session, turn, {
+      onError: (error) => running.cutShort(storageFailure(error)),
+      agentOf: () => running.live?.agent,
+    });
     const prompt = this.#promptOf(turn, running);
     const before = this.#deps.observer.beforeTurn?.(session, turn, signal) ?? null;
     if (before !== null) await before;
@@ -266,9 +268,7 @@ export class TurnRunner {
 
   #sinkOf(live: LiveAgent): AgentSink {
     const { id } = live.session;
-    return this.#deps.outputs.sinkFor(live, (request, withdrawn) =>
-      this.ask(id, request, withdrawn),
-    );
+    return this.#deps.outputs.sinkFor(live, (...asked) => this.ask(id, ...asked));
   }
 
   /** Leases an agent for a turn, which has ended or is left where this resolves with undefined. */
@@ -343,6 +343,7 @@ export class TurnRunner {
     sessionId: string,
     request: AgentRequest,
     withdrawn: AbortSignal,
+    origin?: RequestOrigin,
   ): Promise<AgentAnswer> {
     const { db, store, broker } = this.#deps;
     const turnId = db.peek((rx) => store.sessions.get(rx, sessionId)?.active_turn_id);
@@ -353,7 +354,7 @@ export class TurnRunner {
       const [used] = running.grants.splice(grant, 1);
       return { decision: 'accept', scope: 'once', answers: used?.answers ?? null };
     }
-    return broker.ask(sessionId, turnId, request, withdrawn);
+    return broker.ask({ sessionId, turnId, origin, output: running.output }, request, withdrawn);
   }
 
   /** Stores a change of a turn, and retries until it is stored. Resolves with false if the server stops before. */

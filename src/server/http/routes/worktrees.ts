@@ -39,7 +39,7 @@ export function worktreeRoutes(mount: Mount, { worktrees, initScripts }: Worktre
   mount(endpoints.getWorktreeDiagnostics, () => worktrees.diagnostics());
 
   mount.page(endpoints.listTrusted, ({ query }) => initScripts.list(query));
-  mount(endpoints.lookAtBrought, ({ body }) => initScripts.brings(body.repo_root, body.templates));
+  mount(endpoints.lookAtBrought, ({ body }) => initScripts.brings(body.repo_root, body));
   mount(endpoints.trustContent, ({ body, bearer, saveResponse }) =>
     initScripts.trust(body.repo_root, body.sha256, senderOf({ bearer }), saveResponse),
   );

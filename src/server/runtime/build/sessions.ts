@@ -41,6 +41,7 @@ export function buildSessions(
   const { assertRoom } = needs.storage;
   const inSandbox = ({ sandbox }: Session) => children.sandbox.holdsAgent(sandbox);
   const kinds = providers.registry;
+  const observer: SessionObserver = {};
   const store = new SessionStore(base);
   const scheduler = new Scheduler(base);
   const holds = new Holds({ ...base, scheduler });
@@ -59,11 +60,12 @@ export function buildSessions(
     suits: ({ session: before, agent }, now) =>
       !inSandbox(now) || !agent.canResume || isReadOnly(before) === isReadOnly(now),
   });
+  const agents = { sessionStore: store, pool, kinds };
   const limits = new Limits({
     ...base,
-    sessionStore: store,
+    ...agents,
     inbox,
-    pool,
+    observer,
     afterLimit: () => config.now.sessions.after_limit,
   });
   const rules = new RuleService(base);
@@ -76,15 +78,8 @@ export function buildSessions(
     timeoutMs: () => config.now.approvals.timeout_ms,
     maxPending: () => config.now.approvals.max_pending_per_session,
   });
-  const observer: SessionObserver = {};
   const importStore = new ImportStore(base);
-  const reader = new ImportReader({
-    ...base,
-    store: importStore,
-    sessionStore: store,
-    pool,
-    kinds,
-  });
+  const reader = new ImportReader({ ...base, ...agents, store: importStore });
   const lower = { store, inbox, pool, broker, blobs, observer, limits };
   const runner = new TurnRunner({
     ...base,

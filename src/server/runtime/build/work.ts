@@ -2,6 +2,7 @@ import path from 'node:path';
 import { withDataDirectory } from '../../../core/config/data-directory.ts';
 import { agentVariables } from '../../../core/config/secrets.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
+import { agentNamed, nameOf } from '../../conversations/sessions/named-agent.ts';
 import { GitContext } from '../../work/git/git-context.ts';
 import { Git } from '../../work/git/git.ts';
 import { ExitNotices } from '../../work/processes/notices.ts';
@@ -23,6 +24,7 @@ import { WorktreeRecovery } from '../../work/worktrees/worktree-recovery.ts';
 import type { Base } from '../base.ts';
 import type { Children } from './children.ts';
 import type { Sessions } from './sessions.ts';
+import type { Providers } from './providers.ts';
 import type { Storage } from './storage.ts';
 
 export type Processes = ReturnType<typeof buildProcesses>;
@@ -67,6 +69,7 @@ export function buildWorktrees(
     children: Children;
     sessions: Sessions;
     processes: Processes;
+    providers: Providers;
     store: WorktreeStore;
   },
 ) {
@@ -83,6 +86,7 @@ export function buildWorktrees(
     sessionStore,
     worktrees: store,
     script: () => config.now.worktrees.init_script_path,
+    agentName: (name) => nameOf(agentNamed(name, needs.providers.registry)),
   });
   const gitContext = withDataDirectory(
     directory,

@@ -137,6 +137,16 @@ export function howToAllow(repoRoot: string): string {
   return `not trusted yet: cadre worktrees trust --repo ${shellWord(repoRoot)}`;
 }
 
+/** Returns the text of the consent to handoffs of sessions of a repository to an agent. */
+export function handoffText(agent: string): string {
+  return `At a usage limit, ${agent} continues sessions of this repository. The provider of ${agent} receives prompts, answers and files.\n`;
+}
+
+/** Returns the digest of the consent to handoffs to an agent. The prefix keeps the consent to other content apart. */
+export function handoffDigest(agent: string): string {
+  return sha256Of(`cadre handoff\n${handoffText(agent)}`);
+}
+
 /** Formats the filters of a repository as one text: people see it, and its digest is what they trust. */
 export function filtersText(filters: readonly Setting[]): string {
   return filters

@@ -40,6 +40,8 @@ interface RaceRunnerDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger' | '
   sessions: Pick<SessionService, 'sendNow'>;
   goals: Pick<GoalService, 'setNow'>;
   worktrees: WorktreeStore;
+  /** Returns what contenders do at a usage limit: another agent never continues them. Undefined: the configuration applies. */
+  afterLimit: () => string | undefined;
   /** Resolves with the changes of a session since its start. Throws `conflict` if git cannot read them. */
   readDiff: (sessionId: string) => Promise<SessionDiff>;
 }
@@ -115,7 +117,7 @@ export class RaceRunner {
 
   /** Opens the session of a contender in its worktree, and sends the prompt. A refusal is the result of the contender. */
   async #open(raceId: string, name: string): Promise<void> {
-    const { db, store, opening, failpoint } = this.#deps;
+    const { db, store, opening, failpoint, afterLimit } = this.#deps;
     const race = db.peek((rx) => store.race(rx, raceId));
     const { contender: _name, worktree_name, ...settings } = contenderIn(race, name);
     failpoint('race.starting');
@@ -129,6 +131,7 @@ export class RaceRunner {
           thinking_effort: settings.thinking_effort,
           permission_mode: settings.permission_mode,
           agent_mode: settings.agent_mode,
+          after_limit: afterLimit(),
           cwd: race.cwd,
           title: worktree_name,
           sandbox: race.sandbox,

@@ -1,8 +1,8 @@
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import path from 'node:path';
-import type { QueryOf } from '../../../api/endpoint.ts';
-import type { Brought, listTrusted, Trusted } from '../../../api/worktree-trust.ts';
-import { notFoundError } from '../../../api/errors.ts';
+import type { BodyOf, QueryOf } from '../../../api/endpoint.ts';
+import type { Brought, listTrusted, lookAtBrought, Trusted } from '../../../api/worktree-trust.ts';
+import { AppError, notFoundError } from '../../../api/errors.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import { type RecordPage, RecordTable } from '../../../core/store/records.ts';
@@ -12,6 +12,8 @@ import {
   committedFiles,
   committedTemplates,
   filtersText,
+  handoffDigest,
+  handoffText,
   sha256Of,
 } from '../git/consent.ts';
 import type { Git } from '../git/git.ts';
@@ -26,6 +28,8 @@ interface InitScriptsDependencies extends Pick<ServerParts, 'db' | 'clock'> {
   sessionStore: SessionStore;
   worktrees: WorktreeStore;
   script: () => string;
+  /** Returns the one name of an agent that a user names. Throws `invalid` for an unknown agent. */
+  agentName: (name: string) => string;
 }
 
 /**
@@ -35,6 +39,7 @@ interface InitScriptsDependencies extends Pick<ServerParts, 'db' | 'clock'> {
 export class InitScripts {
   readonly #deps: InitScriptsDependencies;
   readonly #trusted: RecordTable<Trusted>;
+  #notifyTrusted: () => void = () => undefined;
 
   constructor(deps: InitScriptsDependencies) {
     this.#deps = deps;
@@ -67,6 +72,22 @@ export class InitScripts {
       text: script.content.toString('utf8'),
       trusted: await this.isTrusted(root, script.sha256),
     };
+  }
+
+  /** Calls `notify` whenever somebody has trusted content. */
+  onTrusted(notify: () => void): void {
+    this.#notifyTrusted = notify;
+  }
+
+  /** Resolves with whether an agent may continue sessions of the repository of a directory by itself. */
+  async allowsHandoff(directory: string, agent: string): Promise<boolean> {
+    try {
+      const { root } = await findRepository(this.#deps.git, path.resolve(directory));
+      return await this.isTrusted(root, handoffDigest(agent));
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'invalid') return false;
+      throw error;
+    }
   }
 
   /** Trusts content for a repository from now on. `by`: the person or agent. Trusting it again changes nothing. */
@@ -117,12 +138,13 @@ export class InitScripts {
   }
 
   /**
-   * Returns everything that a repository brings and that a person has to trust; with `templates` the templates with these
-   * names instead, or all. Throws `invalid` if the directory is not a repository.
+   * Returns everything that a repository brings and that a person has to trust. With `templates`, returns the templates with
+   * these names instead, or all; with `handoff`, the consent to handoffs to that agent. Throws `invalid` if the directory is
+   * not a repository, or the agent is unknown.
    */
   async brings(
     directory: string,
-    templates?: readonly string[] | null,
+    { templates, handoff }: Pick<BodyOf<typeof lookAtBrought>, 'templates' | 'handoff'> = {},
   ): Promise<{ repo_root: string; brings: Brought[] }> {
     const repository = await this.#named(directory);
     const { root: repo_root } = repository;
@@ -136,6 +158,11 @@ export class InitScripts {
       const trusted = await this.isTrusted(repo_root, sha256);
       brings.push({ kind, name, sha256, text: content.toString(), trusted });
     };
+    if (handoff) {
+      const agent = this.#deps.agentName(handoff);
+      await add('handoff', agent, handoffText(agent), handoffDigest(agent));
+      return { repo_root, brings };
+    }
     if (templates) {
       for (const { name, content, sha256 } of await committedTemplates(repository, templates))
         await add('template', name, content, sha256);
@@ -188,6 +215,7 @@ export class InitScripts {
     return this.#deps.db.transact((tx) => {
       const before = this.#trusted.get(tx, trustId(trusted));
       if (!before) this.#trusted.insert(tx, trusted);
+      tx.whenDurable(this.#notifyTrusted);
       return before ?? trusted;
     }, saveResponse);
   }

@@ -216,7 +216,11 @@ export class WorktreeCleanup {
         'the worktree contains work, and its deletion_policy is delete_if_clean',
       );
     const { tip } = snapshot;
-    await db.transact((tx) => store.operations.insert(tx, { kind: 'remove', worktree, tip }));
+    await db.transact((tx) => {
+      // A start that could not finish a removal has left its operation.
+      store.endOperation(tx, id);
+      store.operations.insert(tx, { kind: 'remove', worktree, tip });
+    });
     if (isNeeded) await writeArchive(gitContext, worktree, repository, snapshot);
     const users = await db.transact((tx) => {
       const archive_ref = archiveRef(id);

@@ -172,7 +172,7 @@ async function unregister({ path: directory }: Worktree, repository: Repository)
   await repository.git.text(['worktree', 'remove', '--force', '--force', '--', directory]);
 }
 
-/** Deletes the branch if it still points to `tip`; returns why it could not be deleted, null if it was. */
+/** Deletes the branch if it still points to `tip`; returns why it could not be deleted, null if it does not exist any more. */
 export async function removeBranch(
   { branch }: Worktree,
   { git, commonDir }: Repository,
@@ -182,7 +182,9 @@ export async function removeBranch(
     await git.text(['update-ref', '-d', `refs/heads/${branch}`, tip]);
   } catch (error) {
     if (!(error instanceof GitFailure)) throw error;
-    return `branch ${branch} was kept (${error.message})`;
+    // An earlier server may have deleted it.
+    if ((await commitOf(git, `refs/heads/${branch}`)) !== null)
+      return `branch ${branch} was kept (${error.message})`;
   }
   // Few repositories have settings of branches, and git takes longer to say so than it takes to look.
   const config = await readNote(commonDir, 'config').catch(() => '[branch');
@@ -274,6 +276,7 @@ export async function removeFiles(
     removed.branch = removed.left === null;
     if (removed.left !== null) removed.diagnostics.push(removed.left);
   }
+  gitContext.failpoint('worktree.unbranched');
   return removed;
 }
 

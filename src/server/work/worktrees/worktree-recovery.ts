@@ -14,6 +14,15 @@ type Dependencies = Pick<
   'db' | 'store' | 'claims' | 'sessionStore' | 'gitContext' | 'clock' | 'logger'
 >;
 
+interface Repair {
+  /** Changes the rows. */
+  change: (tx: Writer) => void;
+  /** The part that could not be repaired, so that the next start tries again; null if nothing is left. */
+  left: string | null;
+}
+
+const NOTHING_TO_REPAIR: Repair = { change: () => undefined, left: null };
+
 /** Repairs worktrees after a crash: first the files, then, in the transaction of startup recovery, the rows. */
 export class WorktreeRecovery {
   readonly #deps: Dependencies;
@@ -29,8 +38,10 @@ export class WorktreeRecovery {
     for (const operation of db.peek((rx) => store.cutOff(rx))) {
       const worktree_id = operation.worktree.id;
       try {
-        const change = await this.#recover(operation);
-        changes.push(change, (tx) => store.endOperation(tx, worktree_id));
+        const { change, left } = await this.#recover(operation);
+        changes.push(change);
+        if (left === null) changes.push((tx) => store.endOperation(tx, worktree_id));
+        else logger.warn({ worktree_id }, `${left}: the next start tries again`);
       } catch (error) {
         const message = 'cannot repair a worktree after a crash: the next start tries again';
         logger.warn({ err: error, worktree_id }, message);
@@ -58,19 +69,21 @@ export class WorktreeRecovery {
     return { claims_released, worktrees_missing: missing.map(({ id }) => id) };
   }
 
-  async #recover(operation: Operation): Promise<(tx: Writer) => void> {
+  async #recover(operation: Operation): Promise<Repair> {
     const { db, store, gitContext, clock } = this.#deps;
     const { kind, worktree, tip } = operation;
     const repository = await recordedRepository(gitContext.git, worktree.repo_root);
     if (kind === 'move') {
-      if (repository === null) return () => undefined;
+      if (repository === null) return NOTHING_TO_REPAIR;
       const complete = () => completeOperation(this.#deps, operation, repository);
-      return gitContext.withRepositoryLock(repository, complete);
+      const change = await gitContext.withRepositoryLock(repository, complete);
+      return { change, left: null };
     }
     if (kind !== 'remove') {
       await discardFiles(gitContext, worktree, repository, tip ?? '');
-      return () => undefined;
+      return NOTHING_TO_REPAIR;
     }
+    let left: string | null = null;
     const hasBegun = (await isAside(gitContext, worktree)) || !(await isThere(worktree.path));
     if (hasBegun) {
       if (!repository) throw new Error(`the repository ${worktree.repo_root} no longer exists`);
@@ -78,19 +91,21 @@ export class WorktreeRecovery {
       const others = db.peek((rx) => store.othersOf(rx, worktree));
       const branches = others.map(({ branch }) => branch);
       const beside = { branches, leaving: branches };
-      const { left } = await gitContext.withRepositoryLock(repository, () =>
+      ({ left } = await gitContext.withRepositoryLock(repository, () =>
         removeFiles(gitContext, worktree, repository, { tip, beside }),
-      );
-      if (left !== null) throw new Error(left);
+      ));
       await sweepFiles(gitContext, worktree);
     }
     const isKept = repository !== null && (await hasArchive(repository, worktree.id));
     const archive_ref = isKept ? archiveRef(worktree.id) : null;
-    return (tx) => {
-      const now = { ...store.worktree(tx, worktree.id), archive_ref, updated_at: clock.now() };
+    const change = (tx: Writer) => {
+      const stored = store.worktree(tx, worktree.id);
+      const now = { ...stored, archive_ref, updated_at: clock.now() };
       const cleaned = { ...now, status: 'cleaned' as const };
-      if (hasBegun) store.move(tx, cleaned, 'worktree.cleaned', { reason: 'recovery' });
+      if (hasBegun && stored.status !== 'cleaned')
+        store.move(tx, cleaned, 'worktree.cleaned', { reason: 'recovery' });
       else store.worktrees.update(tx, now);
     };
+    return { change, left };
   }
 }

@@ -7,7 +7,7 @@ import { scaled } from '../../../support/patience.ts';
 import { seededRandom } from '../../../support/random.ts';
 import { startServer } from '../../../support/server.ts';
 import { testDirectory } from '../../../support/temp.ts';
-import { openSession, runTurn } from '../../../support/turns.ts';
+import { openSession, runTurn, send } from '../../../support/turns.ts';
 import { makeRepository } from '../../../support/worktrees/work.ts';
 
 /** `KILLS=100` for a longer run. */
@@ -25,8 +25,9 @@ const PLACES = [
 ] as const;
 
 /** Opens a session in a worktree of its own, with one turn. */
-async function prepare(client: Client, cwd: string, name: string) {
-  const session = await openSession(client, cwd, { worktree: { worktree_name: name } });
+async function prepare(client: Client, cwd: string, name: string, more: object = {}) {
+  const worktree = { worktree_name: name };
+  const session = await openSession(client, cwd, { worktree, ...more });
   await runTurn(client, session.id, 'say begun');
   return { id: session.id, worktree_id: session.worktree_id ?? '' };
 }
@@ -107,3 +108,97 @@ it(
     }
   },
 );
+
+/** The places of a handoff at a usage limit, each with the number of hits up to which a server is killed there. */
+const LIMIT_PLACES = [
+  ['handoff.due', 1],
+  ['handoff.prepared', 1],
+  ['handoff.stored', 1],
+  ['commit.before', 10],
+  ['commit.after', 10],
+  ['sync.after', 10],
+  ['turn.ending', 2],
+  ['turn.accepted', 2],
+  ['turn.started', 2],
+] as const;
+
+/** Allows the agent demo to continue sessions of a repository. */
+async function allowHandoff(client: Client, repo_root: string): Promise<void> {
+  const look = { body: { repo_root, handoff: 'demo' } };
+  const { brings } = await client.call(endpoints.lookAtBrought, look);
+  const body = { repo_root, sha256: brings[0]?.sha256 ?? '' };
+  await client.call(endpoints.trustContent, { body });
+}
+
+it(
+  'A server that is killed while it hands a session over at a usage limit has done it exactly once after a restart.',
+  { timeout: scaled(60_000 + KILLS * 20_000) },
+  async () => {
+    const directory = testDirectory('limit-killed');
+    const repository = makeRepository(testDirectory('limit-repository'));
+    const random = seededRandom(SEED);
+    const below = (end: number) => Math.floor(random() * end);
+    let handed = 0;
+    for (let kill = 0; kill < KILLS; kill++) {
+      const before = await startServer(directory);
+      await allowHandoff(before.client, repository);
+      const more = { after_limit: 'handoff:demo' };
+      const old = await prepare(before.client, repository, `limit-${kill}`, more);
+      await before.end('SIGTERM');
+
+      const [place, hits] = LIMIT_PLACES[below(LIMIT_PLACES.length)] ?? LIMIT_PLACES[0];
+      const failpoint = `${place}=kill@${1 + below(hits)}`;
+      const about = `SEED=${SEED}, kill ${kill} at ${failpoint}`;
+      const env = { CADRE_FAILPOINTS: failpoint };
+      const dying = await startServer(directory, { env }).catch(() => null);
+      if (dying) {
+        await send(dying.client, old.id, 'limit 7200000').catch(() => undefined);
+        await Promise.race([dying.exited, isHandedOver(dying.client, old)]);
+        await dying.end('SIGKILL');
+      }
+
+      const after = await startServer(directory);
+      try {
+        const params = { session_id: old.id };
+        const session = () => after.client.call(endpoints.getSession, { params });
+        await expectEventually(
+          async () => (await session()).active_turn_id,
+          scaled(20_000),
+        ).toBeNull();
+        const isLimited = (await session()).last_turn_error?.code === 'usage_limit';
+        const count = isLimited ? 1 : 0;
+        await expectEventually(
+          async () => (await stateOf(after.client, old)).next.length,
+          scaled(20_000),
+        ).toBe(count);
+        const done = await stateOf(after.client, old);
+        const [next] = done.next;
+        expect(done.status, `with ${about}`).toBe('active');
+        expect(done.continuedBy, `with ${about}`).toBe(next);
+        expect(done.claimedBy, `with ${about}`).toEqual([next ?? old.id]);
+        expect((await session()).usage_limit, `with ${about}`).toBeNull();
+        if (next !== undefined) {
+          const own = { params: { session_id: next }, query: {} };
+          const turns = () => after.client.call(endpoints.listTurns, own);
+          await expectEventually(
+            async () => (await turns()).map(({ source, status }) => `${source} ${status}`),
+            scaled(20_000),
+          ).toEqual([expect.stringMatching(/^handoff (completed|failed)$/)]);
+        }
+        handed += count;
+      } finally {
+        await after.end('SIGTERM');
+      }
+    }
+    if (KILLS >= 20) expect(handed, `SEED=${SEED}`).toBeGreaterThan(0);
+  },
+);
+
+/** Resolves when the turn of the session that continues another one has ended, or the server no longer answers. */
+async function isHandedOver(client: Client, old: { id: string; worktree_id: string }) {
+  const next = async () => {
+    const sessions = await client.call(endpoints.listSessions, { query: { limit: 500 } });
+    return sessions.find(({ continues }) => continues === old.id)?.last_turn_status ?? null;
+  };
+  await expectEventually(() => next().catch(() => 'gone'), scaled(20_000)).not.toBeNull();
+}

@@ -84,16 +84,6 @@ describe('a list of conversations', () => {
     fs.writeFileSync(file, JSON.stringify({ ...entry, procStart: '1' }));
     expect((await list(stage))[0]?.in_use).toBeNull();
   });
-
-  it('An agent without a list has no conversations, and none can be imported from it.', async () => {
-    const stage = await testRawClaude({}, { providers: { acp: { command: 'cat' } } });
-    const params = { provider: 'acp' as const };
-    expect(await stage.client.call(endpoints.listConversations, { params, query: {} })).toEqual([]);
-    const body = { provider: 'acp' as const, import: { ref: 'one' } };
-    await expect(stage.client.call(endpoints.createSession, { body })).rejects.toMatchObject({
-      code: 'conflict',
-    });
-  });
 });
 
 describe('a fork of a conversation', () => {
@@ -288,6 +278,7 @@ it('A hand-back ends the idle agent, returns the command, and the session later 
   expect(await handBack()).toEqual({
     session_id: session.id,
     cwd: stage.cwd,
+    ref,
     // The program of the configuration, with its arguments.
     command: [expect.any(String), expect.any(String), `--resume=${ref}`],
   });

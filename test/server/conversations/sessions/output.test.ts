@@ -97,6 +97,31 @@ test('Later text is joined during an earlier write.', async () => {
   expect(told().at(-1)).toEqual(['message.delta', 4, 'e']);
 });
 
+test('Joined text is written in the transaction of an approval that follows it.', async () => {
+  const { say, told, output, db } = await openOutput();
+  void say('a');
+  void say('b');
+  expect(told()).toHaveLength(1);
+  const stored = db.transact((tx) => output.storeText(tx));
+  expect(told()).toEqual([
+    ['message.delta', 0, 'a'],
+    ['message.delta', 1, 'b'],
+  ]);
+  await stored;
+});
+
+test('An output is broken if the transaction of an approval is lost with its text.', async () => {
+  const { say, output, db, errors } = await openOutput();
+  void say('a');
+  void say('b');
+  const lost = db.transact((tx) => {
+    output.storeText(tx);
+    throw new Error('no approval');
+  });
+  await expect(lost).rejects.toThrow('no approval');
+  expect([output.broken, errors.length]).toEqual([true, 1]);
+});
+
 test('Joined text is written once it has 8 KiB.', async () => {
   const { say, told } = await openOutput();
   void say('a');

@@ -6,7 +6,7 @@ import { testServer } from '../../../support/server.ts';
 import { testDirectory } from '../../../support/temp.ts';
 import { branches, makeRepository, write } from '../../../support/worktrees/work.ts';
 
-test.each(['worktree.archived', 'worktree.aside'])(
+test.each(['worktree.archived', 'worktree.aside', 'worktree.unbranched'])(
   'A release that a SIGKILL cuts off at %s is answered again under its key, and the next server finishes its cleanup.',
   { timeout: scaled(60_000) },
   async (point) => {

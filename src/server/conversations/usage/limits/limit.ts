@@ -1,4 +1,5 @@
 import type { UsageLimit } from '../../../../api/usage-limit.ts';
+import { oneLine } from '../../../../core/lib/plain.ts';
 
 /** A limit that is reported again as soon as it has reset waits for at least so long, in ms. */
 const PAUSE_MS = 60_000;
@@ -12,7 +13,11 @@ interface Reached {
   resumes: boolean;
   /** How many turns in a row have gone on after the limit had reset, and met it again at once. */
   fruitless: number;
+  handoff?: Handoff | null;
 }
+
+/** The agent that is to continue a session, and whether it is allowed so far; or the reason why no agent continues it. */
+export type Handoff = { to: string; isAllowed: boolean } | { failure: string };
 
 /** A limit that is reported to reset later than in so many ms resets at an unknown time. */
 const LONGEST_MS = 366 * 24 * 3_600_000;
@@ -34,26 +39,40 @@ export function limitEndOf(
   return isAgain ? Math.max(resetsAt, now + PAUSE_MS) : resetsAt;
 }
 
-/** Returns when a session resumes by itself (in Unix ms; null: a person has to resume it), and why it does not. */
+/** Returns when a session resumes by itself (in Unix ms; null: it does not), why it does not, and who continues it. */
 export function waitAfter(
   reached: Reached,
   now: number,
-): Pick<UsageLimit, 'resumes_at' | 'waits_because'> {
+): Pick<UsageLimit, 'resumes_at' | 'waits_because' | 'hands_over_to' | 'handoff_failure'> {
+  const { handoff } = reached;
+  if (handoff && 'to' in handoff) {
+    const waits_because = handoff.isAllowed ? 'handoff' : 'consent';
+    return { resumes_at: null, waits_because, hands_over_to: handoff.to };
+  }
   const waits_because = whyForAPerson(reached);
-  return { resumes_at: waits_because === null ? limitEndOf(reached, now) : null, waits_because };
+  const resumes_at = waits_because === null ? limitEndOf(reached, now) : null;
+  return { resumes_at, waits_because, ...(handoff && { handoff_failure: handoff.failure }) };
 }
 
-function whyForAPerson({ resetsAt, resumes, fruitless }: Reached): UsageLimit['waits_because'] {
+function whyForAPerson({ resetsAt, resumes, fruitless }: Reached): Reason | null {
   if (!resumes) return 'chosen';
   if (resetsAt === null) return 'unknown_reset';
   return fruitless < FRUITLESS ? null : 'repeated';
 }
 
-export function holdMessage({ message, waits_because: why }: UsageLimit): string {
-  return why === null ? message : `${message} (${sentences[why]})`;
+export function holdMessage(limit: UsageLimit): string {
+  const { message, waits_because: why, hands_over_to: next, handoff_failure: failure } = limit;
+  const said =
+    failure === undefined ? message : `${message} (the handoff has failed: ${oneLine(failure)})`;
+  if (why === 'handoff') return `${said} (the session is being handed over to ${next})`;
+  if (why === 'consent')
+    return `${said} (nobody has allowed ${next} to continue sessions of this repository)`;
+  return why === null ? said : `${said} (${sentences[why]})`;
 }
 
-const sentences: Record<NonNullable<UsageLimit['waits_because']>, string> = {
+type Reason = Exclude<UsageLimit['waits_because'], 'handoff' | 'consent' | null>;
+
+const sentences: Record<Reason, string> = {
   chosen: 'the session waits until you resume it',
   unknown_reset: 'the reset time is unknown: resume the session yourself',
   repeated: 'the limit was reported again after each reset: resume the session yourself',

@@ -1,4 +1,5 @@
-import type { AfterLimit } from '../../../../api/after-limit.ts';
+import { type AfterLimit, handoffNameOf } from '../../../../api/after-limit.ts';
+import { AppError } from '../../../../api/errors.ts';
 import type { Session, Turn } from '../../../../api/sessions.ts';
 import type { UsageLimit } from '../../../../api/usage-limit.ts';
 import type { ServerParts } from '../../../../core/events/server-parts.ts';
@@ -6,10 +7,14 @@ import { cutLine } from '../../../../core/lib/cut-line.ts';
 import type { ReportedLimit, TurnOutcome } from '../../../../agents/provider.ts';
 import type { HoldSource } from '../../inbox/holds.ts';
 import type { Inbox, InboxSource } from '../../inbox/inbox.ts';
+import type { AgentKinds } from '../../sessions/agent-slots.ts';
+import { chainOf } from '../../sessions/chain.ts';
+import { agentNamed, isSameAgent, type NamedAgent, nameOf } from '../../sessions/named-agent.ts';
+import type { SessionObserver } from '../../sessions/observer.ts';
 import { requestedSettings } from '../../sessions/settings.ts';
 import type { SessionStore } from '../../sessions/store.ts';
 import type { Reader, Writer } from '../../../../core/store/transaction.ts';
-import { limitEndOf, GO_ON, holdMessage, knownReset, waitAfter } from './limit.ts';
+import { type Handoff, limitEndOf, GO_ON, holdMessage, knownReset, waitAfter } from './limit.ts';
 import type { Database } from '../../../../core/store/database.ts';
 import type { Statement } from '../../../../core/store/statement.ts';
 
@@ -22,6 +27,8 @@ interface LimitsDeps extends Pick<ServerParts, 'db' | 'clock'> {
   inbox: Inbox;
   /** The default of sessions that do not set `after_limit`. */
   afterLimit: () => AfterLimit;
+  kinds: Pick<AgentKinds, 'agentFor'>;
+  observer: SessionObserver;
   /** Ends the agent of a session that has no turn, if it has one. The next turn waits for that. */
   pool: { end: (sessionId: string) => Promise<void> };
 }
@@ -78,10 +85,17 @@ export class Limits implements HoldSource {
 
   /** A person has chosen what a session does when the limit has reset. */
   chosen(tx: Writer, session: Session): void {
-    const { usage_limit: waits } = session;
-    if (!waits) return;
-    const { message: said, resets_at: resetsAt, turn_id } = waits;
-    this.#wait(tx, session, { said, resetsAt, fruitless: 0 }, turn_id);
+    this.#waitOn(tx, session);
+  }
+
+  /** Must be called when nobody has allowed the agent that a session is being handed over to. */
+  consentMissing(tx: Writer, session: Session, to: string): void {
+    this.#waitOn(tx, session, { to, isAllowed: false });
+  }
+
+  /** Must be called when a session could not be handed over: it waits until the limit has reset. */
+  handoffFailed(tx: Writer, session: Session, failure: string): void {
+    this.#waitOn(tx, session, { failure });
   }
 
   /**
@@ -125,24 +139,57 @@ export class Limits implements HoldSource {
     session: Session,
     reached: { said: string; resetsAt: number | null; fruitless: number },
     turn_id: string | null,
+    handoff: Handoff | null = turn_id === null ? null : this.#handoffOf(tx, session),
   ): void {
-    const { clock, inbox } = this.#deps;
+    const { clock, inbox, observer } = this.#deps;
     const { said: message, ...times } = reached;
     const now = clock.now();
     const usage_limit: UsageLimit = {
       message,
       since: session.usage_limit?.since ?? now,
       resets_at: reached.resetsAt,
-      ...waitAfter({ ...times, resumes: this.#resumes(session) }, now),
+      ...waitAfter({ ...times, resumes: this.#resumes(session), handoff }, now),
       turn_id,
     };
     this.#write(tx, { ...session, usage_limit }, 'session.limited');
     const hold = { message: holdMessage(usage_limit), until: usage_limit.resumes_at };
     inbox.holds.put(tx, session.id, { code: CODE, ...hold });
+    if (usage_limit.waits_because === 'handoff') observer.handoffDue?.(tx, session.id);
+  }
+
+  /** Lets a session that waits for a limit wait in another way. */
+  #waitOn(tx: Writer, session: Session, handoff?: Handoff): void {
+    if (!session.usage_limit) return;
+    const { message: said, resets_at: resetsAt, turn_id } = session.usage_limit;
+    this.#wait(tx, session, { said, resetsAt, fruitless: 0 }, turn_id, handoff);
+  }
+
+  /** Returns the agent that continues a session at a limit; null if the session waits for its own agent. */
+  #handoffOf(rx: Reader, session: Session): Handoff | null {
+    const { sessionStore, kinds, clock } = this.#deps;
+    const name = handoffNameOf(session.after_limit ?? this.#deps.afterLimit());
+    if (name === null) return null;
+    let next: NamedAgent;
+    try {
+      next = agentNamed(name, kinds);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      return { failure: error.message };
+    }
+    const limit = this.#store.of(rx, next);
+    const isLimited = limit !== undefined && (limit.until ?? Infinity) > clock.now();
+    const follower = session.continued_by && sessionStore.sessions.get(rx, session.continued_by);
+    const isContinued = follower && follower.status !== 'closed';
+    // An agent whose last turn of this conversation ended at a limit does not get it back.
+    const hasStopped = chainOf(rx, session, sessionStore).some(
+      (one) => isSameAgent(one, next) && one.last_turn_error?.code === 'usage_limit',
+    );
+    if (isSameAgent(session, next) || isLimited || isContinued || hasStopped) return null;
+    return { to: nameOf(next), isAllowed: true };
   }
 
   #resumes({ after_limit: own }: Session): boolean {
-    return (own ?? this.#deps.afterLimit()) === 'resume';
+    return (own ?? this.#deps.afterLimit()) !== 'wait';
   }
 
   /** A turn that began after the limit was reported and has completed shows that the limit is over. */
@@ -162,11 +209,12 @@ export class Limits implements HoldSource {
       .filter(({ provider, agent }) => provider === account.provider && agent === account.agent);
   }
 
-  /** Ends the holds of the sessions that resume by themselves. */
+  /** Ends the holds of the sessions that resume by themselves, and are not handed over. */
   #letGo(tx: Writer, sessions: readonly Session[]): void {
     const { inbox, clock } = this.#deps;
     for (const session of sessions)
-      if (this.#resumes(session)) inbox.holds.endAt(tx, session.id, CODE, clock.now());
+      if (this.#resumes(session) && session.usage_limit?.hands_over_to === undefined)
+        inbox.holds.endAt(tx, session.id, CODE, clock.now());
   }
 
   /** Returns how many turns in a row, up to this one, have gone on after a limit and met one before they did anything. */
@@ -205,7 +253,7 @@ export class Limits implements HoldSource {
 }
 
 /** The sessions of an account: cadre has one login for each provider, and of acp one for each agent. */
-type Account = Pick<Session, 'provider' | 'agent'>;
+type Account = NamedAgent;
 
 /** The usage limit that an account has reached. Times are in Unix ms. */
 interface AccountLimit {

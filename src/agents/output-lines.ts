@@ -1,0 +1,166 @@
+import type { AgentSink, AgentUpdate } from './provider.ts';
+import type { ReadPosition } from './read-position.ts';
+
+/** The position is stored by itself after so many bytes, because the output before it is kept for another server. */
+const MAX_UNSAVED_BYTES = 64 * 1024;
+/** A longer message to an agent is sent at once, and is lost if the server dies before the agent's input has taken it. */
+const MAX_MESSAGE_CHARACTERS = 64 * 1024;
+/** The longest state of an adapter. A longer one is not stored, and its turn ends with the server. */
+const MAX_STATE_CHARACTERS = 64 * 1024;
+
+interface Dependencies {
+  sink: AgentSink;
+  /** Returns the memory of the adapter as JSON data that never changes; null while the adapter cannot be built again. */
+  save: () => object | null;
+}
+
+/**
+ * The lines of an agent's output that are not handled whole: the newest one, and each line with a request until the
+ * request is stored. An update is named by its line and its number in the line, so that it is stored once although
+ * two servers read the line.
+ */
+export class OutputLines {
+  readonly #deps: Dependencies;
+  /** The lines in hand, in their order. */
+  readonly #open = new Map<number, OutputLine>();
+  /** The open lines of an earlier server that were not read again yet. */
+  readonly #left: Map<number, number>;
+  /** The offset up to which this server has read. */
+  #read: number;
+  /** The offset up to which an earlier server had read. */
+  readonly #stored: number;
+  /** The offset up to which this server had read when the position was stored last. */
+  #saved: number;
+  #sent: number;
+
+  constructor(deps: Dependencies, from: Omit<ReadPosition, 'state'> | null = null) {
+    this.#deps = deps;
+    this.#left = new Map(from?.open);
+    this.#read = from?.at ?? 0;
+    this.#stored = from?.end ?? 0;
+    this.#saved = this.#read;
+    this.#sent = from?.sent ?? 0;
+  }
+
+  /** Begins a line. It is open until all its holds are released. */
+  begin({ begin, end }: { begin: number; end: number }): OutputLine {
+    const { sink, save } = this.#deps;
+    const left = this.#left.get(begin);
+    this.#left.delete(begin);
+    const line = new OutputLine({
+      begin,
+      sink,
+      memory: sink.rows ? save() : null,
+      stored: left ?? (begin < this.#stored ? Infinity : 0),
+      onEnd: () => this.#open.delete(begin),
+    });
+    if (begin - this.#saved > MAX_UNSAVED_BYTES) sink.rows?.savePosition();
+    this.#open.set(begin, line);
+    this.#read = end;
+    return line;
+  }
+
+  /** Sends a message to the agent, once it is stored if messages are stored. */
+  send(
+    line: string,
+    { answers = null, hold = null }: { answers?: string | null; hold?: Disposable | null },
+    send: () => Promise<void>,
+  ): void {
+    const { rows } = this.#deps.sink;
+    const onStored = () => hold?.[Symbol.dispose]();
+    const n = ++this.#sent;
+    if (rows && line.length <= MAX_MESSAGE_CHARACTERS)
+      return rows.queue({ n, line, answers, onStored, send });
+    void send();
+    onStored();
+    rows?.savePosition();
+  }
+
+  /** The position now. The caller stores it, with all updates so far. */
+  get position(): ReadPosition {
+    this.#saved = this.#read;
+    const lines = [...this.#open.values()];
+    const [first] = lines;
+    const memory = first ? first.memory : this.#deps.save();
+    const open = lines.filter(({ updates }) => updates !== Infinity);
+    return {
+      at: first ? first.begin : this.#read,
+      end: Math.max(this.#read, this.#stored),
+      open: [...open.map(({ begin, updates }) => [begin, updates] as const), ...this.#left],
+      state: memory && stateText(memory),
+      sent: this.#sent,
+    };
+  }
+}
+
+/** One line in hand: the updates in it go through it to the sink. */
+export class OutputLine implements Pick<AgentSink, 'update'> {
+  readonly begin: number;
+  /** The memory of the adapter before the line; null if no position is stored. */
+  readonly memory: object | null;
+  readonly #sink: AgentSink;
+  readonly #stored: number;
+  readonly #onEnd: () => void;
+  #count = 0;
+  #holds = 0;
+
+  constructor(line: {
+    begin: number;
+    sink: AgentSink;
+    memory: object | null;
+    stored: number;
+    onEnd: () => void;
+  }) {
+    this.begin = line.begin;
+    this.memory = line.memory;
+    this.#sink = line.sink;
+    this.#stored = line.stored;
+    this.#onEnd = line.onEnd;
+  }
+
+  /** The number of stored updates. Infinity if all were stored by an earlier server. */
+  get updates(): number {
+    return Math.max(this.#count, this.#stored);
+  }
+
+  /** Passes an update on, unless an earlier server has stored it. */
+  update(update: AgentUpdate): Promise<void> | undefined {
+    return ++this.#count > this.#stored ? this.#sink.update(update) : undefined;
+  }
+
+  /** Keeps the line open until the result is disposed, at most once. */
+  hold(): Disposable {
+    this.#holds++;
+    let isHeld = true;
+    return {
+      [Symbol.dispose]: () => {
+        if (!isHeld) return;
+        isHeld = false;
+        if (--this.#holds === 0) this.#onEnd();
+      },
+    };
+  }
+
+  /** Handles the line by `work`, and keeps it open until then. */
+  during(work: () => Promise<void> | undefined): Promise<void> | undefined {
+    const hold = this.hold();
+    const release = () => hold[Symbol.dispose]();
+    let handled: Promise<void> | undefined;
+    try {
+      handled = work();
+    } finally {
+      if (handled === undefined) release();
+    }
+    return handled?.finally(release);
+  }
+}
+
+/** JSON has no numbers that are out of range. */
+function stateText(memory: object): string | null {
+  let isWhole = true;
+  const text = JSON.stringify(memory, (_name, value: unknown) => {
+    isWhole &&= !Number.isNaN(value);
+    return value;
+  });
+  return isWhole && text.length <= MAX_STATE_CHARACTERS ? text : null;
+}

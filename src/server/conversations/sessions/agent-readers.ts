@@ -1,0 +1,122 @@
+import type {
+  OutgoingMessage,
+  ReadPosition,
+  RequestOrigin,
+} from '../../../agents/read-position.ts';
+import type { Database } from '../../../core/store/database.ts';
+import type { Statement } from '../../../core/store/statement.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
+import type { SavedOutput } from './stored-output.ts';
+
+/** How far the output of the agent of a running turn is handled, for another server that continues the turn. */
+export interface StoredReader {
+  turn_id: string;
+  position: ReadPosition;
+  output: SavedOutput;
+  /** The approvals whose agent has no answer yet, with the agent's own ids of its requests. */
+  asked: [approvalId: string, key: string][];
+}
+
+/**
+ * One row for each session whose agent is at a turn. It is written in each transaction that stores something of the
+ * agent, so each part of the output is stored once, whenever the server dies.
+ */
+export class AgentReaders {
+  readonly #save: Statement;
+  readonly #delete: Statement;
+  readonly #find: Statement<[record: string]>;
+  readonly #queue: Statement;
+  readonly #queued: Statement<[n: number, line: string]>;
+  readonly #dropQueued: Statement;
+
+  constructor({ db }: { db: Database }) {
+    this.#save = db.prepare(
+      'INSERT OR REPLACE INTO agent_readers (session_id, record) VALUES (?, ?)',
+    );
+    this.#delete = db.prepare('DELETE FROM agent_readers WHERE session_id = ?');
+    this.#find = db.prepare('SELECT record FROM agent_readers WHERE session_id = ?');
+    this.#queue = db.prepare('INSERT INTO agent_outgoing (session_id, n, line) VALUES (?, ?, ?)');
+    this.#queued = db.prepare('SELECT n, line FROM agent_outgoing WHERE session_id = ? ORDER BY n');
+    this.#dropQueued = db.prepare('DELETE FROM agent_outgoing WHERE session_id = ? AND n <= ?');
+  }
+
+  find(rx: Reader, sessionId: string): StoredReader | null {
+    const row = this.#find.get(rx, sessionId);
+    return row ? (JSON.parse(row[0]) as StoredReader) : null;
+  }
+
+  save(tx: Writer, sessionId: string, reader: StoredReader): void {
+    this.#save.run(tx, sessionId, JSON.stringify(reader));
+  }
+
+  delete(tx: Writer, sessionId: string): void {
+    this.#delete.run(tx, sessionId);
+    this.dropQueued(tx, sessionId, Number.MAX_SAFE_INTEGER);
+  }
+
+  queue(tx: Writer, sessionId: string, { n, line }: Pick<OutgoingMessage, 'n' | 'line'>): void {
+    this.#queue.run(tx, sessionId, n, line);
+  }
+
+  /** Returns the messages to the agent of a session that its input may not have taken, in their order. */
+  queued(rx: Reader, sessionId: string): Pick<OutgoingMessage, 'n' | 'line'>[] {
+    return this.#queued.all(rx, sessionId).map(([n, line]) => ({ n, line }));
+  }
+
+  /** The input of the agent has taken the messages up to a number. */
+  dropQueued(tx: Writer, sessionId: string, upTo: number): void {
+    this.#dropQueued.run(tx, sessionId, upTo);
+  }
+}
+
+interface TurnReaderDeps {
+  readers: AgentReaders;
+  sessionId: string;
+  turnId: string;
+  /** Returns the position of the agent that is at the turn; null without an agent. */
+  positionOf: () => ReadPosition | null;
+  /** The row of an earlier server. */
+  stored: StoredReader | undefined;
+}
+
+/** The row of one turn. */
+export class TurnReader {
+  readonly #deps: TurnReaderDeps;
+  readonly #asked: Map<string, string>;
+  /** The newest number that the agent's input has taken, if its row and those before it are still there. */
+  #taken: number | null = null;
+
+  constructor(deps: TurnReaderDeps) {
+    this.#deps = deps;
+    this.#asked = new Map(deps.stored?.asked);
+  }
+
+  save(tx: Writer, output: SavedOutput): void {
+    const { readers, sessionId, turnId, positionOf } = this.#deps;
+    const position = positionOf();
+    if (!position) return;
+    readers.save(tx, sessionId, { turn_id: turnId, position, output, asked: [...this.#asked] });
+    if (this.#taken === null) return;
+    readers.dropQueued(tx, sessionId, this.#taken);
+    this.#taken = null;
+  }
+
+  /** Stores a message to the agent. It is sent once it is on disk. */
+  queue(tx: Writer, message: OutgoingMessage): void {
+    this.#deps.readers.queue(tx, this.#deps.sessionId, message);
+    for (const [approvalId, key] of this.#asked)
+      if (key === message.answers) this.#asked.delete(approvalId);
+    message.onStored();
+    tx.whenDurable(() => void message.send().then(() => (this.#taken = message.n)));
+  }
+
+  delete(tx: Writer): void {
+    this.#deps.readers.delete(tx, this.#deps.sessionId);
+  }
+
+  /** A request of the agent is stored: its line need not be read again. */
+  noteAsked(approvalId: string, { key, hold }: RequestOrigin): void {
+    this.#asked.set(approvalId, key);
+    hold[Symbol.dispose]();
+  }
+}
