@@ -37,3 +37,6 @@ export const ownAfterLimit = afterLimit.nullable().meta({
   description:
     'Action at a usage limit of the agent. `resume`: the session resumes automatically when the limit has reset. `wait`: a user must resume it. `handoff:AGENT`, such as `handoff:codex`: that provider, or that agent of the provider `acp`, continues the session at once. Null if `sessions.after_limit` of the configuration applies.',
 });
+
+/** The reasons for which a session waits for a user. */
+export type ReasonForUser = Exclude<UsageLimit['waits_because'], 'handoff' | 'consent' | null>;

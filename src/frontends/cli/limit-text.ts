@@ -1,5 +1,5 @@
 import type { Session } from '../../api/sessions.ts';
-import type { UsageLimit } from '../../api/usage-limit.ts';
+import type { ReasonForUser, UsageLimit } from '../../api/usage-limit.ts';
 import { handoffNameOf } from '../../api/after-limit.ts';
 import { durationText } from '../terminal/time.ts';
 import { plain } from './output.ts';
@@ -43,9 +43,7 @@ function untilText(
   return `${reasons[why ?? 'chosen']}: resume its queue, or send a prompt, to continue`;
 }
 
-type Reason = Exclude<UsageLimit['waits_because'], 'handoff' | 'consent' | null>;
-
-const reasons: Record<Reason, string> = {
+const reasons: Record<ReasonForUser, string> = {
   chosen: 'the session waits for you after a usage limit',
   unknown_reset: 'the agent did not report when the usage limit resets',
   repeated: 'the usage limit was reported again after each reset',

@@ -95,7 +95,7 @@ async function chosen(
     if (one.trusted) world.stderr.write('  already trusted\n');
     else if (
       yes ||
-      (canAsk && (await askYes(world, `  allow ${wishes[one.kind]} of the repository? [y/N] `)))
+      (canAsk && (await askYes(world, `  allow ${words[one.kind].use} of the repository? [y/N] `)))
     )
       wanted.push(one.sha256);
     else if (!canAsk)
@@ -104,26 +104,23 @@ async function chosen(
   return wanted;
 }
 
-const wishes: Record<Brought['kind'], string> = {
-  init_script: 'running this for worktrees',
-  included_files: 'copying these ignored files into worktrees',
-  filters: 'running this for worktrees',
-  template: 'this template',
-  handoff: 'these handoffs',
+/** The words for each kind of content, and for what a user allows by trusting it. */
+const words: Record<Brought['kind'], { what: string; use: string }> = {
+  init_script: { what: 'init script, as committed at HEAD', use: 'running this for worktrees' },
+  included_files: {
+    what: 'ignored files to copy, as committed at HEAD',
+    use: 'copying these ignored files into worktrees',
+  },
+  filters: { what: 'filters', use: 'running this for worktrees' },
+  template: { what: 'template, as committed at HEAD', use: 'this template' },
+  handoff: { what: 'handoffs at a usage limit', use: 'these handoffs' },
 };
 
 /** A script with a mark before each line, so that no line of it looks like one of this command. */
 function shown({ kind, name, sha256, text }: Brought): string {
-  const what = {
-    init_script: 'init script, as committed at HEAD',
-    included_files: 'ignored files to copy, as committed at HEAD',
-    filters: 'filters',
-    template: 'template, as committed at HEAD',
-    handoff: 'handoffs at a usage limit',
-  }[kind];
   const lines = text
     .replace(/\n$/, '')
     .split('\n')
     .map((line) => `  | ${plain(line)}\n`);
-  return `\n${plain(name)} (${what})\n${lines.join('')}  sha256 ${sha256}\n`;
+  return `\n${plain(name)} (${words[kind].what})\n${lines.join('')}  sha256 ${sha256}\n`;
 }

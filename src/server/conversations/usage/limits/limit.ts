@@ -1,4 +1,4 @@
-import type { UsageLimit } from '../../../../api/usage-limit.ts';
+import type { ReasonForUser, UsageLimit } from '../../../../api/usage-limit.ts';
 import { oneLine } from '../../../../core/lib/plain.ts';
 
 /** A limit that is reported again as soon as it has reset waits for at least so long, in ms. */
@@ -54,7 +54,7 @@ export function waitAfter(
   return { resumes_at, waits_because, ...(handoff && { handoff_failure: handoff.failure }) };
 }
 
-function whyForAPerson({ resetsAt, resumes, fruitless }: Reached): Reason | null {
+function whyForAPerson({ resetsAt, resumes, fruitless }: Reached): ReasonForUser | null {
   if (!resumes) return 'chosen';
   if (resetsAt === null) return 'unknown_reset';
   return fruitless < FRUITLESS ? null : 'repeated';
@@ -70,9 +70,7 @@ export function holdMessage(limit: UsageLimit): string {
   return why === null ? said : `${said} (${sentences[why]})`;
 }
 
-type Reason = Exclude<UsageLimit['waits_because'], 'handoff' | 'consent' | null>;
-
-const sentences: Record<Reason, string> = {
+const sentences: Record<ReasonForUser, string> = {
   chosen: 'the session waits until you resume it',
   unknown_reset: 'the reset time is unknown: resume the session yourself',
   repeated: 'the limit was reported again after each reset: resume the session yourself',
