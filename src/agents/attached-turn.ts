@@ -6,8 +6,18 @@ export interface AttachedTurn {
   /** Whether an interrupt of the turn is stored. The agent is asked again to end the turn. */
   isInterrupted: boolean;
   tools: readonly StoredTool[];
+  /** The messages to the agent that its input may not have taken, in their order. */
+  messages: readonly UnsentMessage[];
   /** The stored requests of the agent that have no answer yet, oldest first. */
   requests: readonly AttachedRequest[];
+}
+
+/** A message that the agent's input takes at most once under its number. */
+export interface UnsentMessage {
+  n: number;
+  line: string;
+  /** Called when the agent's input has taken the message. */
+  onTaken: () => void;
 }
 
 export interface AttachedRequest extends Pick<AgentRequest, 'kind' | 'title' | 'request'> {

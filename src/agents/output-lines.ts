@@ -3,7 +3,7 @@ import type { ReadPosition } from './read-position.ts';
 
 /** The position is stored by itself after so many bytes, because the output before it is kept for another server. */
 const MAX_UNSAVED_BYTES = 64 * 1024;
-/** A longer message to an agent is sent at once, and is lost if the server dies before the agent's input has taken it. */
+/** A longer message to an agent is not stored. If the server dies before the agent's input has taken it, the turn fails. */
 const MAX_MESSAGE_CHARACTERS = 64 * 1024;
 /** The longest state of an adapter. A longer one is not stored, and its turn ends with the server. */
 const MAX_STATE_CHARACTERS = 64 * 1024;
@@ -32,6 +32,7 @@ export class OutputLines {
   /** The offset up to which this server had read when the position was stored last. */
   #saved: number;
   #sent: number;
+  #unstored: number | null = null;
 
   constructor(deps: Dependencies, from: Omit<ReadPosition, 'state'> | null = null) {
     this.#deps = deps;
@@ -71,7 +72,10 @@ export class OutputLines {
     const n = ++this.#sent;
     if (rows && line.length <= MAX_MESSAGE_CHARACTERS)
       return rows.queue({ n, line, answers, onStored, send });
-    void send();
+    this.#unstored = n;
+    void send().then(() => {
+      if (this.#unstored === n) this.#unstored = null;
+    });
     onStored();
     rows?.savePosition();
   }
@@ -89,6 +93,7 @@ export class OutputLines {
       open: [...open.map(({ begin, updates }) => [begin, updates] as const), ...this.#left],
       state: memory && stateText(memory),
       sent: this.#sent,
+      unstored: this.#unstored,
     };
   }
 }

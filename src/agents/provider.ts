@@ -10,6 +10,7 @@ import type { Supervisor } from '../core/children/supervisor.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import type { StoredInputItem } from '../api/input.ts';
 import type { SandboxFor } from './agent-sandbox.ts';
+import type { AttachedTurn } from './attached-turn.ts';
 import type { Conversations, ForkPoint } from './conversations.ts';
 import type { AgentRows, ReadPosition, RequestOrigin } from './read-position.ts';
 
@@ -314,6 +315,23 @@ export interface AgentKind {
    * was started. Throws {@link ProviderError}.
    */
   open(session: Session, sink: AgentSink, signal: AbortSignal, fork?: ForkPoint): Promise<Agent>;
+  /**
+   * Takes over the agent of a running turn from an earlier server, and returns at once. `outcome` is as that of
+   * {@link Agent.prompt}. Absent if no agent of the kind can be taken over. Throws {@link ProviderError}.
+   */
+  attach?(session: Session, sink: AgentSink, left: LeftAgent): AttachedAgent;
+}
+
+/** An agent that an earlier server has left at a turn. */
+export interface LeftAgent {
+  readonly pid: number;
+  readonly position: ReadPosition;
+  readonly turn: AttachedTurn;
+}
+
+export interface AttachedAgent {
+  readonly agent: Agent;
+  readonly outcome: Promise<TurnOutcome>;
 }
 
 /** A kind of agent with a name, of a provider that has several. */

@@ -96,6 +96,10 @@ export const recoverySummary = component(
     sessions_failed: z.array(failedSession),
     turn_pointers_cleared: z.array(z.string()),
     turns_failed: z.array(z.string()),
+    turns_attached: z.array(z.string()).optional().meta({
+      description:
+        'Running turns that continue on the agents of the previous run (server.reattach_ms). Absent in older servers.',
+    }),
     turns_reconciled: z.array(z.string()),
     approvals_kept: z.array(z.string()),
     approvals_cancelled: z.array(z.string()),

@@ -8,6 +8,7 @@ import { HealthRecord } from '../health-record.ts';
 import type {
   Agent,
   AgentTools,
+  AttachedAgent,
   KnownSession,
   NamedAgentKind,
   ProviderContext,
@@ -16,7 +17,14 @@ import { programsOf, type SandboxedSession } from '../agent-sandbox.ts';
 import { agentLogin } from './agent-login.ts';
 import { AcpConversations } from './conversations.ts';
 import { LastSeen } from './last-seen.ts';
-import { askAgent, hasSession, listSessions, openAcpAgent, openOnTrial } from './open.ts';
+import {
+  askAgent,
+  attachAcpAgent,
+  hasSession,
+  listSessions,
+  openAcpAgent,
+  openOnTrial,
+} from './open.ts';
 import type { StartOptions } from './process.ts';
 import type { ResolvedAgent } from './resolve.ts';
 import { agentEnvironment, pickVariables } from '../../core/children/environment.ts';
@@ -131,6 +139,15 @@ export class AcpAgentKind implements NamedAgentKind {
     return this.#ask(session.cwd, `agent of ${session.id}`, signal, open, session);
   }
 
+  attach(
+    ...[session, sink, left]: Parameters<NonNullable<NamedAgentKind['attach']>>
+  ): AttachedAgent {
+    const what = `agent of ${session.id}`;
+    const { signal } = new AbortController();
+    const start = this.#startOptions({ cwd: session.cwd, what, signal }, null);
+    return attachAcpAgent(session, sink, left, start);
+  }
+
   listed(signal: AbortSignal): Promise<ReadonlySet<string> | null> {
     return this.#ask(process.cwd(), 'agent, started to list its sessions', signal, listSessions);
   }
@@ -164,9 +181,17 @@ export class AcpAgentKind implements NamedAgentKind {
     about: Pick<StartOptions, 'cwd' | 'what' | 'signal'>,
     session: SandboxedSession | null,
   ): Promise<StartOptions> {
-    const { name, home, command, args } = this.agent;
+    const { name, home } = this.agent;
     const section = `providers.acp.agents.${name}`;
     if (home !== null) makeHome(home, { provider: 'acp', agent: ` of agent ${name}`, section });
+    return this.#startOptions(about, session === null ? null : await this.#sandboxFor(session));
+  }
+
+  #startOptions(
+    about: Pick<StartOptions, 'cwd' | 'what' | 'signal'>,
+    sandbox: BarrierSandbox | null,
+  ): StartOptions {
+    const { command, args } = this.agent;
     const { supervisor, clock } = this.#context;
     return {
       ...about,
@@ -175,7 +200,7 @@ export class AcpAgentKind implements NamedAgentKind {
       command: command ?? '',
       args,
       env: this.#environment,
-      sandbox: session === null ? null : await this.#sandboxFor(session),
+      sandbox,
       supervisor,
       clock,
       onUnknown: this.#health.countUnknown,

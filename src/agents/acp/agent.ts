@@ -225,6 +225,7 @@ export class AcpAgent implements Agent {
     const { connection } = this.process;
     const answer = () => connection.resumePrompt(saved.prompt);
     const outcome = this.#untilAnswered(running, answer, () => false);
+    connection.resend(turn.messages);
     if (saved.refused) this.#refuse(saved.refused.code, saved.refused.message);
     else if (turn.isInterrupted) this.cancel();
     for (const request of turn.requests)

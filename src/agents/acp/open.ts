@@ -1,7 +1,15 @@
 import { addAbortListener } from 'node:events';
 import type { LoginPage } from '../../api/agent-logins.ts';
 import type { Session } from '../../api/sessions.ts';
-import { type Agent, type AgentSink, type AgentTools, ProviderError } from '../provider.ts';
+import {
+  type Agent,
+  type AgentSink,
+  type AgentTools,
+  type AttachedAgent,
+  type LeftAgent,
+  ProviderError,
+  unavailable,
+} from '../provider.ts';
 import { earlierDefaults } from '../session-settings.ts';
 import type { ForkPoint } from '../conversations.ts';
 import { reportNoFork } from '../fork.ts';
@@ -31,6 +39,24 @@ export function openAcpAgent(
     else if (!fork || !(await isForked(agent, fork, session, sink))) await agent.create();
     return agent;
   });
+}
+
+/** Takes over the agent of a running turn from an earlier server. Errors as in `AgentKind.attach`. */
+export function attachAcpAgent(
+  { provider_session_ref: ref, usage }: Session,
+  sink: AgentSink,
+  { pid, position, turn }: LeftAgent,
+  start: StartOptions,
+): AttachedAgent {
+  const child = start.supervisor.attach(pid, position.at);
+  if (!child) throw unavailable('acp: the agent of the turn is gone');
+  const agent = new AcpAgent(child, { ...start, sink, tools: null, usedBefore: usage }, position);
+  try {
+    return { agent, outcome: agent.attach(ref ?? '', position.state ?? '', turn) };
+  } catch (error) {
+    void child.end(0);
+    throw error;
+  }
 }
 
 /** Has an agent begin a session as a fork of a whole session, and reports why it cannot. */

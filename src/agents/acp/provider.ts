@@ -20,6 +20,8 @@ export class AcpProvider implements Provider {
   readonly stats = () => this.#preferred.stats();
   readonly models = () => this.#preferred.models();
   readonly open = (...session: Parameters<Provider['open']>) => this.#preferred.open(...session);
+  readonly attach = (...left: Parameters<AcpAgentKind['attach']>) =>
+    this.#preferred.attach(...left);
   readonly listed = (signal: AbortSignal) => this.#preferred.listed(signal);
   readonly has = (known: KnownSession, signal: AbortSignal) => this.#preferred.has(known, signal);
 

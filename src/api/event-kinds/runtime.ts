@@ -22,6 +22,7 @@ export const runtimeKinds = {
       'recovery.sessions_failed',
       'recovery.turn_pointers_cleared',
       'recovery.turns_failed',
+      'recovery.turns_attached',
       'recovery.turns_reconciled',
       'recovery.approvals_kept',
       'recovery.approvals_cancelled',

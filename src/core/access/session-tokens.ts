@@ -4,11 +4,15 @@ import { newSecret } from '../lib/ids.ts';
 const PREFIX = 'cadre_agent';
 
 /**
- * The tokens of sessions' agents; each is valid for the tools of its own session. They are not stored, because agents
- * live no longer than this run of the server.
+ * The tokens of sessions' agents; each is valid for the tools of its own session. They are not stored. `secret`: that of
+ * an earlier run whose agents live on.
  */
 export class SessionTokens {
-  readonly #secret = newSecret();
+  readonly #secret: string;
+
+  constructor(secret = newSecret()) {
+    this.#secret = secret;
+  }
 
   of(sessionId: string): string {
     const seal = createHmac('sha256', this.#secret).update(sessionId).digest('base64url');

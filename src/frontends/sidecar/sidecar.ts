@@ -8,6 +8,8 @@ import { systemClock } from '../../core/lib/clock.ts';
 import { newUuid } from '../../core/lib/ids.ts';
 import type { ToolBackend } from '../../server/teams/mcp/tool-server.ts';
 
+/** The time between two attempts of a call that has found no server, in ms. */
+const RETRY_MS = 200;
 /** The time between two requests that keep a server from stopping because it is idle, in ms. */
 const PRESENCE_MS = 600_000;
 
@@ -20,6 +22,8 @@ export interface ToolAccess {
   callerId: string;
   /** Whether the caller has no session: it then has the process tools alone, and the directory of this process. */
   isExternal: boolean;
+  /** For how long a call that finds no server is repeated, in ms: another server may take over the session. */
+  reattachMs: number;
 }
 
 /**
@@ -50,7 +54,8 @@ export async function runSidecar(io: {
 /** The access of a session's agent, by the environment that it was given. Throws `unauthorized` without it. */
 export function accessOfSession(env: NodeJS.ProcessEnv): ToolAccess {
   const { CADRE_GATEWAY_URL: url, CADRE_GATEWAY_TOKEN: token, CADRE_SESSION_ID: callerId } = env;
-  if (url && token && callerId) return { url, token, callerId, isExternal: false };
+  const reattachMs = Number(env.CADRE_REATTACH_MS ?? 0);
+  if (url && token && callerId) return { url, token, callerId, isExternal: false, reattachMs };
   throw new AppError(
     'unauthorized',
     'no access to the tools of cadre: set CADRE_GATEWAY_URL, CADRE_GATEWAY_TOKEN and CADRE_SESSION_ID',
@@ -81,13 +86,31 @@ function backendOf(access: () => ToolAccess, clients: Clients): ToolBackend {
           invocation_id: newUuid(),
           args: now.isExternal ? inThisDirectory(tool, args) : args,
         };
-        return await clients.of(now).call(endpoints.invokeTool, { body }, signal);
+        return await repeated(
+          () => clients.of(now).call(endpoints.invokeTool, { body }, signal),
+          now.reattachMs,
+          signal,
+        );
       } catch (error) {
         return failureOf(error);
       }
     },
   };
 }
+
+/** Repeats a call while there is no server, for `ms`. The server runs a call with one `invocation_id` once. */
+async function repeated<T>(call: () => Promise<T>, ms: number, signal: AbortSignal): Promise<T> {
+  for (const until = systemClock.monotonic() + ms; ;)
+    try {
+      return await call();
+    } catch (error) {
+      const isGone = error instanceof AppError && NO_SERVER.has(error.code);
+      if (!isGone || systemClock.monotonic() >= until) throw error;
+      await systemClock.sleep(RETRY_MS, signal);
+    }
+}
+
+const NO_SERVER: ReadonlySet<string> = new Set(['unreachable', 'shutting_down']);
 
 /** The client of the server that was asked last. */
 class Clients {

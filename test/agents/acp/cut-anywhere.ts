@@ -13,7 +13,7 @@ import type { Database } from '../../../src/core/store/database.ts';
 import { ApprovalBroker } from '../../../src/server/conversations/approvals/approval-broker.ts';
 import type { Inbox } from '../../../src/server/conversations/inbox/inbox.ts';
 import { attachedTurn } from '../../../src/server/conversations/sessions/attach-turn.ts';
-import type { LiveAgent } from '../../../src/server/conversations/sessions/agent-pool.ts';
+import type { LiveAgent } from '../../../src/server/conversations/sessions/running-turn.ts';
 import { AgentReaders } from '../../../src/server/conversations/sessions/agent-readers.ts';
 import type { Blobs } from '../../../src/server/conversations/sessions/blobs.ts';
 import type { TurnOutput } from '../../../src/server/conversations/sessions/output.ts';

@@ -1,3 +1,7 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { selfCommand } from '../../../src/core/lib/self.ts';
@@ -94,6 +98,46 @@ it('A tool call fails as unavailable if the server address is missing or does no
       expect(error.code).toBe('backend_unavailable');
     });
   }
+});
+
+it('A tool call that finds no server is repeated for as long as another server may take over the session.', async () => {
+  const called: string[] = [];
+  const listen = async (port: number) => {
+    const server = http.createServer((request, response) => {
+      void text(request).then((body) => {
+        called.push((JSON.parse(body) as { invocation_id: string }).invocation_id);
+        // The first server dies during the call.
+        if (called.length === 1) return response.destroy();
+        return response
+          .setHeader('content-type', 'application/json')
+          .end(JSON.stringify({ ok: true, result: { from: 'the second server' } }));
+      });
+    });
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    return server;
+  };
+  const first = await listen(0);
+  const { port } = first.address() as AddressInfo;
+  const { file: command, args } = selfCommand();
+  const env = {
+    CADRE_GATEWAY_URL: `http://127.0.0.1:${port}`,
+    CADRE_GATEWAY_TOKEN: 'x',
+    CADRE_SESSION_ID: `sess_${'0'.repeat(32)}`,
+    CADRE_REATTACH_MS: '60000',
+  };
+  await withToolServer({ command, args: [...args, 'mcp', 'serve'], env }, async (client) => {
+    const answer = callTool(client, 'cadre_process_status');
+    await until('the first server was called', () => called.length === 1);
+    first.close();
+    first.closeAllConnections();
+    await once(first, 'close');
+    const second = await listen(port);
+    expect((await answer).result).toEqual({ from: 'the second server' });
+    second.close();
+    second.closeAllConnections();
+  });
+  expect(new Set(called).size).toBe(1);
 });
 
 const ask = (stage: RawStage, token: string, path: string, body?: object) =>

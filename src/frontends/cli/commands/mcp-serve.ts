@@ -50,6 +50,7 @@ async function callerAccess(
     const { token, token_id, session_id } = caller;
     const found = caller.url === null ? findRegistration(directory) : null;
     const url = caller.url ?? (found?.runs ? found.server.url : null);
-    return { url, token, callerId: session_id ?? token_id, isExternal: session_id === null };
+    const isExternal = session_id === null;
+    return { url, token, callerId: session_id ?? token_id, isExternal, reattachMs: 0 };
   };
 }

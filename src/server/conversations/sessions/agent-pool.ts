@@ -2,8 +2,15 @@ import type { Session } from '../../../api/sessions.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { yieldToEventLoop } from '../../../core/lib/slices.ts';
 import type { ForkPoint } from '../../../agents/conversations.ts';
-import type { Agent, AgentKind, AgentSink } from '../../../agents/provider.ts';
-import type { TurnOutput } from './output.ts';
+import type { AttachedTurn } from '../../../agents/attached-turn.ts';
+import {
+  type AgentKind,
+  type AgentSink,
+  type AttachedAgent,
+  unavailable,
+} from '../../../agents/provider.ts';
+import type { LeftTurn } from './attach-turn.ts';
+import { type LiveAgent, newLive } from './running-turn.ts';
 import {
   endedToMakeRoom,
   type AgentKinds,
@@ -16,17 +23,6 @@ import {
 
 /** How long an agent has to end by itself before it is killed. */
 const AGENT_GRACE_MS = 2000;
-
-export interface LiveAgent {
-  readonly session: Session;
-  /** Set once `Provider.open` has resolved, which may be after the first updates. */
-  agent: Agent;
-  output: TurnOutput | undefined;
-  /** Stores the updates that the agent sends outside any turn. */
-  aside: TurnOutput | undefined;
-  /** The turn that ran last, which may get its usage late. */
-  last: { turn_id: string; output: TurnOutput } | undefined;
-}
 
 /** After so many ms, a turn that waits for a place says so. */
 const TELL_MS = 5000;
@@ -126,6 +122,26 @@ export class AgentPool {
     this.#lastStart = this.#lastStart.then(yieldToEventLoop);
     await this.#lastStart;
     return this.#start({ session, kind, place }, sinkFor, signal);
+  }
+
+  /**
+   * Takes over the agent of a running turn, which the turn leases. It may be one more than `maxLive`, because the agent
+   * runs already. Throws ProviderError.
+   */
+  adopt(
+    { session, reader: { pid, position } }: LeftTurn,
+    turn: AttachedTurn,
+    sinkFor: (live: LiveAgent) => AgentSink,
+  ): { live: LiveAgent; outcome: AttachedAgent['outcome'] } {
+    const kind = this.#deps.kinds.usable(session.provider, session.agent);
+    const live = newLive(session);
+    const sink = sinkFor(live);
+    const attached = kind.attach?.(session, sink, { pid, position, turn });
+    if (!attached) throw unavailable('agents of this kind cannot be taken over');
+    const { agent, outcome } = attached;
+    live.agent = agent;
+    this.#enter({ live, place: this.#placeFor(session), sink, leases: 1, idle: undefined });
+    return { live, outcome };
   }
 
   /** Starts the agent of a session without a turn, and leaves it idle. Resolves with undefined if there is no room now. */
@@ -294,30 +310,29 @@ export class AgentPool {
     sinkFor: (live: LiveAgent) => AgentSink,
     signal: AbortSignal,
   ): Promise<LiveAgent> {
-    const live = {
-      session,
-      output: undefined,
-      aside: undefined,
-      last: undefined,
-    } as unknown as LiveAgent;
+    const live = newLive(session);
     try {
       const sink = sinkFor(live);
       live.agent = await kind.open(session, sink, signal, this.#deps.forkPointOf(session));
-      place.isLasting = !live.agent.canResume;
-      this.#lasting.set(place.kind, place.isLasting);
-      const entry: Entry = { live, place, sink, leases: 1, idle: undefined };
-      this.#entries.set(session.id, entry);
-      void live.agent.gone.then(() => {
-        this.#forget(entry);
-        this.admit();
-        void this.#deps.outputs.closeAside(live);
-      });
+      this.#enter({ live, place, sink, leases: 1, idle: undefined });
       return live;
     } finally {
       this.#starting.delete(place);
       this.#moving--;
       this.admit();
     }
+  }
+
+  #enter(entry: Entry): void {
+    const { live, place } = entry;
+    place.isLasting = !live.agent.canResume;
+    this.#lasting.set(place.kind, place.isLasting);
+    this.#entries.set(live.session.id, entry);
+    void live.agent.gone.then(() => {
+      this.#forget(entry);
+      this.admit();
+      void this.#deps.outputs.closeAside(live);
+    });
   }
 
   #forget(entry: Entry): void {

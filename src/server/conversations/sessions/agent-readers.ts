@@ -1,3 +1,4 @@
+import type { Agent } from '../../../agents/provider.ts';
 import type {
   OutgoingMessage,
   ReadPosition,
@@ -11,6 +12,10 @@ import type { SavedOutput } from './stored-output.ts';
 /** How far the output of the agent of a running turn is handled, for another server that continues the turn. */
 export interface StoredReader {
   turn_id: string;
+  /** The process of the agent. */
+  pid: number;
+  /** How many servers have taken over the agent since the row was written by a turn. Absent: none. */
+  attempts?: number;
   position: ReadPosition;
   output: SavedOutput;
   /** The approvals whose agent has no answer yet, with the agent's own ids of its requests. */
@@ -25,6 +30,7 @@ export class AgentReaders {
   readonly #save: Statement;
   readonly #delete: Statement;
   readonly #find: Statement<[record: string]>;
+  readonly #all: Statement<[sessionId: string, record: string]>;
   readonly #queue: Statement;
   readonly #queued: Statement<[n: number, line: string]>;
   readonly #dropQueued: Statement;
@@ -35,6 +41,7 @@ export class AgentReaders {
     );
     this.#delete = db.prepare('DELETE FROM agent_readers WHERE session_id = ?');
     this.#find = db.prepare('SELECT record FROM agent_readers WHERE session_id = ?');
+    this.#all = db.prepare('SELECT session_id, record FROM agent_readers');
     this.#queue = db.prepare('INSERT INTO agent_outgoing (session_id, n, line) VALUES (?, ?, ?)');
     this.#queued = db.prepare('SELECT n, line FROM agent_outgoing WHERE session_id = ? ORDER BY n');
     this.#dropQueued = db.prepare('DELETE FROM agent_outgoing WHERE session_id = ? AND n <= ?');
@@ -43,6 +50,13 @@ export class AgentReaders {
   find(rx: Reader, sessionId: string): StoredReader | null {
     const row = this.#find.get(rx, sessionId);
     return row ? (JSON.parse(row[0]) as StoredReader) : null;
+  }
+
+  all(rx: Reader): { sessionId: string; reader: StoredReader }[] {
+    return this.#all.all(rx).map(([sessionId, record]) => ({
+      sessionId,
+      reader: JSON.parse(record) as StoredReader,
+    }));
   }
 
   save(tx: Writer, sessionId: string, reader: StoredReader): void {
@@ -73,8 +87,8 @@ interface TurnReaderDeps {
   readers: AgentReaders;
   sessionId: string;
   turnId: string;
-  /** Returns the position of the agent that is at the turn; null without an agent. */
-  positionOf: () => ReadPosition | null;
+  /** Returns the agent that is at the turn, if there is one. */
+  agentOf: () => Pick<Agent, 'pid' | 'position'> | undefined;
   /** The row of an earlier server. */
   stored: StoredReader | undefined;
 }
@@ -92,10 +106,10 @@ export class TurnReader {
   }
 
   save(tx: Writer, output: SavedOutput): void {
-    const { readers, sessionId, turnId, positionOf } = this.#deps;
-    const position = positionOf();
-    if (!position) return;
-    readers.save(tx, sessionId, { turn_id: turnId, position, output, asked: [...this.#asked] });
+    const { readers, sessionId, turnId: turn_id, agentOf } = this.#deps;
+    const { pid, position } = agentOf() ?? {};
+    if (!pid || !position) return;
+    readers.save(tx, sessionId, { turn_id, pid, position, output, asked: [...this.#asked] });
     if (this.#taken === null) return;
     readers.dropQueued(tx, sessionId, this.#taken);
     this.#taken = null;
@@ -107,7 +121,12 @@ export class TurnReader {
     for (const [approvalId, key] of this.#asked)
       if (key === message.answers) this.#asked.delete(approvalId);
     message.onStored();
-    tx.whenDurable(() => void message.send().then(() => (this.#taken = message.n)));
+    tx.whenDurable(() => void message.send().then(() => this.noteTaken(message.n)));
+  }
+
+  /** The agent's input has taken the messages up to a number. */
+  noteTaken(n: number): void {
+    this.#taken = n;
   }
 
   delete(tx: Writer): void {

@@ -1,33 +1,93 @@
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { AttachedTurn } from '../../../agents/attached-turn.ts';
+import type { HeldChild } from '../../../core/children/supervisor.ts';
+import type { EventLog } from '../../../core/events/log.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { ApprovalBroker } from '../approvals/approval-broker.ts';
-import type { StoredReader } from './agent-readers.ts';
+import type { AgentReaders, StoredReader, TurnReader } from './agent-readers.ts';
 import { settingsOf } from './settings.ts';
 import type { SessionStore } from './store.ts';
-import { type StoredOutput, storedTools } from './stored-output.ts';
+import { readStoredOutput, type StoredOutput, storedTools } from './stored-output.ts';
 
-interface Dependencies extends Pick<ServerParts, 'db'> {
+/** After so many servers that took over an agent and stored nothing of it, its turn fails: its output may have killed them. */
+const MAX_ATTEMPTS = 3;
+
+/** A running turn whose agent an earlier server has left alive. */
+export interface LeftTurn {
+  session: Session;
+  turn: Turn;
+  reader: StoredReader;
+}
+
+interface Rows {
   store: SessionStore;
+  readers: AgentReaders;
+}
+
+/** Returns the unfinished turns whose agents can be taken over. `held`: the processes that still have their pipes. */
+export function leftTurns(
+  rx: Reader,
+  held: readonly HeldChild[],
+  { store, readers }: Rows,
+): LeftTurn[] {
+  if (held.length === 0) return [];
+  const unfinished = new Map(store.unfinishedTurns(rx).map((turn) => [turn.turn_id, turn]));
+  return readers.all(rx).flatMap(({ sessionId, reader }) => {
+    const turn = unfinished.get(reader.turn_id);
+    const child = held.find(({ pid }) => pid === reader.pid);
+    return turn && child && canContinue(reader, child)
+      ? [{ session: store.session(rx, sessionId), turn, reader }]
+      : [];
+  });
+}
+
+function canContinue({ position, attempts = 0 }: StoredReader, { told }: HeldChild): boolean {
+  const { state, unstored } = position;
+  const isPrompted = unstored === null || told.includes(unstored);
+  return state !== null && isPrompted && attempts < MAX_ATTEMPTS;
+}
+
+/** Stores that this server takes over agents, and deletes the rows of all other turns. */
+export function claimLeftTurns(tx: Writer, turns: readonly LeftTurn[], readers: AgentReaders) {
+  const claimed = new Map(turns.map(({ session, reader }) => [session.id, reader]));
+  for (const { sessionId } of readers.all(tx)) {
+    const reader = claimed.get(sessionId);
+    if (reader) readers.save(tx, sessionId, { ...reader, attempts: (reader.attempts ?? 0) + 1 });
+    else readers.delete(tx, sessionId);
+  }
+}
+
+/** Reads the output of a turn that an earlier server has stored. */
+export function outputOf(
+  { turn, reader }: LeftTurn,
+  { db, store, log }: Pick<ServerParts, 'db'> & { store: SessionStore; log: EventLog },
+): StoredOutput {
+  return db.peek((rx) => readStoredOutput(rx, turn, reader.output, { store, log }));
+}
+
+interface Dependencies extends Pick<ServerParts, 'db'>, Rows {
   broker: ApprovalBroker;
 }
 
-/** Returns a running turn for the agent that an earlier server has started. */
+/** Returns a running turn for the agent that an earlier server has started. `row`: the row that this server writes. */
 export function attachedTurn(
-  { session, turn }: { session: Session; turn: Turn },
-  stored: { reader: StoredReader; output: StoredOutput },
-  { db, store, broker }: Dependencies,
+  { session, turn, reader }: LeftTurn,
+  { output, row }: { output: StoredOutput; row: TurnReader | null },
+  { db, store, readers, broker }: Dependencies,
 ): AttachedTurn {
-  const approvals = db.peek((rx) =>
-    stored.reader.asked.flatMap(([id, key]) => {
+  const { approvals, messages } = db.peek((rx) => ({
+    approvals: reader.asked.flatMap(([id, key]) => {
       const approval = store.approvals.get(rx, id);
       return approval ? [{ key, approval }] : [];
     }),
-  );
+    messages: readers.queued(rx, session.id),
+  }));
   return {
     settings: settingsOf(session, turn),
     isInterrupted: turn.interrupt_requested_at !== null,
-    tools: storedTools(stored.output),
+    tools: storedTools(output),
+    messages: messages.map(({ n, line }) => ({ n, line, onTaken: () => row?.noteTaken(n) })),
     requests: approvals.map(({ key, approval }) => ({
       key,
       kind: approval.kind,

@@ -1,11 +1,14 @@
 import type { Session, Turn, Usage } from '../../../api/sessions.ts';
 import { AppError } from '../../../api/errors.ts';
 import type { Agent, AgentSink, AgentUpdate } from '../../../agents/provider.ts';
+import type { AttachedTurn } from '../../../agents/attached-turn.ts';
 import type { AgentRows } from '../../../agents/read-position.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
-import type { LiveAgent } from './agent-pool.ts';
+import type { LiveAgent } from './running-turn.ts';
 import { type AgentReaders, type StoredReader, TurnReader } from './agent-readers.ts';
+import type { ApprovalBroker } from '../approvals/approval-broker.ts';
+import { attachedTurn, type LeftTurn, outputOf } from './attach-turn.ts';
 import type { Blobs } from './blobs.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import { TurnOutput } from './output.ts';
@@ -30,11 +33,11 @@ interface AgentOutputsDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'i
   readers?: AgentReaders;
 }
 
-interface OutputOptions {
+export interface OutputOptions {
   /** Called when a write fails. */
   onError: (error: unknown) => void;
   /** Returns the agent that is at the turn. */
-  agentOf?: () => Pick<Agent, 'position'> | undefined;
+  agentOf?: () => Pick<Agent, 'pid' | 'position'> | undefined;
   /** The row and the output of an earlier server. */
   stored?: { reader: StoredReader; output: StoredOutput };
 }
@@ -60,7 +63,6 @@ export class AgentOutputs {
     const usedBefore = isAgain
       ? db.peek((rx) => log.lastUsage(rx, session.id, turn.turn_id))
       : null;
-    const positionOf = () => agentOf?.()?.position ?? null;
     return new TurnOutput({
       ...this.#deps,
       scope: { session_id: session.id, turn_id: turnId },
@@ -74,7 +76,7 @@ export class AgentOutputs {
               readers,
               sessionId: session.id,
               turnId,
-              positionOf,
+              agentOf: () => agentOf?.(),
               stored: stored?.reader,
             })
           : null,
@@ -85,6 +87,21 @@ export class AgentOutputs {
           this.#deps.budgets.turnUses(tx, { session_id: session.id, turn_id: turnId }, reported);
       },
     });
+  }
+
+  /** Opens the output of a turn that an earlier server has left, and returns the turn for its agent. */
+  reopen(
+    left: LeftTurn,
+    options: OutputOptions,
+    broker: ApprovalBroker,
+  ): { output: TurnOutput; attached: AttachedTurn } {
+    const { readers } = this.#deps;
+    if (!readers) throw new Error('this server takes over no turns');
+    const stored = outputOf(left, this.#deps);
+    const { session, turn, reader } = left;
+    const output = this.open(session, turn, { ...options, stored: { reader, output: stored } });
+    const parts = { ...this.#deps, readers, broker };
+    return { output, attached: attachedTurn(left, { output: stored, row: output.reader }, parts) };
   }
 
   /** Returns the sink of an agent, whose requests `ask` puts to people. */

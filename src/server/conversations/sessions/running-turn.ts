@@ -1,11 +1,30 @@
 import type { Approval } from '../../../api/approvals.ts';
-import type { Turn } from '../../../api/sessions.ts';
+import type { StoredInputItem } from '../../../api/input.ts';
+import type { Session, Turn } from '../../../api/sessions.ts';
 import type { Agent, TurnOutcome } from '../../../agents/provider.ts';
-import type { LiveAgent } from './agent-pool.ts';
+import { continuationPrompt } from '../approvals/approval.ts';
 import type { TurnOutput } from './output.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import type { SessionStore } from './store.ts';
+
+/** An agent of this server, and where its updates go. */
+export interface LiveAgent {
+  readonly session: Session;
+  /** Set once `Provider.open` has resolved, which may be after the first updates. */
+  agent: Agent;
+  output: TurnOutput | undefined;
+  /** Stores the updates that the agent sends outside any turn. */
+  aside: TurnOutput | undefined;
+  /** The turn that ran last, which may get its usage late. */
+  last: { turn_id: string; output: TurnOutput } | undefined;
+}
+
+/** Returns the record of an agent that is about to be there. */
+export function newLive(session: Session): LiveAgent {
+  const live = { session, output: undefined, aside: undefined, last: undefined };
+  return live as unknown as LiveAgent;
+}
 
 /** A turn of this server that waits for an agent or runs on one. */
 export interface RunningTurn {
@@ -30,7 +49,7 @@ export interface RunningTurn {
 }
 
 /** Makes the record of a running turn. `finish` must be called when nothing of the turn runs any more. */
-export function runTurn(
+function runTurn(
   { started_at }: Turn,
   begunFor: Agent | undefined,
 ): { running: RunningTurn; cut: Promise<TurnOutcome>; finish: () => void } {
@@ -52,11 +71,112 @@ export function runTurn(
   return { running, cut: cut.promise, finish: done.resolve };
 }
 
+/** A turn that an agent works on. */
+export interface AtTurn {
+  running: RunningTurn;
+  live: LiveAgent;
+  output: TurnOutput;
+}
+
+/** A reason of its own, because an AbortController without a reason creates an error with a stack for each turn. */
+export const OVER = new Error('the turn has ended');
+
+interface RunningTurnsDeps extends Pick<ServerParts, 'db' | 'logger'> {
+  store: SessionStore;
+  pool: { release: (live: LiveAgent) => void };
+}
+
+/** The running turns of this server. */
+export class RunningTurns {
+  readonly #deps: RunningTurnsDeps;
+  readonly #turns = new Map<string, RunningTurn>();
+
+  constructor(deps: RunningTurnsDeps) {
+    this.#deps = deps;
+  }
+
+  find(turnId: string): RunningTurn | undefined {
+    return this.#turns.get(turnId);
+  }
+
+  /** Runs a turn in the background, and releases its agent at the end. */
+  run(
+    turn: Turn,
+    begunFor: Agent | undefined,
+    work: (running: RunningTurn, cut: Promise<TurnOutcome>) => Promise<void>,
+  ): void {
+    const { logger, pool } = this.#deps;
+    const { turn_id } = turn;
+    const { running, cut, finish } = runTurn(turn, begunFor);
+    this.#turns.set(turn_id, running);
+    void work(running, cut)
+      .catch((error: unknown) =>
+        logger.error({ err: error, turn_id }, 'a turn failed unexpectedly'),
+      )
+      .finally(() => {
+        this.#turns.delete(turn_id);
+        running.over.abort(OVER);
+        if (running.live) pool.release(running.live);
+        finish();
+      });
+  }
+
+  /** The turns on which an agent works, so without those that wait for an approval. */
+  get active(): RunningTurn[] {
+    const { db, store } = this.#deps;
+    const statusOf = (id: string) => db.peek((rx) => store.turns.get(rx, id)?.status);
+    return [...this.#turns]
+      .filter(([id]) => statusOf(id) !== 'waiting_for_approval')
+      .map(([, turn]) => turn);
+  }
+
+  /** Leaves all turns for the next start of the server. */
+  leaveAll(): void {
+    for (const turn of this.#turns.values()) {
+      turn.left = true;
+      turn.over.abort(OVER);
+    }
+  }
+}
+
+/** Notes that an agent works on a turn: its updates go to the output. */
+export function atTurn({ turn_id }: Turn, { running, live, output }: AtTurn): void {
+  running.live = live;
+  running.output = output;
+  live.output = output;
+  live.last = { turn_id, output };
+}
+
+/** Returns what the output of a turn needs of it. */
+export function optionsOf(running: RunningTurn) {
+  return {
+    onError: (error: unknown) => running.cutShort(storageFailure(error)),
+    agentOf: () => running.live?.agent,
+  };
+}
+
+/** Returns the prompt of a turn: its input, or the requests that were approved while it had no agent. */
+export function promptOf(
+  turn: Turn,
+  running: RunningTurn,
+  { db, store }: Pick<RunningTurnsDeps, 'db' | 'store'>,
+): readonly StoredInputItem[] {
+  if (turn.status !== 'waiting_for_approval') return turn.input;
+  const approvals = db.peek((rx) => store.approvalsOf(rx, turn.turn_id));
+  running.grants = approvals.filter(({ held }) => held);
+  return [{ type: 'text', text: continuationPrompt(running.grants) }];
+}
+
 /** How a turn ends that the server cannot wait for. */
 export const stopped: TurnOutcome = {
   status: 'interrupted',
   error: { code: 'runtime_stopping', message: 'the server was stopped before the turn ended' },
 };
+
+export function storageFailure(error: unknown): TurnOutcome {
+  const message = `cannot store the output of the agent: ${error instanceof Error ? error.message : String(error)}`;
+  return { status: 'failed', error: { code: 'storage_full', message } };
+}
 
 /** Whether no agent has seen a turn, although it may be stored that one was about to. */
 export function isUnseen({ started_at }: Turn, running: RunningTurn | undefined): boolean {
@@ -70,10 +190,13 @@ export interface TimeLimitDeps extends Pick<ServerParts, 'db' | 'clock' | 'logge
   turnTimeoutMs: () => number | null;
 }
 
-/** Starts the time limit of the active turn, if there is one. At its end `interrupt` is called; the session stays open. */
+/**
+ * Starts the time limit of the active turn, if there is one. At its end `interrupt` is called; the session stays open.
+ * `spentMs`: the part of the time that has passed, in ms.
+ */
 export function turnTimeLimit(
   { db, store, clock, logger, turnTimeoutMs }: TimeLimitDeps,
-  sessionId: string,
+  { session_id: sessionId, spentMs }: { session_id: string; spentMs: number },
   interrupt: (tx: Writer, turn: Turn, error: NonNullable<Turn['error']>) => void,
 ): Disposable {
   const limitMs = turnTimeoutMs();
@@ -82,7 +205,7 @@ export function turnTimeLimit(
     code: 'turn_timeout',
     message: `the turn exceeded sessions.turn_timeout_ms (${limitMs} ms) and was interrupted`,
   };
-  return clock.after(limitMs, () => {
+  return clock.after(Math.max(0, limitMs - spentMs), () => {
     db.transact((tx) => {
       const turn = store.activeTurn(tx, sessionId);
       if (turn?.interrupt_requested_at === null) interrupt(tx, turn, error);

@@ -1,10 +1,5 @@
-import {
-  type Agent,
-  type TurnSettings,
-  ProviderError,
-  type TurnOutcome,
-} from '../../../agents/provider.ts';
-import type { LiveAgent } from './agent-pool.ts';
+import { type Agent, type TurnSettings, ProviderError } from '../../../agents/provider.ts';
+import type { LiveAgent } from './running-turn.ts';
 
 /** The result of a try: the agent is there, it could not be started, or this is not the time to find out. */
 export type Trial = { is: 'ready' } | { is: 'failed'; reason: string } | { is: 'later' };
@@ -48,9 +43,4 @@ export function failureOf(error: unknown): { code: string; message: string } {
     code: 'provider_unavailable',
     message: error instanceof Error ? error.message : String(error),
   };
-}
-
-export function storageFailure(error: unknown): TurnOutcome {
-  const message = `cannot store the output of the agent: ${error instanceof Error ? error.message : String(error)}`;
-  return { status: 'failed', error: { code: 'storage_full', message } };
 }

@@ -13,8 +13,7 @@ import type { Inbox } from '../inbox/inbox.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { persist } from '../../../core/store/persist.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
-import type { AgentPool, LiveAgent } from './agent-pool.ts';
-import { continuationPrompt } from '../approvals/approval.ts';
+import type { AgentPool } from './agent-pool.ts';
 import type { ApprovalBroker } from '../approvals/approval-broker.ts';
 import {
   beginTurnInRows,
@@ -26,23 +25,28 @@ import {
 } from './turn-rows.ts';
 import type { SessionObserver } from './observer.ts';
 import type { AgentOutputs } from './outputs.ts';
+import type { LeftTurn } from './attach-turn.ts';
 import {
+  type AtTurn,
+  atTurn,
   isUnseen,
+  optionsOf,
+  OVER,
+  promptOf,
   type RunningTurn,
-  runTurn,
+  RunningTurns,
   stopped,
+  storageFailure,
   type TimeLimitDeps,
   turnTimeLimit,
 } from './running-turn.ts';
 import { settingsOf } from './settings.ts';
-import { offered, type Trial, tryAgent, failureOf, storageFailure } from './try-agent.ts';
+import { offered, type Trial, tryAgent, failureOf } from './try-agent.ts';
 import { hasEnded } from './turn.ts';
 import type { StoredInputItem } from '../../../api/input.ts';
 
 /** The time that an agent has to end an interrupted turn before it is killed, in ms. */
 const INTERRUPT_MS = 10_000;
-/** A reason of its own, because an AbortController without a reason creates an error with a stack for each turn. */
-const OVER = new Error('the turn has ended');
 
 interface TurnRunnerDeps extends TimeLimitDeps, Pick<ServerParts, 'log' | 'ids' | 'failpoint'> {
   pool: AgentPool;
@@ -61,11 +65,12 @@ interface TurnRunnerDeps extends TimeLimitDeps, Pick<ServerParts, 'log' | 'ids' 
 /** Runs turns on live agents. Every decision about a turn is taken from its rows, never from the state in memory. */
 export class TurnRunner {
   readonly #deps: TurnRunnerDeps;
-  readonly #running = new Map<string, RunningTurn>();
+  readonly #running: RunningTurns;
   readonly #stopping = new AbortController();
 
   constructor(deps: TurnRunnerDeps) {
     this.#deps = deps;
+    this.#running = new RunningTurns(deps);
     deps.inbox.connect(this);
   }
 
@@ -86,21 +91,12 @@ export class TurnRunner {
   /** Runs a turn in the background. `begunFor`: the agent with which its beginning is stored already. */
   start(turn: Turn, begunFor?: Agent): void {
     if (this.#stopping.signal.aborted && !begunFor) return;
-    const { running, cut, finish } = runTurn(turn, begunFor);
-    this.#running.set(turn.turn_id, running);
-    void this.#run(turn, running, cut)
-      .catch((error: unknown) =>
-        this.#deps.logger.error(
-          { err: error, turn_id: turn.turn_id },
-          'a turn failed unexpectedly',
-        ),
-      )
-      .finally(() => {
-        this.#running.delete(turn.turn_id);
-        running.over.abort(OVER);
-        if (running.live) this.#deps.pool.release(running.live);
-        finish();
-      });
+    this.#running.run(turn, begunFor, (running, cut) => this.#run(turn, running, cut));
+  }
+
+  /** Continues a turn in the background whose agent an earlier server has started. */
+  attach(left: LeftTurn): void {
+    this.#running.run(left.turn, undefined, (running, cut) => this.#continue(left, running, cut));
   }
 
   /**
@@ -117,12 +113,12 @@ export class TurnRunner {
       );
       return turn;
     }
-    const output = this.#running.get(turn.turn_id)?.output;
+    const output = this.#running.find(turn.turn_id)?.output;
     const isWhole = !(output?.broken && outcome.status === 'completed');
     const stored = isWhole ? outcome : storageFailure(new Error('a write to the disk failed'));
     const { ended } = endTurnInRows(tx, turn, stored, this.#deps, output);
     tx.whenDurable(() => this.#cleanUp(ended));
-    const isSkipped = isUnseen(ended, this.#running.get(ended.turn_id));
+    const isSkipped = isUnseen(ended, this.#running.find(ended.turn_id));
     this.#deps.inbox.turnEnded(tx, ended, { isUnseen: isSkipped, isLast });
     this.#deps.limits.turnDone(tx, ended, stored);
     if (!isLast) this.#deps.inbox.beginNextTurn(tx, ended.session_id);
@@ -131,7 +127,7 @@ export class TurnRunner {
 
   /** Cancels the agent's pending requests and ends the wait for the agent. Runs once the turn's end is on disk. */
   #cleanUp({ turn_id }: Turn): void {
-    const running = this.#running.get(turn_id);
+    const running = this.#running.find(turn_id);
     this.#deps.broker.cancelRequests(turn_id);
     running?.over.abort(OVER);
     running?.cutShort({ status: 'interrupted', error: null });
@@ -164,7 +160,7 @@ export class TurnRunner {
   /** Asks the agent of a turn to end the turn, and kills the agent if it does not do so in time. */
   #interrupt(turn: Turn): void {
     const { clock, broker, pool } = this.#deps;
-    const running = this.#running.get(turn.turn_id);
+    const running = this.#running.find(turn.turn_id);
     broker.cancelRequests(turn.turn_id);
     if (!running) return;
     running.interrupting = true;
@@ -180,15 +176,7 @@ export class TurnRunner {
   }
 
   get active(): number {
-    return this.#activeTurns().length;
-  }
-
-  #activeTurns(): RunningTurn[] {
-    const { db, store } = this.#deps;
-    const statusOf = (id: string) => db.peek((rx) => store.turns.get(rx, id)?.status);
-    return [...this.#running]
-      .filter(([id]) => statusOf(id) !== 'waiting_for_approval')
-      .map(([, turn]) => turn);
+    return this.#running.active.length;
   }
 
   /**
@@ -202,15 +190,12 @@ export class TurnRunner {
     const limit = clock
       .sleep(drainMs, AbortSignal.any([hurry, drained.signal]))
       .catch(() => undefined);
-    await Promise.race([Promise.all(this.#activeTurns().map(({ done }) => done)), limit]);
+    await Promise.race([Promise.all(this.#running.active.map(({ done }) => done)), limit]);
     drained.abort();
-    const rest = this.#activeTurns();
+    const rest = this.#running.active;
     for (const turn of rest) turn.cutShort(stopped);
     await Promise.all(rest.map(({ done }) => done));
-    for (const turn of this.#running.values()) {
-      turn.left = true;
-      turn.over.abort(OVER);
-    }
+    this.#running.leaveAll();
     broker.close();
     await (hurry.aborted ? pool.endAll(0) : pool.endAll());
   }
@@ -222,11 +207,8 @@ export class TurnRunner {
     const signal = AbortSignal.any([running.over.signal, this.#stopping.signal]);
     let live = await this.#agentFor(session, turn, running, signal);
     if (!live) return;
-    const output = this.#deps.outputs.open(session, turn, {
-      onError: (error) => running.cutShort(storageFailure(error)),
-      agentOf: () => running.live?.agent,
-    });
-    const prompt = this.#promptOf(turn, running);
+    const output = this.#deps.outputs.open(session, turn, optionsOf(running));
+    const prompt = promptOf(turn, running, this.#deps);
     const before = this.#deps.observer.beforeTurn?.(session, turn, signal) ?? null;
     if (before !== null) await before;
     // The start is on disk before the agent sees the turn.
@@ -237,13 +219,39 @@ export class TurnRunner {
       if (!live || !(await this.#begin(turn, live, running))) return;
     }
     failpoint('turn.started');
-    running.output = output;
-    live.output = output;
-    live.last = { turn_id: turn.turn_id, output };
+    atTurn(turn, { running, live, output });
     running.isPrompted = !running.interrupting;
     const outcome = running.interrupting
       ? { status: 'interrupted' as const, error: null }
-      : await Promise.race([this.#prompt(live, prompt, settingsOf(session, turn)), cut]);
+      : await Promise.race([this.#withinLimit(turn, () => this.#prompt(live, prompt, turn)), cut]);
+    await this.#settle({ session, turn }, { running, live, output }, outcome);
+  }
+
+  async #continue(left: LeftTurn, running: RunningTurn, cut: Promise<TurnOutcome>): Promise<void> {
+    const { turn } = left;
+    const { outputs, broker, pool, clock } = this.#deps;
+    const { output, attached } = outputs.reopen(left, optionsOf(running), broker);
+    running.output = output;
+    try {
+      const { live, outcome } = pool.adopt(left, attached, (one) => {
+        atTurn(turn, { running, live: one, output });
+        return this.#sinkOf(one);
+      });
+      const spentMs = clock.now() - (turn.started_at ?? 0);
+      const ended = this.#withinLimit(turn, () => outcome, { spentMs });
+      await this.#settle(left, { running, live, output }, await Promise.race([ended, cut]));
+    } catch (error) {
+      await this.#failUnseen(turn, error);
+    }
+  }
+
+  /** Stores the end of a turn that its agent has ended, or that was cut short. */
+  async #settle(
+    { session, turn }: { session: Session; turn: Turn },
+    { running, live, output }: AtTurn,
+    outcome: TurnOutcome,
+  ): Promise<void> {
+    const { db, store, failpoint } = this.#deps;
     live.output = undefined;
     if (running.left) return;
     failpoint('turn.ending');
@@ -295,17 +303,26 @@ export class TurnRunner {
     }
   }
 
-  async #prompt(
-    live: LiveAgent,
+  #prompt(
+    { agent, session }: LiveAgent,
     input: readonly StoredInputItem[],
-    settings: TurnSettings,
+    turn: Turn,
   ): Promise<TurnOutcome> {
-    using _limit = turnTimeLimit(this.#deps, live.session.id, (tx, turn, error) =>
+    const record = this.#deps.recordFor(session.id);
+    return agent.prompt([...record, ...input], settingsOf(session, turn));
+  }
+
+  /** Interrupts a turn whose time is over. Resolves with a failure if `work` rejects. */
+  async #withinLimit(
+    { session_id }: Turn,
+    work: () => Promise<TurnOutcome>,
+    { spentMs = 0 } = {},
+  ): Promise<TurnOutcome> {
+    using _limit = turnTimeLimit(this.#deps, { session_id, spentMs }, (tx, turn, error) =>
       this.requestInterrupt(tx, turn, error),
     );
     try {
-      const record = this.#deps.recordFor(live.session.id);
-      return await live.agent.prompt([...record, ...input], settings);
+      return await work();
     } catch (error) {
       return { status: 'failed', error: failureOf(error) };
     }
@@ -329,15 +346,6 @@ export class TurnRunner {
     return isStored && begun;
   }
 
-  /** Returns the prompt of the turn: its input, or the requests that were approved while it had no agent. */
-  #promptOf(turn: Turn, running: RunningTurn): readonly StoredInputItem[] {
-    if (turn.status !== 'waiting_for_approval') return turn.input;
-    const { db, store } = this.#deps;
-    const approvals = db.peek((rx) => store.approvalsOf(rx, turn.turn_id));
-    running.grants = approvals.filter(({ held }) => held);
-    return [{ type: 'text', text: continuationPrompt(running.grants) }];
-  }
-
   /** Opens an approval in the active turn and waits for the answer: `cancelled` without such a turn. Throws `too_many`. */
   async ask(
     sessionId: string,
@@ -347,7 +355,7 @@ export class TurnRunner {
   ): Promise<AgentAnswer> {
     const { db, store, broker } = this.#deps;
     const turnId = db.peek((rx) => store.sessions.get(rx, sessionId)?.active_turn_id);
-    const running = turnId ? this.#running.get(turnId) : undefined;
+    const running = turnId ? this.#running.find(turnId) : undefined;
     if (!turnId || !running) return { decision: 'cancelled' };
     const grant = running.grants.findIndex((one) => broker.isSame(one, request));
     if (grant >= 0) {

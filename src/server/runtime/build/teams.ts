@@ -145,6 +145,7 @@ export function buildGateway(
       const own = sandbox.ownDirectories({ session_id: id, caller_id: null });
       return networks.toolsUrl(ownerOf(own)) ?? config.now.public_base_url ?? address.url;
     },
+    reattachMs: config.now.server.reattach_ms,
     clock,
     offers,
   });

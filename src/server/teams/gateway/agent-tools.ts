@@ -16,11 +16,14 @@ export function agentTools(dependencies: {
   tokens: SessionTokens;
   othersOf: (sessionId: string) => readonly McpServer[];
   url: (sessionId: string) => string;
+  /** How long the agents of sessions may outlive this server, in ms. */
+  reattachMs: number;
   clock: Clock;
   offers: ToolOffers;
 }): (sessionId: string) => AgentTools {
   return (sessionId) => {
     const { file: command, args } = selfCommand();
+    const { reattachMs } = dependencies;
     dependencies.offers.offered(sessionId);
     return {
       others: dependencies.othersOf(sessionId),
@@ -32,6 +35,7 @@ export function agentTools(dependencies: {
           CADRE_GATEWAY_TOKEN: dependencies.tokens.of(sessionId),
           CADRE_SESSION_ID: sessionId,
           [MCP_SESSION_VARIABLE]: sessionId,
+          ...(reattachMs > 0 && { CADRE_REATTACH_MS: String(reattachMs) }),
         },
       },
       renew: () => dependencies.offers.renewed(sessionId),

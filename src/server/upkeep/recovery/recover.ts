@@ -2,6 +2,7 @@ import type { RecoverySummary } from '../../../api/runtime.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Ledger } from '../../../core/children/ledger.ts';
+import type { HeldChild } from '../../../core/children/supervisor.ts';
 import { endTurnInRows, failSessionInRows } from '../../conversations/sessions/turn-rows.ts';
 import { closeStoredItems } from '../../conversations/sessions/items.ts';
 import type { Inbox } from '../../conversations/inbox/inbox.ts';
@@ -9,6 +10,12 @@ import { type ProcessEnd, endProcess } from '../../work/processes/process.ts';
 import { type Printed, nothingPrinted } from '../../work/processes/reading.ts';
 import type { ExitNotices } from '../../work/processes/notices.ts';
 import type { ProcessStore } from '../../work/processes/store.ts';
+import type { AgentReaders } from '../../conversations/sessions/agent-readers.ts';
+import {
+  claimLeftTurns,
+  type LeftTurn,
+  leftTurns,
+} from '../../conversations/sessions/attach-turn.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import { SKIPPED_SEQS } from '../../../core/store/lost-store.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
@@ -21,6 +28,8 @@ import { hasEnded } from '../../conversations/sessions/turn.ts';
 export interface Recovered {
   summary: RecoverySummary;
   startTurns: Turn[];
+  /** The turns whose agents are to be taken over. */
+  leftTurns: readonly LeftTurn[];
 }
 
 interface RecoverOptions extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'logger'> {
@@ -32,6 +41,9 @@ interface RecoverOptions extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'log
   inbox: Inbox;
   teams: TeamStore;
   ledger: Ledger;
+  /** Processes of an earlier run that still have their pipes. */
+  held: readonly HeldChild[];
+  readers: AgentReaders;
   durability: string;
   /** Whether the provider could resume a session. */
   canResume: (session: Session) => boolean;
@@ -45,7 +57,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
   const { db, log, sessionStore: store, ledger, clock, logger } = options;
   const started_at = clock.now();
   const previous = await ledger.begin(options.durability);
-  const orphans_killed = await ledger.sweep(logger);
+  const orphans_killed = await ledger.sweep(logger, options.held);
   const printed = new Map<string, Printed>();
   for (const { process_id } of db.peek((rx) => options.processes.unfinished(rx)))
     printed.set(process_id, await options.readPrinted(process_id));
@@ -55,7 +67,9 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
       tx.skipSeqs(SKIPPED_SEQS);
     }
     log.append(tx, { kind: 'runtime.started', payload: { previous_stop: previous.stop } });
-    const plan = planOf(tx, options);
+    const left = leftTurns(tx, options.held, { store, readers: options.readers });
+    claimLeftTurns(tx, left, options.readers);
+    const plan = planOf(tx, options, left);
     const { cancelled, failedSessions } = repairTurns(tx, plan, options);
     const processes_failed = failProcesses(tx, printed, options);
     for (const repair of worktreeRepairs) repair(tx);
@@ -70,6 +84,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
       sessions_failed: failedSessions,
       turn_pointers_cleared: plan.clearPointers.map(({ id }) => id),
       turns_failed: [...plan.failTurns, ...plan.orphanTurns].map(({ turn_id }) => turn_id),
+      turns_attached: plan.attachTurns.map(({ turn_id }) => turn_id),
       turns_reconciled: plan.startTurns.map(({ turn_id }) => turn_id),
       approvals_kept: plan.keepTurns.flatMap(({ turn_id }) =>
         store.pendingApprovals(tx, turn_id).map(({ id }) => id),
@@ -85,15 +100,22 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     return {
       summary,
       startTurns: plan.startTurns.map(({ turn_id }) => store.turns.get(tx, turn_id) as Turn),
+      leftTurns: left,
     };
   });
 }
 
-function planOf(rx: Reader, { sessionStore: store, canResume }: RecoverOptions): Plan {
+function planOf(
+  rx: Reader,
+  { sessionStore: store, canResume }: RecoverOptions,
+  left: readonly LeftTurn[],
+): Plan {
+  const leftIds = new Set(left.map(({ turn }) => turn.turn_id));
   return planRecovery({
     unfinishedTurns: store.unfinishedTurns(rx),
     busySessions: uniqueById([...store.sessionsWithActiveTurn(rx), ...store.busySessions(rx)]),
     turn: (id) => store.turns.get(rx, id),
+    isLeft: ({ turn_id }) => leftIds.has(turn_id),
     approvalsOf: (turnId) => store.approvalsOf(rx, turnId),
     canResume: (turn) => canResume(store.session(rx, turn.session_id)),
   });
@@ -176,11 +198,15 @@ export interface UnfinishedWork {
   busySessions: readonly Session[];
   turn: (id: string) => Turn | undefined;
   approvalsOf: (turnId: string) => readonly Approval[];
+  /** Whether the agent of a turn lives, and can be taken over. */
+  isLeft: (turn: Turn) => boolean;
   /** Whether the provider could resume the session of a turn. */
   canResume: (turn: Turn) => boolean;
 }
 
 interface Plan {
+  /** Turns whose agents are to be taken over. */
+  attachTurns: Turn[];
   /** Turns that no agent has seen, or of whose approvals none is pending and one is accepted. */
   startTurns: Turn[];
   /** Turns that an agent which died with the server may have seen, or whose interrupt is stored. */
@@ -202,6 +228,7 @@ export function planRecovery(work: UnfinishedWork): Plan {
     return !active || hasEnded(active);
   });
   return {
+    attachTurns: fates.get('attach') ?? [],
     startTurns: fates.get('start') ?? [],
     failTurns: fates.get('fail') ?? [],
     keepTurns: fates.get('keep') ?? [],
@@ -215,8 +242,9 @@ export function planRecovery(work: UnfinishedWork): Plan {
 
 function fateOf(
   turn: Turn,
-  { approvalsOf, canResume }: UnfinishedWork,
-): 'start' | 'fail' | 'keep' | 'orphan' {
+  { approvalsOf, canResume, isLeft }: UnfinishedWork,
+): 'attach' | 'start' | 'fail' | 'keep' | 'orphan' {
+  if (isLeft(turn)) return 'attach';
   if (turn.interrupt_requested_at !== null) return 'fail';
   if (turn.status === 'accepted') return 'start';
   if (turn.status === 'running') return 'fail';

@@ -1,0 +1,157 @@
+import { expect, it } from 'vitest';
+import { endpoints } from '../../../../src/api/index.ts';
+import type { Approval } from '../../../../src/api/approvals.ts';
+import { Watch } from '../../../support/providers/watch.ts';
+import { startServer, type TestServer, untilNothingCarries } from '../../../support/server.ts';
+import { settle } from '../../../support/settle.ts';
+import { tempDirectory } from '../../../support/temp.ts';
+import { openSession, send } from '../../../support/turns.ts';
+import type { UntypedEvent } from '../../../support/untyped-events.ts';
+
+/** Agents live on for a minute without a server. */
+const env = { CADRE_SERVER_REATTACH_MS: '60000' };
+
+/** Starts servers on one directory, one after the other, and follows the events of each. */
+async function withServers(
+  use: (start: () => Promise<{ server: TestServer; watch: Watch }>) => Promise<void>,
+): Promise<void> {
+  await using directory = tempDirectory('taken-over');
+  const servers: TestServer[] = [];
+  const watches: Watch[] = [];
+  try {
+    await use(async () => {
+      const server = await startServer(directory.path, { env });
+      servers.push(server);
+      const watch = new Watch(server.client);
+      watches.push(watch);
+      return { server, watch };
+    });
+  } finally {
+    for (const watch of watches) await watch.stop();
+    await servers.at(-1)?.end('SIGTERM');
+    await untilNothingCarries(directory.path);
+  }
+}
+
+async function prompted({ client, directory }: TestServer, text: string, more: object = {}) {
+  const session = await openSession(client, directory, more);
+  const { turn_id } = await send(client, session.id, text);
+  return { session_id: session.id, turn_id };
+}
+
+const deltaWith = (word: string) => (event: UntypedEvent) =>
+  event.kind === 'message.delta' && String(event.payload.text).includes(word);
+
+/** The kinds of the settled events of a turn, in order, and the texts of its messages. */
+function storyOf(watch: Watch, turnId: string) {
+  const events = settle(watch.of(turnId) as never);
+  return {
+    kinds: events.map(({ kind }) => kind),
+    texts: events.flatMap((event) => {
+      const { item } = event.payload as { item?: { kind: string; text: string } };
+      return event.kind === 'message.completed' && item ? [item.text] : [];
+    }),
+  };
+}
+
+it('A running turn goes on after the server was killed: its text is whole, in order and stored once.', async () => {
+  await withServers(async (start) => {
+    const first = await start();
+    const script = 'say before; repeat 40 25 word; say after';
+    const turn = await prompted(first.server, script);
+    await first.watch.until('text', deltaWith('word 3'));
+    await first.server.end('SIGKILL');
+
+    const second = await start();
+    const end = await second.watch.end(turn.turn_id);
+    expect(end.kind).toBe('turn.completed');
+    const uncut = await prompted(second.server, script);
+    await second.watch.end(uncut.turn_id);
+    const { kinds, texts } = storyOf(second.watch, turn.turn_id);
+    expect(texts).toEqual(storyOf(second.watch, uncut.turn_id).texts);
+    expect(kinds).toEqual(storyOf(second.watch, uncut.turn_id).kinds);
+    const recovery = await second.server.client.call(endpoints.getRecovery, {});
+    expect(recovery).toMatchObject({
+      previous_stop: 'unclean',
+      turns_attached: [turn.turn_id],
+      turns_failed: [],
+      orphans_killed: [],
+    });
+  });
+});
+
+it('A request that waits when the server is killed is answered once, and its agent continues.', async () => {
+  await withServers(async (start) => {
+    const first = await start();
+    const script = 'say I want to write; pid; ask write the file; say written; pid';
+    const mode = { permission_mode: 'require_approval' };
+    const turn = await prompted(first.server, script, mode);
+    const asked = await first.watch.kind('approval.requested', turn.turn_id);
+    await first.server.end('SIGKILL');
+
+    const second = await start();
+    const { id } = asked.payload.approval as Approval;
+    await second.server.client.call(endpoints.decideApproval, {
+      params: { session_id: turn.session_id, approval_id: id },
+      body: { decision: 'accept' },
+    });
+    expect((await second.watch.end(turn.turn_id)).kind).toBe('turn.completed');
+    const { kinds, texts } = storyOf(second.watch, turn.turn_id);
+    expect(kinds.filter((kind) => kind === 'approval.requested')).toHaveLength(1);
+    const pids = texts.join(' ').match(/\b\d+\b/g) ?? [];
+    expect(new Set(pids).size).toBe(1);
+    expect(texts.at(-1)).toContain('written');
+  });
+});
+
+it('An interrupt after the server was killed reaches the agent that works on the turn.', async () => {
+  await withServers(async (start) => {
+    const first = await start();
+    const turn = await prompted(first.server, 'repeat 100000 20 word');
+    await first.watch.until('text', deltaWith('word'));
+    await first.server.end('SIGKILL');
+
+    const second = await start();
+    await second.server.client.call(endpoints.interruptTurn, {
+      params: turn,
+    });
+    expect((await second.watch.end(turn.turn_id)).kind).toBe('turn.interrupted');
+  });
+});
+
+it('The next turn of the session runs on the agent that was taken over.', async () => {
+  await withServers(async (start) => {
+    const first = await start();
+    const turn = await prompted(first.server, 'pid; repeat 20 25 word');
+    await first.watch.until('text', deltaWith('word'));
+    await first.server.end('SIGKILL');
+
+    const second = await start();
+    await second.watch.end(turn.turn_id);
+    const next = await send(second.server.client, turn.session_id, 'pid');
+    await second.watch.end(next.turn_id);
+    const [before = '', after = ''] = [turn, next].map(
+      ({ turn_id }) => storyOf(second.watch, turn_id).texts.join(' ').match(/\d+/)?.[0],
+    );
+    expect(after).toBe(before);
+  });
+});
+
+it('A turn goes on through the deaths of several servers.', async () => {
+  await withServers(async (start) => {
+    let now = await start();
+    const turn = await prompted(now.server, 'repeat 60 25 word; say the end');
+    for (let deaths = 0; deaths < 4; deaths++) {
+      const seen = now.watch.events.length;
+      await now.watch.until('text', (event) =>
+        deltaWith('word')(event) && now.watch.events.indexOf(event) >= seen - 1,
+      );
+      await now.server.end('SIGKILL');
+      now = await start();
+    }
+    expect((await now.watch.end(turn.turn_id)).kind).toBe('turn.completed');
+    const { texts } = storyOf(now.watch, turn.turn_id);
+    const words = texts.join('').match(/word/g) ?? [];
+    expect(words).toHaveLength(60);
+  });
+});
