@@ -60,15 +60,16 @@ export class OutputLines {
     return line;
   }
 
-  /** Sends a message to the agent, once it is stored if messages are stored. */
+  /** Sends a message to the agent, once it is stored if messages are stored. The key of the message is its number. */
   send(
     line: string,
     { answers = null, hold = null }: { answers?: string | null; hold?: Disposable | null },
-    send: () => Promise<void>,
+    tell: (key: string) => Promise<void>,
   ): void {
     const { rows } = this.#deps.sink;
     const onStored = () => hold?.[Symbol.dispose]();
     const n = ++this.#sent;
+    const send = () => tell(String(n));
     if (rows && line.length <= MAX_MESSAGE_CHARACTERS)
       return rows.queue({ n, line, answers, onStored, send });
     void send();

@@ -71,6 +71,7 @@ class ErrorResponse extends Refusal {
  */
 export class AcpConnection extends JsonConnection<RequestId> {
   readonly nonProtocol = new NonProtocolOutput();
+  readonly #child: Child;
   readonly #handlers: AcpHandlers;
   readonly #requests = new OpenRequests<RequestId>();
   #lastId = 0;
@@ -81,6 +82,7 @@ export class AcpConnection extends JsonConnection<RequestId> {
   /** `from`: the offset in the output of the child from which the lines are read. */
   constructor(child: Child, handlers: AcpHandlers, from = 0) {
     super(child, { from });
+    this.#child = child;
     this.#handlers = handlers;
     child.stdin.once('error', (error) => this.close(error));
     void this.readProgress.ended.then((wrong) =>
@@ -130,7 +132,8 @@ export class AcpConnection extends JsonConnection<RequestId> {
 
   protected receive(json: unknown, text: string, line: BoundedLine): Promise<void> | undefined {
     const begun = this.#handlers.lines.begin(line);
-    return begun.during(() => {
+    const acknowledge = () => this.#child.acknowledge(line.end);
+    const handled = begun.during(() => {
       const data = readMessage(json, text);
       if (data) {
         this.nonProtocol.reset();
@@ -140,12 +143,15 @@ export class AcpConnection extends JsonConnection<RequestId> {
       this.nonProtocol.note(text);
       return undefined;
     });
+    if (handled) return handled.then(acknowledge);
+    acknowledge();
+    return undefined;
   }
 
   /** Sends a message that the agent must get once: the prompt, and answers. */
   #queue(message: object, about: { answers?: string; hold?: Disposable | null } = {}): void {
     const line = lineOf(message);
-    this.#handlers.lines.send(line, about, () => this.write(line));
+    this.#handlers.lines.send(line, about, (key) => this.write(line, key));
   }
 
   #awaitPrompt(id: number): void {

@@ -23,6 +23,8 @@ export async function stop(running: Running, hurry: AbortSignal): Promise<void> 
   const { base, nouns, edge, opened } = running;
   const { sessions, processes, children } = nouns;
   base.logger.info('stopping');
+  // A server that is killed while it stops has nothing for another one to continue.
+  children.shim?.setGrace(0);
   takeNothingNew(running);
   await storeStopping(base);
   const hooksEnded = nouns.hooks.stop();

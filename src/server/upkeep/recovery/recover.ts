@@ -1,6 +1,7 @@
 import type { RecoverySummary } from '../../../api/runtime.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
+import type { ShimIdentity } from '../../../core/children/shim/shim.ts';
 import type { Ledger } from '../../../core/children/ledger.ts';
 import { endTurnInRows, failSessionInRows } from '../../conversations/sessions/turn-rows.ts';
 import { closeStoredItems } from '../../conversations/sessions/items.ts';
@@ -32,6 +33,8 @@ interface RecoverOptions extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'log
   inbox: Inbox;
   teams: TeamStore;
   ledger: Ledger;
+  /** The shim that this server continues with. Null if there is none. */
+  spared: ShimIdentity | null;
   durability: string;
   /** Whether the provider could resume a session. */
   canResume: (session: Session) => boolean;
@@ -45,7 +48,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
   const { db, log, sessionStore: store, ledger, clock, logger } = options;
   const started_at = clock.now();
   const previous = await ledger.begin(options.durability);
-  const orphans_killed = await ledger.sweep(logger);
+  const orphans_killed = await ledger.sweep(logger, options.spared);
   const printed = new Map<string, Printed>();
   for (const { process_id } of db.peek((rx) => options.processes.unfinished(rx)))
     printed.set(process_id, await options.readPrinted(process_id));
