@@ -44,7 +44,7 @@ const assets = {
 // The directories in dist.
 const directories = ['assets', 'library'];
 
-const bundles = ['complete', 'client', 'sidecar', 'agent', 'serve', 'program'];
+const bundles = ['complete', 'client', 'sidecar', 'shim', 'agent', 'serve', 'program'];
 
 // The bundle of clients opens no screen: where there is a terminal, src/bundles/choose.ts takes the whole program.
 const noScreen = {

@@ -60,6 +60,7 @@ export function compileBundles(directory) {
       ['serve', ...data, '--port', '0', '--demo', '--log-level', 'warn'],
     ]);
     runSidecar(run);
+    run('shim', [['__shim', join(data[1], '..', 'shim.sock')]]);
     run('agent', [['demo-agent']], conversation.map(message).join(''));
     run('program', [['--help'], ['config', 'path']]);
     run('complete', [['__complete', '--', 'sessions', '']]);

@@ -1,7 +1,7 @@
 import { bundleFor } from './bundles/choose.ts';
 import { connectInside, listenInside } from './bundles/listen-inside.ts';
 import { startBundle } from './bundles/load.ts';
-import { CONNECT_INSIDE, LISTEN_INSIDE, refuseDebugger, version } from './core/lib/self.ts';
+import { CONNECT_INSIDE, LISTEN_INSIDE, refuseDebugger, SHIM, version } from './core/lib/self.ts';
 
 refuseDebugger();
 main(process.argv.slice(2));
@@ -12,6 +12,7 @@ function main(argv: readonly string[]): void {
   if (asksVersion) process.stdout.write(`${version}\n`);
   else if (only === LISTEN_INSIDE) void listenInside(more.map(Number)).catch(fail);
   else if (only === CONNECT_INSIDE) connectInside();
+  else if (only === SHIM) startBundle('shim');
   else startBundle(bundleFor(argv, hasTerminal));
 }
 

@@ -1,4 +1,5 @@
-import type { Readable, Writable } from 'node:stream';
+import type { Readable } from 'node:stream';
+import type { Child } from '../core/children/supervisor.ts';
 import type { BoundedLine, Excess } from './bounded-line.ts';
 import { parsedJson } from '../core/lib/parsed-json.ts';
 import { type LinesRange, readJsonLines, type ReadProgress } from './json-lines.ts';
@@ -8,19 +9,21 @@ export class Refusal extends Error {
   override readonly name = 'Refusal';
 }
 
+export type AgentPipes = Pick<Child, 'stdin' | 'stdout' | 'tell'>;
+
 /** Handles the value of a line, in order; undefined for a line that is not JSON. A promise delays the next line. */
 type TakeJson = (json: unknown, text: string, line: BoundedLine) => Promise<void> | undefined;
 
 /** JSON values both ways, one a line, and the requests that wait for the agent's answer. */
 export abstract class JsonConnection<Id> {
   readonly readProgress: ReadProgress;
-  readonly #stdin: Writable;
+  readonly #child: AgentPipes;
   readonly #pending = new Map<Id, PromiseWithResolvers<unknown>>();
 
-  constructor(streams: { stdin: Writable; stdout: Readable }, range?: LinesRange) {
-    this.#stdin = streams.stdin;
+  constructor(child: AgentPipes, range?: LinesRange) {
+    this.#child = child;
     this.readProgress = readJson(
-      streams.stdout,
+      child.stdout,
       (json, text, line) => this.receive(json, text, line),
       range,
     );
@@ -31,15 +34,13 @@ export abstract class JsonConnection<Id> {
 
   /** Writes a message; one for an agent that is gone is dropped. */
   send(message: object): void {
-    if (this.#stdin.writable) this.#stdin.write(lineOf(message));
+    const { stdin } = this.#child;
+    if (stdin.writable) stdin.write(lineOf(message));
   }
 
-  /** Writes a line; resolves when the agent's input has taken it, or is closed. */
-  protected write(line: string): Promise<void> {
-    const taken = Promise.withResolvers<void>();
-    if (this.#stdin.writable) this.#stdin.write(line, () => taken.resolve());
-    else taken.resolve();
-    return taken.promise;
+  /** Writes a line that the agent must get once; resolves when the agent's input has taken it, or is closed. */
+  protected write(line: string, key: string): Promise<void> {
+    return this.#child.tell(line, key);
   }
 
   /**

@@ -1,3 +1,4 @@
+import type { Child } from '../core/children/supervisor.ts';
 import type { AgentSink, AgentUpdate } from './provider.ts';
 import type { ReadPosition } from './read-position.ts';
 
@@ -12,6 +13,7 @@ interface Dependencies {
   sink: AgentSink;
   /** Returns the memory of the adapter as JSON data that never changes; null while the adapter cannot be built again. */
   save: () => object | null;
+  child: Pick<Child, 'acknowledge'>;
 }
 
 /**
@@ -46,12 +48,15 @@ export class OutputLines {
   /** Begins a line. It is open until all its holds are released. */
   begin({ begin, end }: { begin: number; end: number }): OutputLine {
     const { sink, save } = this.#deps;
+    const memory = sink.rows ? save() : null;
+    // Only an adapter that can be built again reads output again.
+    if (memory === null) this.acknowledge(begin);
     const left = this.#left.get(begin);
     this.#left.delete(begin);
     const line = new OutputLine({
       begin,
       sink,
-      memory: sink.rows ? save() : null,
+      memory,
       stored: left ?? (begin < this.#stored ? Infinity : 0),
       onEnd: () => this.#open.delete(begin),
     });
@@ -61,15 +66,16 @@ export class OutputLines {
     return line;
   }
 
-  /** Sends a message to the agent, once it is stored if messages are stored. */
+  /** Sends a message to the agent, once it is stored if messages are stored. The key of the message is its number. */
   send(
     line: string,
     { answers = null, hold = null }: { answers?: string | null; hold?: Disposable | null },
-    send: () => Promise<void>,
+    tell: (key: string) => Promise<void>,
   ): void {
     const { rows } = this.#deps.sink;
     const onStored = () => hold?.[Symbol.dispose]();
     const n = ++this.#sent;
+    const send = () => tell(String(n));
     if (rows && line.length <= MAX_MESSAGE_CHARACTERS)
       return rows.queue({ n, line, answers, onStored, send });
     this.#unstored = n;
@@ -78,6 +84,11 @@ export class OutputLines {
     });
     onStored();
     rows?.savePosition();
+  }
+
+  /** The output before an offset is stored, or is not needed. */
+  acknowledge(upTo: number): void {
+    this.#deps.child.acknowledge(upTo);
   }
 
   /** The position now. The caller stores it, with all updates so far. */

@@ -197,6 +197,12 @@ export function defaultSettings(): TurnSettings {
   return { permissionMode: null, agentMode: null, model: null, thinkingEffort: null };
 }
 
+export interface HandledOutput {
+  readonly position: ReadPosition;
+  /** Says that a position at this offset is on disk, so no other server needs the output before it. */
+  acknowledge(upTo: number): void;
+}
+
 /** A live agent that serves one session. */
 export interface Agent {
   /** The provider's own name for the session, by which another agent resumes it. */
@@ -209,7 +215,7 @@ export interface Agent {
   readonly isForked?: boolean | undefined;
   readonly pid: number | null;
   /** How far its output is handled. Absent if no other server can continue its turns. */
-  readonly position?: ReadPosition;
+  readonly output?: HandledOutput;
   /** Whether another agent could resume the session. An agent whose session cannot be resumed is not ended when idle. */
   readonly canResume: boolean;
   /** Resolves when the agent is gone, with why. */

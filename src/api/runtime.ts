@@ -190,6 +190,9 @@ export const diagnostics = component('Diagnostics', 'Metrics of the server and i
     keeper_pid: nullableInteger(
       'Id of the process that kills all child processes if the server dies. Null until the first child process starts.',
     ),
+    shim_pid: nullableInteger(
+      'Id of the process that holds the pipes of agents that may outlive the server. Null if there is none. Absent in older servers.',
+    ).optional(),
     out_of_reach: integer(
       "Number of processes of other users in cadre's process groups that could not be killed since the start.",
     ),

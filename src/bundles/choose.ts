@@ -1,5 +1,5 @@
 /** A part of the program that has a bundle of its own, so that its users wait for nothing else to load. */
-export type Bundle = 'serve' | 'agent' | 'sidecar' | 'client' | 'complete' | 'program';
+export type Bundle = 'serve' | 'agent' | 'sidecar' | 'shim' | 'client' | 'complete' | 'program';
 
 /** The commands that are clients of a server and nothing else. */
 export const clientNouns: ReadonlySet<string> = new Set([

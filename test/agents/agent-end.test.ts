@@ -20,6 +20,8 @@ function child(): Child & { exit: (code: number) => void; endings: number[] } {
     stderr: new PassThrough(),
     exited,
     rest: exited.then(() => []),
+    tell: async () => undefined,
+    acknowledge: () => undefined,
     exit: (code) => resolve({ code, signal: null }),
     endings,
     async end(graceMs) {

@@ -41,7 +41,7 @@ import { AcpProcess, type StartOptions } from './process.ts';
 import type { Preparing, Running, State } from './agent-state.ts';
 import { type OnReplay, reopen, untilSilent } from './reopen.ts';
 import { UpdateForwarder, otherSession } from './update-forwarder.ts';
-import type { AttachedTurn } from '../attached-turn.ts';
+import type { AttachedRequest, AttachedTurn } from '../attached-turn.ts';
 import { type OutputLine, OutputLines } from '../output-lines.ts';
 import type { ReadPosition } from '../read-position.ts';
 import { UsageMeter } from './usage.ts';
@@ -68,6 +68,7 @@ export class AcpAgent implements Agent {
   readonly process: AcpProcess;
   readonly pid: number;
   readonly gone: Promise<string>;
+  readonly output: OutputLines;
   readonly isLost = () => this.process.isLost();
   readonly #options: AgentOptions;
   #state: State = { is: 'idle' };
@@ -79,13 +80,12 @@ export class AcpAgent implements Agent {
   readonly #meter: UsageMeter;
   readonly #elicitations: Elicitations;
   readonly #permissions: PermissionRequests;
-  readonly #lines: OutputLines;
   #settings: TurnSettings = defaultSettings();
 
   /** `from`: how far an earlier server has handled the output of the child. */
   constructor(child: Child, options: AgentOptions, from: ReadPosition | null = null) {
     this.#options = options;
-    this.#lines = new OutputLines({ sink: options.sink, save: () => this.#save() }, from);
+    this.output = new OutputLines({ ...options, child, save: () => this.#save() }, from);
     const hasQuirk = (id: string) => Object.hasOwn(options.agent.quirks, id);
     this.#meter = new UsageMeter({
       isCumulative: () => hasQuirk('cumulative_usage'),
@@ -123,11 +123,16 @@ export class AcpAgent implements Agent {
       gone: () => this.gone,
     });
     const handlers = {
-      lines: this.#lines,
+      lines: this.output,
       onUpdate: (params: unknown, line: OutputLine) => this.#update(params, line),
       onPermission: (params: unknown, asked: AskedRequest) => this.#permissions.ask(params, asked),
       onElicitation: (params: unknown, asked: AskedRequest) =>
         this.#elicitations.ask(params, asked),
+      onAskedAgain: (request: AttachedRequest, withdrawn: AbortSignal) =>
+        (request.kind === 'question' ? this.#elicitations : this.#permissions).askAgain(
+          request,
+          withdrawn,
+        ),
       onElicitationDone: (params: unknown) => this.#elicitations.done(params),
       onUnknown: options.onUnknown,
     };
@@ -209,10 +214,6 @@ export class AcpAgent implements Agent {
     return this.#deferred.untilOffered(settings, signal);
   }
 
-  get position(): ReadPosition {
-    return this.#lines.position;
-  }
-
   /** Continues the turn of a session that an earlier server has prompted. Throws {@link ProviderError} at once. */
   attach(ref: string, state: string, turn: AttachedTurn): Promise<TurnOutcome> {
     const saved = readSavedAgent(state);
@@ -225,15 +226,9 @@ export class AcpAgent implements Agent {
     const { connection } = this.process;
     const answer = () => connection.resumePrompt(saved.prompt);
     const outcome = this.#untilAnswered(running, answer, () => false);
-    connection.resend(turn.messages);
     if (saved.refused) this.#refuse(saved.refused.code, saved.refused.message);
     else if (turn.isInterrupted) this.cancel();
-    for (const request of turn.requests)
-      connection.answerAgain(request.key, (withdrawn) =>
-        request.kind === 'question'
-          ? this.#elicitations.askAgain(request, withdrawn)
-          : this.#permissions.askAgain(request, withdrawn),
-      );
+    connection.resume(turn);
     return outcome.finally(() => (this.#state = { is: 'idle' }));
   }
 

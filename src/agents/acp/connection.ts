@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Child } from '../../core/children/supervisor.ts';
 import { parsedJson } from '../../core/lib/parsed-json.ts';
+import type { AttachedRequest, AttachedTurn } from '../attached-turn.ts';
 import type { BoundedLine } from '../bounded-line.ts';
 import { JsonConnection, lineOf, OpenRequests, Refusal } from '../json-connection.ts';
 import { NonProtocolOutput } from '../json-lines.ts';
@@ -15,6 +16,8 @@ export interface AcpHandlers {
   /** Begins to answer a request at once, in the order of the wire. */
   onPermission(params: unknown, asked: AskedRequest): Promise<object>;
   onElicitation(params: unknown, asked: AskedRequest): Promise<object>;
+  /** Answers a request of an earlier server's time, as the two do with new ones. */
+  onAskedAgain(request: AttachedRequest, withdrawn: AbortSignal): Promise<object>;
   /** Takes an `elicitation/complete`: what a page was opened for is done. */
   onElicitationDone(params: unknown): void;
   /** Takes what an agent says of its login. */
@@ -113,9 +116,13 @@ export class AcpConnection extends JsonConnection<RequestId> {
     return this.#prompt ?? { id: null, answer: null };
   }
 
-  /** Answers a request of an earlier server's time, as {@link AcpHandlers} do with new ones. */
-  answerAgain(key: string, decide: (withdrawn: AbortSignal) => Promise<object>): void {
-    void this.#answerBy(key, null, decide);
+  /** Sends the messages of an earlier server that the agent may not have got, and answers its requests. */
+  resume({ messages, requests }: AttachedTurn): void {
+    for (const { n, line, onTaken } of messages) void this.write(line, String(n)).then(onTaken);
+    for (const request of requests)
+      void this.#answerBy(request.key, null, (withdrawn) =>
+        this.#handlers.onAskedAgain(request, withdrawn),
+      );
   }
 
   notify(method: string, params: object): void {
@@ -145,7 +152,7 @@ export class AcpConnection extends JsonConnection<RequestId> {
   /** Sends a message that the agent must get once: the prompt, and answers. */
   #queue(message: object, about: { answers?: string; hold?: Disposable | null } = {}): void {
     const line = lineOf(message);
-    this.#handlers.lines.send(line, about, () => this.write(line));
+    this.#handlers.lines.send(line, about, (key) => this.write(line, key));
   }
 
   #awaitPrompt(id: number): void {

@@ -76,7 +76,11 @@ const agentInfo = maybe(z.looseObject({ name: z.string(), version: z.string() })
 /** Starts the process of an agent. Throws {@link ProviderError}. */
 export function startChild(options: StartOptions): Promise<Child> {
   const { supervisor, command, args, cwd, env, what, sandbox = null } = options;
-  return startAgent(supervisor, { command, args, cwd, env, what, sandbox }, 'acp: the agent');
+  return startAgent(
+    supervisor,
+    { command, args, cwd, env, what, sandbox, outlives: true },
+    'acp: the agent',
+  );
 }
 
 export class AcpProcess {

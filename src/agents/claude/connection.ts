@@ -1,6 +1,11 @@
-import type { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
-import { excessOf, JsonConnection, noteExcess, Refusal } from '../json-connection.ts';
+import {
+  type AgentPipes,
+  excessOf,
+  JsonConnection,
+  noteExcess,
+  Refusal,
+} from '../json-connection.ts';
 import { NonProtocolOutput } from '../json-lines.ts';
 
 export interface Handlers {
@@ -36,8 +41,8 @@ export class Connection extends JsonConnection<string> {
   readonly #handlers: Handlers;
   #requests = 0;
 
-  constructor(streams: { stdin: Writable; stdout: Readable }, handlers: Handlers) {
-    super(streams);
+  constructor(child: AgentPipes, handlers: Handlers) {
+    super(child);
     this.#handlers = handlers;
   }
 

@@ -1,6 +1,11 @@
-import type { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
-import { excessOf, JsonConnection, noteExcess, Refusal } from '../json-connection.ts';
+import {
+  type AgentPipes,
+  excessOf,
+  JsonConnection,
+  noteExcess,
+  Refusal,
+} from '../json-connection.ts';
 import { MAX_LINE_BYTES, MAX_SHARED_LINE_BYTES } from '../json-lines.ts';
 import { fieldOf, maybeText } from '../lenient.ts';
 
@@ -118,8 +123,8 @@ export class Connection extends JsonConnection<RequestId> {
   readonly #handlers: Handlers;
   #requests = 0;
 
-  constructor(streams: { stdin: Writable; stdout: Readable }, handlers: Handlers) {
-    super(streams, { maxBytes: MAX_SHARED_LINE_BYTES });
+  constructor(child: AgentPipes, handlers: Handlers) {
+    super(child, { maxBytes: MAX_SHARED_LINE_BYTES });
     this.#handlers = handlers;
   }
 

@@ -8,14 +8,15 @@ const PREFIX = 'cadre_agent';
  * an earlier run whose agents live on.
  */
 export class SessionTokens {
-  readonly #secret: string;
+  /** Whoever knows it can issue tokens. */
+  readonly secret: string;
 
   constructor(secret = newSecret()) {
-    this.#secret = secret;
+    this.secret = secret;
   }
 
   of(sessionId: string): string {
-    const seal = createHmac('sha256', this.#secret).update(sessionId).digest('base64url');
+    const seal = createHmac('sha256', this.secret).update(sessionId).digest('base64url');
     return [PREFIX, sessionId, seal].join('.');
   }
 

@@ -1,11 +1,15 @@
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
+import type net from 'node:net';
 
-interface Detached {
+interface Program {
   cwd: string;
   file: string;
   args: readonly string[];
   env: NodeJS.ProcessEnv;
+}
+
+interface Detached extends Program {
   /** File to which its output is appended. Only its user can read the file. */
   log: string;
 }
@@ -23,4 +27,18 @@ export function startDetached({ file, args, env, log, cwd }: Detached): Promise<
   child.once('error', ended.reject);
   child.unref();
   return ended.promise;
+}
+
+/** Starts a program that outlives this one, with a connection to this one as its descriptor 3. */
+export function startConnected({ file, args, env, cwd }: Program): net.Socket {
+  const child = spawn(file, args, {
+    detached: true,
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+    env,
+    cwd,
+  });
+  const connection = child.stdio[3] as unknown as net.Socket;
+  child.once('error', () => connection.destroy());
+  child.unref();
+  return connection;
 }

@@ -36,12 +36,12 @@ ${table.keeperEnds()}`;
  */
 export class Keeper {
   readonly #marker: string;
-  readonly #log: Logger;
+  readonly #log: Pick<Logger, 'warn' | 'error'>;
   readonly #groups = new Map<number, Identity>();
   #child: ChildProcess | undefined;
   #stopping = false;
 
-  constructor({ marker, log }: { marker: string; log: Logger }) {
+  constructor({ marker, log }: { marker: string; log: Pick<Logger, 'warn' | 'error'> }) {
     this.#marker = marker;
     this.#log = log;
   }

@@ -1,5 +1,6 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
+import type { ShimIdentity } from './shim/shim.ts';
 import type { Database } from '../store/database.ts';
 import type { Statement } from '../store/statement.ts';
 import type { Writer } from '../store/transaction.ts';
@@ -84,11 +85,17 @@ export class Ledger {
   }
 
   /** Stores a child, and deletes the rows of those that were removed. */
-  add(tx: Writer, { pid, startedTicks }: Identity, what: string): void {
+  add(
+    tx: Writer,
+    { pid, startedTicks }: Identity,
+    what: string,
+    /** The marker of a child of the shim. */
+    marker = this.#marker,
+  ): void {
     const ended = this.#ended.splice(0);
     if (ended.length > 0) tx.whenLost(() => this.#ended.push(...ended));
     for (const one of ended) this.#delete.run(tx, one.pid, one.startedTicks);
-    this.#insert.run(tx, pid, startedTicks, this.#bootId, this.#marker, what, this.#clock.now());
+    this.#insert.run(tx, pid, startedTicks, this.#bootId, marker, what, this.#clock.now());
   }
 
   /**
@@ -101,20 +108,27 @@ export class Ledger {
 
   /**
    * Kills the processes that earlier runs left alive: the listed children whose identity still matches, with their
-   * groups, then every process that carries the marker of a run that was not swept. Signals nothing else. Returns the
-   * pids that accepted the signal; a child that has changed its user does not, is named in the log, and is removed from
-   * the list.
+   * groups, then every process that carries the marker of a run that was not swept, or of a shim. Signals nothing else.
+   * Returns the pids that accepted the signal; a child that has changed its user does not, is named in the log, and is
+   * removed from the list. `spared`: a shim that is connected; `held`: its children that this server has taken over.
    */
-  async sweep(log: Logger): Promise<number[]> {
+  async sweep(
+    log: Logger,
+    spared: ShimIdentity | null = null,
+    held: readonly Identity[] = [],
+  ): Promise<number[]> {
+    const sparedPids = (spared ? [spared.identity, ...held] : []).map(({ pid }) => pid);
     const children = this.#db.prepare<[number, number, string]>(
       'SELECT pid, started_ticks, boot_id FROM children',
     );
-    const unswept = this.#db.prepare<[number, string]>(
-      'SELECT n, marker FROM runs WHERE swept_at IS NULL AND n < ? AND boot_id = ?',
+    const unswept = this.#db.prepare<[string]>(
+      `SELECT marker FROM runs WHERE swept_at IS NULL AND n < ?1 AND boot_id = ?2
+       UNION SELECT marker FROM children
+       WHERE boot_id = ?2 AND marker <> ?3 AND marker NOT IN (SELECT marker FROM runs)`,
     );
-    const { listed, runs } = this.#db.peek((rx) => ({
-      listed: children.all(rx),
-      runs: unswept.all(rx, this.#run, this.#bootId),
+    const { listed, markers } = this.#db.peek((rx) => ({
+      listed: children.all(rx).filter(([pid]) => !sparedPids.includes(pid)),
+      markers: unswept.all(rx, this.#run, this.#bootId, spared?.marker ?? ''),
     }));
     const killed = new Set<number>();
     const left: number[] = [];
@@ -123,7 +137,7 @@ export class Ledger {
       boot === this.#bootId && isAlive({ pid, startedTicks }) ? [pid] : [],
     );
     // Before the groups, because it may be by a living parent alone that a process is known as ours.
-    for (const [, marker] of runs) {
+    for (const [marker] of markers) {
       const carriers = await killCarriers(`${MARKER_VARIABLE}=${marker}`, groups);
       for (const pid of carriers) killed.add(pid);
     }
@@ -141,10 +155,12 @@ export class Ledger {
         { pids: left },
         'an earlier run left processes of another user running: stop them yourself',
       );
-    const clear = this.#db.prepare('DELETE FROM children');
+    const clear = this.#db.prepare(
+      'DELETE FROM children WHERE pid NOT IN (SELECT value FROM json_each(?))',
+    );
     const swept = this.#db.prepare('UPDATE runs SET swept_at = ? WHERE swept_at IS NULL AND n < ?');
     await this.#db.transact((tx) => {
-      clear.run(tx);
+      clear.run(tx, JSON.stringify(sparedPids));
       swept.run(tx, this.#clock.now(), this.#run);
     });
     return [...killed];

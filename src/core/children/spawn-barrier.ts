@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import type { Writable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { type Identity, identify } from './identity.ts';
 import type { NetworkMode } from './sandbox/plan.ts';
 
@@ -50,24 +50,48 @@ export interface BarrierSandbox {
 
 export type FileOutside = (named: string) => Promise<string | null>;
 
-/** A process that leads a group of its own and waits behind the barrier. */
+/** How the shell at the barrier is started. */
+export interface BarrierStart {
+  /** The words of the shell. */
+  words: readonly string[];
+  cwd: string;
+  env: Readonly<Record<string, string>>;
+  stdin: 'pipe' | 'none';
+}
+
+/** A process that leads a group of its own and waits behind the barrier: a child of this process, or of the shim. */
 export interface BarrierProcess {
-  readonly process: ChildProcess;
   readonly leader: Identity;
   readonly exit: PromiseWithResolvers<ChildExit>;
+  /** Null if its input is not a pipe. */
+  readonly stdin: Writable | null;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** Whether the leader has exited. To ask this costs nothing; to look for members of the group reads all processes. */
+  readonly hasExited: boolean;
+  /** Lets the command run. Whoever reads its output must begin in the same turn of the event loop. */
+  open(): void;
+  /** Writes a message to its input; resolves when the input has taken the message or is closed. */
+  tell(message: string, key: string): Promise<void>;
+  /** Says that the output up to an offset is handled. */
+  acknowledge(upTo: number): void;
+  /** Closes its pipes. */
+  close(): void;
+  /** Says that its group is gone, so that nothing has to be kept of it. */
+  forget(): void;
 }
 
 /** Starts the shell that waits at the barrier. Returns the error if the system starts no process. */
-export function startAtBarrier(command: BarrierCommand): BarrierProcess | Promise<Error> {
+export function startAtBarrier(start: BarrierStart): BarrierProcess | Promise<Error> {
   const exit = Promise.withResolvers<ChildExit>();
   exit.promise.catch(() => undefined);
   let process: ChildProcess;
   try {
-    process = spawn(SHELL, wordsOf(command), {
-      cwd: command.cwd,
-      env: command.env,
+    process = spawn(SHELL, start.words, {
+      cwd: start.cwd,
+      env: start.env,
       detached: true,
-      stdio: [command.stdin === 'none' ? 'ignore' : 'pipe', 'pipe', 'pipe', 'pipe'],
+      stdio: [start.stdin === 'none' ? 'ignore' : 'pipe', 'pipe', 'pipe', 'pipe'],
     });
   } catch (error) {
     return Promise.resolve(error as Error);
@@ -76,7 +100,7 @@ export function startAtBarrier(command: BarrierCommand): BarrierProcess | Promis
   process.once('error', exit.reject);
   for (const output of [process.stdout, process.stderr]) output?.on('readable', keepForLater);
   const leader = process.pid === undefined ? undefined : identify(process.pid);
-  if (leader) return { process, leader, exit };
+  if (leader) return new OwnProcess(process, leader, exit);
   // A process that cannot be identified must not wait at the barrier for ever.
   if (process.pid !== undefined) process.kill('SIGKILL');
   return exit.promise.then(
@@ -85,13 +109,52 @@ export function startAtBarrier(command: BarrierCommand): BarrierProcess | Promis
   );
 }
 
-/** Lets the command run. Whoever reads its output must begin in the same turn of the event loop. */
-export function openBarrier({ process }: BarrierProcess): void {
-  const gate = process.stdio[3] as Writable;
-  for (const output of [process.stdout, process.stderr]) output?.off('readable', keepForLater);
-  // A child that ends early is reported by its exit, so a failed write to its pipes must not end the server.
-  for (const stream of [process.stdin, gate]) stream?.on('error', () => undefined);
-  gate.end('\n');
+/** A child of this process. */
+class OwnProcess implements BarrierProcess {
+  readonly leader: Identity;
+  readonly exit: PromiseWithResolvers<ChildExit>;
+  readonly stdin: Writable | null;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  readonly #process: ChildProcess;
+
+  constructor(process: ChildProcess, leader: Identity, exit: PromiseWithResolvers<ChildExit>) {
+    this.#process = process;
+    this.leader = leader;
+    this.exit = exit;
+    this.stdin = process.stdin;
+    this.stdout = process.stdout as Readable;
+    this.stderr = process.stderr as Readable;
+  }
+
+  get hasExited(): boolean {
+    return this.#process.exitCode !== null || this.#process.signalCode !== null;
+  }
+
+  open(): void {
+    const gate = this.#process.stdio[3] as Writable;
+    for (const output of [this.stdout, this.stderr]) output.off('readable', keepForLater);
+    // A child that ends early is reported by its exit, so a failed write to its pipes must not end the server.
+    for (const stream of [this.stdin, gate]) stream?.on('error', () => undefined);
+    gate.end('\n');
+  }
+
+  tell(message: string): Promise<void> {
+    const { stdin } = this;
+    return new Promise((resolve) => {
+      if (stdin?.writable) stdin.write(message, () => resolve());
+      else resolve();
+    });
+  }
+
+  acknowledge(): void {}
+
+  close(): void {
+    for (const stream of this.#process.stdio) stream?.destroy();
+    this.#process.unref();
+  }
+
+  forget(): void {}
 }
 
 /**
@@ -101,9 +164,14 @@ export function openBarrier({ process }: BarrierProcess): void {
 function keepForLater(): void {}
 
 /**
- * Returns the words of the shell at the barrier. The shell itself runs a shell command, which saves the start of a
+ * Returns how a command is started. The shell at the barrier itself runs a shell command, which saves the start of a
  * second shell; any other command replaces the shell.
  */
+export function startOf(command: BarrierCommand): BarrierStart {
+  const { cwd, env, stdin = 'pipe' } = command;
+  return { words: wordsOf(command), cwd, env, stdin };
+}
+
 function wordsOf({ command, args, sandbox }: BarrierCommand): string[] {
   if (sandbox) {
     const { words, filter } = sandbox;

@@ -9,13 +9,22 @@ import {
   type BarrierProcess,
   type BarrierCommand,
   type BarrierSandbox,
-  openBarrier,
+  type BarrierStart,
   startAtBarrier,
+  startOf,
 } from './spawn-barrier.ts';
 import { withGitSettings } from './environment.ts';
-import { groupRuns, isAlive, MARKER_VARIABLE, membersOf, signal } from './identity.ts';
+import {
+  groupRuns,
+  isAlive,
+  killCarriers,
+  MARKER_VARIABLE,
+  membersOf,
+  signal,
+} from './identity.ts';
 import type { Keeper } from './keeper.ts';
 import type { Ledger } from './ledger.ts';
+import type { HeldProcess, Shim } from './shim/shim.ts';
 import { processTable } from './this-machine.ts';
 
 export type { ChildExit } from './spawn-barrier.ts';
@@ -38,6 +47,13 @@ export interface Child {
   /** Resolves when the rest of the group has ended after its leader, with the pids of other users that are left. */
   readonly rest: Promise<readonly number[]>;
   /**
+   * Writes a message to its input; resolves when the input has taken the message, or is closed. In the shim, the input takes
+   * one message of each key, also if two servers send it, and takes it whole or not at all.
+   */
+  tell(message: string, key: string): Promise<void>;
+  /** Says that its output up to this offset is handled: the shim keeps the rest for another server. */
+  acknowledge(upTo: number): void;
+  /**
    * Ends the whole group: SIGTERM, and after `graceMs` SIGKILL. Resolves when no member is left that accepts the
    * signals, with the pids of those that do not, because they run as another user.
    */
@@ -48,6 +64,8 @@ export interface Child {
 export interface ChildCommand extends BarrierCommand {
   /** A description for the ledger and the log. */
   what: string;
+  /** Starts it in the shim, if there is one: the child outlives the server by the time that the shim waits for another. */
+  outlives?: boolean;
 }
 
 /** A child that waits at the barrier: it has a pid and is on the keeper's list, but its command does not run. */
@@ -61,7 +79,8 @@ export interface Waiting {
   discard(): void;
 }
 
-interface Group extends BarrierProcess {
+interface Group {
+  readonly process: BarrierProcess;
   /** Whether the leader is the program of a sandbox, and the command one of its descendants. */
   readonly isSandboxed: boolean;
   /** The result of `end` with a grace period, once it was called. */
@@ -75,6 +94,8 @@ interface SupervisorDependencies {
   failpoint: Failpoint;
   log: Logger;
   marker: string;
+  /** Starts the commands that outlive the server. Without it all of them end with the server. */
+  shim?: Shim | null;
   /** Returns variables that every child in a directory gets. */
   variablesAt: (directory: string) => Record<string, string>;
 }
@@ -113,9 +134,9 @@ export class Supervisor {
     command: ChildCommand,
     onRegister?: (tx: Writer, pid: number) => void,
   ): Promise<Child> {
-    const started = this.#startAtBarrier(command);
-    if (started instanceof Promise)
-      throw new Error(`cannot start the process "${command.what}"`, { cause: await started });
+    const started = await this.#startSomewhere(command);
+    if (started instanceof Error)
+      throw new Error(`cannot start the process "${command.what}"`, { cause: started });
     const waiting = this.#waitingOf(started, command);
     try {
       await this.#deps.ledger.transact((tx) => {
@@ -143,56 +164,119 @@ export class Supervisor {
     return this.#deps.variablesAt(directory);
   }
 
+  /** Takes over a child of an earlier server, whose output begins at the offset `from`. Null if the shim does not have it. */
+  attach(pid: number, from: number): Child | null {
+    const held = this.#deps.shim?.attach(pid, from);
+    return held ? this.#followHeld(held) : null;
+  }
+
+  /** Ends the children of an earlier server that were not taken over, with all that they started. */
+  async endUnattached(): Promise<void> {
+    const { shim } = this.#deps;
+    const ended = shim?.held.map(async ({ pid, stdout }) => {
+      const held = shim.attach(pid, stdout.oldest);
+      if (!held) return;
+      const child = this.#followHeld(held);
+      for (const output of [child.stdout, child.stderr]) output.destroy();
+      await child.end(0);
+      await child.rest;
+      await killCarriers(`${MARKER_VARIABLE}=${held.marker}`);
+    });
+    await Promise.all(ended ?? []);
+  }
+
+  #followHeld({ process, about }: HeldProcess): Child {
+    return this.#follow({ process, isSandboxed: about.isSandboxed, ending: undefined }, about.what);
+  }
+
+  #startSomewhere(command: ChildCommand): Promise<BarrierProcess | Error> | BarrierProcess {
+    const { shim, failpoint } = this.#deps;
+    if (!command.outlives || !shim) return this.#startAtBarrier(command);
+    const about = { what: command.what, isSandboxed: Boolean(command.sandbox) };
+    return shim.start(this.#startOf(command), about).then(
+      (started) => {
+        failpoint('child.gated');
+        return started;
+      },
+      (error: Error) => error,
+    );
+  }
+
   #startAtBarrier(command: ChildCommand): BarrierProcess | Promise<Error> {
-    const { keeper, marker, failpoint, variablesAt } = this.#deps;
+    const { keeper, marker, failpoint } = this.#deps;
     keeper.ensure();
-    const env = {
-      ...withGitSettings(command.env, command.sandbox?.gitSettings ?? {}),
-      ...variablesAt(command.cwd),
-      [MARKER_VARIABLE]: marker,
-    };
-    const started = startAtBarrier({ ...command, env });
+    const start = this.#startOf(command);
+    const env = { ...start.env, [MARKER_VARIABLE]: marker };
+    const started = startAtBarrier({ ...start, env });
     failpoint('child.gated');
     // In the same turn of the event loop, so that the keeper learns of the child before anything else can happen.
     if (!(started instanceof Promise)) keeper.add(started.leader);
     return started;
   }
 
-  #waitingOf(gated: BarrierProcess, { what, sandbox }: ChildCommand): Waiting {
-    const { keeper, ledger, failpoint, log } = this.#deps;
-    const { leader } = gated;
+  /** Without the marker, which is the one of the process that starts it. */
+  #startOf(command: ChildCommand): BarrierStart {
+    const env = {
+      ...withGitSettings(command.env, command.sandbox?.gitSettings ?? {}),
+      ...this.#deps.variablesAt(command.cwd),
+    };
+    return startOf({ ...command, env });
+  }
+
+  #waitingOf(process: BarrierProcess, command: ChildCommand): Waiting {
+    const { keeper, failpoint } = this.#deps;
+    const { leader } = process;
+    const { what, sandbox } = command;
     return {
       pid: leader.pid,
-      register: (tx) => ledger.add(tx, leader, what),
+      register: (tx) => this.#register(tx, process, command),
       open: () => {
         failpoint('child.registered');
-        const group: Group = { ...gated, isSandboxed: Boolean(sandbox), ending: undefined };
-        if (sandbox) watchStart(gated, sandbox);
-        const child = this.#childOf(group);
-        openBarrier(gated);
-        this.#live.add(child);
-        log.debug({ pid: child.pid, what }, 'started');
-        void this.#release(group, child, what);
+        if (sandbox) watchStart(process, sandbox);
+        const group = { process, isSandboxed: Boolean(sandbox), ending: undefined };
+        const child = this.#follow(group, what);
+        process.open();
         return child;
       },
       discard: () => {
         signal(-leader.pid, 'SIGKILL');
         keeper.remove(leader.pid);
-        for (const stream of gated.process.stdio) stream?.destroy();
+        process.close();
+        process.forget();
       },
     };
   }
 
+  /** Adds a child to the ledger, and the shim that holds it. */
+  #register(tx: Writer, { leader }: BarrierProcess, { what, outlives }: ChildCommand): void {
+    const { ledger, shim } = this.#deps;
+    const holder = outlives ? shim?.process : null;
+    // Behind a crash of all, the next server finds by it what carries the marker of the shim.
+    if (holder) ledger.add(tx, holder.identity, 'shim', holder.marker);
+    ledger.add(tx, leader, what, holder?.marker);
+  }
+
+  #follow(group: Group, what: string): Child {
+    const child = this.#childOf(group);
+    this.#live.add(child);
+    this.#deps.log.debug({ pid: child.pid, what }, 'started');
+    void this.#release(group, child, what);
+    return child;
+  }
+
   #childOf(group: Group): Child {
-    const { process, leader, exit } = group;
+    const { process } = group;
+    const { leader, exit } = process;
     return {
       pid: leader.pid,
       stdin: process.stdin ?? new Writable().end(),
-      stdout: process.stdout as Readable,
-      stderr: process.stderr as Readable,
+      stdout: process.stdout,
+      stderr: process.stderr,
       exited: group.isSandboxed ? exit.promise.then(exitInside) : exit.promise,
       // The leader's remaining processes are killed at once, or have the grace period of an `end` that is under way.
       rest: exit.promise.catch(() => undefined).then(() => group.ending ?? this.#end(group, 0)),
+      tell: (message, key) => process.tell(message, key),
+      acknowledge: (upTo) => process.acknowledge(upTo),
       end: (graceMs) => {
         const ended = this.#end(group, graceMs);
         if (graceMs > 0) group.ending = ended;
@@ -202,7 +286,7 @@ export class Supervisor {
   }
 
   /** Removes the group from the lists once the rest of it has ended. */
-  async #release({ leader }: Group, child: Child, what: string): Promise<void> {
+  async #release({ process }: Group, child: Child, what: string): Promise<void> {
     const left = await child.rest;
     this.#outOfReach += left.length;
     if (left.length > 0)
@@ -211,8 +295,9 @@ export class Supervisor {
         'cannot signal the remaining processes of a child, because they belong to another user',
       );
     this.#live.delete(child);
-    this.#deps.keeper.remove(leader.pid);
-    this.#deps.ledger.remove(leader);
+    this.#deps.keeper.remove(process.leader.pid);
+    this.#deps.ledger.remove(process.leader);
+    process.forget();
   }
 
   /** Ends every child; resolves when none is left. */
@@ -227,7 +312,7 @@ export class Supervisor {
   }
 
   async #endMembers(group: Group, graceMs: number): Promise<readonly number[]> {
-    const { pid } = group.leader;
+    const { pid } = group.process.leader;
     if (graceMs > 0) await this.#terminate(group, graceMs);
     for (;;) {
       const members = await membersOf(pid);
@@ -235,7 +320,8 @@ export class Supervisor {
       signal(-pid, 'SIGKILL');
       await this.#while(
         async () =>
-          (leaderRuns(group) && isReachable(pid)) || (await membersOf(pid)).some(isReachable),
+          (!group.process.hasExited && isReachable(pid)) ||
+          (await membersOf(pid)).some(isReachable),
         KILLED_MS,
       );
     }
@@ -243,8 +329,8 @@ export class Supervisor {
 
   /** Sends SIGTERM, and waits for the end of the group for at most `graceMs`. */
   async #terminate(group: Group, graceMs: number): Promise<void> {
-    const { pid } = group.leader;
-    const runs = async () => leaderRuns(group) || groupRuns(pid);
+    const { pid } = group.process.leader;
+    const runs = async () => !group.process.hasExited || groupRuns(pid);
     if (!group.isSandboxed) {
       if (signal(-pid, 'SIGTERM') !== 'gone') await this.#while(runs, graceMs);
       return;
@@ -267,26 +353,23 @@ export class Supervisor {
 }
 
 /** Reports a sandbox that has not started its command: bubblewrap then prints a line with its name, and exits with 1. */
-function watchStart({ process }: BarrierProcess, { onFailure }: BarrierSandbox): void {
+function watchStart({ stderr, exit }: BarrierProcess, { onFailure }: BarrierSandbox): void {
   let first = '';
-  process.stderr?.once('data', (chunk: Buffer | string) => (first = String(chunk)));
-  process.once('close', (code) => {
-    if (code === 1 && /^(bwrap|nsenter): /.test(first)) onFailure();
+  stderr.once('data', (chunk: Buffer | string) => (first = String(chunk)));
+  stderr.once('close', () => {
+    const report = ({ code }: ChildExit) => {
+      if (code === 1 && /^(bwrap|nsenter): /.test(first)) onFailure();
+    };
+    void exit.promise.then(report, () => undefined);
   });
 }
 
-/** Whether the leader has not exited. To ask this costs nothing; to look for members reads what the system has of all processes. */
-function leaderRuns({ process }: Group): boolean {
-  return process.exitCode === null && process.signalCode === null;
-}
-
 /** Stops waiting for a leader that only another user can end. */
-function letGo(group: Group): void {
-  const { process, leader, exit } = group;
-  if (!leaderRuns(group)) return;
+function letGo({ process }: Group): void {
+  const { leader, exit } = process;
+  if (process.hasExited) return;
   if (signal(leader.pid, 0) !== 'refused' || !isAlive(leader)) return;
-  for (const stream of process.stdio) stream?.destroy();
-  process.unref();
+  process.close();
   exit.resolve({ code: null, signal: null });
 }
 

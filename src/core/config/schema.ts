@@ -142,6 +142,8 @@ export const configSchema = z.strictObject({
       allowed_origins: z.array(z.string()).default([]),
       /** The time that turns have to end in when the server stops, in ms. */
       drain_ms: milliseconds.default(10_000),
+      /** How long agents may wait for another server after the end of this one, in ms; 0: they end with the server. */
+      reattach_ms: milliseconds.max(600_000).default(0),
       /** The maximum number of streams of events at the same time. */
       max_streams: z.int().min(1).max(1_000_000).default(4096),
       /** The maximum number of streams of one token; null: a quarter of `max_streams`. The API token is exempt. */

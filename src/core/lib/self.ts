@@ -66,6 +66,9 @@ export const LISTEN_INSIDE = '__listen-inside';
 /** The argument by which cadre starts itself in a network namespace that has published ports. */
 export const CONNECT_INSIDE = '__connect-inside';
 
+/** The argument by which cadre starts itself as the shim, which holds the pipes of children. */
+export const SHIM = '__shim';
+
 /** The licences of what the program contains of others, for people as well: it is not among the other assets. */
 export const LICENSES_FILE = 'THIRD-PARTY-LICENSES';
 

@@ -1,5 +1,6 @@
 import { handoffNameOf } from '../../api/after-limit.ts';
 import { AppError, conflictError } from '../../api/errors.ts';
+import type { Shim } from '../../core/children/shim/shim.ts';
 import type { Base, RuntimeOptions } from './base.ts';
 import { buildChildren } from './build/children.ts';
 import { buildProviders } from './build/providers.ts';
@@ -37,10 +38,10 @@ import type { Undo } from '../../core/lib/undo.ts';
 export type Nouns = ReturnType<typeof buildNouns>;
 
 /** Builds each noun after those that it needs. Nothing runs by itself yet, and no row is written. */
-export function buildNouns(base: Base, options: RuntimeOptions, undo: Undo) {
+export function buildNouns(base: Base, options: RuntimeOptions, shim: Shim | null, undo: Undo) {
   const rows = { teams: new TeamStore(base), worktrees: new WorktreeStore(base) };
   const storage = buildStorage(base, undo);
-  const children = buildChildren(base, rows.worktrees);
+  const children = buildChildren(base, rows.worktrees, shim);
   const providers = buildProviders(base, children, options);
   const sessions = buildSessions(base, { storage, children, providers, teams: rows.teams });
   const { store: sessionStore, inbox, scheduler, limits, service: sessionService } = sessions;

@@ -1,4 +1,5 @@
 import { register, unregister } from '../../core/config/registration.ts';
+import type { Shim } from '../../core/children/shim/shim.ts';
 import type { Config } from '../../core/config/schema.ts';
 import { version } from '../../core/lib/self.ts';
 import type { Migration } from '../../core/store/migrate.ts';
@@ -40,11 +41,14 @@ export interface Runtime {
 export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   await using undo = new Undo();
   const base = await openBase(options, undo);
-  const nouns = buildNouns(base, options, undo);
+  const shim = await findShim(base, undo);
+  const nouns = buildNouns(base, options, shim, undo);
   undo.defer(() => nouns.children.keeper.stop());
-  const { summary, startTurns } = await recoverRows(base, nouns);
+  const { summary, startTurns, leftTurns } = await recoverRows(base, nouns);
   const edge = buildEdge(base, nouns, summary, undo);
   connect(base, nouns);
+  for (const left of leftTurns) nouns.sessions.runner.attach(left);
+  await nouns.children.supervisor.endUnattached();
   const upkeep = undo.use(startUpkeep(base, nouns));
   await listen(base, edge, options.freePort === true);
   base.address.url = edge.server.url;
@@ -68,6 +72,21 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     feed: nouns.storage.feed,
   });
   return runtimeOf({ base, nouns, edge, upkeep, background, opened: undo.move() });
+}
+
+/** Connects to the shim that an earlier server left. Only a server whose agents may outlive it loads the shim. */
+async function findShim(
+  { directory, config, clock, logger: log }: Base,
+  undo: Undo,
+): Promise<Shim | null> {
+  const graceMs = config.now.server.reattach_ms;
+  if (graceMs === 0) return null;
+  const { Shim } = await import('../../core/children/shim/shim.ts');
+  const shim = new Shim({ directory, graceMs, clock, log });
+  // A start that fails leaves the agents for the next one.
+  undo.defer(() => shim.leave(graceMs));
+  await shim.find();
+  return shim;
 }
 
 async function listen({ config }: Base, { server }: Edge, orFree: boolean): Promise<void> {
@@ -126,6 +145,8 @@ function recoverRows(base: Base, nouns: Nouns): Promise<Recovered> {
     inbox: sessions.inbox,
     teams: teams.store,
     ledger: children.ledger,
+    shim: children.shim,
+    readers: sessions.readers,
     durability: base.config.now.data.durability,
     canResume: ({ provider }) => providers.registry.find(provider)?.capabilities.resume ?? false,
   });

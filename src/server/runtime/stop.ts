@@ -23,6 +23,8 @@ export async function stop(running: Running, hurry: AbortSignal): Promise<void> 
   const { base, nouns, edge, opened } = running;
   const { sessions, processes, children } = nouns;
   base.logger.info('stopping');
+  // A server that is killed while it stops has nothing for another one to continue.
+  children.shim?.setGrace(0);
   takeNothingNew(running);
   await storeStopping(base);
   const hooksEnded = nouns.hooks.stop();
@@ -35,6 +37,7 @@ export async function stop(running: Running, hurry: AbortSignal): Promise<void> 
   await endWorktrees(base, nouns, hurry);
   await endBackground(running);
   await children.supervisor.endAll(hurry.aborted ? 0 : CHILD_GRACE_MS);
+  await children.shim?.end();
   await children.networks.closeAll();
   // Behind the last event, so that the fleet has it too.
   await edge.fleet.leave();

@@ -389,6 +389,8 @@ class Server {
       stderr: new PassThrough(),
       exited: never,
       rest: never,
+      tell: (message) => new Promise((resolve) => stdin.write(message, () => resolve())),
+      acknowledge: () => undefined,
       end,
     };
   }

@@ -1,8 +1,7 @@
-import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { openBarrier, startAtBarrier } from '../../../src/core/children/spawn-barrier.ts';
+import { startAtBarrier, startOf } from '../../../src/core/children/spawn-barrier.ts';
 import { openDatabase } from '../../support/database.ts';
 import { ended, eventsOf, Gate, get, logs, ranTo, run } from '../../support/processes/work.ts';
 import { openRuntime, testRuntime } from '../../support/runtime.ts';
@@ -30,15 +29,15 @@ test('A command ends with its own exit code, signal or syntax error.', async () 
 
 test('A syntax error is kept if the shell reports it before the command is accepted.', async () => {
   const given = { command: '/bin/sh', args: ['-c', 'if; then'], cwd: '/', env: {} };
-  const gated = startAtBarrier({ ...given, stdin: 'none' });
+  const gated = startAtBarrier(startOf({ ...given, stdin: 'none' }));
   if (gated instanceof Promise) throw await gated;
   expect(await gated.exit.promise).toEqual({ code: 2, signal: null });
   // Node drops unread output in the tick after the exit.
   await setImmediate();
-  openBarrier(gated);
-  const { stdout, stderr } = gated.process;
-  expect(await text(stderr as Readable)).toMatch(/syntax error/i);
-  expect(await text(stdout as Readable)).toBe('');
+  gated.open();
+  const { stdout, stderr } = gated;
+  expect(await text(stderr)).toMatch(/syntax error/i);
+  expect(await text(stdout)).toBe('');
 });
 
 test('A command that its shell cannot parse fails with the syntax error.', async () => {

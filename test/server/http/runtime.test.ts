@@ -84,7 +84,7 @@ test('Diagnostics tell of health, recovery, providers, storage and streams in nu
     ],
     storage: { latest_seq: 7 },
     streams: { followers: 1, waiting: 1, max_lag: 0 },
-    children: { live: 0, keeper_pid: null },
+    children: { live: 0, keeper_pid: null, shim_pid: null },
   });
   stream.close();
 });

@@ -1,11 +1,10 @@
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Clock } from '../../lib/clock.ts';
 import { signal } from '../identity.ts';
-import { type BarrierCommand, openBarrier, startAtBarrier } from '../spawn-barrier.ts';
+import { type BarrierCommand, startAtBarrier, startOf } from '../spawn-barrier.ts';
 import { probeSandbox, type ProbeOptions, type SandboxLevel } from './probe.ts';
 
 /** The time that a sandbox may take to start, in milliseconds. */
@@ -36,16 +35,16 @@ async function runToEnd(
   command: BarrierCommand,
   clock: Clock,
 ): Promise<{ stdout: string; stderr: string }> {
-  const started = startAtBarrier(command);
+  const started = startAtBarrier(startOf(command));
   if (started instanceof Promise) throw await started;
-  const { process, leader, exit } = started;
+  const { leader, exit } = started;
   let isLate = false;
   using _limit = clock.after(LIMIT_MS, () => {
     isLate = true;
     signal(-leader.pid, 'SIGKILL');
   });
-  const printed = Promise.all([process.stdout, process.stderr].map((one) => text(one as Readable)));
-  openBarrier(started);
+  const printed = Promise.all([started.stdout, started.stderr].map((one) => text(one)));
+  started.open();
   await exit.promise;
   // Processes that are left in the group may hold the pipes open.
   signal(-leader.pid, 'SIGKILL');

@@ -88,7 +88,7 @@ interface TurnReaderDeps {
   sessionId: string;
   turnId: string;
   /** Returns the agent that is at the turn, if there is one. */
-  agentOf: () => Pick<Agent, 'pid' | 'position'> | undefined;
+  agentOf: () => Pick<Agent, 'pid' | 'output'> | undefined;
   /** The row of an earlier server. */
   stored: StoredReader | undefined;
 }
@@ -107,9 +107,11 @@ export class TurnReader {
 
   save(tx: Writer, output: SavedOutput): void {
     const { readers, sessionId, turnId: turn_id, agentOf } = this.#deps;
-    const { pid, position } = agentOf() ?? {};
-    if (!pid || !position) return;
+    const { pid, output: read } = agentOf() ?? {};
+    if (!pid || !read) return;
+    const { position } = read;
     readers.save(tx, sessionId, { turn_id, pid, position, output, asked: [...this.#asked] });
+    tx.whenDurable(() => read.acknowledge(position.at));
     if (this.#taken === null) return;
     readers.dropQueued(tx, sessionId, this.#taken);
     this.#taken = null;

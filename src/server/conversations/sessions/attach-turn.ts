@@ -1,6 +1,6 @@
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { AttachedTurn } from '../../../agents/attached-turn.ts';
-import type { HeldChild } from '../../../core/children/supervisor.ts';
+import type { HeldRecord } from '../../../core/children/shim/frames.ts';
 import type { EventLog } from '../../../core/events/log.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
@@ -13,11 +13,16 @@ import { readStoredOutput, type StoredOutput, storedTools } from './stored-outpu
 /** After so many servers that took over an agent and stored nothing of it, its turn fails: its output may have killed them. */
 const MAX_ATTEMPTS = 3;
 
+/** A server that lives for so many ms has handled the output that an earlier one had not. */
+const SURVIVE_MS = 2000;
+
 /** A running turn whose agent an earlier server has left alive. */
 export interface LeftTurn {
   session: Session;
   turn: Turn;
   reader: StoredReader;
+  /** The offset up to which the agent had written when this server found it. */
+  written: number;
 }
 
 interface Rows {
@@ -28,7 +33,7 @@ interface Rows {
 /** Returns the unfinished turns whose agents can be taken over. `held`: the processes that still have their pipes. */
 export function leftTurns(
   rx: Reader,
-  held: readonly HeldChild[],
+  held: readonly HeldRecord[],
   { store, readers }: Rows,
 ): LeftTurn[] {
   if (held.length === 0) return [];
@@ -37,15 +42,20 @@ export function leftTurns(
     const turn = unfinished.get(reader.turn_id);
     const child = held.find(({ pid }) => pid === reader.pid);
     return turn && child && canContinue(reader, child)
-      ? [{ session: store.session(rx, sessionId), turn, reader }]
+      ? [{ session: store.session(rx, sessionId), turn, reader, written: child.stdout.newest }]
       : [];
   });
 }
 
-function canContinue({ position, attempts = 0 }: StoredReader, { told }: HeldChild): boolean {
+function canContinue({ position, attempts = 0 }: StoredReader, { told }: HeldRecord): boolean {
   const { state, unstored } = position;
-  const isPrompted = unstored === null || told.includes(unstored);
+  const isPrompted = unstored === null || told.includes(String(unstored));
   return state !== null && isPrompted && attempts < MAX_ATTEMPTS;
+}
+
+/** Returns after how many ms the output of an agent has not killed this server. */
+export function surviveMs({ reader, written }: LeftTurn): number {
+  return written > reader.position.end ? SURVIVE_MS : 0;
 }
 
 /** Stores that this server takes over agents, and deletes the rows of all other turns. */

@@ -37,7 +37,7 @@ export interface OutputOptions {
   /** Called when a write fails. */
   onError: (error: unknown) => void;
   /** Returns the agent that is at the turn. */
-  agentOf?: () => Pick<Agent, 'pid' | 'position'> | undefined;
+  agentOf?: () => Pick<Agent, 'pid' | 'output'> | undefined;
   /** The row and the output of an earlier server. */
   stored?: { reader: StoredReader; output: StoredOutput };
 }

@@ -192,11 +192,11 @@ export interface TimeLimitDeps extends Pick<ServerParts, 'db' | 'clock' | 'logge
 
 /**
  * Starts the time limit of the active turn, if there is one. At its end `interrupt` is called; the session stays open.
- * `spentMs`: the part of the time that has passed, in ms.
+ * `since`: when the time began, in Unix ms; null: now.
  */
 export function turnTimeLimit(
   { db, store, clock, logger, turnTimeoutMs }: TimeLimitDeps,
-  { session_id: sessionId, spentMs }: { session_id: string; spentMs: number },
+  { session_id: sessionId, since }: { session_id: string; since: number | null },
   interrupt: (tx: Writer, turn: Turn, error: NonNullable<Turn['error']>) => void,
 ): Disposable {
   const limitMs = turnTimeoutMs();
@@ -205,6 +205,7 @@ export function turnTimeLimit(
     code: 'turn_timeout',
     message: `the turn exceeded sessions.turn_timeout_ms (${limitMs} ms) and was interrupted`,
   };
+  const spentMs = since === null ? 0 : clock.now() - since;
   return clock.after(Math.max(0, limitMs - spentMs), () => {
     db.transact((tx) => {
       const turn = store.activeTurn(tx, sessionId);

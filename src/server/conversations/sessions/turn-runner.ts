@@ -25,11 +25,12 @@ import {
 } from './turn-rows.ts';
 import type { SessionObserver } from './observer.ts';
 import type { AgentOutputs } from './outputs.ts';
-import type { LeftTurn } from './attach-turn.ts';
+import { type LeftTurn, surviveMs } from './attach-turn.ts';
 import {
   type AtTurn,
   atTurn,
   isUnseen,
+  type LiveAgent,
   optionsOf,
   OVER,
   promptOf,
@@ -237,8 +238,8 @@ export class TurnRunner {
         atTurn(turn, { running, live: one, output });
         return this.#sinkOf(one);
       });
-      const spentMs = clock.now() - (turn.started_at ?? 0);
-      const ended = this.#withinLimit(turn, () => outcome, { spentMs });
+      using _proven = clock.after(surviveMs(left), () => void output.store());
+      const ended = this.#withinLimit(turn, () => outcome, { since: turn.started_at });
       await this.#settle(left, { running, live, output }, await Promise.race([ended, cut]));
     } catch (error) {
       await this.#failUnseen(turn, error);
@@ -316,9 +317,9 @@ export class TurnRunner {
   async #withinLimit(
     { session_id }: Turn,
     work: () => Promise<TurnOutcome>,
-    { spentMs = 0 } = {},
+    { since = null }: { since?: number | null } = {},
   ): Promise<TurnOutcome> {
-    using _limit = turnTimeLimit(this.#deps, { session_id, spentMs }, (tx, turn, error) =>
+    using _limit = turnTimeLimit(this.#deps, { session_id, since }, (tx, turn, error) =>
       this.requestInterrupt(tx, turn, error),
     );
     try {

@@ -1,5 +1,6 @@
 import os from 'node:os';
 import path from 'node:path';
+import type { Shim } from '../../../core/children/shim/shim.ts';
 import { Keeper } from '../../../core/children/keeper.ts';
 import { Ledger } from '../../../core/children/ledger.ts';
 import { Networks } from '../../../core/children/sandbox/network/networks.ts';
@@ -14,7 +15,7 @@ import type { Base } from '../base.ts';
 export type Children = ReturnType<typeof buildChildren>;
 
 /** Builds the supervisor of child processes. `marker` is in the environment of each child of this run. */
-export function buildChildren(base: Base, worktrees: WorktreeStore) {
+export function buildChildren(base: Base, worktrees: WorktreeStore, shim: Shim | null = null) {
   const { db, clock, failpoint, logger: log } = base;
   const marker = newSecret();
   const keeper = new Keeper({ marker, log });
@@ -23,10 +24,19 @@ export function buildChildren(base: Base, worktrees: WorktreeStore) {
     const worktree = db.peek((rx) => worktrees.around(rx, directory));
     return worktree ? portVariables(worktree) : {};
   };
-  const supervisor = new Supervisor({ keeper, ledger, clock, failpoint, log, marker, variablesAt });
+  const supervisor = new Supervisor({
+    keeper,
+    ledger,
+    shim,
+    clock,
+    failpoint,
+    log,
+    marker,
+    variablesAt,
+  });
   const networks = buildNetworks(base);
   const sandbox = buildSandbox(base, networks);
-  return { marker, keeper, ledger, supervisor, networks, sandbox };
+  return { marker, keeper, ledger, shim, supervisor, networks, sandbox };
 }
 
 function buildNetworks({ clock, logger }: Base): Networks {

@@ -43,6 +43,7 @@ export function buildDiagnostics(
     hooks: nouns.hooks,
     supervisor: nouns.children.supervisor,
     keeper: nouns.children.keeper,
+    shim: nouns.children.shim,
     sandbox: nouns.children.sandbox,
     fleet: () => nouns.fleet.status,
   };

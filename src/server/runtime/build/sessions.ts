@@ -9,6 +9,7 @@ import { ImportService } from '../../conversations/imports/service.ts';
 import { ImportStore } from '../../conversations/imports/store.ts';
 import { Scheduler } from '../../conversations/inbox/scheduler.ts';
 import { AgentPool } from '../../conversations/sessions/agent-pool.ts';
+import { AgentReaders } from '../../conversations/sessions/agent-readers.ts';
 import { forkPointOf } from '../../conversations/forks/service.ts';
 import { recordForPrompt } from '../../conversations/handoff/digest.ts';
 import { Blobs } from '../../conversations/sessions/blobs.ts';
@@ -48,7 +49,15 @@ export function buildSessions(
   const inbox = new Inbox({ ...base, sessionStore: store, holds, scheduler });
   const budgets = buildBudgets(base, { store, inbox, scheduler, teams });
   const blobs = new Blobs(path.join(directory, 'blobs'), assertRoom);
-  const outputs = new AgentOutputs({ ...base, store, inbox, blobs, budgets: budgets.guard });
+  const readers = new AgentReaders(base);
+  const outputs = new AgentOutputs({
+    ...base,
+    store,
+    inbox,
+    blobs,
+    budgets: budgets.guard,
+    ...(children.shim && { readers }),
+  });
   const pool = new AgentPool({
     ...base,
     kinds,
@@ -105,7 +114,7 @@ export function buildSessions(
   });
   const shared = { store: importStore, sessionStore: store, sessions: service, reader };
   const imports = { ...shared, service: new ImportService({ ...base, ...shared, pool, kinds }) };
-  return { ...lower, scheduler, budgets, rules, runner, service, imports };
+  return { ...lower, readers, scheduler, budgets, rules, runner, service, imports };
 }
 
 /** Builds the sums of the usage of turns, and the budgets for it. */

@@ -1,4 +1,5 @@
 import type { ProviderId } from '../../../api/provider-kinds.ts';
+import type { Shim } from '../../../core/children/shim/shim.ts';
 import { SessionTokens } from '../../../core/access/session-tokens.ts';
 import type { Config } from '../../../core/config/schema.ts';
 import { Broadcasts } from '../../teams/broadcasts.ts';
@@ -94,7 +95,7 @@ export function buildTeams(base: Base, needs: Needs & { store: TeamStore }) {
 export function buildGateway(
   base: Base,
   needs: Needs & { processes: Processes; teams: Teams; children: Children },
-  { sessionTokens = new SessionTokens() }: Pick<RuntimeOptions, 'sessionTokens'>,
+  { sessionTokens = tokensFor(needs.children.shim) }: Pick<RuntimeOptions, 'sessionTokens'>,
 ) {
   const { address, config, clock } = base;
   const { sessions, processes, worktrees, teams, offers } = needs;
@@ -150,6 +151,13 @@ export function buildGateway(
     offers,
   });
   return { service, sessionTokens, offers, toolsFor };
+}
+
+/** Agents that outlive a server keep their tokens, so the shim keeps the secret for the next server. */
+function tokensFor(shim: Shim | null): SessionTokens {
+  const tokens = new SessionTokens(shim?.note || undefined);
+  shim?.leaveNote(tokens.secret);
+  return tokens;
 }
 
 /** Returns the part of the team configuration that agents can read. */

@@ -5,7 +5,7 @@ import { spreadOf } from './spread.ts';
 
 /** Returns the response of `GET /v1/diagnostics`. */
 export function readDiagnostics(sources: Sources): Diagnostics {
-  const { db, usage, feed, providers, agents, supervisor, keeper, eventLoop } = sources;
+  const { db, usage, feed, providers, agents, supervisor, keeper, shim, eventLoop } = sources;
   const { rss, heapUsed } = process.memoryUsage();
   return {
     health: readHealth(sources),
@@ -26,6 +26,7 @@ export function readDiagnostics(sources: Sources): Diagnostics {
     children: {
       live: supervisor.live,
       keeper_pid: keeper.pid,
+      shim_pid: shim?.process?.identity.pid ?? null,
       out_of_reach: supervisor.outOfReach,
     },
     event_loop: { delay_us: eventLoop.delayMicroseconds() },

@@ -42,6 +42,8 @@ export interface Sources extends Pick<ServerParts, 'db' | 'clock'> {
   hooks: { problems(): string[] | null };
   supervisor: { readonly live: number; readonly outOfReach: number };
   keeper: { readonly pid: number | null };
+  /** Null if the configuration allows no agent to outlive the server. */
+  shim: { readonly process: { identity: { readonly pid: number } } | null } | null;
   sandbox: { readonly status: SandboxStatus };
   fleet: () => FleetStatus;
 }

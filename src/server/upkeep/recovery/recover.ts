@@ -1,8 +1,8 @@
 import type { RecoverySummary } from '../../../api/runtime.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
+import type { Shim } from '../../../core/children/shim/shim.ts';
 import type { Ledger } from '../../../core/children/ledger.ts';
-import type { HeldChild } from '../../../core/children/supervisor.ts';
 import { endTurnInRows, failSessionInRows } from '../../conversations/sessions/turn-rows.ts';
 import { closeStoredItems } from '../../conversations/sessions/items.ts';
 import type { Inbox } from '../../conversations/inbox/inbox.ts';
@@ -41,8 +41,8 @@ interface RecoverOptions extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'log
   inbox: Inbox;
   teams: TeamStore;
   ledger: Ledger;
-  /** Processes of an earlier run that still have their pipes. */
-  held: readonly HeldChild[];
+  /** The shim that this server continues with. Null if there is none. */
+  shim: Pick<Shim, 'process' | 'held'> | null;
   readers: AgentReaders;
   durability: string;
   /** Whether the provider could resume a session. */
@@ -54,10 +54,10 @@ interface RecoverOptions extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'log
  * then the records are repaired, in one transaction with the events of the repairs.
  */
 export async function recover(options: RecoverOptions): Promise<Recovered> {
-  const { db, log, sessionStore: store, ledger, clock, logger } = options;
+  const { db, log, sessionStore: store, ledger, shim, clock, logger } = options;
   const started_at = clock.now();
   const previous = await ledger.begin(options.durability);
-  const orphans_killed = await ledger.sweep(logger, options.held);
+  const orphans_killed = await ledger.sweep(logger, shim?.process ?? null);
   const printed = new Map<string, Printed>();
   for (const { process_id } of db.peek((rx) => options.processes.unfinished(rx)))
     printed.set(process_id, await options.readPrinted(process_id));
@@ -67,7 +67,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
       tx.skipSeqs(SKIPPED_SEQS);
     }
     log.append(tx, { kind: 'runtime.started', payload: { previous_stop: previous.stop } });
-    const left = leftTurns(tx, options.held, { store, readers: options.readers });
+    const left = leftTurns(tx, shim?.held ?? [], { store, readers: options.readers });
     claimLeftTurns(tx, left, options.readers);
     const plan = planOf(tx, options, left);
     const { cancelled, failedSessions } = repairTurns(tx, plan, options);

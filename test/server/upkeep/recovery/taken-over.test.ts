@@ -114,6 +114,7 @@ it('An interrupt after the server was killed reaches the agent that works on the
     const second = await start();
     await second.server.client.call(endpoints.interruptTurn, {
       params: turn,
+      body: {},
     });
     expect((await second.watch.end(turn.turn_id)).kind).toBe('turn.interrupted');
   });

@@ -1,0 +1,342 @@
+import type net from 'node:net';
+import { Readable, Writable } from 'node:stream';
+import type { Clock } from '../../lib/clock.ts';
+import { type Identity, isAlive, signal } from '../identity.ts';
+import type { BarrierProcess, BarrierStart, ChildExit } from '../spawn-barrier.ts';
+import {
+  type ChildAbout,
+  controlFrame,
+  type Frame,
+  FrameReader,
+  type HeldRecord,
+  inputFrame,
+  KEPT_BYTES,
+  type OutputNumber,
+  PAGE_BYTES,
+  type ServerMessage,
+  SHIM_VERSION,
+  type ShimMessage,
+} from './frames.ts';
+
+/** A shim that sends no welcome, or does not answer, for so long, in milliseconds, is killed. */
+const SILENCE_MS = 10_000;
+/** So often the shim is asked for a sign of life in that time. */
+const PINGS = 4;
+
+type Welcome = Extract<ShimMessage, { type: 'welcome' }>;
+
+/** The connection to a shim. */
+export class ShimLink {
+  /** Resolves when the connection has ended, and with it the shim or its right to be used. */
+  readonly closed: Promise<void>;
+  readonly #socket: net.Socket;
+  readonly #clock: Clock;
+  readonly #welcome = Promise.withResolvers<Welcome>();
+  readonly #starts = new Map<number, PromiseWithResolvers<ShimProcess>>();
+  readonly #processes = new Map<number, ShimProcess>();
+  #lastRef = 0;
+  #unanswered = 0;
+
+  constructor(socket: net.Socket, { graceMs, clock }: { graceMs: number; clock: Clock }) {
+    this.#socket = socket;
+    this.#clock = clock;
+    this.#welcome.promise.catch(() => undefined);
+    const closed = Promise.withResolvers<void>();
+    this.closed = closed.promise;
+    const reader = new FrameReader();
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      this.#lose();
+      closed.resolve();
+    });
+    socket.on('data', (chunk) => {
+      try {
+        for (const frame of reader.read(chunk)) this.#receive(frame);
+      } catch {
+        socket.destroy();
+      }
+    });
+    this.send({ type: 'hello', version: SHIM_VERSION, grace_ms: graceMs });
+  }
+
+  /** Resolves with the first message of the shim. Rejects if there is none. */
+  async welcomed(): Promise<Welcome> {
+    using _limit = this.#clock.after(SILENCE_MS, () => this.#socket.destroy());
+    const welcome = await this.#welcome.promise;
+    if (welcome.version === SHIM_VERSION) this.#watch(welcome);
+    return welcome;
+  }
+
+  send(message: ServerMessage): void {
+    this.sendFrame(controlFrame(message));
+  }
+
+  sendFrame(frame: Buffer): void {
+    if (this.#socket.writable) this.#socket.write(frame);
+  }
+
+  /** Ends the connection once all is sent, and leaves the children to the shim. */
+  close(): Promise<void> {
+    this.#socket.end();
+    return this.closed;
+  }
+
+  /** Starts a command in the shim. Rejects if the system starts no process, or the shim ends. */
+  start(start: BarrierStart, about: ChildAbout): Promise<ShimProcess> {
+    const ref = ++this.#lastRef;
+    const started = Promise.withResolvers<ShimProcess>();
+    if (this.#socket.closed) started.reject(lost());
+    else this.#starts.set(ref, started);
+    this.send({ type: 'start', ref, ...start, about });
+    return started.promise;
+  }
+
+  /** Continues with a child of an earlier server, whose output begins at the offset `from`. */
+  attach(held: HeldRecord, from: number): ShimProcess {
+    const { child, stderr } = held;
+    const offsets = { stdout: from, stderr: stderr.oldest };
+    const leader = { pid: held.pid, startedTicks: held.started_ticks };
+    const process = this.#add(child, leader, offsets);
+    this.send({ type: 'attach', child, ...offsets });
+    return process;
+  }
+
+  /** Asks the shim for signs of life, and kills one that sends none: its keeper then ends the children. */
+  #watch({ pid, started_ticks: startedTicks }: Welcome): void {
+    const timer = this.#clock.every(SILENCE_MS / PINGS, () => {
+      // Counted, not measured: a server that was busy has not read the answers that have come.
+      if (this.#unanswered++ < PINGS) return this.send({ type: 'ping' });
+      if (isAlive({ pid, startedTicks })) signal(pid, 'SIGKILL');
+      this.#socket.destroy();
+    });
+    void this.closed.then(() => timer[Symbol.dispose]());
+  }
+
+  #receive(frame: Frame): void {
+    if (frame.type === 'output')
+      return this.#processes.get(frame.child)?.receive(frame.stream, frame.bytes);
+    if (frame.type !== 'control') throw new Error('a frame that only servers send');
+    this.#unanswered = 0;
+    const message = frame.message as ShimMessage;
+    switch (message.type) {
+      case 'welcome':
+        return this.#welcome.resolve(message);
+      case 'failed':
+        return this.#welcome.reject(new Error(message.message));
+      case 'started': {
+        const { ref, child, pid, started_ticks: startedTicks } = message;
+        this.#starts.get(ref)?.resolve(this.#add(child, { pid, startedTicks }));
+        this.#starts.delete(ref);
+        return undefined;
+      }
+      case 'not_started':
+        this.#starts.get(message.ref)?.reject(new Error(message.message));
+        this.#starts.delete(message.ref);
+        return undefined;
+      case 'pong':
+        return undefined;
+      default:
+        return this.#processes.get(message.child)?.note(message);
+    }
+  }
+
+  #add(child: number, leader: Identity, from = { stdout: 0, stderr: 0 }): ShimProcess {
+    const onEnd = () => this.#processes.delete(child);
+    const process = new ShimProcess(this, child, leader, from, onEnd);
+    this.#processes.set(child, process);
+    return process;
+  }
+
+  /** The shim is gone, and its keeper kills the children. */
+  #lose(): void {
+    this.#welcome.reject(lost());
+    for (const start of this.#starts.values()) start.reject(lost());
+    this.#starts.clear();
+    for (const process of this.#processes.values()) process.lose();
+    this.#processes.clear();
+  }
+}
+
+function lost(): Error {
+  return new Error('the shim, a process that holds the pipes of child processes, has ended');
+}
+
+/** A child of the shim. */
+class ShimProcess implements BarrierProcess {
+  readonly leader: Identity;
+  readonly exit = Promise.withResolvers<ChildExit>();
+  readonly stdin: Writable;
+  readonly stdout: ShimOutput;
+  readonly stderr: ShimOutput;
+  hasExited = false;
+  readonly #link: ShimLink;
+  readonly #child: number;
+  readonly #onEnd: () => void;
+  /** The keys of messages that wait in {@link stdin}. */
+  readonly #keys = new WeakMap<Buffer, string>();
+  /** Called when the input has taken the message that was sent last. */
+  #taken: (() => void) | undefined;
+
+  constructor(link: ShimLink, child: number, leader: Identity, from: Offsets, onEnd: () => void) {
+    this.#link = link;
+    this.#child = child;
+    this.leader = leader;
+    this.#onEnd = onEnd;
+    const send = (wish: OutputWish, stream: OutputNumber) => link.send({ ...wish, child, stream });
+    this.stdout = new ShimOutput((wish) => send(wish, 1), from.stdout);
+    this.stderr = new ShimOutput((wish) => send(wish, 2), from.stderr, true);
+    this.stdin = this.#input();
+  }
+
+  open(): void {
+    this.#link.send({ type: 'go', child: this.#child });
+  }
+
+  tell(message: string, key: string): Promise<void> {
+    const bytes = Buffer.from(message);
+    this.#keys.set(bytes, key);
+    return new Promise((resolve) => {
+      if (this.stdin.writable) this.stdin.write(bytes, () => resolve());
+      else resolve();
+    });
+  }
+
+  acknowledge(upTo: number): void {
+    this.stdout.acknowledge(upTo);
+  }
+
+  close(): void {
+    for (const stream of [this.stdin, this.stdout, this.stderr]) stream.destroy();
+  }
+
+  forget(): void {
+    this.#link.send({ type: 'forget', child: this.#child });
+  }
+
+  receive(stream: number, bytes: Buffer): void {
+    this.#output(stream)?.receive(bytes);
+  }
+
+  note(message: Extract<ShimMessage, { child: number }>): void {
+    switch (message.type) {
+      case 'exit':
+        this.#exited(message);
+        break;
+      case 'took':
+        this.#take();
+        break;
+      case 'closed':
+        if (message.stream === 0) this.#closeInput();
+        else this.#output(message.stream)?.finish();
+        break;
+      default:
+        throw new Error('an unknown message');
+    }
+    if (this.hasExited && this.stdout.isOver && this.stderr.isOver) this.#onEnd();
+  }
+
+  /** The shim is gone, and its keeper kills this child. */
+  lose(): void {
+    this.#exited({ code: null, signal: 'SIGKILL' });
+    for (const output of [this.stdout, this.stderr]) output.finish();
+  }
+
+  #exited({ code, signal: name }: ChildExit): void {
+    this.hasExited = true;
+    this.exit.resolve({ code, signal: name });
+    this.#closeInput();
+  }
+
+  #output(stream: number): ShimOutput | undefined {
+    return [undefined, this.stdout, this.stderr][stream];
+  }
+
+  #input(): Writable {
+    const child = this.#child;
+    const stdin = new Writable({
+      // One message after the other, so that they keep their order.
+      write: (bytes: Buffer, _encoding, done) => {
+        this.#taken = done;
+        this.#link.sendFrame(inputFrame(child, this.#keys.get(bytes) ?? '', bytes));
+      },
+      final: (done) => {
+        this.#link.send({ type: 'close', child, stream: 0 });
+        done();
+      },
+    });
+    // A child that ends early is reported by its exit.
+    stdin.on('error', () => undefined);
+    return stdin;
+  }
+
+  #take(): void {
+    const taken = this.#taken;
+    this.#taken = undefined;
+    taken?.();
+  }
+
+  #closeInput(): void {
+    this.stdin.destroy();
+    this.#take();
+  }
+}
+
+interface Offsets {
+  stdout: number;
+  stderr: number;
+}
+
+type OutputWish = { type: 'ack'; up_to: number } | { type: 'more' } | { type: 'close' };
+
+/** An output of a child of the shim. */
+class ShimOutput extends Readable {
+  isOver = false;
+  readonly #send: (wish: OutputWish) => void;
+  readonly #isHandledWhenRead: boolean;
+  /** The offsets up to which output has come, was handled, and was acknowledged. */
+  #received: number;
+  #handled: number;
+  #acknowledged: number;
+  /** So much is sent without an acknowledgement. */
+  #limit = KEPT_BYTES;
+
+  constructor(send: (wish: OutputWish) => void, from: number, isHandledWhenRead = false) {
+    // Without a buffer to fill, `_read` is called when the reader has all that has come, and waits.
+    super({ highWaterMark: 0 });
+    this.#send = send;
+    this.#isHandledWhenRead = isHandledWhenRead;
+    this.#received = from;
+    this.#handled = from;
+    this.#acknowledged = from;
+  }
+
+  receive(bytes: Buffer): void {
+    this.#received += bytes.length;
+    if (!this.destroyed) this.push(bytes);
+  }
+
+  finish(): void {
+    this.isOver = true;
+    if (!this.destroyed) this.push(null);
+  }
+
+  acknowledge(upTo: number): void {
+    this.#handled = Math.max(this.#handled, upTo);
+    if (this.#handled - this.#acknowledged < PAGE_BYTES) return;
+    this.#acknowledged = this.#handled;
+    if (this.#received - this.#acknowledged < KEPT_BYTES) this.#limit = KEPT_BYTES;
+    this.#send({ type: 'ack', up_to: this.#acknowledged });
+  }
+
+  override _read(): void {
+    if (this.#isHandledWhenRead) return this.acknowledge(this.#received - this.readableLength);
+    if (this.#received - this.#acknowledged < this.#limit) return;
+    this.#limit += KEPT_BYTES;
+    this.#send({ type: 'more' });
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    if (!this.isOver) this.#send({ type: 'close' });
+    done(error);
+  }
+}
