@@ -29,8 +29,6 @@ interface ShimDependencies {
   graceMs: number;
   clock: Clock;
   log: Pick<Logger, 'warn'>;
-  /** Starts a shim at a socket, and returns a connection to it. Tests replace it. */
-  launch?: (socketPath: string) => net.Socket;
 }
 
 export interface ShimIdentity {
@@ -137,10 +135,9 @@ export class Shim {
   }
 
   async #launch(): Promise<Connected> {
-    const { directory, launch = launchShim } = this.#deps;
     try {
       await this.#losing;
-      const socketPath = await socketPathOf(directory);
+      const socketPath = await socketPathOf(this.#deps.directory);
       // No shim listens there: it would have been found, or has been lost.
       await fs.rm(socketPath, { force: true });
       await this.#greet(launch(socketPath));
@@ -186,7 +183,7 @@ export class Shim {
 }
 
 /** Starts this program as a shim. It gets none of the variables of the server, above all not the marker of its children. */
-function launchShim(socketPath: string): net.Socket {
+function launch(socketPath: string): net.Socket {
   const { file, args } = selfCommand();
   const { PATH = '/usr/bin:/bin', CADRE_TEST_ONLY_PLATFORM: platform } = process.env;
   return startConnected({
