@@ -24,7 +24,8 @@ import {
 } from './identity.ts';
 import type { Keeper } from './keeper.ts';
 import type { Ledger } from './ledger.ts';
-import type { HeldProcess, Shim } from './shim/shim.ts';
+import type { HeldProcess } from './shim/link.ts';
+import type { Shim } from './shim/shim.ts';
 import { processTable } from './this-machine.ts';
 
 export type { ChildExit } from './spawn-barrier.ts';
@@ -198,7 +199,7 @@ export class Supervisor {
         failpoint('child.gated');
         return started;
       },
-      (error: Error) => error,
+      (error: unknown) => error as Error,
     );
   }
 

@@ -109,10 +109,9 @@ function placeOf(url: string | null): string | null {
 }
 
 /**
- * Every key of the configuration with its default. Keys are set by config.toml, environment variables
- * `CADRE_SECTION_KEY` and flags. In a variable, a list is an array in JSON or TOML, or its values separated by commas;
- * a table is a JSON object. live.ts lists the keys that a running server reloads on SIGHUP. Keys that end with `_ms`
- * are in milliseconds.
+ * All keys, with their defaults. Keys are set by config.toml, environment variables `CADRE_SECTION_KEY` and flags. In a
+ * variable, a list is an array in JSON or TOML, or its values separated by commas; a table is a JSON object. live.ts
+ * lists the keys that a running server reloads on SIGHUP. Keys that end with `_ms` are in milliseconds.
  */
 export const configSchema = z.strictObject({
   /** The address under which others reach the server, where that is not the one that it listens at. */
@@ -349,10 +348,7 @@ export const configSchema = z.strictObject({
       name: fleetName.nullable().default(null),
       /** The name of the fleet. Several fleets may share NATS servers. */
       fleet: fleetName.default('default'),
-      /**
-       * The file with the seed of this node's nkey, which only its owner may read; null: NATS asks for none. Files that are
-       * not absolute are beside the configuration, or with ~/ in the home directory.
-       */
+      /** The file with the seed of this node's nkey, found as a `token_file`, and private; null: NATS asks for none. */
       credentials: z.string().min(1).nullable().default(null),
       /** Files in PEM. `ca`: who signed the certificate of NATS; `cert` and `key`: what this side shows, if it has to. */
       tls: z

@@ -9,10 +9,10 @@ import {
   controlFrame,
   FrameReader,
   inputFrame,
-  KEPT_BYTES,
   SHIM_VERSION,
   type ShimMessage,
 } from '../../../src/core/children/shim/frames.ts';
+import { KEPT_BYTES } from '../../../src/core/children/shim/outputs.ts';
 import { socketPathOf } from '../../../src/core/children/shim/shim.ts';
 import type { Clock } from '../../../src/core/lib/clock.ts';
 import type { Child } from '../../../src/core/children/supervisor.ts';
@@ -130,7 +130,7 @@ test('An end gives a child in the shim and its group time, and then kills them.'
   await expectEventually(() => supervisor.live).toBe(0);
 });
 
-test('After a SIGKILL of its server, a child goes on, and the next server gets each byte once.', async () => {
+test('After a SIGKILL of its server, a child keeps running, and the next server gets each byte once.', async () => {
   const directory = testDirectory('shim');
   const script = `${printing(6000)}; read x; echo "got $x" >&2; exit 3`;
   const { server, child } = await testServer(directory, script);
@@ -232,7 +232,7 @@ test('A frame that is too long or unknown ends the connection, and leaves the ch
   expect(next.shim.held.map(({ pid }) => pid)).toEqual([child.pid]);
 });
 
-test('A child waits while 4 MiB of its output are kept, and goes on after an acknowledgement.', async () => {
+test('A child waits while 4 MiB of its output are kept, and continues after an acknowledgement.', async () => {
   const directory = testDirectory('shim');
   const total = 3 * KEPT_BYTES;
   const { server, child } = await testServer(
@@ -275,7 +275,7 @@ test('When no server comes within the grace, nothing is left.', async () => {
   for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.kill(shim.pid, name);
   await server.kill();
   await expectGone(child, grandchild, shim, keeper);
-  expect(fs.existsSync(socketPathOf(directory))).toBe(false);
+  expect(fs.existsSync(await socketPathOf(directory))).toBe(false);
 });
 
 test('A shim without children ends with its server.', async () => {
@@ -391,7 +391,8 @@ test('A child at the spawn barrier ends with its server, and its command never r
   const env = { CADRE_FAILPOINTS: 'child.gated=kill' };
   const server = new ServerProcess(directory, 'echo > it-ran', { env });
   await server.exited;
-  await expectEventually(() => fs.existsSync(socketPathOf(directory))).toBe(false);
+  const socketPath = await socketPathOf(directory);
+  await expectEventually(() => fs.existsSync(socketPath)).toBe(false);
   const next = await testHost(directory);
   expect(next.shim.process).toBeNull();
   expect(fs.existsSync(path.join(directory, 'it-ran'))).toBe(false);
@@ -413,8 +414,9 @@ test('A server ends a shim of another version.', async () => {
       }
     });
   });
+  const socketPath = await socketPathOf(directory);
   const mask = process.umask(0o077);
-  shim.listen(socketPathOf(directory));
+  shim.listen(socketPath);
   process.umask(mask);
   onTestFinished(() => void shim.close());
   await once(shim, 'listening');
@@ -451,7 +453,7 @@ test('A server leaves its children and a note to the next one for a time, and it
   const first = await openHost(directory, 0);
   const child = identified((await first.run('cat')).pid);
   first.shim.leaveNote('a sealed text');
-  expect(fs.statSync(socketPathOf(directory)).mode & 0o777).toBe(0o600);
+  expect(fs.statSync(await socketPathOf(directory)).mode & 0o777).toBe(0o600);
   await first.shim.leave(HOUR_MS);
   await first.db.close();
   const next = await testHost(directory);
@@ -467,12 +469,12 @@ test('The shim of a data directory with a long path is found by its runtime dire
   fs.mkdirSync(directory);
   const env = { XDG_RUNTIME_DIR: runtime };
   const { server, child } = await testServer(directory, 'cat', { env });
-  expect(path.dirname(socketPathOf(directory))).toBe(path.join(runtime, 'cadre'));
+  expect(path.dirname(await socketPathOf(directory))).toBe(path.join(runtime, 'cadre'));
   await server.kill();
   const next = await testHost(directory);
   expect(next.shim.held.map(({ pid }) => pid)).toEqual([child.pid]);
   fs.chmodSync(path.join(runtime, 'cadre'), 0o755);
-  expect(() => socketPathOf(directory)).toThrow('other users have access');
+  await expect(socketPathOf(directory)).rejects.toThrow('other users have access');
 });
 
 test('A shim that does not answer is killed.', async () => {
@@ -482,7 +484,7 @@ test('A shim that does not answer is killed.', async () => {
   const child = await host.run('sleep 1000');
   const shim = host.shim.process?.identity as Identity;
   process.kill(shim.pid, 'SIGSTOP');
-  await clock.advance(60_000);
+  clock.advance(60_000);
   expect(await child.exited).toEqual({ code: null, signal: 'SIGKILL' });
   await expectGone(shim, identified(child.pid));
 });
@@ -504,7 +506,7 @@ test('A server starts no shim by default.', async () => {
   await sayUntil(server, 'say hello', /hello/);
   const { children } = await server.client.call(endpoints.getDiagnostics, {});
   expect(children.shim_pid).toBeNull();
-  expect(fs.existsSync(socketPathOf(server.directory))).toBe(false);
+  expect(fs.existsSync(await socketPathOf(server.directory))).toBe(false);
   await server.end('SIGTERM');
 });
 
@@ -545,7 +547,7 @@ interface RawConnection {
 
 /** A connection to the shim of a directory without the code of the server. A shim that refuses it is tried again. */
 async function connectRaw(directory: string): Promise<RawConnection> {
-  const socket = net.connect(socketPathOf(directory));
+  const socket = net.connect(await socketPathOf(directory));
   const closed = once(socket, 'close');
   socket.on('error', () => undefined);
   const welcome = Promise.withResolvers<Extract<ShimMessage, { type: 'welcome' }>>();

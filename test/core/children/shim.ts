@@ -79,7 +79,7 @@ export async function openHost(
   };
 }
 
-/** What the process of a server is asked, and what it says; see shim-server.ts. */
+/** An order to the process of a server, and its reports; see shim-server.ts. */
 export interface Order {
   tell?: [message: string, key: string];
   acknowledge?: number;

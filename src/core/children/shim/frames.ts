@@ -4,11 +4,6 @@
  */
 export const SHIM_VERSION = 1;
 
-/** So much of an output is kept until it is acknowledged. Then the child waits, unless its reader asks for more. */
-export const KEPT_BYTES = 4 * 1024 * 1024;
-/** Output is kept in pages of this size. */
-export const PAGE_BYTES = 16 * 1024;
-
 /** A longer frame is refused. The longest message to an agent is a prompt with its images. */
 const MAX_FRAME_BYTES = 128 * 1024 * 1024;
 const LENGTH_BYTES = 4;
@@ -30,7 +25,7 @@ export interface HeldRecord {
   child: number;
   pid: number;
   started_ticks: number;
-  /** What the server said about the child when it started it. */
+  /** The description that the child was started with. */
   about: ChildAbout;
   /** The keys of the messages that its input has taken. */
   told: string[];
@@ -45,7 +40,7 @@ export interface ChildAbout {
   isSandboxed: boolean;
 }
 
-/** What a server says to the shim. Children have numbers, because a pid may be used again. */
+/** A message of a server. Children have numbers, because a pid may be used again. */
 export type ServerMessage =
   | { type: 'hello'; version: number; grace_ms: number }
   | { type: 'end_all' }
@@ -72,7 +67,7 @@ export type ServerMessage =
   | { type: 'note'; text: string }
   | { type: 'ping' };
 
-/** What the shim says to a server. */
+/** A message of the shim. */
 export type ShimMessage =
   | {
       type: 'welcome';

@@ -1,5 +1,5 @@
 import type net from 'node:net';
-import { Readable, Writable } from 'node:stream';
+import { Writable } from 'node:stream';
 import type { Clock } from '../../lib/clock.ts';
 import { type Identity, isAlive, signal } from '../identity.ts';
 import type { BarrierProcess, BarrierStart, ChildExit } from '../spawn-barrier.ts';
@@ -10,20 +10,28 @@ import {
   FrameReader,
   type HeldRecord,
   inputFrame,
-  KEPT_BYTES,
+  markerOf,
   type OutputNumber,
-  PAGE_BYTES,
   type ServerMessage,
   SHIM_VERSION,
   type ShimMessage,
 } from './frames.ts';
+import { type OutputMessage, ReceivedOutput } from './outputs.ts';
 
 /** A shim that sends no welcome, or does not answer, for so long, in milliseconds, is killed. */
 const SILENCE_MS = 10_000;
-/** So often the shim is asked for a sign of life in that time. */
+/** The number of pings in that time. */
 const PINGS = 4;
 
 type Welcome = Extract<ShimMessage, { type: 'welcome' }>;
+
+/** A child of an earlier server. */
+export interface HeldProcess {
+  process: BarrierProcess;
+  about: ChildAbout;
+  /** The value of the marker that this child and its descendants alone carry. */
+  marker: string;
+}
 
 /** The connection to a shim. */
 export class ShimLink {
@@ -92,16 +100,16 @@ export class ShimLink {
   }
 
   /** Continues with a child of an earlier server, whose output begins at the offset `from`. */
-  attach(held: HeldRecord, from: number): ShimProcess {
+  attach(held: HeldRecord, from: number, marker: string): HeldProcess {
     const { child, stderr } = held;
     const offsets = { stdout: from, stderr: stderr.oldest };
     const leader = { pid: held.pid, startedTicks: held.started_ticks };
     const process = this.#add(child, leader, offsets);
     this.send({ type: 'attach', child, ...offsets });
-    return process;
+    return { process, about: held.about, marker: markerOf(marker, child) };
   }
 
-  /** Asks the shim for signs of life, and kills one that sends none: its keeper then ends the children. */
+  /** Pings the shim, and kills it if it does not answer: its keeper then ends the children. */
   #watch({ pid, started_ticks: startedTicks }: Welcome): void {
     const timer = this.#clock.every(SILENCE_MS / PINGS, () => {
       // Counted, not measured: a server that was busy has not read the answers that have come.
@@ -166,8 +174,8 @@ class ShimProcess implements BarrierProcess {
   readonly leader: Identity;
   readonly exit = Promise.withResolvers<ChildExit>();
   readonly stdin: Writable;
-  readonly stdout: ShimOutput;
-  readonly stderr: ShimOutput;
+  readonly stdout: ReceivedOutput;
+  readonly stderr: ReceivedOutput;
   hasExited = false;
   readonly #link: ShimLink;
   readonly #child: number;
@@ -182,9 +190,9 @@ class ShimProcess implements BarrierProcess {
     this.#child = child;
     this.leader = leader;
     this.#onEnd = onEnd;
-    const send = (wish: OutputWish, stream: OutputNumber) => link.send({ ...wish, child, stream });
-    this.stdout = new ShimOutput((wish) => send(wish, 1), from.stdout);
-    this.stderr = new ShimOutput((wish) => send(wish, 2), from.stderr, true);
+    const send = (message: OutputMessage, stream: OutputNumber) => link.send({ ...message, child, stream });
+    this.stdout = new ReceivedOutput((message) => send(message, 1), from.stdout);
+    this.stderr = new ReceivedOutput((message) => send(message, 2), from.stderr, true);
     this.stdin = this.#input();
   }
 
@@ -227,7 +235,7 @@ class ShimProcess implements BarrierProcess {
         break;
       case 'closed':
         if (message.stream === 0) this.#closeInput();
-        else this.#output(message.stream)?.finish();
+        else this.#output(message.stream)?.complete();
         break;
       default:
         throw new Error('an unknown message');
@@ -238,7 +246,7 @@ class ShimProcess implements BarrierProcess {
   /** The shim is gone, and its keeper kills this child. */
   lose(): void {
     this.#exited({ code: null, signal: 'SIGKILL' });
-    for (const output of [this.stdout, this.stderr]) output.finish();
+    for (const output of [this.stdout, this.stderr]) output.complete();
   }
 
   #exited({ code, signal: name }: ChildExit): void {
@@ -247,7 +255,7 @@ class ShimProcess implements BarrierProcess {
     this.#closeInput();
   }
 
-  #output(stream: number): ShimOutput | undefined {
+  #output(stream: number): ReceivedOutput | undefined {
     return [undefined, this.stdout, this.stderr][stream];
   }
 
@@ -284,59 +292,4 @@ class ShimProcess implements BarrierProcess {
 interface Offsets {
   stdout: number;
   stderr: number;
-}
-
-type OutputWish = { type: 'ack'; up_to: number } | { type: 'more' } | { type: 'close' };
-
-/** An output of a child of the shim. */
-class ShimOutput extends Readable {
-  isOver = false;
-  readonly #send: (wish: OutputWish) => void;
-  readonly #isHandledWhenRead: boolean;
-  /** The offsets up to which output has come, was handled, and was acknowledged. */
-  #received: number;
-  #handled: number;
-  #acknowledged: number;
-  /** So much is sent without an acknowledgement. */
-  #limit = KEPT_BYTES;
-
-  constructor(send: (wish: OutputWish) => void, from: number, isHandledWhenRead = false) {
-    // Without a buffer to fill, `_read` is called when the reader has all that has come, and waits.
-    super({ highWaterMark: 0 });
-    this.#send = send;
-    this.#isHandledWhenRead = isHandledWhenRead;
-    this.#received = from;
-    this.#handled = from;
-    this.#acknowledged = from;
-  }
-
-  receive(bytes: Buffer): void {
-    this.#received += bytes.length;
-    if (!this.destroyed) this.push(bytes);
-  }
-
-  finish(): void {
-    this.isOver = true;
-    if (!this.destroyed) this.push(null);
-  }
-
-  acknowledge(upTo: number): void {
-    this.#handled = Math.max(this.#handled, upTo);
-    if (this.#handled - this.#acknowledged < PAGE_BYTES) return;
-    this.#acknowledged = this.#handled;
-    if (this.#received - this.#acknowledged < KEPT_BYTES) this.#limit = KEPT_BYTES;
-    this.#send({ type: 'ack', up_to: this.#acknowledged });
-  }
-
-  override _read(): void {
-    if (this.#isHandledWhenRead) return this.acknowledge(this.#received - this.readableLength);
-    if (this.#received - this.#acknowledged < this.#limit) return;
-    this.#limit += KEPT_BYTES;
-    this.#send({ type: 'more' });
-  }
-
-  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    if (!this.isOver) this.#send({ type: 'close' });
-    done(error);
-  }
 }

@@ -1,5 +1,5 @@
 import net from 'node:net';
-import { type Readable, Writable } from 'node:stream';
+import { Writable } from 'node:stream';
 import { systemClock } from '../../lib/clock.ts';
 import { newSecret } from '../../lib/ids.ts';
 import { identify, MARKER_VARIABLE, signal } from '../identity.ts';
@@ -9,20 +9,16 @@ import {
   type ChildAbout,
   controlFrame,
   FrameReader,
-  type HeldRange,
   type HeldRecord,
-  KEPT_BYTES,
   markerOf,
   outputFrame,
   type OutputNumber,
-  PAGE_BYTES,
   type ServerMessage,
   SHIM_VERSION,
   type ShimMessage,
 } from './frames.ts';
+import { HeldOutput } from './outputs.ts';
 
-/** A reader that waits for the end of a long line may ask for more than {@link KEPT_BYTES}, up to this. */
-const MOST_BYTES = 36 * 1024 * 1024;
 /** So many keys of messages are remembered for each child. */
 const MAX_KEYS = 1024;
 const MAX_NOTE_BYTES = 4096;
@@ -187,7 +183,7 @@ class ShimProgram {
       void started.exit.promise.then((exit) => {
         child.exit = exit;
         if (!this.#children.has(child.number)) return this.#keeper.remove(child.pid);
-        // What the leader leaves in its group goes with it; the server gives it the time of an orderly end.
+        // The rest of its group ends with it. A server gives the group the time of an orderly end.
         if (!this.#server) signal(-child.pid, 'SIGKILL');
         return this.#sendOutput(child);
       });
@@ -270,7 +266,7 @@ class HeldChild {
   readonly #stdin: Writable;
   /** The newest keys of messages, each with whether its message is in the pipe. */
   readonly #keys = new Map<string, boolean>();
-  /** What the server that is connected waits to be told of. */
+  /** Whether the connected server knows of its exit, and of the end of its input. */
   #isExitSent = false;
   #isClosedSent = false;
 
@@ -359,100 +355,5 @@ class HeldChild {
     this.#isExitSent = false;
     this.#isClosedSent = false;
     for (const output of this.outputs) output.detach();
-  }
-}
-
-/** What a child has written and nobody has acknowledged, in pages of one size: many small writes take no more memory. */
-class HeldOutput {
-  readonly #number: OutputNumber;
-  readonly #source: Readable;
-  readonly #pages: Buffer[] = [];
-  /** The offset of the first page. */
-  #base = 0;
-  #oldest = 0;
-  #newest = 0;
-  #sent = 0;
-  #limit = KEPT_BYTES;
-  isEndSent = false;
-
-  constructor(number: OutputNumber, source: Readable) {
-    this.#number = number;
-    this.#source = source;
-  }
-
-  get range(): HeldRange {
-    return { oldest: this.#oldest, newest: this.#newest };
-  }
-
-  keep(onChange: () => void): void {
-    this.#source.on('error', () => undefined);
-    this.#source.on('close', onChange);
-    this.#source.on('data', (chunk: Buffer) => {
-      for (let at = 0; at < chunk.length;) at += this.#append(chunk, at);
-      this.#balance();
-      onChange();
-    });
-  }
-
-  #append(chunk: Buffer, at: number): number {
-    const used = this.#newest - this.#base;
-    if (used === this.#pages.length * PAGE_BYTES)
-      this.#pages.push(Buffer.allocUnsafeSlow(PAGE_BYTES));
-    const count = chunk.copy(this.#pages.at(-1) as Buffer, used % PAGE_BYTES, at);
-    this.#newest += count;
-    return count;
-  }
-
-  acknowledge(upTo: number): void {
-    if (!(upTo <= this.#sent)) throw new Error('an acknowledgement of bytes that were not sent');
-    this.#oldest = Math.max(this.#oldest, upTo);
-    while (this.#base + PAGE_BYTES <= this.#oldest) {
-      this.#pages.shift();
-      this.#base += PAGE_BYTES;
-    }
-    if (this.#newest - this.#oldest < KEPT_BYTES) this.#limit = KEPT_BYTES;
-    this.#balance();
-  }
-
-  allowMore(): void {
-    this.#limit = Math.min(this.#limit + KEPT_BYTES, MOST_BYTES);
-    this.#balance();
-  }
-
-  #balance(): void {
-    const isFull = this.#newest - this.#oldest >= this.#limit;
-    if (isFull) this.#source.pause();
-    else if (this.#source.isPaused()) this.#source.resume();
-  }
-
-  /** Sends on from an offset. What is before it is handled. */
-  continueAt(offset: number): void {
-    if (!(offset >= this.#oldest && offset <= this.#newest))
-      throw new Error('an offset that is not held');
-    this.#sent = offset;
-    this.acknowledge(offset);
-  }
-
-  send(server: Connection, child: number): void {
-    while (this.#sent < this.#newest && !server.isFull) {
-      const at = this.#sent - this.#base;
-      const page = this.#pages[Math.floor(at / PAGE_BYTES)] as Buffer;
-      const from = at % PAGE_BYTES;
-      const bytes = page.subarray(from, from + Math.min(PAGE_BYTES, this.#newest - this.#sent));
-      server.sendOutput(child, this.#number, this.#sent, bytes);
-      this.#sent += bytes.length;
-    }
-    if (this.isEndSent || this.#sent < this.#newest || !this.#source.destroyed) return;
-    this.isEndSent = true;
-    server.send({ type: 'closed', child, stream: this.#number });
-  }
-
-  close(): void {
-    this.#source.destroy();
-  }
-
-  detach(): void {
-    this.isEndSent = false;
-    this.#limit = KEPT_BYTES;
   }
 }

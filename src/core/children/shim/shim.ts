@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import fs from 'node:fs';
+import type { Stats } from 'node:fs';
+import fs from 'node:fs/promises';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
@@ -10,8 +11,8 @@ import { selfCommand, SHIM } from '../../lib/self.ts';
 import { startConnected } from '../detached.ts';
 import { type Identity, isAlive, killCarriers, MARKER_VARIABLE, signal } from '../identity.ts';
 import type { BarrierProcess, BarrierStart } from '../spawn-barrier.ts';
-import { type ChildAbout, type HeldRecord, markerOf, SHIM_VERSION } from './frames.ts';
-import { ShimLink } from './link.ts';
+import { type ChildAbout, type HeldRecord, SHIM_VERSION } from './frames.ts';
+import { type HeldProcess, ShimLink } from './link.ts';
 
 /** The name has no version: a server has to find the shim of any other version. */
 const SOCKET = 'shim.sock';
@@ -28,21 +29,11 @@ interface ShimDependencies {
   graceMs: number;
   clock: Clock;
   log: Pick<Logger, 'warn'>;
-  /** Starts a shim at a socket, and returns a connection to it. Tests replace it. */
-  launch?: (socketPath: string) => net.Socket;
 }
 
 export interface ShimIdentity {
   readonly identity: Identity;
   readonly marker: string;
-}
-
-/** A child of an earlier server. */
-export interface HeldProcess {
-  process: BarrierProcess;
-  about: ChildAbout;
-  /** The value of the marker that this child and its descendants alone carry. */
-  marker: string;
 }
 
 interface Connected extends ShimIdentity {
@@ -92,7 +83,7 @@ export class Shim {
   /** Connects to a shim that an earlier server left. Resolves with whether there is one. */
   async find(): Promise<boolean> {
     const { clock } = this.#deps;
-    const socketPath = socketPathOf(this.#deps.directory);
+    const socketPath = await socketPathOf(this.#deps.directory);
     const deadline = clock.monotonic() + REFUSES_MS;
     for (;;) {
       const socket = await connect(socketPath);
@@ -116,8 +107,7 @@ export class Shim {
     const { link, marker } = this.#connected;
     if (from < held.stdout.oldest || from > held.stdout.newest) return null;
     this.#held = this.#held.filter((one) => one !== held);
-    const process = link.attach(held, from);
-    return { process, about: held.about, marker: markerOf(marker, held.child) };
+    return link.attach(held, from, marker);
   }
 
   /** Changes the time that the shim waits for another server. */
@@ -145,12 +135,11 @@ export class Shim {
   }
 
   async #launch(): Promise<Connected> {
-    const { directory, launch = launchShim } = this.#deps;
     try {
       await this.#losing;
-      const socketPath = socketPathOf(directory);
+      const socketPath = await socketPathOf(this.#deps.directory);
       // No shim listens there: it would have been found, or has been lost.
-      fs.rmSync(socketPath, { force: true });
+      await fs.rm(socketPath, { force: true });
       await this.#greet(launch(socketPath));
       if (!this.#connected) throw new Error('the shim has another version');
       return this.#connected;
@@ -194,7 +183,7 @@ export class Shim {
 }
 
 /** Starts this program as a shim. It gets none of the variables of the server, above all not the marker of its children. */
-function launchShim(socketPath: string): net.Socket {
+function launch(socketPath: string): net.Socket {
   const { file, args } = selfCommand();
   const { PATH = '/usr/bin:/bin', CADRE_TEST_ONLY_PLATFORM: platform } = process.env;
   return startConnected({
@@ -207,7 +196,7 @@ function launchShim(socketPath: string): net.Socket {
 
 /** Resolves with a connection; null if nobody listens. Throws `conflict` for a socket of another user. */
 async function connect(socketPath: string): Promise<net.Socket | null> {
-  const found = fs.lstatSync(socketPath, { throwIfNoEntry: false });
+  const found = await fs.lstat(socketPath).catch(() => null);
   if (!found) return null;
   assertOwn(socketPath, found);
   const socket = net.connect(socketPath);
@@ -218,19 +207,19 @@ async function connect(socketPath: string): Promise<net.Socket | null> {
 }
 
 /** Returns the path of the socket: in the data directory, or in a directory of this user if that path is too long. */
-export function socketPathOf(directory: string): string {
-  const inside = path.join(fs.realpathSync(directory), SOCKET);
+export async function socketPathOf(directory: string): Promise<string> {
+  const inside = path.join(await fs.realpath(directory), SOCKET);
   if (Buffer.byteLength(inside) <= MAX_PATH_BYTES) return inside;
   const { XDG_RUNTIME_DIR: named } = process.env;
   const own = named
     ? path.join(named, 'cadre')
     : path.join(os.tmpdir(), `cadre-${os.userInfo().uid}`);
-  fs.mkdirSync(own, { recursive: true, mode: 0o700 });
-  assertOwn(own, fs.lstatSync(own));
+  await fs.mkdir(own, { recursive: true, mode: 0o700 });
+  assertOwn(own, await fs.lstat(own));
   return path.join(own, `${createHash('sha256').update(inside).digest('hex').slice(0, 32)}.sock`);
 }
 
-function assertOwn(name: string, { uid, mode }: fs.Stats): void {
+function assertOwn(name: string, { uid, mode }: Stats): void {
   if (uid !== process.geteuid?.())
     throw conflictError(
       `cannot use ${name}, because it belongs to another user (uid ${uid}): remove it`,
