@@ -110,12 +110,12 @@ export class Ledger {
    * Kills the processes that earlier runs left alive: the listed children whose identity still matches, with their
    * groups, then every process that carries the marker of a run that was not swept, or of a shim. Signals nothing else.
    * Returns the pids that accepted the signal; a child that has changed its user does not, is named in the log, and is
-   * removed from the list. `spared`: a shim that is connected; `held`: its children that this server has taken over.
+   * removed from the list. `spared`: a shim that is connected; `held`: its children.
    */
   async sweep(
     log: Logger,
     spared: ShimIdentity | null = null,
-    held: readonly Identity[] = [],
+    held: readonly { pid: number }[] = [],
   ): Promise<number[]> {
     const sparedPids = (spared ? [spared.identity, ...held] : []).map(({ pid }) => pid);
     const children = this.#db.prepare<[number, number, string]>(

@@ -56,8 +56,9 @@ interface RecoverOptions extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'log
 export async function recover(options: RecoverOptions): Promise<Recovered> {
   const { db, log, sessionStore: store, ledger, shim, clock, logger } = options;
   const started_at = clock.now();
+  const held = shim?.held ?? [];
   const previous = await ledger.begin(options.durability);
-  const orphans_killed = await ledger.sweep(logger, shim?.process ?? null);
+  const orphans_killed = await ledger.sweep(logger, shim?.process ?? null, held);
   const printed = new Map<string, Printed>();
   for (const { process_id } of db.peek((rx) => options.processes.unfinished(rx)))
     printed.set(process_id, await options.readPrinted(process_id));
@@ -67,7 +68,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
       tx.skipSeqs(SKIPPED_SEQS);
     }
     log.append(tx, { kind: 'runtime.started', payload: { previous_stop: previous.stop } });
-    const left = leftTurns(tx, shim?.held ?? [], { store, readers: options.readers });
+    const left = leftTurns(tx, held, { store, readers: options.readers });
     claimLeftTurns(tx, left, options.readers);
     const plan = planOf(tx, options, left);
     const { cancelled, failedSessions } = repairTurns(tx, plan, options);

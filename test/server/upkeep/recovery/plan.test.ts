@@ -56,6 +56,7 @@ function foundOf(all: readonly Case[]): UnfinishedWork {
       ({ active_turn_id: id, status }) => id !== null || status.match(/^(running|waiting)/),
     ),
     turn: (id) => byId.get(id),
+    isLeft: () => false,
     approvalsOf: (turnId): Approval[] =>
       (all[indexOf(turnId)]?.approvals ?? []).map((approval, at) =>
         anApproval({ ...approval, id: `apr_${at}`, turn_id: turnId }),
