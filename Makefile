@@ -159,6 +159,11 @@ merges: N = 1000
 merges: deps ## SIGKILL the server N times in merges, rebases, cleanups and restores (N=1000, SEED=...)
 	KILLS=$(N) SEED=$(SEED) TEST_LIMIT_MS=21600000 $(CAMPAIGN) test/campaigns/worktrees/killed
 
+.PHONY: outlive
+outlive: N = 1000
+outlive: deps ## SIGKILL the server N times while turns run that outlive it (N=1000, SEED=...)
+	KILLS=$(N) SEED=$(SEED) TEST_LIMIT_MS=21600000 $(CAMPAIGN) test/campaigns/outlive
+
 .PHONY: contenders
 contenders: N = 200
 contenders: deps ## SIGKILL the server twice in each of N races (N=200, SEED=...)

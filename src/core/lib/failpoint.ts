@@ -34,6 +34,7 @@ export type FailpointName =
   | 'spawn.begun'
   | 'spawn.prepared'
   | 'turn.accepted'
+  | 'turn.attached'
   | 'turn.started'
   | 'turn.ending'
   | 'worktree.creating'

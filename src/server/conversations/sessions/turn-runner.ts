@@ -230,7 +230,7 @@ export class TurnRunner {
 
   async #continue(left: LeftTurn, running: RunningTurn, cut: Promise<TurnOutcome>): Promise<void> {
     const { turn } = left;
-    const { outputs, broker, pool, clock } = this.#deps;
+    const { outputs, broker, pool, clock, failpoint } = this.#deps;
     const { output, attached } = outputs.reopen(left, optionsOf(running), broker);
     running.output = output;
     try {
@@ -238,6 +238,7 @@ export class TurnRunner {
         atTurn(turn, { running, live: one, output });
         return this.#sinkOf(one);
       });
+      failpoint('turn.attached');
       using _proven = clock.after(surviveMs(left), () => void output.store());
       const ended = this.#withinLimit(turn, () => outcome, { since: turn.started_at });
       await this.#settle(left, { running, live, output }, await Promise.race([ended, cut]));

@@ -1,0 +1,175 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { stringify } from 'smol-toml';
+import { expect, test } from 'vitest';
+import type { Approval } from '../../src/api/approvals.ts';
+import { endpoints } from '../../src/api/index.ts';
+import type { ToolCall } from '../../src/api/tool-call.ts';
+import { selfCommand } from '../../src/core/lib/self.ts';
+import { Watch } from '../support/providers/watch.ts';
+import { scaled } from '../support/patience.ts';
+import { below, seededRandom } from '../support/random.ts';
+import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
+import { tempDirectory } from '../support/temp.ts';
+import { openSession, send } from '../support/turns.ts';
+import type { UntypedEvent } from '../support/untyped-events.ts';
+
+/** The number of kills: `KILLS=1000` for a longer campaign. */
+const KILLS = Number(process.env.KILLS ?? 10);
+const SEED = Number(process.env.SEED || 0) || Math.trunc(Date.now() % 1e9);
+const SESSIONS = 3;
+/** A server lives for so many milliseconds at the most after it has started. */
+const LIFE_MS = 500;
+const PAUSE_MS = 1000;
+const words = Array.from({ length: 40 }, (_, at) => `say word ${at}; repeat 5 4 ${at}.`);
+/** A turn with text, tools and three requests. */
+const SCRIPT = [
+  ...words.slice(0, 10),
+  'tool read a file => its text',
+  'ask write one',
+  ...words.slice(10, 20),
+  'think about it',
+  'ask write two',
+  'flood 300 20',
+  ...words.slice(20, 30),
+  'usage 10 100',
+  'ask write three',
+  ...words.slice(30),
+].join('; ');
+
+/** What a user sees of a turn: the texts of its items in order. */
+function storyOf(events: readonly UntypedEvent[], turnId: string): string[] {
+  return events.flatMap(({ kind, payload, turn_id }) => {
+    if (turn_id !== turnId) return [];
+    if (kind === 'message.completed' || kind === 'reasoning.completed')
+      return [`${kind} ${String(payload.text)}`];
+    if (kind === 'tool.completed')
+      return [`${kind} ${(payload.tool as ToolCall).title}: ${String(payload.text)}`];
+    if (kind === 'approval.requested') return [`asks ${(payload.approval as Approval).title}`];
+    if (kind === 'approval.resolved')
+      return [`${(payload.approval as Approval).status} ${(payload.approval as Approval).title}`];
+    return [];
+  });
+}
+
+/** A configuration whose agent records all that it is told in a file. */
+function configOf(told: string): string {
+  const { file, args } = selfCommand();
+  const agent = [file, ...args, 'demo-agent'].map((word) => `'${word}'`).join(' ');
+  const command = `tee -a '${told}' | ${agent}`;
+  return stringify({
+    server: { reattach_ms: 60_000 },
+    providers: { acp: { command: '/bin/sh', args: ['-c', command] } },
+  });
+}
+
+/** The ids of the messages that an agent must get once: prompts, and answers to its requests. */
+function toldOnce(told: string): string[] {
+  const lines = fs.readFileSync(told, 'utf8').split('\n').filter(Boolean);
+  const messages = lines.map((line) => JSON.parse(line) as { id?: number; method?: string });
+  return messages.flatMap(({ id, method }) =>
+    method === 'session/prompt' || (method === undefined && id !== undefined)
+      ? [`${method ?? 'answer'} ${id}`]
+      : [],
+  );
+}
+
+test(
+  'Turns go on whenever the server is killed: their texts are whole, and each request is asked and answered once.',
+  { timeout: scaled(120_000 + KILLS * 10_000) },
+  async () => {
+    await using directory = tempDirectory('outlive');
+    const random = seededRandom(SEED);
+    const told = path.join(directory.path, 'told');
+    const data = path.join(directory.path, 'data');
+    fs.mkdirSync(data);
+    const started = { server: undefined as TestServer | undefined };
+    /** The events of all sessions as one follower sees them, across all servers. */
+    const seen: UntypedEvent[] = [];
+    let turns = 0;
+    let attached = 0;
+    const running = new Map<string, string>();
+    const stories: string[][] = [];
+    try {
+      for (let kills = 0; kills <= KILLS; ) {
+        const isLast = kills === KILLS;
+        const dies = random() < 0.2 ? { CADRE_FAILPOINTS: 'turn.attached=kill' } : {};
+        const env = isLast ? {} : dies;
+        const server = await startServer(data, { config: configOf(told), env }).catch(() => null);
+        if (!server) {
+          kills++;
+          continue;
+        }
+        started.server = server;
+        const { client } = server;
+        const watch = new Watch(client);
+        const recovery = await client.call(endpoints.getRecovery, {});
+        attached += recovery.turns_attached?.length ?? 0;
+        expect([recovery.turns_failed, recovery.sessions_failed], `SEED=${SEED}`).toEqual([[], []]);
+        const over = new AbortController();
+        const answering = answerAll(server, watch, over.signal);
+        if (running.size === 0)
+          for (let at = 0; at < SESSIONS; at++) {
+            const mode = { permission_mode: 'require_approval' };
+            const session = await openSession(client, directory.path, mode);
+            running.set((await send(client, session.id, SCRIPT)).turn_id, session.id);
+            turns++;
+          }
+        const life = pause(below(LIFE_MS, random));
+        const ended = Promise.all([...running.keys()].map((turn) => watch.end(turn, 120_000)));
+        ended.catch(() => undefined);
+        await (isLast ? ended : Promise.race([life, ended]));
+        for (const [turn] of running) {
+          const end = watch.events.find((one) => one.turn_id === turn && isEndOf(one));
+          if (!end) continue;
+          expect(end.kind, `SEED=${SEED}, ${JSON.stringify(end.payload)}`).toBe('turn.completed');
+          stories.push(storyOf(watch.events, turn));
+          running.delete(turn);
+        }
+        over.abort();
+        seen.splice(0, seen.length, ...watch.events);
+        await watch.stop();
+        await server.end('SIGKILL');
+        await answering;
+        if (isLast) break;
+        kills++;
+        if (random() < 0.2) await pause(below(PAUSE_MS, random));
+      }
+      for (const story of stories) expect(story, `SEED=${SEED}`).toEqual(stories[0]);
+      expect(stories[0]?.filter((line) => line.startsWith('accepted'))).toHaveLength(3);
+      expect(stories).toHaveLength(turns);
+      const seqs = seen.map(({ seq }) => seq);
+      expect(seqs).toEqual([...new Set(seqs)].toSorted((a, b) => a - b));
+      expect(toldOnce(told)).toHaveLength(turns * 4);
+      console.info(`SEED=${SEED}: ${KILLS} kills, ${turns} turns, attached ${attached} times`);
+    } finally {
+      await started.server?.end('SIGKILL');
+      // A server that stops ends all agents.
+      const last = await startServer(data, { config: configOf(told) });
+      await last.end('SIGTERM');
+      await untilNothingCarries(directory.path);
+    }
+  },
+);
+
+const isEndOf = ({ kind }: UntypedEvent) =>
+  kind === 'turn.completed' || kind === 'turn.failed' || kind === 'turn.interrupted';
+
+/** Accepts each request of the agents, until the signal aborts. */
+async function answerAll({ client }: TestServer, watch: Watch, signal: AbortSignal): Promise<void> {
+  let next = 0;
+  while (!signal.aborted) {
+    const asked = watch.events.slice(next);
+    next += asked.length;
+    for (const { kind, payload, session_id } of asked) {
+      if (kind !== 'approval.requested') continue;
+      const { id } = payload.approval as Approval;
+      const params = { session_id: session_id ?? '', approval_id: id };
+      const body = { decision: 'accept' as const };
+      // It was answered before the last kill, or the server is being killed.
+      await client.call(endpoints.decideApproval, { params, body }).catch(() => undefined);
+    }
+    await pause(5, undefined, { signal }).catch(() => undefined);
+  }
+}
