@@ -78,12 +78,14 @@ export class OutputLines {
     const send = () => tell(String(n));
     if (rows && line.length <= MAX_MESSAGE_CHARACTERS)
       return rows.queue({ n, line, answers, onStored, send });
-    this.#unstored = n;
-    void send().then(() => {
+    const sendUnstored = async () => {
+      await send();
       if (this.#unstored === n) this.#unstored = null;
-    });
+    };
+    this.#unstored = n;
+    if (rows) return rows.queue({ n, line: null, answers, onStored, send: sendUnstored });
+    void sendUnstored();
     onStored();
-    rows?.savePosition();
   }
 
   /** The output before an offset is stored, or is not needed. */

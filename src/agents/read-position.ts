@@ -21,14 +21,15 @@ export interface ReadPosition {
 export interface AgentRows {
   /** Stores the read position by itself. */
   savePosition(): void;
-  /** Stores a message to the agent, together with the read position. */
+  /** Stores a message to the agent, together with the read position. It is sent once that is on disk. */
   queue(message: OutgoingMessage): void;
 }
 
 /** A message to an agent, which is sent once it is stored. An agent is given each number once. */
 export interface OutgoingMessage {
   readonly n: number;
-  readonly line: string;
+  /** Null for a message that is too long to be stored: only the position is stored before it is sent. */
+  readonly line: string | null;
   /** The agent's own id of the request that the message answers; null: it answers none. */
   readonly answers: string | null;
   /** Lets the line of the request end. It is called in the transaction that stores the message. */

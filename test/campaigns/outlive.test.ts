@@ -92,7 +92,7 @@ test(
     const running = new Map<string, string>();
     const stories: string[][] = [];
     try {
-      for (let kills = 0; kills <= KILLS; ) {
+      for (let kills = 0; kills <= KILLS;) {
         const isLast = kills === KILLS;
         const dies = random() < 0.2 ? { CADRE_FAILPOINTS: 'turn.attached=kill' } : {};
         const env = isLast ? {} : dies;

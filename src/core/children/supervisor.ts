@@ -301,6 +301,13 @@ export class Supervisor {
     process.forget();
   }
 
+  /** Leaves the children in the shim to the next server. Nothing is read from them or sent to them any more, and `end` ends nothing. */
+  async leaveHeld(): Promise<void> {
+    for (const child of this.#inShim) this.#live.delete(child);
+    this.#hasLeft = true;
+    await this.#deps.shim?.leave();
+  }
+
   /** Ends every child; resolves when none is left. */
   async endAll(graceMs: number): Promise<void> {
     await Promise.all([...this.#live].map((child) => child.end(graceMs)));

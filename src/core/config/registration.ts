@@ -6,7 +6,7 @@ import { ownLog } from '../lib/own-log.ts';
 import { replaceFile } from '../lib/replace-file.ts';
 
 /** The file by which clients on this machine find the running server. It holds the path of the token, not the token. */
-interface Registration {
+export interface Registration {
   url: string;
   pid: number;
   // These two identify the process, because another process may have got its pid. Files of older versions lack them.

@@ -35,6 +35,8 @@ export interface Runtime {
   reload(load: () => Config): void;
   /** Stops in order; resolves when nothing is left. `hurry` skips the steps that only wait. */
   stop(hurry?: AbortSignal): Promise<void>;
+  /** Stops in order, at once, and leaves the running turns to the next server, if `server.reattach_ms` allows that. */
+  handOver(): Promise<void>;
 }
 
 /** Starts a server, step by step. Throws AppError, with nothing left running. */
@@ -128,7 +130,8 @@ function runtimeOf(running: Running): Runtime {
     reload(load) {
       if (!stopping) reload(running, load);
     },
-    stop: (hurry = new AbortController().signal) => (stopping ??= stop(running, hurry)),
+    stop: (hurry = new AbortController().signal) => (stopping ??= stop(running, { hurry })),
+    handOver: () => (stopping ??= stop(running, { hurry: AbortSignal.abort(), leavesTurns: true })),
   };
 }
 

@@ -18,15 +18,22 @@ export interface Running {
 /** The grace period of agents after SIGTERM when the server stops, in milliseconds. */
 const CHILD_GRACE_MS = 2000;
 
-/** Stops a server, step by step. `hurry` skips the steps that only wait. */
-export async function stop(running: Running, hurry: AbortSignal): Promise<void> {
+/**
+ * Stops a server, step by step. `hurry` skips the steps that only wait. `leavesTurns`: the turns that another server can
+ * continue go on without this one.
+ */
+export async function stop(
+  running: Running,
+  { hurry, leavesTurns = false }: { hurry: AbortSignal; leavesTurns?: boolean },
+): Promise<void> {
   const { base, nouns, edge, opened } = running;
   const { sessions, processes, children } = nouns;
   base.logger.info('stopping');
   // A server that is killed while it stops has nothing for another one to continue.
-  children.shim?.setGrace(0);
+  if (!leavesTurns) children.shim?.setGrace(0);
   takeNothingNew(running);
   await storeStopping(base);
+  if (leavesTurns) await leaveTurns(running);
   const hooksEnded = nouns.hooks.stop();
   const processesEnded = processes.runner.stop();
   await sessions.runner.stop(base.config.now.server.drain_ms, hurry);
@@ -45,6 +52,12 @@ export async function stop(running: Running, hurry: AbortSignal): Promise<void> 
   await storeEnd(base, nouns);
   await opened[Symbol.asyncDispose]();
   base.logger.info('stopped');
+}
+
+/** Leaves turns to the next server. Nothing of them is stored after this, so that it continues from what is stored. */
+async function leaveTurns({ nouns: { sessions, children } }: Running): Promise<void> {
+  sessions.runner.leaveTurns();
+  await children.supervisor.leaveHeld();
 }
 
 /** From here on nothing starts: no request that changes something, no turn, no notice, no upkeep. */

@@ -190,7 +190,8 @@ class ShimProcess implements BarrierProcess {
     this.#child = child;
     this.leader = leader;
     this.#onEnd = onEnd;
-    const send = (message: OutputMessage, stream: OutputNumber) => link.send({ ...message, child, stream });
+    const send = (message: OutputMessage, stream: OutputNumber) =>
+      link.send({ ...message, child, stream });
     this.stdout = new ReceivedOutput((message) => send(message, 1), from.stdout);
     this.stderr = new ReceivedOutput((message) => send(message, 2), from.stderr, true);
     this.stdin = this.#input();

@@ -19,6 +19,7 @@ import { localCommand } from '../command.ts';
 import { exitCodes } from '../exit.ts';
 import { refuseRemote, serveOptions, type ServeOptions } from '../serve-options.ts';
 import { type LocalContext, showDocument, type World } from '../world.ts';
+import { endForNext } from './stop.ts';
 import { counted } from '../../../core/lib/counted.ts';
 
 /** How long what is still open may keep a stopped server alive, in milliseconds. */
@@ -34,17 +35,21 @@ export const serveCommand = localCommand({
   description: 'Start the server in the foreground',
   parameters: [
     ...serveOptions,
+    '--take-over  Replace the server that is running, and continue its running turns (see server.reattach_ms)',
     '--detach  Start the server in the background, and exit as soon as the server answers',
   ],
-  run: ({ world, global }: LocalContext<ServeOptions & { detach?: boolean }>) =>
+  run: ({ world, global }: LocalContext<ServeHereOptions>) =>
     global.detach ? detach(world, global) : serve(world, global),
 });
 
-async function detach(world: World, options: ServeOptions): Promise<void> {
+type ServeHereOptions = ServeOptions & { detach?: boolean; takeOver?: boolean };
+
+async function detach(world: World, options: ServeHereOptions): Promise<void> {
   const { ServerStart } = await import('../server-start.ts');
   const { config } = configured(world, options);
   refuseRemote(config.server.bind_address, options.allowRemote === true, world);
   const directory = dataDirectory(config, world.env);
+  if (options.takeOver) await endForNext(world, directory);
   const started = await new ServerStart(world, options, directory).run(options.demo === true);
   showDocument(world, options, started, () => {
     const { url, pid, data_dir, log } = started;
@@ -52,7 +57,7 @@ async function detach(world: World, options: ServeOptions): Promise<void> {
   });
 }
 
-async function serve(world: World, options: ServeOptions): Promise<void> {
+async function serve(world: World, options: ServeHereOptions): Promise<void> {
   keepHeapSmall();
   closeInherited();
   const onTrouble = (message: string) => void world.stderr.write(`cadre: ${message}\n`);
@@ -68,13 +73,14 @@ async function serve(world: World, options: ServeOptions): Promise<void> {
 /** Serves until a signal arrives, and reports the state to the service manager, if there is one. */
 async function serveTelling(
   world: World,
-  options: ServeOptions,
+  options: ServeHereOptions,
   notifier: Notifier | null,
 ): Promise<void> {
   const { startRuntime } = await import('../../../server/runtime/start.ts');
   const { config, isQuiet } = configured(world, options);
   refuseRemote(config.server.bind_address, options.allowRemote === true, world);
   const directory = dataDirectory(config, world.env);
+  if (options.takeOver) await endForNext(world, directory);
 
   const stop = new AbortController();
   const hurry = new AbortController();
@@ -86,6 +92,11 @@ async function serveTelling(
     stop.abort();
   };
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, signalled);
+  let handsOver = false;
+  process.on('SIGUSR2', () => {
+    handsOver ||= !stop.signal.aborted;
+    stop.abort();
+  });
   // SIGHUP is also sent when the terminal is closed. The server keeps running then, although it can log nothing.
   world.stderr.on('error', () => undefined);
   process.on('SIGHUP', () => {
@@ -116,7 +127,7 @@ async function serveTelling(
       await new Promise((resolve) => stop.signal.addEventListener('abort', resolve));
   } finally {
     // Also after an error: the server would run on, and no signal would end it.
-    await runtime.stop(hurry.signal);
+    await (handsOver ? runtime.handOver() : runtime.stop(hurry.signal));
     // Before Node frees its memory it restores the default action of signals: one more Ctrl-C would kill a server that has
     // stopped in order. This skips that step, once nothing else is left.
     process.once('exit', () => process.exit());

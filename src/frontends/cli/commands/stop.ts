@@ -7,6 +7,7 @@ import {
   allowStart,
   findRegistration,
   forbidStart,
+  type Registration,
   serverRuns,
 } from '../../../core/config/registration.ts';
 import { AppError, usageError } from '../../../api/errors.ts';
@@ -65,22 +66,50 @@ async function stopServer(
   const stopping = isManaged ? manager.stop() : null;
   if (!isManaged && signal(pid, 'SIGTERM') === 'refused') {
     noted(() => allowStart(directory));
-    throw usageError(`the server (pid ${pid}) runs as another user: stop the server as that user`);
+    throw otherUser(pid);
   }
   if (!isNow) await stopping;
-  const { clock } = world;
+  // At the second signal the server waits for nothing; signals that arrive together count as one.
+  await untilEnded(world, found.server, () => isNow && signal(pid, 'SIGTERM'));
+  await stopping;
+  return pid;
+}
+
+/**
+ * Ends the server of a directory, if one runs, and leaves its running turns to the next server. Throws as `stopServer`
+ * does, and `usage` if a service manager would start the server again.
+ */
+export async function endForNext(world: World, directory: string): Promise<void> {
+  const found = findRegistration(directory);
+  if (!found?.runs) return;
+  const { pid } = found.server;
+  const manager = managerOf(world.env);
+  if (manager !== null && (await manager.state())?.pid === pid)
+    throw usageError(
+      `the server (pid ${pid}) runs as a service, which would start it again: run ${manager.restartCommand}`,
+    );
+  if (signal(pid, 'SIGUSR2') === 'refused') throw otherUser(pid);
+  await untilEnded(world, found.server);
+}
+
+function otherUser(pid: number): AppError {
+  return usageError(`the server (pid ${pid}) runs as another user: stop the server as that user`);
+}
+
+/** Resolves once a server has exited. Its registration goes a moment before it does. */
+async function untilEnded(
+  { clock, interrupted }: World,
+  server: Registration,
+  onLook: () => void = () => undefined,
+): Promise<void> {
   const deadline = clock.monotonic() + STOP_MS;
-  // Its registration goes a moment before it does.
-  while (serverRuns(found.server)) {
+  while (serverRuns(server)) {
     if (clock.monotonic() > deadline)
       throw new AppError(
         'timeout',
-        `the server (pid ${pid}) is still stopping: see cadre service logs`,
+        `the server (pid ${server.pid}) is still stopping: see cadre service logs`,
       );
-    await clock.sleep(LOOK_MS, world.interrupted());
-    // At the second signal the server waits for nothing; signals that arrive together count as one.
-    if (isNow) signal(pid, 'SIGTERM');
+    await clock.sleep(LOOK_MS, interrupted());
+    onLook();
   }
-  await stopping;
-  return pid;
 }

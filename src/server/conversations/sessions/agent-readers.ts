@@ -1,3 +1,5 @@
+import type { Turn } from '../../../api/sessions.ts';
+import type { UnsentMessage } from '../../../agents/attached-turn.ts';
 import type { Agent } from '../../../agents/provider.ts';
 import type {
   OutgoingMessage,
@@ -8,6 +10,12 @@ import type { Database } from '../../../core/store/database.ts';
 import type { Statement } from '../../../core/store/statement.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { SavedOutput } from './stored-output.ts';
+
+/** A turn that was begun for an agent, which was not told the prompt. */
+interface UntoldTurn {
+  turn_id: string;
+  position: null;
+}
 
 /** How far the output of the agent of a running turn is handled, for another server that continues the turn. */
 export interface StoredReader {
@@ -47,19 +55,24 @@ export class AgentReaders {
     this.#dropQueued = db.prepare('DELETE FROM agent_outgoing WHERE session_id = ? AND n <= ?');
   }
 
-  find(rx: Reader, sessionId: string): StoredReader | null {
+  find(rx: Reader, sessionId: string): StoredReader | UntoldTurn | null {
     const row = this.#find.get(rx, sessionId);
-    return row ? (JSON.parse(row[0]) as StoredReader) : null;
+    return row ? (JSON.parse(row[0]) as StoredReader | UntoldTurn) : null;
   }
 
-  all(rx: Reader): { sessionId: string; reader: StoredReader }[] {
+  all(rx: Reader): { sessionId: string; reader: StoredReader | UntoldTurn }[] {
     return this.#all.all(rx).map(([sessionId, record]) => ({
       sessionId,
-      reader: JSON.parse(record) as StoredReader,
+      reader: JSON.parse(record) as StoredReader | UntoldTurn,
     }));
   }
 
-  save(tx: Writer, sessionId: string, reader: StoredReader): void {
+  /** Stores that an agent is about to be told the prompt of a turn. */
+  begin(tx: Writer, { session_id, turn_id }: Pick<Turn, 'session_id' | 'turn_id'>): void {
+    this.save(tx, session_id, { turn_id, position: null });
+  }
+
+  save(tx: Writer, sessionId: string, reader: StoredReader | UntoldTurn): void {
     this.#save.run(tx, sessionId, JSON.stringify(reader));
   }
 
@@ -68,12 +81,12 @@ export class AgentReaders {
     this.dropQueued(tx, sessionId, Number.MAX_SAFE_INTEGER);
   }
 
-  queue(tx: Writer, sessionId: string, { n, line }: Pick<OutgoingMessage, 'n' | 'line'>): void {
+  queue(tx: Writer, sessionId: string, { n, line }: Pick<UnsentMessage, 'n' | 'line'>): void {
     this.#queue.run(tx, sessionId, n, line);
   }
 
   /** Returns the messages to the agent of a session that its input may not have taken, in their order. */
-  queued(rx: Reader, sessionId: string): Pick<OutgoingMessage, 'n' | 'line'>[] {
+  queued(rx: Reader, sessionId: string): Pick<UnsentMessage, 'n' | 'line'>[] {
     return this.#queued.all(rx, sessionId).map(([n, line]) => ({ n, line }));
   }
 
@@ -119,7 +132,8 @@ export class TurnReader {
 
   /** Stores a message to the agent. It is sent once it is on disk. */
   queue(tx: Writer, message: OutgoingMessage): void {
-    this.#deps.readers.queue(tx, this.#deps.sessionId, message);
+    const { n, line } = message;
+    if (line !== null) this.#deps.readers.queue(tx, this.#deps.sessionId, { n, line });
     for (const [approvalId, key] of this.#asked)
       if (key === message.answers) this.#asked.delete(approvalId);
     message.onStored();

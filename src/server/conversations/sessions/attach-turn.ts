@@ -39,6 +39,7 @@ export function leftTurns(
   if (held.length === 0) return [];
   const unfinished = new Map(store.unfinishedTurns(rx).map((turn) => [turn.turn_id, turn]));
   return readers.all(rx).flatMap(({ sessionId, reader }) => {
+    if (reader.position === null) return [];
     const turn = unfinished.get(reader.turn_id);
     const child = held.find(({ pid }) => pid === reader.pid);
     return turn && child && canContinue(reader, child)
@@ -51,6 +52,12 @@ function canContinue({ position, attempts = 0 }: StoredReader, { told }: HeldRec
   const { state, unstored } = position;
   const isPrompted = unstored === null || told.includes(String(unstored));
   return state !== null && isPrompted && attempts < MAX_ATTEMPTS;
+}
+
+/** Returns the ids of the turns that have begun, and whose agents were not told the prompt. */
+export function untoldTurns(rx: Reader, readers: AgentReaders): ReadonlySet<string> {
+  const untold = readers.all(rx).filter(({ reader }) => reader.position === null);
+  return new Set(untold.map(({ reader }) => reader.turn_id));
 }
 
 /** Returns after how many ms the output of an agent has not killed this server. */

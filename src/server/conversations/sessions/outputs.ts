@@ -89,6 +89,11 @@ export class AgentOutputs {
     });
   }
 
+  /** Stores that an agent is about to see a turn, so that another server knows if it was not told the prompt. */
+  begin(tx: Writer, turn: Turn, agent: Agent): void {
+    if (agent.output) this.#deps.readers?.begin(tx, turn);
+  }
+
   /** Opens the output of a turn that an earlier server has left, and returns the turn for its agent. */
   reopen(
     left: LeftTurn,

@@ -1,8 +1,9 @@
 import type { Approval } from '../../../api/approvals.ts';
 import type { StoredInputItem } from '../../../api/input.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
-import type { Agent, TurnOutcome } from '../../../agents/provider.ts';
+import type { Agent, AgentAnswer, TurnOutcome } from '../../../agents/provider.ts';
 import { continuationPrompt } from '../approvals/approval.ts';
+import { settingsOf } from './settings.ts';
 import type { TurnOutput } from './output.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
@@ -81,7 +82,7 @@ export interface AtTurn {
 /** A reason of its own, because an AbortController without a reason creates an error with a stack for each turn. */
 export const OVER = new Error('the turn has ended');
 
-interface RunningTurnsDeps extends Pick<ServerParts, 'db' | 'logger'> {
+interface RunningTurnsDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
   store: SessionStore;
   pool: { release: (live: LiveAgent) => void };
 }
@@ -126,8 +127,26 @@ export class RunningTurns {
     const { db, store } = this.#deps;
     const statusOf = (id: string) => db.peek((rx) => store.turns.get(rx, id)?.status);
     return [...this.#turns]
-      .filter(([id]) => statusOf(id) !== 'waiting_for_approval')
+      .filter(([id, { left }]) => !left && statusOf(id) !== 'waiting_for_approval')
       .map(([, turn]) => turn);
+  }
+
+  /** Waits for the end of the active turns, for at most `ms`, or until `hurry` aborts. */
+  async drain(ms: number, hurry: AbortSignal): Promise<void> {
+    const drained = new AbortController();
+    const limit = this.#deps.clock
+      .sleep(ms, AbortSignal.any([hurry, drained.signal]))
+      .catch(() => undefined);
+    await Promise.race([Promise.all(this.active.map(({ done }) => done)), limit]);
+    drained.abort();
+  }
+
+  /** Leaves the turns whose agents another server can take over. */
+  leaveContinuable(): void {
+    for (const turn of this.#turns.values()) {
+      const { state = null } = turn.live?.agent.output?.position ?? {};
+      if (state !== null) turn.left = true;
+    }
   }
 
   /** Leaves all turns for the next start of the server. */
@@ -137,6 +156,17 @@ export class RunningTurns {
       turn.over.abort(OVER);
     }
   }
+}
+
+/** Whether a turn can begin on an idle agent at once, because there is nothing to wait for. */
+export function canBegin(
+  live: LiveAgent | undefined,
+  session: Session,
+  turn: Turn,
+): live is LiveAgent {
+  if (!live || live.aside || session.imported) return false;
+  const settings = settingsOf(session, turn);
+  return live.agent.objection(settings) === null && live.agent.awaits?.(settings) !== true;
 }
 
 /** Notes that an agent works on a turn: its updates go to the output. */
@@ -165,6 +195,16 @@ export function promptOf(
   const approvals = db.peek((rx) => store.approvalsOf(rx, turn.turn_id));
   running.grants = approvals.filter(({ held }) => held);
   return [{ type: 'text', text: continuationPrompt(running.grants) }];
+}
+
+/** Returns the answer to a request that was accepted while the turn had no agent. Each acceptance is used once. */
+export function useGrant(
+  { grants }: RunningTurn,
+  isFor: (approval: Approval) => boolean,
+): AgentAnswer | null {
+  const at = grants.findIndex(isFor);
+  const [used] = at < 0 ? [] : grants.splice(at, 1);
+  return used ? { decision: 'accept', scope: 'once', answers: used.answers } : null;
 }
 
 /** How a turn ends that the server cannot wait for. */

@@ -29,6 +29,7 @@ import { type LeftTurn, surviveMs } from './attach-turn.ts';
 import {
   type AtTurn,
   atTurn,
+  canBegin,
   isUnseen,
   type LiveAgent,
   optionsOf,
@@ -40,12 +41,14 @@ import {
   storageFailure,
   type TimeLimitDeps,
   turnTimeLimit,
+  useGrant,
 } from './running-turn.ts';
 import { settingsOf } from './settings.ts';
 import { offered, type Trial, tryAgent, failureOf } from './try-agent.ts';
 import { hasEnded } from './turn.ts';
 import type { StoredInputItem } from '../../../api/input.ts';
 
+const STOPPING = new Error('the server is stopping');
 /** The time that an agent has to end an interrupted turn before it is killed, in ms. */
 const INTERRUPT_MS = 10_000;
 
@@ -78,14 +81,8 @@ export class TurnRunner {
   /** Runs a turn once its transaction is on disk. With an idle agent it begins in the same one, without a second wait. */
   accepted(tx: Writer, session: Session, turn: Turn): void {
     const live = this.#deps.pool.findIdle(turn.session_id);
-    const isBegun =
-      live !== undefined &&
-      !live.aside &&
-      !session.imported &&
-      !this.#stopping.signal.aborted &&
-      live.agent.objection(settingsOf(session, turn)) === null &&
-      live.agent.awaits?.(settingsOf(session, turn)) !== true;
-    if (isBegun) beginTurnInRows(tx, turn, live.agent, this.#deps);
+    const isBegun = !this.#stopping.signal.aborted && canBegin(live, session, turn);
+    if (isBegun) this.#beginInRows(tx, turn, live.agent);
     tx.whenDurable(() => this.start(turn, isBegun ? live.agent : undefined));
   }
 
@@ -180,19 +177,20 @@ export class TurnRunner {
     return this.#running.active.length;
   }
 
+  /** Leaves the turns that another server can continue: nothing of them is stored any more. */
+  leaveTurns(): void {
+    this.#stopping.abort(STOPPING);
+    this.#running.leaveContinuable();
+  }
+
   /**
    * Gives running turns `drainMs` (or until `hurry` aborts) to finish, then interrupts the rest and ends the agents.
    * Turns that no agent has seen, and turns that wait for an approval, are left for the next start.
    */
   async stop(drainMs: number, hurry: AbortSignal): Promise<void> {
-    const { clock, pool, broker } = this.#deps;
-    this.#stopping.abort(new Error('the server is stopping'));
-    const drained = new AbortController();
-    const limit = clock
-      .sleep(drainMs, AbortSignal.any([hurry, drained.signal]))
-      .catch(() => undefined);
-    await Promise.race([Promise.all(this.#running.active.map(({ done }) => done)), limit]);
-    drained.abort();
+    const { pool, broker } = this.#deps;
+    this.#stopping.abort(STOPPING);
+    await this.#running.drain(drainMs, hurry);
     const rest = this.#running.active;
     for (const turn of rest) turn.cutShort(stopped);
     await Promise.all(rest.map(({ done }) => done));
@@ -342,10 +340,15 @@ export class TurnRunner {
       begun = isOpen(now);
       if (!begun) return;
       if (running.begunFor) changeAgentInRows(tx, now, agent, store);
-      else beginTurnInRows(tx, now, agent, this.#deps);
+      else this.#beginInRows(tx, now, agent);
     });
     if (isStored && begun) running.begunFor = agent;
     return isStored && begun;
+  }
+
+  #beginInRows(tx: Writer, turn: Turn, agent: Agent): void {
+    beginTurnInRows(tx, turn, agent, this.#deps);
+    this.#deps.outputs.begin(tx, turn, agent);
   }
 
   /** Opens an approval in the active turn and waits for the answer: `cancelled` without such a turn. Throws `too_many`. */
@@ -359,11 +362,8 @@ export class TurnRunner {
     const turnId = db.peek((rx) => store.sessions.get(rx, sessionId)?.active_turn_id);
     const running = turnId ? this.#running.find(turnId) : undefined;
     if (!turnId || !running) return { decision: 'cancelled' };
-    const grant = running.grants.findIndex((one) => broker.isSame(one, request));
-    if (grant >= 0) {
-      const [used] = running.grants.splice(grant, 1);
-      return { decision: 'accept', scope: 'once', answers: used?.answers ?? null };
-    }
+    const granted = useGrant(running, (one) => broker.isSame(one, request));
+    if (granted) return granted;
     return broker.ask({ sessionId, turnId, origin, output: running.output }, request, withdrawn);
   }
 
@@ -387,8 +387,10 @@ export class TurnRunner {
     const failure = failureOf(error);
     const isLast = failure.code === 'resume_failed';
     // A refusal of a provider is not a bug of the server, so its stack has no information.
-    const isRefusal = error instanceof ProviderError;
-    const why = isRefusal ? { reason: error.message, cause: String(error.cause) } : { err: error };
+    const why =
+      error instanceof ProviderError
+        ? { reason: error.message, cause: String(error.cause) }
+        : { err: error };
     const { turn_id, session_id } = turn;
     logger.warn({ ...why, turn_id, session_id }, 'cannot start a turn');
     await this.#persist(turn, (tx) => {

@@ -15,6 +15,7 @@ import {
   claimLeftTurns,
   type LeftTurn,
   leftTurns,
+  untoldTurns,
 } from '../../conversations/sessions/attach-turn.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import { SKIPPED_SEQS } from '../../../core/store/lost-store.ts';
@@ -69,8 +70,8 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     }
     log.append(tx, { kind: 'runtime.started', payload: { previous_stop: previous.stop } });
     const left = leftTurns(tx, held, { store, readers: options.readers });
-    claimLeftTurns(tx, left, options.readers);
     const plan = planOf(tx, options, left);
+    claimLeftTurns(tx, left, options.readers);
     const { cancelled, failedSessions } = repairTurns(tx, plan, options);
     const processes_failed = failProcesses(tx, printed, options);
     for (const repair of worktreeRepairs) repair(tx);
@@ -108,15 +109,17 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
 
 function planOf(
   rx: Reader,
-  { sessionStore: store, canResume }: RecoverOptions,
+  { sessionStore: store, readers, canResume }: RecoverOptions,
   left: readonly LeftTurn[],
 ): Plan {
+  const untold = untoldTurns(rx, readers);
   const leftIds = new Set(left.map(({ turn }) => turn.turn_id));
   return planRecovery({
     unfinishedTurns: store.unfinishedTurns(rx),
     busySessions: uniqueById([...store.sessionsWithActiveTurn(rx), ...store.busySessions(rx)]),
     turn: (id) => store.turns.get(rx, id),
     isLeft: ({ turn_id }) => leftIds.has(turn_id),
+    isUntold: ({ turn_id }) => untold.has(turn_id),
     approvalsOf: (turnId) => store.approvalsOf(rx, turnId),
     canResume: (turn) => canResume(store.session(rx, turn.session_id)),
   });
@@ -201,6 +204,8 @@ export interface UnfinishedWork {
   approvalsOf: (turnId: string) => readonly Approval[];
   /** Whether the agent of a turn lives, and can be taken over. */
   isLeft: (turn: Turn) => boolean;
+  /** Whether the agent of a running turn was not told the prompt. */
+  isUntold: (turn: Turn) => boolean;
   /** Whether the provider could resume the session of a turn. */
   canResume: (turn: Turn) => boolean;
 }
@@ -243,12 +248,12 @@ export function planRecovery(work: UnfinishedWork): Plan {
 
 function fateOf(
   turn: Turn,
-  { approvalsOf, canResume, isLeft }: UnfinishedWork,
+  { approvalsOf, canResume, isLeft, isUntold }: UnfinishedWork,
 ): 'attach' | 'start' | 'fail' | 'keep' | 'orphan' {
   if (isLeft(turn)) return 'attach';
   if (turn.interrupt_requested_at !== null) return 'fail';
   if (turn.status === 'accepted') return 'start';
-  if (turn.status === 'running') return 'fail';
+  if (turn.status === 'running') return isUntold(turn) ? 'start' : 'fail';
   if (!canResume(turn)) return 'orphan';
   const approvals = approvalsOf(turn.turn_id);
   // An approval that has timed out meanwhile stays pending here, and expires once the server runs.

@@ -17,9 +17,7 @@ interface Started {
 }
 
 /** Starts servers on one directory, one after the other, and follows the events of each. */
-async function withServers(
-  use: (start: () => Promise<Started>) => Promise<void>,
-): Promise<void> {
+async function withServers(use: (start: () => Promise<Started>) => Promise<void>): Promise<void> {
   await using directory = tempDirectory('taken-over');
   let last: Started | undefined;
   try {
