@@ -16,6 +16,12 @@ interface Dependencies {
   child: Pick<Child, 'acknowledge'>;
 }
 
+/** Returns the sink for an agent. Nothing is stored for another server if the agent ends with this one. */
+export function sinkFor({ outlives }: Pick<Child, 'outlives'>, sink: AgentSink): AgentSink {
+  const { rows, ...others } = sink;
+  return outlives && rows ? sink : others;
+}
+
 /**
  * The lines of an agent's output that are not handled whole: the newest one, and each line with a request until the
  * request is stored. An update is named by its line and its number in the line, so that it is stored once although

@@ -214,8 +214,8 @@ export interface Agent {
   /** Whether the agent has begun the session as a fork. Undefined: the agent has resumed the session. */
   readonly isForked?: boolean | undefined;
   readonly pid: number | null;
-  /** How far its output is handled. Absent if no other server can continue its turns. */
-  readonly output?: HandledOutput;
+  /** How far its output is handled. Absent or null if no other server can continue its turns. */
+  readonly output?: HandledOutput | null;
   /** Whether another agent could resume the session. An agent whose session cannot be resumed is not ended when idle. */
   readonly canResume: boolean;
   /** Resolves when the agent is gone, with why. */

@@ -14,6 +14,7 @@ function child(): Child & { exit: (code: number) => void; endings: number[] } {
   const { promise: exited, resolve } = Promise.withResolvers<Awaited<Child['exited']>>();
   const endings: number[] = [];
   return {
+    outlives: false,
     pid: 1,
     stdin: new Writable(),
     stdout: new PassThrough(),

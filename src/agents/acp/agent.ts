@@ -42,7 +42,7 @@ import type { Preparing, Running, State } from './agent-state.ts';
 import { type OnReplay, reopen, untilSilent } from './reopen.ts';
 import { UpdateForwarder, otherSession } from './update-forwarder.ts';
 import type { AttachedRequest, AttachedTurn } from '../attached-turn.ts';
-import { type OutputLine, OutputLines } from '../output-lines.ts';
+import { type OutputLine, OutputLines, sinkFor } from '../output-lines.ts';
 import type { ReadPosition } from '../read-position.ts';
 import { UsageMeter } from './usage.ts';
 import type { StoredInputItem } from '../../api/input.ts';
@@ -68,7 +68,7 @@ export class AcpAgent implements Agent {
   readonly process: AcpProcess;
   readonly pid: number;
   readonly gone: Promise<string>;
-  readonly output: OutputLines;
+  readonly output: OutputLines | null;
   readonly isLost = () => this.process.isLost();
   readonly #options: AgentOptions;
   #state: State = { is: 'idle' };
@@ -80,12 +80,15 @@ export class AcpAgent implements Agent {
   readonly #meter: UsageMeter;
   readonly #elicitations: Elicitations;
   readonly #permissions: PermissionRequests;
+  readonly #lines: OutputLines;
   #settings: TurnSettings = defaultSettings();
 
   /** `from`: how far an earlier server has handled the output of the child. */
   constructor(child: Child, options: AgentOptions, from: ReadPosition | null = null) {
     this.#options = options;
-    this.output = new OutputLines({ ...options, child, save: () => this.#save() }, from);
+    const sink = sinkFor(child, options.sink);
+    this.#lines = new OutputLines({ sink, child, save: () => this.#save() }, from);
+    this.output = child.outlives ? this.#lines : null;
     const hasQuirk = (id: string) => Object.hasOwn(options.agent.quirks, id);
     this.#meter = new UsageMeter({
       isCumulative: () => hasQuirk('cumulative_usage'),
@@ -123,7 +126,7 @@ export class AcpAgent implements Agent {
       gone: () => this.gone,
     });
     const handlers = {
-      lines: this.output,
+      lines: this.#lines,
       onUpdate: (params: unknown, line: OutputLine) => this.#update(params, line),
       onPermission: (params: unknown, asked: AskedRequest) => this.#permissions.ask(params, asked),
       onElicitation: (params: unknown, asked: AskedRequest) =>

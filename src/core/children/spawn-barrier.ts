@@ -1,3 +1,4 @@
+import os from 'node:os';
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { type Identity, identify } from './identity.ts';
@@ -62,6 +63,8 @@ export interface BarrierStart {
 /** A process that leads a group of its own and waits behind the barrier: a child of this process, or of the shim. */
 export interface BarrierProcess {
   readonly leader: Identity;
+  /** Whether the shim holds it, so that it may outlive this process. */
+  readonly outlives: boolean;
   readonly exit: PromiseWithResolvers<ChildExit>;
   /** Null if its input is not a pipe. */
   readonly stdin: Writable | null;
@@ -112,6 +115,7 @@ export function startAtBarrier(start: BarrierStart): BarrierProcess | Promise<Er
 /** A child of this process. */
 class OwnProcess implements BarrierProcess {
   readonly leader: Identity;
+  readonly outlives = false;
   readonly exit: PromiseWithResolvers<ChildExit>;
   readonly stdin: Writable | null;
   readonly stdout: Readable;
@@ -187,4 +191,26 @@ function wordsOf({ command, args, sandbox }: BarrierCommand): string[] {
 
 function fitsArgument(text: string): boolean {
   return text.length * 3 <= MAX_ARGUMENT_BYTES || Buffer.byteLength(text) <= MAX_ARGUMENT_BYTES;
+}
+
+/** Reports a sandbox that has not started its command: bubblewrap then prints a line with its name, and exits with 1. */
+export function watchStart({ stderr, exit }: BarrierProcess, { onFailure }: BarrierSandbox): void {
+  let first = '';
+  stderr.once('data', (chunk: Buffer | string) => (first = String(chunk)));
+  stderr.once('close', () => {
+    const report = ({ code }: ChildExit) => {
+      if (code === 1 && /^(bwrap|nsenter): /.test(first)) onFailure();
+    };
+    void exit.promise.then(report, () => undefined);
+  });
+}
+
+const signalNames = new Map(
+  Object.entries(os.constants.signals).map(([name, number]) => [number, name as NodeJS.Signals]),
+);
+
+/** Returns the exit of a sandboxed command: bubblewrap exits with 128 + n if signal n ended the command. */
+export function exitInside(exit: ChildExit): ChildExit {
+  const name = signalNames.get((exit.code ?? 0) - 128);
+  return name === undefined ? exit : { code: null, signal: name };
 }

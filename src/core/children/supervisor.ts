@@ -1,4 +1,3 @@
-import os from 'node:os';
 import { type Readable, Writable } from 'node:stream';
 import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
@@ -8,10 +7,11 @@ import {
   type ChildExit,
   type BarrierProcess,
   type BarrierCommand,
-  type BarrierSandbox,
   type BarrierStart,
+  exitInside,
   startAtBarrier,
   startOf,
+  watchStart,
 } from './spawn-barrier.ts';
 import { withGitSettings } from './environment.ts';
 import {
@@ -33,13 +33,11 @@ export type { ChildExit } from './spawn-barrier.ts';
 /** How long to wait, in milliseconds, for a killed process to exit before the signal is sent again. */
 const KILLED_MS = 1000;
 
-const signalNames = new Map(
-  Object.entries(os.constants.signals).map(([name, number]) => [number, name as NodeJS.Signals]),
-);
-
 /** A process group that the supervisor started. */
 export interface Child {
   readonly pid: number;
+  /** Whether another server may take it over. */
+  readonly outlives: boolean;
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
@@ -106,6 +104,8 @@ export class Supervisor {
   readonly #deps: SupervisorDependencies;
   readonly #live = new Set<Child>();
   #outOfReach = 0;
+  /** Whether the children in the shim are those of the next server. */
+  #hasLeft = false;
 
   constructor(deps: SupervisorDependencies) {
     this.#deps = deps;
@@ -270,6 +270,7 @@ export class Supervisor {
     const { leader, exit } = process;
     return {
       pid: leader.pid,
+      outlives: process.outlives,
       stdin: process.stdin ?? new Writable().end(),
       stdout: process.stdout,
       stderr: process.stderr,
@@ -278,7 +279,8 @@ export class Supervisor {
       rest: exit.promise.catch(() => undefined).then(() => group.ending ?? this.#end(group, 0)),
       tell: (message, key) => process.tell(message, key),
       acknowledge: (upTo) => process.acknowledge(upTo),
-      end: (graceMs) => {
+      end: async (graceMs) => {
+        if (this.#hasLeft && process.outlives) return [];
         const ended = this.#end(group, graceMs);
         if (graceMs > 0) group.ending = ended;
         return ended;
@@ -303,7 +305,7 @@ export class Supervisor {
 
   /** Leaves the children in the shim to the next server. Nothing is read from them or sent to them any more, and `end` ends nothing. */
   async leaveHeld(): Promise<void> {
-    for (const child of this.#inShim) this.#live.delete(child);
+    for (const child of this.#live) if (child.outlives) this.#live.delete(child);
     this.#hasLeft = true;
     await this.#deps.shim?.leave();
   }
@@ -360,18 +362,6 @@ export class Supervisor {
   }
 }
 
-/** Reports a sandbox that has not started its command: bubblewrap then prints a line with its name, and exits with 1. */
-function watchStart({ stderr, exit }: BarrierProcess, { onFailure }: BarrierSandbox): void {
-  let first = '';
-  stderr.once('data', (chunk: Buffer | string) => (first = String(chunk)));
-  stderr.once('close', () => {
-    const report = ({ code }: ChildExit) => {
-      if (code === 1 && /^(bwrap|nsenter): /.test(first)) onFailure();
-    };
-    void exit.promise.then(report, () => undefined);
-  });
-}
-
 /** Stops waiting for a leader that only another user can end. */
 function letGo({ process }: Group): void {
   const { leader, exit } = process;
@@ -398,10 +388,4 @@ async function signalInside(leader: number, name: NodeJS.Signals): Promise<boole
   );
   for (const pid of inside) signal(pid, name);
   return inside.length > 0;
-}
-
-/** Returns the exit of a sandboxed command: bubblewrap exits with 128 + n if signal n ended the command. */
-function exitInside(exit: ChildExit): ChildExit {
-  const name = signalNames.get((exit.code ?? 0) - 128);
-  return name === undefined ? exit : { code: null, signal: name };
 }

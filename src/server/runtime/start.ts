@@ -86,7 +86,7 @@ async function findShim(
   const { Shim } = await import('../../core/children/shim/shim.ts');
   const shim = new Shim({ directory, graceMs, clock, log });
   // A start that fails leaves the agents for the next one.
-  undo.defer(() => shim.leave(graceMs));
+  undo.defer(() => shim.leave());
   await shim.find();
   return shim;
 }

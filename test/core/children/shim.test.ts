@@ -454,7 +454,8 @@ test('A server leaves its children and a note to the next one for a time, and it
   const child = identified((await first.run('cat')).pid);
   first.shim.leaveNote('a sealed text');
   expect(fs.statSync(await socketPathOf(directory)).mode & 0o777).toBe(0o600);
-  await first.shim.leave(HOUR_MS);
+  first.shim.setGrace(HOUR_MS);
+  await first.shim.leave();
   await first.db.close();
   const next = await testHost(directory);
   expect(next.shim.note).toBe('a sealed text');

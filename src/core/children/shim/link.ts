@@ -83,8 +83,9 @@ export class ShimLink {
     if (this.#socket.writable) this.#socket.write(frame);
   }
 
-  /** Ends the connection once all is sent, and leaves the children to the shim. */
+  /** Ends the connection once all is sent, and leaves the children to the shim. Nothing is heard of them any more. */
   close(): Promise<void> {
+    this.#processes.clear();
     this.#socket.end();
     return this.closed;
   }
@@ -172,6 +173,7 @@ function lost(): Error {
 /** A child of the shim. */
 class ShimProcess implements BarrierProcess {
   readonly leader: Identity;
+  readonly outlives = true;
   readonly exit = Promise.withResolvers<ChildExit>();
   readonly stdin: Writable;
   readonly stdout: ReceivedOutput;

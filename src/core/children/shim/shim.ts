@@ -116,9 +116,8 @@ export class Shim {
     this.#connected?.link.send({ type: 'grace', ms });
   }
 
-  /** Leaves the children to the shim, which waits for another server for this time. */
-  async leave(graceMs: number): Promise<void> {
-    this.setGrace(graceMs);
+  /** Leaves the children to the shim, which waits for another server. */
+  async leave(): Promise<void> {
     const link = this.#connected?.link;
     this.#connected = null;
     await link?.close();

@@ -90,7 +90,7 @@ export class AgentOutputs {
   }
 
   /** Stores that an agent is about to see a turn, so that another server knows if it was not told the prompt. */
-  begin(tx: Writer, turn: Turn, agent: Agent): void {
+  begin(tx: Writer, turn: Turn, agent: Pick<Agent, 'output'>): void {
     if (agent.output) this.#deps.readers?.begin(tx, turn);
   }
 

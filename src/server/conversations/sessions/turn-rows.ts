@@ -19,14 +19,19 @@ interface Parts extends Pick<ServerParts, 'log' | 'clock' | 'ids'> {
 
 type Rows = Pick<Parts, 'log' | 'clock' | 'store'>;
 
-type Server = Pick<Agent, 'ref' | 'defaults' | 'asks' | 'isForked'>;
+type Server = Pick<Agent, 'ref' | 'defaults' | 'asks' | 'isForked' | 'output'>;
+
+interface Outputs {
+  /** Stores that an agent is about to see a turn. */
+  begin: (tx: Writer, turn: Turn, agent: Server) => void;
+}
 
 /** Stores that an agent is about to see a turn that has not ended. After a crash the turn counts as seen. */
 export function beginTurnInRows(
   tx: Writer,
   turn: Turn,
   agent: Server,
-  { store, inbox, clock, ids }: Omit<Parts, 'log'>,
+  { store, inbox, outputs, clock, ids }: Omit<Parts, 'log'> & { outputs: Outputs },
 ): void {
   releaseHeld(tx, turn.turn_id, store);
   const started_at = clock.now();
@@ -38,6 +43,7 @@ export function beginTurnInRows(
   const started = { ...startTurn(turn, started_at), provider_turn_ref: ids.next('run') };
   store.moveTurn(tx, session, started, 'turn.started');
   inbox.turnStarted(tx, started);
+  outputs.begin(tx, started, agent);
 }
 
 /** Stores that another agent is about to see a turn that has begun. */

@@ -82,7 +82,7 @@ export class TurnRunner {
   accepted(tx: Writer, session: Session, turn: Turn): void {
     const live = this.#deps.pool.findIdle(turn.session_id);
     const isBegun = !this.#stopping.signal.aborted && canBegin(live, session, turn);
-    if (isBegun) this.#beginInRows(tx, turn, live.agent);
+    if (isBegun) beginTurnInRows(tx, turn, live.agent, this.#deps);
     tx.whenDurable(() => this.start(turn, isBegun ? live.agent : undefined));
   }
 
@@ -237,6 +237,7 @@ export class TurnRunner {
         return this.#sinkOf(one);
       });
       failpoint('turn.attached');
+      if (turn.interrupt_requested_at !== null) this.#interrupt(turn);
       using _proven = clock.after(surviveMs(left), () => void output.store());
       const ended = this.#withinLimit(turn, () => outcome, { since: turn.started_at });
       await this.#settle(left, { running, live, output }, await Promise.race([ended, cut]));
@@ -340,15 +341,10 @@ export class TurnRunner {
       begun = isOpen(now);
       if (!begun) return;
       if (running.begunFor) changeAgentInRows(tx, now, agent, store);
-      else this.#beginInRows(tx, now, agent);
+      else beginTurnInRows(tx, now, agent, this.#deps);
     });
     if (isStored && begun) running.begunFor = agent;
     return isStored && begun;
-  }
-
-  #beginInRows(tx: Writer, turn: Turn, agent: Agent): void {
-    beginTurnInRows(tx, turn, agent, this.#deps);
-    this.#deps.outputs.begin(tx, turn, agent);
   }
 
   /** Opens an approval in the active turn and waits for the answer: `cancelled` without such a turn. Throws `too_many`. */

@@ -83,7 +83,13 @@ export class World {
     if (turn?.status !== 'accepted') return;
     const agent = { ref: 'a', asks: true, defaults };
     await this.db.transact((tx) =>
-      beginTurnInRows(tx, turn, agent, { store, inbox, clock, ids: systemIds }),
+      beginTurnInRows(tx, turn, agent, {
+        store,
+        inbox,
+        outputs: { begin: () => undefined },
+        clock,
+        ids: systemIds,
+      }),
     );
   }
 

@@ -2,7 +2,12 @@ import { expect, it } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Approval } from '../../../../src/api/approvals.ts';
 import { Watch } from '../../../support/providers/watch.ts';
-import { startServer, type TestServer, untilNothingCarries } from '../../../support/server.ts';
+import {
+  type ServerOptions,
+  startServer,
+  type TestServer,
+  untilNothingCarries,
+} from '../../../support/server.ts';
 import { settle } from '../../../support/settle.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import { openSession, send } from '../../../support/turns.ts';
@@ -21,8 +26,9 @@ async function withServers(use: (start: () => Promise<Started>) => Promise<void>
   await using directory = tempDirectory('taken-over');
   let last: Started | undefined;
   try {
-    await use(async () => {
-      const server = await startServer(directory.path, { env });
+    await use(async (options = {}) => {
+      const all = { ...env, ...options.env };
+      const server = await startServer(directory.path, { ...options, env: all });
       last = { server, watch: new Watch(server.client) };
       return last;
     });
@@ -156,5 +162,54 @@ it('A turn goes on through the deaths of several servers.', async () => {
     const { texts } = storyOf(now.watch, turn.turn_id);
     const words = texts.join('').match(/word/g) ?? [];
     expect(words).toHaveLength(60);
+  });
+});
+
+it('A server that is replaced with --take-over exits with 0 at once, and its turn goes on in the next one.', async () => {
+  await withServers(async (start) => {
+    const first = await start();
+    const turn = await prompted(first.server, 'pid; repeat 60 25 word; pid');
+    await first.watch.until('text', deltaWith('word'));
+    await first.watch.stop();
+
+    const second = await start({ args: ['--take-over'] });
+    expect(await first.server.exited).toEqual({ code: 0, signal: null });
+    expect((await second.watch.end(turn.turn_id)).kind).toBe('turn.completed');
+    const { texts } = storyOf(second.watch, turn.turn_id);
+    expect(texts[0]).toBe(texts[2]);
+    expect(texts[1]).toBe('word'.repeat(60));
+    const recovery = await second.server.client.call(endpoints.getRecovery, {});
+    expect(recovery).toMatchObject({ previous_stop: 'clean', turns_attached: [turn.turn_id] });
+  });
+});
+
+it('A turn whose agent was not told the prompt is begun again.', async () => {
+  await withServers(async (start) => {
+    const first = await start({ env: { CADRE_FAILPOINTS: 'turn.started=kill' } });
+    const turn = await prompted(first.server, 'say hello');
+    await first.watch.stop().catch(() => undefined);
+    await first.server.exited;
+
+    const second = await start();
+    expect((await second.watch.end(turn.turn_id)).kind).toBe('turn.completed');
+    expect(storyOf(second.watch, turn.turn_id).texts).toEqual(['hello']);
+    const recovery = await second.server.client.call(endpoints.getRecovery, {});
+    expect(recovery).toMatchObject({ turns_reconciled: [turn.turn_id], turns_failed: [] });
+  });
+});
+
+it('A turn fails if three servers have died of the output of its agent.', async () => {
+  await withServers(async (start) => {
+    const first = await start();
+    const turn = await prompted(first.server, 'repeat 100000 20 word');
+    await first.watch.until('text', deltaWith('word'));
+    await kill(first);
+    for (let deaths = 0; deaths < 3; deaths++)
+      await expect(start({ env: { CADRE_FAILPOINTS: 'turn.attached=kill' } })).rejects.toThrow(
+        'SIGKILL',
+      );
+    const last = await start();
+    const end = await last.watch.end(turn.turn_id);
+    expect(end.payload).toMatchObject({ turn: { error: { code: 'runtime_restarted' } } });
   });
 });
