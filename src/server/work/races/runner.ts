@@ -170,7 +170,7 @@ export class RaceRunner {
       status: 'running',
       started_at: turn.accepted_at,
     };
-    store.races.update(tx, withContender(race, started, clock.now()));
+    store.startContender(tx, race, started, clock.now());
   }
 
   async #fail(raceId: string, name: string, error: unknown): Promise<void> {
