@@ -10,14 +10,7 @@ import type { GoalService } from '../../conversations/goals/service.ts';
 import type { SessionService } from '../../conversations/sessions/service.ts';
 import type { SessionOpening } from '../worktrees/session-opening.ts';
 import type { WorktreeStore } from '../worktrees/store.ts';
-import {
-  contenderIn,
-  endedContender,
-  failedContender,
-  hasEnded,
-  STOPPED,
-  withContender,
-} from './race.ts';
+import { contenderIn, endedContender, failedContender, hasEnded, STOPPED } from './race.ts';
 import type { RaceStore } from './store.ts';
 
 /** The wait before another try to store a step of a race, in ms. */
