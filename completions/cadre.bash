@@ -8,18 +8,35 @@ _cadre_ask() {
 }
 
 _cadre() {
-  # After --flag= the word at the cursor is the = itself.
-  local current=${COMP_WORDS[COMP_CWORD]#=} word about find='' i
-  local -a abouts=()
+  local word about find='' isOpen='' i
+  local -a abouts=() words=()
   COMPREPLY=()
+  # bash splits words at colons, such as handoff:codex.
+  for ((i = 1; i <= COMP_CWORD; i++)); do
+    word=${COMP_WORDS[i]}
+    if [[ ${#words[@]} -gt 0 && (-n $isOpen || $word == :*) ]]; then
+      words[${#words[@]}-1]+=$word
+    else
+      words+=("$word")
+    fi
+    isOpen=''
+    [[ $word == *: ]] && isOpen=yes
+  done
+  # After --flag= the word at the cursor is the = itself.
+  local current=${words[${#words[@]}-1]#=} before=''
+  # bash replaces only the part after the last colon.
+  [[ $COMP_WORDBREAKS == *:* ]] && before=${current%"${current##*:}"}
   compopt -o nosort 2>/dev/null # the newest first, as in lists
   while IFS=$'\t' read -r word about; do
     case $word in
       '<file>') find=-f ;;
       '<directory>') find=-d ;;
-      "$current"*) COMPREPLY+=("${word// /\\ }") abouts+=("$about") ;;
+      "$current"*)
+        word=${word#"$before"}
+        COMPREPLY+=("${word// /\\ }") abouts+=("$about")
+        ;;
     esac
-  done < <(_cadre_ask "$1" "${COMP_WORDS[@]:1:COMP_CWORD-1}" "${COMP_WORDS[COMP_CWORD]}")
+  done < <(_cadre_ask "$1" "${words[@]}")
   if [[ -n $find ]]; then
     compopt -o filenames 2>/dev/null
     COMPREPLY=()

@@ -15,3 +15,8 @@ export type AfterLimit = z.output<typeof afterLimit>;
 export function handoffNameOf(action: AfterLimit): string | null {
   return action.startsWith(HANDOFF) ? action.slice(HANDOFF.length) : null;
 }
+
+/** Returns the action that hands a session over to a provider or agent. */
+export function handoffAction(name: string): AfterLimit {
+  return `${HANDOFF}${name}`;
+}

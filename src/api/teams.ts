@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { component, nameOfLength, optionalText, pageQuery, text, timestamp } from './common.ts';
+import {
+  component,
+  nameOfLength,
+  optionalFlag,
+  optionalText,
+  pageQuery,
+  text,
+  timestamp,
+} from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { gitReference, worktree, worktreeName } from './worktrees.ts';
 import { agentName, providerId } from './provider-kinds.ts';
@@ -38,17 +46,22 @@ export const imagePaths = z.array(z.string().min(1)).max(8).nullish().meta({
     "Paths of images on the server's machine, relative to the working directory of the sender. The server stores copies.",
 });
 
+export const teamName = nameOfLength(200);
+
 export const createTeam = endpoint('POST /v1/teams', {
   summary: 'Create a team of sessions',
   body: z.strictObject({
-    name: nameOfLength(200),
+    name: teamName,
     lead_agent_id: text('Session that leads the team. It becomes a member.'),
     member_agent_ids: z.array(z.string()).max(1000).nullish().meta({
       description: 'Session ids of the other members.',
     }),
+    join_existing: optionalFlag(
+      'Whether the sessions join the team with this name if there is one, and its lead stays. Default: false.',
+    ),
   }),
   response: teamWithMembers,
-  errors: ['not_found', 'session_closed', 'storage_full'],
+  errors: ['not_found', 'conflict', 'session_closed', 'storage_full'],
 });
 
 export const listTeams = endpoint('GET /v1/teams', {

@@ -53,6 +53,7 @@ export class AcpAgentKind implements NamedAgentKind {
   );
   readonly conversations = new AcpConversations({
     program: () => this.displayName,
+    command: (ref) => ownCommand(this.agent, ref),
     ask: (what, cwd, signal, question) =>
       this.#ask(
         cwd ?? process.cwd(),
@@ -227,15 +228,38 @@ export function environmentOf(
   { passEnv, home, homeVariables, env }: ResolvedAgent,
   from: NodeJS.ProcessEnv,
 ): Record<string, string> {
-  const homes = Object.entries(homeVariables).map(
-    ([name, below]) => [name, path.join(home ?? '', below)] as const,
-  );
   return agentEnvironment(from, {
     ...lockedDoors(),
     ...pickVariables(passEnv, from),
-    ...(home === null ? {} : Object.fromEntries(homes)),
+    ...Object.fromEntries(homesOf({ home, homeVariables })),
     ...env,
   });
+}
+
+/** The variables that name the home of an agent, if the home is cadre's alone. */
+function homesOf({
+  home,
+  homeVariables,
+}: Pick<ResolvedAgent, 'home' | 'homeVariables'>): [name: string, path: string][] {
+  if (home === null) return [];
+  return Object.entries(homeVariables).map(([name, below]) => [name, path.join(home, below)]);
+}
+
+/**
+ * Returns the command that continues a conversation in the agent's own program, with the program and the home that are
+ * configured; empty if it is not known. An id that could be an option is in no command, because an agent chooses the id.
+ */
+export function ownCommand(agent: ResolvedAgent, ref: string): string[] {
+  const [program, ...words] = agent.continues;
+  if (program === undefined || !/^\w\S*$/.test(ref)) return [];
+  const isAgent = agent.command !== null && path.basename(agent.command) === program;
+  const homes = homesOf(agent).map(([name, value]) => `${name}=${value}`);
+  return [
+    ...(homes.length === 0 ? [] : ['env', ...homes]),
+    isAgent ? (agent.command ?? program) : program,
+    ...words,
+    ref,
+  ];
 }
 
 /**

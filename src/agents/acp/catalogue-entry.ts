@@ -26,6 +26,11 @@ export interface CatalogueEntry {
   /** Whether it can ask for permission; false: never, in no mode; null: it is not known. */
   readonly asks: boolean | null;
   readonly quirks: Quirks;
+  /**
+   * The command that continues a conversation in the agent's own program, without the id of the conversation, which is its
+   * last word. Empty unless the documentation or the source of the agent shows that the command takes the ids of ACP.
+   */
+  readonly continues: readonly string[];
   readonly install: string;
 }
 
@@ -63,6 +68,7 @@ export const unknownAgent = {
   modes: {},
   asks: null,
   quirks: {},
+  continues: [],
 } satisfies Partial<CatalogueEntry>;
 
 export const modelKeys = [

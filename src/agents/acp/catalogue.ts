@@ -30,6 +30,7 @@ const entries: readonly Entry[] = [
       title_is_tool:
         'The title of a permission request without input is the name of the tool (1.18.33).',
     },
+    continues: ['opencode', '--session'],
     install: 'npm install -g opencode-ai',
   },
   {
@@ -72,6 +73,7 @@ const entries: readonly Entry[] = [
       loses_sessions:
         'It deletes a session after the first load, unless general.sessionRetention.enabled in its settings is false. A session that is loaded in the minute of its creation is lost (0.61.0).',
     },
+    continues: ['gemini', '--resume'],
     install: 'npm install -g @google/gemini-cli',
   },
   {
@@ -103,6 +105,7 @@ const entries: readonly Entry[] = [
       other_mode_names:
         'The program of the same name by Zed has the modes read-only, auto and full-access (Zed package 0.16).',
     },
+    continues: ['codex', 'resume'],
     install: 'npm install -g @agentclientprotocol/codex-acp',
   },
   {
@@ -131,6 +134,7 @@ const entries: readonly Entry[] = [
       starts_in_auto_mode:
         'It starts in the mode auto, in which a model, not the user, answers its requests (0.101.0).',
     },
+    continues: ['claude', '--resume'],
     install: 'npm install -g @agentclientprotocol/claude-agent-acp (needs Node 22)',
   },
   {
@@ -149,6 +153,7 @@ const entries: readonly Entry[] = [
       starts_in_auto_mode:
         'Unless configured otherwise, it starts in the mode auto, which requests no approval (1.23.2).',
     },
+    continues: ['goose', 'session', '--resume', '--session-id'],
     install: 'see https://block.github.io/goose',
   },
   {
@@ -176,6 +181,7 @@ const entries: readonly Entry[] = [
       hides_tools:
         'The model has to search for the tools of MCP servers, unless tools.toolSearch.enabled in its settings is false (0.24.4).',
     },
+    continues: ['qwen', '--resume'],
     install: 'npm install -g @qwen-code/qwen-code',
   },
   {
@@ -206,6 +212,7 @@ const entries: readonly Entry[] = [
       old_program_of_this_name:
         'The unmaintained PyPI package kimi-cli installs a program of the same name that exits at once (kimi-cli, 1.52.0).',
     },
+    continues: ['kimi', '--session'],
     install: 'see https://www.kimi.com/code',
   },
   {
@@ -353,6 +360,7 @@ const entries: readonly Entry[] = [
       modes_are_efforts:
         'Its modes are thinking efforts, and it does not use MCP servers (0.0.34).',
     },
+    continues: ['pi', '--session'],
     install: 'npm install -g pi-acp',
   },
 ];

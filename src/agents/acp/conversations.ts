@@ -26,6 +26,8 @@ const MAX_REMEMBERED = 5000;
 
 interface AcpConversationsDeps {
   program: () => string;
+  /** Returns the command that continues a conversation in the agent's own program; empty if it is not known. */
+  command: (ref: string) => string[];
   /** Starts an agent for a question alone, and ends it. `cwd`: null: the directory of the server. */
   ask: <T>(
     what: string,
@@ -96,9 +98,9 @@ export class AcpConversations implements Conversations {
     return () => null;
   }
 
-  /** Each agent has its own way to continue a conversation, which the protocol does not name. */
-  command(): string[] {
-    return [];
+  /** The protocol does not name the command. */
+  command(ref: string): string[] {
+    return this.#deps.command(ref);
   }
 
   #conversationOf({ sessionId, cwd, title, updatedAt }: ListedSession): StoredConversation {

@@ -48,6 +48,8 @@ export interface ResolvedAgent {
   /** Whether it can ask for permission; false: never; null: unknown. */
   asks: boolean | null;
   quirks: Quirks;
+  /** The command that continues a conversation in its own program, without the id; empty if it is not known. */
+  continues: readonly string[];
   /** How a person installs it; null: unknown. */
   readonly install: string | null;
 }
@@ -108,6 +110,7 @@ function resolveAgent(
     modes: { ...known.modes, ...own?.modes },
     asks: own?.asks ?? known.asks,
     quirks: known.quirks,
+    continues: known.continues,
     install: entry?.install ?? null,
   };
 }
@@ -123,6 +126,7 @@ export function recognise(agent: ResolvedAgent, reported: string): void {
   agent.modes = { ...entry.modes, ...agent.modes };
   agent.asks ??= entry.asks;
   agent.quirks = entry.quirks;
+  agent.continues = entry.continues;
 }
 
 /** The agent of `[providers.acp]` itself, which has exactly what stands there; null where no command does. */

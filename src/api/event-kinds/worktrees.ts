@@ -203,6 +203,16 @@ const endedContender = {
   started_at: 1795312002000,
   ended_at: 1795312061000,
 };
+const startedContender = {
+  ...endedContender,
+  status: 'running' as const,
+  checks: 0,
+  exit_code: null,
+  files_changed: null,
+  additions: null,
+  deletions: null,
+  ended_at: null,
+};
 const startedRace = {
   id: 'race_019aa8d3aa107b7d9c0a7f5e2d1c0b12',
   name: 'fix-tests',
@@ -235,6 +245,11 @@ export const raceKinds = {
     when: 'Emitted when a user starts a race: the same prompt in several sessions, each in a worktree of its own.',
     payload: { race: raceInEvents },
     example: { race: startedRace },
+  }),
+  'race.contender_started': raceKind({
+    when: 'Emitted when the session of a contender of a race was created and gets the prompt.',
+    payload: { race_id: z.string(), race_name: z.string(), contender },
+    example: { race_id: startedRace.id, race_name: startedRace.name, contender: startedContender },
   }),
   'race.judged': raceKind({
     when: 'Emitted when a contender of a race has ended: it has passed, completed or failed.',

@@ -3,9 +3,11 @@ import { invalidError, usageError } from '../../api/errors.ts';
 import { goalLimits } from '../../api/goals.ts';
 import { isCommonMode } from '../../api/permission-modes.ts';
 import { providerId } from '../../api/provider-kinds.ts';
+import { teamName } from '../../api/teams.ts';
 import { parseToml } from '../../core/config/toml.ts';
 import { parseDuration } from '../../core/lib/duration.ts';
 import { plain } from '../../core/lib/plain.ts';
+import { shorten } from '../../core/lib/shorten.ts';
 import type { GoalOptions } from './commands/session-conditions.ts';
 import type { OpenOptions } from './talk/open-session.ts';
 
@@ -16,7 +18,7 @@ const duration = z.string().transform((text, context) => {
   return time ?? 0;
 });
 
-/** The keys are the options of `cadre run`. A sandbox and its network have only the strictest values. */
+/** The keys but the team are the options of `cadre run`. A sandbox and its network have only the strictest values. */
 const schema = z.strictObject({
   description: z.string().optional(),
   prompt: name,
@@ -30,6 +32,7 @@ const schema = z.strictObject({
     .optional(),
   title: name.optional(),
   worktree: z.union([z.literal(true), name]).optional(),
+  team: name.optional(),
   sandbox: z.literal('require').optional(),
   network: z.literal('none').optional(),
   until: name.optional(),
@@ -47,10 +50,11 @@ export type Template = z.output<typeof schema>;
 
 export interface TemplateOptions extends OpenOptions, GoalOptions {
   until?: string;
+  team?: string;
 }
 
 /** The fields in which variables are replaced. The command of a goal has none, because a shell would run their values. */
-const texts = ['prompt', 'title', 'worktree'] as const;
+const texts = ['prompt', 'title', 'worktree', 'team'] as const;
 const VARIABLE = /\{\{\s*([A-Za-z]\w*)\s*\}\}/g;
 
 /** Reads a template. Throws `invalid` for anything that is not a template, and for undeclared variables. */
@@ -72,7 +76,7 @@ export function parseTemplate(templateName: string, text: string): Template {
   return template;
 }
 
-const list = 'prompt, title and worktree';
+const list = 'prompt, title, worktree and team';
 
 function variablesIn(text: string | true | undefined): string[] {
   if (typeof text !== 'string') return [];
@@ -112,11 +116,17 @@ export function fillTemplate(
   const filled = (text: string) =>
     text.replaceAll(VARIABLE, (_all, variable: string) => values.get(variable) ?? '');
   const { prompt, title, worktree } = template;
+  const team = template.team === undefined ? undefined : filled(template.team);
+  if (team !== undefined && !teamName.safeParse(team).success)
+    throw usageError(
+      `invalid team "${shorten(plain(team), 80)}" of template "${templateName}": expected 1 to 200 characters that are not all blank`,
+    );
   return {
     ...template,
     prompt: filled(prompt),
     ...(title === undefined ? {} : { title: filled(title) }),
     ...(typeof worktree === 'string' ? { worktree: filled(worktree) } : {}),
+    ...(team === undefined ? {} : { team }),
   };
 }
 
@@ -124,11 +134,12 @@ export function fillTemplate(
 export function optionsWith<T extends TemplateOptions>(template: Template, flags: T): T {
   const { provider, agent, model, effort } = template;
   const isOtherAgent = flags.provider !== undefined || flags.agent !== undefined;
-  const { title, worktree, sandbox, network, until, max, check_timeout, within } = template;
+  const { title, worktree, team, sandbox, network, until, max, check_timeout, within } = template;
   const options = {
     ...(isOtherAgent ? {} : { provider, agent, model, effort }),
     title,
     worktree,
+    team,
     sandbox,
     network,
     ...(flags.until === undefined ? { until, max, checkTimeout: check_timeout, within } : {}),

@@ -24,6 +24,7 @@ export const overviewKinds = [
   'team.deleted',
   'team.lead_changed',
   'worktree.*',
+  'race.*',
   'queue.*',
   'budget.*',
   'review.*',
@@ -37,6 +38,7 @@ export function withEvent(overview: Overview, event: RuntimeEventRecord): Overvi
   if (isIn('message', event) || isIn('tool', event)) return withWork(overview, event);
   if (isIn('team', event)) return withTeam(overview, event);
   if (isIn('worktree', event)) return withWorktree(overview, event);
+  if (isIn('race', event)) return withRace(overview, event);
   if (isIn('queue', event)) return withQueue(overview, event);
   // The queues show sessions that a budget holds.
   if (isIn('budget', event)) return { ...overview, queueSeq: event.seq };
@@ -130,6 +132,28 @@ function withWorktree(overview: Overview, { payload }: EventOf<KindIn<'worktree'
   if (!('worktree' in payload)) return overview;
   const { worktree } = payload;
   return { ...overview, worktrees: changed(overview.worktrees, worktree.id, worktree) };
+}
+
+function withRace(overview: Overview, { payload }: EventOf<KindIn<'race'>>): Overview {
+  if ('race' in payload) {
+    const { id, kept } = payload.race;
+    const contenders = new Map(
+      [...overview.contenders].map(([session, entry]) => [
+        session,
+        entry.race_id === id ? { ...entry, kept } : entry,
+      ]),
+    );
+    return { ...overview, contenders };
+  }
+  const {
+    race_id,
+    race_name,
+    contender: { contender, session_id },
+  } = payload;
+  if (session_id === null) return overview;
+  const kept = overview.contenders.get(session_id)?.kept ?? null;
+  const entry = { race_id, race_name, contender, kept };
+  return { ...overview, contenders: changed(overview.contenders, session_id, entry) };
 }
 
 function withQueue(overview: Overview, event: EventOf<KindIn<'queue'>>): Overview {

@@ -15,6 +15,8 @@ export interface Overview {
   /** Without deleted teams. */
   teams: ReadonlyMap<string, Team>;
   worktrees: ReadonlyMap<string, WorktreeLocation>;
+  /** The places of sessions in races, by the id of the session. */
+  contenders: ReadonlyMap<string, RaceEntry>;
   /** The sessions of the entries of all queues, by the id of the entry. */
   queued: ReadonlyMap<string, string>;
   queueSeq: number;
@@ -33,6 +35,16 @@ export interface Node {
 }
 
 export type WorktreeLocation = Pick<Worktree, 'id' | 'repo_root' | 'branch'>;
+
+/** The place of a session in a race. */
+export interface RaceEntry {
+  race_id: string;
+  race_name: string;
+  /** The name of the session in the race. */
+  contender: string;
+  /** The name of the contender that was kept; null if none was kept yet. */
+  kept: string | null;
+}
 
 export type Resolved = Pick<
   Approval,
@@ -53,6 +65,7 @@ export const emptyOverview: Overview = {
   processes: new Map(),
   teams: new Map(),
   worktrees: new Map(),
+  contenders: new Map(),
   queued: new Map(),
   queueSeq: 0,
   reviewSeq: 0,
@@ -85,6 +98,7 @@ export function joined(
     processes: all(({ processes }) => processes),
     teams: all(({ teams }) => teams),
     worktrees: all(({ worktrees }) => worktrees),
+    contenders: all(({ contenders }) => contenders),
     queued: all(({ queued }) => queued),
     // The sum changes with each event of any server.
     queueSeq: parts.reduce((sum, { overview }) => sum + overview.queueSeq, 0),

@@ -2,6 +2,7 @@ import type { Approval } from '../../api/approvals.ts';
 import { AppError } from '../../api/errors.ts';
 import { endpoints } from '../../api/index.ts';
 import type { QueueEntry } from '../../api/queue.ts';
+import type { Race } from '../../api/races.ts';
 import type { Diagnostics } from '../../api/runtime.ts';
 import type { Session } from '../../api/sessions.ts';
 import type { Client } from '../../client/client.ts';
@@ -10,7 +11,7 @@ import { recordsOf } from '../../client/records-of.ts';
 import { replayBefore } from '../../client/replay.ts';
 import type { ServerSnapshot } from '../../client/servers.ts';
 import { idle, withEvent } from './overview-events.ts';
-import { type Overview, type SessionNow, emptyOverview } from './overview.ts';
+import { type Overview, type RaceEntry, type SessionNow, emptyOverview } from './overview.ts';
 
 /** This many of its latest events are read to show what a running session does. */
 const LAST_EVENTS = 20;
@@ -30,6 +31,7 @@ export async function readOverview(
   const teams = await client.call(endpoints.listTeams, { query: { limit: 500 } });
   const worktrees = await client.call(endpoints.listWorktrees, { query: { limit: 500 } });
   const queued = await readQueues(client);
+  const races = await readRaces(client);
   const overview = {
     ...overviewOf({
       sessions: [...closed, ...sessions],
@@ -41,20 +43,38 @@ export async function readOverview(
       ({ id }) => id,
     ),
     worktrees: keyed(worktrees, ({ id }) => id),
+    contenders: new Map(races.flatMap(entriesOf)),
     queued: new Map(queued.map(({ id, session_id }) => [id, session_id])),
   };
   return { seq, server, overview };
 }
 
-/** The entries of all queues; none where an older server has no queues. */
-async function readQueues(client: Client): Promise<QueueEntry[]> {
+/** The entries of all queues. */
+function readQueues(client: Client): Promise<QueueEntry[]> {
+  const entries = recordsOf((query) => client.ask(endpoints.listQueue, { query }));
+  return unlessOlder(Array.fromAsync(entries));
+}
+
+function readRaces(client: Client): Promise<Race[]> {
+  return unlessOlder(client.call(endpoints.listRaces, { query: { limit: 500 } }));
+}
+
+/** A list; no records if the server is older than the list. */
+async function unlessOlder<T>(listing: Promise<T[]>): Promise<T[]> {
   try {
-    const entries = recordsOf((query) => client.ask(endpoints.listQueue, { query }));
-    return await Array.fromAsync(entries);
+    return await listing;
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
     return [];
   }
+}
+
+function entriesOf({ id, name, kept, contenders }: Race): [string, RaceEntry][] {
+  return contenders.flatMap(({ session_id, contender }) =>
+    session_id === null
+      ? []
+      : [[session_id, { race_id: id, race_name: name, contender, kept }] as const],
+  );
 }
 
 /** The overview of what was listed, the newest of each first. */

@@ -8,7 +8,7 @@ import type {
   Team,
   TeamWithMembers,
 } from '../../api/teams.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, conflictError } from '../../api/errors.ts';
 import type { ServerParts } from '../../core/events/server-parts.ts';
 import type { SaveResponse } from '../../core/store/idempotency-store.ts';
 import type { SessionService } from '../conversations/sessions/service.ts';
@@ -42,7 +42,7 @@ export class TeamService {
   }
 
   async create(
-    { name, lead_agent_id, member_agent_ids }: BodyOf<typeof createTeam>,
+    { name, lead_agent_id, member_agent_ids, join_existing }: BodyOf<typeof createTeam>,
     saveResponse?: SaveResponse,
   ): Promise<TeamWithMembers> {
     this.#deps.assertRoom();
@@ -50,6 +50,13 @@ export class TeamService {
       const now = this.#deps.clock.now();
       const agents = [...new Set([lead_agent_id, ...(member_agent_ids ?? [])])];
       for (const id of agents) assertNotClosed(this.#deps.sessionStore.session(tx, id));
+      const existing = join_existing ? this.#onlyNamed(tx, name) : undefined;
+      if (existing) {
+        for (const agent_id of agents)
+          if (!this.#deps.store.member(tx, existing.id, agent_id))
+            this.#join(tx, existing, { agent_id });
+        return this.#withMembers(tx, existing.id);
+      }
       const team: Team = {
         id: this.#deps.ids.next('team'),
         name,
@@ -154,6 +161,15 @@ export class TeamService {
 
   diagnostics(): CommsDiagnostics {
     return this.#deps.db.peek((rx) => this.#deps.store.counts(rx));
+  }
+
+  /** Returns the team with a name, if there is one. Throws `conflict` if there are several. */
+  #onlyNamed(rx: Reader, name: string): Team | undefined {
+    const [team, ...others] = this.#deps.store.openTeamsNamed(rx, name);
+    if (others.length === 0) return team;
+    throw conflictError(
+      `${others.length + 1} teams have the name "${name}": use another name, or delete the other teams`,
+    );
   }
 
   #join(tx: Writer, team: Team, joining: NewMember): void {

@@ -95,6 +95,12 @@ export class TeamStore {
     throw new AppError('team_deleted', `team ${team.id} was deleted: create another team`);
   }
 
+  /** Returns the teams with a name that are not deleted, oldest first. */
+  openTeamsNamed(rx: Reader, name: string): Team[] {
+    const isOpen = "record ->> '$.deleted_at' IS NULL";
+    return this.teams.where(rx, `record ->> '$.name' = ? AND ${isOpen}`, name);
+  }
+
   /** Returns a message of the team. Throws `not_found`, also for another team's message. */
   message(rx: Reader, teamId: string, id: string): Message {
     this.team(rx, teamId);

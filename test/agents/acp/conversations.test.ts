@@ -60,9 +60,12 @@ function replay(agent: RawAgent, sessionId: unknown, prompt: string): void {
 }
 
 /** Starts a server with such an agent. The prompts can change. */
-async function place(prompts: string[]) {
+async function place(prompts: string[], agents: string[] = []) {
   let directory = '';
-  const stage = await testRawAgent(withConversation(prompts, () => directory));
+  const stage = await testRawAgent(
+    withConversation(prompts, () => directory),
+    { agents },
+  );
   directory = stage.cwd;
   return stage;
 }
@@ -130,6 +133,18 @@ test('Turns of the own program after a hand-back are stored once before the next
   await runTurn(client, id, 'and again');
   expect((await pastOf(client, id)).map(({ prompt }) => prompt)).toEqual(['one', 'theirs']);
   expect(ofKind(await readEvents(client, id), 'past.turn')).toHaveLength(2);
+});
+
+test('A hand-back of a session of a known agent returns the command of its own program.', async () => {
+  const { client } = await place(['one'], ['opencode']);
+  const { id } = await client.call(endpoints.createSession, {
+    body: { ...params, agent: 'opencode', import: { ref: 'own' } },
+  });
+  const handed = await client.call(endpoints.handBackSession, {
+    params: { session_id: id },
+    body: {},
+  });
+  expect(handed.command).toEqual(['opencode', '--session', 'own']);
 });
 
 test('A session whose agent is live starts no further agent to read past turns.', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { configSchema } from '../../../src/core/config/schema.ts';
-import { environmentOf } from '../../../src/agents/acp/agent-kind.ts';
+import { environmentOf, ownCommand } from '../../../src/agents/acp/agent-kind.ts';
 import { catalogue } from '../../../src/agents/acp/catalogue.ts';
 import { recognise, resolveAgents } from '../../../src/agents/acp/resolve.ts';
 import { AcpProvider } from '../../../src/agents/acp/provider.ts';
@@ -130,4 +130,49 @@ test.for<[acp: object | null, preferred: string | null, problem: RegExp | null]>
   expect(found.kinds.preferred).toBe(preferred);
   if (problem) expect(found.problem()).toMatch(problem);
   else expect(found.problem()).toBeNull();
+});
+
+test.for([
+  ['opencode', 'opencode --session ses_1'],
+  ['gemini', 'gemini --resume ses_1'],
+  ['codex-acp', 'codex resume ses_1'],
+  ['claude-agent-acp', 'claude --resume ses_1'],
+  ['goose', 'goose session --resume --session-id ses_1'],
+  ['qwen', 'qwen --resume ses_1'],
+  ['kimi', 'kimi --session ses_1'],
+  ['pi', 'pi --session ses_1'],
+  ['vibe', ''],
+  ['default', ''],
+] as const)('The own program of %s continues a conversation with "%s".', ([name, command]) => {
+  expect(ownCommand(agent(name, null), 'ses_1').join(' ')).toBe(command);
+});
+
+test('The command of the own program has the configured program and home, also if the agent is recognised later.', () => {
+  const program = { command: '/opt/gemini', home: '/home/work' };
+  const codex = { command: '/opt/codex-acp', home: '/home/work' };
+  const custom = { command: '/opt/start', args: ['gemini'] };
+  const agents = { gemini: program, 'codex-acp': codex, custom };
+  expect(ownCommand(agent('gemini', { agents }), 'one')).toEqual([
+    'env',
+    'GEMINI_CLI_HOME=/home/work',
+    '/opt/gemini',
+    '--resume',
+    'one',
+  ]);
+  expect(ownCommand(agent('codex-acp', { agents }), 'one')).toEqual([
+    'env',
+    'CODEX_HOME=/home/work',
+    'codex',
+    'resume',
+    'one',
+  ]);
+  const unknown = agent('custom', { agents });
+  expect(ownCommand(unknown, 'one')).toEqual([]);
+  recognise(unknown, 'gemini-cli');
+  expect(ownCommand(unknown, 'one')).toEqual(['gemini', '--resume', 'one']);
+});
+
+test('No command contains an id that could be an option or several words.', () => {
+  for (const ref of ['--yolo', '-c', '', ' x', 'x y'])
+    expect(ownCommand(agent('gemini', null), ref)).toEqual([]);
 });

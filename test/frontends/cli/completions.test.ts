@@ -62,6 +62,35 @@ test.for(shells)(
   },
 );
 
+test('The bash script completes a word with a colon, which bash splits into several words.', ({
+  skip,
+}) => {
+  const completed = (breaks: string, ...words: string[]) => {
+    const script = `${completionScript('bash', 'cadre')}
+      cadre() { printf '%s\\n' "$*" >&2; printf '%s\\n' resume handoff:codex handoff:claude; }
+      COMP_WORDBREAKS=$1; shift; COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _cadre cadre
+      printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const argv = ['-c', script, 'bash', breaks, 'cadre', ...words];
+    const { error, stdout } = spawnSync('bash', argv, { encoding: 'utf8' });
+    skip(error !== undefined, 'bash is not installed');
+    return stdout.split('\n').filter(Boolean);
+  };
+  const split = ' \t\n"\'><=;|&(:';
+  expect(completed(split, 'sessions', 'after-limit', 'x', 'han')).toEqual([
+    'handoff:codex',
+    'handoff:claude',
+  ]);
+  expect(completed(split, 'sessions', 'after-limit', 'x', 'handoff', ':')).toEqual([
+    'codex',
+    'claude',
+  ]);
+  expect(completed(split, 'sessions', 'after-limit', 'x', 'handoff', ':', 'co')).toEqual(['codex']);
+  expect(completed(split, 'create', '--after-limit', '=', 'handoff', ':', 'cl')).toEqual([
+    'claude',
+  ]);
+  expect(completed(' =', 'sessions', 'after-limit', 'x', 'handoff:co')).toEqual(['handoff:codex']);
+});
+
 describe('the table of the build', () => {
   let table: CompletionTable;
   beforeAll(async () => {
@@ -146,12 +175,19 @@ describe('cadre __complete', () => {
     expect(flags).toHaveLength(new Set(flags).size);
   });
 
-  it('Completion offers choices, event kinds, permission modes and tools.', async () => {
+  it('Completion offers choices, event kinds, permission modes, actions at a usage limit and tools.', async () => {
     expect(await wordsOf('completion', '')).toEqual(shells);
     expect(await wordsOf('events', 'tail', '--kind', '')).toEqual(
       expect.arrayContaining(['turn.*', 'turn.completed']),
     );
     expect(await wordsOf('run', '--permission-mode', '')).toContain('require_approval');
+    for (const words of [
+      ['sessions', 'create', '--after-limit'],
+      ['sessions', 'after-limit', 'x'],
+    ])
+      expect(await wordsOf(...words, '')).toEqual(
+        expect.arrayContaining(['resume', 'wait', 'handoff:codex', 'handoff:gemini']),
+      );
     expect(await wordsOf('mcp', 'call', '')).toContain('cadre_process_run');
     expect(await offers('--data-dir', '')).toEqual(['<directory>']);
     expect(await offers('--token-file', '')).toEqual(['<file>']);

@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../src/api/index.ts';
 import { cadreOn } from '../../support/cli/cadre.ts';
 import { sharedDemo } from '../../support/demo-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
@@ -66,6 +67,67 @@ test('A session at a usage limit prints the consent that is missing, and is hand
   await expectEventually(
     async () => (await cadre(['sessions', 'list', '--json'], { cwd })).stdout,
   ).toContain('"continued_by"');
+});
+
+describe('the consent to a handoff', () => {
+  /** Makes a session in a new repository, or in a directory without one. */
+  async function limitedIn(directory: string, isRepository = true) {
+    const cwd = isRepository ? makeRepository(directory) : directory;
+    const run = cadreOn(server());
+    const made = await run(['sessions', 'create'], { cwd });
+    const session_id = made.stdout.trim();
+    const set = (options: object, ...flags: string[]) =>
+      run([...flags, 'sessions', 'after-limit', session_id, 'handoff:demo'], { cwd, ...options });
+    const stored = async () => {
+      const { client } = server();
+      const trusted = await client.call(endpoints.listTrusted, { query: { repo_root: cwd } });
+      const session = await client.call(endpoints.getSession, { params: { session_id } });
+      return [session.after_limit, trusted.length];
+    };
+    return { cwd, set, stored };
+  }
+
+  test('A terminal shows the directory and the consequence, and stores the consent for y.', async () => {
+    await using directory = tempDirectory('consent');
+    const { cwd, set, stored } = await limitedIn(directory.path);
+    const declined = await set({ isTerminal: true, stdin: '\n' });
+    expect([declined.code, declined.stdout]).toEqual([2, '']);
+    expect(declined.stderr).toContain('demo (handoffs at a usage limit)\n');
+    expect(declined.stderr).toContain('The provider of demo receives prompts, answers and files.');
+    expect(declined.stderr).toContain(`allow these handoffs for ${cwd}? [y/N] `);
+    expect(declined.stderr).toContain('not confirmed: nothing was changed');
+    expect(await stored()).toEqual([null, 0]);
+    const allowed = await set({ isTerminal: true, stdin: 'y\n' });
+    expect([allowed.code, allowed.stdout]).toEqual([
+      0,
+      expect.stringContaining('at a usage limit, demo continues the session'),
+    ]);
+    expect(await stored()).toEqual(['handoff:demo', 1]);
+    const again = await set({ isTerminal: true });
+    expect([again.code, again.stderr]).toEqual([0, '']);
+  });
+
+  test('Without a terminal and with --json, the command prints the command that stores the consent.', async () => {
+    await using directory = tempDirectory('consent-none');
+    const { cwd, set, stored } = await limitedIn(directory.path);
+    for (const [options, ...flags] of [
+      [{}],
+      [{ isTerminal: true, stdin: 'y\n' }, '--json'],
+    ] as const) {
+      const { code, stderr } = await set(options, ...flags);
+      expect([code, stderr]).toEqual([
+        0,
+        `cadre: demo may not continue sessions of ${cwd} yet: run cadre worktrees trust --repo ${cwd} --handoff demo\n`,
+      ]);
+    }
+    expect(await stored()).toEqual(['handoff:demo', 0]);
+  });
+
+  test('Outside of a repository, the command asks for no consent.', async () => {
+    await using directory = tempDirectory('consent-outside');
+    const { set } = await limitedIn(directory.path, false);
+    expect(await set({ isTerminal: true })).toMatchObject({ code: 0, stderr: '' });
+  });
 });
 
 test.each(['handoff:nobody', 'handoff:default', 'later'])(

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { handBackText } from '../../../src/frontends/cli/commands/session-transfer.ts';
 import { cadreOn } from '../../support/cli/cadre.ts';
 import { testServer } from '../../support/server.ts';
 import { testDirectory } from '../../support/temp.ts';
@@ -41,4 +42,14 @@ test('Conversations are listed, imported by the beginning of their id, shown and
   expect(shown.stdout).toContain('the turn above ran in cli, outside of cadre');
   const back = await cadre(['sessions', 'hand-back', 'own']);
   expect(back.stdout).toBe(`cd ${home} && ${process.execPath} --resume=${transcript.ref}\n`);
+});
+
+test('A hand-back to an unknown program prints the id, and names the documentation of the agent.', () => {
+  const handed = { session_id: 'sess_1', cwd: '/home/ada', ref: 'own\n', command: [] };
+  expect(handBackText(handed)).toBe(
+    "Continue the conversation own in the agent's own program, in /home/ada: the documentation of the agent has the command\n",
+  );
+  expect(handBackText({ ...handed, cwd: '/a b', command: ['gemini', '--resume', 'x'] })).toBe(
+    "cd '/a b' && gemini --resume x\n",
+  );
 });

@@ -2,57 +2,19 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { cadreOn, completeHere, startCadre } from '../../support/cli/cadre.ts';
+import { completeHere, startCadre } from '../../support/cli/cadre.ts';
 import { withPlayedDemoAgent } from '../../support/demo-agent/played.ts';
 import { demoConfig, sharedDemo } from '../../support/demo-server.ts';
 import { type TestRuntime, withRuntime } from '../../support/runtime.ts';
 import { openForTest } from '../../support/shared.ts';
 import { testDirectory } from '../../support/temp.ts';
 import { hasPty, inTerminal } from '../../support/tui/pty.ts';
-import { commit, git, makeRepository, write } from '../../support/worktrees/work.ts';
-
-const FIX = `description = "Fix an issue"
-prompt = "say Issue {{issue}} on {{ base }}, not {{ base.ref }}"
-title = "fix {{issue}}"
-
-[variables.issue]
-description = "Number of the issue"
-
-[variables.base]
-default = "main"
-`;
+import { commit, git, write } from '../../support/worktrees/work.ts';
+import { FIX, idsOf, templateRepository } from './template-repository.ts';
 
 const server = sharedDemo();
-
-/** Makes a repository with these templates, and the command line in it. */
-function repositoryWith(templates: Record<string, string>, on = server()) {
-  const repo = makeRepository(path.join(testDirectory('templates'), 'repo'));
-  const put = (files: Record<string, string>) => {
-    for (const [name, text] of Object.entries(files))
-      write(repo, { [`.cadre/templates/${name}.toml`]: text });
-    commit(repo, 'with templates');
-  };
-  put(templates);
-  const cadre = (argv: readonly string[], more: object = {}) =>
-    cadreOn(on)([...argv], { cwd: repo, ...more });
-  const shown = async (name: string) =>
-    (await cadre(['templates', 'show', name, '--json'])).json() as Record<string, unknown>;
-  const trust = async (name: string) => {
-    const { sha256 } = await shown(name);
-    await on.client.call(endpoints.trustContent, {
-      body: { repo_root: repo, sha256: String(sha256) },
-    });
-  };
-  const session = async (id: unknown) =>
-    on.client.call(endpoints.getSession, { params: { session_id: String(id) } });
-  return { repo, put, cadre, shown, trust, session };
-}
-
-/** The session and turn of a run with --json. */
-const idsOf = (ran: { lines: () => Record<string, unknown>[] }) => {
-  const { session_id, turn_id } = ran.lines()[0] ?? {};
-  return { session_id, turn_id };
-};
+const repositoryWith = (templates: Record<string, string>, on = server()) =>
+  templateRepository(on, templates);
 
 describe('a trusted template', () => {
   test('A template runs with its variables and defaults, in a session with its settings.', async () => {
@@ -174,6 +136,8 @@ describe('a template that is refused', () => {
 
   test.for([
     ['prompt = "say {{name}}"', 'uses the variable "name" in prompt: declare it'],
+    ['prompt = "a"\nteam = "{{name}}"', 'uses the variable "name" in team: declare it'],
+    ['prompt = "a"\nteam = ""', 'team'],
     ['prompt = "a"\nuntil = "x {{name}}"\n[variables.name]', 'has a variable in until'],
     ['prompt = "a"\nmax = 3', 'has max without until'],
     ['prompt = "a"\nagent_mode = "yolo"', 'agent_mode'],

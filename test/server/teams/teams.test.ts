@@ -49,6 +49,26 @@ it('A team needs a name, a lead, and sessions that exist and are open.', async (
     expect((await on().get(`/v1/teams/team_none${route}`)).status).toBe(404);
 });
 
+it('A request with join_existing adds its sessions to the only team with the name, or creates the team.', async () => {
+  const [first, second, third] = [await on().open(), await on().open(), await on().open()];
+  const join = (lead_agent_id: string, more: object = {}) =>
+    make({ name: 'one team', lead_agent_id, join_existing: true, ...more });
+  const { body: created } = await join(first.id);
+  expect(idsOf(created)).toEqual([first.id]);
+  const { body: joined } = await join(second.id, { member_agent_ids: [first.id, third.id] });
+  expect(joined.team).toEqual(created.team);
+  expect(idsOf(joined)).toEqual([first.id, second.id, third.id]);
+  const other = await make({ name: 'one team', lead_agent_id: second.id });
+  expect(other.body.team.id).not.toBe(created.team.id);
+  const refused = await join(third.id);
+  expect(refused).toMatchObject({
+    status: 409,
+    body: { code: 'conflict', error: expect.stringContaining('2 teams have the name "one team"') },
+  });
+  await on().del(`/v1/teams/${created.team.id}`);
+  expect(idsOf((await join(third.id)).body)).toEqual([second.id, third.id]);
+});
+
 it('Members are added once, and their changes are events of the team and of their sessions.', async () => {
   const { stage, path, team, agents } = await testTeam();
   const third = await stage.open();

@@ -31,6 +31,8 @@ interface RunOptions extends OpenOptions, FollowOptions, GoalOptions {
   session?: string;
   until?: string;
   template?: string;
+  /** The name of the team of a template, which the new session joins. */
+  team?: string;
   key?: string;
 }
 
@@ -43,7 +45,7 @@ export const runCommand = command({
     '-c, --continue  Continue the latest session in the current directory, or in a worktree of the same repository',
     '--session <session>  Send the prompt to this session instead of a new session',
     ...openOptions,
-    '--template <template>  Template of the repository to run; the words are then its variables, as NAME=VALUE',
+    '--template <template>  Template of the repository to run, which may name a team that the session joins; the words are then its variables, as NAME=VALUE',
     {
       line: '--key <key>  Key that makes the command safe to repeat: for 24 hours, the same key gives the same session and turn',
       parse: idempotencyKey,
@@ -129,7 +131,10 @@ async function setGoal(
 }
 
 /** The Idempotency-Key of one request of the command. */
-function keyFor(step: 'session' | 'goal' | 'turn', { key }: RunOptions): string | undefined {
+function keyFor(
+  step: 'session' | 'team' | 'goal' | 'turn',
+  { key }: RunOptions,
+): string | undefined {
   return key === undefined ? undefined : `${key}.${step}`;
 }
 
@@ -181,5 +186,10 @@ async function open(context: CommandContext, options: RunOptions): Promise<strin
       `cadre: the permission mode is ${mode ?? 'not set'}, because a template can only make it stricter: pass --permission-mode ${wanted} for the mode of the template\n`,
     );
   const key = keyFor('session', options);
-  return (await context.client.call(endpoints.createSession, { body }, undefined, key)).id;
+  const { id } = await context.client.call(endpoints.createSession, { body }, undefined, key);
+  if (options.team !== undefined) {
+    const { joinTeam } = await import('../talk/use-template.ts');
+    await joinTeam(context, id, options.team, keyFor('team', options));
+  }
+  return id;
 }

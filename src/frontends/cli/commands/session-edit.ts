@@ -1,16 +1,22 @@
-import { usageError } from '../../../api/errors.ts';
+import { handoffNameOf } from '../../../api/after-limit.ts';
+import { AppError, usageError } from '../../../api/errors.ts';
 import { endpoints } from '../../../api/index.ts';
 import { inheritedPermissionModes } from '../../../api/permission-modes.ts';
 import { agentProvider, providerId } from '../../../api/provider-kinds.ts';
 import { agentOf } from '../../../client/agent-of.ts';
+import { shellWord } from '../../../core/lib/shell-word.ts';
+import { askYes } from '../choose.ts';
 import { clientCommand } from '../command.ts';
 import { endpointCommand, type Fields, type Reading } from '../endpoint-command.ts';
 import { sessionArgument, sessionId, turnId } from '../find.ts';
+import { afterLimitText } from '../limit-text.ts';
 import { labelOf, plain, shortId } from '../output.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { counted } from '../../../core/lib/counted.ts';
 import { required, session } from '../parameters.ts';
 import type { AgentOptions } from '../talk/open-session.ts';
+import type { CommandContext } from '../world.ts';
+import { broughtText } from './worktree-trust.ts';
 
 type Setting = 'agent_mode' | 'model' | 'thinking_effort';
 
@@ -57,6 +63,61 @@ export const sessionEdit = endpointCommand({
     return `Updated session ${labelOf(id, title)} from its next turn on: ${settings.join(', ')}\n`;
   },
 });
+
+export const sessionAfterLimit = clientCommand({
+  name: 'after-limit',
+  description:
+    'Choose whether a session resumes by itself, waits for you or continues with another agent at a usage limit',
+  parameters: [
+    sessionArgument,
+    '<action>  Action at a usage limit: resume when the limit resets, wait for a command of yours, or handoff:AGENT, such as handoff:codex',
+  ],
+  async run(context, said: string, after_limit: string) {
+    const { client, show, world } = context;
+    const params = { session_id: await sessionId(client, said) };
+    const consent = await askForConsent(context, params.session_id, handoffNameOf(after_limit));
+    const updated = await client.call(endpoints.updateSession, { params, body: { after_limit } });
+    if (consent) await client.call(endpoints.trustContent, { body: consent });
+    const session = consent ? await client.call(endpoints.getSession, { params }) : updated;
+    show(
+      session,
+      () =>
+        `Updated session ${labelOf(session.id, session.title)}: ${afterLimitText(session, world.clock.now())}\n`,
+    );
+  },
+});
+
+/**
+ * Asks on a terminal for the consent that an agent continues sessions of the repository, if it is missing. Returns the
+ * consent to store; null for none, also if the server cannot tell. Throws `usage` if the person declines.
+ */
+async function askForConsent(
+  { client, world, global }: CommandContext,
+  session_id: string,
+  handoff: string | null,
+): Promise<{ repo_root: string; sha256: string } | null> {
+  if (handoff === null) return null;
+  const { cwd } = await client.call(endpoints.getSession, { params: { session_id } });
+  const looking = client.call(endpoints.lookAtBrought, { body: { repo_root: cwd, handoff } });
+  // The directory may be in no repository, and the token may not allow consents.
+  const found = await looking.catch((error: unknown) => {
+    if (!(error instanceof AppError)) throw error;
+    return null;
+  });
+  const [asked] = found?.brings ?? [];
+  if (!found || !asked || asked.trusted) return null;
+  const { repo_root } = found;
+  if (global.json || !world.stdin.isTTY || !world.stderr.isTTY) {
+    world.stderr.write(
+      `cadre: ${plain(asked.name)} may not continue sessions of ${plain(repo_root)} yet: run cadre worktrees trust --repo ${shellWord(plain(repo_root))} --handoff ${shellWord(handoff)}\n`,
+    );
+    return null;
+  }
+  world.stderr.write(broughtText(asked));
+  const question = `  allow these handoffs for ${plain(repo_root)}? [y/N] `;
+  if (!(await askYes(world, question))) throw usageError('not confirmed: nothing was changed');
+  return { repo_root, sha256: asked.sha256 };
+}
 
 function setting(field: Setting, line: string) {
   return {

@@ -15,6 +15,7 @@ import { MAX_PAST_TURNS, type Session } from '../../../api/sessions.ts';
 import { agentOf } from '../../../client/agent-of.ts';
 import type { Client } from '../../../client/client.ts';
 import { counted } from '../../../core/lib/counted.ts';
+import { oneLine } from '../../../core/lib/plain.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
 import { count } from '../option-values.ts';
 import { ago, labelOf, listOf, plain, shortId } from '../output.ts';
@@ -245,6 +246,6 @@ function nothingIf(error: unknown): [] {
 
 export function handBackText({ cwd, ref, command }: HandedBack): string {
   if (command.length === 0)
-    return `Continue the conversation ${plain(ref)} in the agent's own program, in ${plain(cwd)}\n`;
+    return `Continue the conversation ${oneLine(ref)} in the agent's own program, in ${plain(cwd)}: the documentation of the agent has the command\n`;
   return `cd ${shellWord(cwd)} && ${command.map(shellWord).join(' ')}\n`;
 }

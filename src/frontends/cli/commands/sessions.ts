@@ -9,11 +9,12 @@ import { shorten } from '../../../core/lib/shorten.ts';
 import { clientCommand, command, commandGroup } from '../command.ts';
 import { endpointCommand } from '../endpoint-command.ts';
 import { TURN_FAILED } from '../layout.ts';
-import { afterLimitText, waitText } from '../limit-text.ts';
+import { waitText } from '../limit-text.ts';
 import { ago, details, labelOf, listOf, plain, shortId } from '../output.ts';
 import { limit, reason, session, turn, turnAs, valueOf } from '../parameters.ts';
 import {
   originText,
+  sessionAfterLimit,
   sessionEdit,
   sessionFork,
   sessionHandoff,
@@ -49,7 +50,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     parameters: [
       ...openOptions,
       '--metadata <json>  JSON value to store with the session',
-      '--after-limit <what>  At a usage limit of the agent: resume the session when the limit resets (resume), wait for a command of yours (wait), or let another agent continue (handoff:AGENT)',
+      '--after-limit <action>  At a usage limit of the agent: resume the session when the limit resets (resume), wait for a command of yours (wait), or let another agent continue (handoff:AGENT)',
     ],
     async run(context, options: OpenOptions & { metadata?: string; afterLimit?: string }) {
       const metadata =
@@ -257,21 +258,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     print: ({ id, title }) => `Renamed session ${id} to "${plain(title ?? '')}"\n`,
   }),
   sessionEdit,
-  endpointCommand({
-    name: 'after-limit',
-    description:
-      'Choose whether a session resumes by itself, waits for you or continues with another agent at a usage limit',
-    endpoint: endpoints.updateSession,
-    parameters: [
-      session,
-      valueOf(
-        'after_limit',
-        '<what>  Action at a usage limit: resume when the limit resets, wait for a command of yours, or handoff:AGENT, such as handoff:codex',
-      ),
-    ],
-    print: (one, { now }) =>
-      `Updated session ${labelOf(one.id, one.title)}: ${afterLimitText(one, now)}\n`,
-  }),
+  sessionAfterLimit,
   endpointCommand({
     name: 'interrupt',
     description: 'Interrupt the running turn of a session',

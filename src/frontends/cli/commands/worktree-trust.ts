@@ -91,7 +91,7 @@ async function chosen(
   const canAsk = world.stdin.isTTY && world.stderr.isTTY;
   const wanted: string[] = [];
   for (const one of brings) {
-    world.stderr.write(shown(one));
+    world.stderr.write(broughtText(one));
     if (one.trusted) world.stderr.write('  already trusted\n');
     else if (
       yes ||
@@ -116,8 +116,8 @@ const words: Record<Brought['kind'], { what: string; use: string }> = {
   handoff: { what: 'handoffs at a usage limit', use: 'these handoffs' },
 };
 
-/** A script with a mark before each line, so that no line of it looks like one of this command. */
-function shown({ kind, name, sha256, text }: Brought): string {
+/** Returns content with a mark before each line, so that no line of it looks like one of this command. */
+export function broughtText({ kind, name, sha256, text }: Brought): string {
   const lines = text
     .replace(/\n$/, '')
     .split('\n')

@@ -1,6 +1,9 @@
 import type { Command, Option } from 'commander';
+import { catalogue } from '../../../agents/acp/catalogue.ts';
+import { handoffAction } from '../../../api/after-limit.ts';
 import { eventGroups, eventKinds } from '../../../api/events.ts';
 import { permissionModes } from '../../../api/permission-modes.ts';
+import { providerIds } from '../../../api/provider-kinds.ts';
 import { toolNames } from '../../../api/tool-names.ts';
 import type { CommandTree, CommandValue, CompletionTable } from './table.ts';
 
@@ -12,8 +15,15 @@ export function describeProgram(program: Command): CompletionTable {
       kind: [...eventGroups.map((group) => `${group}.*`), ...eventKinds],
       tool: toolNames,
       mode: permissionModes,
+      action: limitActions(),
     },
   };
+}
+
+/** The actions at a usage limit, with all agents that a handoff can name without configuration. */
+function limitActions(): string[] {
+  const agents = [...providerIds, ...catalogue.map(({ name }) => name)];
+  return ['resume', 'wait', ...agents.map(handoffAction)];
 }
 
 /** The command tree, without hidden commands and options. */

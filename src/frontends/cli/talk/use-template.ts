@@ -3,8 +3,11 @@ import { notFoundError, usageError } from '../../../api/errors.ts';
 import { endpoints } from '../../../api/index.ts';
 import { type Brought, TEMPLATE_NAME } from '../../../api/worktree-trust.ts';
 import { plain, revealed } from '../../../core/lib/plain.ts';
+import { shorten } from '../../../core/lib/shorten.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
 import { wrapped } from '../../terminal/width.ts';
+import { teams } from '../nouns.ts';
+import { shortId } from '../output.ts';
 import { fillTemplate, parseTemplate, type Template } from '../template.ts';
 import type { CommandContext } from '../world.ts';
 import { keyOf, LEAVE, showAll } from './key-question.ts';
@@ -39,7 +42,7 @@ export async function storedTemplates(
 
 /**
  * Returns a template with its variables filled in, once a person has trusted its content. Asks at a terminal. Throws
- * `usage` without a terminal, and if the person declines.
+ * `usage` without a terminal, if the person declines, and if the session of the template cannot join its team.
  */
 export async function useTemplate(
   context: CommandContext,
@@ -49,7 +52,41 @@ export async function useTemplate(
   if (!stored) throw notFoundError(`template "${name}" not found`);
   const template = fillTemplate(name, parseTemplate(name, stored.text), words);
   if (!stored.trusted) await trust(context, stored);
+  if (template.team !== undefined) await assertTeam(context, template.team);
   return template;
+}
+
+/** Throws `usage` if several teams have the name, before anything is created. */
+async function assertTeam({ client }: CommandContext, team: string): Promise<void> {
+  const found: string[] = [];
+  for await (const one of teams.all(client))
+    if (one.name === team && one.deleted_at === null) found.push(shortId(one.id));
+  if (found.length > 1)
+    throw usageError(
+      `the name "${shorten(plain(team), 80)}" matches several teams (${found.join(', ')}): delete the other teams with cadre teams delete`,
+    );
+}
+
+/**
+ * Adds a new session to the team with a name, or creates the team with the session as its lead. If that fails and the
+ * command cannot be repeated with its key, the session is closed.
+ */
+export async function joinTeam(
+  { client, note }: Pick<CommandContext, 'client' | 'note'>,
+  session_id: string,
+  name: string,
+  key: string | undefined,
+): Promise<void> {
+  const body = { name, lead_agent_id: session_id, join_existing: true };
+  const joining = client.call(endpoints.createTeam, { body }, undefined, key);
+  const { team } = await joining.catch(async (error: unknown) => {
+    const params = { session_id };
+    if (key === undefined)
+      await client.call(endpoints.closeSession, { params, body: {} }).catch(() => undefined);
+    throw error;
+  });
+  const role = team.lead_agent_id === session_id ? 'leads' : 'joined';
+  note(`the session ${role} the team "${plain(team.name)}" (${shortId(team.id)})`);
 }
 
 async function trust(

@@ -2,7 +2,7 @@ import type { Approval } from '../../../api/approvals.ts';
 import type { Process } from '../../../api/processes.ts';
 import type { Session } from '../../../api/sessions.ts';
 import type { Team } from '../../../api/teams.ts';
-import type { Node, Overview, SessionNow, WorktreeLocation } from '../overview.ts';
+import type { Node, Overview, RaceEntry, SessionNow, WorktreeLocation } from '../overview.ts';
 
 /** An item of the list, and its server if there are several. */
 export type ListItem = Row & { node?: Node };
@@ -15,6 +15,7 @@ type Row =
       now: SessionNow;
       worktree: WorktreeLocation | null;
       queued?: number;
+      race?: RaceEntry;
     }
   | { kind: 'process'; id: string; process: Process }
   | { kind: 'team'; id: string; team: Team };
@@ -63,7 +64,7 @@ export function listItemsOf(overview: Overview): ListItem[] {
 }
 
 function rowsOf(overview: Overview): Row[] {
-  const { sessions, approvals, processes, teams, worktrees, queued } = overview;
+  const { sessions, approvals, processes, teams, worktrees, queued, contenders } = overview;
   const lengths = new Map<string, number>();
   for (const session of queued.values()) lengths.set(session, (lengths.get(session) ?? 0) + 1);
   return [
@@ -73,13 +74,18 @@ function rowsOf(overview: Overview): Row[] {
       approval,
       session: sessions.get(approval.session_id)?.session ?? null,
     })),
-    ...[...sessions.values()].toSorted(newest(({ session }) => session.created_at)).map((now) => ({
-      kind: 'session' as const,
-      id: now.session.id,
-      now,
-      worktree: worktrees.get(now.session.worktree_id ?? '') ?? null,
-      ...(lengths.has(now.session.id) ? { queued: lengths.get(now.session.id) ?? 0 } : {}),
-    })),
+    ...[...sessions.values()].toSorted(newest(({ session }) => session.created_at)).map((now) => {
+      const { id, worktree_id } = now.session;
+      const [queue, race] = [lengths.get(id), contenders.get(id)];
+      return {
+        kind: 'session' as const,
+        id,
+        now,
+        worktree: worktrees.get(worktree_id ?? '') ?? null,
+        ...(queue === undefined ? {} : { queued: queue }),
+        ...(race === undefined ? {} : { race }),
+      };
+    }),
     ...[...processes.values()].toSorted(newest(({ queued_at }) => queued_at)).map((process) => ({
       kind: 'process' as const,
       id: process.process_id,

@@ -5,6 +5,7 @@ import { agentOf } from '../../../client/agent-of.ts';
 import { oneLine } from '../../../client/event-summary.ts';
 import { lastTurnText } from '../../../client/last-turn.ts';
 import { ago, durationText } from '../../terminal/time.ts';
+import type { RaceEntry } from '../overview.ts';
 import type { Tone } from '../tint.tsx';
 import { type ListItem, type Standing, sinceOf, standingOf } from './list-items.ts';
 
@@ -98,6 +99,7 @@ function wordsOf(
           session.muted ? 'muted' : '',
           limitText(session, now),
           handoffText(session),
+          thing.race ? raceText(thing.race) : '',
           thing.queued === undefined ? '' : `${thing.queued} queued`,
           oneLine(last),
         ]
@@ -152,6 +154,23 @@ function handoffText(session: Session): string {
   ]
     .filter(Boolean)
     .join(', ');
+}
+
+/** The race of a session, and whether the session was kept once one was. */
+function raceText({ race_name, contender, kept }: RaceEntry): string {
+  const result = kept === null ? '' : kept === contender ? ', kept' : ', not kept';
+  return `race ${oneLine(race_name)}${result}`;
+}
+
+/** The race of a session with its id and the name of the session in the race, for the title of the pane. */
+export function raceDetails({ race_id, race_name, contender, kept }: RaceEntry): string {
+  const result =
+    kept === null
+      ? 'none kept yet'
+      : kept === contender
+        ? 'kept'
+        : `not kept (kept: ${oneLine(kept)})`;
+  return `race ${oneLine(race_name)} (${race_id.slice(-8)}): ${oneLine(contender)}, ${result}`;
 }
 
 /** How a process ended; empty while it runs. */

@@ -6,7 +6,7 @@ import type { Session } from '../../../api/sessions.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { Say } from '../forms/say.tsx';
 import type { ListItem } from '../list/list-items.ts';
-import { limitText, rowTextOf } from '../list/row-text.ts';
+import { limitText, raceDetails, rowTextOf } from '../list/row-text.ts';
 import { ConversationPane, LogPane, TeamPane } from '../panes/pane.tsx';
 import { Colors, Tint } from '../tint.tsx';
 import { inPane, PointerBox } from './pointed.tsx';
@@ -57,11 +57,13 @@ export function PanePart({ shown, rows, columns }: PartProps): ReactNode {
 function Title({ thing, now }: { thing: ListItem; now: number }): ReactNode {
   const { symbol, tone, title, place, agent } = rowTextOf(thing, now);
   const limit = thing.kind === 'session' ? limitText(thing.now.session, now) : '';
+  const race = thing.kind === 'session' && thing.race ? raceDetails(thing.race) : '';
   return (
     <Text wrap="truncate-end">
       <Tint tone={tone}>{symbol} </Tint>
       <Text bold>{title}</Text>
       <Tint tone="faint">{['', place, agent].filter((part, i) => i === 0 || part).join('  ')}</Tint>
+      {race !== '' && <Tint tone="faint">{`  ${race}`}</Tint>}
       {limit !== '' && <Tint tone="asks">{`  ${limit}`}</Tint>}
     </Text>
   );

@@ -10,14 +10,7 @@ import type { GoalService } from '../../conversations/goals/service.ts';
 import type { SessionService } from '../../conversations/sessions/service.ts';
 import type { SessionOpening } from '../worktrees/session-opening.ts';
 import type { WorktreeStore } from '../worktrees/store.ts';
-import {
-  contenderIn,
-  endedContender,
-  failedContender,
-  hasEnded,
-  STOPPED,
-  withContender,
-} from './race.ts';
+import { contenderIn, endedContender, failedContender, hasEnded, STOPPED } from './race.ts';
 import type { RaceStore } from './store.ts';
 
 /** The wait before another try to store a step of a race, in ms. */
@@ -170,7 +163,7 @@ export class RaceRunner {
       status: 'running',
       started_at: turn.accepted_at,
     };
-    store.races.update(tx, withContender(race, started, clock.now()));
+    store.startContender(tx, race, started, clock.now());
   }
 
   async #fail(raceId: string, name: string, error: unknown): Promise<void> {

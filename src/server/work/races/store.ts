@@ -18,6 +18,8 @@ interface RaceStoreDeps {
   goals: { find: (rx: Reader, sessionId: string) => Goal | undefined };
 }
 
+type ContenderKind = 'race.contender_started' | 'race.judged';
+
 /** The rows of races, and the rows of their sessions. */
 export class RaceStore {
   readonly #deps: RaceStoreDeps;
@@ -71,6 +73,12 @@ export class RaceStore {
     this.#append(tx, race, 'race.started');
   }
 
+  /** Stores the session of a contender that has started. */
+  startContender(tx: Writer, race: Race, contender: Contender, now: number): void {
+    this.races.update(tx, withContender(race, contender, now));
+    this.#appendContender(tx, race, contender, 'race.contender_started');
+  }
+
   keep(tx: Writer, race: Race): void {
     this.races.update(tx, race);
     this.#append(tx, race, 'race.kept');
@@ -80,9 +88,7 @@ export class RaceStore {
   judge(tx: Writer, race: Race, contender: Contender, now: number): void {
     const after = withEnd(withContender(race, contender, now), now);
     this.races.update(tx, after);
-    const payload = { race_id: race.id, race_name: race.name, contender };
-    const { session_id, worktree_id } = contender;
-    this.#deps.log.append(tx, { kind: 'race.judged', session_id, worktree_id, payload });
+    this.#appendContender(tx, race, contender, 'race.judged');
     if (after.status !== 'running') this.#append(tx, after, 'race.ended');
   }
 
@@ -98,10 +104,16 @@ export class RaceStore {
     }
   }
 
+  #appendContender(tx: Writer, race: Race, contender: Contender, kind: ContenderKind): void {
+    const payload = { race_id: race.id, race_name: race.name, contender };
+    const { session_id, worktree_id } = contender;
+    this.#deps.log.append(tx, { kind, session_id, worktree_id, payload });
+  }
+
   #append(
     tx: Writer,
     { contenders: _contenders, ...race }: Race,
-    kind: Exclude<KindIn<'race'>, 'race.judged'>,
+    kind: Exclude<KindIn<'race'>, ContenderKind>,
   ): void {
     this.#deps.log.append(tx, { kind, payload: { race } });
   }

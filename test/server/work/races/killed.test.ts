@@ -30,6 +30,8 @@ it('A server that is killed while the contenders run judges each of them once af
   const all = kinds(await stage.events());
   expect(all.filter((kind) => kind.startsWith('race.'))).toEqual([
     'race.started',
+    'race.contender_started',
+    'race.contender_started',
     'race.judged',
     'race.judged',
     'race.ended',

@@ -48,7 +48,14 @@ describe('a race', () => {
       const of = payload as { race_id?: string; race?: Race };
       return kind.startsWith('race.') && (of.race_id ?? of.race?.id) === id;
     });
-    expect(kinds(events)).toEqual(['race.started', 'race.judged', 'race.judged', 'race.ended']);
+    expect(kinds(events)).toEqual([
+      'race.started',
+      'race.contender_started',
+      'race.contender_started',
+      'race.judged',
+      'race.judged',
+      'race.ended',
+    ]);
   });
 
   it('The check runs in each worktree, and the result contains the changes of the contender.', async () => {
