@@ -1,5 +1,5 @@
 import type { AgentSink, AgentUpdate } from './provider.ts';
-import type { ReadPosition } from './read-position.ts';
+import type { ReadPosition, RequestOrigin } from './read-position.ts';
 
 /** The position is stored by itself after so many bytes, because the output before it is kept for another server. */
 const MAX_UNSAVED_BYTES = 64 * 1024;
@@ -12,6 +12,13 @@ interface Dependencies {
   sink: AgentSink;
   /** Returns the memory of the adapter as JSON data that never changes; null while the adapter cannot be built again. */
   save: () => object | null;
+}
+
+/** A request of an agent that waits for an answer. */
+export interface AskedRequest extends RequestOrigin {
+  readonly line: OutputLine;
+  /** Aborts when the agent withdraws the request. */
+  readonly withdrawn: AbortSignal;
 }
 
 /**
@@ -51,6 +58,7 @@ export class OutputLines {
       begin,
       sink,
       memory: sink.rows ? save() : null,
+      isAgain: begin < this.#stored,
       stored: left ?? (begin < this.#stored ? Infinity : 0),
       onEnd: () => this.#open.delete(begin),
     });
@@ -58,6 +66,12 @@ export class OutputLines {
     this.#open.set(begin, line);
     this.#read = end;
     return line;
+  }
+
+  /** A turn begins: another server reads no earlier line again, because it would take that line for one of this turn. */
+  beginTurn(): void {
+    this.#open.clear();
+    this.#left.clear();
   }
 
   /** Sends a message to the agent, once it is stored if messages are stored. */
@@ -98,6 +112,8 @@ export class OutputLine implements Pick<AgentSink, 'update'> {
   readonly begin: number;
   /** The memory of the adapter before the line; null if no position is stored. */
   readonly memory: object | null;
+  /** Whether an earlier server had begun the line. */
+  readonly isAgain: boolean;
   readonly #sink: AgentSink;
   readonly #stored: number;
   readonly #onEnd: () => void;
@@ -108,11 +124,13 @@ export class OutputLine implements Pick<AgentSink, 'update'> {
     begin: number;
     sink: AgentSink;
     memory: object | null;
+    isAgain: boolean;
     stored: number;
     onEnd: () => void;
   }) {
     this.begin = line.begin;
     this.memory = line.memory;
+    this.isAgain = line.isAgain;
     this.#sink = line.sink;
     this.#stored = line.stored;
     this.#onEnd = line.onEnd;
@@ -121,6 +139,11 @@ export class OutputLine implements Pick<AgentSink, 'update'> {
   /** The number of stored updates. Infinity if all were stored by an earlier server. */
   get updates(): number {
     return Math.max(this.#count, this.#stored);
+  }
+
+  /** Whether an earlier server had handled the whole line: a request in it is stored, or has an answer. */
+  get isDone(): boolean {
+    return this.#stored === Infinity;
   }
 
   /** Passes an update on, unless an earlier server has stored it. */

@@ -175,6 +175,13 @@ export interface AgentSink {
   readonly rows?: AgentRows;
 }
 
+/** For an agent that is at no turn. */
+export const silentSink: AgentSink = {
+  update: () => undefined,
+  ask: () => Promise.resolve({ decision: 'cancelled' }),
+  saveFile: () => Promise.resolve(null),
+};
+
 /** Reports updates in their order, each after the sink has taken the one before. */
 export async function report(
   sink: Pick<AgentSink, 'update'>,
@@ -236,7 +243,7 @@ export interface AgentTools {
   readonly sidecar: { command: string; args: string[]; env: Record<string, string> };
   /** Says that a new process of the agent is offered them: it has to ask for them itself. */
   renew(): void;
-  /** Takes the offer of the tools back from an agent that says that it uses none. */
+  /** Takes the offer of the tools back: the agent says that it uses none, or an earlier server has offered them. */
   decline(): void;
   /** The same server without a process of its own: its messages go to `send`. */
   connect(send: (message: object) => void): ToolChannel;

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import { expect } from 'vitest';
+import type { ApprovalScope } from '../../src/api/approvals.ts';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
 import type { Session, Turn } from '../../src/api/sessions.ts';
 import { fieldOf } from '../../src/agents/lenient.ts';
@@ -11,20 +12,26 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { type TestStore, testStore } from '../support/memory-store.ts';
 import { aSession, aTurn } from '../support/records.ts';
 import { settle } from '../support/settle.ts';
-import { CutServer, type Protocol } from './cut-server.ts';
+import { type CutAgent, CutServer, type Protocol } from './cut-server.ts';
 
-/** A step of a turn: a message of the agent, what a person does, or time that passes. */
+/**
+ * A step of a turn: a message of the agent, what a person does, or time that passes. After the turn, its adapter may be
+ * asked something; the answer is compared with that of the uncut turn.
+ */
 export type Step =
   | { say: object }
-  | { decide: 'accept' | 'decline' }
+  | { decide: 'accept' | 'decline'; scope?: ApprovalScope }
   | { interrupt: true }
-  | { advance: number };
+  | { advance: number }
+  | { ask: (agent: CutAgent) => Promise<unknown> };
 
 /** A turn of an agent, message by message. */
 export interface Wire {
   steps: readonly Step[];
   /** The permission mode of the turn (default: null). */
   mode?: string;
+  model?: string;
+  effort?: string;
 }
 
 /** Where a server is cut off: after so many updates, or after a step. */
@@ -76,7 +83,7 @@ export async function isFoundWithout(
 let turns = 0;
 
 /** One turn of an agent, which servers that die one after the other may run. */
-class CutTurn {
+export class CutTurn {
   readonly #base: TestStore;
   readonly #wire: Wire;
   readonly #protocol: Protocol;
@@ -103,7 +110,8 @@ class CutTurn {
     const id = `sess_${++turns}`;
     this.sessionId = id;
     const session = aSession({ id, permission_mode: wire.mode ?? null });
-    const turn = aTurn({ session_id: id, turn_id: `turn_${turns}`, accepted_at: 1 });
+    const wishes = { model: wire.model ?? null, thinking_effort: wire.effort ?? null };
+    const turn = aTurn({ session_id: id, turn_id: `turn_${turns}`, accepted_at: 1, ...wishes });
     this.#turn = { ...startTurn(turn, 1), provider_turn_ref: `run_${turns}` };
     this.#session = { ...beginTurn(session, turn, 1), provider_session_ref: protocol.ref };
   }
@@ -127,6 +135,7 @@ class CutTurn {
       isCut = true;
       this.#server.isDead = true;
       if (await this.#replace(change)) await this.#settle();
+      else this.#server.isDead = false;
     }
     await this.#settle();
     return this.#updates;
@@ -168,7 +177,8 @@ class CutTurn {
       this.#server?.stdout.write(line);
     } else if ('advance' in step) this.#clock.advance(step.advance);
     else if ('interrupt' in step) await this.#server?.interrupt();
-    else await this.#server?.decide(step.decide);
+    else if ('ask' in step) this.told.push(JSON.stringify(await this.#server?.ask(step.ask)));
+    else await this.#server?.decide(step.decide, step.scope);
     await this.#settle();
   }
 

@@ -4,7 +4,7 @@ import pino from 'pino';
 import type { AttachedTurn } from '../../src/agents/attached-turn.ts';
 import type { Agent, AgentSink, TurnOutcome } from '../../src/agents/provider.ts';
 import type { ReadPosition } from '../../src/agents/read-position.ts';
-import type { Approval } from '../../src/api/approvals.ts';
+import type { Approval, ApprovalScope } from '../../src/api/approvals.ts';
 import type { Session, Turn } from '../../src/api/sessions.ts';
 import type { Child } from '../../src/core/children/supervisor.ts';
 import { systemIds } from '../../src/core/lib/ids.ts';
@@ -28,14 +28,14 @@ import type { ManualClock } from '../support/manual-clock.ts';
 import type { TestStore } from '../support/memory-store.ts';
 
 /** An agent whose turn another server can continue. */
-type CutAgent = Pick<Agent, 'prompt' | 'cancel'> & {
+export type CutAgent = Pick<Agent, 'prompt' | 'cancel' | 'objection'> & {
   readonly position: ReadPosition;
   attach(ref: string, state: string, turn: AttachedTurn): Promise<TurnOutcome>;
 };
 
 /** What an agent understands in a line of the server. */
 interface Heard {
-  /** The answers that it writes at once, before the wire begins. */
+  /** The answers that it writes at once, before the wire begins and after the turn. */
   replies?: readonly object[];
   /** Values that messages of the wire use by these names, such as the id of a request. */
   names?: Readonly<Record<string, unknown>>;
@@ -169,16 +169,21 @@ export class CutServer {
   }
 
   /** Decides the oldest pending approval. */
-  async decide(decision: 'accept' | 'decline'): Promise<void> {
+  async decide(decision: 'accept' | 'decline', scope?: ApprovalScope): Promise<void> {
     const { store } = this.#base;
     const [first] = this.#base.db.peek((rx) => store.pendingApprovals(rx, this.#deps.turn.turn_id));
     if (!first) throw new Error('nothing is asked');
     const by = { decidedBy: 'test', reason: null, answers: answersTo(first) };
     const resolution =
       decision === 'accept'
-        ? { status: 'accepted' as const, ...by }
+        ? { status: 'accepted' as const, scope, ...by }
         : { status: 'declined' as const, ...by, answers: null };
     await this.#db.transact((tx) => this.#broker.resolve(tx, first, resolution));
+  }
+
+  /** Asks the adapter something. */
+  async ask(ask: (agent: CutAgent) => Promise<unknown>): Promise<unknown> {
+    return this.#agent && ask(this.#agent);
   }
 
   /** Interrupts the turn. */
@@ -236,13 +241,13 @@ export class CutServer {
     return made;
   }
 
-  /** Has the agent understand a line. Requests before the prompt are answered at once, and are not part of the wire. */
+  /** Has the agent understand a line. Requests outside the turn are answered at once, and are not part of the wire. */
   #hear(line: string): void {
     const { replies = [], names = {}, isPrompt, isAnswer } = this.#deps.protocol.hear(line);
     for (const [name, value] of Object.entries(names)) this.#deps.onNamed(name, value);
     if (isAnswer) this.#deps.onTold(line);
     if (isPrompt) this.#isPrompted = true;
-    if (this.#isPrompted) return;
+    if (this.#isPrompted && this.#live.output) return;
     for (const reply of replies) {
       const answer = Buffer.from(`${JSON.stringify(reply)}\n`);
       this.#deps.onWritten(answer);

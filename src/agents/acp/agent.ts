@@ -15,7 +15,7 @@ import {
   unavailable,
 } from '../provider.ts';
 import { applySettings, Choices } from './choices.ts';
-import type { AskedRequest } from './connection.ts';
+import type { AskedRequest } from '../output-lines.ts';
 import { contentOf } from './blocks.ts';
 import { Elicitations } from './elicitation.ts';
 import { PermissionPromptMonitor, type Notice } from './permission-prompt-monitor.ts';

@@ -9,7 +9,7 @@ import type { ReportedCall } from './reported-call.ts';
 import type { LoginPage } from '../../api/agent-logins.ts';
 import { excessOf } from '../json-connection.ts';
 import { tooLargeRequest } from '../budget.ts';
-import type { AskedRequest } from './connection.ts';
+import type { AskedRequest } from '../output-lines.ts';
 
 interface Dependencies {
   sink: AgentSink;

@@ -1,7 +1,13 @@
 import { addAbortListener } from 'node:events';
 import type { LoginPage } from '../../api/agent-logins.ts';
 import type { Session } from '../../api/sessions.ts';
-import { type Agent, type AgentSink, type AgentTools, ProviderError } from '../provider.ts';
+import {
+  type Agent,
+  type AgentSink,
+  type AgentTools,
+  ProviderError,
+  silentSink,
+} from '../provider.ts';
 import { earlierDefaults } from '../session-settings.ts';
 import type { ForkPoint } from '../conversations.ts';
 import { reportNoFork } from '../fork.ts';
@@ -9,13 +15,6 @@ import { AcpAgent, type AgentOptions } from './agent.ts';
 import { agentError } from './connection.ts';
 import { type StartOptions, startChild } from './process.ts';
 import { listRefs } from './reopen.ts';
-
-/** For an agent that is at no turn. */
-const silentSink: AgentSink = {
-  update: () => undefined,
-  ask: () => Promise.resolve({ decision: 'cancelled' }),
-  saveFile: () => Promise.resolve(null),
-};
 
 /** Starts an agent for one session, or resumes the session in a new one. Errors as in `Provider.open`. */
 export function openAcpAgent(
