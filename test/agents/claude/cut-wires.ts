@@ -10,7 +10,7 @@ const stream = (event: object, parent: string | null = null): Step =>
 const starts = (id: string, usage: object = {}): Step =>
   stream({ type: 'message_start', message: { id, usage } });
 
-const text = (words: string, index = 0): Step =>
+export const text = (words: string, index = 0): Step =>
   stream({ type: 'content_block_delta', index, delta: { type: 'text_delta', text: words } });
 
 const thought = (words: string, index = 0): Step =>
@@ -34,14 +34,14 @@ const output = (ref: string, content: unknown, more: object = {}): Step =>
     message: { content: [{ type: 'tool_result', tool_use_id: ref, content, ...more }] },
   });
 
-const asks = (id: string, tool: string, input: object, more: object = {}): Step =>
+export const asks = (id: string, tool: string, input: object, more: object = {}): Step =>
   say({
     type: 'control_request',
     request_id: id,
     request: { subtype: 'can_use_tool', tool_name: tool, input, ...more },
   });
 
-const carries = (id: string, message: object): Step =>
+export const carries = (id: string, message: object): Step =>
   say({
     type: 'control_request',
     request_id: id,
@@ -52,7 +52,7 @@ const carries = (id: string, message: object): Step =>
     },
   });
 
-const result = (more: object = {}): Step =>
+export const result = (more: object = {}): Step =>
   say({ type: 'result', subtype: 'success', is_error: false, result: 'the end', ...more });
 
 const init = say({ type: 'system', subtype: 'init', permissionMode: 'default' });
@@ -62,8 +62,6 @@ export const editing = {
   permission_suggestions: [{ type: 'setMode', mode: 'acceptEdits', destination: 'project' }],
 };
 const asking = { mode: 'require_approval' };
-
-export { asks, carries, result };
 
 /** Returns turns of claude that show each kind of message. `next`: a prompt after the turn. */
 export function wiresOf(next: (wishes: Partial<TurnSettings>) => Step): Record<string, Wire> {
@@ -82,8 +80,8 @@ export function wiresOf(next: (wishes: Partial<TurnSettings>) => Step): Record<s
         used({ output_tokens: 20 }),
         starts('m2', { input_tokens: 5, output_tokens: 2 }),
         text('two'),
-        blocks('m2', [{ type: 'text', text: 'two' }], { uuid: 'u2' }),
         used({ output_tokens: 7 }),
+        blocks('m2', [{ type: 'text', text: 'two' }], { uuid: 'u2' }),
         blocks('m3', [
           { type: 'thinking', thinking: 'whole' },
           { type: 'text', text: 'three' },
@@ -189,6 +187,22 @@ export function wiresOf(next: (wishes: Partial<TurnSettings>) => Step): Record<s
         result(),
       ],
     },
+    'requests while another one waits': {
+      ...asking,
+      steps: [
+        carries('c1', { id: 1, method: 'tools/list', params: { name: 'slow' } }),
+        asks('p1', 'Bash', { command: 'touch it' }, { tool_use_id: 't1', ...editing }),
+        { decide: 'accept', scope: 'session' },
+        say({ type: 'system', subtype: 'status', permissionMode: 'default' }),
+        asks('p2', 'Bash', { command: 'rm it' }, { tool_use_id: 't2' }),
+        text('I wait'),
+        { decide: 'decline' },
+        carries('c2', { method: 'notifications/done' }),
+        text(' no longer'),
+        result(),
+        next({ permissionMode: 'require_approval' }),
+      ],
+    },
     'an interrupt while a request waits': {
       ...asking,
       steps: [
@@ -223,7 +237,7 @@ export function wiresOf(next: (wishes: Partial<TurnSettings>) => Step): Record<s
         }),
         say({ type: 'system', subtype: 'api_retry', attempt: 1, max_retries: 2, error: 'busy' }),
         starts('m1'),
-        result({ is_error: true, result: 'no more', api_error: 'usage_limit_reached' }),
+        result({ is_error: true, result: 'no more', api_error_status: 429 }),
       ],
     },
     'an error, and messages that are cut': {
@@ -244,6 +258,7 @@ export function wiresOf(next: (wishes: Partial<TurnSettings>) => Step): Record<s
         next({ permissionMode: 'full_access', model: 'opus', thinkingEffort: 'high' }),
         next({ permissionMode: 'read_only', model: 'haiku', thinkingEffort: 'high' }),
         next({ permissionMode: 'read_only', thinkingEffort: 'high' }),
+        next({ permissionMode: 'read_only', thinkingEffort: 'unknown' }),
       ],
     },
   };
