@@ -34,8 +34,8 @@ export interface Wire {
   effort?: string;
 }
 
-/** Where a server is cut off: after so many updates, or after a step. */
-type Cut = { updates: number } | { steps: number };
+/** Where a server is cut off: after so many updates or writes of the turn, or after a step. */
+type Cut = { updates: number } | { writes: number } | { steps: number };
 /** Changes the saved state of the agent and of the output before the next server reads it. */
 type Change = (saved: object) => unknown;
 
@@ -46,7 +46,7 @@ export async function expectEqualTurns(wire: Wire, protocol: Protocol): Promise<
   const base = await testStore();
   const whole = new CutTurn(base, wire, protocol);
   const expected = comparable(base, whole, await whole.run());
-  for (const cut of cutsOf(wire, expected.updates)) {
+  for (const cut of cutsOf(wire, { updates: expected.updates, writes: whole.writes })) {
     const turn = new CutTurn(base, wire, protocol);
     await turn.run(cut);
     expect({ cut, ...comparable(base, turn, expected.updates) }).toEqual({ cut, ...expected });
@@ -64,7 +64,7 @@ export async function isFoundWithout(
   const base = await testStore();
   const whole = new CutTurn(base, wire, protocol);
   const expected = comparable(base, whole, await whole.run());
-  for (const cut of cutsOf(wire, expected.updates)) {
+  for (const cut of cutsOf(wire, { updates: expected.updates, writes: 0 })) {
     const turn = new CutTurn(base, wire, protocol);
     let isField = true;
     const run = turn.run(cut, (saved) => (isField = setField(saved, field, value)));
@@ -99,6 +99,7 @@ export class CutTurn {
   /** The newest message that the agent's input has taken. */
   #taken = 0;
   #updates = 0;
+  writes = 0;
   #server: CutServer | undefined;
   /** The largest saved state, in characters. */
   stateSize = 0;
@@ -125,10 +126,12 @@ export class CutTurn {
     });
     this.#server = this.#start();
     await this.#server.prompt();
-    const cutUpdates = cut && 'updates' in cut ? cut.updates : null;
     let isCut = cut === null;
     for (const [at, step] of this.#wire.steps.entries()) {
-      if (!isCut && cutUpdates !== null) this.#server.diesAfter = cutUpdates - this.#updates;
+      if (!isCut && cut && 'updates' in cut)
+        this.#server.diesAfter.updates = cut.updates - this.#updates;
+      if (!isCut && cut && 'writes' in cut)
+        this.#server.diesAfter.writes = cut.writes - this.writes;
       await this.#do(step);
       const isDue = cut && ('steps' in cut ? at + 1 >= cut.steps : this.#server.isDead);
       if (isCut || !isDue) continue;
@@ -147,6 +150,7 @@ export class CutTurn {
       session: this.#session,
       turn: this.#turn,
       onUpdate: () => void this.#updates++,
+      onWrite: () => void this.writes++,
       onTold: (line) => void this.told.push(line),
       onNamed: (name, value) => void this.#names.set(name, value),
       onWritten: (written) => this.#keep(written),
@@ -200,9 +204,10 @@ export class CutTurn {
   }
 }
 
-function cutsOf({ steps }: Wire, updates: number): Cut[] {
+function cutsOf({ steps }: Wire, { updates, writes }: { updates: number; writes: number }): Cut[] {
   return [
     ...Array.from({ length: updates }, (_, at) => ({ updates: at + 1 })),
+    ...Array.from({ length: writes }, (_, at) => ({ writes: at + 1 })),
     ...steps.map((_step, at) => ({ steps: at + 1 })),
   ];
 }

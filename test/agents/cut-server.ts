@@ -70,6 +70,7 @@ interface CutServerDeps {
   session: Session;
   turn: Turn;
   onUpdate: () => void;
+  onWrite: () => void;
   onTold: (line: string) => void;
   onNamed: (name: string, value: unknown) => void;
   /** Takes what the agent writes before the wire begins. */
@@ -84,7 +85,7 @@ const never = new Promise<never>(() => undefined);
 export class CutServer {
   readonly stdout = new PassThrough();
   isDead = false;
-  diesAfter = Infinity;
+  readonly diesAfter = { updates: Infinity, writes: Infinity };
   ended: Promise<void> = never;
   readonly #base: TestStore;
   readonly #clock: ManualClock;
@@ -104,8 +105,13 @@ export class CutServer {
     this.#deps = deps;
     this.#readers = new AgentReaders({ db });
     this.#db = {
-      transact: (...work: Parameters<Database['transact']>) =>
-        this.isDead ? never : db.transact(...work),
+      transact: (...work: Parameters<Database['transact']>) => {
+        if (this.isDead) return never;
+        const written = db.transact(...work);
+        deps.onWrite();
+        if (--this.diesAfter.writes <= 0) this.isDead = true;
+        return written;
+      },
       peek: db.peek.bind(db),
       read: db.read.bind(db),
     } as unknown as Database;
@@ -163,7 +169,7 @@ export class CutServer {
     const attached = attachedTurn({ session, turn }, { reader, output }, parts);
     this.ended = this.#end(agent.attach(protocol.ref, JSON.stringify(saved.state), attached), own);
     for (const { n, line } of db.peek((rx) => this.#readers.queued(rx, session.id)))
-      if (this.#deps.takes(n)) this.#hear(line);
+      if (this.#deps.takes(n)) this.#hear(line.trimEnd());
     this.stdout.write(written.subarray(reader.position.at));
     return state.length;
   }
@@ -281,7 +287,7 @@ export class CutServer {
         if (this.isDead || !this.#live.output) return undefined;
         const accepted = sink.update(update);
         this.#deps.onUpdate();
-        if (--this.diesAfter <= 0) this.isDead = true;
+        if (--this.diesAfter.updates <= 0) this.isDead = true;
         return accepted;
       },
     };

@@ -15,7 +15,6 @@ import {
   unavailable,
 } from '../provider.ts';
 import { applySettings, Choices } from './choices.ts';
-import type { AskedRequest } from '../output-lines.ts';
 import { contentOf } from './blocks.ts';
 import { Elicitations } from './elicitation.ts';
 import { PermissionPromptMonitor, type Notice } from './permission-prompt-monitor.ts';
@@ -42,7 +41,7 @@ import type { Preparing, Running, State } from './agent-state.ts';
 import { type OnReplay, reopen, untilSilent } from './reopen.ts';
 import { UpdateForwarder, otherSession } from './update-forwarder.ts';
 import type { AttachedTurn } from '../attached-turn.ts';
-import { type OutputLine, OutputLines } from '../output-lines.ts';
+import { type AskedRequest, type OutputLine, OutputLines } from '../output-lines.ts';
 import type { ReadPosition } from '../read-position.ts';
 import { UsageMeter } from './usage.ts';
 import type { StoredInputItem } from '../../api/input.ts';
@@ -96,6 +95,7 @@ export class AcpAgent implements Agent {
       sink: options.sink,
       isAsking: () =>
         this.#state.is === 'running' && this.#settings.permissionMode === 'require_approval',
+      isCancelled: () => this.#state.is === 'running' && this.#state.isCancelled,
       callOf: (ref) => this.#reports.calls.of(ref),
       onPage: options.onPage,
     });

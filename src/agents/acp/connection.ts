@@ -168,6 +168,7 @@ export class AcpConnection extends JsonConnection<RequestId> {
   }
 
   async #answer(id: RequestId, method: string, params: unknown, line: OutputLine): Promise<void> {
+    if (line.isDone) return;
     if (!KNOWN_METHODS.has(method)) this.#handlers.onUnknown();
     const hold = line.hold();
     const key = JSON.stringify(id);

@@ -198,6 +198,25 @@ export const wires: Record<string, AcpWire> = {
       answer({ stopReason: 'end_turn' }),
     ],
   },
+  'a request that is stored while an earlier one waits': {
+    ...asking,
+    steps: [
+      request('p1', 'session/request_permission', {
+        toolCall: { toolCallId: 't1', title: 'what' },
+        options,
+      }),
+      request('p2', 'session/request_permission', {
+        toolCall: { toolCallId: 't2', title: 'rm', rawInput: { command: 'rm it' } },
+        options,
+      }),
+      chunk('I wait'),
+      { decide: 'decline' },
+      chunk(' for one'),
+      { advance: 300 },
+      { decide: 'accept' },
+      answer({ stopReason: 'end_turn' }),
+    ],
+  },
   'a request that nobody is asked': {
     steps: [
       chunk('I try'),

@@ -69,6 +69,14 @@ test('A request that claude has withdrawn is not answered after a takeover.', as
   expect(await toldAfterCut(claudeProtocol(), steps, 3)).toEqual([]);
 });
 
+test('A takeover repeats the interrupt of the turn, with an id that no earlier request has.', async () => {
+  const claude = claudeProtocol();
+  const steps = [text('hello'), { interrupt: true as const }, text('hm'), result()];
+  await toldAfterCut(claude, steps, 2);
+  expect(claude.interrupts).toHaveLength(2);
+  expect(new Set(claude.interrupts).size).toBe(2);
+});
+
 test('A server that takes over a claude notes its version and models.', async () => {
   const claude = claudeProtocol();
   await toldAfterCut(claude, [text('hello'), result()], 1);

@@ -37,6 +37,7 @@ interface Control {
 export function claudeProtocol() {
   const versions: (string | null)[] = [];
   const calls: string[] = [];
+  const interrupts: unknown[] = [];
   /** The control requests since the next turn began. */
   let settings: object[] = [];
   const protocol: Protocol = {
@@ -66,7 +67,10 @@ export function claudeProtocol() {
       const { type, request_id: id, request } = JSON.parse(line) as Control;
       if (type === 'control_response') return { isAnswer: true };
       if (type === 'user') return { isPrompt: true, replies: [costing(5)] };
-      if (request?.subtype === 'interrupt') return { names: { [INTERRUPT]: id } };
+      if (request?.subtype === 'interrupt') {
+        interrupts.push(id);
+        return { names: { [INTERRUPT]: id } };
+      }
       if (request) settings.push(request);
       const response = results[request?.subtype ?? ''] ?? {};
       const answer = {
@@ -90,7 +94,7 @@ export function claudeProtocol() {
       return { objection, settings, outcome };
     },
   });
-  return { protocol, next, versions, calls };
+  return { protocol, next, versions, calls, interrupts };
 }
 
 /** Tools that answer at once, except one: that answers after a notification. */

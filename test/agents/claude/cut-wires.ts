@@ -182,7 +182,7 @@ export function wiresOf(next: (wishes: Partial<TurnSettings>) => Step): Record<s
       steps: [
         carries('c1', { id: 1, method: 'initialize' }),
         carries('c2', { method: 'notifications/initialized' }),
-        carries('c3', { id: 2, method: 'tools/call', params: { name: 'quick' } }),
+        carries('c3', { id: 2, method: 'tools/list' }),
         text('used'),
         result(),
       ],
