@@ -1,4 +1,15 @@
-import type { AgentAnswer, AgentRequest, TurnSettings } from './provider.ts';
+import type { Session } from '../api/sessions.ts';
+import type { Child } from '../core/children/supervisor.ts';
+import type {
+  Agent,
+  AgentAnswer,
+  AgentKind,
+  AgentRequest,
+  AgentSink,
+  TurnOutcome,
+  TurnSettings,
+} from './provider.ts';
+import type { ReadPosition } from './read-position.ts';
 
 /** A running turn as it is stored, for an agent that another server has started. */
 export interface AttachedTurn {
@@ -33,4 +44,29 @@ export interface StoredTool {
   /** The whole output. */
   text: string;
   isOpen: boolean;
+}
+
+/** An agent that an earlier server has left at a turn. */
+export interface LeftAgent {
+  readonly child: Child;
+  /** The offset at which the output of the child begins: the lowest position of all sessions that the child serves. */
+  readonly from: number;
+  readonly position: ReadPosition;
+  readonly turn: AttachedTurn;
+}
+
+export interface AttachedAgent {
+  readonly agent: Agent;
+  /** As that of `Agent.prompt`. */
+  readonly outcome: Promise<TurnOutcome>;
+}
+
+/** A kind of agent whose agents another server can take over. */
+export interface TakesOver {
+  /** Takes over the agent of a running turn from an earlier server, at once. Throws ProviderError. */
+  attach(session: Session, sink: AgentSink, left: LeftAgent): AttachedAgent;
+}
+
+export function takesOver(kind: AgentKind): kind is AgentKind & TakesOver {
+  return 'attach' in kind;
 }

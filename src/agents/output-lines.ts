@@ -1,6 +1,6 @@
 import type { Child } from '../core/children/supervisor.ts';
 import type { AgentSink, AgentUpdate } from './provider.ts';
-import type { ReadPosition } from './read-position.ts';
+import type { AgentRows, ReadPosition, RequestOrigin } from './read-position.ts';
 
 /** The position is stored by itself after so many bytes, because the output before it is kept for another server. */
 const MAX_UNSAVED_BYTES = 64 * 1024;
@@ -13,13 +13,18 @@ interface Dependencies {
   sink: AgentSink;
   /** Returns the memory of the adapter as JSON data that never changes; null while the adapter cannot be built again. */
   save: () => object | null;
-  child: Pick<Child, 'acknowledge'>;
+  /** The process of the agent. Null for one that is at no turn. */
+  child: OutputHolder | null;
 }
 
-/** Returns the sink for an agent. Nothing is stored for another server if the agent ends with this one. */
-export function sinkFor({ outlives }: Pick<Child, 'outlives'>, sink: AgentSink): AgentSink {
-  const { rows, ...others } = sink;
-  return outlives && rows ? sink : others;
+/** The process of an agent, as it holds output for another server. */
+export type OutputHolder = Pick<Child, 'acknowledge' | 'outlives'>;
+
+/** A request of an agent that waits for an answer. */
+export interface AskedRequest extends RequestOrigin {
+  readonly line: OutputLine;
+  /** Aborts when the agent withdraws the request. */
+  readonly withdrawn: AbortSignal;
 }
 
 /**
@@ -41,6 +46,8 @@ export class OutputLines {
   #saved: number;
   #sent: number;
   #unstored: number | null = null;
+  /** The offset from which another server reads. Null while none does, because no turn is stored. */
+  #needed: number | null;
 
   constructor(deps: Dependencies, from: Omit<ReadPosition, 'state'> | null = null) {
     this.#deps = deps;
@@ -49,27 +56,48 @@ export class OutputLines {
     this.#stored = from?.end ?? 0;
     this.#saved = this.#read;
     this.#sent = from?.sent ?? 0;
+    this.#needed = from?.at ?? null;
+  }
+
+  /** Absent if the agent ends with this server. */
+  get #rows(): AgentRows | undefined {
+    const { sink, child } = this.#deps;
+    return child?.outlives ? sink.rows : undefined;
+  }
+
+  /** Whether another server may continue the turns of the agent. */
+  get outlives(): boolean {
+    return this.#deps.child?.outlives === true;
+  }
+
+  get needed(): number | null {
+    return this.#needed;
   }
 
   /** Begins a line. It is open until all its holds are released. */
   begin({ begin, end }: { begin: number; end: number }): OutputLine {
-    const { sink, save } = this.#deps;
-    const memory = sink.rows ? save() : null;
-    // Only an adapter that can be built again reads output again.
-    if (memory === null) this.acknowledge(begin);
+    const { sink, save, child } = this.#deps;
+    if (this.#needed === null) child?.acknowledge(begin);
     const left = this.#left.get(begin);
     this.#left.delete(begin);
     const line = new OutputLine({
       begin,
       sink,
-      memory,
+      memory: this.#rows ? save() : null,
+      isAgain: begin < this.#stored,
       stored: left ?? (begin < this.#stored ? Infinity : 0),
       onEnd: () => this.#open.delete(begin),
     });
-    if (begin - this.#saved > MAX_UNSAVED_BYTES) sink.rows?.savePosition();
+    if (begin - this.#saved > MAX_UNSAVED_BYTES) this.savePosition();
     this.#open.set(begin, line);
     this.#read = end;
     return line;
+  }
+
+  /** A turn begins: another server reads no earlier line again, because it would take that line for one of this turn. */
+  beginTurn(): void {
+    this.#open.clear();
+    this.#left.clear();
   }
 
   /** Sends a message to the agent, once it is stored if messages are stored. The key of the message is its number. */
@@ -78,7 +106,7 @@ export class OutputLines {
     { answers = null, hold = null }: { answers?: string | null; hold?: Disposable | null },
     tell: (key: string) => Promise<void>,
   ): void {
-    const { rows } = this.#deps.sink;
+    const rows = this.#rows;
     const onStored = () => hold?.[Symbol.dispose]();
     const n = ++this.#sent;
     const send = () => tell(String(n));
@@ -94,9 +122,21 @@ export class OutputLines {
     onStored();
   }
 
-  /** The output before an offset is stored, or is not needed. */
-  acknowledge(upTo: number): void {
-    this.#deps.child.acknowledge(upTo);
+  /** Stores the position by itself. */
+  savePosition(): void {
+    this.#rows?.savePosition();
+  }
+
+  /** Notes that a position at an offset is on disk: another server reads from there. */
+  acknowledge(at: number): void {
+    this.#needed = at;
+    this.#deps.child?.acknowledge(at);
+  }
+
+  /** Notes that the turn is stored: no other server reads the output. */
+  release(): void {
+    this.#needed = null;
+    this.#deps.child?.acknowledge(this.#read);
   }
 
   /** The position now. The caller stores it, with all updates so far. */
@@ -106,8 +146,10 @@ export class OutputLines {
     const [first] = lines;
     const memory = first ? first.memory : this.#deps.save();
     const open = lines.filter(({ updates }) => updates !== Infinity);
+    const at = first ? first.begin : this.#read;
+    this.#needed ??= at;
     return {
-      at: first ? first.begin : this.#read,
+      at,
       end: Math.max(this.#read, this.#stored),
       open: [...open.map(({ begin, updates }) => [begin, updates] as const), ...this.#left],
       state: memory && stateText(memory),
@@ -122,6 +164,8 @@ export class OutputLine implements Pick<AgentSink, 'update'> {
   readonly begin: number;
   /** The memory of the adapter before the line; null if no position is stored. */
   readonly memory: object | null;
+  /** Whether an earlier server had begun the line. */
+  readonly isAgain: boolean;
   readonly #sink: AgentSink;
   readonly #stored: number;
   readonly #onEnd: () => void;
@@ -132,11 +176,13 @@ export class OutputLine implements Pick<AgentSink, 'update'> {
     begin: number;
     sink: AgentSink;
     memory: object | null;
+    isAgain: boolean;
     stored: number;
     onEnd: () => void;
   }) {
     this.begin = line.begin;
     this.memory = line.memory;
+    this.isAgain = line.isAgain;
     this.#sink = line.sink;
     this.#stored = line.stored;
     this.#onEnd = line.onEnd;
@@ -145,6 +191,11 @@ export class OutputLine implements Pick<AgentSink, 'update'> {
   /** The number of stored updates. Infinity if all were stored by an earlier server. */
   get updates(): number {
     return Math.max(this.#count, this.#stored);
+  }
+
+  /** Whether an earlier server had handled the whole line: a request in it is stored, or has an answer. */
+  get isDone(): boolean {
+    return this.#stored === Infinity;
   }
 
   /** Passes an update on, unless an earlier server has stored it. */

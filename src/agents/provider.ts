@@ -10,9 +10,8 @@ import type { Supervisor } from '../core/children/supervisor.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import type { StoredInputItem } from '../api/input.ts';
 import type { SandboxFor } from './agent-sandbox.ts';
-import type { AttachedTurn } from './attached-turn.ts';
 import type { Conversations, ForkPoint } from './conversations.ts';
-import type { AgentRows, ReadPosition, RequestOrigin } from './read-position.ts';
+import type { AgentRows, HandledOutput, RequestOrigin } from './read-position.ts';
 
 /** An update of a turn. The first update of an item begins the item. */
 export type AgentUpdate =
@@ -176,6 +175,13 @@ export interface AgentSink {
   readonly rows?: AgentRows;
 }
 
+/** For an agent that is at no turn. */
+export const silentSink: AgentSink = {
+  update: () => undefined,
+  ask: () => Promise.resolve({ decision: 'cancelled' }),
+  saveFile: () => Promise.resolve(null),
+};
+
 /** Reports updates in their order, each after the sink has taken the one before. */
 export async function report(
   sink: Pick<AgentSink, 'update'>,
@@ -195,12 +201,6 @@ export interface TurnSettings {
 
 export function defaultSettings(): TurnSettings {
   return { permissionMode: null, agentMode: null, model: null, thinkingEffort: null };
-}
-
-export interface HandledOutput {
-  readonly position: ReadPosition;
-  /** Says that a position at this offset is on disk, so no other server needs the output before it. */
-  acknowledge(upTo: number): void;
 }
 
 /** A live agent that serves one session. */
@@ -243,7 +243,7 @@ export interface AgentTools {
   readonly sidecar: { command: string; args: string[]; env: Record<string, string> };
   /** Says that a new process of the agent is offered them: it has to ask for them itself. */
   renew(): void;
-  /** Takes the offer of the tools back from an agent that says that it uses none. */
+  /** Takes the offer of the tools back: the agent says that it uses none, or an earlier server has offered them. */
   decline(): void;
   /** The same server without a process of its own: its messages go to `send`. */
   connect(send: (message: object) => void): ToolChannel;
@@ -321,23 +321,6 @@ export interface AgentKind {
    * was started. Throws {@link ProviderError}.
    */
   open(session: Session, sink: AgentSink, signal: AbortSignal, fork?: ForkPoint): Promise<Agent>;
-  /**
-   * Takes over the agent of a running turn from an earlier server, and returns at once. `outcome` is as that of
-   * {@link Agent.prompt}. Absent if no agent of the kind can be taken over. Throws {@link ProviderError}.
-   */
-  attach?(session: Session, sink: AgentSink, left: LeftAgent): AttachedAgent;
-}
-
-/** An agent that an earlier server has left at a turn. */
-export interface LeftAgent {
-  readonly pid: number;
-  readonly position: ReadPosition;
-  readonly turn: AttachedTurn;
-}
-
-export interface AttachedAgent {
-  readonly agent: Agent;
-  readonly outcome: Promise<TurnOutcome>;
 }
 
 /** A kind of agent with a name, of a provider that has several. */

@@ -17,6 +17,15 @@ export interface ReadPosition {
   readonly unstored: number | null;
 }
 
+/** The output of an agent, as far as it is handled. */
+export interface HandledOutput {
+  readonly position: ReadPosition;
+  /** Notes that a position at an offset is on disk. */
+  acknowledge(at: number): void;
+  /** Notes that the turn is stored, so that no other server needs the output. */
+  release(): void;
+}
+
 /** Stores what another server needs to continue the running turn of an agent. */
 export interface AgentRows {
   /** Stores the read position by itself. */

@@ -4,11 +4,11 @@ import type { BarrierSandbox } from '../../core/children/spawn-barrier.ts';
 import { DEFAULT_AGENT, providerKinds } from '../../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../../api/providers.ts';
 import { findProgram } from '../../core/lib/find-program.ts';
+import type { AttachedAgent, TakesOver } from '../attached-turn.ts';
 import { HealthRecord } from '../health-record.ts';
 import type {
   Agent,
   AgentTools,
-  AttachedAgent,
   KnownSession,
   NamedAgentKind,
   ProviderContext,
@@ -33,7 +33,7 @@ import { catalogue } from './catalogue.ts';
 import { makeHome } from '../agent-process.ts';
 
 /** One agent by its name: with an environment, a home and a record of its own, it starts one process a session. */
-export class AcpAgentKind implements NamedAgentKind {
+export class AcpAgentKind implements NamedAgentKind, TakesOver {
   readonly capabilities = providerKinds.acp.capabilities;
   readonly imagesByAgent = true;
   readonly agent: ResolvedAgent;
@@ -140,9 +140,7 @@ export class AcpAgentKind implements NamedAgentKind {
     return this.#ask(session.cwd, `agent of ${session.id}`, signal, open, session);
   }
 
-  attach(
-    ...[session, sink, left]: Parameters<NonNullable<NamedAgentKind['attach']>>
-  ): AttachedAgent {
+  attach(...[session, sink, left]: Parameters<TakesOver['attach']>): AttachedAgent {
     const what = `agent of ${session.id}`;
     const { signal } = new AbortController();
     const start = this.#startOptions({ cwd: session.cwd, what, signal }, null);

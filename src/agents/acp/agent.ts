@@ -15,7 +15,6 @@ import {
   unavailable,
 } from '../provider.ts';
 import { applySettings, Choices } from './choices.ts';
-import type { AskedRequest } from './connection.ts';
 import { contentOf } from './blocks.ts';
 import { Elicitations } from './elicitation.ts';
 import { PermissionPromptMonitor, type Notice } from './permission-prompt-monitor.ts';
@@ -42,7 +41,7 @@ import type { Preparing, Running, State } from './agent-state.ts';
 import { type OnReplay, reopen, untilSilent } from './reopen.ts';
 import { UpdateForwarder, otherSession } from './update-forwarder.ts';
 import type { AttachedRequest, AttachedTurn } from '../attached-turn.ts';
-import { type OutputLine, OutputLines, sinkFor } from '../output-lines.ts';
+import { type AskedRequest, type OutputLine, OutputLines } from '../output-lines.ts';
 import type { ReadPosition } from '../read-position.ts';
 import { UsageMeter } from './usage.ts';
 import type { StoredInputItem } from '../../api/input.ts';
@@ -86,9 +85,8 @@ export class AcpAgent implements Agent {
   /** `from`: how far an earlier server has handled the output of the child. */
   constructor(child: Child, options: AgentOptions, from: ReadPosition | null = null) {
     this.#options = options;
-    const sink = sinkFor(child, options.sink);
-    this.#lines = new OutputLines({ sink, child, save: () => this.#save() }, from);
-    this.output = child.outlives ? this.#lines : null;
+    this.#lines = new OutputLines({ ...options, child, save: () => this.#save() }, from);
+    this.output = this.#lines.outlives ? this.#lines : null;
     const hasQuirk = (id: string) => Object.hasOwn(options.agent.quirks, id);
     this.#meter = new UsageMeter({
       isCumulative: () => hasQuirk('cumulative_usage'),
@@ -99,6 +97,7 @@ export class AcpAgent implements Agent {
       sink: options.sink,
       isAsking: () =>
         this.#state.is === 'running' && this.#settings.permissionMode === 'require_approval',
+      isCancelled: () => this.#state.is === 'running' && this.#state.isCancelled,
       callOf: (ref) => this.#reports.calls.of(ref),
       onPage: options.onPage,
     });

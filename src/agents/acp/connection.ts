@@ -5,7 +5,7 @@ import type { AttachedRequest, AttachedTurn } from '../attached-turn.ts';
 import type { BoundedLine } from '../bounded-line.ts';
 import { JsonConnection, lineOf, OpenRequests, Refusal } from '../json-connection.ts';
 import { NonProtocolOutput } from '../json-lines.ts';
-import type { OutputLine, OutputLines } from '../output-lines.ts';
+import type { AskedRequest, OutputLine, OutputLines } from '../output-lines.ts';
 import { plain } from '../../core/lib/plain.ts';
 
 export interface AcpHandlers {
@@ -24,17 +24,6 @@ export interface AcpHandlers {
   onAuthStatus(params: unknown): void;
   /** Called for a notification or request of an unknown method. Such requests are refused. */
   onUnknown(): void;
-}
-
-/** A request of an agent that waits for an answer. */
-export interface AskedRequest {
-  readonly line: OutputLine;
-  /** The agent's own id of the request, as JSON. */
-  readonly key: string;
-  /** Aborts when the agent withdraws the request. */
-  readonly withdrawn: AbortSignal;
-  /** Lets the line end: the request is stored. */
-  readonly hold: Disposable;
 }
 
 type RequestId = string | number | null;
@@ -186,6 +175,7 @@ export class AcpConnection extends JsonConnection<RequestId> {
   }
 
   async #answer(id: RequestId, method: string, params: unknown, line: OutputLine): Promise<void> {
+    if (line.isDone) return;
     if (!KNOWN_METHODS.has(method)) this.#handlers.onUnknown();
     const hold = line.hold();
     const key = JSON.stringify(id);

@@ -9,12 +9,14 @@ import type { ReportedCall } from './reported-call.ts';
 import type { LoginPage } from '../../api/agent-logins.ts';
 import { excessOf } from '../json-connection.ts';
 import { tooLargeRequest } from '../budget.ts';
-import type { AskedRequest } from './connection.ts';
+import type { AskedRequest } from '../output-lines.ts';
 
 interface Dependencies {
   sink: AgentSink;
   /** Whether a turn runs whose requests go to people. */
   isAsking: () => boolean;
+  /** Whether the turn is interrupted. */
+  isCancelled: () => boolean;
   /** Returns the known fields of a tool call of the turn. */
   callOf: (ref: string) => ReportedCall | undefined;
   /** Shows a page outside a turn, such as the page of a login. */
@@ -56,7 +58,15 @@ export class Elicitations {
   /** Waits for the answer to a question of an earlier server's time. */
   async askAgain({ request, answer }: AttachedRequest, withdrawn: AbortSignal): Promise<object> {
     const asked = readElicitation(request);
-    return asked ? this.#untilAnswered(asked, withdrawn, answer) : { action: 'decline' };
+    if (!asked) return { action: 'decline' };
+    let isDone = false;
+    const answered = await this.#untilAnswered(asked, withdrawn, async (signal) => {
+      const one = await answer(signal);
+      // Nothing else cancels the question: the purpose of the page is fulfilled.
+      isDone = one.decision === 'cancelled' && isPage(asked) && !this.#deps.isCancelled();
+      return one;
+    });
+    return isDone ? { action: 'accept' } : answered;
   }
 
   async #untilAnswered(

@@ -1,14 +1,13 @@
 import { addAbortListener } from 'node:events';
+import type { AttachedAgent, LeftAgent } from '../attached-turn.ts';
 import type { LoginPage } from '../../api/agent-logins.ts';
 import type { Session } from '../../api/sessions.ts';
 import {
   type Agent,
   type AgentSink,
   type AgentTools,
-  type AttachedAgent,
-  type LeftAgent,
   ProviderError,
-  unavailable,
+  silentSink,
 } from '../provider.ts';
 import { earlierDefaults } from '../session-settings.ts';
 import type { ForkPoint } from '../conversations.ts';
@@ -17,13 +16,6 @@ import { AcpAgent, type AgentOptions } from './agent.ts';
 import { agentError } from './connection.ts';
 import { type StartOptions, startChild } from './process.ts';
 import { listRefs } from './reopen.ts';
-
-/** For an agent that is at no turn. */
-const silentSink: AgentSink = {
-  update: () => undefined,
-  ask: () => Promise.resolve({ decision: 'cancelled' }),
-  saveFile: () => Promise.resolve(null),
-};
 
 /** Starts an agent for one session, or resumes the session in a new one. Errors as in `Provider.open`. */
 export function openAcpAgent(
@@ -41,15 +33,13 @@ export function openAcpAgent(
   });
 }
 
-/** Takes over the agent of a running turn from an earlier server. Errors as in `AgentKind.attach`. */
+/** Takes over the agent of a running turn from an earlier server. Errors as in `TakesOver.attach`. */
 export function attachAcpAgent(
   { provider_session_ref: ref, usage }: Session,
   sink: AgentSink,
-  { pid, position, turn }: LeftAgent,
+  { child, position, turn }: LeftAgent,
   start: StartOptions,
 ): AttachedAgent {
-  const child = start.supervisor.attach(pid, position.at);
-  if (!child) throw unavailable('acp: the agent of the turn is gone');
   const agent = new AcpAgent(child, { ...start, sink, tools: null, usedBefore: usage }, position);
   try {
     return { agent, outcome: agent.attach(ref ?? '', position.state ?? '', turn) };

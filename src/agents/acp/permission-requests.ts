@@ -12,7 +12,7 @@ import {
   type TurnSettings,
 } from '../provider.ts';
 import { isCadreTool } from './cadre-tools.ts';
-import type { AskedRequest } from './connection.ts';
+import type { AskedRequest } from '../output-lines.ts';
 import {
   allowOnce,
   approvalRequest,

@@ -1,46 +1,46 @@
-import type { Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
+import type { Child } from '../../core/children/supervisor.ts';
 import { newUuid } from '../../core/lib/ids.ts';
-import { imageData } from '../image-data.ts';
-import type { Excess } from '../bounded-line.ts';
-import { MessageBudget, tooLargeRequest } from '../budget.ts';
-import { excessOf, Refusal, OpenRequests } from '../json-connection.ts';
+import type { AttachedTurn } from '../attached-turn.ts';
+import { Refusal } from '../json-connection.ts';
 import type { ForkPoint } from '../conversations.ts';
+import { type AskedRequest, type OutputLine, OutputLines } from '../output-lines.ts';
 import {
   type Agent,
   type AgentSink,
+  type AgentTools,
   lostTurn,
   defaultSettings,
   ProviderError,
   report,
   type TurnOutcome,
   type TurnSettings,
+  unavailable,
 } from '../provider.ts';
-import type { Connection, Message } from './connection.ts';
-import {
-  acceptsEdits,
-  type Grant,
-  approvalRequest,
-  type Permission,
-  readPermission,
-  refusalOf,
-  responseTo,
-} from './permission.ts';
+import type { ReadPosition } from '../read-position.ts';
+import { contentOf, type Message } from './connection.ts';
+import { acceptsEdits, type Grant, PermissionRequests, readPermission } from './permission.ts';
 import {
   argumentsOf,
   begin,
   type Beginning,
   type ClaudeOptions,
   startInitialized,
-  type ClaudeProcess,
-  serversFor,
-  TOOL_SERVER,
+  ClaudeProcess,
+  startOf,
   ToolsChannel,
 } from './process.ts';
 import { outcomeOf, textOf, readResultUsage } from './outcome.ts';
-import { BYPASS, mayBypass, modeOf, objectionTo, readModel, readModes } from './settings.ts';
-import { toolKindOf, toolTitleOf } from './tools.ts';
-import { Reader } from './updates.ts';
+import {
+  AppliedSettings,
+  BYPASS,
+  type Initialized,
+  mayBypass,
+  modeOf,
+  objectionTo,
+  readModel,
+} from './settings.ts';
+import { isBeginning, Reader } from './updates.ts';
 import type { StoredInputItem } from '../../api/input.ts';
 
 /** The mode in which claude edits files in its directory without asking. */
@@ -55,7 +55,7 @@ export async function openClaude(
   options: ClaudeOptions,
   fork: ForkPoint | null,
 ): Promise<Agent> {
-  const agent = new ClaudeAgent(session.provider_session_ref ?? newUuid(), session, sink, options);
+  const agent = new ClaudeAgent(null, { ...options, session, sink });
   await begin((beginning) => agent.start(beginning), { session, sink, fork });
   return agent;
 }
@@ -66,64 +66,111 @@ type State =
   | { is: 'preparing'; restart: Promise<void> | null }
   | { is: 'running'; outcome: PromiseWithResolvers<TurnOutcome> };
 
-/** A process with the settings that claude has there. */
 interface Current {
   readonly process: ClaudeProcess;
-  readonly isForBypass: boolean;
-  mode: string;
-  /** Null: what the process began with. */
-  model: string | null;
-  effort: string | null;
+  readonly tools: ToolsChannel;
+  /** The settings that claude has in the process. */
+  readonly settings: AppliedSettings;
 }
 
+export interface AgentOptions extends ClaudeOptions {
+  session: Session;
+  sink: AgentSink;
+}
+
+/** The version of the saved memory. Another version of cadre cannot continue from it. */
+const VERSION = 1;
+
 /** One session, in one process at a time: a mode that claude has to be started for needs another process. */
-class ClaudeAgent implements Agent {
-  readonly ref: string;
+export class ClaudeAgent implements Agent {
+  ref: string;
   readonly defaults: TurnSettings = defaultSettings();
   readonly canResume = true;
   readonly #gone = Promise.withResolvers<string>();
   readonly gone = this.#gone.promise;
-  readonly #session: Session;
-  readonly #sink: AgentSink;
-  readonly #options: ClaudeOptions;
+  readonly #options: AgentOptions;
   readonly #reader = new Reader();
-  readonly #requests = new OpenRequests<string>();
+  readonly #permissions: PermissionRequests;
   /** Aborts when the agent is ended, and with it the start of another process. */
   readonly #ending = new AbortController();
   #state: State = { is: 'idle' };
   /** Undefined while no process runs: before the first, and while another one takes over. */
   #current: Current | undefined;
-  #models: readonly Model[] = [];
+  /** The lines of the newest process. */
+  #lines: OutputLines;
+  #initialized: Pick<Initialized, 'version' | 'models'> = { version: null, models: [] };
   /** How the next process begins: once claude has a transcript, it resumes that. */
   #beginning: Beginning = 'new';
   isForked: boolean | undefined;
-  /** The mode in which claude asks people, where one of them has accepted edits for the session. */
-  #askingMode: string | null = null;
+  /**
+   * The mode in which claude asks people, if one of them has accepted edits for the session. It is saved by reference:
+   * a decision comes between two lines, so another server does not read it again.
+   */
+  #granted = { mode: null as string | null };
   #settings: TurnSettings = this.defaults;
   /** Aborts when the newest prompt is cancelled. */
   #cancelling = new AbortController();
   #costSoFar: number | null = null;
 
-  constructor(ref: string, session: Session, sink: AgentSink, options: ClaudeOptions) {
-    this.ref = ref;
-    this.#session = session;
-    this.#sink = sink;
+  /**
+   * `child`: a process that an earlier server has initialized; null: {@link start} starts one. `from`: how far that
+   * server has handled the output of the child.
+   */
+  constructor(child: Child | null, options: AgentOptions, from: ReadPosition | null = null) {
+    const { session, sink, sandbox } = options;
     this.#options = options;
+    this.ref = session.provider_session_ref ?? newUuid();
+    this.#lines = this.#linesFrom(child, from);
+    this.#permissions = new PermissionRequests({
+      sink,
+      cwd: session.cwd,
+      fileOutside: sandbox?.fileOutside,
+      permissionMode: () => this.#settings.permissionMode,
+      onGranted: (grants) => this.#noteGrants(grants),
+      isCancelled: () => this.#cancelling.signal.aborted,
+    });
+    if (!child) return;
+    const tools = options.toolsFor(session.id);
+    tools.decline();
+    this.#use(this.#connect(child, tools, from));
   }
 
   get pid(): number | null {
     return this.#current?.process.pid ?? null;
   }
 
+  get output(): OutputLines | null {
+    return this.#lines.outlives ? this.#lines : null;
+  }
+
   async start(beginning: Beginning): Promise<void> {
-    const wantsBypass = modeOf(this.#session.permission_mode) === BYPASS;
+    const wantsBypass = modeOf(this.#options.session.permission_mode) === BYPASS;
     this.#beginning = beginning;
     this.isForked = beginning === 'resume' ? undefined : beginning !== 'new';
     await this.#launch(wantsBypass && mayBypass(this.#options.env), this.#options);
   }
 
+  /** Continues the turn of a session that an earlier server has prompted. Throws {@link ProviderError} at once. */
+  attach(ref: string, state: string, turn: AttachedTurn): Promise<TurnOutcome> {
+    this.#restore(state);
+    this.ref = ref;
+    this.#beginning = 'resume';
+    this.#settings = turn.settings;
+    const ended = this.#untilEnded();
+    if (turn.isInterrupted) this.cancel();
+    this.#current?.process.connection.resume(turn, (request, withdrawn) =>
+      this.#permissions.askAgain(request, withdrawn),
+    );
+    return ended;
+  }
+
   objection(settings: TurnSettings): ProviderError | null {
-    return objectionTo(settings, this.#models, this.#options.env, this.#options.modes());
+    return objectionTo(
+      settings,
+      this.#initialized.models,
+      this.#options.env,
+      this.#options.modes(),
+    );
   }
 
   async prompt(input: readonly StoredInputItem[], settings: TurnSettings): Promise<TurnOutcome> {
@@ -161,56 +208,58 @@ class ClaudeAgent implements Agent {
     await this.#current?.process.end(graceMs, this.#state.is === 'running');
   }
 
-  async #run(content: object[]): Promise<TurnOutcome> {
+  #run(content: object[]): Promise<TurnOutcome> {
+    this.#reader.begin();
+    this.#beginning = 'resume';
+    this.#lines.beginTurn();
+    const ended = this.#untilEnded();
+    this.#current?.process.connection.prompt(content);
+    return ended;
+  }
+
+  async #untilEnded(): Promise<TurnOutcome> {
     const outcome = Promise.withResolvers<TurnOutcome>();
     const running: State = { is: 'running', outcome };
     this.#state = running;
-    this.#reader.begin();
-    this.#beginning = 'resume';
-    this.#current?.process.connection.send({
-      type: 'user',
-      message: { role: 'user', content },
-      parent_tool_use_id: null,
-      session_id: '',
-    });
     void lostTurn(this.gone).then(outcome.resolve);
     const ended = await outcome.promise;
     if (this.#state === running) this.#state = { is: 'idle' };
     return ended;
   }
 
-  /** Gives claude what a turn wants, or what the session began with where the turn wants nothing. */
-  async #apply({ permissionMode, model, thinkingEffort: effort }: TurnSettings): Promise<void> {
-    const asks = permissionMode === 'require_approval';
-    const mode = (asks ? this.#askingMode : null) ?? modeOf(permissionMode);
-    if (mode === BYPASS && !this.#current?.isForBypass) await this.#restart();
+  /** Returns the memory for another server. Null unless claude works on a prompt, and on nothing else. */
+  save() {
     const current = this.#current;
-    if (!current) return;
-    if (mode !== current.mode) {
-      await this.#set('invalid_permission_mode', 'set_permission_mode', { mode });
-      current.mode = mode;
-    }
-    const wanted = model ?? this.defaults.model;
-    if (wanted !== null && wanted !== (current.model ?? this.defaults.model)) {
-      await this.#set('invalid_model', 'set_model', { model: wanted });
-      current.model = wanted;
-    }
-    if (effort !== current.effort) {
-      const settings = { effortLevel: effort };
-      await this.#set('invalid_thinking_effort', 'apply_flag_settings', { settings });
-      current.effort = effort;
-    }
+    if (this.#state.is !== 'running' || !current) return null;
+    return {
+      version: VERSION,
+      settings: current.settings.save(),
+      modelOfProcess: this.defaults.model,
+      initialized: this.#initialized,
+      granted: this.#granted,
+      costSoFar: this.#costSoFar,
+      reader: this.#reader.save(),
+    };
   }
 
-  async #set(code: ProviderError['code'], subtype: string, wish: object): Promise<void> {
-    try {
-      await this.#current?.process.ask(subtype, wish);
-    } catch (error) {
-      const { cause, message } = error as Error;
-      const modes = code === 'invalid_permission_mode' ? readModes(message) : null;
-      if (modes) this.#options.onModes(modes);
-      throw cause instanceof Refusal ? new ProviderError(code, message, { cause: error }) : error;
-    }
+  #restore(state: string): void {
+    const saved = JSON.parse(state) as NonNullable<ReturnType<ClaudeAgent['save']>>;
+    if (saved.version !== VERSION)
+      throw unavailable('claude: another version of cadre has saved the state of the agent');
+    this.#current?.settings.restore(saved.settings);
+    this.defaults.model = saved.modelOfProcess;
+    this.#noteInitialized(saved.initialized);
+    this.#granted = saved.granted;
+    this.#costSoFar = saved.costSoFar;
+    this.#reader.restore(saved.reader);
+  }
+
+  /** Gives claude what a turn wants, or what the session began with where the turn wants nothing. */
+  async #apply({ permissionMode, model, thinkingEffort }: TurnSettings): Promise<void> {
+    const asks = permissionMode === 'require_approval';
+    const mode = (asks ? this.#granted.mode : null) ?? modeOf(permissionMode);
+    if (mode === BYPASS && !this.#current?.settings.isForBypass) await this.#restart();
+    await this.#current?.settings.apply({ mode, model, thinkingEffort }, this.defaults.model);
   }
 
   async #restart(): Promise<void> {
@@ -222,7 +271,7 @@ class ClaudeAgent implements Agent {
   async #replace(): Promise<void> {
     const before = this.#current;
     this.#current = undefined;
-    this.#askingMode = null;
+    this.#granted = { mode: null };
     await before?.process.end(REPLACED_MS, false);
     try {
       await this.#launch(true, { ...this.#options, signal: this.#ending.signal });
@@ -233,159 +282,118 @@ class ClaudeAgent implements Agent {
   }
 
   async #launch(isForBypass: boolean, options: ClaudeOptions): Promise<void> {
-    const which = argumentsOf(this.#beginning, this.ref);
-    const mode = isForBypass ? ['--allow-dangerously-skip-permissions'] : [];
-    const toolAccess = options.toolsFor(this.#session.id);
-    const tools = new ToolsChannel(toolAccess);
-    const claude: ClaudeProcess = await startInitialized(
-      {
-        cwd: this.#session.cwd,
-        what: `claude of ${this.#session.id}`,
-        // The tools of cadre decide themselves what they may do.
-        args: [
-          ...which,
-          '--permission-mode=default',
-          `--allowedTools=mcp__${TOOL_SERVER}`,
-          ...mode,
-        ],
-        hello: { sdkMcpServers: [TOOL_SERVER] },
-        servers: serversFor(toolAccess),
-      },
-      {
-        onMessage: (message) => this.#take(message),
-        onRequest: (id, request, connection) => void this.#answer(id, request, connection, tools),
-        onWithdrawn: (id) => this.#requests.withdraw(id),
-        onUnknown: options.onUnknown,
-      },
-      {
-        ...options,
-        onInitialized: (initialized) => {
-          this.#models = initialized.models;
-          void this.#sink.update({ type: 'commands', commands: initialized.commands });
-          options.onInitialized(initialized);
-        },
-      },
-    );
-    this.#current = { process: claude, isForBypass, mode: 'default', model: null, effort: null };
-    void claude.gone.then((how) => {
-      tools.close();
-      this.#lost(claude, how);
-    });
+    const { session, sink } = this.#options;
+    const tools = options.toolsFor(session.id);
+    const start = startOf(session, argumentsOf(this.#beginning, this.ref), { isForBypass, tools });
+    let connected: Current | undefined;
+    const onInitialized = (initialized: Initialized) => {
+      void sink.update({ type: 'commands', commands: initialized.commands });
+      this.#noteInitialized(initialized);
+    };
+    const connect = (child: Child) => {
+      this.#lines = this.#linesFrom(child, null);
+      connected = this.#connect(child, tools, null);
+      return connected.process;
+    };
+    const process = await startInitialized(start, connect, { ...options, onInitialized });
+    if (!connected) return;
+    connected.settings.begun(isForBypass);
+    this.#use(connected);
     // A turn that wishes for no model goes back to this one.
-    this.defaults.model = await claude.ask('get_settings').then(readModel, () => null);
+    this.defaults.model = await process.ask('get_settings').then(readModel, () => null);
   }
 
-  #lost(claude: ClaudeProcess, how: string): void {
-    if (this.#current?.process !== claude) return;
-    this.#requests.withdrawAll();
-    this.#gone.resolve(how);
+  #noteInitialized({ version, models }: Pick<Initialized, 'version' | 'models'>): void {
+    this.#initialized = { version, models };
+    this.#options.onInitialized(this.#initialized);
   }
 
-  #take(message: Message): Promise<void> | undefined {
-    if (message.type === 'result') return this.#finish(message);
+  #linesFrom(child: Child | null, from: ReadPosition | null): OutputLines {
+    const { sink } = this.#options;
+    return new OutputLines({ sink, child, save: () => this.save() }, from);
+  }
+
+  #connect(child: Child, toolAccess: AgentTools, from: ReadPosition | null): Current {
+    const { clock, onUnknown, onModes } = this.#options;
+    // Another server that reads the call again does not repeat it.
+    const lines = this.#lines;
+    const tools = new ToolsChannel(toolAccess, () => lines.savePosition());
+    const handlers = {
+      lines,
+      onMessage: (message: Message, line: OutputLine) => this.#take(message, line),
+      onRequest: (request: Record<string, unknown>, asked: AskedRequest) =>
+        this.#answer(request, asked, tools),
+      onUnknown,
+    };
+    const process = new ClaudeProcess(child, clock, handlers, from?.at);
+    const settings = new AppliedSettings((subtype, wish) => process.ask(subtype, wish), onModes);
+    return { process, tools, settings };
+  }
+
+  #use(current: Current): void {
+    this.#current = current;
+    const { process, tools } = current;
+    void process.gone.then((how) => {
+      tools.close();
+      if (this.#current !== current) return;
+      process.connection.withdrawAll();
+      this.#gone.resolve(how);
+    });
+  }
+
+  #take(message: Message, line: OutputLine): Promise<void> | undefined {
+    if (message.type === 'result') return this.#finish(message, line);
     // Claude has ignored an interrupt that came before the turn had begun.
     const isCancelled = this.#state.is === 'running' && this.#cancelling.signal.aborted;
     if (isCancelled && isBeginning(message)) this.cancel();
     if (message.type === 'system') this.#noteMode(message);
     const updates = this.#reader.read(message);
-    if (updates !== 'unknown') return report(this.#sink, updates);
+    if (updates !== 'unknown') return report(line, updates);
     this.#options.onUnknown();
     return undefined;
   }
 
-  async #finish(message: Message): Promise<void> {
+  async #finish(message: Message, line: OutputLine): Promise<void> {
     const { login, onEnded } = this.#options;
+    // Another server reads the line again until the end of the turn is stored: the next turn ends the hold.
+    if (this.#state.is === 'running') line.hold();
     const outcome = onEnded(outcomeOf(message, login, this.#reader.rateLimit));
     const text = textOf(message);
     const isUnsaid = outcome.status === 'completed' && !this.#reader.hasSpoken && text;
-    if (this.#state.is === 'running' && isUnsaid)
-      await this.#sink.update({ type: 'message', text });
+    if (this.#state.is === 'running' && isUnsaid) await line.update({ type: 'message', text });
     const { usage, costSoFar } = readResultUsage(message, this.#costSoFar);
-    if (!Number.isNaN(costSoFar)) this.#costSoFar = costSoFar ?? this.#costSoFar;
+    this.#costSoFar = costSoFar;
     if (this.#state.is !== 'running') return;
-    const { lastMessage: ref } = this.#reader;
-    this.#state.outcome.resolve({
-      ...outcome,
-      usage: { ...this.#reader.usage, ...usage },
-      ...(ref === null ? {} : { ref }),
-    });
+    const { lastMessage: ref, usage: used } = this.#reader;
+    const ended = { ...outcome, usage: { ...used, ...usage } };
+    this.#state.outcome.resolve(ref === null ? ended : { ...ended, ref });
     // A message that follows belongs to no turn, even before `prompt` has returned.
     this.#state = { is: 'idle' };
   }
 
   /** Claude may change its mode by itself: the next turn has to know, to set it back. */
   #noteMode({ permissionMode: mode }: Message): void {
-    if (typeof mode === 'string' && this.#current) this.#current.mode = mode;
+    if (typeof mode === 'string' && this.#current) this.#current.settings.mode = mode;
   }
 
-  /** A permission request becomes an approval where approvals are on; else it is declined, so no turn hangs. */
   async #answer(
-    id: string,
     request: Record<string, unknown>,
-    connection: Connection,
+    asked: AskedRequest,
     tools: ToolsChannel,
-  ): Promise<void> {
-    const carried = request.subtype === 'mcp_message' ? tools.answer(request) : null;
-    if (carried) return connection.answer(id, await carried);
-    const permission = request.subtype === 'can_use_tool' ? readPermission(request) : null;
-    if (!permission) {
-      this.#options.onUnknown();
-      connection.refuse(id, `cadre does not support the request ${String(request.subtype)}`);
-      return;
-    }
-    const excess = excessOf(request);
-    const decide = (withdrawn: AbortSignal) =>
-      excess ? this.#declineUnread(permission, excess) : this.#decide(permission, withdrawn);
-    await this.#requests.answer(id, decide, (answer) => connection.answer(id, answer));
-  }
-
-  async #decide(permission: Permission, withdrawn: AbortSignal): Promise<object> {
-    await this.#showCall(permission);
-    const { permissionMode: mode } = this.#settings;
-    if (mode !== 'require_approval') {
-      await this.#sink.update({ type: 'declined_unasked' });
-      return refusalOf(permission, mode);
-    }
-    const { sandbox } = this.#options;
-    const request = await approvalRequest(permission, this.#session.cwd, sandbox?.fileOutside);
-    const answer = await this.#sink.ask(request, withdrawn);
-    if (answer.decision === 'accept' && answer.scope === 'session')
-      this.#noteGrants(permission.grants);
-    const { ref } = permission;
-    if (answer.decision === 'accept' && ref !== null)
-      await report(this.#sink, [{ type: 'tool', ref, change: { status: 'running' } }]);
-    return responseTo(answer, permission);
-  }
-
-  /** Declines a request that is too large to be shown to anybody. */
-  async #declineUnread(permission: Permission, excess: Excess): Promise<object> {
-    const notice = tooLargeRequest(excess);
-    await this.#sink.update({ type: 'notice', ...notice });
-    return responseTo({ decision: 'decline', reason: notice.message }, permission);
+  ): Promise<object> {
+    const { subtype } = request;
+    const carried = subtype === 'mcp_message' ? tools.answer(request, asked.line.isAgain) : null;
+    if (carried) return carried;
+    const permission = subtype === 'can_use_tool' ? readPermission(request) : null;
+    if (permission) return this.#permissions.ask(permission, asked);
+    this.#options.onUnknown();
+    throw new Refusal(`cadre does not support the request ${String(subtype)}`);
   }
 
   /** Claude changes its mode with such a grant, and is given that mode again in turns that ask people. */
   #noteGrants(grants: readonly Grant[]): void {
     if (!this.#current || !acceptsEdits(grants)) return;
-    this.#askingMode = ACCEPT_EDITS;
-    this.#current.mode = ACCEPT_EDITS;
+    this.#granted.mode = ACCEPT_EDITS;
+    this.#current.settings.mode = ACCEPT_EDITS;
   }
-
-  /** For a tool of a subagent this may be its first mention. */
-  async #showCall({ ref, tool, input: whole }: Permission): Promise<void> {
-    if (ref === null) return;
-    const input = new MessageBudget().bounded(whole);
-    const change = { title: toolTitleOf(tool, input), kind: toolKindOf(tool), input };
-    await report(this.#sink, [{ type: 'tool', ref, change: { ...change, status: 'pending' } }]);
-  }
-}
-
-function isBeginning({ type, subtype }: Message): boolean {
-  return type === 'system' && subtype === 'init';
-}
-
-async function contentOf(item: StoredInputItem): Promise<object> {
-  if (item.type === 'text') return { type: 'text', text: item.text };
-  const data = await imageData('claude', item);
-  return { type: 'image', source: { type: 'base64', media_type: item.media_type, data } };
 }

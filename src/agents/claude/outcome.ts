@@ -132,8 +132,8 @@ const resultUsage = z.looseObject({
 });
 
 /**
- * The usage of a turn, empty where the turn was cut off, and the cost of the whole session: claude continues that sum
- * after a resume. `costBefore`: the cost before the turn, for versions that report only the sum.
+ * The usage of a turn, empty where the turn was cut off, and the cost of the whole session, as far as it is known: claude
+ * continues that sum after a resume. `costBefore`: the cost before the turn, for versions that report only the sum.
  */
 export function readResultUsage(raw: unknown, costBefore: number | null) {
   const { data } = resultUsage.safeParse(raw);
@@ -147,10 +147,10 @@ export function readResultUsage(raw: unknown, costBefore: number | null) {
   );
   const room = windows.find(({ length }) => length > 0);
   if (room) usage.context_window = Math.max(...room);
-  const costSoFar = data?.total_cost_usd ?? null;
+  const cost = data?.total_cost_usd ?? null;
   if (recent)
     usage.cost_usd = Object.values(recent).reduce((sum, one) => sum + (one.costUSD ?? 0), 0);
-  else if (costSoFar !== null && costBefore !== null)
-    usage.cost_usd = Math.max(0, costSoFar - costBefore);
-  return { usage, costSoFar };
+  else if (cost !== null && costBefore !== null) usage.cost_usd = Math.max(0, cost - costBefore);
+  const isKnown = cost !== null && !Number.isNaN(cost);
+  return { usage, costSoFar: isKnown ? cost : costBefore };
 }

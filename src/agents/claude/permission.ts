@@ -2,10 +2,13 @@ import { z } from 'zod';
 import type { Question } from '../../api/approvals.ts';
 import { answerTo, approvalTitle, inputDetails } from '../details.ts';
 import type { FileOutside } from '../../core/children/spawn-barrier.ts';
-import { inWords } from '../budget.ts';
-import type { AgentAnswer, AgentRequest } from '../provider.ts';
+import type { AttachedRequest } from '../attached-turn.ts';
+import { inWords, MessageBudget, tooLargeRequest } from '../budget.ts';
+import { excessOf } from '../json-connection.ts';
+import type { AskedRequest } from '../output-lines.ts';
+import type { AgentAnswer, AgentRequest, AgentSink, AgentUpdate } from '../provider.ts';
 import { detailsOf } from './details.ts';
-import { approvalKindOf, toolTitleOf } from './tools.ts';
+import { approvalKindOf, toolKindOf, toolTitleOf } from './tools.ts';
 import { maybe, maybeText } from '../lenient.ts';
 
 const rule = z.looseObject({ toolName: z.string(), ruleContent: z.string().nullish() });
@@ -82,6 +85,75 @@ export function readPermission(raw: unknown): Permission | null {
     grants: readGrants(data.permission_suggestions),
     raw,
   };
+}
+
+interface Dependencies {
+  sink: AgentSink;
+  cwd: string;
+  fileOutside: FileOutside | undefined;
+  permissionMode: () => string | null;
+  /** Takes the grants that a person has accepted for the session. */
+  onGranted: (grants: readonly Grant[]) => void;
+  /** Whether the turn is interrupted. */
+  isCancelled: () => boolean;
+}
+
+/** Answers the requests of claude for permission. */
+export class PermissionRequests {
+  readonly #deps: Dependencies;
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps;
+  }
+
+  /** A request becomes an approval where approvals are on; else it is declined, so no turn hangs. */
+  async ask(permission: Permission, { line, withdrawn, ...origin }: AskedRequest): Promise<object> {
+    const { sink, cwd, fileOutside, permissionMode } = this.#deps;
+    const excess = excessOf(permission.raw);
+    if (excess) {
+      // It is too large to be shown to anybody.
+      const notice = tooLargeRequest(excess);
+      await line.update({ type: 'notice', ...notice });
+      return responseTo({ decision: 'decline', reason: notice.message }, permission);
+    }
+    const call = callOf(permission);
+    // For a tool of a subagent this may be its first mention.
+    if (call) await line.update(call);
+    const mode = permissionMode();
+    if (mode !== 'require_approval') {
+      await line.update({ type: 'declined_unasked' });
+      return refusalOf(permission, mode);
+    }
+    const request = await approvalRequest(permission, cwd, fileOutside);
+    return this.#responseTo(await sink.ask(request, withdrawn, origin), permission);
+  }
+
+  /** Answers a request that an earlier server has stored; null if claude has withdrawn it. */
+  async askAgain(
+    { request, answer }: AttachedRequest,
+    withdrawn: AbortSignal,
+  ): Promise<object | null> {
+    const permission = readPermission(request);
+    const answered = await answer(withdrawn);
+    const isWithdrawn = answered.decision === 'cancelled' && !this.#deps.isCancelled();
+    return permission && !isWithdrawn ? this.#responseTo(answered, permission) : null;
+  }
+
+  async #responseTo(answer: AgentAnswer, permission: Permission): Promise<object> {
+    const { ref, grants } = permission;
+    if (answer.decision === 'accept' && answer.scope === 'session') this.#deps.onGranted(grants);
+    if (answer.decision === 'accept' && ref !== null)
+      await this.#deps.sink.update({ type: 'tool', ref, change: { status: 'running' } });
+    return responseTo(answer, permission);
+  }
+}
+
+/** The call that a request is about. Null if the request names no call. */
+function callOf({ ref, tool, input: whole }: Permission): AgentUpdate | null {
+  if (ref === null) return null;
+  const input = new MessageBudget().bounded(whole);
+  const change = { title: toolTitleOf(tool, input), kind: toolKindOf(tool), input };
+  return { type: 'tool', ref, change: { ...change, status: 'pending' } };
 }
 
 export async function approvalRequest(

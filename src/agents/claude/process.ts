@@ -16,7 +16,15 @@ import type { Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
 import { type ForkPoint, hasContent } from '../conversations.ts';
 import { reportNoFork } from '../fork.ts';
-import { type AgentSink, type AgentTools, ProviderError, type ToolChannel } from '../provider.ts';
+import { OutputLines } from '../output-lines.ts';
+import {
+  type AgentSink,
+  type AgentTools,
+  ProviderError,
+  silentSink,
+  type ToolChannel,
+} from '../provider.ts';
+import type { ToolEnvelope } from '../../api/gateway.ts';
 import { bypassRefused, type Initialized, readInitialized } from './settings.ts';
 import type { InstalledAgentDeps } from '../installed.ts';
 
@@ -34,12 +42,13 @@ export class ClaudeProcess {
   /** The last lines of stderr: claude writes the reason of some failures there alone. */
   readonly stderr: () => string;
 
-  constructor(child: Child, clock: Clock, handlers: Handlers) {
+  /** `from`: the offset in the output of the child from which it is read. */
+  constructor(child: Child, clock: Clock, handlers: Handlers, from = 0) {
     this.#child = child;
     this.#clock = clock;
     this.pid = child.pid;
     this.stderr = tailOf(child.stderr);
-    this.connection = new Connection(child, handlers);
+    this.connection = new Connection(child, handlers, from);
     const { readProgress: heard, nonProtocol } = this.connection;
     this.isLost = lossOf(child, heard);
     const stderr = () => this.stderr() || nonProtocol.last;
@@ -78,7 +87,7 @@ export interface ClaudeOptions extends ProgramOptions, InstalledAgentDeps {
   /** The modes that claude has named; null: it has named none yet. */
   modes: () => readonly string[] | null;
   onModes: (modes: readonly string[]) => void;
-  onInitialized: (initialized: Initialized) => void;
+  onInitialized: (initialized: Pick<Initialized, 'version' | 'models'>) => void;
 }
 
 const SPEAKING = [
@@ -90,8 +99,13 @@ const SPEAKING = [
   '--permission-prompt-tool=stdio',
 ];
 
-const ignore = () => undefined;
-const silent = { onMessage: ignore, onRequest: ignore, onWithdrawn: ignore, onUnknown: ignore };
+/** For a process that is at no turn. */
+const silent = (): Handlers => ({
+  lines: new OutputLines({ sink: silentSink, child: null, save: () => null }),
+  onMessage: () => undefined,
+  onRequest: () => Promise.resolve(null),
+  onUnknown: () => undefined,
+});
 
 /** The models that claude lists, asked of a process that is started for that alone. */
 export async function askModels(cwd: string, options: ClaudeOptions): Promise<Model[]> {
@@ -101,25 +115,33 @@ export async function askModels(cwd: string, options: ClaudeOptions): Promise<Mo
     options.onInitialized(initialized);
   };
   const start = { cwd, what: 'claude, started to list its models', args: [], hello: {} };
-  const claude = await startInitialized(start, silent, { ...options, onInitialized });
+  const connect = (child: Child) => new ClaudeProcess(child, options.clock, silent());
+  const claude = await startInitialized(start, connect, { ...options, onInitialized });
   await claude.end(0, false);
   return models;
 }
 
+type StartOptions = Omit<ClaudeOptions, 'onInitialized'> & {
+  onInitialized: (initialized: Initialized) => void;
+};
+
 /**
- * Starts a process and initializes it; ends the process where that fails or the signal aborts meanwhile. Throws
- * {@link ProviderError}: `resume_failed` where claude does not have the session that its arguments name.
+ * Starts a process, which `connect` connects with, and initializes it; ends the process where that fails or the signal
+ * aborts meanwhile. Throws {@link ProviderError}: `resume_failed` where claude does not have the session that its
+ * arguments name.
  */
 export async function startInitialized(
-  { hello, servers = null, args, ...about }: ProcessStart,
-  handlers: Handlers,
-  options: ClaudeOptions,
+  { hello, servers = null, isOfSession = false, args, ...about }: ProcessStart,
+  connect: (child: Child) => ClaudeProcess,
+  options: StartOptions,
 ): Promise<ClaudeProcess> {
-  const { signal, starting, supervisor, clock } = options;
+  const { signal, starting, supervisor } = options;
   signal.throwIfAborted();
-  const start = { ...options, ...about, args: [...options.args, ...SPEAKING, ...args] };
+  // Outside of this process, a sandbox has no network.
+  const outlives = isOfSession && !options.sandbox;
+  const start = { ...options, ...about, outlives, args: [...options.args, ...SPEAKING, ...args] };
   const child = await startAgent(supervisor, start, 'claude: the agent');
-  const claude = new ClaudeProcess(child, clock, handlers);
+  const claude = connect(child);
   using _listener = addAbortListener(signal, () => void claude.end(0, true));
   await starting(() => initialize(claude, { hello, servers }, options));
   return claude;
@@ -131,6 +153,8 @@ interface ProcessStart {
   what: string;
   args: readonly string[];
   hello: object;
+  /** Whether it serves a session. Another server may then take it over. */
+  isOfSession?: boolean;
   /** The MCP servers that it uses from its first turn on; null: none but its own. */
   servers?: object | null;
 }
@@ -138,7 +162,7 @@ interface ProcessStart {
 async function initialize(
   claude: ClaudeProcess,
   { hello, servers }: Pick<ProcessStart, 'hello' | 'servers'>,
-  { signal, onInitialized }: ClaudeOptions,
+  { signal, onInitialized }: StartOptions,
 ): Promise<void> {
   try {
     onInitialized(readInitialized(await claude.ask('initialize', hello)));
@@ -157,14 +181,33 @@ async function initialize(
   }
 }
 
-export const TOOL_SERVER = 'cadre';
+const TOOL_SERVER = 'cadre';
+
+/** Returns the start of the process of a session. `which`: the arguments for its conversation. */
+export function startOf(
+  session: Session,
+  which: readonly string[],
+  { isForBypass, tools }: { isForBypass: boolean; tools: AgentTools },
+): ProcessStart {
+  const mode = isForBypass ? ['--allow-dangerously-skip-permissions'] : [];
+  // The tools of cadre decide themselves what they may do.
+  const allowed = `--allowedTools=mcp__${TOOL_SERVER}`;
+  return {
+    cwd: session.cwd,
+    what: `claude of ${session.id}`,
+    args: [...which, '--permission-mode=default', allowed, ...mode],
+    isOfSession: true,
+    hello: { sdkMcpServers: [TOOL_SERVER] },
+    servers: serversFor(tools),
+  };
+}
 
 /**
  * Returns the MCP servers of a session. Claude receives them over its input, so that no secret is in a file or
  * argument. Null if the client gave none. They replace the servers that claude was started with, so they include the
  * server of cadre.
  */
-export function serversFor({ others }: AgentTools): Record<string, object> | null {
+function serversFor({ others }: AgentTools): Record<string, object> | null {
   if (others.length === 0) return null;
   const entries = others.map(({ name, ...server }): [string, object] => [name, server]);
   return { ...Object.fromEntries(entries), [TOOL_SERVER]: { type: 'sdk', name: TOOL_SERVER } };
@@ -172,15 +215,33 @@ export function serversFor({ others }: AgentTools): Record<string, object> | nul
 
 const carried = z.looseObject({
   server_name: z.literal(TOOL_SERVER),
-  message: z.looseObject({ id: z.union([z.string(), z.number()]).optional() }),
+  message: z.looseObject({
+    id: z.union([z.string(), z.number()]).optional(),
+    method: z.string().optional(),
+  }),
 });
+type Carried = z.output<typeof carried>['message'];
+
+/** The result of a tool call that an earlier server has begun, and perhaps ended. */
+const CUT_OFF: ToolEnvelope = {
+  ok: false,
+  error: {
+    code: 'internal',
+    message: 'the server was restarted during this call: check its effects before you repeat it',
+  },
+};
+
+const cutOff = { content: [{ type: 'text', text: JSON.stringify(CUT_OFF) }], isError: true };
 
 /** Carries MCP messages over the control channel: claude wraps each in a control request of its own. */
 export class ToolsChannel {
   readonly #channel: ToolChannel;
   readonly #waiting = new Map<unknown, (answer: object) => void>();
+  readonly #onCall: () => void;
 
-  constructor(tools: AgentTools) {
+  /** `onCall` is called before each call of a tool. */
+  constructor(tools: AgentTools, onCall: () => void) {
+    this.#onCall = onCall;
     this.#channel = tools.connect((message) => {
       const { id } = message as { id?: unknown };
       this.#waiting.get(id)?.(message);
@@ -188,16 +249,29 @@ export class ToolsChannel {
     });
   }
 
-  /** The answer to a control request; null where the request carries no message for the tools of cadre. */
-  answer(request: unknown): Promise<object> | null {
+  /**
+   * The answer to a control request; null where the request carries no message for the tools of cadre. `isAgain`: an
+   * earlier server has begun to answer it. A call of a tool may have had effects, so it is not repeated.
+   */
+  answer(request: unknown, isAgain: boolean): Promise<object> | null {
     const message = carried.safeParse(request).data?.message;
     if (!message) return null;
+    const isCall = message.method === 'tools/call';
+    if (isCall && !isAgain) this.#onCall();
+    const answered =
+      isCall && isAgain
+        ? Promise.resolve({ jsonrpc: '2.0', id: message.id, result: cutOff })
+        : this.#send(message);
+    return answered.then((mcp_response) => ({ mcp_response }));
+  }
+
+  #send(message: Carried): Promise<object> {
     const answered = Promise.withResolvers<object>();
     // A notification has no answer, but the control request that carries it does.
     if (message.id === undefined) answered.resolve({ jsonrpc: '2.0', result: {} });
     else this.#waiting.set(message.id, answered.resolve);
     this.#channel.take(message);
-    return answered.promise.then((mcp_response) => ({ mcp_response }));
+    return answered.promise;
   }
 
   close(): void {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { AgentCommand } from '../../api/commands.ts';
 import type { Model } from '../../api/providers.ts';
+import { Refusal } from '../json-connection.ts';
 import { ProviderError, type TurnSettings } from '../provider.ts';
 import { objectionToAgentMode, objectionToEffort } from '../session-settings.ts';
 import { arrayOf, maybeText } from '../lenient.ts';
@@ -36,7 +37,7 @@ export const bypassRefused = () =>
   );
 
 /** The modes that claude names when it refuses another one; null where it names none. */
-export function readModes(refusal: string): string[] | null {
+function readModes(refusal: string): string[] | null {
   const list = /must be one of ([\w, ]+)$/.exec(refusal)?.[1];
   return list?.split(',').map((mode) => mode.trim()) ?? null;
 }
@@ -109,4 +110,76 @@ const applied = z.looseObject({
 /** The model of a turn that wishes for none, in the answer to `get_settings`. */
 export function readModel(raw: unknown): string | null {
   return applied.safeParse(raw).data?.applied.model ?? null;
+}
+
+/** The settings that claude has in a process. */
+export class AppliedSettings {
+  isForBypass = false;
+  /** Null: unknown, because an earlier server has started the process. */
+  mode: string | null = null;
+  /** Null: what the process began with. */
+  #model: string | null = null;
+  #effort: string | null = null;
+  readonly #ask: (subtype: string, wish: object) => Promise<unknown>;
+  readonly #onModes: (modes: readonly string[]) => void;
+
+  constructor(
+    ask: (subtype: string, wish: object) => Promise<unknown>,
+    onModes: (modes: readonly string[]) => void,
+  ) {
+    this.#ask = ask;
+    this.#onModes = onModes;
+  }
+
+  /** This server has started the process. */
+  begun(isForBypass: boolean): void {
+    this.isForBypass = isForBypass;
+    this.mode = 'default';
+  }
+
+  save() {
+    return { isForBypass: this.isForBypass, model: this.#model, effort: this.#effort };
+  }
+
+  restore({ isForBypass, model, effort }: ReturnType<AppliedSettings['save']>): void {
+    this.isForBypass = isForBypass;
+    this.#model = model;
+    this.#effort = effort;
+  }
+
+  /** Sets what differs. `modelOfProcess`: the model that the process began with. */
+  async apply(
+    {
+      mode,
+      model,
+      thinkingEffort: effort,
+    }: Pick<TurnSettings, 'model' | 'thinkingEffort'> & { mode: string },
+    modelOfProcess: string | null,
+  ): Promise<void> {
+    if (mode !== this.mode) {
+      await this.#set('invalid_permission_mode', 'set_permission_mode', { mode });
+      this.mode = mode;
+    }
+    const wanted = model ?? modelOfProcess;
+    if (wanted !== null && wanted !== (this.#model ?? modelOfProcess)) {
+      await this.#set('invalid_model', 'set_model', { model: wanted });
+      this.#model = wanted;
+    }
+    if (effort !== this.#effort) {
+      const settings = { effortLevel: effort };
+      await this.#set('invalid_thinking_effort', 'apply_flag_settings', { settings });
+      this.#effort = effort;
+    }
+  }
+
+  async #set(code: ProviderError['code'], subtype: string, wish: object): Promise<void> {
+    try {
+      await this.#ask(subtype, wish);
+    } catch (error) {
+      const { cause, message } = error as Error;
+      const named = code === 'invalid_permission_mode' ? readModes(message) : null;
+      if (named) this.#onModes(named);
+      throw cause instanceof Refusal ? new ProviderError(code, message, { cause: error }) : error;
+    }
+  }
 }

@@ -74,15 +74,26 @@ function readRetry(message: Message): AgentUpdate[] {
   return [{ type: 'notice', code: 'waiting', message: text }];
 }
 
+/** Whether a message begins a turn. */
+export function isBeginning({ type, subtype }: Message): boolean {
+  return type === 'system' && subtype === 'init';
+}
+
+/** The finished blocks of a message come soon after its pieces, so that only the newest messages are remembered. */
+const MAX_STREAMED = 100;
+
 /** Turns claude's messages into updates: texts from the stream, tools from the finished blocks. */
 export class Reader {
   /** Messages whose text came in pieces: the finished block repeats it. */
-  readonly #streamed = new Set<string>();
+  #streamed: readonly string[] = [];
   readonly #omissions = new Omissions();
   #streaming = '';
-  /** The tokens of each model request of the turn. */
-  readonly #used = new Map<string, Tokens>();
-  #lastUsed: Tokens | undefined;
+  /** The newest model request of the turn; null before the first. */
+  #request: string | null = null;
+  /** The tokens of the requests of the turn before the newest one. */
+  #usedBefore = noTokens;
+  /** The tokens of the newest request, also if it was in an earlier turn. */
+  #lastUsed: Tokens | null = null;
   /** Whether claude has said a text since the turn began. */
   hasSpoken = false;
   /** Limits of the account that claude reported in this turn. Null if it reported none. */
@@ -92,18 +103,47 @@ export class Reader {
 
   /** A turn begins: the tokens, texts and limits of earlier turns are forgotten. */
   begin(): void {
-    this.#streamed.clear();
+    this.#streamed = [];
     this.#omissions.beginTurn();
-    this.#used.clear();
+    this.#request = null;
+    this.#usedBefore = noTokens;
     this.hasSpoken = false;
     this.rateLimit = null;
     this.lastMessage = null;
   }
 
+  save() {
+    return {
+      streamed: this.#streamed,
+      omissions: this.#omissions.save(),
+      streaming: this.#streaming,
+      request: this.#request,
+      usedBefore: this.#usedBefore,
+      lastUsed: this.#lastUsed,
+      hasSpoken: this.hasSpoken,
+      rateLimit: this.rateLimit,
+      lastMessage: this.lastMessage,
+    };
+  }
+
+  restore(saved: ReturnType<Reader['save']>): void {
+    this.#streamed = saved.streamed;
+    this.#omissions.restore(saved.omissions);
+    this.#streaming = saved.streaming;
+    this.#request = saved.request;
+    this.#usedBefore = saved.usedBefore;
+    this.#lastUsed = saved.lastUsed;
+    this.hasSpoken = saved.hasSpoken;
+    this.rateLimit = saved.rateLimit;
+    this.lastMessage = saved.lastMessage;
+  }
+
   /** The usage of the turn so far, by the stream. */
   get usage(): Partial<Usage> {
-    const sum = [...this.#used.values()].reduce(addTokens, noTokens);
-    return { ...(this.#used.size > 0 ? usageOf(sum) : {}), ...this.#context() };
+    const last = this.#lastUsed;
+    if (!last) return {};
+    const sum = this.#request === null ? {} : usageOf(addTokens(this.#usedBefore, last));
+    return { ...sum, context_tokens: usageOf(last).total_tokens ?? null };
   }
 
   /** Returns the updates in a message. Text beyond the limits is cut, and a notice reports that. */
@@ -160,7 +200,8 @@ export class Reader {
   }
 
   #say(type: 'message' | 'reasoning', index: number, text: string): AgentUpdate[] {
-    this.#streamed.add(this.#streaming);
+    if (!this.#streamed.includes(this.#streaming))
+      this.#streamed = [...this.#streamed.slice(1 - MAX_STREAMED), this.#streaming];
     if (type === 'message' && text) this.hasSpoken = true;
     return [{ type, text, ref: `${this.#streaming}/${index}` }];
   }
@@ -171,7 +212,7 @@ export class Reader {
     const { id, content, model } = data.message;
     const isOfSubagent = fromSubagent.safeParse(raw).success;
     if (!isOfSubagent) this.lastMessage = data.uuid ?? this.lastMessage;
-    const isWhole = model !== SYNTHETIC && !this.#streamed.has(id) && !isOfSubagent;
+    const isWhole = model !== SYNTHETIC && !this.#streamed.includes(id) && !isOfSubagent;
     return content.flatMap((one): AgentUpdate[] => {
       const call = isCall(one) ? toolUse.safeParse(one).data : undefined;
       if (call) return callUpdates(call);
@@ -188,15 +229,13 @@ export class Reader {
   }
 
   #count(id: string, raw: unknown): void {
-    const tokens = readTokens(raw, this.#used.get(id));
+    const before = this.#request === null ? null : this.#lastUsed;
+    const isSame = id === this.#request;
+    const tokens = readTokens(raw, (isSame && before) || noTokens);
     if (!tokens) return;
-    this.#used.set(id, tokens);
+    if (before && !isSame) this.#usedBefore = addTokens(this.#usedBefore, before);
+    this.#request = id;
     this.#lastUsed = tokens;
-  }
-
-  #context(): Partial<Usage> {
-    if (!this.#lastUsed) return {};
-    return { context_tokens: usageOf(this.#lastUsed).total_tokens ?? null };
   }
 }
 

@@ -14,6 +14,7 @@ import { Undo } from '../../core/lib/undo.ts';
 import { logPath } from '../work/processes/log-file.ts';
 import { NOTICE_TAIL } from '../work/processes/notices.ts';
 import { readPrinted } from '../work/processes/reading.ts';
+import { takeProcesses } from '../conversations/sessions/attach-turn.ts';
 import { type Recovered, recover } from '../upkeep/recovery/recover.ts';
 import { withToken } from '../../core/config/token.ts';
 
@@ -49,8 +50,9 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const { summary, startTurns, leftTurns } = await recoverRows(base, nouns);
   const edge = buildEdge(base, nouns, summary, undo);
   connect(base, nouns);
-  for (const left of leftTurns) nouns.sessions.runner.attach(left);
-  await nouns.children.supervisor.endUnattached();
+  const { supervisor } = nouns.children;
+  for (const turn of takeProcesses(leftTurns, supervisor)) nouns.sessions.runner.attach(turn);
+  await supervisor.endUnattached();
   const upkeep = undo.use(startUpkeep(base, nouns));
   await listen(base, edge, options.freePort === true);
   base.address.url = edge.server.url;

@@ -2,14 +2,9 @@ import type { Session } from '../../../api/sessions.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { yieldToEventLoop } from '../../../core/lib/slices.ts';
 import type { ForkPoint } from '../../../agents/conversations.ts';
-import type { AttachedTurn } from '../../../agents/attached-turn.ts';
-import {
-  type AgentKind,
-  type AgentSink,
-  type AttachedAgent,
-  unavailable,
-} from '../../../agents/provider.ts';
-import type { LeftTurn } from './attach-turn.ts';
+import { type AttachedAgent, type AttachedTurn, takesOver } from '../../../agents/attached-turn.ts';
+import { type AgentKind, type AgentSink, unavailable } from '../../../agents/provider.ts';
+import type { TakenTurn } from './attach-turn.ts';
 import { type LiveAgent, newLive } from './running-turn.ts';
 import {
   endedToMakeRoom,
@@ -129,16 +124,15 @@ export class AgentPool {
    * runs already. Throws ProviderError.
    */
   adopt(
-    { session, reader: { pid, position } }: LeftTurn,
+    { session, reader: { position }, child, from }: TakenTurn,
     turn: AttachedTurn,
     sinkFor: (live: LiveAgent) => AgentSink,
   ): { live: LiveAgent; outcome: AttachedAgent['outcome'] } {
     const kind = this.#deps.kinds.usable(session.provider, session.agent);
     const live = newLive(session);
     const sink = sinkFor(live);
-    const attached = kind.attach?.(session, sink, { pid, position, turn });
-    if (!attached) throw unavailable('agents of this kind cannot be taken over');
-    const { agent, outcome } = attached;
+    if (!child || !takesOver(kind)) throw unavailable('the agent of the turn is gone');
+    const { agent, outcome } = kind.attach(session, sink, { child, from, position, turn });
     live.agent = agent;
     this.#enter({ live, place: this.#placeFor(session), sink, leases: 1, idle: undefined });
     return { live, outcome };

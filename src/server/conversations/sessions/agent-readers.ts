@@ -146,7 +146,10 @@ export class TurnReader {
   }
 
   delete(tx: Writer): void {
-    this.#deps.readers.delete(tx, this.#deps.sessionId);
+    const { readers, sessionId, agentOf } = this.#deps;
+    readers.delete(tx, sessionId);
+    const read = agentOf()?.output;
+    tx.whenDurable(() => read?.release());
   }
 
   /** A request of the agent is stored: its line need not be read again. */

@@ -1,5 +1,6 @@
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { AttachedTurn } from '../../../agents/attached-turn.ts';
+import type { Child, Supervisor } from '../../../core/children/supervisor.ts';
 import type { HeldRecord } from '../../../core/children/shim/frames.ts';
 import type { EventLog } from '../../../core/events/log.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
@@ -63,6 +64,26 @@ export function untoldTurns(rx: Reader, readers: AgentReaders): ReadonlySet<stri
 /** Returns after how many ms the output of an agent has not killed this server. */
 export function surviveMs({ reader, written }: LeftTurn): number {
   return written > reader.position.end ? SURVIVE_MS : 0;
+}
+
+/** A turn with the process of its agent; null if that cannot be taken over. */
+export interface TakenTurn extends LeftTurn {
+  child: Child | null;
+  /** The offset at which the output of the process begins. */
+  from: number;
+}
+
+/** Takes over the processes of agents. One process may serve several sessions. */
+export function takeProcesses(
+  turns: readonly LeftTurn[],
+  supervisor: Pick<Supervisor, 'attach'>,
+): TakenTurn[] {
+  const byProcess = Map.groupBy(turns, ({ reader }) => reader.pid);
+  return [...byProcess].flatMap(([pid, all]) => {
+    const from = Math.min(...all.map(({ reader }) => reader.position.at));
+    const child = supervisor.attach(pid, from);
+    return all.map((turn) => ({ ...turn, child, from }));
+  });
 }
 
 /** Stores that this server takes over agents, and deletes the rows of all other turns. */

@@ -25,7 +25,7 @@ import {
 } from './turn-rows.ts';
 import type { SessionObserver } from './observer.ts';
 import type { AgentOutputs } from './outputs.ts';
-import { type LeftTurn, surviveMs } from './attach-turn.ts';
+import { surviveMs, type TakenTurn } from './attach-turn.ts';
 import {
   type AtTurn,
   atTurn,
@@ -93,7 +93,7 @@ export class TurnRunner {
   }
 
   /** Continues a turn in the background whose agent an earlier server has started. */
-  attach(left: LeftTurn): void {
+  attach(left: TakenTurn): void {
     this.#running.run(left.turn, undefined, (running, cut) => this.#continue(left, running, cut));
   }
 
@@ -226,7 +226,7 @@ export class TurnRunner {
     await this.#settle({ session, turn }, { running, live, output }, outcome);
   }
 
-  async #continue(left: LeftTurn, running: RunningTurn, cut: Promise<TurnOutcome>): Promise<void> {
+  async #continue(left: TakenTurn, running: RunningTurn, cut: Promise<TurnOutcome>): Promise<void> {
     const { turn } = left;
     const { outputs, broker, pool, clock, failpoint } = this.#deps;
     const { output, attached } = outputs.reopen(left, optionsOf(running), broker);
