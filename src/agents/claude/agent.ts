@@ -3,7 +3,6 @@ import type { Child } from '../../core/children/supervisor.ts';
 import { newUuid } from '../../core/lib/ids.ts';
 import type { AttachedTurn } from '../attached-turn.ts';
 import { Refusal } from '../json-connection.ts';
-import type { ForkPoint } from '../conversations.ts';
 import { type AskedRequest, type OutputLine, OutputLines } from '../output-lines.ts';
 import {
   type Agent,
@@ -47,18 +46,6 @@ import type { StoredInputItem } from '../../api/input.ts';
 const ACCEPT_EDITS = 'acceptEdits';
 /** A process that makes way for its successor is at no turn, and has this long to end. */
 const REPLACED_MS = 2000;
-
-/** Starts an agent for one session, or resumes the session in a new one. Errors as in `Provider.open`. */
-export async function openClaude(
-  session: Session,
-  sink: AgentSink,
-  options: ClaudeOptions,
-  fork: ForkPoint | null,
-): Promise<Agent> {
-  const agent = new ClaudeAgent(null, { ...options, session, sink });
-  await begin((beginning) => agent.start(beginning), { session, sink, fork });
-  return agent;
-}
 
 /** `preparing` lasts until a turn's settings are applied and its prompt is sent. */
 type State =
@@ -274,7 +261,8 @@ export class ClaudeAgent implements Agent {
     this.#granted = { mode: null };
     await before?.process.end(REPLACED_MS, false);
     try {
-      await this.#launch(true, { ...this.#options, signal: this.#ending.signal });
+      const program = await this.#options.program();
+      await this.#launch(true, { ...this.#options, ...program, signal: this.#ending.signal });
     } catch (error) {
       this.#gone.resolve('could not be restarted');
       throw error;

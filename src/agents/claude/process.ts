@@ -82,6 +82,8 @@ const ROOT_WORDS = /root\/sudo/i;
 
 /** The program, with the arguments before the arguments of the adapter, and the dependencies of an agent. */
 export interface ClaudeOptions extends ProgramOptions, InstalledAgentDeps {
+  /** Returns the program for another process, whose API key may be a new one. */
+  program: () => Promise<ProgramOptions>;
   /** Starts a process by `start`, and records whether it came up. */
   starting: <T>(start: () => Promise<T>) => Promise<T>;
   /** The modes that claude has named; null: it has named none yet. */

@@ -1,12 +1,16 @@
 import os from 'node:os';
 import path from 'node:path';
+import type { AttachedAgent, LeftAgent, TakesOver } from '../attached-turn.ts';
 import { providerKinds } from '../../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../../api/providers.ts';
+import type { Session } from '../../api/sessions.ts';
+import type { ForkPoint } from '../conversations.ts';
 import { CLAUDE_HOSTS } from '../model-hosts.ts';
 import { InstalledProvider } from '../installed.ts';
 import { LOGIN_MS, loggedIn, type LoginSituation, loggedOut } from '../login-watch.ts';
 import {
   type Agent,
+  type AgentSink,
   type KnownSession,
   type Login,
   type Provider,
@@ -14,9 +18,9 @@ import {
   type TurnSettings,
   unavailable,
 } from '../provider.ts';
-import { openClaude } from './agent.ts';
+import { ClaudeAgent } from './agent.ts';
 import { ClaudeConversations } from './conversations.ts';
-import { type ClaudeOptions, askModels } from './process.ts';
+import { askModels, begin, type ClaudeOptions } from './process.ts';
 import { objectionTo } from './settings.ts';
 import { namesIn, projectsOf } from './transcript.ts';
 import fs from 'node:fs/promises';
@@ -28,7 +32,7 @@ import { parsedJson } from '../../core/lib/parsed-json.ts';
 import { type ProgramOptions, runProgram } from '../agent-process.ts';
 
 /** Claude Code, one process a session. */
-export class ClaudeProvider extends InstalledProvider implements Provider {
+export class ClaudeProvider extends InstalledProvider implements Provider, TakesOver {
   readonly id = 'claude';
   readonly capabilities = providerKinds.claude.capabilities;
   readonly login: Login = {
@@ -89,6 +93,13 @@ export class ClaudeProvider extends InstalledProvider implements Provider {
     return this.health.noted(this.#open(...asked), asked[2]);
   }
 
+  attach(...[session, sink, left]: Parameters<TakesOver['attach']>): AttachedAgent {
+    const { signal } = new AbortController();
+    // The process has its key already.
+    const program = this.program(this.#environmentWithoutKey());
+    return attachClaude(session, sink, left, this.#optionsFor(program, signal));
+  }
+
   async #open(...[session, sink, signal, fork]: Parameters<Provider['open']>): Promise<Agent> {
     const options = await this.#options(signal);
     // In a sandbox, the home directory is always the home directory of the user.
@@ -104,8 +115,13 @@ export class ClaudeProvider extends InstalledProvider implements Provider {
   }
 
   async #options(signal: AbortSignal): Promise<ClaudeOptions> {
+    return this.#optionsFor(await this.#command(), signal);
+  }
+
+  #optionsFor(program: ProgramOptions, signal: AbortSignal): ClaudeOptions {
     return {
-      ...(await this.#command()),
+      ...program,
+      program: () => this.#command(),
       ...this.agentDeps(signal),
       starting: (start) => this.health.started(start, signal),
       modes: () => this.#modes,
@@ -133,6 +149,35 @@ export class ClaudeProvider extends InstalledProvider implements Provider {
     const ownHome = this.home === null ? {} : { CLAUDE_CONFIG_DIR: this.home };
     const { ENABLE_TOOL_SEARCH = 'false' } = process.env;
     return this.environment(ownHome, { ENABLE_TOOL_SEARCH });
+  }
+}
+
+/** Starts an agent for one session, or resumes the session in a new one. Errors as in `Provider.open`. */
+async function openClaude(
+  session: Session,
+  sink: AgentSink,
+  options: ClaudeOptions,
+  fork: ForkPoint | null,
+): Promise<Agent> {
+  const agent = new ClaudeAgent(null, { ...options, session, sink });
+  await begin((beginning) => agent.start(beginning), { session, sink, fork });
+  return agent;
+}
+
+/** Takes over the agent of a running turn from an earlier server. Errors as in `TakesOver.attach`. */
+function attachClaude(
+  session: Session,
+  sink: AgentSink,
+  { child, position, turn }: LeftAgent,
+  options: ClaudeOptions,
+): AttachedAgent {
+  const agent = new ClaudeAgent(child, { ...options, session, sink }, position);
+  try {
+    const ref = session.provider_session_ref ?? '';
+    return { agent, outcome: agent.attach(ref, position.state ?? '', turn) };
+  } catch (error) {
+    void child.end(0);
+    throw error;
   }
 }
 
