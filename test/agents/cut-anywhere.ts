@@ -16,7 +16,7 @@ import { type CutAgent, CutServer, type Protocol } from './cut-server.ts';
 
 /**
  * A step of a turn: a message of the agent, what a person does, or time that passes. After the turn, its adapter may be
- * asked something; the answer is compared with that of the uncut turn.
+ * asked something, and the answers are compared, too.
  */
 export type Step =
   | { say: object }

@@ -46,7 +46,7 @@ const request = z.looseObject({
   request: z.record(z.string(), z.unknown()),
 });
 
-/** The begin of the ids of all control requests of cadre. */
+/** Each id of a control request of cadre begins with this. */
 const OWN_IDS = 'cadre_';
 
 /** Claude's control protocol: requests and answers both ways, among the messages of the stream. */

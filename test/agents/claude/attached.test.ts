@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
+import { defaultSettings } from '../../../src/agents/provider.ts';
 import { testStore } from '../../support/memory-store.ts';
 import { CutTurn, type Step } from '../cut-anywhere.ts';
+import type { CutAgent } from '../cut-server.ts';
 import { claudeProtocol } from './cut-protocol.ts';
 import { asks, carries, result, text } from './cut-wires.ts';
 
@@ -69,12 +71,41 @@ test('A request that claude has withdrawn is not answered after a takeover.', as
   expect(await toldAfterCut(claudeProtocol(), steps, 3)).toEqual([]);
 });
 
-test('A takeover repeats the interrupt of the turn, with an id that no earlier request has.', async () => {
+test('A takeover repeats the interrupt of the turn, with an id that no request of an earlier server has.', async () => {
   const claude = claudeProtocol();
   const steps = [text('hello'), { interrupt: true as const }, text('hm'), result()];
   await toldAfterCut(claude, steps, 2);
   expect(claude.interrupts).toHaveLength(2);
-  expect(new Set(claude.interrupts).size).toBe(2);
+  const servers = claude.interrupts.map((id) => String(id).replace(/\d+$/, ''));
+  expect(new Set(servers).size).toBe(2);
+});
+
+test('No memory is saved while the adapter waits for an answer of claude: the turn ends with the server.', async () => {
+  const { protocol, meanwhile } = claudeProtocol();
+  const wire = { steps: [text('hello'), result()], mode: 'read_only', model: 'opus' };
+  await new CutTurn(await testStore(), wire, protocol).run();
+  // Claude is initialized, and is given the mode and the model.
+  expect(meanwhile).toEqual([null, null, null, null]);
+});
+
+test('A process that replaces a taken one resumes the session.', async () => {
+  const claude = claudeProtocol();
+  const ask = async (agent: CutAgent) => {
+    const failed = agent.prompt([], { ...defaultSettings(), permissionMode: 'full_access' });
+    claude.advance(500);
+    return failed.catch(String);
+  };
+  await toldAfterCut(claude, [text('hello'), result(), { ask }], 1);
+  expect(claude.restarts).toHaveLength(1);
+  expect(claude.restarts[0]).toContain(`--resume=${claude.protocol.ref}`);
+});
+
+test('The answer to a request of an earlier server is not counted as an unknown message.', async () => {
+  const claude = claudeProtocol();
+  const late = { subtype: 'success', request_id: 'cadre_earlier_3' };
+  const steps = [text('hm'), { say: { type: 'control_response', response: late } }, result()];
+  await toldAfterCut(claude, steps, 1);
+  expect(claude.unknown).toEqual([]);
 });
 
 test('A server that takes over a claude notes its version and models.', async () => {

@@ -38,28 +38,44 @@ export function claudeProtocol() {
   const versions: (string | null)[] = [];
   const calls: string[] = [];
   const interrupts: unknown[] = [];
+  /** The arguments of the processes that replace the first one, which all fail to start. */
+  const restarts: (readonly string[])[] = [];
+  const unknown: string[] = [];
+  let advance = (_ms: number): void => undefined;
+  /** The saved memory of the adapter while it waits for an answer of claude. */
+  const meanwhile: (string | null)[] = [];
+  let adapter: ClaudeAgent | undefined;
   /** The control requests since the next turn began. */
   let settings: object[] = [];
   const protocol: Protocol = {
     ref: SESSION,
     newAgent(child, deps, from) {
+      advance = (ms) => deps.clock.advance(ms);
+      let isStarted = from !== null;
+      const start = async ({ args }: { args: readonly string[] }) => {
+        if (isStarted) restarts.push(args);
+        if (isStarted) throw new Error('there is one process');
+        isStarted = true;
+        return child;
+      };
       const options = {
         ...deps,
         command: '',
         args: [],
         env: { IS_SANDBOX: '1' },
-        supervisor: { start: () => Promise.resolve(child) } as never,
+        supervisor: { start } as never,
         signal: new AbortController().signal,
         login: { id: 'claude' as const, hasOwnHome: false, from: {}, given: {} },
         onEnded: <T>(outcome: T) => outcome,
         toolsFor: () => toolsOf(calls),
-        onUnknown: () => undefined,
+        onUnknown: () => void unknown.push('unknown'),
         starting: <T>(start: () => Promise<T>) => start(),
         modes: () => null,
         onModes: () => undefined,
         onInitialized: ({ version }: { version: string | null }) => void versions.push(version),
       };
       const agent = new ClaudeAgent(from ? child : null, options, from);
+      adapter = agent;
       return { agent, open: () => agent.start('new') };
     },
     framed: (message) => message,
@@ -72,6 +88,7 @@ export function claudeProtocol() {
         return { names: { [INTERRUPT]: id } };
       }
       if (request) settings.push(request);
+      if (adapter) meanwhile.push(adapter.position.state);
       const response = results[request?.subtype ?? ''] ?? {};
       const answer = {
         type: 'control_response',
@@ -94,7 +111,8 @@ export function claudeProtocol() {
       return { objection, settings, outcome };
     },
   });
-  return { protocol, next, versions, calls, interrupts };
+  const seen = { versions, calls, interrupts, meanwhile, restarts, unknown };
+  return { protocol, next, advance: (ms: number) => advance(ms), ...seen };
 }
 
 /** Tools that answer at once, except one: that answers after a notification. */

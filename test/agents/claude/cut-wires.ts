@@ -121,6 +121,14 @@ export function wiresOf(next: (wishes: Partial<TurnSettings>) => Step): Record<s
         result(),
       ],
     },
+    'large calls that are left open': {
+      // They are closed in several writes, after the result and before the end of the turn.
+      steps: [
+        calls('t1', 'Bash', { command: 'x'.repeat(300_000) }),
+        calls('t2', 'Bash', { command: 'ls' }),
+        result(),
+      ],
+    },
     'a subagent': {
       ...asking,
       steps: [

@@ -64,6 +64,16 @@ test('Claude calls the tools of cadre over its control channel, as its own sessi
   expect(JSON.stringify(called)).toContain(session.id);
 });
 
+test('The tools of cadre answer without a handshake: an earlier server may have had it.', async () => {
+  const { firstTurn, agents } = on({});
+  await firstTurn('x');
+  const [claude] = agents;
+  if (!claude) throw new Error('no claude was started');
+  const params = { name: 'cadre_process_status', arguments: {} };
+  const called = await tell(claude, 'call', { id: 2, method: 'tools/call', params });
+  expect(called).toMatchObject({ id: 2, result: { structuredContent: { ok: true } } });
+});
+
 test('A tool call that claude cancels cancels its approval, and so does the end of claude.', async () => {
   const { open, agents, client } = on({ turns: { go: (claude) => shakeHands(claude) } });
   const session = await open({ permission_mode: 'require_approval' });
