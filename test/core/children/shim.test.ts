@@ -4,7 +4,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { type Identity, identify, isAlive } from '../../../src/core/children/identity.ts';
+import { type Identity, isAlive } from '../../../src/core/children/identity.ts';
 import {
   controlFrame,
   FrameReader,
@@ -161,20 +161,19 @@ test('After a SIGKILL of its server, a child keeps running, and the next server 
 
 test('A child that exits while there is no server is reported to the next one, with its output.', async () => {
   const directory = testDirectory('shim');
-  const script = `echo one; until [ -e go ]; do sleep 0.01; done; sleep 1000 & echo $!; exit 4`;
+  const script = 'sleep 1000 & echo $!; until [ -e go ]; do sleep 0.01; done; echo bye; exit 4';
   const { server, child } = await testServer(directory, script);
-  await server.report(({ bytes }) => bytes === 4);
+  const { text: said } = await server.report(({ text: whole }) => whole?.endsWith('\n') === true);
+  const member = identified(Number(said));
   await server.kill();
   fs.writeFileSync(path.join(directory, 'go'), '');
-  await expectGone(child);
+  await expectGone(child, member);
   const next = await testHost(directory);
   await expectEventually(() => next.shim.held[0]?.exit).toEqual({ code: 4, signal: null });
   const attached = next.supervisor.attach(child.pid, 0) as Child;
-  const [, member] = (await text(attached.stdout)).split('\n');
+  expect(await text(attached.stdout)).toBe(`${member.pid}\nbye\n`);
   expect(await attached.exited).toEqual({ code: 4, signal: null });
-  await attached.rest;
-  const left = identify(Number(member));
-  expect(left && isAlive(left)).toBeFalsy();
+  expect(await attached.rest).toEqual([]);
 });
 
 test('The input of a child takes a message of each key once, also from another server.', async () => {
