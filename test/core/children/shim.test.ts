@@ -376,13 +376,31 @@ test('A sweep spares the shim that is connected, and the children that were take
 
 test('Children of an earlier server that the next one does not take over are ended.', async () => {
   const directory = testDirectory('shim');
-  const { server, child } = await testServer(directory, 'trap "" TERM; sleep 1000');
+  const { server, child, shim } = await testServer(directory, 'trap "" TERM; sleep 1000');
   await server.kill();
   const next = await testHost(directory);
   await next.supervisor.endUnattached();
-  expect(isAlive(child)).toBe(false);
-  expect(next.supervisor.live).toBe(0);
-  expect(next.shim.held).toEqual([]);
+  expect([child, shim].filter(isAlive)).toEqual([]);
+  expect([next.supervisor.live, next.shim.held, next.shim.process]).toEqual([0, [], null]);
+  const later = await next.run('echo later');
+  expect(await text(later.stdout)).toBe('later\n');
+});
+
+test('The end of a child that is not taken over spares those that are.', async () => {
+  const directory = testDirectory('shim');
+  const first = await openHost(directory);
+  const [kept, ended] = await Promise.all(
+    ['cat', `${GRANDCHILD} sleep 1000`].map((script) => first.run(script)),
+  );
+  const left = [identified(ended?.pid ?? 0), await grandchildIn(directory)];
+  await first.shim.leave(HOUR_MS);
+  await first.db.close();
+  const next = await testHost(directory);
+  const attached = next.supervisor.attach(kept?.pid ?? 0, 0) as Child;
+  await next.supervisor.endUnattached();
+  await expectGone(...left);
+  await attached.tell('still here', '');
+  expect((await read(attached, 10)).toString()).toBe('still here');
 });
 
 test('A child at the spawn barrier ends with its server, and its command never runs.', async () => {
@@ -457,7 +475,9 @@ test('A server leaves its children and a note to the next one for a time, and it
   await first.db.close();
   const next = await testHost(directory);
   expect(next.shim.note).toBe('a sealed text');
-  expect(next.shim.held.map(({ pid }) => pid)).toEqual([child.pid]);
+  const attached = next.supervisor.attach(child.pid, 0) as Child;
+  attached.stdin.end('still here');
+  expect(await text(attached.stdout)).toBe('still here');
 });
 
 test('The shim of a data directory with a long path is found by its runtime directory.', async () => {
@@ -526,7 +546,7 @@ test.each([true, false])(
     await withRuntime(
       async ({ client }) => {
         expect(agents.filter(isAlive)).toEqual([]);
-        expect(isAlive(shim)).toBe(isFound);
+        expect(isAlive(shim)).toBe(false);
         const { turns_failed: failed } = await client.call(endpoints.getRecovery, {});
         expect(failed).toHaveLength(1);
       },

@@ -85,6 +85,8 @@ export class ShimLink {
 
   /** Ends the connection once all is sent, and leaves the children to the shim. */
   close(): Promise<void> {
+    // They live on, so nobody learns that they are lost.
+    this.#processes.clear();
     this.#socket.end();
     return this.closed;
   }
@@ -121,10 +123,10 @@ export class ShimLink {
   }
 
   #receive(frame: Frame): void {
+    this.#unanswered = 0;
     if (frame.type === 'output')
       return this.#processes.get(frame.child)?.receive(frame.stream, frame.bytes);
     if (frame.type !== 'control') throw new Error('a frame that only servers send');
-    this.#unanswered = 0;
     const message = frame.message as ShimMessage;
     switch (message.type) {
       case 'welcome':
@@ -190,7 +192,8 @@ class ShimProcess implements BarrierProcess {
     this.#child = child;
     this.leader = leader;
     this.#onEnd = onEnd;
-    const send = (message: OutputMessage, stream: OutputNumber) => link.send({ ...message, child, stream });
+    const send = (message: OutputMessage, stream: OutputNumber) =>
+      link.send({ ...message, child, stream });
     this.stdout = new ReceivedOutput((message) => send(message, 1), from.stdout);
     this.stderr = new ReceivedOutput((message) => send(message, 2), from.stderr, true);
     this.stdin = this.#input();
