@@ -171,7 +171,10 @@ export class Supervisor {
     return held ? this.#followHeld(held) : null;
   }
 
-  /** Ends the children of an earlier server that were not taken over, with all that they started. */
+  /**
+   * Ends the children of an earlier server that were not taken over, with all that they started, and the shim if it has no
+   * other: the next one is of this build, and has the limits of this server.
+   */
   async endUnattached(): Promise<void> {
     const { shim } = this.#deps;
     const ended = shim?.held.map(async ({ pid, stdout }) => {
@@ -184,6 +187,7 @@ export class Supervisor {
       await killCarriers(`${MARKER_VARIABLE}=${held.marker}`);
     });
     await Promise.all(ended ?? []);
+    if (this.live === 0) await shim?.end();
   }
 
   #followHeld({ process, about }: HeldProcess): Child {

@@ -4,7 +4,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { type Identity, identify, isAlive } from '../../../src/core/children/identity.ts';
+import { type Identity, isAlive } from '../../../src/core/children/identity.ts';
 import {
   controlFrame,
   FrameReader,
@@ -161,20 +161,19 @@ test('After a SIGKILL of its server, a child keeps running, and the next server 
 
 test('A child that exits while there is no server is reported to the next one, with its output.', async () => {
   const directory = testDirectory('shim');
-  const script = `echo one; until [ -e go ]; do sleep 0.01; done; sleep 1000 & echo $!; exit 4`;
+  const script = 'sleep 1000 & echo $!; until [ -e go ]; do sleep 0.01; done; echo bye; exit 4';
   const { server, child } = await testServer(directory, script);
-  await server.report(({ bytes }) => bytes === 4);
+  const { text: said } = await server.report(({ text: whole }) => whole?.endsWith('\n') === true);
+  const member = identified(Number(said));
   await server.kill();
   fs.writeFileSync(path.join(directory, 'go'), '');
-  await expectGone(child);
+  await expectGone(child, member);
   const next = await testHost(directory);
   await expectEventually(() => next.shim.held[0]?.exit).toEqual({ code: 4, signal: null });
   const attached = next.supervisor.attach(child.pid, 0) as Child;
-  const [, member] = (await text(attached.stdout)).split('\n');
+  expect(await text(attached.stdout)).toBe(`${member.pid}\nbye\n`);
   expect(await attached.exited).toEqual({ code: 4, signal: null });
-  await attached.rest;
-  const left = identify(Number(member));
-  expect(left && isAlive(left)).toBeFalsy();
+  expect(await attached.rest).toEqual([]);
 });
 
 test('The input of a child takes a message of each key once, also from another server.', async () => {
@@ -377,13 +376,31 @@ test('A sweep spares the shim that is connected, and the children that were take
 
 test('Children of an earlier server that the next one does not take over are ended.', async () => {
   const directory = testDirectory('shim');
-  const { server, child } = await testServer(directory, 'trap "" TERM; sleep 1000');
+  const { server, child, shim } = await testServer(directory, 'trap "" TERM; sleep 1000');
   await server.kill();
   const next = await testHost(directory);
   await next.supervisor.endUnattached();
-  expect(isAlive(child)).toBe(false);
-  expect(next.supervisor.live).toBe(0);
-  expect(next.shim.held).toEqual([]);
+  expect([child, shim].filter(isAlive)).toEqual([]);
+  expect([next.supervisor.live, next.shim.held, next.shim.process]).toEqual([0, [], null]);
+  const later = await next.run('echo later');
+  expect(await text(later.stdout)).toBe('later\n');
+});
+
+test('The end of a child that is not taken over spares those that are.', async () => {
+  const directory = testDirectory('shim');
+  const first = await openHost(directory);
+  const [kept, ended] = await Promise.all(
+    ['cat', `${GRANDCHILD} sleep 1000`].map((script) => first.run(script)),
+  );
+  const left = [identified(ended?.pid ?? 0), await grandchildIn(directory)];
+  await first.shim.leave(HOUR_MS);
+  await first.db.close();
+  const next = await testHost(directory);
+  const attached = next.supervisor.attach(kept?.pid ?? 0, 0) as Child;
+  await next.supervisor.endUnattached();
+  await expectGone(...left);
+  await attached.tell('still here', '');
+  expect((await read(attached, 10)).toString()).toBe('still here');
 });
 
 test('A child at the spawn barrier ends with its server, and its command never runs.', async () => {
@@ -459,7 +476,9 @@ test('A server leaves its children and a note to the next one for a time, and it
   await first.db.close();
   const next = await testHost(directory);
   expect(next.shim.note).toBe('a sealed text');
-  expect(next.shim.held.map(({ pid }) => pid)).toEqual([child.pid]);
+  const attached = next.supervisor.attach(child.pid, 0) as Child;
+  attached.stdin.end('still here');
+  expect(await text(attached.stdout)).toBe('still here');
 });
 
 test('The shim of a data directory with a long path is found by its runtime directory.', async () => {
@@ -528,7 +547,7 @@ test.each([true, false])(
     await withRuntime(
       async ({ client }) => {
         expect(agents.filter(isAlive)).toEqual([]);
-        expect(isAlive(shim)).toBe(isFound);
+        expect(isAlive(shim)).toBe(false);
         const { turns_failed: failed } = await client.call(endpoints.getRecovery, {});
         expect(failed).toHaveLength(1);
       },

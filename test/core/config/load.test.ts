@@ -44,6 +44,7 @@ test('The defaults apply without a configuration file and without configured val
       allowed_hosts: [],
       allowed_origins: [],
       drain_ms: 10_000,
+      reattach_ms: 0,
       max_streams: 4096,
       max_connections: 8192,
       request_timeout_ms: 60_000,

@@ -122,10 +122,10 @@ export class ShimLink {
   }
 
   #receive(frame: Frame): void {
+    this.#unanswered = 0;
     if (frame.type === 'output')
       return this.#processes.get(frame.child)?.receive(frame.stream, frame.bytes);
     if (frame.type !== 'control') throw new Error('a frame that only servers send');
-    this.#unanswered = 0;
     const message = frame.message as ShimMessage;
     switch (message.type) {
       case 'welcome':
