@@ -1,4 +1,5 @@
-import { PROMPT, SESSION, type Step, type Wire } from './cut-anywhere.ts';
+import type { Step } from '../cut-anywhere.ts';
+import { type AcpWire, PROMPT, SESSION } from './cut-protocol.ts';
 
 const update = (one: object, more: object = {}, sessionId = SESSION): Step => ({
   say: { method: 'session/update', params: { sessionId, update: one, ...more } },
@@ -37,7 +38,7 @@ const asking = { mode: 'require_approval' };
 const long = 'a line of the terminal\n'.repeat(40);
 
 /** Turns of agents that show each kind of message. */
-export const wires: Record<string, Wire> = {
+export const wires: Record<string, AcpWire> = {
   'texts with and without ids, and half characters': {
     steps: [
       thought('first I'),
@@ -220,6 +221,19 @@ export const wires: Record<string, Wire> = {
       change('t1', { status: 'completed' }),
       call('t2', { title: 'rm', kind: 'delete', status: 'completed' }),
       answer({ stopReason: 'max_tokens' }),
+    ],
+  },
+  'an interrupt while a request waits': {
+    ...asking,
+    steps: [
+      chunk('may I?'),
+      request('p1', 'session/request_permission', {
+        toolCall: { toolCallId: 't1', title: 'touch it', rawInput: { command: 'touch it' } },
+        options,
+      }),
+      { interrupt: true },
+      change('t1', { status: 'failed' }),
+      answer({ stopReason: 'cancelled' }),
     ],
   },
   'a limit of the account': {

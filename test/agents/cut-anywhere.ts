@@ -1,0 +1,232 @@
+import { isDeepStrictEqual } from 'node:util';
+import { setImmediate as nextLoop } from 'node:timers/promises';
+import { expect } from 'vitest';
+import type { RuntimeEventRecord } from '../../src/api/events.ts';
+import type { Session, Turn } from '../../src/api/sessions.ts';
+import { fieldOf } from '../../src/agents/lenient.ts';
+import { beginTurn } from '../../src/server/conversations/sessions/session.ts';
+import { startTurn } from '../../src/server/conversations/sessions/turn.ts';
+import { pageOf } from '../support/entries.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { type TestStore, testStore } from '../support/memory-store.ts';
+import { aSession, aTurn } from '../support/records.ts';
+import { settle } from '../support/settle.ts';
+import { CutServer, type Protocol } from './cut-server.ts';
+
+/** A step of a turn: a message of the agent, what a person does, or time that passes. */
+export type Step =
+  | { say: object }
+  | { decide: 'accept' | 'decline' }
+  | { interrupt: true }
+  | { advance: number };
+
+/** A turn of an agent, message by message. */
+export interface Wire {
+  steps: readonly Step[];
+  /** The permission mode of the turn (default: null). */
+  mode?: string;
+}
+
+/** Where a server is cut off: after so many updates, or after a step. */
+type Cut = { updates: number } | { steps: number };
+/** Changes the saved state of the agent and of the output before the next server reads it. */
+type Change = (saved: object) => unknown;
+
+const MAX_STATE_CHARACTERS = 64 * 1024;
+
+/** Runs a turn once without a cut, and once for each possible cut, and expects equal events and answers. */
+export async function expectEqualTurns(wire: Wire, protocol: Protocol): Promise<void> {
+  const base = await testStore();
+  const whole = new CutTurn(base, wire, protocol);
+  const expected = comparable(base, whole, await whole.run());
+  for (const cut of cutsOf(wire, expected.updates)) {
+    const turn = new CutTurn(base, wire, protocol);
+    await turn.run(cut);
+    expect({ cut, ...comparable(base, turn, expected.updates) }).toEqual({ cut, ...expected });
+    expect(turn.stateSize).toBeLessThanOrEqual(MAX_STATE_CHARACTERS);
+  }
+}
+
+/** Reports whether a turn has other events or answers after some cut, if a field of the saved state has another value. */
+export async function isFoundWithout(
+  wire: Wire,
+  protocol: Protocol,
+  field: string,
+  value: unknown,
+): Promise<boolean> {
+  const base = await testStore();
+  const whole = new CutTurn(base, wire, protocol);
+  const expected = comparable(base, whole, await whole.run());
+  for (const cut of cutsOf(wire, expected.updates)) {
+    const turn = new CutTurn(base, wire, protocol);
+    let isField = true;
+    const run = turn.run(cut, (saved) => (isField = setField(saved, field, value)));
+    // A person cannot decide a request that is not stored.
+    const isRun = await run.then(
+      () => true,
+      () => false,
+    );
+    if (!isField) throw new Error(`the saved state has no field "${field}"`);
+    if (!isRun || !isDeepStrictEqual(comparable(base, turn, expected.updates), expected))
+      return true;
+  }
+  return false;
+}
+
+let turns = 0;
+
+/** One turn of an agent, which servers that die one after the other may run. */
+class CutTurn {
+  readonly #base: TestStore;
+  readonly #wire: Wire;
+  readonly #protocol: Protocol;
+  readonly #clock = new ManualClock();
+  readonly sessionId: string;
+  readonly #session: Session;
+  readonly #turn: Turn;
+  /** All that the agent has written. */
+  #output = Buffer.alloc(0);
+  readonly told: string[] = [];
+  /** The values of the names in the messages of the wire. */
+  readonly #names = new Map<string, unknown>();
+  /** The newest message that the agent's input has taken. */
+  #taken = 0;
+  #updates = 0;
+  #server: CutServer | undefined;
+  /** The largest saved state, in characters. */
+  stateSize = 0;
+
+  constructor(base: TestStore, wire: Wire, protocol: Protocol) {
+    this.#base = base;
+    this.#wire = wire;
+    this.#protocol = protocol;
+    const id = `sess_${++turns}`;
+    this.sessionId = id;
+    const session = aSession({ id, permission_mode: wire.mode ?? null });
+    const turn = aTurn({ session_id: id, turn_id: `turn_${turns}`, accepted_at: 1 });
+    this.#turn = { ...startTurn(turn, 1), provider_turn_ref: `run_${turns}` };
+    this.#session = { ...beginTurn(session, turn, 1), provider_session_ref: protocol.ref };
+  }
+
+  /** Runs the turn to its end. Returns the number of updates. `change` changes the state that the second server reads. */
+  async run(cut: Cut | null = null, change: Change = () => undefined): Promise<number> {
+    const { store, db } = this.#base;
+    await db.transact((tx) => {
+      store.createSession(tx, this.#session);
+      store.acceptTurn(tx, this.#session, this.#turn);
+    });
+    this.#server = this.#start();
+    await this.#server.prompt();
+    const cutUpdates = cut && 'updates' in cut ? cut.updates : null;
+    let isCut = cut === null;
+    for (const [at, step] of this.#wire.steps.entries()) {
+      if (!isCut && cutUpdates !== null) this.#server.diesAfter = cutUpdates - this.#updates;
+      await this.#do(step);
+      const isDue = cut && ('steps' in cut ? at + 1 >= cut.steps : this.#server.isDead);
+      if (isCut || !isDue) continue;
+      isCut = true;
+      this.#server.isDead = true;
+      if (await this.#replace(change)) await this.#settle();
+    }
+    await this.#settle();
+    return this.#updates;
+  }
+
+  #start(): CutServer {
+    return new CutServer(this.#base, this.#clock, {
+      protocol: this.#protocol,
+      session: this.#session,
+      turn: this.#turn,
+      onUpdate: () => void this.#updates++,
+      onTold: (line) => void this.told.push(line),
+      onNamed: (name, value) => void this.#names.set(name, value),
+      onWritten: (written) => this.#keep(written),
+      takes: (n) => n > this.#taken && (this.#taken = n) > 0,
+    });
+  }
+
+  #keep(written: Buffer): void {
+    this.#output = Buffer.concat([this.#output, written]);
+  }
+
+  /** Has another server continue the turn. False if the turn has ended. */
+  async #replace(change: Change): Promise<boolean> {
+    const { db } = this.#base;
+    await db.transact(() => undefined);
+    const server = this.#start();
+    const size = await server.attach(this.#output, change);
+    if (size === null) return false;
+    this.stateSize = size;
+    this.#server = server;
+    return true;
+  }
+
+  async #do(step: Step): Promise<void> {
+    if ('say' in step) {
+      const line = Buffer.from(`${this.#named(JSON.stringify(this.#protocol.framed(step.say)))}\n`);
+      this.#keep(line);
+      this.#server?.stdout.write(line);
+    } else if ('advance' in step) this.#clock.advance(step.advance);
+    else if ('interrupt' in step) await this.#server?.interrupt();
+    else await this.#server?.decide(step.decide);
+    await this.#settle();
+  }
+
+  /** Returns a message of the wire with the values of its names. */
+  #named(text: string): string {
+    return [...this.#names].reduce(
+      (one, [name, value]) => one.replaceAll(`"${name}"`, () => JSON.stringify(value)),
+      text,
+    );
+  }
+
+  /** Waits until the server has handled all that the agent has written, and has nothing to do. */
+  async #settle(): Promise<void> {
+    const isRead = () => this.#server?.isDead || this.#server?.read === this.#output.length;
+    for (let quiet = 0; quiet < 3; quiet = isRead() ? quiet + 1 : 0) {
+      await this.#base.db.transact(() => undefined);
+      await nextLoop();
+    }
+  }
+}
+
+function cutsOf({ steps }: Wire, updates: number): Cut[] {
+  return [
+    ...Array.from({ length: updates }, (_, at) => ({ updates: at + 1 })),
+    ...steps.map((_step, at) => ({ steps: at + 1 })),
+  ];
+}
+
+/** Sets a field. False if there is no such field. */
+function setField(saved: object, field: string, value: unknown): boolean {
+  const names = field.split('.');
+  const last = names.pop() ?? '';
+  const owner = names.reduce<unknown>((one, name) => fieldOf(one, name), saved);
+  const isField = Object.hasOwn(Object(owner) as object, last);
+  if (isField) Reflect.set(owner as object, last, value);
+  return isField;
+}
+
+/** All that people see of a turn, and all that its agent is answered. */
+function comparable(base: TestStore, turn: CutTurn, updates: number) {
+  return { events: settle(eventsOf(base, turn.sessionId)), told: turn.told, updates };
+}
+
+/** The events of a session, without their times, and with other ids in their order. */
+function eventsOf({ log }: TestStore, sessionId: string): RuntimeEventRecord[] {
+  const bounds = { after: 0, upTo: Number.MAX_SAFE_INTEGER, limit: 1e6, maxBytes: 1e9 };
+  const { entries } = pageOf(log, { name: 'session', id: sessionId }, bounds);
+  const names = new Map<string, string>();
+  const named = (id: string) => {
+    const name = names.get(id) ?? `id ${names.size}`;
+    names.set(id, name);
+    return name;
+  };
+  return entries.map(({ text }) => {
+    const plain = text
+      .replaceAll(/\bevt_\w+/g, 'evt')
+      .replaceAll(/\b(?:item|apr|run|sess|turn)_\w+/g, named)
+      .replaceAll(/\b17500000\d{5}\b/g, '0');
+    return { ...(JSON.parse(plain) as RuntimeEventRecord), seq: 0 };
+  });
+}
