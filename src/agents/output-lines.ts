@@ -32,6 +32,7 @@ export class OutputLines {
   /** The offset up to which this server had read when the position was stored last. */
   #saved: number;
   #sent: number;
+  #newest: OutputLine | null = null;
 
   constructor(deps: Dependencies, from: Omit<ReadPosition, 'state'> | null = null) {
     this.#deps = deps;
@@ -54,10 +55,38 @@ export class OutputLines {
       stored: left ?? (begin < this.#stored ? Infinity : 0),
       onEnd: () => this.#open.delete(begin),
     });
-    if (begin - this.#saved > MAX_UNSAVED_BYTES) sink.rows?.savePosition();
+    this.#saveAfter(begin);
     this.#open.set(begin, line);
+    this.#newest = line;
     this.#read = end;
     return line;
+  }
+
+  /** Passes over a line of another session of the agent. */
+  pass(line: { begin: number; end: number }): void {
+    if (this.hasRead(line)) return;
+    this.#saveAfter(line.begin);
+    this.#read = line.end;
+  }
+
+  /** Reports whether a line is before the position from which this server reads, or was read by this server. */
+  hasRead({ begin }: { begin: number }): boolean {
+    return begin < this.#read;
+  }
+
+  /** Keeps the newest line open until the next turn begins: it has ended the turn, and the end may not be stored. */
+  endTurn(): void {
+    this.#newest?.hold();
+  }
+
+  #saveAfter(offset: number): void {
+    if (offset - this.#saved > MAX_UNSAVED_BYTES) this.#deps.sink.rows?.savePosition();
+  }
+
+  /** A turn begins: another server reads no earlier line again, because it would take that line for one of this turn. */
+  beginTurn(): void {
+    this.#open.clear();
+    this.#left.clear();
   }
 
   /** Sends a message to the agent, once it is stored if messages are stored. */
@@ -121,6 +150,11 @@ export class OutputLine implements Pick<AgentSink, 'update'> {
   /** The number of stored updates. Infinity if all were stored by an earlier server. */
   get updates(): number {
     return Math.max(this.#count, this.#stored);
+  }
+
+  /** Whether an earlier server had handled the whole line: a request in it is stored, or has an answer. */
+  get isDone(): boolean {
+    return this.#stored === Infinity;
   }
 
   /** Passes an update on, unless an earlier server has stored it. */

@@ -33,6 +33,7 @@ export function attachedTurn(
       kind: approval.kind,
       title: approval.title,
       request: approval.request,
+      isCancelled: approval.status === 'cancelled',
       answer: (withdrawn) => broker.askAgain(approval, withdrawn),
     })),
   };
