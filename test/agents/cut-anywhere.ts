@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
-import type { Session, Turn } from '../../src/api/sessions.ts';
 import { fieldOf } from '../../src/agents/lenient.ts';
 import { beginTurn } from '../../src/server/conversations/sessions/session.ts';
 import { startTurn } from '../../src/server/conversations/sessions/turn.ts';
@@ -11,13 +10,13 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { type TestStore, testStore } from '../support/memory-store.ts';
 import { aSession, aTurn } from '../support/records.ts';
 import { settle } from '../support/settle.ts';
-import { CutServer, type Protocol } from './cut-server.ts';
+import { CutServer, type CutSession, type Protocol } from './cut-server.ts';
 
-/** A step of a turn: a message of the agent, what a person does, or time that passes. */
+/** A step of a turn: a message of the agent, what a person does, or time that passes. `of`: the number of the session. */
 export type Step =
   | { say: object }
-  | { decide: 'accept' | 'decline' }
-  | { interrupt: true }
+  | { decide: 'accept' | 'decline'; of?: number }
+  | { interrupt: true; of?: number }
   | { advance: number };
 
 /** A turn of an agent, message by message. */
@@ -75,22 +74,18 @@ export async function isFoundWithout(
 
 let turns = 0;
 
-/** One turn of an agent, which servers that die one after the other may run. */
+/** A turn of each session of an agent, which servers that die one after the other may run. */
 class CutTurn {
   readonly #base: TestStore;
   readonly #wire: Wire;
   readonly #protocol: Protocol;
   readonly #clock = new ManualClock();
-  readonly sessionId: string;
-  readonly #session: Session;
-  readonly #turn: Turn;
+  readonly sessions: readonly CutSession[];
   /** All that the agent has written. */
   #output = Buffer.alloc(0);
   readonly told: string[] = [];
   /** The values of the names in the messages of the wire. */
   readonly #names = new Map<string, unknown>();
-  /** The newest message that the agent's input has taken. */
-  #taken = 0;
   #updates = 0;
   #server: CutServer | undefined;
   /** The largest saved state, in characters. */
@@ -100,20 +95,27 @@ class CutTurn {
     this.#base = base;
     this.#wire = wire;
     this.#protocol = protocol;
-    const id = `sess_${++turns}`;
-    this.sessionId = id;
-    const session = aSession({ id, permission_mode: wire.mode ?? null });
-    const turn = aTurn({ session_id: id, turn_id: `turn_${turns}`, accepted_at: 1 });
-    this.#turn = { ...startTurn(turn, 1), provider_turn_ref: `run_${turns}` };
-    this.#session = { ...beginTurn(session, turn, 1), provider_session_ref: protocol.ref };
+    this.sessions = protocol.refs.map((ref) => {
+      const id = `sess_${++turns}`;
+      const session = aSession({ id, permission_mode: wire.mode ?? null });
+      const turn = aTurn({ session_id: id, turn_id: `turn_${turns}`, accepted_at: 1 });
+      return {
+        turn: { ...startTurn(turn, 1), provider_turn_ref: `run_${turns}` },
+        session: { ...beginTurn(session, turn, 1), provider_session_ref: ref },
+        taken: 0,
+        outcome: null,
+      };
+    });
   }
 
   /** Runs the turn to its end. Returns the number of updates. `change` changes the state that the second server reads. */
   async run(cut: Cut | null = null, change: Change = () => undefined): Promise<number> {
     const { store, db } = this.#base;
     await db.transact((tx) => {
-      store.createSession(tx, this.#session);
-      store.acceptTurn(tx, this.#session, this.#turn);
+      for (const { session, turn } of this.sessions) {
+        store.createSession(tx, session);
+        store.acceptTurn(tx, session, turn);
+      }
     });
     this.#server = this.#start();
     await this.#server.prompt();
@@ -135,13 +137,11 @@ class CutTurn {
   #start(): CutServer {
     return new CutServer(this.#base, this.#clock, {
       protocol: this.#protocol,
-      session: this.#session,
-      turn: this.#turn,
+      sessions: this.sessions,
       onUpdate: () => void this.#updates++,
       onTold: (line) => void this.told.push(line),
       onNamed: (name, value) => void this.#names.set(name, value),
       onWritten: (written) => this.#keep(written),
-      takes: (n) => n > this.#taken && (this.#taken = n) > 0,
     });
   }
 
@@ -167,8 +167,8 @@ class CutTurn {
       this.#keep(line);
       this.#server?.stdout.write(line);
     } else if ('advance' in step) this.#clock.advance(step.advance);
-    else if ('interrupt' in step) await this.#server?.interrupt();
-    else await this.#server?.decide(step.decide);
+    else if ('interrupt' in step) await this.#server?.interrupt(step.of);
+    else await this.#server?.decide(step.decide, step.of);
     await this.#settle();
   }
 
@@ -182,7 +182,7 @@ class CutTurn {
 
   /** Waits until the server has handled all that the agent has written, and has nothing to do. */
   async #settle(): Promise<void> {
-    const isRead = () => this.#server?.isDead || this.#server?.read === this.#output.length;
+    const isRead = () => this.#server?.isDead || (this.#server?.read ?? 0) >= this.#output.length;
     for (let quiet = 0; quiet < 3; quiet = isRead() ? quiet + 1 : 0) {
       await this.#base.db.transact(() => undefined);
       await nextLoop();
@@ -209,7 +209,9 @@ function setField(saved: object, field: string, value: unknown): boolean {
 
 /** All that people see of a turn, and all that its agent is answered. */
 function comparable(base: TestStore, turn: CutTurn, updates: number) {
-  return { events: settle(eventsOf(base, turn.sessionId)), told: turn.told, updates };
+  const events = turn.sessions.map(({ session }) => settle(eventsOf(base, session.id)));
+  const outcomes = turn.sessions.map(({ outcome }) => outcome);
+  return { events, outcomes, told: turn.told, updates };
 }
 
 /** The events of a session, without their times, and with other ids in their order. */
