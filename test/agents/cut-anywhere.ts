@@ -12,7 +12,7 @@ import { aSession, aTurn } from '../support/records.ts';
 import { settle } from '../support/settle.ts';
 import { CutServer, type CutSession, type Protocol } from './cut-server.ts';
 
-/** A step of a turn: a message of the agent, what a person does, or time that passes. `of`: the number of the session. */
+/** A step of a turn: a message of the agent, what a person does in a session, or time that passes. */
 export type Step =
   | { say: object }
   | { decide: 'accept' | 'decline'; of?: number }

@@ -91,6 +91,9 @@ interface CutServerDeps {
   onWritten: (written: Buffer) => void;
 }
 
+/** The rules take this time to decide on a request with the word "slow" in its title. */
+export const SLOW_MS = 100;
+
 const never = new Promise<never>(() => undefined);
 
 /** A server that runs the turns of an agent. After its death it writes nothing. */
@@ -212,7 +215,12 @@ class ServedSession {
       logger: pino({ enabled: false }),
       timeoutMs: () => null,
       maxPending: () => 10,
-      rules: { decide: async () => ({ effect: 'ask', rule: null, why: '' }) as never },
+      rules: {
+        decide: async ({ title }) => {
+          if (/\bslow\b/.test(title)) await clock.sleep(SLOW_MS);
+          return { effect: 'ask', rule: null, why: '' } as never;
+        },
+      },
       budgets: { answered: () => undefined },
     });
     this.#outputs = new AgentOutputs({

@@ -73,7 +73,7 @@ export class AppServer {
   /** The newest limits of the account. Codex reports them just before a turn fails at a limit. */
   rateLimits: RateLimits | null = null;
   #version: string | null = null;
-  /** What changes between two lines of the output: the saved memories share it. */
+  /** Facts that change between two lines of the output: all saved memories share them. */
   readonly #now = { isRetired: false };
   /** The lowest position from which a session was restored. */
   #restoredAt = Infinity;
@@ -138,7 +138,7 @@ export class AppServer {
     }
   }
 
-  /** Sends a request that codex answers soon; `lines` are those of the session that asks. Throws as `replyTo` does. */
+  /** Sends a request that codex answers soon, for the session with these lines. Throws as `replyTo` does. */
   ask(method: string, params: object, lines: OutputLines | null = null): Promise<unknown> {
     const answer = this.connection.request(method, params, lines);
     return replyTo({ provider: 'codex', method, answer }, this.#limits);
@@ -167,7 +167,7 @@ export class AppServer {
   ): void {
     for (const subagent of subagents) this.#noteSubagent(subagent, threadId);
     this.#now.isRetired ||= now.isRetired;
-    // Another session has read more. What it knows is read again.
+    // A session with a lower position was restored before: all lines after that position are read again.
     if (at > this.#restoredAt) return;
     this.#restoredAt = at;
     this.rateLimits = rateLimits;

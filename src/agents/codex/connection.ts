@@ -99,7 +99,7 @@ export type RequestId = string | number;
 export interface Handlers {
   /** Returns the lines of the session that a message of codex is for; null: it is for none. */
   linesFor(params: Params): OutputLines | null;
-  /** Called for each line before it is handled. `lines`: those of the session that it is for. */
+  /** Called for each line before it is handled, with the lines of its session. */
   onLine(line: BoundedLine, lines: OutputLines | null): void;
   /** Takes a notification, in its order; a promise holds back the messages after it. `line` is null without a session. */
   onNotification(
@@ -165,7 +165,7 @@ export class Connection extends JsonConnection<RequestId> {
     return ++this.#lastId;
   }
 
-  /** Sends a request; `lines` are those of the session that waits for the answer. Settles as `requestAs` does. */
+  /** Sends a request for the session with these lines. Settles as `requestAs` does. */
   request(method: string, params: object, lines: OutputLines | null = null): Promise<unknown> {
     const request = this.newId();
     if (lines) this.#asking.set(request, lines);

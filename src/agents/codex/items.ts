@@ -55,7 +55,7 @@ const planStatus: Record<string, string> = { inProgress: 'in_progress' };
 /** Items that say nothing to people, or repeat other items. */
 const SILENT = new Set(['userMessage', 'hookPrompt', 'functionCallOutput', 'subAgentActivity']);
 
-/** What an open item would do, for a request about it. */
+/** The intended effect of an open item, for a request about it. */
 type Wish = { changes: readonly Change[] } | { command: ItemCommand };
 
 /** Turns the items of a thread into updates. It forgets an item that has ended. */

@@ -6,6 +6,7 @@ import { AppServer } from '../../../src/agents/codex/app-server.ts';
 import { Reader } from '../../../src/agents/codex/items.ts';
 import { readRequest } from '../../../src/agents/codex/requests.ts';
 import { type AgentSink, defaultSettings } from '../../../src/agents/provider.ts';
+import type { OutgoingMessage } from '../../../src/agents/read-position.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { aSession } from '../../support/records.ts';
 import { expectEqualTurns, isFoundWithout } from '../cut-anywhere.ts';
@@ -48,7 +49,12 @@ test.each([
 test('An agent that takes over a turn leaves a retired app-server after the turn, and knows its version.', async () => {
   const clock = new ManualClock();
   const session = aSession({ provider: 'codex', provider_session_ref: THREAD });
+  const queue = (message: OutgoingMessage) => {
+    message.onStored();
+    void message.send();
+  };
   const sink: AgentSink = {
+    rows: { savePosition: () => undefined, queue },
     update: () => undefined,
     ask: async () => ({ decision: 'cancelled' }),
     saveFile: async () => null,
@@ -89,7 +95,8 @@ test('An agent that takes over a turn leaves a retired app-server after the turn
 
   const versions: (string | null)[] = [];
   const output = new PassThrough();
-  const running = childWith(output, () => undefined);
+  const heard: { id?: number }[] = [];
+  const running = childWith(output, (line) => heard.push(JSON.parse(line) as object));
   const second = appServerOf(running, clock, position.at, (version) => versions.push(version));
   const next = new CodexAgent(session, sink, lease(second), options, position);
   const outcome = next.attach(THREAD, position.state ?? '', {
@@ -103,6 +110,12 @@ test('An agent that takes over a turn leaves a retired app-server after the turn
   expect((await outcome).status).toBe('completed');
   expect(await next.gone).toBe('was replaced by an agent with the new login');
   expect(versions).toEqual(['0.169.0']);
+  // The line with the end of the turn is read again if the end is not stored.
+  expect(next.position).toMatchObject({ at: position.at, state: position.state });
+  // The answer to a request of the first server may still come.
+  void second.ask('thread/unsubscribe', {});
+  expect(heard.every(({ id = 0 }) => id > 2 ** 20 && Number.isSafeInteger(id))).toBe(true);
+  expect(heard.length).toBeGreaterThan(0);
 });
 
 test('An approval for an item that is too large to be saved says that arguments are missing.', () => {

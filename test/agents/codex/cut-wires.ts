@@ -1,4 +1,5 @@
 import type { Step, Wire } from '../cut-anywhere.ts';
+import { SLOW_MS } from '../cut-server.ts';
 import { interruptOf, promptOf, THREAD } from './cut-protocol.ts';
 
 /** A turn of a thread, as codex reports it. */
@@ -132,6 +133,21 @@ export const wires: Record<string, Wire> = {
       done({ type: 'fileChange', id: 'f2', status: 'declined', changes: adding('/w/b') }),
       output('c1', line),
       done({ ...make, id: 'c1', aggregatedOutput: line }),
+      ended(),
+    ],
+  },
+  'a request that is stored before an earlier one': {
+    ...asking,
+    steps: [
+      ...begun,
+      asks(0, onCommand, { itemId: 'c1', command: 'slow', cwd: '/w' }),
+      text('m1', 'one'),
+      asks(1, onCommand, { itemId: 'c2', command: 'quick', cwd: '/w' }),
+      text('m1', ' two'),
+      { decide: 'accept' },
+      text('m1', ' three'),
+      { advance: SLOW_MS },
+      { decide: 'decline' },
       ended(),
     ],
   },
@@ -279,6 +295,10 @@ export const sharedWires: Record<string, Wire> = {
       other.begin({ ...make, id: 'c1' }),
       output('c1', line),
       other.output('c1', 'two\n'),
+      output('c1', line),
+      output('c1', line),
+      text('m2', 'still one'),
+      output('c1', line),
       uses(30, 30),
       other.uses(20, 20),
       output('c1', line),
