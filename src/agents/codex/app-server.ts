@@ -218,6 +218,7 @@ export class AppServer {
   }
 
   #noteSubagent(subagent: string, threadId: string): void {
+    if (this.#callers.get(subagent) === threadId) return;
     this.#callers.set(subagent, threadId);
     this.#subagents.set(threadId, [...(this.#subagents.get(threadId) ?? []), subagent]);
   }

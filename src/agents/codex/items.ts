@@ -247,7 +247,6 @@ export class Reader {
     this.#wishes.delete(id);
     this.#forgotten.delete(id);
     for (const ref of this.#streamed)
-      if (ref === id || ref.startsWith(`${id}/`)) this.#streamed.delete(ref);
     return updates;
   }
 

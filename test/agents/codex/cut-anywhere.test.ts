@@ -5,6 +5,7 @@ import { CodexAgent } from '../../../src/agents/codex/agent.ts';
 import { AppServer } from '../../../src/agents/codex/app-server.ts';
 import { Reader } from '../../../src/agents/codex/items.ts';
 import { readRequest } from '../../../src/agents/codex/requests.ts';
+import { OutputLines } from '../../../src/agents/output-lines.ts';
 import { type AgentSink, defaultSettings } from '../../../src/agents/provider.ts';
 import type { OutgoingMessage } from '../../../src/agents/read-position.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -46,19 +47,23 @@ test.each([
   },
 );
 
+/** Takes updates and stores nothing, although positions are saved. */
+const silent = {
+  rows: {
+    savePosition: () => undefined,
+    queue(message: OutgoingMessage) {
+      message.onStored();
+      void message.send();
+    },
+  },
+  update: () => undefined,
+  ask: async () => ({ decision: 'cancelled' as const }),
+  saveFile: async () => null,
+} satisfies AgentSink;
+
 test('An agent that takes over a turn leaves a retired app-server after the turn, and knows its version.', async () => {
   const clock = new ManualClock();
   const session = aSession({ provider: 'codex', provider_session_ref: THREAD });
-  const queue = (message: OutgoingMessage) => {
-    message.onStored();
-    void message.send();
-  };
-  const sink: AgentSink = {
-    rows: { savePosition: () => undefined, queue },
-    update: () => undefined,
-    ask: async () => ({ decision: 'cancelled' }),
-    saveFile: async () => null,
-  };
   const options = codexOptions(clock);
   const lease = (server: AppServer) => ({ server, release: async () => undefined });
   const stdout = new PassThrough();
@@ -86,7 +91,7 @@ test('An agent that takes over a turn leaves a retired app-server after the turn
     onVersion: () => undefined,
     onLost: () => undefined,
   });
-  const agent = new CodexAgent(session, sink, lease(first), options);
+  const agent = new CodexAgent(session, silent, lease(first), options);
   await agent.open();
   void agent.prompt([{ type: 'text', text: 'go' }], defaultSettings());
   while (JSON.parse(agent.position.state ?? '{}').turn?.id !== 'u1') await nextLoop();
@@ -98,7 +103,7 @@ test('An agent that takes over a turn leaves a retired app-server after the turn
   const heard: { id?: number }[] = [];
   const running = childWith(output, (line) => heard.push(JSON.parse(line) as object));
   const second = appServerOf(running, clock, position.at, (version) => versions.push(version));
-  const next = new CodexAgent(session, sink, lease(second), options, position);
+  const next = new CodexAgent(session, silent, lease(second), options, position);
   const outcome = next.attach(THREAD, position.state ?? '', {
     settings: defaultSettings(),
     isInterrupted: false,
@@ -117,6 +122,37 @@ test('An agent that takes over a turn leaves a retired app-server after the turn
   expect(heard.every(({ id = 0 }) => id > 2 ** 20 && Number.isSafeInteger(id))).toBe(true);
   expect(heard.length).toBeGreaterThan(0);
 });
+
+test('The position of a session is stored after each 64 KiB that another session of the app-server has written.', () => {
+  const saved: number[] = [];
+  const sink: AgentSink = {
+    ...silent,
+    rows: { ...silent.rows, savePosition: () => saved.push(lines.position.at) },
+  };
+  const lines = new OutputLines({ sink, save: () => ({}) });
+  const kib = 1024;
+  for (let begin = 0; begin < 200 * kib; begin += kib) lines.pass({ begin, end: begin + kib });
+  expect(saved).toEqual([65 * kib, 130 * kib, 195 * kib]);
+});
+
+test.each([
+  ['first', [10, 20]],
+  ['last', [20, 10]],
+])(
+  'The facts about an app-server are those of the session from whose position it is read, attached %s.',
+  (_order, positions) => {
+    const child = childWith(new PassThrough(), () => undefined);
+    const server = appServerOf(child, new ManualClock(), 10);
+    for (const at of positions) {
+      const rateLimits = { limitId: `at ${at}`, primary: null, secondary: null };
+      const subagents = [`subagent ${at}`];
+      const saved = { subagents, rateLimits, version: `${at}`, now: { isRetired: false } };
+      server.restore(`thread ${at}`, saved, at);
+    }
+    expect(server.rateLimits?.limitId).toBe('at 10');
+    expect(server.save('thread 20').subagents).toEqual(['subagent 20']);
+  },
+);
 
 test('An approval for an item that is too large to be saved says that arguments are missing.', () => {
   const params = (changes: object[]) => ({
