@@ -15,6 +15,8 @@ interface Dependencies {
   save: () => object | null;
   /** The process of the agent. Null for one that is at no turn. */
   child: OutputHolder | null;
+  /** Returns the key of a message by its number (default: the number). A process that serves several sessions has one input. */
+  keyOf?: (n: number) => string;
 }
 
 /** The process of an agent, as it holds output for another server. */
@@ -45,15 +47,17 @@ export class OutputLines {
   /** The offset up to which this server had read when the position was stored last. */
   #saved: number;
   #sent: number;
-  #unstored: number | null = null;
+  #unstored: string | null = null;
   /** The offset from which another server reads. Null while none does, because no turn is stored. */
   #needed: number | null;
+  #newest: OutputLine | null = null;
 
-  constructor(deps: Dependencies, from: Omit<ReadPosition, 'state'> | null = null) {
+  /** `from`: the position of an earlier server. `at`: the offset from which the output is read without one. */
+  constructor(deps: Dependencies, from: ReadPosition | null = null, at = 0) {
     this.#deps = deps;
     this.#left = new Map(from?.open);
-    this.#read = from?.at ?? 0;
-    this.#stored = from?.end ?? 0;
+    this.#read = from?.at ?? at;
+    this.#stored = from?.end ?? at;
     this.#saved = this.#read;
     this.#sent = from?.sent ?? 0;
     this.#needed = from?.at ?? null;
@@ -88,10 +92,32 @@ export class OutputLines {
       stored: left ?? (begin < this.#stored ? Infinity : 0),
       onEnd: () => this.#open.delete(begin),
     });
-    if (begin - this.#saved > MAX_UNSAVED_BYTES) this.savePosition();
+    this.#saveAfter(begin);
     this.#open.set(begin, line);
+    this.#newest = line;
     this.#read = end;
     return line;
+  }
+
+  /** Passes over a line of another session of the agent. */
+  pass(line: { begin: number; end: number }): void {
+    if (this.hasRead(line)) return;
+    this.#saveAfter(line.begin);
+    this.#read = line.end;
+  }
+
+  /** Reports whether a line is before the position from which this server reads, or was read by this server. */
+  hasRead({ begin }: { begin: number }): boolean {
+    return begin < this.#read;
+  }
+
+  /** Keeps the newest line open until the next turn begins: it has ended the turn, and the end may not be stored. */
+  endTurn(): void {
+    this.#newest?.hold();
+  }
+
+  #saveAfter(offset: number): void {
+    if (offset - this.#saved > MAX_UNSAVED_BYTES) this.savePosition();
   }
 
   /** A turn begins: another server reads no earlier line again, because it would take that line for one of this turn. */
@@ -100,7 +126,12 @@ export class OutputLines {
     this.#left.clear();
   }
 
-  /** Sends a message to the agent, once it is stored if messages are stored. The key of the message is its number. */
+  /** Returns the key of a message, by which the agent's input takes the message once. */
+  keyOf(n: number): string {
+    return this.#deps.keyOf?.(n) ?? String(n);
+  }
+
+  /** Sends a message to the agent, once it is stored if messages are stored. */
   send(
     line: string,
     { answers = null, hold = null }: { answers?: string | null; hold?: Disposable | null },
@@ -109,14 +140,15 @@ export class OutputLines {
     const rows = this.#rows;
     const onStored = () => hold?.[Symbol.dispose]();
     const n = ++this.#sent;
-    const send = () => tell(String(n));
+    const key = this.keyOf(n);
+    const send = () => tell(key);
     if (rows && line.length <= MAX_MESSAGE_CHARACTERS)
       return rows.queue({ n, line, answers, onStored, send });
     const sendUnstored = async () => {
       await send();
-      if (this.#unstored === n) this.#unstored = null;
+      if (this.#unstored === key) this.#unstored = null;
     };
-    this.#unstored = n;
+    this.#unstored = key;
     if (rows) return rows.queue({ n, line: null, answers, onStored, send: sendUnstored });
     void sendUnstored();
     onStored();

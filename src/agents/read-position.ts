@@ -13,8 +13,8 @@ export interface ReadPosition {
   readonly state: string | null;
   /** The number of the newest message to the agent that was stored. */
   readonly sent: number;
-  /** The number of a message that was too long to be stored, until the agent's input has taken it. Null: there is none. */
-  readonly unstored: number | null;
+  /** The key of a message that was too long to be stored, until the agent's input has taken it. Null: there is none. */
+  readonly unstored: string | null;
 }
 
 /** The output of an agent, as far as it is handled. */

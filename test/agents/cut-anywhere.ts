@@ -1,9 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import { expect } from 'vitest';
-import type { ApprovalScope } from '../../src/api/approvals.ts';
 import type { RuntimeEventRecord } from '../../src/api/events.ts';
-import type { Session, Turn } from '../../src/api/sessions.ts';
 import { fieldOf } from '../../src/agents/lenient.ts';
 import { beginTurn } from '../../src/server/conversations/sessions/session.ts';
 import { startTurn } from '../../src/server/conversations/sessions/turn.ts';
@@ -12,30 +10,24 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { type TestStore, testStore } from '../support/memory-store.ts';
 import { aSession, aTurn } from '../support/records.ts';
 import { settle } from '../support/settle.ts';
-import { type CutAgent, CutServer, type Protocol } from './cut-server.ts';
+import { CutServer, type CutSession, type Protocol } from './cut-server.ts';
 
-/**
- * A step of a turn: a message of the agent, what a person does, or time that passes. After the turn, its adapter may be
- * asked something, and the answers are compared, too.
- */
+/** A step of a turn: a message of the agent, what a person does in a session, or time that passes. */
 export type Step =
   | { say: object }
-  | { decide: 'accept' | 'decline'; scope?: ApprovalScope }
-  | { interrupt: true }
-  | { advance: number }
-  | { ask: (agent: CutAgent) => Promise<unknown> };
+  | { decide: 'accept' | 'decline'; of?: number }
+  | { interrupt: true; of?: number }
+  | { advance: number };
 
 /** A turn of an agent, message by message. */
 export interface Wire {
   steps: readonly Step[];
   /** The permission mode of the turn (default: null). */
   mode?: string;
-  model?: string;
-  effort?: string;
 }
 
-/** Where a server is cut off: after so many updates or writes of the turn, or after a step. */
-type Cut = { updates: number } | { writes: number } | { steps: number };
+/** Where a server is cut off: after so many updates, or after a step. */
+type Cut = { updates: number } | { steps: number };
 /** Changes the saved state of the agent and of the output before the next server reads it. */
 type Change = (saved: object) => unknown;
 
@@ -46,7 +38,7 @@ export async function expectEqualTurns(wire: Wire, protocol: Protocol): Promise<
   const base = await testStore();
   const whole = new CutTurn(base, wire, protocol);
   const expected = comparable(base, whole, await whole.run());
-  for (const cut of cutsOf(wire, { updates: expected.updates, writes: whole.writes })) {
+  for (const cut of cutsOf(wire, expected.updates)) {
     const turn = new CutTurn(base, wire, protocol);
     await turn.run(cut);
     expect({ cut, ...comparable(base, turn, expected.updates) }).toEqual({ cut, ...expected });
@@ -64,7 +56,7 @@ export async function isFoundWithout(
   const base = await testStore();
   const whole = new CutTurn(base, wire, protocol);
   const expected = comparable(base, whole, await whole.run());
-  for (const cut of cutsOf(wire, { updates: expected.updates, writes: 0 })) {
+  for (const cut of cutsOf(wire, expected.updates)) {
     const turn = new CutTurn(base, wire, protocol);
     let isField = true;
     const run = turn.run(cut, (saved) => (isField = setField(saved, field, value)));
@@ -82,24 +74,19 @@ export async function isFoundWithout(
 
 let turns = 0;
 
-/** One turn of an agent, which servers that die one after the other may run. */
-export class CutTurn {
+/** A turn of each session of an agent, which servers that die one after the other may run. */
+class CutTurn {
   readonly #base: TestStore;
   readonly #wire: Wire;
   readonly #protocol: Protocol;
   readonly #clock = new ManualClock();
-  readonly sessionId: string;
-  readonly #session: Session;
-  readonly #turn: Turn;
+  readonly sessions: readonly CutSession[];
   /** All that the agent has written. */
   #output = Buffer.alloc(0);
   readonly told: string[] = [];
   /** The values of the names in the messages of the wire. */
   readonly #names = new Map<string, unknown>();
-  /** The newest message that the agent's input has taken. */
-  #taken = 0;
   #updates = 0;
-  writes = 0;
   #server: CutServer | undefined;
   /** The largest saved state, in characters. */
   stateSize = 0;
@@ -108,37 +95,40 @@ export class CutTurn {
     this.#base = base;
     this.#wire = wire;
     this.#protocol = protocol;
-    const id = `sess_${++turns}`;
-    this.sessionId = id;
-    const session = aSession({ id, permission_mode: wire.mode ?? null });
-    const wishes = { model: wire.model ?? null, thinking_effort: wire.effort ?? null };
-    const turn = aTurn({ session_id: id, turn_id: `turn_${turns}`, accepted_at: 1, ...wishes });
-    this.#turn = { ...startTurn(turn, 1), provider_turn_ref: `run_${turns}` };
-    this.#session = { ...beginTurn(session, turn, 1), provider_session_ref: protocol.ref };
+    this.sessions = protocol.refs.map((ref) => {
+      const id = `sess_${++turns}`;
+      const session = aSession({ id, permission_mode: wire.mode ?? null });
+      const turn = aTurn({ session_id: id, turn_id: `turn_${turns}`, accepted_at: 1 });
+      return {
+        turn: { ...startTurn(turn, 1), provider_turn_ref: `run_${turns}` },
+        session: { ...beginTurn(session, turn, 1), provider_session_ref: ref },
+        taken: 0,
+        outcome: null,
+      };
+    });
   }
 
   /** Runs the turn to its end. Returns the number of updates. `change` changes the state that the second server reads. */
   async run(cut: Cut | null = null, change: Change = () => undefined): Promise<number> {
     const { store, db } = this.#base;
     await db.transact((tx) => {
-      store.createSession(tx, this.#session);
-      store.acceptTurn(tx, this.#session, this.#turn);
+      for (const { session, turn } of this.sessions) {
+        store.createSession(tx, session);
+        store.acceptTurn(tx, session, turn);
+      }
     });
     this.#server = this.#start();
     await this.#server.prompt();
+    const cutUpdates = cut && 'updates' in cut ? cut.updates : null;
     let isCut = cut === null;
     for (const [at, step] of this.#wire.steps.entries()) {
-      if (!isCut && cut && 'updates' in cut)
-        this.#server.diesAfter.updates = cut.updates - this.#updates;
-      if (!isCut && cut && 'writes' in cut)
-        this.#server.diesAfter.writes = cut.writes - this.writes;
+      if (!isCut && cutUpdates !== null) this.#server.diesAfter = cutUpdates - this.#updates;
       await this.#do(step);
       const isDue = cut && ('steps' in cut ? at + 1 >= cut.steps : this.#server.isDead);
       if (isCut || !isDue) continue;
       isCut = true;
       this.#server.isDead = true;
       if (await this.#replace(change)) await this.#settle();
-      else this.#server.isDead = false;
     }
     await this.#settle();
     return this.#updates;
@@ -147,14 +137,11 @@ export class CutTurn {
   #start(): CutServer {
     return new CutServer(this.#base, this.#clock, {
       protocol: this.#protocol,
-      session: this.#session,
-      turn: this.#turn,
+      sessions: this.sessions,
       onUpdate: () => void this.#updates++,
-      onWrite: () => void this.writes++,
       onTold: (line) => void this.told.push(line),
       onNamed: (name, value) => void this.#names.set(name, value),
       onWritten: (written) => this.#keep(written),
-      takes: (n) => n > this.#taken && (this.#taken = n) > 0,
     });
   }
 
@@ -180,9 +167,8 @@ export class CutTurn {
       this.#keep(line);
       this.#server?.stdout.write(line);
     } else if ('advance' in step) this.#clock.advance(step.advance);
-    else if ('interrupt' in step) await this.#server?.interrupt();
-    else if ('ask' in step) this.told.push(JSON.stringify(await this.#server?.ask(step.ask)));
-    else await this.#server?.decide(step.decide, step.scope);
+    else if ('interrupt' in step) await this.#server?.interrupt(step.of);
+    else await this.#server?.decide(step.decide, step.of);
     await this.#settle();
   }
 
@@ -196,7 +182,7 @@ export class CutTurn {
 
   /** Waits until the server has handled all that the agent has written, and has nothing to do. */
   async #settle(): Promise<void> {
-    const isRead = () => this.#server?.isDead || this.#server?.read === this.#output.length;
+    const isRead = () => this.#server?.isDead || (this.#server?.read ?? 0) >= this.#output.length;
     for (let quiet = 0; quiet < 3; quiet = isRead() ? quiet + 1 : 0) {
       await this.#base.db.transact(() => undefined);
       await nextLoop();
@@ -204,10 +190,9 @@ export class CutTurn {
   }
 }
 
-function cutsOf({ steps }: Wire, { updates, writes }: { updates: number; writes: number }): Cut[] {
+function cutsOf({ steps }: Wire, updates: number): Cut[] {
   return [
     ...Array.from({ length: updates }, (_, at) => ({ updates: at + 1 })),
-    ...Array.from({ length: writes }, (_, at) => ({ writes: at + 1 })),
     ...steps.map((_step, at) => ({ steps: at + 1 })),
   ];
 }
@@ -224,7 +209,9 @@ function setField(saved: object, field: string, value: unknown): boolean {
 
 /** All that people see of a turn, and all that its agent is answered. */
 function comparable(base: TestStore, turn: CutTurn, updates: number) {
-  return { events: settle(eventsOf(base, turn.sessionId)), told: turn.told, updates };
+  const events = turn.sessions.map(({ session }) => settle(eventsOf(base, session.id)));
+  const outcomes = turn.sessions.map(({ outcome }) => outcome);
+  return { events, outcomes, told: turn.told, updates };
 }
 
 /** The events of a session, without their times, and with other ids in their order. */

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { MessageBudget } from '../../src/agents/budget.ts';
 import { detailsOf as acpDetails } from '../../src/agents/acp/details.ts';
 import { detailsOf as claudeDetails } from '../../src/agents/claude/details.ts';
-import { changeDetails, legacyChangeDetails } from '../../src/agents/codex/changes.ts';
+import { changeDetails, legacyChangeDetails } from '../../src/agents/codex/request-parts.ts';
 import { Reader } from '../../src/agents/codex/items.ts';
 import { readRequest } from '../../src/agents/codex/requests.ts';
 import { commandDetail } from '../../src/agents/details.ts';

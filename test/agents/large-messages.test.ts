@@ -275,8 +275,11 @@ const asking: Record<
   },
   codex: (message) => {
     const { method, params } = message as { method: string; params: Record<string, unknown> };
-    return readRequest(method, params, { changesOf: () => [], commandOf: () => undefined })
-      ?.request;
+    return readRequest(method, params, {
+      changesOf: () => [],
+      commandOf: () => undefined,
+      isForgotten: () => false,
+    })?.request;
   },
   claude: (request) => {
     const permission = readClaude(request);

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import type { Session } from '../../api/sessions.ts';
-import { OpenRequests } from '../json-connection.ts';
+import type { AttachedTurn } from '../attached-turn.ts';
+import { type OutputLine, OutputLines } from '../output-lines.ts';
+import type { ReadPosition } from '../read-position.ts';
 import { hasContent } from '../conversations.ts';
 import {
   type Agent,
-  type AgentAnswer,
   type AgentSink,
   lostTurn,
   defaultSettings,
@@ -14,86 +15,102 @@ import {
   type TurnSettings,
 } from '../provider.ts';
 import { earlierDefaults } from '../session-settings.ts';
-import { unlessAborted, within } from '../agent-process.ts';
+import { within } from '../agent-process.ts';
 import type { Route } from './app-server.ts';
-import type { Params, RequestId } from './connection.ts';
+import type { Params, ServerRequest } from './connection.ts';
 import { Reader } from './items.ts';
 import { reachedLimit, Meter } from './usage.ts';
 import {
   type CodexOptions,
-  configOf,
   modeRefusedBy,
   objectionTo,
   readThread,
+  threadParams,
   turnParams,
 } from './settings.ts';
 import { outcomeOf, readError, readRetry, turnIn } from './outcome.ts';
-import { type CodexRequest, readRequest, refusalOf } from './requests.ts';
+import { SessionRequests } from './session-requests.ts';
 import type { Lease } from './shared-server.ts';
 import {
-  type AgentState,
-  type AtTurn,
-  beginThread,
   foreignTurn,
+  type OwnThreadTurn,
   ownTurn,
+  readSavedAgent,
+  type SavedAgent,
+  savedAgent,
+  ThreadState,
   type ThreadTurn,
-  isGone,
-  isRefusal,
-  whenFree,
-} from './threads.ts';
+} from './thread-state.ts';
+import { beginThread, isGone, isRefusal, whenFree } from './threads.ts';
 import type { StoredInputItem } from '../../api/input.ts';
 
 /** How codex says that there is nothing to interrupt. */
 const NO_TURN_WORDS = /no active turn/i;
 const RETIRED = 'was replaced by an agent with the new login';
 
-/** Starts a thread for a session, or resumes the one it has. Errors as in `Provider.open`. */
-export async function openCodex(
-  session: Session,
-  sink: AgentSink,
-  lease: Lease,
-  options: CodexOptions,
-): Promise<Agent> {
-  const agent = new CodexAgent(session, sink, lease, options);
-  try {
-    await unlessAborted(agent.open(), options.signal);
-    return agent;
-  } catch (error) {
-    await agent.end(0);
-    throw error;
-  }
-}
-
 /** One session: a thread of the app-server that all sessions share. */
-class CodexAgent implements Agent, Route {
+export class CodexAgent implements Agent, Route {
   /** Empty until the thread is open. */
   ref = '';
   defaults: TurnSettings = defaultSettings();
   readonly canResume = true;
   isForked: boolean | undefined;
-  readonly isLost = () => this.#isOver || this.#lease.server.isLost();
+  readonly isLost = () => this.#state.isOver || this.#lease.server.isLost();
   readonly #gone = Promise.withResolvers<string>();
   readonly gone = this.#gone.promise;
   readonly #free = Promise.withResolvers<void>();
   readonly free = this.#free.promise;
+  readonly lines: OutputLines;
+  readonly output: OutputLines | null;
   readonly #session: Session;
   readonly #sink: AgentSink;
   readonly #lease: Lease;
   readonly #options: CodexOptions;
   readonly #reader = new Reader();
   readonly #meter = new Meter();
-  readonly #requests = new OpenRequests<RequestId>();
-  #state: AgentState = { is: 'idle' };
+  readonly #requests: SessionRequests;
+  readonly #state = new ThreadState();
   #settings: TurnSettings = this.defaults;
   /** Aborts when the newest prompt is cancelled. */
   #cancelling = new AbortController();
   #released: Promise<void> | undefined;
+  /** The offset from which the output is read. */
+  readonly #from: number;
 
-  constructor(session: Session, sink: AgentSink, lease: Lease, options: CodexOptions) {
+  /** `from`: how far an earlier server has handled the output for the session. */
+  constructor(
+    session: Session,
+    sink: AgentSink,
+    lease: Lease,
+    options: CodexOptions,
+    from: ReadPosition | null = null,
+  ) {
     this.#session = session;
     this.#sink = sink;
     this.#lease = lease;
     this.#options = options;
+    const { connection } = lease.server;
+    this.#from = from?.at ?? connection.read;
+    this.lines = new OutputLines(
+      {
+        sink,
+        save: () => this.#save(),
+        child: lease.server.holder,
+        keyOf: (n) => `${session.id}:${n}`,
+      },
+      from,
+      connection.read,
+    );
+    this.output = this.lines.outlives ? this.lines : null;
+    this.#requests = new SessionRequests({
+      sink,
+      lines: this.lines,
+      connection,
+      reader: this.#reader,
+      permissionMode: () => this.#settings.permissionMode,
+      state: this.#state,
+      onUnknown: options.onUnknown,
+    });
     void lease.server.gone.then((how) => this.lost(how));
   }
 
@@ -101,6 +118,7 @@ class CodexAgent implements Agent, Route {
     return this.#lease.server.pid;
   }
 
+  /** Starts a thread for the session, or resumes the one it has. Errors as in `Provider.open`. */
   async open(): Promise<void> {
     const { provider_session_ref: ref } = this.#session;
     if (ref === null) return this.#begin();
@@ -126,34 +144,77 @@ class CodexAgent implements Agent, Route {
     const lost = lostTurn(this.gone);
     const cancelled = once(signal, 'abort');
     // Codex would take a second turn for a message in the first, so the first has to end before.
-    for (let turn = this.#running; turn && !signal.aborted && !this.#isOver; turn = this.#running) {
+    for (
+      let turn = this.#state.running;
+      turn && !signal.aborted && !this.#state.isOver;
+      turn = this.#state.running
+    ) {
       this.#interrupt(turn);
       await Promise.race([turn.over.promise, cancelled, lost]);
     }
     if (signal.aborted) return { status: 'interrupted', error: null };
-    if (this.#isOver) return lost;
+    if (this.#state.isOver) return lost;
     this.#settings = settings;
     const turn = ownTurn();
-    this.#moveTo({ is: 'starting', turn });
+    this.lines.beginTurn();
+    this.#state.moveTo({ is: 'starting', turn });
     this.#reader.begin();
     this.#meter.begin();
-    const { ref: threadId, defaults } = this;
-    const { models, access } = this.#options;
-    try {
+    return this.#untilEnded(turn, async () => {
+      const { ref: threadId, defaults } = this;
+      const { models, access } = this.#options;
       const params = await turnParams({ threadId, input, settings, defaults, models, access });
-      const id = turnIn(await this.#ask('turn/start', params));
-      if (this.#at?.turn === turn) this.#beginTurn(id);
+      const { server } = this.#lease;
+      turn.own.start = server.connection.newId();
+      return server.beginTurn(turn.own.start, params, this.lines);
+    });
+  }
+
+  /**
+   * Continues the turn that an earlier server has begun. All sessions of the app-server have to be attached in the tick in
+   * which that was made. Throws {@link ProviderError} at once.
+   */
+  attach(ref: string, state: string, turn: AttachedTurn): Promise<TurnOutcome> {
+    const saved = readSavedAgent(state);
+    const { server } = this.#lease;
+    this.ref = ref;
+    this.defaults = earlierDefaults(this.#session) ?? this.defaults;
+    this.#settings = turn.settings;
+    server.join(ref, this);
+    server.restore(ref, saved.server, this.#from);
+    this.#reader.restore(saved.reader, turn.tools);
+    this.#meter.restore(saved.meter);
+    const own = this.#state.restore(saved.turn);
+    const { start } = own.own;
+    const begin = start === null ? null : () => server.beginTurn(start, null, this.lines);
+    const outcome = this.#untilEnded(own, begin);
+    if (turn.isInterrupted) this.cancel();
+    server.connection.resend(turn.messages, this.lines);
+    for (const request of turn.requests) this.#requests.askAgain(request);
+    return outcome;
+  }
+
+  /** Waits for the end of a turn. `begin` resolves with the answer to the request that begins it; null: it has come. */
+  async #untilEnded(
+    turn: OwnThreadTurn,
+    begin: (() => Promise<unknown>) | null,
+  ): Promise<TurnOutcome> {
+    const lost = lostTurn(this.gone);
+    try {
+      const id = begin && turnIn(await begin());
+      turn.own.start = null;
+      if (begin && this.#state.at?.turn === turn) this.#beginTurn(id);
     } catch (error) {
-      if (this.#at?.turn === turn) this.#rest(turn);
-      if (this.#isOver) return lost;
-      throw modeRefusedBy(error, settings) ?? error;
+      if (this.#state.at?.turn === turn) this.#rest(turn);
+      if (this.#state.isOver) return lost;
+      throw modeRefusedBy(error, this.#settings) ?? error;
     }
     return Promise.race([turn.own.outcome.promise, lost]);
   }
 
   cancel(): void {
     this.#cancelling.abort();
-    if (this.#running) this.#interrupt(this.#running);
+    if (this.#state.running) this.#interrupt(this.#state.running);
   }
 
   /** Leaves the thread; the server continues for the other sessions. A turn that does not end keeps the thread. */
@@ -162,20 +223,20 @@ class CodexAgent implements Agent, Route {
   }
 
   retire(): void {
-    const own = this.#at?.turn.own;
-    if (own) own.isLast = true;
+    // A turn ends before that. Another server has to know.
+    if (this.#state.at?.turn.own) this.#sink.rows?.savePosition();
     else this.lost(RETIRED);
   }
 
   /** Retires the agent. Its session continues in another agent. */
   lost(why: string): void {
-    this.#leaveWhenIdle();
+    this.#state.leaveWhenIdle();
     this.#requests.withdrawAll();
     this.#gone.resolve(why);
     void this.end(0);
   }
 
-  onNotification(method: string, params: Params): Promise<void> | undefined {
+  onNotification(method: string, params: Params, line: OutputLine): Promise<void> | undefined {
     switch (method) {
       case 'turn/started':
         this.#beginTurn(turnIn(params)).hasBegun = true;
@@ -184,47 +245,42 @@ class CodexAgent implements Agent, Route {
         this.#finish(params);
         return undefined;
       case 'serverRequest/resolved':
-        this.#requests.withdraw(params.requestId as RequestId);
+        this.#requests.withdraw(params.requestId);
         return undefined;
       case 'error': {
-        const own = this.#at?.turn.own;
+        const own = this.#state.at?.turn.own;
         if (!own || this.#isLate(params)) return undefined;
         own.error = readError(params) ?? own.error;
         const retry = readRetry(params);
         return retry === null
           ? undefined
-          : report(this.#sink, [{ type: 'notice', code: 'waiting', message: retry }]);
+          : report(line, [{ type: 'notice', code: 'waiting', message: retry }]);
       }
       case 'thread/tokenUsage/updated':
-        return this.#count(params);
+        return this.#count(params, line);
       default:
-        return this.#say(method, params);
+        return this.#say(method, params, line);
     }
   }
 
-  /** A request becomes an approval where approvals are on; else it is declined, so no turn hangs. */
-  asked(id: RequestId, method: string, params: Params): void {
-    const { server } = this.#lease;
-    const asked = readRequest(method, params, this.#reader);
-    if (!asked) {
-      this.#options.onUnknown();
-      server.connection.refuse(id, `cadre does not support the request ${method}`);
-    } else if (this.#isOver) {
-      server.connection.answer(id, asked.answer({ decision: 'cancelled' }));
-    } else {
-      const decide = (withdrawn: AbortSignal) => this.#decide(asked, withdrawn);
-      const send = (answer: AgentAnswer) => server.connection.answer(id, asked.answer(answer));
-      void this.#requests.answer(id, decide, send);
-    }
+  asked(request: ServerRequest, line: OutputLine): void {
+    this.#requests.ask(request, line);
+  }
+
+  /** Returns the memory for another server. Null unless the agent waits for the end of a turn, and for nothing else. */
+  #save(): SavedAgent | null {
+    const turn = this.#state.save();
+    const server = this.#lease.server.save(this.ref);
+    return turn && savedAgent(turn, { reader: this.#reader, meter: this.#meter }, server);
   }
 
   async #begin(): Promise<void> {
     const { title, id, model } = this.#session;
-    const params = { ...this.#threadParams(), model };
+    const params = { ...threadParams(this.#session, this.#options), model };
     const begun = await beginThread(this.#lease.server, params, this.#options.fork, this.#sink);
     this.isForked = begun.isForked;
     const thread = readThread(begun.opened);
-    if (this.#isOver) return;
+    if (this.#state.isOver) return;
     this.ref = thread.id;
     // Codex gives a fork the settings of the last turn, which may have been set for that turn only.
     this.defaults = (this.isForked ? earlierDefaults(this.#session) : null) ?? thread.settings;
@@ -239,64 +295,32 @@ class CodexAgent implements Agent, Route {
     this.ref = ref;
     this.#lease.server.join(ref, this);
     const model = this.#session.model ?? earlier?.model ?? null;
-    const params = { ...this.#threadParams(), threadId: ref, excludeTurns: true, model };
+    const params = {
+      ...threadParams(this.#session, this.#options),
+      threadId: ref,
+      excludeTurns: true,
+      model,
+    };
     const thread = readThread(await this.#ask('thread/resume', params));
     this.defaults = earlier ?? thread.settings;
     if (!thread.isActive) return;
-    const turn = this.#running ?? foreignTurn();
+    const turn = this.#state.running ?? foreignTurn();
     turn.hasBegun = true;
-    this.#moveTo({ is: 'running', turn });
-  }
-
-  /** Returns the parameters that codex does not store with a thread: each start and each resume sends them. */
-  #threadParams(): object {
-    const { id, cwd } = this.#session;
-    const { toolsFor, variablesAt } = this.#options;
-    return {
-      cwd,
-      approvalsReviewer: 'user',
-      ...configOf(toolsFor(id), variablesAt(cwd)),
-    };
-  }
-
-  /** The turn that the thread is at, also while the agent leaves. */
-  get #at(): AtTurn | null {
-    const state = this.#state;
-    if (state.is === 'leaving') return state.at;
-    return state.is === 'starting' || state.is === 'running' ? state : null;
-  }
-
-  /** The turn of the thread that can be interrupted. */
-  get #running(): ThreadTurn | null {
-    return this.#at?.is === 'running' ? this.#at.turn : null;
-  }
-
-  /** Whether the agent is of no use any more: what codex says for it is dropped. */
-  get #isOver(): boolean {
-    return this.#state.is === 'leaving' || this.#state.is === 'over';
-  }
-
-  #moveTo(at: AtTurn | null): void {
-    if (this.#isOver) this.#state = at ? { is: 'leaving', at } : { is: 'over' };
-    else this.#state = at ?? { is: 'idle' };
-  }
-
-  #leaveWhenIdle(): void {
-    this.#state = this.#at ? { is: 'leaving', at: this.#at } : { is: 'over' };
+    this.#state.moveTo({ is: 'running', turn });
   }
 
   /** The thread is at a turn; `id` is null where codex has not named the turn. */
   #beginTurn(id: string | null): ThreadTurn {
-    const turn = this.#at?.turn ?? foreignTurn();
+    const turn = this.#state.at?.turn ?? foreignTurn();
     turn.id = turn.own ? (turn.id ?? id) : id;
-    this.#moveTo({ is: 'running', turn });
+    this.#state.moveTo({ is: 'running', turn });
     // Codex has refused an interrupt that came before the turn had begun.
-    if (this.#isOver || (this.#cancelling.signal.aborted && turn.own)) this.#interrupt(turn);
+    if (this.#state.isOver || (this.#cancelling.signal.aborted && turn.own)) this.#interrupt(turn);
     return turn;
   }
 
   #finish(params: Params): void {
-    const turn = this.#running;
+    const turn = this.#state.running;
     if (!turn || (turn.id !== null && turn.id !== turnIn(params))) return;
     const error = turn.own?.error ?? null;
     const { login, clock, onEnded } = this.#options;
@@ -307,10 +331,11 @@ class CodexAgent implements Agent, Route {
 
   /** The thread is at no turn any more: a message that follows belongs to none, even before `prompt` has returned. */
   #rest(turn: ThreadTurn): void {
-    this.#moveTo(null);
+    if (turn.own) this.lines.endTurn();
+    this.#state.moveTo(null);
     turn.over.resolve();
-    if (this.#isOver) this.#leave();
-    else if (turn.own?.isLast) this.lost(RETIRED);
+    if (this.#state.isOver) this.#leave();
+    else if (turn.own && this.#lease.server.isRetired) this.lost(RETIRED);
   }
 
   /** Interrupts a turn. Codex refuses that where the turn has ended and cadre has missed the end. */
@@ -318,7 +343,7 @@ class CodexAgent implements Agent, Route {
     const { id } = turn;
     this.#ask('turn/interrupt', { threadId: this.ref, turnId: id ?? '' }).catch(
       (error: unknown) => {
-        const isStillAt = this.#at?.turn === turn && turn.id === id;
+        const isStillAt = this.#state.at?.turn === turn && turn.id === id;
         if (!isStillAt || !turn.hasBegun || !isRefusal(error, NO_TURN_WORDS)) return;
         turn.own?.outcome.resolve({ status: 'interrupted', error: null });
         this.#rest(turn);
@@ -328,53 +353,33 @@ class CodexAgent implements Agent, Route {
 
   /** Whether a message belongs to an earlier turn than the one that the agent runs. */
   #isLate({ turnId }: Params): boolean {
-    const turn = this.#at?.turn;
+    const turn = this.#state.at?.turn;
     return (
       typeof turnId === 'string' && turn?.own != null && turn.id !== null && turnId !== turn.id
     );
   }
 
-  async #say(method: string, params: Params): Promise<void> {
-    if (this.#isOver || this.#isLate(params)) return;
+  async #say(method: string, params: Params, line: OutputLine): Promise<void> {
+    if (this.#state.isOver || this.#isLate(params)) return;
     const updates = this.#reader.read(method, params);
     if (updates === 'unknown') this.#options.onUnknown();
-    else await report(this.#sink, updates);
+    else await report(line, updates);
   }
 
-  async #count(params: Params): Promise<void> {
+  async #count(params: Params, line: OutputLine): Promise<void> {
     const usage = this.#meter.read(params);
     if (usage === 'unknown') return this.#options.onUnknown();
     // After a resume codex reports the usage of earlier turns again. It belongs to no turn of this agent.
-    const turn = this.#at?.turn;
-    if (turn?.own && turn.id !== null && turn.id === params.turnId && !this.#isOver)
-      await report(this.#sink, [{ type: 'usage', usage }]);
-  }
-
-  async #decide(asked: CodexRequest, withdrawn: AbortSignal): Promise<AgentAnswer> {
-    const { permissionMode: mode } = this.#settings;
-    const { itemId } = asked;
-    let answer: AgentAnswer = { decision: 'decline', reason: refusalOf(asked, mode) };
-    if (mode !== 'require_approval' && !asked.excess) {
-      await report(this.#sink, [{ type: 'declined_unasked' }]);
-    } else if (!asked.excess) {
-      await this.#show(itemId, 'pending');
-      answer = await this.#sink.ask(asked.request, withdrawn);
-    }
-    if (answer.decision === 'accept') await this.#show(itemId, 'running');
-    if (answer.decision === 'decline' && itemId !== null)
-      this.#reader.decline(itemId, `declined: ${answer.reason ?? 'by the user'}`);
-    return answer;
-  }
-
-  async #show(ref: string | null, status: 'pending' | 'running'): Promise<void> {
-    if (ref !== null) await report(this.#sink, [{ type: 'tool', ref, change: { status } }]);
+    const turn = this.#state.at?.turn;
+    if (turn?.own && turn.id !== null && turn.id === params.turnId && !this.#state.isOver)
+      await report(line, [{ type: 'usage', usage }]);
   }
 
   async #release(graceMs: number): Promise<void> {
     const { server } = this.#lease;
-    this.#leaveWhenIdle();
-    if (this.#running) this.#interrupt(this.#running);
-    if (this.#at) {
+    this.#state.leaveWhenIdle();
+    if (this.#state.running) this.#interrupt(this.#state.running);
+    if (this.#state.at) {
       await within(Promise.race([this.free, server.gone]), graceMs, this.#options.clock);
     } else {
       this.#leave();
@@ -395,6 +400,6 @@ class CodexAgent implements Agent, Route {
   }
 
   #ask(method: string, params: object): Promise<unknown> {
-    return this.#lease.server.ask(method, params);
+    return this.#lease.server.ask(method, params, this.lines);
   }
 }

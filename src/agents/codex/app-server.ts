@@ -1,5 +1,4 @@
 import type { Child } from '../../core/children/supervisor.ts';
-import type { Clock } from '../../core/lib/clock.ts';
 import { version } from '../../core/lib/self.ts';
 import {
   answered,
@@ -12,12 +11,16 @@ import {
   tailOf,
 } from '../agent-process.ts';
 import { unavailable } from '../provider.ts';
+import type { BoundedLine } from '../bounded-line.ts';
+import type { OutputHolder, OutputLine, OutputLines } from '../output-lines.ts';
 import {
   Connection,
   type Params,
   type RequestId,
+  type ServerRequest,
   isKnown,
   parentOf,
+  refused,
   threadOf,
   versionIn,
 } from './connection.ts';
@@ -32,8 +35,10 @@ const OLDEST = '0.150.0';
 export interface Route {
   /** Resolves when the route does not need the thread any more, and none of its turns is left there. */
   readonly free: Promise<void>;
-  onNotification(method: string, params: Params): Promise<void> | undefined;
-  asked(id: RequestId, method: string, params: Params): void;
+  /** The lines of the output as the session handles them. */
+  readonly lines: OutputLines;
+  onNotification(method: string, params: Params, line: OutputLine): Promise<void> | undefined;
+  asked(request: ServerRequest, line: OutputLine): void;
   /** A message was lost, so the state of the thread is unknown. */
   lost(why: string): void;
   /** Another server takes over: the route leaves the thread as soon as it is at no turn. */
@@ -49,35 +54,53 @@ interface Start extends ProgramOptions {
   onLost: (said: string) => void;
 }
 
+type ServerOptions = Pick<Start, 'clock' | 'onUnknown' | 'onVersion' | 'onLost'>;
+
 /** One `codex app-server`, and the route of each of its threads. */
 export class AppServer {
   readonly pid: number;
   /** Resolves when it is gone and all its output was read, with why it ended. */
   readonly gone: Promise<string>;
   readonly isLost: () => boolean;
-  readonly #child: Child;
-  readonly #clock: Clock;
   readonly connection: Connection;
-  readonly #onUnknown: () => void;
+  readonly #child: Child;
+  readonly #options: ServerOptions;
   readonly #routes = new Map<string, Route>();
-  /** The thread that began each thread of a subagent. */
-  readonly #parents = new Map<string, string>();
+  /** The thread of the session of each subagent, by the thread of the subagent. */
+  readonly #callers = new Map<string, string>();
+  /** The threads of the subagents of each session. The lists never change. */
+  readonly #subagents = new Map<string, readonly string[]>();
   /** The newest limits of the account. Codex reports them just before a turn fails at a limit. */
   rateLimits: RateLimits | null = null;
-  #isUp = false;
+  #version: string | null = null;
+  /** Facts that change between two lines of the output: all saved memories share them. */
+  readonly #now = { isRetired: false };
+  /** The lowest position from which a session was restored. */
+  #restoredAt = Infinity;
+  #isUp: boolean;
   #isEnding = false;
 
-  private constructor(child: Child, { clock, onUnknown, onLost }: Start) {
+  /**
+   * `from`: the lowest position in the output from which the sessions of an earlier server of cadre read, which have to be
+   * attached in the same tick. Null: the child has just been started.
+   */
+  constructor(child: Child, options: ServerOptions, from: number | null = null) {
+    const { clock, onUnknown, onLost } = options;
     this.#child = child;
-    this.#clock = clock;
-    this.#onUnknown = onUnknown;
+    this.#options = options;
+    this.#isUp = from !== null;
     this.pid = child.pid;
-    this.connection = new Connection(child, {
-      onNotification: (method, params) => this.#hear(method, params),
-      onRequest: (id, method, params) => this.#asked(id, method, params),
-      onLost: (threadId) => this.#routes.get(threadId)?.lost('sent a message that is too long'),
+    const handlers = {
+      linesFor: (params: Params) => this.#routeFor(params)?.lines ?? null,
+      onLine: (line: BoundedLine, lines: OutputLines | null) => this.#passOthers(line, lines),
+      onNotification: (method: string, params: Params, line: OutputLine | null) =>
+        this.#hear(method, params, line),
+      onRequest: (request: ServerRequest, line: OutputLine | null) => this.#asked(request, line),
+      onLost: (threadId: string) =>
+        this.#routes.get(threadId)?.lost('sent a message that is too long'),
       onUnknown,
-    });
+    };
+    this.connection = new Connection(child, handlers, from);
     const { readProgress: heard } = this.connection;
     const said = tailOf(child.stderr);
     // Once the server serves sessions, a line on stderr may be about any of them, so no session is given it.
@@ -93,7 +116,16 @@ export class AppServer {
   static async start(start: Start): Promise<AppServer> {
     const { supervisor, command, env, sandbox = null } = start;
     const args = [...start.args, 'app-server'];
-    const child = { command, args, cwd: start.cwd, env, what: 'codex app-server', sandbox };
+    const outlives = sandbox === null;
+    const child = {
+      command,
+      args,
+      cwd: start.cwd,
+      env,
+      what: 'codex app-server',
+      sandbox,
+      outlives,
+    };
     const server = new AppServer(await startAgent(supervisor, child, 'codex: the agent'), start);
     try {
       const hello = server.connection.request('initialize', {
@@ -102,7 +134,7 @@ export class AppServer {
       });
       const said = await answered(hello, server.#limits);
       server.connection.notify('initialized');
-      start.onVersion(versionIn(said));
+      server.#noteVersion(versionIn(said));
       server.#isUp = true;
       return server;
     } catch (error) {
@@ -115,10 +147,46 @@ export class AppServer {
     }
   }
 
-  /** Sends a request that codex answers soon. Throws as `replyTo` does. */
-  ask(method: string, params: object): Promise<unknown> {
-    const answer = this.connection.request(method, params);
+  /** The process, for the lines of a session. It holds the output that any session needs. */
+  get holder(): OutputHolder {
+    const { outlives } = this.#child;
+    return { outlives, acknowledge: (upTo) => this.#acknowledge(upTo) };
+  }
+
+  /** Sends a request that codex answers soon, for the session with these lines. Throws as `replyTo` does. */
+  ask(method: string, params: object, lines: OutputLines | null = null): Promise<unknown> {
+    const answer = this.connection.request(method, params, lines);
     return replyTo({ provider: 'codex', method, answer }, this.#limits);
+  }
+
+  /** Begins a turn by a request that codex gets once; `params` is null if an earlier server has sent it. Throws as `ask`. */
+  beginTurn(request: number, params: object | null, lines: OutputLines): Promise<unknown> {
+    const method = 'turn/start';
+    const answer = params
+      ? this.connection.requestOnce(request, { method, params }, lines)
+      : this.connection.resume(request, lines);
+    return replyTo({ provider: 'codex', method, answer }, this.#limits);
+  }
+
+  /** Returns the memory of the server for the session of a thread, as data that never changes, but for `now`. */
+  save(threadId: string) {
+    const subagents = this.#subagents.get(threadId) ?? [];
+    return { subagents, rateLimits: this.rateLimits, version: this.#version, now: this.#now };
+  }
+
+  /** Continues with what an earlier server of cadre has saved for the session of a thread. `at`: where it had read. */
+  restore(
+    threadId: string,
+    { subagents, rateLimits, version, now }: ReturnType<AppServer['save']>,
+    at: number,
+  ): void {
+    for (const subagent of subagents) this.#noteSubagent(subagent, threadId);
+    this.#now.isRetired ||= now.isRetired;
+    // A session with a lower position was restored before: all lines after that position are read again.
+    if (at > this.#restoredAt) return;
+    this.#restoredAt = at;
+    this.rateLimits = rateLimits;
+    this.#noteVersion(version);
   }
 
   routeOf(threadId: string): Route | undefined {
@@ -137,7 +205,13 @@ export class AppServer {
     return this.#routes.size > 0;
   }
 
+  /** Whether another server takes over its sessions, each as soon as it is at no turn. */
+  get isRetired(): boolean {
+    return this.#now.isRetired;
+  }
+
   retire(): void {
+    this.#now.isRetired = true;
     for (const route of this.#routes.values()) route.retire();
   }
 
@@ -145,34 +219,76 @@ export class AppServer {
   end(graceMs: number): Promise<void> {
     // A server that was lost before has ended by itself, and `onLost` has to be called.
     this.#isEnding ||= !this.isLost();
-    return endAgent(this.#child, { graceMs, isIdle: true, clock: this.#clock });
+    const { clock } = this.#options;
+    return endAgent(this.#child, { graceMs, isIdle: true, clock });
   }
 
   get #limits() {
-    return { ms: REQUEST_MS, clock: this.#clock, gone: this.gone };
+    return { ms: REQUEST_MS, clock: this.#options.clock, gone: this.gone };
   }
 
-  #hear(method: string, params: Params): Promise<void> | undefined {
-    if (!isKnown(method)) this.#onUnknown();
+  #noteVersion(version: string | null): void {
+    this.#version = version;
+    this.#options.onVersion(version);
+  }
+
+  #noteSubagent(subagent: string, threadId: string): void {
+    if (this.#callers.get(subagent) === threadId) return;
+    this.#callers.set(subagent, threadId);
+    this.#subagents.set(threadId, [...(this.#subagents.get(threadId) ?? []), subagent]);
+  }
+
+  /** No session needs the output before an offset, unless one has stored a lower position. */
+  #acknowledge(upTo: number): void {
+    const needed = [...this.#routes.values()].flatMap(({ lines }) => lines.needed ?? []);
+    this.#child.acknowledge(Math.min(upTo, ...needed));
+  }
+
+  /** The sessions that a line is not for read on after it. */
+  #passOthers(line: BoundedLine, own: OutputLines | null): void {
+    if (!own && this.#child.outlives) this.#acknowledge(line.begin);
+    for (const { lines } of this.#routes.values()) if (lines !== own) lines.pass(line);
+  }
+
+  #hear(method: string, params: Params, line: OutputLine | null): Promise<void> | undefined {
+    const { onUnknown } = this.#options;
+    if (!isKnown(method)) onUnknown();
     if (method === 'account/rateLimits/updated')
       this.rateLimits = limitsAfter(this.rateLimits, params);
     const parent = parentOf(method, params);
-    if (parent) this.#parents.set(parent.child, parent.thread);
-    return this.#routes.get(threadOf(params) ?? '')?.onNotification(method, params);
+    if (parent) this.#noteSubagent(parent.child, this.#callers.get(parent.thread) ?? parent.thread);
+    const route = this.#routes.get(threadOf(params) ?? '');
+    return line ? route?.onNotification(method, params, line) : undefined;
   }
 
-  /** A request of a subagent goes to the route of the thread that began the subagent. */
-  #asked(id: RequestId, method: string, params: Params): void {
-    let thread = threadOf(params);
-    while (thread !== null && !this.#routes.has(thread)) thread = this.#parents.get(thread) ?? null;
-    const route = this.#routes.get(thread ?? '');
+  /** Messages of a subagent are for the session that it works for. */
+  #routeFor(params: Params): Route | undefined {
+    const thread = threadOf(params) ?? '';
+    return this.#routes.get(thread) ?? this.#routes.get(this.#callers.get(thread) ?? '');
+  }
+
+  #asked(request: ServerRequest, line: OutputLine | null): void {
+    if (line?.isDone) return;
+    const { id, method, params } = request;
+    const route = this.#routeFor(params);
     if (method === 'currentTime/read') {
-      this.connection.answer(id, { currentTimeAt: Math.floor(this.#clock.now() / 1000) });
-    } else if (route) {
-      route.asked(id, method, params);
+      void this.#tellTime(id, route?.lines ?? null, line?.hold() ?? null);
+    } else if (route && line) {
+      route.asked(request, line);
     } else {
-      this.#onUnknown();
-      this.connection.refuse(id, `no session can answer ${method}`);
+      this.#options.onUnknown();
+      this.connection.answer(id, refused(`no session can answer ${method}`));
     }
+  }
+
+  async #tellTime(
+    id: RequestId,
+    lines: OutputLines | null,
+    hold: Disposable | null,
+  ): Promise<void> {
+    // The row of an answer is written with a position after the line of the request.
+    await Promise.resolve();
+    const result = { currentTimeAt: Math.floor(this.#options.clock.now() / 1000) };
+    this.connection.answer(id, { result }, lines, { hold });
   }
 }

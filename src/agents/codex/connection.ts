@@ -1,13 +1,18 @@
 import { z } from 'zod';
+import { random } from '../../core/lib/ids.ts';
+import type { AttachedTurn } from '../attached-turn.ts';
+import type { BoundedLine } from '../bounded-line.ts';
 import {
   type AgentPipes,
   excessOf,
   JsonConnection,
+  lineOf,
   noteExcess,
   Refusal,
 } from '../json-connection.ts';
 import { MAX_LINE_BYTES, MAX_SHARED_LINE_BYTES } from '../json-lines.ts';
 import { fieldOf, maybeText } from '../lenient.ts';
+import type { OutputLine, OutputLines } from '../output-lines.ts';
 
 /** Notifications that concern no session: of accounts, of apps, of an editor that embeds codex. */
 const FOREIGN =
@@ -99,14 +104,31 @@ export type Params = Record<string, unknown>;
 export type RequestId = string | number;
 
 export interface Handlers {
-  /** Takes a notification, in its order; a promise holds back the messages after it. */
-  onNotification(method: string, params: Params): Promise<void> | undefined;
-  /** Takes a request of the server, which has to be answered by `answer` or `refuse`. */
-  onRequest(id: RequestId, method: string, params: Params): void;
+  /** Returns the lines of the session that a message of codex is for; null: it is for none. */
+  linesFor(params: Params): OutputLines | null;
+  /** Called for each line before it is handled, with the lines of its session. */
+  onLine(line: BoundedLine, lines: OutputLines | null): void;
+  /** Takes a notification, in its order; a promise holds back the messages after it. `line` is null without a session. */
+  onNotification(
+    method: string,
+    params: Params,
+    line: OutputLine | null,
+  ): Promise<void> | undefined;
+  /** Takes a request of the server, which has to be answered by `answer`. */
+  onRequest(request: ServerRequest, line: OutputLine | null): void;
   /** Called where a message of a thread was too long to be read. */
   onLost(threadId: string): void;
   onUnknown(): void;
 }
+
+export interface ServerRequest {
+  id: RequestId;
+  method: string;
+  params: Params;
+}
+
+/** The answer to a request of the server. */
+export type Reply = { result: object } | { error: { code: number; message: string } };
 
 const id = z.union([z.string(), z.number()]);
 const message = z.looseObject({
@@ -118,45 +140,115 @@ const message = z.looseObject({
 });
 type Message = z.output<typeof message>;
 
+/** Each process of cadre has so many ids of its own for requests, because the answer to an earlier process may still come. */
+const IDS_OF_PROCESS = 2 ** 20;
+
 /** Requests, answers and notifications both ways: JSON-RPC without its name. */
 export class Connection extends JsonConnection<RequestId> {
+  /** The offset up to which the output was read. */
+  read: number;
   readonly #handlers: Handlers;
-  #requests = 0;
+  /** The sessions that wait for answers, by the ids of the requests. */
+  readonly #asking = new Map<RequestId, OutputLines>();
+  /** Whether an earlier process of cadre has sent requests. */
+  readonly #isTakenOver: boolean;
+  #lastId: number;
 
-  constructor(child: AgentPipes, handlers: Handlers) {
-    super(child, { maxBytes: MAX_SHARED_LINE_BYTES });
+  /** `from`: the offset in the output from which the lines are read, if an earlier process has read those before. */
+  constructor(child: AgentPipes, handlers: Handlers, from: number | null = null) {
+    super(child, { maxBytes: MAX_SHARED_LINE_BYTES, from: from ?? 0 });
     this.#handlers = handlers;
+    this.read = from ?? 0;
+    this.#isTakenOver = from !== null;
+    this.#lastId = from === null ? 0 : Math.floor(1 + random() * 2 ** 32) * IDS_OF_PROCESS;
   }
 
-  /** Sends a request. Settles as `requestAs` does. */
-  request(method: string, params: object): Promise<unknown> {
-    const request = ++this.#requests;
+  /** Returns the id for a request. */
+  newId(): number {
+    return ++this.#lastId;
+  }
+
+  /** Sends a request for the session with these lines. Settles as `requestAs` does. */
+  request(method: string, params: object, lines: OutputLines | null = null): Promise<unknown> {
+    const request = this.newId();
+    if (lines) this.#asking.set(request, lines);
     return this.requestAs(request, { id: request, method, params });
+  }
+
+  /** Sends a request that codex must get once. Settles as `requestAs` does. */
+  requestOnce(
+    request: number,
+    message: { method: string; params: object },
+    lines: OutputLines,
+  ): Promise<unknown> {
+    const answer = this.resume(request, lines);
+    const line = lineOf({ id: request, ...message });
+    lines.send(line, {}, (key) => this.write(line, key));
+    return answer;
+  }
+
+  /** Waits for the answer to a request that was sent, perhaps by an earlier process. Settles as `requestAs` does. */
+  resume(request: number, lines: OutputLines): Promise<unknown> {
+    this.#asking.set(request, lines);
+    return this.answerTo(request);
   }
 
   notify(method: string): void {
     this.send({ method });
   }
 
-  answer(to: RequestId, result: object): void {
-    this.send({ id: to, result });
+  /** Answers a request: once, if it is for a session. */
+  answer(
+    to: RequestId,
+    reply: Reply,
+    lines: OutputLines | null = null,
+    about: Parameters<OutputLines['send']>[1] = {},
+  ): void {
+    const line = lineOf({ id: to, ...reply });
+    if (lines) lines.send(line, about, (key) => this.write(line, key));
+    else void this.write(line, '');
   }
 
-  refuse(to: RequestId, why: string): void {
-    this.send({ id: to, error: { code: METHOD_NOT_FOUND, message: why } });
+  /** Sends the messages of an earlier server that codex may not have got. */
+  resend(messages: AttachedTurn['messages'], lines: OutputLines): void {
+    for (const { n, line, onTaken } of messages)
+      void this.write(line, lines.keyOf(n)).then(onTaken);
   }
 
-  protected receive(json: unknown, line: string): Promise<void> | undefined {
+  protected receive(json: unknown, text: string, line: BoundedLine): Promise<void> | undefined {
     if (json === undefined)
-      throw new Error(`codex sent a line that is not JSON: ${line.slice(0, 200)}`);
+      throw new Error(`codex sent a line that is not JSON: ${text.slice(0, 200)}`);
     const said: Message | undefined = message.safeParse(json).data;
+    const lines = this.#linesFor(said);
+    this.#handlers.onLine(line, lines);
+    this.read = line.end;
+    if (!lines) return this.#handle(json, said, null);
+    if (lines.hasRead(line)) return undefined;
+    const begun = lines.begin(line);
+    return begun.during(() => this.#handle(json, said, begun));
+  }
+
+  #linesFor(said: Message | undefined): OutputLines | null {
+    if (!said) return null;
+    const { id: answered = '', method, params } = said;
+    return method === undefined
+      ? (this.#asking.get(answered) ?? null)
+      : this.#handlers.linesFor(params);
+  }
+
+  #handle(
+    json: unknown,
+    said: Message | undefined,
+    line: OutputLine | null,
+  ): Promise<void> | undefined {
     const excess = excessOf(json);
     if (excess && excess.bytes > MAX_LINE_BYTES) return this.#lose(said);
     if (excess) noteExcess(said?.result, excess);
     if (said?.method === undefined) return this.#settleBy(said);
-    if (excess) noteExcess(said.params, excess);
-    if (said.id === undefined) return this.#handlers.onNotification(said.method, said.params);
-    this.#handlers.onRequest(said.id, said.method, said.params);
+    const { id: asked, method, params } = said;
+    if (excess) noteExcess(params, excess);
+    if (asked === undefined) return this.#handlers.onNotification(method, params, line);
+    this.#handlers.onRequest({ id: asked, method, params }, line);
     return undefined;
   }
 
@@ -164,9 +256,11 @@ export class Connection extends JsonConnection<RequestId> {
     const answer = said?.error
       ? { refusal: new Refusal(said.error.message) }
       : { result: said?.result };
-    const settled = this.settle(said?.id ?? '', answer);
+    const to = said?.id ?? '';
+    this.#asking.delete(to);
+    const settled = this.settle(to, answer);
     if (settled) return settled;
-    this.#handlers.onUnknown();
+    if (!(this.#isTakenOver && typeof to === 'number')) this.#handlers.onUnknown();
     return undefined;
   }
 
@@ -177,6 +271,11 @@ export class Connection extends JsonConnection<RequestId> {
     if (typeof thread !== 'string') throw new Error('codex sent a line that is too long');
     this.#handlers.onLost(thread);
   }
+}
+
+/** Returns the answer that refuses a request. */
+export function refused(why: string): Reply {
+  return { error: { code: METHOD_NOT_FOUND, message: why } };
 }
 
 /** Why a request fails whose response is too long to be read. */

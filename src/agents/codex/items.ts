@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { StoredTool } from '../attached-turn.ts';
 import { MessageBudget, Omissions } from '../budget.ts';
 import type { AgentUpdate, ToolChange } from '../provider.ts';
 import { shorten } from '../../core/lib/shorten.ts';
@@ -7,6 +8,8 @@ import { maybe, maybeText, partsText } from '../lenient.ts';
 
 /** So much of a growing output is shown. All that codex keeps of the output comes when the item ends. */
 const MAX_OUTPUT_CHARACTERS = 1024 * 1024;
+/** As much of what open items would do is saved for another server, in characters of JSON. */
+const MAX_SAVED_CHARACTERS = 24 * 1024;
 /** The longest title of an item. Each event of the item has it. */
 const MAX_TITLE = 4096;
 
@@ -52,45 +55,96 @@ const planStatus: Record<string, string> = { inProgress: 'in_progress' };
 /** Items that say nothing to people, or repeat other items. */
 const SILENT = new Set(['userMessage', 'hookPrompt', 'functionCallOutput', 'subAgentActivity']);
 
-/** Turns the items of a thread into updates. */
+/** The intended effect of an open item, for a request about it. */
+type Wish = { changes: readonly Change[] } | { command: ItemCommand };
+
+/** Turns the items of a thread into updates. It forgets an item that has ended. */
 export class Reader {
   /** Texts that came in pieces: the finished item repeats them. */
   readonly #streamed = new Set<string>();
   readonly #omissions = new Omissions();
   readonly #outputs = new Map<string, string>();
-  readonly #changes = new Map<string, readonly Change[]>();
-  readonly #commands = new Map<string, ItemCommand>();
-  readonly #declined = new Map<string, string>();
+  readonly #wishes = new Map<string, Wish>();
+  /** The open items whose messages an earlier server did not save whole. */
+  #forgotten = new Set<string>();
+  /** Why items were declined. It changes between two messages of codex, so all saved memories of a turn share it. */
+  #declined: [itemId: string, reason: string][] = [];
+  #saved: SavedReader | null = null;
 
   /** A turn begins: the items of earlier turns are forgotten. */
   begin(): void {
+    this.#saved = null;
     this.#streamed.clear();
     this.#omissions.beginTurn();
     this.#outputs.clear();
-    this.#changes.clear();
-    this.#commands.clear();
-    this.#declined.clear();
+    this.#wishes.clear();
+    this.#forgotten.clear();
+    this.#declined = [];
+  }
+
+  /** Returns the memory of the turn. Outputs are not part of it, because another server has them in its rows. */
+  save(): SavedReader {
+    return (this.#saved ??= this.#save());
+  }
+
+  #save(): SavedReader {
+    let room = MAX_SAVED_CHARACTERS;
+    const known = [...this.#wishes].filter(([, wish]) => (room -= sizeOf(wish)) >= 0);
+    const saved = new Set(known.map(([id]) => id));
+    return {
+      streamed: [...this.#streamed],
+      outputs: [...this.#outputs].map(([id, { length }]) => [id, length]),
+      wishes: known,
+      forgotten: [...this.#forgotten, ...[...this.#wishes.keys()].filter((id) => !saved.has(id))],
+      hasOmitted: this.#omissions.save(),
+      declined: this.#declined,
+    };
+  }
+
+  /** Continues in the turn of an earlier server. `tools`: the tools of the turn as they are stored. */
+  restore(
+    { streamed, outputs, wishes, forgotten, hasOmitted, declined }: SavedReader,
+    tools: readonly StoredTool[],
+  ): void {
+    for (const ref of streamed) this.#streamed.add(ref);
+    for (const [id, wish] of wishes) this.#wishes.set(id, wish);
+    for (const [id, length] of outputs) {
+      // The stored output may be newer. Then the message with its end is read again.
+      const stored = tools.find(({ ref }) => ref === id)?.text ?? '';
+      this.#outputs.set(id, stored.slice(0, length));
+    }
+    this.#forgotten = new Set(forgotten);
+    this.#omissions.restore(hasOmitted);
+    this.#declined = [...declined];
   }
 
   /** The changes of files that an item would make. */
   changesOf(itemId: string): readonly Change[] {
-    return this.#changes.get(itemId) ?? [];
+    const wish = this.#wishes.get(itemId);
+    return wish && 'changes' in wish ? wish.changes : [];
   }
 
   /** The command that an item would run; undefined where the item has named none. */
   commandOf(itemId: string): ItemCommand | undefined {
-    return this.#commands.get(itemId);
+    const wish = this.#wishes.get(itemId);
+    return wish && 'command' in wish ? wish.command : undefined;
+  }
+
+  /** Whether an item may do more than is known, because an earlier server did not save its messages. */
+  isForgotten(itemId: string): boolean {
+    return this.#forgotten.has(itemId);
   }
 
   /** Keeps why an item was declined: codex takes no reason, so the reason becomes the output of the item. */
   decline(itemId: string, reason: string): void {
-    this.#declined.set(itemId, reason);
+    this.#declined.push([itemId, reason]);
   }
 
   /** Returns the updates in a notification. Text beyond the limits is cut, and a notice reports that. */
   read(method: string, whole: Params): AgentUpdate[] | 'unknown' {
     const budget = new MessageBudget();
     const params = budget.bounded(whole) as Params;
+    this.#saved = null;
     const updates = this.#read(method, params, whole);
     return updates === 'unknown' ? updates : [...this.#omissions.of(whole, budget), ...updates];
   }
@@ -99,9 +153,10 @@ export class Reader {
   #read(method: string, params: Params, whole: Params): AgentUpdate[] | 'unknown' {
     switch (method) {
       case 'item/started':
-      case 'item/completed':
         this.#noteItem(whole);
-        return this.#readItem(params, method === 'item/completed');
+        return this.#readItem(params, false);
+      case 'item/completed':
+        return this.#end(params);
       case 'item/agentMessage/delta':
       case 'item/plan/delta':
         return this.#say('message', params, () => '');
@@ -146,7 +201,7 @@ export class Reader {
     const { data } = part.safeParse(params);
     if (!data) return 'unknown';
     const found = changes.parse(params.changes);
-    this.#changes.set(data.itemId, changes.parse(whole.changes));
+    this.#keep(data.itemId, { changes: changes.parse(whole.changes) });
     const title = shorten(titleOfChanges(found), MAX_TITLE);
     const ofFiles = { title, input: { changes: found } };
     return [{ type: 'tool', ref: data.itemId, change: ofFiles }];
@@ -171,10 +226,29 @@ export class Reader {
     const type = ofType.safeParse(whole.item).data?.type;
     if (type !== 'fileChange' && type !== 'commandExecution') return;
     const found = ofItem.safeParse(whole).data?.item;
-    if (found?.type === 'fileChange') this.#changes.set(found.id, changes.parse(found.changes));
+    if (found?.type === 'fileChange')
+      this.#keep(found.id, { changes: changes.parse(found.changes) });
     if (found?.type !== 'commandExecution') return;
     const { command: line, cwd } = command.parse(found);
-    if (line !== '') this.#commands.set(found.id, { command: line, cwd });
+    if (line !== '') this.#keep(found.id, { command: { command: line, cwd } });
+  }
+
+  #keep(id: string, wish: Wish): void {
+    this.#wishes.set(id, wish);
+    this.#forgotten.delete(id);
+  }
+
+  /** Reads an item that has ended, and forgets it. */
+  #end(params: Params): AgentUpdate[] | 'unknown' {
+    const updates = this.#readItem(params, true);
+    const id = ofItem.safeParse(params).data?.item.id;
+    if (id === undefined) return updates;
+    this.#outputs.delete(id);
+    this.#wishes.delete(id);
+    this.#forgotten.delete(id);
+    for (const ref of this.#streamed)
+      if (ref === id || ref.startsWith(`${id}/`)) this.#streamed.delete(ref);
+    return updates;
   }
 
   #whole(type: 'message' | 'reasoning', ref: string, said: string): AgentUpdate[] {
@@ -201,8 +275,28 @@ export class Reader {
   }
 
   #reasonOf({ id, status }: Item): string | undefined {
-    return status === 'declined' || status === 'failed' ? this.#declined.get(id) : undefined;
+    if (status !== 'declined' && status !== 'failed') return undefined;
+    return this.#declined.findLast(([itemId]) => itemId === id)?.[1];
   }
+}
+
+interface SavedReader {
+  streamed: readonly string[];
+  /** The lengths of the outputs of open items, whose texts are rows. */
+  outputs: readonly (readonly [itemId: string, length: number])[];
+  wishes: readonly (readonly [itemId: string, wish: Wish])[];
+  forgotten: readonly string[];
+  hasOmitted: boolean;
+  declined: [itemId: string, reason: string][];
+}
+
+const sizes = new WeakMap<object, number>();
+
+/** Returns the number of characters of a value as JSON. A value is measured once. */
+function sizeOf(value: object): number {
+  const size = sizes.get(value) ?? JSON.stringify(value).length;
+  sizes.set(value, size);
+  return size;
 }
 
 const FAILED: ReadonlySet<unknown> = new Set(['failed', 'declined', 'interrupted']);

@@ -14,8 +14,8 @@ import {
   type TurnSettings,
   unavailable,
 } from '../provider.ts';
-import { makeHome, type ProgramOptions, runProgram } from '../agent-process.ts';
-import { openCodex } from './agent.ts';
+import { makeHome, type ProgramOptions, runProgram, unlessAborted } from '../agent-process.ts';
+import { CodexAgent } from './agent.ts';
 import { AppServer } from './app-server.ts';
 import { type Ask, type CodexModel, listModels } from './models.ts';
 import { objectionTo } from './settings.ts';
@@ -107,13 +107,20 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
     const models = await this.#listModels(signal);
     const sandbox = await this.#sandboxOf(session);
     const server = sandbox === null ? this.#shared : this.#serverIn(sandbox, session.cwd);
-    return openCodex(session, sink, await server.lease(signal), {
+    const agent = new CodexAgent(session, sink, await server.lease(signal), {
       ...this.agentDeps(signal),
       fork: fork ?? null,
       models,
       access: sandbox === null ? null : session.permission_mode === 'read_only' ? 'read' : 'write',
       variablesAt: (directory) => supervisor.variablesAt(directory),
     });
+    try {
+      await unlessAborted(agent.open(), signal);
+      return agent;
+    } catch (error) {
+      await agent.end(0);
+      throw error;
+    }
   }
 
   async #sandboxOf(session: Session): Promise<BarrierSandbox | null> {

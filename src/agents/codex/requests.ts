@@ -7,8 +7,14 @@ import type { AgentAnswer, AgentRequest } from '../provider.ts';
 import type { Params } from './connection.ts';
 import { cutTitle } from '../../core/lib/cut-title.ts';
 import { answerTo, approvalTitle, commandDetail, inputDetails } from '../details.ts';
-import { contentFor, readElicitation, fieldsRequest } from './elicitation.ts';
-import { allDetails, changeDetails, legacyChangeDetails } from './changes.ts';
+import {
+  allDetails,
+  changeDetails,
+  contentFor,
+  fieldsRequest,
+  legacyChangeDetails,
+  readElicitation,
+} from './request-parts.ts';
 import { type Reader, titleOfChanges } from './items.ts';
 import { maybe, maybeText } from '../lenient.ts';
 
@@ -22,7 +28,7 @@ export interface CodexRequest {
   answer(answer: AgentAnswer): object;
 }
 
-type Items = Pick<Reader, 'changesOf' | 'commandOf'>;
+type Items = Pick<Reader, 'changesOf' | 'commandOf' | 'isForgotten'>;
 
 /** Reads a request; null where cadre does not know its method. */
 export function readRequest(method: string, params: Params, items: Items): CodexRequest | null {
@@ -118,6 +124,7 @@ const kinds: Record<string, (params: Params, items: Items) => (Read & Answer) | 
       title: approvalTitle(title, rootIn(params)),
       details: [...allDetails(changes, changeDetails), ...otherDetails(params)],
       ...offersOf(params, SAME_FILES),
+      ...(items.isForgotten(itemId ?? '') ? { lacksArguments: true } : {}),
       subject: isTold ? { ...wholeOf(params), changes } : null,
       answer: (reply) => ({ decision: wordFor(reply) }),
     };
@@ -268,6 +275,7 @@ function aboutCommand(params: Params, items: Items): Read {
       ...otherDetails(params, ['command', 'cwd', ...usualIn(params)]),
     ],
     ...offersOf(params, network ? `network access to ${network.host}` : SAME_COMMAND),
+    ...(line === null && items.isForgotten(itemId ?? '') ? { lacksArguments: true } : {}),
     subject: isTold ? { ...wholeOf(params), command: line, cwd } : null,
   };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { McpServer } from '../../api/mcp-servers.ts';
+import type { Session } from '../../api/sessions.ts';
 import { ownPermissionModes, permissionModes } from '../../api/permission-modes.ts';
 import { MCP_SESSION_VARIABLE } from '../../api/tool-names.ts';
 import { Refusal } from '../json-connection.ts';
@@ -186,12 +187,20 @@ function readOwn(kept: string | null): Permissions {
 /** A tool call may wait for a person, so it has a time limit of a week. */
 const TOOL_SECONDS = 7 * 24 * 3600;
 
+/** Returns the parameters that codex does not store with a thread: each start and each resume sends them. */
+export function threadParams(
+  { id, cwd }: Session,
+  { toolsFor, variablesAt }: Pick<CodexOptions, 'toolsFor' | 'variablesAt'>,
+): object {
+  return { cwd, approvalsReviewer: 'user', ...configOf(toolsFor(id), variablesAt(cwd)) };
+}
+
 /**
  * Returns the configuration of a thread, which codex does not store. The tools of cadre check their own permissions.
  * Codex has one process for all threads, so the configuration of each thread names the variables of its commands. Each
  * variable is a separate setting, so that the variables of the user's configuration stay.
  */
-export function configOf(
+function configOf(
   { sidecar, others }: AgentTools,
   variables: Record<string, string>,
 ): { config: object } {

@@ -4,10 +4,9 @@ import type { Clock } from '../../core/lib/clock.ts';
 import { answered } from '../agent-process.ts';
 import { Refusal } from '../json-connection.ts';
 import { reportNoFork } from '../fork.ts';
-import { type AgentSink, type KnownSession, type TurnOutcome, unavailable } from '../provider.ts';
+import { type AgentSink, type KnownSession, unavailable } from '../provider.ts';
 import type { AppServer } from './app-server.ts';
 import { type Ask, entriesOf, listAll } from './models.ts';
-import type { TurnError } from './outcome.ts';
 import path from 'node:path';
 import type { ConversationHolder } from '../../api/conversations.ts';
 import { readForeignFile } from '../../core/lib/foreign-file.ts';
@@ -29,44 +28,6 @@ import {
 } from '../conversations.ts';
 import { anyList, fieldOf, maybeText } from '../lenient.ts';
 import { Reader } from './items.ts';
-
-export interface ThreadTurn {
-  /** Null until codex has named the turn. */
-  id: string | null;
-  /** Whether codex has said that the turn began: before that it refuses to interrupt it. */
-  hasBegun: boolean;
-  /** Null for a turn that the agent did not begin, such as one that a resumed thread is still at. */
-  readonly own: OwnTurn | null;
-  /** Resolves when the thread has left the turn. */
-  readonly over: PromiseWithResolvers<void>;
-}
-
-interface OwnTurn {
-  readonly outcome: PromiseWithResolvers<TurnOutcome>;
-  /** The newest error that codex has reported. */
-  error: TurnError | null;
-  /** Whether the agent makes way for another one after it. */
-  isLast: boolean;
-}
-
-/** The turn of a thread: `starting` lasts until codex has named the turn. */
-export interface AtTurn {
-  is: 'starting' | 'running';
-  turn: ThreadTurn;
-}
-
-/** `leaving`: the agent has ended, and its thread still runs a turn. `over`: the agent has left the thread. */
-export type AgentState = { is: 'idle' } | AtTurn | { is: 'leaving'; at: AtTurn } | { is: 'over' };
-
-export function ownTurn(): ThreadTurn & { own: OwnTurn } {
-  const own = { outcome: Promise.withResolvers<TurnOutcome>(), error: null, isLast: false };
-  return { ...foreignTurn(), own };
-}
-
-/** A turn that the agent did not begin. */
-export function foreignTurn(): ThreadTurn {
-  return { id: null, hasBegun: false, own: null, over: Promise.withResolvers() };
-}
 
 /** How codex says that it does not have a thread. */
 const GONE_WORDS =

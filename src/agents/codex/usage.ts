@@ -32,6 +32,15 @@ export class Meter {
     this.#before = isKnown ? this.#total : null;
   }
 
+  save() {
+    return { before: withNulls(this.#before), total: withNulls(this.#total) };
+  }
+
+  restore({ before, total }: ReturnType<Meter['save']>): void {
+    this.#before = before && withNumbers(before);
+    this.#total = total && withNumbers(total);
+  }
+
   /** The usage of the turn that began last, by a report of the thread's sum; `unknown` where the report cannot be read. */
   read(params: unknown): Partial<Usage> | 'unknown' {
     const usage = update.safeParse(params).data?.tokenUsage;
@@ -54,9 +63,25 @@ export class Meter {
   }
 }
 
+const counts = tokens.keyof().options;
+type Counts<T> = Record<(typeof counts)[number], T>;
+
+/** JSON has no number for one that is out of range. */
+function withNulls(all: Tokens | null): Counts<number | null> | null {
+  return all && mapped(all, (one) => (Number.isNaN(one) ? null : one));
+}
+
+function withNumbers(all: Counts<number | null>): Tokens {
+  return mapped(all, (one) => one ?? Number.NaN);
+}
+
+function mapped<A, B>(all: Counts<A>, by: (one: A) => B): Counts<B> {
+  return Object.fromEntries(counts.map((name) => [name, by(all[name])] as const)) as Counts<B>;
+}
+
 function less(a: Tokens, b: Tokens): Tokens {
   const rest = { ...a };
-  for (const name of tokens.keyof().options) rest[name] = Math.max(0, a[name] - b[name]);
+  for (const name of counts) rest[name] = Math.max(0, a[name] - b[name]);
   return rest;
 }
 

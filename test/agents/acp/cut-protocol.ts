@@ -23,7 +23,7 @@ export function acpProtocol(wire: AcpWire): Protocol {
     'session/new': { sessionId: SESSION, ...wire.opened },
   };
   return {
-    ref: SESSION,
+    refs: [SESSION],
     newAgent(child, deps, from) {
       const known = resolveAgents(null, {})[0] as ResolvedAgent;
       const agent = new AcpAgent(

@@ -48,3 +48,14 @@ test('The usage is never negative.', () => {
 test('A report that cannot be read is not counted.', () => {
   expect(new Meter().read({ tokenUsage: { total: 3 } })).toBe('unknown');
 });
+
+test('The usage of the turn after one that another server continued is the increase since then.', () => {
+  const meter = new Meter();
+  meter.begin();
+  meter.read(told(used(100, 10, 5), used(40, 4, 2)));
+  const next = new Meter();
+  next.restore(JSON.parse(JSON.stringify(meter.save())));
+  next.begin();
+  const second = next.read(told(used(150, 20, 9), used(30, 5, 3)));
+  expect(second).toMatchObject({ input_tokens: 40, output_tokens: 4, total_tokens: 54 });
+});

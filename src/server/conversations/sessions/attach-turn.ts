@@ -51,7 +51,7 @@ export function leftTurns(
 
 function canContinue({ position, attempts = 0 }: StoredReader, { told }: HeldRecord): boolean {
   const { state, unstored } = position;
-  const isPrompted = unstored === null || told.includes(String(unstored));
+  const isPrompted = unstored === null || told.includes(unstored);
   return state !== null && isPrompted && attempts < MAX_ATTEMPTS;
 }
 
@@ -131,6 +131,7 @@ export function attachedTurn(
       kind: approval.kind,
       title: approval.title,
       request: approval.request,
+      isCancelled: approval.status === 'cancelled',
       answer: (withdrawn) => broker.askAgain(approval, withdrawn),
     })),
   };
