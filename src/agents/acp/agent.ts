@@ -284,6 +284,7 @@ export class AcpAgent implements Agent {
     const running: Running = { is: 'running', isCancelled: false, refused: null, limit: null };
     this.#state = running;
     this.#reports.beginTurn();
+    this.#lines.beginTurn();
     this.#deferred.begin({
       settings: this.#settings,
       waiting,

@@ -89,18 +89,11 @@ export class CodexAgent implements Agent, Route {
     this.#sink = sink;
     this.#lease = lease;
     this.#options = options;
-    const { connection } = lease.server;
+    const { connection, holder: child } = lease.server;
+    const keyOf = (n: number) => `${session.id}:${n}`;
     this.#from = from?.at ?? connection.read;
-    this.lines = new OutputLines(
-      {
-        sink,
-        save: () => this.#save(),
-        child: lease.server.holder,
-        keyOf: (n) => `${session.id}:${n}`,
-      },
-      from,
-      connection.read,
-    );
+    const own = { sink, child, keyOf, save: () => this.#save() };
+    this.lines = new OutputLines(own, from, connection.read);
     this.output = this.lines.outlives ? this.lines : null;
     this.#requests = new SessionRequests({
       sink,

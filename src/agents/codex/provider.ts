@@ -1,3 +1,5 @@
+import type { AttachedAgent, TakesOver } from '../attached-turn.ts';
+import type { Child } from '../../core/children/supervisor.ts';
 import { providerKinds } from '../../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
@@ -18,8 +20,8 @@ import { makeHome, type ProgramOptions, runProgram, unlessAborted } from '../age
 import { CodexAgent } from './agent.ts';
 import { AppServer } from './app-server.ts';
 import { type Ask, type CodexModel, listModels } from './models.ts';
-import { objectionTo } from './settings.ts';
-import { SharedServer } from './shared-server.ts';
+import { type CodexOptions, objectionTo } from './settings.ts';
+import { LeftServer, SharedServer } from './shared-server.ts';
 import { CodexConversations, hasThread, listThreads } from './threads.ts';
 import os from 'node:os';
 import path from 'node:path';
@@ -30,7 +32,7 @@ import { replaceFile } from '../../core/lib/replace-file.ts';
 import { maybe } from '../lenient.ts';
 
 /** OpenAI Codex, one app-server for all sessions. */
-export class CodexProvider extends InstalledProvider<CodexModel> implements Provider {
+export class CodexProvider extends InstalledProvider<CodexModel> implements Provider, TakesOver {
   readonly id = 'codex';
   readonly capabilities = providerKinds.codex.capabilities;
   readonly login: Login = {
@@ -63,6 +65,9 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
   readonly #shared: SharedServer;
   /** The server of each sandbox, by the arguments of the sandbox. */
   readonly #sandboxed = new Map<string, SharedServer>();
+
+  /** The app-servers that an earlier server of cadre has left, by their processes. */
+  readonly #left = new WeakMap<Child, LeftServer>();
 
   constructor(settings: InstalledSettings, context: ProviderContext) {
     super(settings, context);
@@ -102,17 +107,28 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
     return this.health.noted(this.#open(...asked), asked[2]);
   }
 
+  attach(...[session, sink, left]: Parameters<TakesOver['attach']>): AttachedAgent {
+    const { child, from, position, turn } = left;
+    const server = this.#left.get(child) ?? new LeftServer(new AppServer(child, this.#notes, from));
+    this.#left.set(child, server);
+    const agent = new CodexAgent(session, sink, server.lease(), this.#optionsFor([]), position);
+    try {
+      const ref = session.provider_session_ref ?? '';
+      return { agent, outcome: agent.attach(ref, position.state ?? '', turn) };
+    } catch (error) {
+      void agent.end(0);
+      throw error;
+    }
+  }
+
   async #open(...[session, sink, signal, fork]: Parameters<Provider['open']>): Promise<Agent> {
-    const { supervisor } = this.context;
     const models = await this.#listModels(signal);
     const sandbox = await this.#sandboxOf(session);
     const server = sandbox === null ? this.#shared : this.#serverIn(sandbox, session.cwd);
     const agent = new CodexAgent(session, sink, await server.lease(signal), {
-      ...this.agentDeps(signal),
+      ...this.#optionsFor(models, signal),
       fork: fork ?? null,
-      models,
       access: sandbox === null ? null : session.permission_mode === 'read_only' ? 'read' : 'write',
-      variablesAt: (directory) => supervisor.variablesAt(directory),
     });
     try {
       await unlessAborted(agent.open(), signal);
@@ -121,6 +137,17 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
       await agent.end(0);
       throw error;
     }
+  }
+
+  #optionsFor(models: readonly CodexModel[], signal = new AbortController().signal): CodexOptions {
+    const { supervisor } = this.context;
+    return {
+      ...this.agentDeps(signal),
+      fork: null,
+      models,
+      access: null,
+      variablesAt: (directory) => supervisor.variablesAt(directory),
+    };
   }
 
   async #sandboxOf(session: Session): Promise<BarrierSandbox | null> {
@@ -174,15 +201,19 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
     return this.program(this.environment(this.home === null ? {} : { CODEX_HOME: this.home }));
   }
 
+  get #notes() {
+    const { clock } = this.context;
+    const { countUnknown: onUnknown, noteVersion: onVersion } = this.health;
+    return { clock, onUnknown, onVersion, onLost: (why: string) => this.health.note(why) };
+  }
+
   async #start(inside: { sandbox: BarrierSandbox; cwd: string } | null): Promise<AppServer> {
     if (this.home !== null) makeHome(this.home, OWN_HOME);
     const start = {
       ...this.#program(),
       cwd: inside?.cwd ?? process.cwd(),
       sandbox: inside?.sandbox ?? null,
-      onUnknown: this.health.countUnknown,
-      onVersion: this.health.noteVersion,
-      onLost: (why: string) => this.health.note(why),
+      ...this.#notes,
     };
     return this.health.started(() => AppServer.start(start));
   }

@@ -24,6 +24,30 @@ interface Running {
   linger: Disposable | undefined;
 }
 
+/**
+ * An app-server that an earlier server of cadre has started. It serves only the sessions that it has: each gets another
+ * app-server after its turn.
+ */
+export class LeftServer {
+  readonly #server: AppServer;
+  #users = 0;
+
+  constructor(server: AppServer) {
+    this.#server = server;
+    server.retire();
+  }
+
+  lease(): Lease {
+    this.#users++;
+    return {
+      server: this.#server,
+      release: async (graceMs) => {
+        if (--this.#users === 0) await this.#server.end(graceMs);
+      },
+    };
+  }
+}
+
 /** The one app-server of all sessions without a sandbox, or of one sandbox: started when it is first needed, ended when nobody needs it. */
 export class SharedServer {
   readonly #clock: Clock;
