@@ -15,8 +15,8 @@ interface Dependencies {
   save: () => object | null;
   /** The process of the agent. Null for one that is at no turn. */
   child: OutputHolder | null;
-  /** Returns the key of a message by its number (default: the number). A process that serves several sessions has one input. */
-  keyOf?: (n: number) => string;
+  /** The beginning of the keys of messages, which is unique in the process (default: empty). It may serve several sessions. */
+  keys?: string;
 }
 
 /** The process of an agent, as it holds output for another server. */
@@ -47,6 +47,7 @@ export class OutputLines {
   /** The offset up to which this server had read when the position was stored last. */
   #saved: number;
   #sent: number;
+  readonly #keys: string;
   #unstored: string | null = null;
   /** The offset from which another server reads. Null while none does, because no turn is stored. */
   #needed: number | null;
@@ -60,6 +61,7 @@ export class OutputLines {
     this.#stored = from?.end ?? at;
     this.#saved = this.#read;
     this.#sent = from?.sent ?? 0;
+    this.#keys = from?.keys ?? deps.keys ?? '';
     this.#needed = from?.at ?? null;
   }
 
@@ -128,7 +130,7 @@ export class OutputLines {
 
   /** Returns the key of a message, by which the agent's input takes the message once. */
   keyOf(n: number): string {
-    return this.#deps.keyOf?.(n) ?? String(n);
+    return `${this.#keys}${n}`;
   }
 
   /** Sends a message to the agent, once it is stored if messages are stored. */
@@ -186,6 +188,7 @@ export class OutputLines {
       open: [...open.map(({ begin, updates }) => [begin, updates] as const), ...this.#left],
       state: memory && stateText(memory),
       sent: this.#sent,
+      keys: this.#keys,
       unstored: this.#unstored,
     };
   }

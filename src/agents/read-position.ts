@@ -13,6 +13,8 @@ export interface ReadPosition {
   readonly state: string | null;
   /** The number of the newest message to the agent that was stored. */
   readonly sent: number;
+  /** The beginning of the keys of messages. The number of the message follows. */
+  readonly keys: string;
   /** The key of a message that was too long to be stored, until the agent's input has taken it. Null: there is none. */
   readonly unstored: string | null;
 }

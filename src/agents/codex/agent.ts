@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { Session } from '../../api/sessions.ts';
+import { newUuid } from '../../core/lib/ids.ts';
 import type { AttachedTurn } from '../attached-turn.ts';
 import { type OutputLine, OutputLines } from '../output-lines.ts';
 import type { ReadPosition } from '../read-position.ts';
@@ -90,9 +91,8 @@ export class CodexAgent implements Agent, Route {
     this.#lease = lease;
     this.#options = options;
     const { connection, holder: child } = lease.server;
-    const keyOf = (n: number) => `${session.id}:${n}`;
     this.#from = from?.at ?? connection.read;
-    const own = { sink, child, keyOf, save: () => this.#save() };
+    const own = { sink, child, keys: `${newUuid()}:`, save: () => this.#save() };
     this.lines = new OutputLines(own, from, connection.read);
     this.output = this.lines.outlives ? this.lines : null;
     this.#requests = new SessionRequests({
