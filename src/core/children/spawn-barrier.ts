@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import os from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { type Identity, identify } from './identity.ts';
 import type { NetworkMode } from './sandbox/plan.ts';
@@ -187,4 +188,14 @@ function wordsOf({ command, args, sandbox }: BarrierCommand): string[] {
 
 function fitsArgument(text: string): boolean {
   return text.length * 3 <= MAX_ARGUMENT_BYTES || Buffer.byteLength(text) <= MAX_ARGUMENT_BYTES;
+}
+
+const signalNames = new Map(
+  Object.entries(os.constants.signals).map(([name, number]) => [number, name as NodeJS.Signals]),
+);
+
+/** Returns the exit of a sandboxed command: bubblewrap exits with 128 + n if signal n ended the command. */
+export function exitInside(exit: ChildExit): ChildExit {
+  const name = signalNames.get((exit.code ?? 0) - 128);
+  return name === undefined ? exit : { code: null, signal: name };
 }

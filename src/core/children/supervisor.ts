@@ -1,4 +1,3 @@
-import os from 'node:os';
 import { type Readable, Writable } from 'node:stream';
 import type { Clock } from '../lib/clock.ts';
 import type { Failpoint } from '../lib/failpoint.ts';
@@ -10,6 +9,7 @@ import {
   type BarrierCommand,
   type BarrierSandbox,
   type BarrierStart,
+  exitInside,
   startAtBarrier,
   startOf,
 } from './spawn-barrier.ts';
@@ -32,10 +32,6 @@ export type { ChildExit } from './spawn-barrier.ts';
 
 /** How long to wait, in milliseconds, for a killed process to exit before the signal is sent again. */
 const KILLED_MS = 1000;
-
-const signalNames = new Map(
-  Object.entries(os.constants.signals).map(([name, number]) => [number, name as NodeJS.Signals]),
-);
 
 /** A process group that the supervisor started. */
 export interface Child {
@@ -194,17 +190,14 @@ export class Supervisor {
     return this.#follow({ process, isSandboxed: about.isSandboxed, ending: undefined }, about.what);
   }
 
-  #startSomewhere(command: ChildCommand): Promise<BarrierProcess | Error> | BarrierProcess {
+  async #startSomewhere(command: ChildCommand): Promise<BarrierProcess | Error> {
     const { shim, failpoint } = this.#deps;
     if (!command.outlives || !shim) return this.#startAtBarrier(command);
     const about = { what: command.what, isSandboxed: Boolean(command.sandbox) };
-    return shim.start(this.#startOf(command), about).then(
-      (started) => {
-        failpoint('child.gated');
-        return started;
-      },
-      (error: unknown) => error as Error,
-    );
+    const starting = shim.start(this.#startOf(command), about);
+    const started = await starting.catch((error: unknown) => error as Error);
+    failpoint('child.gated');
+    return started;
   }
 
   #startAtBarrier(command: ChildCommand): BarrierProcess | Promise<Error> {
@@ -395,10 +388,4 @@ async function signalInside(leader: number, name: NodeJS.Signals): Promise<boole
   );
   for (const pid of inside) signal(pid, name);
   return inside.length > 0;
-}
-
-/** Returns the exit of a sandboxed command: bubblewrap exits with 128 + n if signal n ended the command. */
-function exitInside(exit: ChildExit): ChildExit {
-  const name = signalNames.get((exit.code ?? 0) - 128);
-  return name === undefined ? exit : { code: null, signal: name };
 }
