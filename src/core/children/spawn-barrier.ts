@@ -1,5 +1,5 @@
-import os from 'node:os';
 import { type ChildProcess, spawn } from 'node:child_process';
+import os from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { type Identity, identify } from './identity.ts';
 import type { NetworkMode } from './sandbox/plan.ts';

@@ -194,17 +194,14 @@ export class Supervisor {
     return this.#follow({ process, isSandboxed: about.isSandboxed, ending: undefined }, about.what);
   }
 
-  #startSomewhere(command: ChildCommand): Promise<BarrierProcess | Error> | BarrierProcess {
+  async #startSomewhere(command: ChildCommand): Promise<BarrierProcess | Error> {
     const { shim, failpoint } = this.#deps;
     if (!command.outlives || !shim) return this.#startAtBarrier(command);
     const about = { what: command.what, isSandboxed: Boolean(command.sandbox) };
-    return shim.start(this.#startOf(command), about).then(
-      (started) => {
-        failpoint('child.gated');
-        return started;
-      },
-      (error: unknown) => error as Error,
-    );
+    const starting = shim.start(this.#startOf(command), about);
+    const started = await starting.catch((error: unknown) => error as Error);
+    failpoint('child.gated');
+    return started;
   }
 
   #startAtBarrier(command: ChildCommand): BarrierProcess | Promise<Error> {

@@ -16,7 +16,6 @@ import {
   assertUnreachable,
   expectHeldBack,
   expectOrderlyStop,
-  identified,
   keeperOf,
   LIMIT_MS,
   poll,
@@ -24,6 +23,7 @@ import {
   send,
   keeperDirectory,
 } from './keeper.ts';
+import { identified } from './shim.ts';
 import { openDatabase } from '../../support/database.ts';
 import { scaled } from '../../support/patience.ts';
 import { openRuntime, withRuntime } from '../../support/runtime.ts';

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { type Identity, identify } from '../../../src/core/children/identity.ts';
+import type { Identity } from '../../../src/core/children/identity.ts';
 import { streamEvents } from '../../../src/client/stream.ts';
 import { AppError } from '../../../src/api/errors.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
@@ -13,6 +13,7 @@ import { withRuntime } from '../../support/runtime.ts';
 import { startServerWithAgent, type TestServer } from '../../support/server.ts';
 import { testDirectory } from '../../support/temp.ts';
 import { scaled } from '../../support/patience.ts';
+import { identified } from './shim.ts';
 
 /** Time after a kill within which all processes must be gone. */
 export const LIMIT_MS = 2000;
@@ -71,12 +72,6 @@ export async function expectOrderlyStop(server: TestServer): Promise<void> {
   const keeper = await keeperOf(server).catch(() => undefined);
   expect(await server.end('SIGTERM')).toEqual({ code: 0, signal: null });
   expect(remaining(server.directory, keeper)).toEqual([]);
-}
-
-export function identified(pid: number): Identity {
-  const found = identify(pid);
-  if (!found) throw new Error(`no process ${pid}`);
-  return found;
 }
 
 /** Polls, because no signal reports the death of a process that is not a child. */

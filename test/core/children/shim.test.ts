@@ -23,10 +23,17 @@ import { expectEventually } from '../../support/expect-eventually.ts';
 import { scaled } from '../../support/patience.ts';
 import { withRuntime } from '../../support/runtime.ts';
 import { startServer, startServerWithAgent } from '../../support/server.ts';
-import { keeperDirectory, LIMIT_MS, sayUntil } from './keeper.ts';
+import { keeperDirectory, LIMIT_MS, poll, sayUntil } from './keeper.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { testDirectory } from '../../support/temp.ts';
-import { type Host, identified, keeperOfShim, openHost, ServerProcess } from './shim.ts';
+import {
+  findKeeper,
+  type Host,
+  identified,
+  keeperOfShim,
+  openHost,
+  ServerProcess,
+} from './shim.ts';
 
 /** Longer than any test, in milliseconds. */
 const HOUR_MS = 3_600_000;
@@ -323,11 +330,12 @@ test('A keeper that replaces a killed one knows the children of the shim.', asyn
   const child = await run(`${GRANDCHILD} sleep 1000`);
   const first = shim.process?.identity as Identity;
   const left = [identified(child.pid), await grandchildIn(directory)];
-  process.kill(keeperOfShim(first).pid, 'SIGKILL');
-  const second = await expect
-    .poll(() => keeperOfShim(first))
-    .toBeDefined()
-    .then(() => keeperOfShim(first));
+  const keeper = keeperOfShim(first);
+  process.kill(keeper.pid, 'SIGKILL');
+  const second = await poll('another keeper', () => {
+    const found = findKeeper(first);
+    return found?.pid !== keeper.pid && found;
+  });
   expect(left.map(isAlive)).toEqual([true, true]);
   process.kill(first.pid, 'SIGKILL');
   await expectGone(...left, second);
@@ -393,7 +401,8 @@ test('The end of a child that is not taken over spares those that are.', async (
     ['cat', `${GRANDCHILD} sleep 1000`].map((script) => first.run(script)),
   );
   const left = [identified(ended?.pid ?? 0), await grandchildIn(directory)];
-  await first.shim.leave(HOUR_MS);
+  first.shim.setGrace(HOUR_MS);
+  await first.shim.leave();
   await first.db.close();
   const next = await testHost(directory);
   const attached = next.supervisor.attach(kept?.pid ?? 0, 0) as Child;
@@ -541,7 +550,7 @@ test.each([true, false])(
     const shim = identified(children.shim_pid ?? 0);
     const agents = Object.values(stubbornProcesses(directory));
     await server.end('SIGKILL');
-    expect(agents.map(isAlive)).toEqual(agents.map(() => true));
+    expect(agents.every(isAlive)).toBe(true);
     // A server that is not to continue with a shim sweeps it.
     const config = { server: { reattach_ms: isFound ? 60_000 : 0 } };
     await withRuntime(

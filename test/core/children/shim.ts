@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import { createInterface } from 'node:readline';
 import { PassThrough, type Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { pickVariables } from '../../../src/core/children/environment.ts';
 import { type Identity, identify } from '../../../src/core/children/identity.ts';
 import { Keeper } from '../../../src/core/children/keeper.ts';
 import { Ledger } from '../../../src/core/children/ledger.ts';
@@ -108,7 +109,12 @@ export class ServerProcess {
     const file = fileURLToPath(new URL('shim-server.ts', import.meta.url));
     this.#process = spawn(process.execPath, [file, directory, String(graceMs), script], {
       stdio: ['pipe', 'pipe', 'inherit'],
-      env: { PATH: process.env.PATH ?? '', TMPDIR: process.env.TMPDIR ?? '/tmp', ...env },
+      env: {
+        PATH: process.env.PATH ?? '',
+        TMPDIR: process.env.TMPDIR ?? '/tmp',
+        ...pickVariables(['CADRE_TEST_ONLY_PLATFORM'], process.env),
+        ...env,
+      },
     });
     this.exited = once(this.#process, 'exit');
     this.#process.stdin?.on('error', () => undefined);
@@ -144,22 +150,29 @@ export class ServerProcess {
   }
 }
 
-/** The keeper of a shim: the process that it has started without the marker of its children. */
-export function keeperOfShim(shim: Identity): Identity {
-  for (const name of fs.readdirSync('/proc')) {
-    if (!/^\d+$/.test(name) || parentOf(name) !== shim.pid) continue;
-    const words = fs.readFileSync(`/proc/${name}/cmdline`, 'utf8');
-    if (words.includes('IFS= read -r marker')) return identified(Number(name));
-  }
-  throw new Error('the shim has no keeper');
+/** The keeper of a shim: the process that it has started without the marker of its children. Undefined between two keepers. */
+export function findKeeper(shim: Identity): Identity | undefined {
+  const names = fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  const keeper = names.find((name) => {
+    const stat = readProc(`${name}/stat`);
+    const parent = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1];
+    return parent === `${shim.pid}` && readProc(`${name}/cmdline`).includes('read -r marker');
+  });
+  return keeper === undefined ? undefined : identify(Number(keeper));
 }
 
-function parentOf(pid: string): number | undefined {
+export function keeperOfShim(shim: Identity): Identity {
+  const found = findKeeper(shim);
+  if (!found) throw new Error('the shim has no keeper');
+  return found;
+}
+
+/** Empty if the process has ended. */
+function readProc(file: string): string {
   try {
-    const stat = fs.readFileSync(`/proc/${pid}/stat`, 'latin1');
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+    return fs.readFileSync(`/proc/${file}`, 'latin1');
   } catch {
-    return undefined;
+    return '';
   }
 }
 

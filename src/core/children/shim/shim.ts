@@ -9,6 +9,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import { selfCommand, SHIM } from '../../lib/self.ts';
 import { startConnected } from '../detached.ts';
+import { pickVariables } from '../environment.ts';
 import { type Identity, isAlive, killCarriers, MARKER_VARIABLE, signal } from '../identity.ts';
 import type { BarrierProcess, BarrierStart } from '../spawn-barrier.ts';
 import { type ChildAbout, type HeldRecord, SHIM_VERSION } from './frames.ts';
@@ -184,12 +185,11 @@ export class Shim {
 /** Starts this program as a shim. It gets none of the variables of the server, above all not the marker of its children. */
 function launch(socketPath: string): net.Socket {
   const { file, args } = selfCommand();
-  const { PATH = '/usr/bin:/bin', CADRE_TEST_ONLY_PLATFORM: platform } = process.env;
   return startConnected({
     file,
     args: [...args, SHIM, socketPath, '3'],
     cwd: '/',
-    env: { PATH, ...(platform !== undefined && { CADRE_TEST_ONLY_PLATFORM: platform }) },
+    env: { ...pickVariables(['PATH', 'CADRE_TEST_ONLY_PLATFORM'], process.env) },
   });
 }
 

@@ -21,8 +21,10 @@ interface Started {
   watch: Watch;
 }
 
+type Start = (options?: Pick<ServerOptions, 'args' | 'env'>) => Promise<Started>;
+
 /** Starts servers on one directory, one after the other, and follows the events of each. */
-async function withServers(use: (start: () => Promise<Started>) => Promise<void>): Promise<void> {
+async function withServers(use: (start: Start) => Promise<void>): Promise<void> {
   await using directory = tempDirectory('taken-over');
   let last: Started | undefined;
   try {
