@@ -539,33 +539,28 @@ test('A server starts no shim by default.', async () => {
   await server.end('SIGTERM');
 });
 
-test.each([true, false])(
-  'After a SIGKILL of the server during a turn, the next start leaves nothing of it, and the turn fails (a shim is found: %s).',
-  async (isFound) => {
-    const directory = keeperDirectory();
-    const env = { CADRE_SERVER_REATTACH_MS: '60000' };
-    const server = await startServerWithAgent(directory, stubbornAgent(directory), env);
-    await sayUntil(server, 'say here; silent', /here/);
-    const { children } = await server.client.call(endpoints.getDiagnostics, {});
-    const shim = identified(children.shim_pid ?? 0);
-    const agents = Object.values(stubbornProcesses(directory));
-    await server.end('SIGKILL');
-    expect(agents.every(isAlive)).toBe(true);
-    // A server that is not to continue with a shim sweeps it.
-    const config = { server: { reattach_ms: isFound ? 60_000 : 0 } };
-    await withRuntime(
-      async ({ client }) => {
-        expect(agents.filter(isAlive)).toEqual([]);
-        expect(isAlive(shim)).toBe(false);
-        const { turns_failed: failed } = await client.call(endpoints.getRecovery, {});
-        expect(failed).toHaveLength(1);
-      },
-      { directory, config },
-    );
-    await expectGone(shim);
-    expect(await untilNothingRemains(directory, scaled(LIMIT_MS))).toMatchObject({ left: [] });
-  },
-);
+test('After a SIGKILL of the server during a turn, a server without reattach_ms leaves nothing of it, and the turn fails.', async () => {
+  const directory = keeperDirectory();
+  const env = { CADRE_SERVER_REATTACH_MS: '60000' };
+  const server = await startServerWithAgent(directory, stubbornAgent(directory), env);
+  await sayUntil(server, 'say here; silent', /here/);
+  const { children } = await server.client.call(endpoints.getDiagnostics, {});
+  const shim = identified(children.shim_pid ?? 0);
+  const agents = Object.values(stubbornProcesses(directory));
+  await server.end('SIGKILL');
+  expect(agents.every(isAlive)).toBe(true);
+  await withRuntime(
+    async ({ client }) => {
+      expect(agents.filter(isAlive)).toEqual([]);
+      expect(isAlive(shim)).toBe(false);
+      const { turns_failed: failed } = await client.call(endpoints.getRecovery, {});
+      expect(failed).toHaveLength(1);
+    },
+    { directory },
+  );
+  await expectGone(shim);
+  expect(await untilNothingRemains(directory, scaled(LIMIT_MS))).toMatchObject({ left: [] });
+});
 
 interface RawConnection {
   send(bytes: Buffer): void;

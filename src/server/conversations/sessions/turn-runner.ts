@@ -220,9 +220,13 @@ export class TurnRunner {
     failpoint('turn.started');
     atTurn(turn, { running, live, output });
     running.isPrompted = !running.interrupting;
+    const settings = settingsOf(session, turn);
     const outcome = running.interrupting
       ? { status: 'interrupted' as const, error: null }
-      : await Promise.race([this.#withinLimit(turn, () => this.#prompt(live, prompt, turn)), cut]);
+      : await Promise.race([
+          this.#withinLimit(turn, () => this.#prompt(live, prompt, settings)),
+          cut,
+        ]);
     await this.#settle({ session, turn }, { running, live, output }, outcome);
   }
 
@@ -307,10 +311,10 @@ export class TurnRunner {
   #prompt(
     { agent, session }: LiveAgent,
     input: readonly StoredInputItem[],
-    turn: Turn,
+    settings: TurnSettings,
   ): Promise<TurnOutcome> {
     const record = this.#deps.recordFor(session.id);
-    return agent.prompt([...record, ...input], settingsOf(session, turn));
+    return agent.prompt([...record, ...input], settings);
   }
 
   /** Interrupts a turn whose time is over. Resolves with a failure if `work` rejects. */
