@@ -9,6 +9,7 @@ import { type Nouns, buildNouns } from './build.ts';
 import { type Edge, buildEdge } from './build/edge.ts';
 import { connect } from './connect.ts';
 import { type Running, stop } from './stop.ts';
+import { leaveNote, readNote } from './shim-note.ts';
 import { startUpkeep } from './upkeep.ts';
 import { Undo } from '../../core/lib/undo.ts';
 import { logPath } from '../work/processes/log-file.ts';
@@ -54,8 +55,10 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   for (const turn of takeProcesses(leftTurns, supervisor)) nouns.sessions.runner.attach(turn);
   await supervisor.endUnattached();
   const upkeep = undo.use(startUpkeep(base, nouns));
-  await listen(base, edge, options.freePort === true);
+  const last = readNote(shim)?.url ?? null;
+  await listen(base, edge, { orFree: options.freePort === true, last });
   base.address.url = edge.server.url;
+  leaveNote(shim, { secret: nouns.gateway.sessionTokens.secret, url: edge.server.url });
   nouns.children.networks.connectTools(edge.server.tools);
   for (const turn of startTurns) nouns.sessions.runner.start(turn);
   await nouns.sessions.inbox.open();
@@ -93,10 +96,18 @@ async function findShim(
   return shim;
 }
 
-async function listen({ config }: Base, { server }: Edge, orFree: boolean): Promise<void> {
+/** `last`: the address of the last server, which agents that live on use. On any free port, the same port is the best one. */
+async function listen(
+  { config }: Base,
+  { server }: Edge,
+  { orFree, last }: { orFree: boolean; last: string | null },
+): Promise<void> {
   const address = config.now.server.bind_address;
   const at = address.lastIndexOf(':');
-  await server.listen(address.slice(0, at), Number(address.slice(at + 1)), orFree);
+  const port = Number(address.slice(at + 1));
+  const isAny = port === 0 && last !== null;
+  const wanted = isAny ? Number(new URL(last).port) : port;
+  await server.listen(address.slice(0, at), wanted, orFree || isAny);
 }
 
 /** Registers the server, so that clients on this machine find it. */

@@ -220,13 +220,12 @@ export class TurnRunner {
     failpoint('turn.started');
     atTurn(turn, { running, live, output });
     running.isPrompted = !running.interrupting;
-    const settings = settingsOf(session, turn);
+    const { agent } = live;
+    const ended = () =>
+      agent.prompt([...this.#deps.recordFor(session.id), ...prompt], settingsOf(session, turn));
     const outcome = running.interrupting
       ? { status: 'interrupted' as const, error: null }
-      : await Promise.race([
-          this.#withinLimit(turn, () => this.#prompt(live, prompt, settings)),
-          cut,
-        ]);
+      : await Promise.race([this.#withinLimit(turn, ended), cut]);
     await this.#settle({ session, turn }, { running, live, output }, outcome);
   }
 
@@ -306,15 +305,6 @@ export class TurnRunner {
       await (signal.aborted ? this.#leave(turn, running) : this.#failUnseen(turn, error));
       return undefined;
     }
-  }
-
-  #prompt(
-    { agent, session }: LiveAgent,
-    input: readonly StoredInputItem[],
-    settings: TurnSettings,
-  ): Promise<TurnOutcome> {
-    const record = this.#deps.recordFor(session.id);
-    return agent.prompt([...record, ...input], settings);
   }
 
   /** Interrupts a turn whose time is over. Resolves with a failure if `work` rejects. */

@@ -1,5 +1,4 @@
 import type { ProviderId } from '../../../api/provider-kinds.ts';
-import type { Shim } from '../../../core/children/shim/shim.ts';
 import { SessionTokens } from '../../../core/access/session-tokens.ts';
 import type { Config } from '../../../core/config/schema.ts';
 import { Broadcasts } from '../../teams/broadcasts.ts';
@@ -18,6 +17,7 @@ import type { TeamStore } from '../../teams/store.ts';
 import { TeamViews } from '../../teams/view.ts';
 import { previewWorktree } from '../../work/worktrees/create-worktree.ts';
 import { ownerOf } from '../../../core/children/sandbox/own-directories.ts';
+import { readNote } from '../shim-note.ts';
 import type { Base, RuntimeOptions } from '../base.ts';
 import type { Children } from './children.ts';
 import type { Providers } from './providers.ts';
@@ -95,7 +95,9 @@ export function buildTeams(base: Base, needs: Needs & { store: TeamStore }) {
 export function buildGateway(
   base: Base,
   needs: Needs & { processes: Processes; teams: Teams; children: Children },
-  { sessionTokens = tokensFor(needs.children.shim) }: Pick<RuntimeOptions, 'sessionTokens'>,
+  {
+    sessionTokens = new SessionTokens(readNote(needs.children.shim)?.secret),
+  }: Pick<RuntimeOptions, 'sessionTokens'>,
 ) {
   const { address, config, clock } = base;
   const { sessions, processes, worktrees, teams, offers } = needs;
@@ -151,13 +153,6 @@ export function buildGateway(
     offers,
   });
   return { service, sessionTokens, offers, toolsFor };
-}
-
-/** Agents that outlive a server keep their tokens, so the shim keeps the secret for the next server. */
-function tokensFor(shim: Shim | null): SessionTokens {
-  const tokens = new SessionTokens(shim?.note || undefined);
-  shim?.leaveNote(tokens.secret);
-  return tokens;
 }
 
 /** Returns the part of the team configuration that agents can read. */

@@ -83,6 +83,8 @@ it('A running turn goes on after the server was killed: its text is whole, in or
     expect(texts).toEqual(storyOf(second.watch, uncut.turn_id).texts);
     expect(kinds).toEqual(storyOf(second.watch, uncut.turn_id).kinds);
     const recovery = await second.server.client.call(endpoints.getRecovery, {});
+    // Agents that live on reach the tools at the address of the first server.
+    expect(second.server.url).toBe(first.server.url);
     expect(recovery).toMatchObject({
       previous_stop: 'unclean',
       turns_attached: [turn.turn_id],
