@@ -180,7 +180,7 @@ async function answerAll({ client }: TestServer, watch: Watch, signal: AbortSign
   }
 }
 
-/** Waits until a server has stored something of each running turn since it has started. */
+/** Waits until a server has stored something of each turn since it has started, unless the turn has ended before. */
 async function progressOf(
   running: ReadonlyMap<string, string>,
   watch: Watch,
@@ -191,5 +191,8 @@ async function progressOf(
     ({ kind, seq }) => kind === 'runtime.recovered' && seq > after,
   );
   for (const turn of running.keys())
-    await watch.until('progress', ({ seq, turn_id }) => seq > started && turn_id === turn);
+    await watch.until(
+      'progress',
+      (event) => event.turn_id === turn && (event.seq > started || isEndOf(event)),
+    );
 }
