@@ -86,13 +86,21 @@ export function takeProcesses(
   });
 }
 
-/** Stores that this server takes over agents, and deletes the rows of all other turns. */
-export function claimLeftTurns(tx: Writer, turns: readonly LeftTurn[], readers: AgentReaders) {
+/**
+ * Stores that this server takes over agents, and deletes the rows of other turns. The rows of turns that begin again stay:
+ * this server may die before that.
+ */
+export function claimLeftTurns(
+  tx: Writer,
+  turns: readonly LeftTurn[],
+  { readers, begunAgain }: { readers: AgentReaders; begunAgain: readonly Turn[] },
+): void {
   const claimed = new Map(turns.map(({ session, reader }) => [session.id, reader]));
-  for (const { sessionId } of readers.all(tx)) {
+  const kept = new Set(begunAgain.map(({ turn_id }) => turn_id));
+  for (const { sessionId, reader: stored } of readers.all(tx)) {
     const reader = claimed.get(sessionId);
     if (reader) readers.save(tx, sessionId, { ...reader, attempts: (reader.attempts ?? 0) + 1 });
-    else readers.delete(tx, sessionId);
+    else if (!kept.has(stored.turn_id)) readers.delete(tx, sessionId);
   }
 }
 

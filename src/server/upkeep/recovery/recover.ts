@@ -71,7 +71,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     log.append(tx, { kind: 'runtime.started', payload: { previous_stop: previous.stop } });
     const left = leftTurns(tx, held, { store, readers: options.readers });
     const plan = planOf(tx, options, left);
-    claimLeftTurns(tx, left, options.readers);
+    claimLeftTurns(tx, left, { ...options, begunAgain: plan.startTurns });
     const { cancelled, failedSessions } = repairTurns(tx, plan, options);
     const processes_failed = failProcesses(tx, printed, options);
     for (const repair of worktreeRepairs) repair(tx);

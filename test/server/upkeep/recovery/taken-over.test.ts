@@ -193,6 +193,8 @@ it('A turn whose agent was not told the prompt is begun again.', async () => {
     const turn = await prompted(first.server, 'say hello');
     await first.watch.stop().catch(() => undefined);
     await first.server.exited;
+    // The next server dies before it begins the turn.
+    await expect(start({ env: { CADRE_FAILPOINTS: 'turn.accepted=kill' } })).rejects.toThrow();
 
     const second = await start();
     expect((await second.watch.end(turn.turn_id)).kind).toBe('turn.completed');
