@@ -10,24 +10,37 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { type TestStore, testStore } from '../support/memory-store.ts';
 import { aSession, aTurn } from '../support/records.ts';
 import { settle } from '../support/settle.ts';
-import { CutServer, type CutSession, type Protocol } from './cut-server.ts';
+import { HeldPipes } from './cut-child.ts';
+import {
+  type CutAgent,
+  CutServer,
+  type CutSession,
+  type PersonDecision,
+  type Protocol,
+} from './cut-server.ts';
 
-/** A step of a turn: a message of the agent, what a person does in a session, or time that passes. */
+/**
+ * A step of a turn: a message of the agent, what a person does in a session, or time that passes. After the turn, its
+ * adapter may be asked something, and the answers are compared, too.
+ */
 export type Step =
   | { say: object }
-  | { decide: 'accept' | 'decline'; of?: number }
+  | PersonDecision
   | { interrupt: true; of?: number }
-  | { advance: number };
+  | { advance: number }
+  | { ask: (agent: CutAgent) => Promise<unknown> };
 
 /** A turn of an agent, message by message. */
 export interface Wire {
   steps: readonly Step[];
   /** The permission mode of the turn (default: null). */
   mode?: string;
+  model?: string;
+  effort?: string;
 }
 
-/** Where a server is cut off: after so many updates, or after a step. */
-type Cut = { updates: number } | { steps: number };
+/** Where a server is cut off: after so many updates or writes of the turn, or after a step. */
+type Cut = { updates: number } | { writes: number } | { steps: number };
 /** Changes the saved state of the agent and of the output before the next server reads it. */
 type Change = (saved: object) => unknown;
 
@@ -38,7 +51,7 @@ export async function expectEqualTurns(wire: Wire, protocol: Protocol): Promise<
   const base = await testStore();
   const whole = new CutTurn(base, wire, protocol);
   const expected = comparable(base, whole, await whole.run());
-  for (const cut of cutsOf(wire, expected.updates)) {
+  for (const cut of cutsOf(wire, { updates: expected.updates, writes: whole.writes })) {
     const turn = new CutTurn(base, wire, protocol);
     await turn.run(cut);
     expect({ cut, ...comparable(base, turn, expected.updates) }).toEqual({ cut, ...expected });
@@ -56,7 +69,7 @@ export async function isFoundWithout(
   const base = await testStore();
   const whole = new CutTurn(base, wire, protocol);
   const expected = comparable(base, whole, await whole.run());
-  for (const cut of cutsOf(wire, expected.updates)) {
+  for (const cut of cutsOf(wire, { updates: expected.updates, writes: 0 })) {
     const turn = new CutTurn(base, wire, protocol);
     let isField = true;
     const run = turn.run(cut, (saved) => (isField = setField(saved, field, value)));
@@ -75,18 +88,18 @@ export async function isFoundWithout(
 let turns = 0;
 
 /** A turn of each session of an agent, which servers that die one after the other may run. */
-class CutTurn {
+export class CutTurn {
   readonly #base: TestStore;
   readonly #wire: Wire;
   readonly #protocol: Protocol;
   readonly #clock = new ManualClock();
   readonly sessions: readonly CutSession[];
-  /** All that the agent has written. */
-  #output = Buffer.alloc(0);
+  readonly #held = new HeldPipes();
   readonly told: string[] = [];
   /** The values of the names in the messages of the wire. */
   readonly #names = new Map<string, unknown>();
   #updates = 0;
+  writes = 0;
   #server: CutServer | undefined;
   /** The largest saved state, in characters. */
   stateSize = 0;
@@ -98,11 +111,11 @@ class CutTurn {
     this.sessions = protocol.refs.map((ref) => {
       const id = `sess_${++turns}`;
       const session = aSession({ id, permission_mode: wire.mode ?? null });
-      const turn = aTurn({ session_id: id, turn_id: `turn_${turns}`, accepted_at: 1 });
+      const wishes = { model: wire.model ?? null, thinking_effort: wire.effort ?? null };
+      const turn = aTurn({ session_id: id, turn_id: `turn_${turns}`, accepted_at: 1, ...wishes });
       return {
         turn: { ...startTurn(turn, 1), provider_turn_ref: `run_${turns}` },
         session: { ...beginTurn(session, turn, 1), provider_session_ref: ref },
-        taken: 0,
         outcome: null,
       };
     });
@@ -119,16 +132,18 @@ class CutTurn {
     });
     this.#server = this.#start();
     await this.#server.prompt();
-    const cutUpdates = cut && 'updates' in cut ? cut.updates : null;
     let isCut = cut === null;
     for (const [at, step] of this.#wire.steps.entries()) {
-      if (!isCut && cutUpdates !== null) this.#server.diesAfter = cutUpdates - this.#updates;
+      const { diesAfter } = this.#server;
+      if (!isCut && cut && 'updates' in cut) diesAfter.updates = cut.updates - this.#updates;
+      if (!isCut && cut && 'writes' in cut) diesAfter.writes = cut.writes - this.writes;
       await this.#do(step);
       const isDue = cut && ('steps' in cut ? at + 1 >= cut.steps : this.#server.isDead);
       if (isCut || !isDue) continue;
       isCut = true;
       this.#server.isDead = true;
       if (await this.#replace(change)) await this.#settle();
+      else this.#server.isDead = false;
     }
     await this.#settle();
     return this.#updates;
@@ -138,15 +153,12 @@ class CutTurn {
     return new CutServer(this.#base, this.#clock, {
       protocol: this.#protocol,
       sessions: this.sessions,
+      held: this.#held,
       onUpdate: () => void this.#updates++,
+      onWrite: () => void this.writes++,
       onTold: (line) => void this.told.push(line),
       onNamed: (name, value) => void this.#names.set(name, value),
-      onWritten: (written) => this.#keep(written),
     });
-  }
-
-  #keep(written: Buffer): void {
-    this.#output = Buffer.concat([this.#output, written]);
   }
 
   /** Has another server continue the turn. False if the turn has ended. */
@@ -154,7 +166,7 @@ class CutTurn {
     const { db } = this.#base;
     await db.transact(() => undefined);
     const server = this.#start();
-    const size = await server.attach(this.#output, change);
+    const size = server.attach(change);
     if (size === null) return false;
     this.stateSize = size;
     this.#server = server;
@@ -164,11 +176,12 @@ class CutTurn {
   async #do(step: Step): Promise<void> {
     if ('say' in step) {
       const line = Buffer.from(`${this.#named(JSON.stringify(this.#protocol.framed(step.say)))}\n`);
-      this.#keep(line);
+      this.#held.write(line);
       this.#server?.stdout.write(line);
     } else if ('advance' in step) this.#clock.advance(step.advance);
     else if ('interrupt' in step) await this.#server?.interrupt(step.of);
-    else await this.#server?.decide(step.decide, step.of);
+    else if ('ask' in step) this.told.push(JSON.stringify(await this.#server?.ask(step.ask)));
+    else await this.#server?.decide(step);
     await this.#settle();
   }
 
@@ -182,7 +195,7 @@ class CutTurn {
 
   /** Waits until the server has handled all that the agent has written, and has nothing to do. */
   async #settle(): Promise<void> {
-    const isRead = () => this.#server?.isDead || (this.#server?.read ?? 0) >= this.#output.length;
+    const isRead = () => this.#server?.isDead || this.#server?.hasRead;
     for (let quiet = 0; quiet < 3; quiet = isRead() ? quiet + 1 : 0) {
       await this.#base.db.transact(() => undefined);
       await nextLoop();
@@ -190,9 +203,10 @@ class CutTurn {
   }
 }
 
-function cutsOf({ steps }: Wire, updates: number): Cut[] {
+function cutsOf({ steps }: Wire, { updates, writes }: { updates: number; writes: number }): Cut[] {
   return [
     ...Array.from({ length: updates }, (_, at) => ({ updates: at + 1 })),
+    ...Array.from({ length: writes }, (_, at) => ({ writes: at + 1 })),
     ...steps.map((_step, at) => ({ steps: at + 1 })),
   ];
 }

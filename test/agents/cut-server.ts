@@ -1,27 +1,24 @@
-import { PassThrough, Writable } from 'node:stream';
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import pino from 'pino';
 import type { AttachedTurn } from '../../src/agents/attached-turn.ts';
 import { type Agent, type AgentSink, failed, type TurnOutcome } from '../../src/agents/provider.ts';
 import type { ReadPosition } from '../../src/agents/read-position.ts';
-import type { Approval } from '../../src/api/approvals.ts';
+import type { Approval, ApprovalScope } from '../../src/api/approvals.ts';
 import type { Session, Turn } from '../../src/api/sessions.ts';
 import type { Child } from '../../src/core/children/supervisor.ts';
 import { systemIds } from '../../src/core/lib/ids.ts';
 import type { Database } from '../../src/core/store/database.ts';
 import { ApprovalBroker } from '../../src/server/conversations/approvals/approval-broker.ts';
 import type { Inbox } from '../../src/server/conversations/inbox/inbox.ts';
-import { attachedTurn } from '../../src/server/conversations/sessions/attach-turn.ts';
-import type { LiveAgent } from '../../src/server/conversations/sessions/agent-pool.ts';
 import {
   AgentReaders,
   type StoredReader,
 } from '../../src/server/conversations/sessions/agent-readers.ts';
 import type { Blobs } from '../../src/server/conversations/sessions/blobs.ts';
 import type { TurnOutput } from '../../src/server/conversations/sessions/output.ts';
-import { AgentOutputs } from '../../src/server/conversations/sessions/outputs.ts';
+import { AgentOutputs, type OutputOptions } from '../../src/server/conversations/sessions/outputs.ts';
+import { type LiveAgent, newLive } from '../../src/server/conversations/sessions/running-turn.ts';
 import { settingsOf } from '../../src/server/conversations/sessions/settings.ts';
-import { readStoredOutput } from '../../src/server/conversations/sessions/stored-output.ts';
 import { failureOf } from '../../src/server/conversations/sessions/try-agent.ts';
 import {
   cancelApprovals,
@@ -30,16 +27,16 @@ import {
 } from '../../src/server/conversations/sessions/turn-rows.ts';
 import type { ManualClock } from '../support/manual-clock.ts';
 import type { TestStore } from '../support/memory-store.ts';
+import { childWith, type HeldPipes, never, ReadOutput } from './cut-child.ts';
 
 /** An agent whose turn another server can continue. */
-type CutAgent = Pick<Agent, 'prompt' | 'cancel'> & {
-  readonly position: ReadPosition;
+export type CutAgent = Agent & {
   attach(ref: string, state: string, turn: AttachedTurn): Promise<TurnOutcome>;
 };
 
 /** What an agent understands in a line of the server. */
 interface Heard {
-  /** The answers that it writes at once, before the wire begins. */
+  /** The answers that it writes at once, before the wire begins and after the turn. */
   replies?: readonly object[];
   /** Values that messages of the wire use by these names, such as the id of a request. */
   names?: Readonly<Record<string, unknown>>;
@@ -76,46 +73,52 @@ export interface Protocol {
 export interface CutSession {
   session: Session;
   turn: Turn;
-  /** The newest message of the session that the agent's input has taken: it takes each number once. */
-  taken: number;
   outcome: TurnOutcome | null;
 }
 
 interface CutServerDeps {
   protocol: Protocol;
   sessions: readonly CutSession[];
+  /** The pipes of the agent, which outlive the server. */
+  held: HeldPipes;
   onUpdate: () => void;
+  onWrite: () => void;
   onTold: (line: string) => void;
   onNamed: (name: string, value: unknown) => void;
-  /** Takes what the agent writes before the wire begins. */
-  onWritten: (written: Buffer) => void;
+}
+
+export interface PersonDecision {
+  decide: 'accept' | 'decline';
+  scope?: ApprovalScope;
+  /** Which session asks (default: the first one). */
+  of?: number;
 }
 
 /** The rules take this time to decide on a request with the word "slow" in its title. */
 export const SLOW_MS = 100;
 
-const never = new Promise<never>(() => undefined);
-
 /** A server that runs the turns of an agent. After its death it writes nothing. */
 export class CutServer {
-  readonly stdout = new PassThrough();
+  readonly stdout = new ReadOutput();
   isDead = false;
-  diesAfter = Infinity;
+  readonly diesAfter = { updates: Infinity, writes: Infinity };
   readonly #deps: CutServerDeps;
   readonly #sessions: ServedSession[];
+  /** The offset from which the output is read. */
+  #from = 0;
   #prompts = 0;
 
   constructor(base: TestStore, clock: ManualClock, deps: CutServerDeps) {
     this.#deps = deps;
-    const child = childWith(this.stdout, (line) => !this.isDead && this.#hear(line));
+    const child = this.#child();
     this.#sessions = deps.sessions.map(
-      (one) => new ServedSession(base, clock, { ...deps, ...one, of: one, server: this, child }),
+      (one) => new ServedSession(base, clock, { ...deps, of: one, server: this, child }),
     );
   }
 
-  /** The offset up to which the output was read for all sessions. */
-  get read(): number {
-    return Math.min(...this.#sessions.map(({ read }) => read));
+  /** Whether all that the agent has written was handled. */
+  get hasRead(): boolean {
+    return this.#from + this.stdout.handled >= this.#deps.held.written.length;
   }
 
   /** Starts an agent and sends it the prompts of the turns. */
@@ -126,20 +129,22 @@ export class CutServer {
     }
   }
 
-  /** Takes over the turns. Resolves with the size of the largest saved state; null if all turns have ended. */
-  async attach(written: Buffer, change: (saved: object) => unknown): Promise<number | null> {
+  /** Takes over the turns. Returns the size of the largest saved state; null if all turns have ended. */
+  attach(change: (saved: object) => unknown): number | null {
     this.#prompts = this.#sessions.length;
-    const stored = this.#sessions.flatMap((one) => one.stored ?? []);
-    const [first] = stored.toSorted((one, other) => one.at - other.at);
+    const stored = this.#sessions
+      .flatMap((one) => one.stored ?? [])
+      .toSorted((one, other) => one.at - other.at);
+    const [first] = stored;
     if (!first) return null;
-    for (const { attach } of stored.toSorted((one, other) => one.at - other.at)) attach(change);
-    for (const { queued } of stored) for (const line of queued()) this.#hear(line);
-    this.stdout.write(written.subarray(first.at));
+    for (const { attach } of stored) attach(change);
+    this.#from = first.at;
+    this.stdout.write(this.#deps.held.outputFrom(first.at));
     return Math.max(...stored.map(({ size }) => size));
   }
 
   /** Decides the oldest pending approval of a session. */
-  decide(decision: 'accept' | 'decline', of = 0): Promise<void> | undefined {
+  decide({ of = 0, ...decision }: PersonDecision): Promise<void> | undefined {
     return this.#sessions[of]?.decide(decision);
   }
 
@@ -148,36 +153,53 @@ export class CutServer {
     return this.#sessions[of]?.interrupt();
   }
 
-  /** Has the agent understand a line. Requests before the last prompt are answered at once, and are not part of the wire. */
+  /** Asks the adapter of the first session something. */
+  async ask(ask: (agent: CutAgent) => Promise<unknown>): Promise<unknown> {
+    const agent = this.#sessions[0]?.agent;
+    return agent && ask(agent);
+  }
+
+  noteUpdate(): void {
+    this.#deps.onUpdate();
+    if (--this.diesAfter.updates <= 0) this.isDead = true;
+  }
+
+  noteWrite(): void {
+    this.#deps.onWrite();
+    if (--this.diesAfter.writes <= 0) this.isDead = true;
+  }
+
+  #child(): Child {
+    const { held } = this.#deps;
+    const child = childWith(this.stdout, (line) => !this.isDead && this.#hear(line));
+    return {
+      ...child,
+      tell: async (message, key) => {
+        if (this.isDead) return never;
+        return held.takes(key) ? child.tell(message, key) : undefined;
+      },
+      acknowledge: (upTo) => !this.isDead && held.acknowledge(upTo),
+    };
+  }
+
+  /** Has the agent understand a line. Requests outside the turns are answered at once, and are not part of the wire. */
   #hear(line: string): void {
-    const { replies = [], names = {}, isPrompt, isAnswer } = this.#deps.protocol.hear(line);
-    for (const [name, value] of Object.entries(names)) this.#deps.onNamed(name, value);
-    if (isAnswer) this.#deps.onTold(line);
+    const { held, protocol, onNamed, onTold } = this.#deps;
+    const { replies = [], names = {}, isPrompt, isAnswer } = protocol.hear(line);
+    for (const [name, value] of Object.entries(names)) onNamed(name, value);
+    if (isAnswer) onTold(line);
     if (isPrompt) this.#prompts++;
-    if (this.#prompts >= this.#sessions.length) return;
+    const arePrompted = this.#prompts >= this.#sessions.length;
+    if (arePrompted && this.#sessions.some(({ isAtTurn }) => isAtTurn)) return;
     for (const reply of replies) {
       const answer = Buffer.from(`${JSON.stringify(reply)}\n`);
-      this.#deps.onWritten(answer);
+      held.write(answer);
       this.stdout.write(answer);
     }
   }
 }
 
-/** Returns a child that writes what is written to `stdout`. */
-export function childWith(stdout: PassThrough, onLine: (line: string) => unknown): Child {
-  const stdin = new Writable({
-    write: (part: Buffer, _encoding, done) => {
-      for (const line of part.toString().split('\n')) if (line !== '') onLine(line);
-      done();
-    },
-  });
-  const end = async () => [];
-  return { pid: 1, stdin, stdout, stderr: new PassThrough(), exited: never, rest: never, end };
-}
-
-interface ServedSessionDeps extends Pick<CutServerDeps, 'protocol' | 'onUpdate'> {
-  session: Session;
-  turn: Turn;
+interface ServedSessionDeps extends Pick<CutServerDeps, 'protocol'> {
   of: CutSession;
   server: CutServer;
   child: Child;
@@ -193,17 +215,22 @@ class ServedSession {
   readonly #outputs: AgentOutputs;
   readonly #readers: AgentReaders;
   readonly #live: LiveAgent;
-  #agent: CutAgent | undefined;
+  agent: CutAgent | undefined;
 
   constructor(base: TestStore, clock: ManualClock, deps: ServedSessionDeps) {
     const { store, log, db } = base;
+    const { server } = deps;
     this.#base = base;
     this.#clock = clock;
     this.#deps = deps;
     this.#readers = new AgentReaders({ db });
     this.#db = {
-      transact: (...work: Parameters<Database['transact']>) =>
-        deps.server.isDead ? never : db.transact(...work),
+      transact: (...work: Parameters<Database['transact']>) => {
+        if (server.isDead) return never;
+        const written = db.transact(...work);
+        server.noteWrite();
+        return written;
+      },
       peek: db.peek.bind(db),
       read: db.read.bind(db),
     } as unknown as Database;
@@ -230,68 +257,57 @@ class ServedSession {
       budgets: { turnUses: () => undefined, turnAmended: () => undefined },
       readers: this.#readers,
     });
-    this.#live = { session: deps.session } as unknown as LiveAgent;
+    this.#live = newLive(deps.of.session);
   }
 
-  /** The offset up to which the output was read. A session that no agent serves has read all. */
-  get read(): number {
-    return this.#agent?.position.end ?? Infinity;
+  get isAtTurn(): boolean {
+    return this.#live.output !== undefined;
   }
 
   /** Opens the session and sends the prompt of the turn. */
   async prompt(): Promise<void> {
-    const { session, turn } = this.#deps;
+    const { session, turn } = this.#deps.of;
     const { agent, open } = this.#newAgent(null);
     await open();
-    const output = this.#open(null);
+    await this.#db.transact((tx) => this.#outputs.begin(tx, turn, agent));
+    const output = this.#outputs.open(session, { ...turn, started_at: null }, this.#options);
+    this.#live.output = output;
     void this.#end(agent.prompt(turn.input, settingsOf(session, turn)), output);
   }
 
   /** The turn as an earlier server has stored it. Null if it has ended. */
   get stored() {
     const { db } = this.#base;
-    const { session, of } = this.#deps;
-    const reader = db.peek((rx) => this.#readers.find(rx, session.id));
+    const reader = db.peek((rx) => this.#readers.find(rx, this.#deps.of.session.id));
     if (!reader) return null;
+    if (!reader.position) throw new Error('the agent was told the prompt, but no row says so');
     const { at, state } = reader.position;
     if (state === null) throw new Error('the state of the agent was not saved');
-    return {
-      at,
-      size: state.length,
-      attach: (change: (saved: object) => unknown) => this.#attach(reader, state, change),
-      /** The messages that the agent's input has not taken. */
-      queued: () =>
-        db
-          .peek((rx) => this.#readers.queued(rx, session.id))
-          .filter(({ n }) => takes(of, n))
-          .map(({ line }) => line),
-    };
+    const attach = (change: (saved: object) => unknown) => this.#attach(reader, state, change);
+    return { at, size: state.length, attach };
   }
 
   #attach(reader: StoredReader, state: string, change: (saved: object) => unknown): void {
-    const { store, log, db } = this.#base;
-    const { session } = this.#deps;
+    const { session } = this.#deps.of;
     const saved = { state: JSON.parse(state) as object, output: reader.output };
     change(saved);
-    const turn = this.#storedTurn();
-    const output = db.peek((rx) => readStoredOutput(rx, turn, reader.output, { store, log }));
-    const own = this.#open({ reader, output });
+    const left = { session, turn: this.#storedTurn(), reader, written: reader.position.end };
+    const { output, attached } = this.#outputs.reopen(left, this.#options, this.#broker);
+    this.#live.output = output;
     const { agent } = this.#newAgent(reader.position);
-    const parts = { db: this.#db, store, broker: this.#broker };
-    const attached = attachedTurn({ session, turn }, { reader, output }, parts);
     const ref = session.provider_session_ref ?? '';
-    void this.#end(agent.attach(ref, JSON.stringify(saved.state), attached), own);
+    void this.#end(agent.attach(ref, JSON.stringify(saved.state), attached), output);
   }
 
   /** Decides the oldest pending approval. */
-  async decide(decision: 'accept' | 'decline'): Promise<void> {
+  async decide({ decide, scope }: PersonDecision): Promise<void> {
     const { store } = this.#base;
-    const [first] = this.#base.db.peek((rx) => store.pendingApprovals(rx, this.#deps.turn.turn_id));
+    const [first] = this.#base.db.peek((rx) => store.pendingApprovals(rx, this.#deps.of.turn.turn_id));
     if (!first) throw new Error('nothing is asked');
     const by = { decidedBy: 'test', reason: null, answers: answersTo(first) };
     const resolution =
-      decision === 'accept'
-        ? { status: 'accepted' as const, ...by }
+      decide === 'accept'
+        ? { status: 'accepted' as const, scope, ...by }
         : { status: 'declined' as const, ...by, answers: null };
     await this.#db.transact((tx) => this.#broker.resolve(tx, first, resolution));
   }
@@ -308,26 +324,20 @@ class ServedSession {
       cancelApprovals(tx, interrupted, 'the turn was interrupted', rows);
     });
     this.#broker.cancelRequests(turn.turn_id);
-    this.#agent?.cancel();
+    this.agent?.cancel();
   }
 
   #storedTurn(): Turn {
     const { store, db } = this.#base;
-    const { session_id, turn_id } = this.#deps.turn;
+    const { session_id, turn_id } = this.#deps.of.turn;
     return db.peek((rx) => store.turn(rx, session_id, turn_id));
   }
 
-  #open(stored: Parameters<AgentOutputs['open']>[2]['stored'] | null): TurnOutput {
-    const { session, turn } = this.#deps;
-    const output = this.#outputs.open(session, stored ? turn : { ...turn, started_at: null }, {
-      onError: (error) => {
-        throw error;
-      },
-      agentOf: () => this.#agent,
-      ...(stored && { stored }),
-    });
-    this.#live.output = output;
-    return output;
+  get #options(): OutputOptions {
+    const onError = (error: unknown) => {
+      throw error;
+    };
+    return { onError, agentOf: () => this.agent };
   }
 
   async #end(outcome: Promise<TurnOutcome>, output: TurnOutput): Promise<void> {
@@ -339,59 +349,38 @@ class ServedSession {
     await output.closeTools(outcomeOf(this.#storedTurn(), how).status);
     const rows = { store, log, clock: this.#clock };
     await this.#db.transact((tx) => {
-      const { session_id, turn_id } = this.#deps.turn;
+      const { session_id, turn_id } = this.#deps.of.turn;
       endTurnInRows(tx, store.turn(tx, session_id, turn_id), how, rows, output);
     });
     this.#deps.of.outcome = how;
-    this.#live.output = undefined as never;
+    this.#live.output = undefined;
   }
 
   #newAgent(from: ReadPosition | null): ReturnType<Protocol['newAgent']> {
-    const { protocol, session, child } = this.#deps;
-    const deps = { clock: this.#clock, sink: this.#sink(), session };
+    const { protocol, of, child } = this.#deps;
+    const deps = { clock: this.#clock, sink: this.#sink(), session: of.session };
     const made = protocol.newAgent(child, deps, from);
-    this.#agent = made.agent;
+    this.agent = made.agent;
     return made;
   }
 
   #sink(): AgentSink {
-    const { session, turn, server, of } = this.#deps;
+    const { of, server } = this.#deps;
+    const scope = { sessionId: of.session.id, turnId: of.turn.turn_id };
     const ask: AgentSink['ask'] = (request, withdrawn, origin) =>
-      this.#broker.ask(
-        { sessionId: session.id, turnId: turn.turn_id, origin, output: this.#live.output },
-        request,
-        withdrawn,
-      );
+      this.#broker.ask({ ...scope, origin, output: this.#live.output }, request, withdrawn);
     const sink = this.#outputs.sinkFor(this.#live, ask);
-    const { rows } = sink;
-    if (!rows) throw new Error('no positions are stored');
-    const queue: typeof rows.queue = (message) => {
-      const send = async () => {
-        if (server.isDead) await never;
-        if (takes(of, message.n)) await message.send();
-      };
-      rows.queue({ ...message, onStored: () => message.onStored(), send });
-    };
     return {
       ...sink,
-      rows: { savePosition: () => rows.savePosition(), queue },
       update: (update) => {
         // Updates before the prompt belong to no turn.
         if (server.isDead || !this.#live.output) return undefined;
         const accepted = sink.update(update);
-        this.#deps.onUpdate();
-        if (--server.diesAfter <= 0) server.isDead = true;
+        server.noteUpdate();
         return accepted;
       },
     };
   }
-}
-
-/** Whether the agent's input takes a message: it takes each number of a session once. */
-function takes(of: CutSession, n: number): boolean {
-  if (n <= of.taken) return false;
-  of.taken = n;
-  return true;
 }
 
 function answersTo({ kind, questions }: Approval): Record<string, string[]> | null {

@@ -97,7 +97,7 @@ test('A process that replaces a taken one resumes the session.', async () => {
   };
   await toldAfterCut(claude, [text('hello'), result(), { ask }], 1);
   expect(claude.restarts).toHaveLength(1);
-  expect(claude.restarts[0]).toContain(`--resume=${claude.protocol.ref}`);
+  expect(claude.restarts[0]).toContain(`--resume=${claude.protocol.refs[0]}`);
 });
 
 test('The answer to a request of an earlier server is not counted as an unknown message.', async () => {

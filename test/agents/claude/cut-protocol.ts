@@ -43,12 +43,12 @@ export function claudeProtocol() {
   const unknown: string[] = [];
   let advance = (_ms: number): void => undefined;
   /** The saved memory of the adapter while it waits for an answer of claude. */
-  const meanwhile: (string | null)[] = [];
+  const meanwhile: (object | null)[] = [];
   let adapter: ClaudeAgent | undefined;
   /** The control requests since the next turn began. */
   let settings: object[] = [];
   const protocol: Protocol = {
-    ref: SESSION,
+    refs: [SESSION],
     newAgent(child, deps, from) {
       advance = (ms) => deps.clock.advance(ms);
       let isStarted = from !== null;
@@ -58,12 +58,17 @@ export function claudeProtocol() {
         isStarted = true;
         return child;
       };
-      const options = {
-        ...deps,
+      const command = {
         command: '',
         args: [],
         env: { IS_SANDBOX: '1' },
         supervisor: { start } as never,
+        clock: deps.clock,
+      };
+      const options = {
+        ...deps,
+        ...command,
+        program: async () => command,
         signal: new AbortController().signal,
         login: { id: 'claude' as const, hasOwnHome: false, from: {}, given: {} },
         onEnded: <T>(outcome: T) => outcome,
@@ -88,7 +93,7 @@ export function claudeProtocol() {
         return { names: { [INTERRUPT]: id } };
       }
       if (request) settings.push(request);
-      if (adapter) meanwhile.push(adapter.position.state);
+      if (adapter) meanwhile.push(adapter.save());
       const response = results[request?.subtype ?? ''] ?? {};
       const answer = {
         type: 'control_response',

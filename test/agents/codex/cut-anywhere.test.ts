@@ -7,11 +7,11 @@ import { Reader } from '../../../src/agents/codex/items.ts';
 import { readRequest } from '../../../src/agents/codex/requests.ts';
 import { OutputLines } from '../../../src/agents/output-lines.ts';
 import { type AgentSink, defaultSettings } from '../../../src/agents/provider.ts';
-import type { OutgoingMessage } from '../../../src/agents/read-position.ts';
+import type { OutgoingMessage, ReadPosition } from '../../../src/agents/read-position.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { aSession } from '../../support/records.ts';
 import { expectEqualTurns, isFoundWithout } from '../cut-anywhere.ts';
-import { childWith } from '../cut-server.ts';
+import { childWith } from '../cut-child.ts';
 import { appServerOf, codexOptions, codexProtocol, THREAD } from './cut-protocol.ts';
 import { sharedWires, wires } from './cut-wires.ts';
 
@@ -94,9 +94,9 @@ test('An agent that takes over a turn leaves a retired app-server after the turn
   const agent = new CodexAgent(session, silent, lease(first), options);
   await agent.open();
   void agent.prompt([{ type: 'text', text: 'go' }], defaultSettings());
-  while (JSON.parse(agent.position.state ?? '{}').turn?.id !== 'u1') await nextLoop();
+  while (JSON.parse(agent.output?.position.state ?? '{}').turn?.id !== 'u1') await nextLoop();
   first.retire();
-  const { position } = agent;
+  const position = agent.output?.position as ReadPosition;
 
   const versions: (string | null)[] = [];
   const output = new PassThrough();
@@ -108,6 +108,7 @@ test('An agent that takes over a turn leaves a retired app-server after the turn
     settings: defaultSettings(),
     isInterrupted: false,
     tools: [],
+    messages: [],
     requests: [],
   });
   const params = { threadId: THREAD, turn: { id: 'u1', status: 'completed' } };
@@ -116,7 +117,7 @@ test('An agent that takes over a turn leaves a retired app-server after the turn
   expect(await next.gone).toBe('was replaced by an agent with the new login');
   expect(versions).toEqual(['0.169.0']);
   // The line with the end of the turn is read again if the end is not stored.
-  expect(next.position).toMatchObject({ at: position.at, state: position.state });
+  expect(next.output?.position).toMatchObject({ at: position.at, state: position.state });
   // The answer to a request of the first server may still come.
   void second.ask('thread/unsubscribe', {});
   expect(heard.every(({ id = 0 }) => id > 2 ** 20 && Number.isSafeInteger(id))).toBe(true);
@@ -129,7 +130,11 @@ test('The position of a session is stored after each 64 KiB that another session
     ...silent,
     rows: { ...silent.rows, savePosition: () => saved.push(lines.position.at) },
   };
-  const lines = new OutputLines({ sink, save: () => ({}) });
+  const lines = new OutputLines({
+    sink,
+    save: () => ({}),
+    child: { outlives: true, acknowledge: () => undefined },
+  });
   const kib = 1024;
   for (let begin = 0; begin < 200 * kib; begin += kib) lines.pass({ begin, end: begin + kib });
   expect(saved).toEqual([65 * kib, 130 * kib, 195 * kib]);
