@@ -3,6 +3,7 @@ import { serverDirectory } from '../context.ts';
 import { managerOf } from '../service/choose-manager.ts';
 import type { LocalContext, World } from '../world.ts';
 import { signal } from '../../../core/children/identity.ts';
+import { counted } from '../../../core/lib/counted.ts';
 import {
   allowStart,
   findRegistration,
@@ -16,7 +17,9 @@ import type { Manager } from '../service/manager.ts';
 export const stopCommand = localCommand({
   name: 'stop',
   description: 'Stop the server',
-  parameters: ['--now  Stop at once: interrupt running turns without waiting for their end'],
+  parameters: [
+    '--now  Stop at once: interrupt running turns without waiting for their end (without a server: end agents that wait for one)',
+  ],
   run: stop,
 });
 
@@ -27,9 +30,21 @@ export async function stop(
   const directory = await serverDirectory(global, world.env);
   const manager = managerOf(world.env);
   const pid = await stopServer(world, directory, { manager, isNow: own.now === true });
+  if (pid === null && own.now) await endLeftAgents(world, directory);
   show({ stopped: pid !== null, pid }, () =>
     pid === null ? `No server is running on ${directory}\n` : `Stopped the server (pid ${pid})\n`,
   );
+}
+
+/** Ends the agents that an earlier server has left for the next one. */
+async function endLeftAgents({ clock, stderr }: World, directory: string): Promise<void> {
+  const { Shim } = await import('../../../core/children/shim/shim.ts');
+  const log = { warn: () => undefined };
+  const shim = new Shim({ directory, graceMs: 0, clock, log });
+  if (!(await shim.find())) return;
+  const count = shim.held.length;
+  await shim.end();
+  stderr.write(`cadre: stopped ${counted(count, 'agent')} that waited for another server\n`);
 }
 
 const LOOK_MS = 50;

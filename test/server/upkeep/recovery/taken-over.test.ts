@@ -1,6 +1,9 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Approval } from '../../../../src/api/approvals.ts';
+import { selfCommand } from '../../../../src/core/lib/self.ts';
 import { Watch } from '../../../support/providers/watch.ts';
 import {
   type ServerOptions,
@@ -218,4 +221,18 @@ it('A turn fails if three servers have died of the output of its agent.', async 
     const end = await last.watch.end(turn.turn_id);
     expect(end.payload).toMatchObject({ turn: { error: { code: 'runtime_restarted' } } });
   });
+});
+
+it('Without a server, cadre stop --now ends the agents that wait for one.', async () => {
+  await using directory = tempDirectory('taken-over');
+  const server = await startServer(directory.path, { env });
+  const watch = new Watch(server.client);
+  await prompted(server, 'repeat 100000 20 word');
+  await watch.until('text', deltaWith('word'));
+  await kill({ server, watch });
+  const { file, args } = selfCommand();
+  const words = [...args, '--data-dir', directory.path, 'stop', '--now'];
+  const { stderr } = await promisify(execFile)(file, words);
+  expect(stderr).toBe('cadre: stopped 1 agent that waited for another server\n');
+  await untilNothingCarries(directory.path);
 });
