@@ -51,6 +51,7 @@ export const houses = {
       'agents/demo',
       'core/children/detached',
       'core/children/sandbox',
+      'core/children/shim',
       'core/store',
     ],
     because:

@@ -3,7 +3,6 @@ import type { Child } from '../core/children/supervisor.ts';
 import type {
   Agent,
   AgentAnswer,
-  AgentKind,
   AgentRequest,
   AgentSink,
   TurnOutcome,
@@ -59,7 +58,7 @@ export interface LeftAgent {
 
 export interface AttachedAgent {
   readonly agent: Agent;
-  /** As that of `Agent.prompt`. */
+  /** Resolves and rejects as `Agent.prompt` does. */
   readonly outcome: Promise<TurnOutcome>;
 }
 
@@ -67,8 +66,4 @@ export interface AttachedAgent {
 export interface TakesOver {
   /** Takes over the agent of a running turn from an earlier server, at once. Throws ProviderError. */
   attach(session: Session, sink: AgentSink, left: LeftAgent): AttachedAgent;
-}
-
-export function takesOver(kind: AgentKind): kind is AgentKind & TakesOver {
-  return 'attach' in kind;
 }

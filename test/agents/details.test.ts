@@ -332,8 +332,8 @@ test('The details show the changes of the item and the requested directory.', ()
 });
 
 test('The details show a change without a diff, and changes in the form of older versions.', () => {
-  const untold = { path: 'a', kind: { type: 'update' }, diff: null };
-  expect(changeDetails(untold)).toMatchObject([{ type: 'input', name: 'change of a' }]);
+  const unprompted = { path: 'a', kind: { type: 'update' }, diff: null };
+  expect(changeDetails(unprompted)).toMatchObject([{ type: 'input', name: 'change of a' }]);
   expect(legacyChangeDetails(['a', { type: 'add', content: 'x' }])).toMatchObject([
     {
       diff: '--- /dev/null\n+++ a\n@@ -0,0 +1,1 @@\n+x\n\\ No newline at end of file\n',

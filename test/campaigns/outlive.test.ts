@@ -38,7 +38,7 @@ const SCRIPT = [
   ...words.slice(30),
 ].join('; ');
 
-/** What a user sees of a turn: the texts of its items in order. */
+/** Returns the texts of the items of a turn in order, as a user sees them. */
 function storyOf(events: readonly UntypedEvent[], turnId: string): string[] {
   return events.flatMap(({ kind, payload, turn_id }) => {
     if (turn_id !== turnId) return [];
@@ -53,7 +53,7 @@ function storyOf(events: readonly UntypedEvent[], turnId: string): string[] {
   });
 }
 
-/** A configuration whose agent records all that it is told in a file. */
+/** A configuration whose agent records its input in a file. */
 function configOf(told: string): string {
   const { file, args } = selfCommand();
   const agent = [file, ...args, 'demo-agent'].map((word) => `'${word}'`).join(' ');
@@ -76,7 +76,7 @@ function toldOnce(told: string): string[] {
 }
 
 test(
-  'Turns go on whenever the server is killed: their texts are whole, and each request is asked and answered once.',
+  'Turns continue whenever the server is killed: their texts are whole, and each request is asked and answered once.',
   { timeout: scaled(120_000 + KILLS * 10_000) },
   async () => {
     await using directory = tempDirectory('outlive');

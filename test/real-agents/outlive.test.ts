@@ -37,7 +37,7 @@ const agents = {
 
 // In a sandbox, an agent ends with its server, because its network does.
 test.skipIf(isSandboxed).each(['claude', 'codex'] as const)(
-  'A turn of %s goes on after a SIGKILL of the server: its text is whole, and its request is asked and answered once.',
+  'A turn of %s continues after a SIGKILL of the server: its text is whole, and its request is asked and answered once.',
   async (provider) => {
     await using model = await startModelServer();
     await using directory = tempDirectory('outlive');

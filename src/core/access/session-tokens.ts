@@ -4,8 +4,8 @@ import { newSecret } from '../lib/ids.ts';
 const PREFIX = 'cadre_agent';
 
 /**
- * The tokens of sessions' agents; each is valid for the tools of its own session. They are not stored. `secret`: that of
- * an earlier run whose agents live on.
+ * The tokens of sessions' agents; each is valid for the tools of its own session. They are not stored. `secret`: the secret
+ * of an earlier run whose agents are still alive.
  */
 export class SessionTokens {
   /** Whoever knows it can issue tokens. */

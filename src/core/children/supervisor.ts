@@ -104,7 +104,7 @@ export class Supervisor {
   readonly #deps: SupervisorDependencies;
   readonly #live = new Set<Child>();
   #outOfReach = 0;
-  /** Whether the children in the shim are those of the next server. */
+  /** Whether the children in the shim belong to the next server. */
   #hasLeft = false;
 
   constructor(deps: SupervisorDependencies) {

@@ -1,6 +1,6 @@
 import type { Shim } from '../../core/children/shim/shim.ts';
 
-/** What agents that outlive a server know of it. It is on no disk: the shim keeps it for the next server. */
+/** The facts about a server that its agents use. They are on no disk: the shim keeps them for the next server. */
 interface ShimNote {
   /** The secret of the tokens of their sessions. */
   secret: string;

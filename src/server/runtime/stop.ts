@@ -19,8 +19,8 @@ export interface Running {
 const CHILD_GRACE_MS = 2000;
 
 /**
- * Stops a server, step by step. `hurry` skips the steps that only wait. `leavesTurns`: the turns that another server can
- * continue go on without this one.
+ * Stops a server, step by step. `hurry` skips the steps that only wait. `leavesTurns`: does not end the turns
+ * that another server can continue.
  */
 export async function stop(
   running: Running,

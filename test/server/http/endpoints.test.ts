@@ -241,8 +241,8 @@ describe.for(withBody)('the body of $request', ({ endpoint }) => {
       expect([type, reply.status]).toEqual([type, 415]);
       expect(reply.json()).toMatchObject({ code: 'unsupported_media_type' });
     }
-    const untold = await send(url, { method, path, headers: { authorization }, body });
-    expect(untold.status).toBe(415);
+    const unprompted = await send(url, { method, path, headers: { authorization }, body });
+    expect(unprompted.status).toBe(415);
   });
 
   test('The body is taken with a charset, and with the type written in capitals.', async () => {

@@ -113,10 +113,11 @@ function otherUser(pid: number): AppError {
 
 /** Resolves once a server has exited. Its registration goes a moment before it does. */
 async function untilEnded(
-  { clock, interrupted }: World,
+  world: World,
   server: Registration,
   onLook: () => void = () => undefined,
 ): Promise<void> {
+  const { clock } = world;
   const deadline = clock.monotonic() + STOP_MS;
   while (serverRuns(server)) {
     if (clock.monotonic() > deadline)
@@ -124,7 +125,7 @@ async function untilEnded(
         'timeout',
         `the server (pid ${server.pid}) is still stopping: see cadre service logs`,
       );
-    await clock.sleep(LOOK_MS, interrupted());
+    await clock.sleep(LOOK_MS, world.interrupted());
     onLook();
   }
 }

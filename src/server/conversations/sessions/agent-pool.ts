@@ -2,7 +2,7 @@ import type { Session } from '../../../api/sessions.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { yieldToEventLoop } from '../../../core/lib/slices.ts';
 import type { ForkPoint } from '../../../agents/conversations.ts';
-import { type AttachedAgent, type AttachedTurn, takesOver } from '../../../agents/attached-turn.ts';
+import type { AttachedAgent, AttachedTurn, TakesOver } from '../../../agents/attached-turn.ts';
 import { type AgentKind, type AgentSink, unavailable } from '../../../agents/provider.ts';
 import type { TakenTurn } from './attach-turn.ts';
 import { type LiveAgent, newLive } from './running-turn.ts';
@@ -128,11 +128,13 @@ export class AgentPool {
     turn: AttachedTurn,
     sinkFor: (live: LiveAgent) => AgentSink,
   ): { live: LiveAgent; outcome: AttachedAgent['outcome'] } {
-    const kind = this.#deps.kinds.usable(session.provider, session.agent);
+    const { kinds } = this.#deps;
+    const kind: AgentKind & Partial<TakesOver> = kinds.usable(session.provider, session.agent);
     const live = newLive(session);
     const sink = sinkFor(live);
-    if (!child || !takesOver(kind)) throw unavailable('the agent of the turn is gone');
-    const { agent, outcome } = kind.attach(session, sink, { child, from, position, turn });
+    const attached = child && kind.attach?.(session, sink, { child, from, position, turn });
+    if (!attached) throw unavailable('the agent of the turn is gone');
+    const { agent, outcome } = attached;
     live.agent = agent;
     this.#enter({ live, place: this.#placeFor(session), sink, leases: 1, idle: undefined });
     return { live, outcome };

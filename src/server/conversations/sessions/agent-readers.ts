@@ -11,8 +11,8 @@ import type { Statement } from '../../../core/store/statement.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { SavedOutput } from './stored-output.ts';
 
-/** A turn that was begun for an agent, which was not told the prompt. */
-interface UntoldTurn {
+/** A turn that has begun, and whose agent did not get the prompt. */
+interface UnpromptedTurn {
   turn_id: string;
   position: null;
 }
@@ -55,24 +55,24 @@ export class AgentReaders {
     this.#dropQueued = db.prepare('DELETE FROM agent_outgoing WHERE session_id = ? AND n <= ?');
   }
 
-  find(rx: Reader, sessionId: string): StoredReader | UntoldTurn | null {
+  find(rx: Reader, sessionId: string): StoredReader | UnpromptedTurn | null {
     const row = this.#find.get(rx, sessionId);
-    return row ? (JSON.parse(row[0]) as StoredReader | UntoldTurn) : null;
+    return row ? (JSON.parse(row[0]) as StoredReader | UnpromptedTurn) : null;
   }
 
-  all(rx: Reader): { sessionId: string; reader: StoredReader | UntoldTurn }[] {
+  all(rx: Reader): { sessionId: string; reader: StoredReader | UnpromptedTurn }[] {
     return this.#all.all(rx).map(([sessionId, record]) => ({
       sessionId,
-      reader: JSON.parse(record) as StoredReader | UntoldTurn,
+      reader: JSON.parse(record) as StoredReader | UnpromptedTurn,
     }));
   }
 
-  /** Stores that an agent is about to be told the prompt of a turn. */
+  /** Stores that an agent is about to get the prompt of a turn. */
   begin(tx: Writer, { session_id, turn_id }: Pick<Turn, 'session_id' | 'turn_id'>): void {
     this.save(tx, session_id, { turn_id, position: null });
   }
 
-  save(tx: Writer, sessionId: string, reader: StoredReader | UntoldTurn): void {
+  save(tx: Writer, sessionId: string, reader: StoredReader | UnpromptedTurn): void {
     this.#save.run(tx, sessionId, JSON.stringify(reader));
   }
 

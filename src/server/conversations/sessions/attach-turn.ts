@@ -1,7 +1,6 @@
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { AttachedTurn } from '../../../agents/attached-turn.ts';
 import type { Child, Supervisor } from '../../../core/children/supervisor.ts';
-import type { HeldRecord } from '../../../core/children/shim/frames.ts';
 import type { EventLog } from '../../../core/events/log.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
@@ -26,6 +25,14 @@ export interface LeftTurn {
   written: number;
 }
 
+/** A process that the shim has kept. */
+interface HeldAgent {
+  pid: number;
+  /** The keys of the messages that its input has taken. */
+  told: readonly string[];
+  stdout: { newest: number };
+}
+
 interface Rows {
   store: SessionStore;
   readers: AgentReaders;
@@ -34,7 +41,7 @@ interface Rows {
 /** Returns the unfinished turns whose agents can be taken over. `held`: the processes that still have their pipes. */
 export function leftTurns(
   rx: Reader,
-  held: readonly HeldRecord[],
+  held: readonly HeldAgent[],
   { store, readers }: Rows,
 ): LeftTurn[] {
   if (held.length === 0) return [];
@@ -49,16 +56,16 @@ export function leftTurns(
   });
 }
 
-function canContinue({ position, attempts = 0 }: StoredReader, { told }: HeldRecord): boolean {
+function canContinue({ position, attempts = 0 }: StoredReader, { told }: HeldAgent): boolean {
   const { state, unstored } = position;
   const isPrompted = unstored === null || told.includes(unstored);
   return state !== null && isPrompted && attempts < MAX_ATTEMPTS;
 }
 
-/** Returns the ids of the turns that have begun, and whose agents were not told the prompt. */
-export function untoldTurns(rx: Reader, readers: AgentReaders): ReadonlySet<string> {
-  const untold = readers.all(rx).filter(({ reader }) => reader.position === null);
-  return new Set(untold.map(({ reader }) => reader.turn_id));
+/** Returns the ids of the turns that have begun, and whose agents did not get the prompt. */
+export function unpromptedTurns(rx: Reader, readers: AgentReaders): ReadonlySet<string> {
+  const unprompted = readers.all(rx).filter(({ reader }) => reader.position === null);
+  return new Set(unprompted.map(({ reader }) => reader.turn_id));
 }
 
 /** Returns after how many ms the output of an agent has not killed this server. */

@@ -89,7 +89,7 @@ export class AgentOutputs {
     });
   }
 
-  /** Stores that an agent is about to see a turn, so that another server knows if it was not told the prompt. */
+  /** Stores that an agent is about to see a turn, so that another server knows if it did not get the prompt. */
   begin(tx: Writer, turn: Turn, agent: Pick<Agent, 'output'>): void {
     if (agent.output) this.#deps.readers?.begin(tx, turn);
   }

@@ -49,15 +49,7 @@ export function buildSessions(
   const inbox = new Inbox({ ...base, sessionStore: store, holds, scheduler });
   const budgets = buildBudgets(base, { store, inbox, scheduler, teams });
   const blobs = new Blobs(path.join(directory, 'blobs'), assertRoom);
-  const readers = new AgentReaders(base);
-  const outputs = new AgentOutputs({
-    ...base,
-    store,
-    inbox,
-    blobs,
-    budgets: budgets.guard,
-    ...(children.shim && { readers }),
-  });
+  const { readers, outputs } = buildOutputs(base, children, { store, inbox, blobs, budgets });
   const pool = new AgentPool({
     ...base,
     kinds,
@@ -115,6 +107,18 @@ export function buildSessions(
   const shared = { store: importStore, sessionStore: store, sessions: service, reader };
   const imports = { ...shared, service: new ImportService({ ...base, ...shared, pool, kinds }) };
   return { ...lower, readers, scheduler, budgets, rules, runner, service, imports };
+}
+
+/** Builds the outputs of turns. How far they are handled is stored only if agents may outlive the server. */
+function buildOutputs(
+  base: Base,
+  { shim }: Children,
+  parts: { store: SessionStore; inbox: Inbox; blobs: Blobs; budgets: { guard: BudgetGuard } },
+) {
+  const readers = new AgentReaders(base);
+  const rows = shim && { readers };
+  const outputs = new AgentOutputs({ ...base, ...parts, budgets: parts.budgets.guard, ...rows });
+  return { readers, outputs };
 }
 
 /** Builds the sums of the usage of turns, and the budgets for it. */

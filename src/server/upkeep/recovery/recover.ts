@@ -15,7 +15,7 @@ import {
   claimLeftTurns,
   type LeftTurn,
   leftTurns,
-  untoldTurns,
+  unpromptedTurns,
 } from '../../conversations/sessions/attach-turn.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import { SKIPPED_SEQS } from '../../../core/store/lost-store.ts';
@@ -112,14 +112,14 @@ function planOf(
   { sessionStore: store, readers, canResume }: RecoverOptions,
   left: readonly LeftTurn[],
 ): Plan {
-  const untold = untoldTurns(rx, readers);
+  const unprompted = unpromptedTurns(rx, readers);
   const leftIds = new Set(left.map(({ turn }) => turn.turn_id));
   return planRecovery({
     unfinishedTurns: store.unfinishedTurns(rx),
     busySessions: uniqueById([...store.sessionsWithActiveTurn(rx), ...store.busySessions(rx)]),
     turn: (id) => store.turns.get(rx, id),
     isLeft: ({ turn_id }) => leftIds.has(turn_id),
-    isUntold: ({ turn_id }) => untold.has(turn_id),
+    isUnprompted: ({ turn_id }) => unprompted.has(turn_id),
     approvalsOf: (turnId) => store.approvalsOf(rx, turnId),
     canResume: (turn) => canResume(store.session(rx, turn.session_id)),
   });
@@ -204,8 +204,8 @@ export interface UnfinishedWork {
   approvalsOf: (turnId: string) => readonly Approval[];
   /** Whether the agent of a turn lives, and can be taken over. */
   isLeft: (turn: Turn) => boolean;
-  /** Whether the agent of a running turn was not told the prompt. */
-  isUntold: (turn: Turn) => boolean;
+  /** Whether the agent of a running turn did not get the prompt. */
+  isUnprompted: (turn: Turn) => boolean;
   /** Whether the provider could resume the session of a turn. */
   canResume: (turn: Turn) => boolean;
 }
@@ -248,12 +248,12 @@ export function planRecovery(work: UnfinishedWork): Plan {
 
 function fateOf(
   turn: Turn,
-  { approvalsOf, canResume, isLeft, isUntold }: UnfinishedWork,
+  { approvalsOf, canResume, isLeft, isUnprompted }: UnfinishedWork,
 ): 'attach' | 'start' | 'fail' | 'keep' | 'orphan' {
   if (isLeft(turn)) return 'attach';
   if (turn.interrupt_requested_at !== null) return 'fail';
   if (turn.status === 'accepted') return 'start';
-  if (turn.status === 'running') return isUntold(turn) ? 'start' : 'fail';
+  if (turn.status === 'running') return isUnprompted(turn) ? 'start' : 'fail';
   if (!canResume(turn)) return 'orphan';
   const approvals = approvalsOf(turn.turn_id);
   // An approval that has timed out meanwhile stays pending here, and expires once the server runs.

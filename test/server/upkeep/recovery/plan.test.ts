@@ -57,7 +57,7 @@ function foundOf(all: readonly Case[]): UnfinishedWork {
     ),
     turn: (id) => byId.get(id),
     isLeft: () => false,
-    isUntold: () => false,
+    isUnprompted: () => false,
     approvalsOf: (turnId): Approval[] =>
       (all[indexOf(turnId)]?.approvals ?? []).map((approval, at) =>
         anApproval({ ...approval, id: `apr_${at}`, turn_id: turnId }),

@@ -60,7 +60,7 @@ const deltaWith = (word: string) => (event: UntypedEvent) =>
 
 /** The kinds of the settled events of a turn, in order, and the texts of its messages. */
 function storyOf(watch: Watch, turnId: string) {
-  const events = settle(watch.of(turnId) as never);
+  const events = settle(watch.of(turnId));
   return {
     kinds: events.map(({ kind }) => kind),
     texts: events.flatMap(({ kind, payload }) =>
@@ -69,7 +69,7 @@ function storyOf(watch: Watch, turnId: string) {
   };
 }
 
-it('A running turn goes on after the server was killed: its text is whole, in order and stored once.', async () => {
+it('A running turn continues after the server was killed: its text is whole, in order and stored once.', async () => {
   await withServers(async (start) => {
     const first = await start();
     const script = 'say before; repeat 40 25 word; say after';
@@ -155,7 +155,7 @@ it('The next turn of the session runs on the agent that was taken over.', async 
   });
 });
 
-it('A turn goes on through the deaths of several servers.', async () => {
+it('A turn continues although several servers die.', async () => {
   await withServers(async (start) => {
     let now = await start();
     const turn = await prompted(now.server, 'repeat 60 25 word; say the end');
@@ -172,7 +172,7 @@ it('A turn goes on through the deaths of several servers.', async () => {
   });
 });
 
-it('A server that is replaced with --take-over exits with 0 at once, and its turn goes on in the next one.', async () => {
+it('A server that is replaced with --take-over exits with 0 at once, and its turn continues in the next one.', async () => {
   await withServers(async (start) => {
     const first = await start();
     const turn = await prompted(first.server, 'pid; repeat 60 25 word; pid');
@@ -190,14 +190,16 @@ it('A server that is replaced with --take-over exits with 0 at once, and its tur
   });
 });
 
-it('A turn whose agent was not told the prompt is begun again.', async () => {
+it('A turn whose agent did not get the prompt begins again.', async () => {
   await withServers(async (start) => {
     const first = await start({ env: { CADRE_FAILPOINTS: 'turn.started=kill' } });
     const turn = await prompted(first.server, 'say hello');
     await first.watch.stop().catch(() => undefined);
     await first.server.exited;
     // The next server dies before it begins the turn.
-    await expect(start({ env: { CADRE_FAILPOINTS: 'turn.accepted=kill' } })).rejects.toThrow();
+    await expect(start({ env: { CADRE_FAILPOINTS: 'turn.accepted=kill' } })).rejects.toThrow(
+      'SIGKILL',
+    );
 
     const second = await start();
     expect((await second.watch.end(turn.turn_id)).kind).toBe('turn.completed');
