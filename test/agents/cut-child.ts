@@ -29,7 +29,9 @@ export class HeldPipes {
   /** Returns the output from an offset on. */
   outputFrom(at: number): Buffer {
     if (at < this.acknowledged)
-      throw new Error(`the output before ${this.acknowledged} is gone, but is needed from ${at} on`);
+      throw new Error(
+        `the output before ${this.acknowledged} is gone, but is needed from ${at} on`,
+      );
     return this.written.subarray(at);
   }
 }

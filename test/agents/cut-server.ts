@@ -16,7 +16,10 @@ import {
 } from '../../src/server/conversations/sessions/agent-readers.ts';
 import type { Blobs } from '../../src/server/conversations/sessions/blobs.ts';
 import type { TurnOutput } from '../../src/server/conversations/sessions/output.ts';
-import { AgentOutputs, type OutputOptions } from '../../src/server/conversations/sessions/outputs.ts';
+import {
+  AgentOutputs,
+  type OutputOptions,
+} from '../../src/server/conversations/sessions/outputs.ts';
 import { type LiveAgent, newLive } from '../../src/server/conversations/sessions/running-turn.ts';
 import { settingsOf } from '../../src/server/conversations/sessions/settings.ts';
 import { failureOf } from '../../src/server/conversations/sessions/try-agent.ts';
@@ -302,7 +305,9 @@ class ServedSession {
   /** Decides the oldest pending approval. */
   async decide({ decide, scope }: PersonDecision): Promise<void> {
     const { store } = this.#base;
-    const [first] = this.#base.db.peek((rx) => store.pendingApprovals(rx, this.#deps.of.turn.turn_id));
+    const [first] = this.#base.db.peek((rx) =>
+      store.pendingApprovals(rx, this.#deps.of.turn.turn_id),
+    );
     if (!first) throw new Error('nothing is asked');
     const by = { decidedBy: 'test', reason: null, answers: answersTo(first) };
     const resolution =

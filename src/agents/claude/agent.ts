@@ -21,7 +21,6 @@ import { contentOf, type Message } from './connection.ts';
 import { acceptsEdits, type Grant, PermissionRequests, readPermission } from './permission.ts';
 import {
   argumentsOf,
-  begin,
   type Beginning,
   type ClaudeOptions,
   startInitialized,
