@@ -33,8 +33,8 @@ export interface UnsentMessage {
 export interface AttachedRequest extends Pick<AgentRequest, 'kind' | 'title' | 'request'> {
   /** The agent's own id of the request. */
   key: string;
-  /** Whether nobody can answer any more: the agent has withdrawn the request, or the turn was interrupted. */
-  isCancelled: boolean;
+  /** Whether the agent has withdrawn the request before any interrupt of the turn. */
+  isWithdrawn: boolean;
   /** Waits for the answer, as `AgentSink.ask` does. */
   answer: (withdrawn: AbortSignal) => Promise<AgentAnswer>;
 }

@@ -39,8 +39,11 @@ export interface Wire {
   effort?: string;
 }
 
-/** Where a server is cut off: after so many updates or writes of the turn, or after a step. */
-type Cut = { updates: number } | { writes: number } | { steps: number };
+/**
+ * Where a server is cut off: after so many updates or writes of the turn, or after a step. `isTwice`: the next server, too,
+ * once it has read what the agent had written.
+ */
+type Cut = { updates: number } | { writes: number } | { steps: number; isTwice?: boolean };
 /** Changes the saved state of the agent and of the output before the next server reads it. */
 type Change = (saved: object) => unknown;
 
@@ -122,7 +125,7 @@ export class CutTurn {
   }
 
   /** Runs the turn to its end. Returns the number of updates. `change` changes the state that the second server reads. */
-  async run(cut: Cut | null = null, change: Change = () => undefined): Promise<number> {
+  async run(cut: Cut | null = null, change?: Change): Promise<number> {
     const { store, db } = this.#base;
     await db.transact((tx) => {
       for (const { session, turn } of this.sessions) {
@@ -141,9 +144,8 @@ export class CutTurn {
       const isDue = cut && ('steps' in cut ? at + 1 >= cut.steps : this.#server.isDead);
       if (isCut || !isDue) continue;
       isCut = true;
-      this.#server.isDead = true;
-      if (await this.#replace(change)) await this.#settle();
-      else this.#server.isDead = false;
+      await this.#cut(change);
+      if ('isTwice' in cut) await this.#cut();
     }
     await this.#settle();
     return this.#updates;
@@ -161,8 +163,17 @@ export class CutTurn {
     });
   }
 
+  /** Has the server die, and another one continue the turn, unless it has ended. */
+  async #cut(change?: Change): Promise<void> {
+    const server = this.#server;
+    if (!server) return;
+    server.isDead = true;
+    if (await this.#replace(change)) await this.#settle();
+    else server.isDead = false;
+  }
+
   /** Has another server continue the turn. False if the turn has ended. */
-  async #replace(change: Change): Promise<boolean> {
+  async #replace(change: Change = () => undefined): Promise<boolean> {
     const { db } = this.#base;
     await db.transact(() => undefined);
     const server = this.#start();
@@ -208,6 +219,7 @@ function cutsOf({ steps }: Wire, { updates, writes }: { updates: number; writes:
     ...Array.from({ length: updates }, (_, at) => ({ updates: at + 1 })),
     ...Array.from({ length: writes }, (_, at) => ({ writes: at + 1 })),
     ...steps.map((_step, at) => ({ steps: at + 1 })),
+    ...steps.map((_step, at) => ({ steps: at + 1, isTwice: true })),
   ];
 }
 

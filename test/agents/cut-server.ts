@@ -37,7 +37,7 @@ export type CutAgent = Agent & {
   attach(ref: string, state: string, turn: AttachedTurn): Promise<TurnOutcome>;
 };
 
-/** What an agent understands in a line of the server. */
+/** The content of a line of the server, as the agent understands it. */
 interface Heard {
   /** The answers that it writes at once, before the wire begins and after the turn. */
   replies?: readonly object[];

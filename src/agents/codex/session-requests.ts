@@ -48,11 +48,11 @@ export class SessionRequests {
   }
 
   /** Answers a request that an earlier server has stored. */
-  askAgain({ key, isCancelled, request, answer }: AttachedRequest): void {
+  askAgain({ key, isWithdrawn, request, answer }: AttachedRequest): void {
     const { id, method } = JSON.parse(key) as RequestKey;
     const asked = readRequest(method, request as Params, this.#deps.reader);
-    // Nobody waits for the answer to such a request: codex has withdrawn it, or forgets it at the interrupt.
-    if (!asked || isCancelled) return;
+    // Codex waits for no answer to a request that it has withdrawn.
+    if (!asked || isWithdrawn) return;
     void this.#answer({ id, asked, origin: { key, hold: null } }, async (withdrawn) =>
       this.#applied(asked, await answer(withdrawn), this.#deps.sink),
     );

@@ -4,7 +4,7 @@ import { acpProtocol } from './cut-protocol.ts';
 import { wires } from './cut-wires.ts';
 
 test.each(Object.entries(wires))(
-  'A turn that another server continues after any update and any message has the same events: %s.',
+  'A turn that another server continues after any update, write and message has the same events: %s.',
   (_name, wire) => expectEqualTurns(wire, acpProtocol(wire)),
 );
 

@@ -7,7 +7,7 @@ const { protocol, next } = claudeProtocol();
 const wires = wiresOf(next);
 
 test.each(Object.entries(wires))(
-  'A turn of claude that another server continues after any update and any message has the same events: %s.',
+  'A turn of claude that another server continues after any update, write and message has the same events: %s.',
   (_name, wire) => expectEqualTurns(wire, protocol),
 );
 

@@ -16,7 +16,7 @@ import { appServerOf, codexOptions, codexProtocol, THREAD } from './cut-protocol
 import { sharedWires, wires } from './cut-wires.ts';
 
 test.each(Object.entries(wires))(
-  'A turn of codex that another server continues after any update and any message has the same events: %s.',
+  'A turn of codex that another server continues after any update, write and message has the same events: %s.',
   (_name, wire) => expectEqualTurns(wire, codexProtocol()),
 );
 
@@ -144,7 +144,7 @@ test.each([
   ['first', [10, 20]],
   ['last', [20, 10]],
 ])(
-  'The facts about an app-server are those of the session from whose position it is read, attached %s.',
+  'The session with the lowest position decides on the facts about an app-server, attached %s.',
   (_order, positions) => {
     const child = childWith(new PassThrough(), () => undefined);
     const server = appServerOf(child, new ManualClock(), 10);

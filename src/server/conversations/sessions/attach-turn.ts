@@ -1,3 +1,4 @@
+import type { Approval } from '../../../api/approvals.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { AttachedTurn } from '../../../agents/attached-turn.ts';
 import type { Child, Supervisor } from '../../../core/children/supervisor.ts';
@@ -123,6 +124,11 @@ interface Dependencies extends Pick<ServerParts, 'db'>, Rows {
   broker: ApprovalBroker;
 }
 
+/** An interrupt cancels the requests that are pending, but does not withdraw them: their agents get answers. */
+function isWithdrawn({ status, resolved_at }: Approval, { interrupt_requested_at }: Turn): boolean {
+  return status === 'cancelled' && (resolved_at ?? 0) < (interrupt_requested_at ?? Infinity);
+}
+
 /** Returns a running turn for the agent that an earlier server has started. `row`: the row that this server writes. */
 export function attachedTurn(
   { session, turn, reader }: LeftTurn,
@@ -146,7 +152,7 @@ export function attachedTurn(
       kind: approval.kind,
       title: approval.title,
       request: approval.request,
-      isCancelled: approval.status === 'cancelled',
+      isWithdrawn: isWithdrawn(approval, turn),
       answer: (withdrawn) => broker.askAgain(approval, withdrawn),
     })),
   };
