@@ -7,6 +7,7 @@ import { fleetContradictions } from './fleet-section.ts';
 import { clientSection, screenSection } from './screen-section.ts';
 import { hookSection, linkBase } from './hooks-section.ts';
 import { agentSandboxSection, sandboxSection } from './sandbox-section.ts';
+import { shownValue } from '../lib/shown-value.ts';
 
 const milliseconds = z.int().min(0).max(2_147_483_647);
 
@@ -395,6 +396,6 @@ export type Config = z.output<typeof configSchema>;
 
 /** The message for a value that is not the name of a tool, with the nearest name. */
 function noTool(value: unknown): string {
-  const [meant] = nearest(toolNames, String(value), (name) => name);
-  return `"${String(value)}" is not a tool; ${meant ? `did you mean "${meant}"?` : `tools: ${toolNames.join(', ')}`}`;
+  const [meant] = nearest(toolNames, shownValue(value), (name) => name);
+  return `"${shownValue(value)}" is not a tool; ${meant ? `did you mean "${meant}"?` : `tools: ${toolNames.join(', ')}`}`;
 }

@@ -559,3 +559,9 @@ test('Each problem of a file with many problems is reported with its line.', () 
     Array.from({ length: sections }, (_, at) => String(at * 5 + 5)),
   );
 });
+
+test('A table in the place of a name is refused with its content.', () => {
+  expect(refusal('[sandbox]\nchildren = [{ toString = 1 }]\n')).toContain(
+    '"{"toString":1}" is not a class of child processes',
+  );
+});
