@@ -394,7 +394,6 @@ export const configSchema = z.strictObject({
 
 export type Config = z.output<typeof configSchema>;
 
-/** The message for a value that is not the name of a tool, with the nearest name. */
 function noTool(value: unknown): string {
   const [meant] = nearest(toolNames, shownValue(value), (name) => name);
   return `"${shownValue(value)}" is not a tool; ${meant ? `did you mean "${meant}"?` : `tools: ${toolNames.join(', ')}`}`;
