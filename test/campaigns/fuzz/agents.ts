@@ -297,6 +297,8 @@ async function openTurns(provider: Session['provider']) {
   return {
     run,
     async [Symbol.asyncDispose]() {
+      // An agent that was ended may still decide a request, which nobody waits for.
+      for (let loops = 0; loops < QUIET_LOOPS; loops++) await nextLoop();
       await db.close();
       await directory[Symbol.asyncDispose]();
     },
