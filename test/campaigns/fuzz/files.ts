@@ -1,6 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { ClaudeConversations } from '../../../src/agents/claude/conversations.ts';
+import { BoundedLine } from '../../../src/agents/bounded-line.ts';
+import { listModels } from '../../../src/agents/codex/models.ts';
+import { readAccount } from '../../../src/agents/codex/provider.ts';
+import { CodexConversations, hasThread, listThreads } from '../../../src/agents/codex/threads.ts';
+import { parsedJson } from '../../../src/core/lib/parsed-json.ts';
 import { FleetCursor } from '../../../src/fleet/cursor.ts';
 import { LogCursor } from '../../../src/frontends/cli/cursor-file.ts';
 import { optionsWith, parseTemplate, fillTemplate } from '../../../src/frontends/cli/template.ts';
@@ -287,5 +292,79 @@ export const transcripts = fileTarget(
     for (const { prompt, items } of turns)
       assertTexts([prompt, ...items.flatMap(({ title, text }) => [title ?? '', text])]);
     (await conversations.holders())(REF);
+  },
+);
+
+const thread = {
+  id: 'th',
+  path: null,
+  cwd: '/work',
+  name: 'a title',
+  preview: 'fix the bug',
+  source: 'cli',
+  gitInfo: { branch: 'main' },
+  createdAt: 1_767_225_600,
+  updatedAt: 1_767_225_700,
+  status: { type: 'idle' },
+};
+const codexTurn = {
+  id: 'turn',
+  status: 'completed',
+  startedAt: 1_767_225_650,
+  items: [
+    { type: 'userMessage', id: 'u', content: [{ type: 'text', text: 'fix' }, { type: 'image' }] },
+    { type: 'agentMessage', id: 'm', text: 'done' },
+    {
+      type: 'commandExecution',
+      id: 'c',
+      command: 'ls',
+      aggregatedOutput: 'a',
+      status: 'completed',
+    },
+  ],
+};
+const model = {
+  model: 'm',
+  displayName: 'M',
+  hidden: false,
+  supportedReasoningEfforts: [{ reasoningEffort: 'low' }],
+  defaultReasoningEffort: 'low',
+};
+const answers = [
+  { data: [thread], nextCursor: 'next' },
+  { data: [thread, codexTurn], nextCursor: null },
+  { thread },
+  { data: [codexTurn], nextCursor: null },
+  { data: [model], nextCursor: null },
+  { account: { type: 'chatgpt' }, requiresOpenaiAuth: true },
+];
+
+/** The value of a line as far as a connection keeps it. */
+function answerIn(text: string): unknown {
+  const line = new BoundedLine();
+  line.add(Buffer.from(text));
+  return parsedJson(line.text);
+}
+
+/** The app-server of codex reads its own files; cadre gets its answers. */
+export const threads = fileTarget(
+  'CodexConversations, listModels, hasThread, listThreads and readAccount of codex',
+  [seed('answers', 'lines', answers.map((one) => `${JSON.stringify(one)}\n`).join(''))],
+  async ({ bytes }) => {
+    const given = bytes.toString().split('\n').filter(Boolean).map(answerIn);
+    const ask = () => Promise.resolve(given.length > 0 ? given.shift() : answers[3]);
+    const own = { home: () => '/nowhere', program: () => ['codex'], owns: () => false };
+    const conversations = new CodexConversations({ ...own, ask });
+    const { signal } = new AbortController();
+    await conversations.list({ cwd: null, limit: 5 }, signal);
+    await conversations.find('th', signal);
+    const { turns } = await conversations.turns('th', { after: null, max: 100 }, signal);
+    for (const { prompt, items } of turns)
+      assertTexts([prompt, ...items.flatMap(({ title, text }) => [title ?? '', text])]);
+    await listModels(ask);
+    const login = { id: 'codex' as const, hasOwnHome: false, from: {}, given: {} };
+    assertTexts([readAccount(await ask(), login).mode ?? '']);
+    await listThreads(ask);
+    await hasThread({ ref: 'th', cwd: '/', isEmpty: false }, ask);
   },
 );

@@ -24,5 +24,6 @@ export const targets: Record<string, Row> = {
   templates: { part: 1000, load: async () => (await import('./files.ts')).templates },
   files: { part: 1000, load: async () => (await import('./files.ts')).small },
   logs: { part: 300, load: async () => (await import('./files.ts')).logs },
+  threads: { part: 500, load: async () => (await import('./files.ts')).threads },
   transcripts: { part: 500, load: async () => (await import('./files.ts')).transcripts },
 };
