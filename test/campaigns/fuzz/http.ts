@@ -57,10 +57,31 @@ const byName: Readonly<Record<string, unknown>> = {
   operation_id: undefined,
   image_paths: [],
   api_key: 'key',
+  cursor: undefined,
+  kind: undefined,
+  agent: undefined,
+  before: undefined,
+  every: undefined,
+  until: undefined,
+  model_preset: undefined,
+  reply_to_message_id: undefined,
+  moment: 'start',
+  since: undefined,
+  time_zone: 'UTC',
+  for: 'exit',
+  after_limit: 'wait',
+  contenders: [{}, {}],
+  sha256: 'a'.repeat(64),
 };
 
+/** Requests after which the session or the team takes no others. They get a session and a team that nothing else uses. */
+const ENDING =
+  /^(DELETE \/v1\/teams|POST \/v1\/sessions\/.*\/(close|rewind|handoff|hand-back)$|POST \/v1\/teams\/.*\/lead$)/;
+
 interface Described {
-  type?: string;
+  $ref?: string;
+  $defs?: Record<string, Described>;
+  type?: string | readonly string[];
   enum?: unknown[];
   const?: unknown;
   anyOf?: Described[];
@@ -70,8 +91,12 @@ interface Described {
   minimum?: number;
 }
 
+const JSON_TYPE = { 'content-type': 'application/json' };
+
 /** A value that a description allows, or nearly so. */
-function sampleOf(schema: Described, name = ''): unknown {
+function sampleOf(schema: Described, name = '', defs = schema.$defs ?? {}): unknown {
+  const named = defs[schema.$ref?.replace('#/$defs/', '') ?? ''];
+  if (named) return sampleOf(named, name, defs);
   const isText =
     schema.type === 'string' || (schema.anyOf ?? []).some((one) => one.type === 'string');
   if (name === 'command') return isText ? 'true' : ['true'];
@@ -79,14 +104,17 @@ function sampleOf(schema: Described, name = ''): unknown {
   if (schema.const !== undefined) return schema.const;
   if (schema.enum) return schema.enum[0];
   const [first] = schema.anyOf ?? schema.oneOf ?? [];
-  if (first) return sampleOf(first, name);
-  switch (schema.type) {
+  if (first) return sampleOf(first, name, defs);
+  switch ([schema.type].flat()[0]) {
     case 'object':
       return Object.fromEntries(
-        Object.entries(schema.properties ?? {}).map(([key, one]) => [key, sampleOf(one, key)]),
+        Object.entries(schema.properties ?? {}).map(([key, one]) => [
+          key,
+          sampleOf(one, key, defs),
+        ]),
       );
     case 'array':
-      return schema.items ? [sampleOf(schema.items, name)] : [];
+      return schema.items ? [sampleOf(schema.items, name, defs)] : [];
     case 'integer':
     case 'number':
       return Math.max(1, schema.minimum ?? 1);
@@ -101,19 +129,20 @@ function described(schema: z.ZodType): Described {
   return z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Described;
 }
 
-function seedOf({ method, path: route, query, body, params }: Endpoint): Seed {
+function seedOf({ method, path: route, query, body, params, access, secret }: Endpoint): Seed {
   const filled = route.replaceAll(/\{(\w+)\}/g, (_all, name: string) =>
     String(byName[name] ?? sampleOf(described(params[name] ?? z.string()), name)),
   );
   const asked = Object.entries(query).map(([name, one]) => [name, sampleOf(described(one), name)]);
+  const isKeyed = method === 'POST' && access !== 'gateway' && !secret;
+  const isEnding = ENDING.test(`${method} ${route}`);
   const sent: Sent = {
     method,
-    path: filled,
+    path: isEnding ? filled.replace(/\$(SESSION|TEAM)/, '$SPARE$1') : filled,
     query: Object.fromEntries(asked) as object,
     headers: {
-      'content-type': 'application/json',
-      authorization: 'Bearer $TOKEN',
-      'idempotency-key': 'k1',
+      ...(body === null ? {} : JSON_TYPE),
+      ...(isKeyed ? { 'idempotency-key': 'key-$NUMBER' } : {}),
     },
     body: body === null ? undefined : sampleOf(described(body)),
   };
@@ -157,22 +186,27 @@ async function openServer() {
   };
 }
 
+/** Makes one thing of each kind that requests name. */
 async function namesIn({ client }: TestRuntime, cwd: string): Promise<Record<string, string>> {
-  const { id: session_id } = await client.call(endpoints.createSession, {
-    body: { provider: 'acp', cwd },
-  });
+  const opening = { body: { provider: 'acp' as const, cwd } };
+  const { id: session_id } = await client.call(endpoints.createSession, opening);
+  const { id: spare } = await client.call(endpoints.createSession, opening);
   const input = [{ type: 'text' as const, text: 'x' }];
   const params = { session_id };
   const turn = await client.call(endpoints.sendTurn, { params, body: { input } });
-  const team = await client.call(endpoints.createTeam, {
-    body: { name: 't', lead_agent_id: session_id },
-  });
+  const at = Date.now() + 3_600_000;
+  const entry = await client.call(endpoints.addToQueue, { params, body: { input, at } });
+  const process = await client.call(endpoints.createProcess, { body: { command: 'cat', cwd } });
+  const team = (lead_agent_id: string) =>
+    client.call(endpoints.createTeam, { body: { name: 't', lead_agent_id } });
   return {
     SESSION: session_id,
+    SPARESESSION: spare,
     TURN: turn.turn_id,
-    TEAM: team.team.id,
-    PROCESS: 'proc_1',
-    ENTRY: 'q_1',
+    TEAM: (await team(session_id)).team.id,
+    SPARETEAM: (await team(spare)).team.id,
+    PROCESS: process.process.process_id,
+    ENTRY: entry.id,
   };
 }
 
@@ -185,12 +219,7 @@ function bytesOf({ bytes }: Seed, names: Readonly<Record<string, string>>): Buff
   try {
     sent = JSON.parse(text) as Partial<Sent> | null;
   } catch {
-    sent = {
-      method: 'POST',
-      path: '/v1/sessions',
-      headers: { authorization: `Bearer ${names.TOKEN}` },
-      body: text,
-    };
+    sent = { method: 'POST', path: '/v1/sessions', headers: JSON_TYPE, body: text };
   }
   const { method = 'GET', path: route = '/', query = {}, headers = {}, body } = sent ?? {};
   const search = Object.entries(query ?? {})
@@ -205,6 +234,8 @@ function bytesOf({ bytes }: Seed, names: Readonly<Record<string, string>>): Buff
     'host: localhost',
     'connection: close',
     `content-length: ${content.length}`,
+    // After failed authentications the server answers late, so few requests have none.
+    ...(Number(names.NUMBER) % 50 === 0 ? [] : [`authorization: Bearer ${names.TOKEN}`]),
     ...lines,
   ];
   return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), content]);
@@ -236,9 +267,10 @@ function exchange(url: string, bytes: Buffer): Promise<string> {
       if (answer.length < 4096) answer += part.toString('latin1');
       if (answer.includes('text/event-stream')) socket.destroy();
     });
+    // The server closes the connection. A client that ends its side before that counts as gone.
     socket.on('error', () => undefined);
     socket.on('close', () => resolve(answer));
-    socket.end(bytes);
+    socket.write(bytes);
   });
 }
 
@@ -267,7 +299,8 @@ export const http: Target = {
           opened = await openServer();
         }
         const { server, names } = opened;
-        assertAnswer(await exchange(server.url, bytesOf(input, names)));
+        const numbered = { ...names, NUMBER: String(count) };
+        assertAnswer(await exchange(server.url, bytesOf(input, numbered)));
         if (count % 100 === 0) {
           const { status } = await fetch(`${server.url}/health`);
           if (status !== 200) throw new Error(`/health answers ${status}`);
