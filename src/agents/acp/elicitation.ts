@@ -10,7 +10,7 @@ import type { LoginPage } from '../../api/agent-logins.ts';
 import { excessOf } from '../json-connection.ts';
 import { tooLargeRequest } from '../budget.ts';
 import type { AskedRequest } from './connection.ts';
-import { shownValue } from '../../core/lib/shown-value.ts';
+import { valueText } from '../../core/lib/value-text.ts';
 
 interface Dependencies {
   sink: AgentSink;
@@ -287,7 +287,7 @@ function shownDefault(one: Field): string {
   const chosen = [one.default].flat();
   const labels = choicesOf(one);
   return chosen
-    .map((value) => labels.find((choice) => choice.value === value)?.label ?? shownValue(value))
+    .map((value) => labels.find((choice) => choice.value === value)?.label ?? valueText(value))
     .join(', ');
 }
 

@@ -42,7 +42,7 @@ import { BYPASS, mayBypass, modeOf, objectionTo, readModel, readModes } from './
 import { toolKindOf, toolTitleOf } from './tools.ts';
 import { Reader } from './updates.ts';
 import type { StoredInputItem } from '../../api/input.ts';
-import { shownValue } from '../../core/lib/shown-value.ts';
+import { valueText } from '../../core/lib/value-text.ts';
 
 /** The mode in which claude edits files in its directory without asking. */
 const ACCEPT_EDITS = 'acceptEdits';
@@ -331,7 +331,7 @@ class ClaudeAgent implements Agent {
     const permission = request.subtype === 'can_use_tool' ? readPermission(request) : null;
     if (!permission) {
       this.#options.onUnknown();
-      connection.refuse(id, `cadre does not support the request ${shownValue(request.subtype)}`);
+      connection.refuse(id, `cadre does not support the request ${valueText(request.subtype)}`);
       return;
     }
     const excess = excessOf(request);

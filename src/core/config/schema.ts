@@ -7,7 +7,7 @@ import { fleetContradictions } from './fleet-section.ts';
 import { clientSection, screenSection } from './screen-section.ts';
 import { hookSection, linkBase } from './hooks-section.ts';
 import { agentSandboxSection, sandboxSection } from './sandbox-section.ts';
-import { shownValue } from '../lib/shown-value.ts';
+import { valueText } from '../lib/value-text.ts';
 
 const milliseconds = z.int().min(0).max(2_147_483_647);
 
@@ -395,6 +395,6 @@ export const configSchema = z.strictObject({
 export type Config = z.output<typeof configSchema>;
 
 function noTool(value: unknown): string {
-  const [meant] = nearest(toolNames, shownValue(value), (name) => name);
-  return `"${shownValue(value)}" is not a tool; ${meant ? `did you mean "${meant}"?` : `tools: ${toolNames.join(', ')}`}`;
+  const [meant] = nearest(toolNames, valueText(value), (name) => name);
+  return `"${valueText(value)}" is not a tool; ${meant ? `did you mean "${meant}"?` : `tools: ${toolNames.join(', ')}`}`;
 }

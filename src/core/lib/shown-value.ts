@@ -1,7 +1,0 @@
-/**
- * A foreign value for a message: a text as it is, any other value as JSON. `String` would call a `toString` that may be a
- * field of the value.
- */
-export function shownValue(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'undefined');
-}
