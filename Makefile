@@ -179,6 +179,12 @@ worktrees: deps ## Test worktrees with 1,000 random programs of eight sessions a
 damage: deps ## Flip bits in databases and remove files beside them: nothing is lost without a word (ROUNDS=2000 SEED=1)
 	DAMAGE_ROUNDS=$(or $(ROUNDS),2000) $(if $(SEED),SEED=$(SEED)) TEST_LIMIT_MS=7200000 $(CAMPAIGN) test/campaigns/damage
 
+# About a hundredth of the inputs runs with the other campaigns.
+.PHONY: fuzz
+fuzz: N = 100000
+fuzz: deps ## Feed N mutated inputs to each reader of foreign data, or to TARGET (N=100000, SEED=..., FROM=0 is the first input)
+	FUZZ_INPUTS=$(N) SEED=$(SEED) FUZZ_TARGET=$(TARGET) FUZZ_FROM=$(FROM) TEST_LIMIT_MS=86400000 $(CAMPAIGN) test/campaigns/fuzz
+
 .PHONY: hostile
 hostile: deps ## Attack a server of another user with hostile files, children, requests and connections (ROUNDS=20)
 	HOSTILE_ROUNDS=$(or $(ROUNDS),20) TEST_LIMIT_MS=7200000 $(CAMPAIGN) test/campaigns/hostile

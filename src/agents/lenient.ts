@@ -46,6 +46,10 @@ export function partsText(content: unknown): string | null {
   if (content === undefined || content === null) return null;
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return JSON.stringify(content);
-  const parts = content as readonly ({ type?: string; text?: string } | null)[];
-  return parts.map((part) => part?.text ?? `[${part?.type ?? 'something'}]`).join('\n');
+  return content.map(partText).join('\n');
+}
+
+function partText(part: unknown): string {
+  const [text, type] = [fieldOf(part, 'text'), fieldOf(part, 'type')];
+  return typeof text === 'string' ? text : `[${typeof type === 'string' ? type : 'something'}]`;
 }

@@ -59,7 +59,7 @@ export function bundleFor(argv: readonly string[], hasTerminal: () => boolean): 
   const at = argv.indexOf('__complete');
   if (at >= 0 && argv[at + 1] === '--') return 'complete';
   const [said = '', second] = operandsOf(argv);
-  const first = singulars[said] ?? said;
+  const first = (Object.hasOwn(singulars, said) && singulars[said]) || said;
   if (first === 'serve') return 'serve';
   if (first === 'demo-agent') return 'agent';
   if (first === 'mcp' && second === 'serve') return 'sidecar';

@@ -2,7 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { StreamGap } from '../api/events.ts';
 import { unreachableError } from '../api/errors.ts';
-import { LOST } from './wire.ts';
+import { parsedJson } from '../core/lib/parsed-json.ts';
+import { LOST, UNREADABLE } from './wire.ts';
 
 /** The frames of an event stream, as its text arrives. Throws what `lost` makes of the error that ends the text. */
 export async function* parseFrames(
@@ -28,13 +29,30 @@ export function framesOf(response: IncomingMessage): AsyncGenerator<EventSourceM
   return parseFrames(text, (cause) => unreachableError(LOST, { cause }));
 }
 
-/** The events in frames. `onGap` is called with each report of missing events. */
+/**
+ * The events in frames. `onGap` is called with each report of missing events. Throws what `unreadable` makes of a frame
+ * without a record.
+ */
 export async function* eventsIn<Event>(
   frames: AsyncIterable<EventSourceMessage>,
   onGap?: (gap: StreamGap) => void,
+  unreadable?: (message: string) => Error,
 ): AsyncGenerator<Event, void> {
   for await (const { id, event, data } of frames) {
-    if (event === 'stream.gap') onGap?.(JSON.parse(data) as StreamGap);
-    else if (id !== undefined) yield JSON.parse(data) as Event;
+    if (event === 'stream.gap') onGap?.(recordIn(data, unreadable) as StreamGap);
+    else if (id !== undefined) yield recordIn(data, unreadable) as Event;
   }
+}
+
+/**
+ * The record in the data of a frame. A frame without one is from a proxy or a broken server: the caller may connect again,
+ * so the default error is `unreachable`.
+ */
+export function recordIn(
+  data: string,
+  unreadable: (message: string) => Error = unreachableError,
+): object {
+  const record = parsedJson(data);
+  if (typeof record === 'object' && record !== null && !Array.isArray(record)) return record;
+  throw unreadable(UNREADABLE);
 }

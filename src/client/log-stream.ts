@@ -1,8 +1,9 @@
 import { endpoints } from '../api/index.ts';
-import { AppError } from '../api/errors.ts';
+import { AppError, unreachableError } from '../api/errors.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import type { Client } from './client.ts';
-import { framesOf } from './frames.ts';
+import { framesOf, recordIn } from './frames.ts';
+import { UNREADABLE } from './wire.ts';
 
 /** The delay before a lost connection is opened again. */
 const RETRY_MS = 500;
@@ -46,8 +47,10 @@ export async function* streamLogs(
       onConnection?.(false);
       for await (const { id, event, data } of framesOf(response)) {
         if (event === 'end') return;
+        const { text } = pieceIn(data);
         from = Number(id);
-        yield (JSON.parse(data) as { text: string }).text;
+        if (!Number.isSafeInteger(from)) throw unreachableError(UNREADABLE);
+        yield text;
       }
     } catch (error) {
       if (signal.aborted) return;
@@ -93,8 +96,15 @@ async function* streamedLogs({
   const response = await client.open(endpoints.streamProcessLogs, input, signal);
   for await (const { event, data } of framesOf(response)) {
     if (event === 'end') return;
-    yield JSON.parse(data) as LogPiece;
+    yield pieceIn(data);
   }
+}
+
+/** The piece in the data of a frame. Throws `unreachable` for any other data. */
+function pieceIn(data: string): LogPiece {
+  const { text, offset } = recordIn(data) as Partial<LogPiece>;
+  if (typeof text === 'string' && typeof offset === 'number') return { text, offset };
+  throw unreachableError(UNREADABLE);
 }
 
 /** A page of output has at most this many bytes. */

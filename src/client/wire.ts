@@ -13,6 +13,7 @@ export interface RequestInput {
 
 export const CUT_OFF = 'the connection to the server was lost before the response was complete';
 export const LOST = 'the connection to the server was lost';
+export const UNREADABLE = 'the server sent an event stream that cannot be read';
 export const STREAM_ENDED = 'the server ended the event stream';
 
 export function silenceAt(url: string): string {

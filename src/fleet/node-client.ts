@@ -8,7 +8,7 @@ import { AppError, invalidError, unreachableError } from '../api/errors.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import { isError } from './engine.ts';
 import type { Names } from './names.ts';
-import { type FleetAnswer, type FleetRequest, limitOf } from './requests.ts';
+import { type FleetAnswer, type FleetRequest, limitOf, readAnswer } from './requests.ts';
 import { endpoints } from '../api/index.ts';
 import { replay } from '../client/replay.ts';
 import { LogWakeup } from './log-wakeup.ts';
@@ -219,7 +219,8 @@ async function attempt(
   try {
     const asked = connection.request(subject, payload, { timeout: patienceMs });
     const answer = await Promise.race([asked, aborted.promise]);
-    return answer.json<FleetAnswer>();
+    // An answer that cannot be read says nothing about what was done.
+    return readAnswer(answer.string()) ?? 'silent';
   } catch (error) {
     signal?.throwIfAborted();
     return whatFailed(error, node);

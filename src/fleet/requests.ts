@@ -16,10 +16,17 @@ const fleetRequest = z.object({
 export type FleetRequest = z.output<typeof fleetRequest>;
 
 /** The answer to it. `body`: null where there is none; a text where the endpoint answers with one. */
-export interface FleetAnswer {
-  status: number;
-  headers: Record<string, string>;
-  body: unknown;
+const fleetAnswer = z.object({
+  status: z.int(),
+  headers: z.record(z.string(), z.string()),
+  body: z.unknown(),
+});
+
+export type FleetAnswer = z.output<typeof fleetAnswer>;
+
+/** The answer in a text. Null if the text has another form. */
+export function readAnswer(text: string): FleetAnswer | null {
+  return fleetAnswer.safeParse(parsedJson(text)).data ?? null;
 }
 
 /**

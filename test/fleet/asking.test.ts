@@ -138,3 +138,13 @@ test('A request to a node for a stream or a file is refused before it is sent.',
   await expectError(client().open(endpoints.streamEvents), 'invalid');
   expect(engine.asked).toEqual([]);
 });
+
+test.for(['null', '[]', '{"status":"200","headers":{},"body":1}', '{"status":200,"body":1}', '7'])(
+  'The answer %o of a node says nothing about the request, as no answer does.',
+  async (text) => {
+    const { engine, client, failing } = stage();
+    engine.answer = () => ({ text });
+    const { error } = await failing(client().call(endpoints.getVersion, {}));
+    expect(error).toMatchObject(anError('unreachable', 'node "n1" is unreachable'));
+  },
+);

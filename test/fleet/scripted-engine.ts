@@ -84,5 +84,5 @@ export class ScriptedEngine {
 }
 
 function message(value: unknown) {
-  return { json: () => value };
+  return { json: () => value, string: () => JSON.stringify(value) };
 }

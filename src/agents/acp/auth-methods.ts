@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { arrayOf, fieldOf, maybe, maybeText } from '../lenient.ts';
+import { ownEntry } from '../../core/lib/own-entry.ts';
 
 /** A way to log in that an agent offers in its answer to `initialize`. */
 export interface AuthMethod {
@@ -27,7 +28,7 @@ export function readAuthMethods(answer: unknown): AuthMethod[] {
 
 /** Whether a method needs a person, or a variable that `env`, the environment of the agent, does not have. */
 export function needsPerson(method: AuthMethod, env: Readonly<Record<string, string>>): boolean {
-  const isSet = (name: string) => (env[name] ?? '') !== '';
+  const isSet = (name: string) => (ownEntry(env, name) ?? '') !== '';
   const { type, variables, isKey } = method;
   if (type === 'terminal') return true;
   if (type === 'env_var')

@@ -10,6 +10,7 @@ import type { LoginPage } from '../../api/agent-logins.ts';
 import { excessOf } from '../json-connection.ts';
 import { tooLargeRequest } from '../budget.ts';
 import type { AskedRequest } from '../output-lines.ts';
+import { valueText } from '../../core/lib/value-text.ts';
 
 interface Dependencies {
   sink: AgentSink;
@@ -296,7 +297,7 @@ function shownDefault(one: Field): string {
   const chosen = [one.default].flat();
   const labels = choicesOf(one);
   return chosen
-    .map((value) => labels.find((choice) => choice.value === value)?.label ?? String(value))
+    .map((value) => labels.find((choice) => choice.value === value)?.label ?? valueText(value))
     .join(', ');
 }
 

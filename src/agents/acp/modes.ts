@@ -2,6 +2,7 @@ import { lettersOfMode } from '../../api/permission-modes.ts';
 import type { TurnSettings } from '../provider.ts';
 import type { AgentModes } from './catalogue-entry.ts';
 import type { Offered } from './options.ts';
+import { ownEntry } from '../../core/lib/own-entry.ts';
 
 /** Modes that have two names: an agent may know either. */
 const aliases: Readonly<Record<string, string>> = {
@@ -24,9 +25,9 @@ export function modeFor(
 ): string | null {
   if (agentMode !== null) return agentMode;
   if (mode === null || mode === 'default') return null;
-  const alias = aliases[mode];
+  const alias = ownEntry(aliases, mode);
   const byName: Readonly<Record<string, string | undefined>> = modes;
-  const said = byName[mode] ?? (alias === undefined ? undefined : byName[alias]);
+  const said = ownEntry(byName, mode) ?? (alias === undefined ? undefined : byName[alias]);
   if (said !== undefined && offered.includes(said)) return said;
   if (mode === 'require_approval') return null;
   const names = alias === undefined ? [mode] : [mode, alias];

@@ -14,6 +14,7 @@ import {
 import { argumentsIn, detailsOf } from './details.ts';
 import { anyList, arrayOf, fieldOf, isBlank } from '../lenient.ts';
 import { diffsIn, readToolCall, textIn } from './tool-call.ts';
+import { ownEntry } from '../../core/lib/own-entry.ts';
 
 /** So many options of a request are read. */
 const MAX_OPTIONS = 100;
@@ -98,7 +99,7 @@ export function approvalRequest(
       }
     : null;
   return {
-    kind: approvalKinds[kind] ?? 'tool',
+    kind: ownEntry(approvalKinds, kind) ?? 'tool',
     title: approvalTitle(name, detailOf(shownCall)),
     request: { ...raw, toolCall: shown },
     details: [...shownDetails, ...added, ...chosenOf(options)],

@@ -5,6 +5,7 @@ import { blockText, isTextBlock } from './blocks.ts';
 import { arrayOf, fieldOf, maybe, maybeText } from '../lenient.ts';
 import { readToolCall } from './tool-call.ts';
 import { readUsageUpdate } from './usage.ts';
+import { ownEntry } from '../../core/lib/own-entry.ts';
 
 type Read = AgentUpdate | 'ignored' | 'unknown';
 
@@ -120,7 +121,7 @@ const compaction = z
         .map((block) => blockText(block) ?? '')
         .join('')
         .trim();
-    const what = states[status] ?? `context compaction: ${status}`;
+    const what = ownEntry(states, status) ?? `context compaction: ${status}`;
     return { type: 'notice', code: 'compaction', message: more ? `${what}: ${more}` : what };
   });
 

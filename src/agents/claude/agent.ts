@@ -40,6 +40,7 @@ import {
 } from './settings.ts';
 import { isBeginning, Reader } from './updates.ts';
 import type { StoredInputItem } from '../../api/input.ts';
+import { valueText } from '../../core/lib/value-text.ts';
 
 /** The mode in which claude edits files in its directory without asking. */
 const ACCEPT_EDITS = 'acceptEdits';
@@ -374,7 +375,7 @@ export class ClaudeAgent implements Agent {
     const permission = subtype === 'can_use_tool' ? readPermission(request) : null;
     if (permission) return this.#permissions.ask(permission, asked);
     this.#options.onUnknown();
-    throw new Refusal(`cadre does not support the request ${String(subtype)}`);
+    throw new Refusal(`cadre does not support the request ${valueText(subtype)}`);
   }
 
   /** Claude changes its mode with such a grant, and is given that mode again in turns that ask people. */

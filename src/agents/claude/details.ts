@@ -10,6 +10,7 @@ import type { FileOutside } from '../../core/children/spawn-barrier.ts';
 import { realPath } from '../../core/lib/paths.ts';
 import { ForeignFileError, readForeignFile } from '../../core/lib/foreign-file.ts';
 import { maybe, maybeText } from '../lenient.ts';
+import { ownEntry } from '../../core/lib/own-entry.ts';
 
 type Input = Readonly<Record<string, unknown>>;
 
@@ -29,7 +30,7 @@ export async function detailsOf(
   cwd: string,
   fileOutside: FileOutside = realPath,
 ): Promise<ApprovalDetail[]> {
-  return (await shownAs[tool]?.(input, cwd, fileOutside)) ?? inputDetails(input);
+  return (await ownEntry(shownAs, tool)?.(input, cwd, fileOutside)) ?? inputDetails(input);
 }
 
 /** Returns the details that are shown instead of the input of a tool. Null if the input lacks their fields. */

@@ -5,6 +5,7 @@ import { Refusal } from '../json-connection.ts';
 import { ProviderError, type TurnSettings } from '../provider.ts';
 import { objectionToAgentMode, objectionToEffort } from '../session-settings.ts';
 import { arrayOf, maybeText } from '../lenient.ts';
+import { ownEntry } from '../../core/lib/own-entry.ts';
 
 /** Claude's mode that asks for no permission. The process has to be started with it allowed. */
 export const BYPASS = 'bypassPermissions';
@@ -21,7 +22,7 @@ const modes: Record<string, string> = {
 };
 
 export function modeOf(permissionMode: string | null): string {
-  return modes[permissionMode ?? 'default'] ?? permissionMode ?? 'default';
+  return ownEntry(modes, permissionMode ?? 'default') ?? permissionMode ?? 'default';
 }
 
 /** Whether claude would bypass permissions: as root it refuses to, unless a variable says that it is in a sandbox. */

@@ -2,9 +2,10 @@ import { z } from 'zod';
 import { cutTitle } from '../../core/lib/cut-title.ts';
 import type { AgentRequest } from '../provider.ts';
 import { maybeText } from '../lenient.ts';
+import { ownEntry } from '../../core/lib/own-entry.ts';
 
 export function toolKindOf(tool: string): string {
-  return kinds[tool] ?? 'other';
+  return ownEntry(kinds, tool) ?? 'other';
 }
 
 const kinds: Record<string, string> = {

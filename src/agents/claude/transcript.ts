@@ -94,10 +94,11 @@ function parentIn(rows: ReadonlyMap<string, Row>, { parent, before }: Row): Row 
 function rowOf(raw: unknown, place: Pick<Row, 'uuid' | 'before' | 'offset' | 'length'>): Row {
   // A compaction begins a new chain, and names the row before it.
   const parent = fieldOf(raw, 'parentUuid') ?? fieldOf(raw, 'logicalParentUuid');
+  const timestamp = fieldOf(raw, 'timestamp');
   return {
     parent: typeof parent === 'string' ? parent.slice(0, MAX_ID) : null,
     isPrompt: isPrompt(raw),
-    at: Date.parse(String(fieldOf(raw, 'timestamp'))) || null,
+    at: typeof timestamp === 'string' ? Date.parse(timestamp) || null : null,
     ...place,
   };
 }

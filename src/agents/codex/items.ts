@@ -5,6 +5,7 @@ import type { AgentUpdate, ToolChange } from '../provider.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import type { Params } from './connection.ts';
 import { maybe, maybeText, partsText } from '../lenient.ts';
+import { ownEntry } from '../../core/lib/own-entry.ts';
 
 /** So much of a growing output is shown. All that codex keeps of the output comes when the item ends. */
 const MAX_OUTPUT_CHARACTERS = 1024 * 1024;
@@ -46,7 +47,7 @@ const plan = z.looseObject({
     z
       .looseObject({ step: z.string(), status: z.string().catch('pending') })
       .transform(({ step, status }) => {
-        return { content: step, status: planStatus[status] ?? status, priority: null };
+        return { content: step, status: ownEntry(planStatus, status) ?? status, priority: null };
       }),
   ),
 });
@@ -265,7 +266,7 @@ export class Reader {
 
   #readTool(found: Item, isDone: boolean): AgentUpdate[] {
     const other = { title: found.type, kind: 'other', input: null };
-    const shown: Shown = tools[found.type]?.(found) ?? other;
+    const shown: Shown = ownEntry(tools, found.type)?.(found) ?? other;
     const status = !isDone ? 'running' : FAILED.has(found.status) ? 'failed' : 'completed';
     const output = isDone ? (this.#reasonOf(found) ?? shown.output ?? undefined) : undefined;
     const { title, kind, input } = shown;

@@ -30,6 +30,7 @@ import type { BarrierSandbox } from '../../core/children/spawn-barrier.ts';
 import { invalidError } from '../../api/errors.ts';
 import { replaceFile } from '../../core/lib/replace-file.ts';
 import { maybe } from '../lenient.ts';
+import { ownEntry } from '../../core/lib/own-entry.ts';
 
 /** OpenAI Codex, one app-server for all sessions. */
 export class CodexProvider extends InstalledProvider<CodexModel> implements Provider, TakesOver {
@@ -245,7 +246,8 @@ const account = z.looseObject({
 export function readAccount(raw: unknown, login: LoginSituation): AuthStatus {
   const { data } = account.safeParse(raw);
   if (!data) throw unavailable('codex: cannot read the login status: update codex');
-  if (data.account) return loggedIn('codex', logins[data.account.type] ?? data.account.type);
+  if (data.account)
+    return loggedIn('codex', ownEntry(logins, data.account.type) ?? data.account.type);
   if (data.requiresOpenaiAuth) return loggedOut(login);
   const detail = 'the models in the configuration of codex do not need a codex login';
   return { authenticated: true, mode: 'not_needed', detail };

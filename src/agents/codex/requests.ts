@@ -17,6 +17,7 @@ import {
 } from './request-parts.ts';
 import { type Reader, titleOfChanges } from './items.ts';
 import { maybe, maybeText } from '../lenient.ts';
+import { ownEntry } from '../../core/lib/own-entry.ts';
 
 /** A request of codex, and how it is answered. */
 export interface CodexRequest {
@@ -32,7 +33,7 @@ type Items = Pick<Reader, 'changesOf' | 'commandOf' | 'isForgotten'>;
 
 /** Reads a request; null where cadre does not know its method. */
 export function readRequest(method: string, params: Params, items: Items): CodexRequest | null {
-  const read = kinds[method]?.(params, items);
+  const read = ownEntry(kinds, method)?.(params, items);
   if (!read) return null;
   const { answer, ...request } = read;
   const { itemId, callId } = ofItem.parse(params);

@@ -66,7 +66,8 @@ export class Events<P extends KindPattern> implements EventStream<EventMatching<
     this.#stay(response.headers.get('x-epoch') ?? '', after === 'latest' ? latestSeq : after);
     yield { latestSeq };
     const lost = (cause: unknown) => new CadreError('unreachable', LOST, { cause });
-    yield* eventsIn<DescribedEvent>(parseFrames(textOf(response), lost), onGap);
+    const unreadable = (message: string) => new CadreError('unreachable', message);
+    yield* eventsIn<DescribedEvent>(parseFrames(textOf(response), lost), onGap, unreadable);
   }
 
   /** Throws `conflict` where the log is another than before: its seqs mean other events. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { HOST_MESSAGE, HOST_PATTERN } from '../../api/host-pattern.ts';
+import { valueText } from '../lib/value-text.ts';
 
 const children = ['agents', 'tools', 'init', 'user'] as const;
 
@@ -12,7 +13,7 @@ const hostPath = z
 const host = z.string().regex(HOST_PATTERN, HOST_MESSAGE);
 
 function noClass(value: unknown): string {
-  return `"${String(value)}" is not a class of child processes; classes: ${children.join(', ')}`;
+  return `"${valueText(value)}" is not a class of child processes; classes: ${children.join(', ')}`;
 }
 
 /** `[sandbox]`: the isolation of child processes. */

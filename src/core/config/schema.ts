@@ -7,6 +7,7 @@ import { fleetContradictions } from './fleet-section.ts';
 import { clientSection, screenSection } from './screen-section.ts';
 import { hookSection, linkBase } from './hooks-section.ts';
 import { agentSandboxSection, sandboxSection } from './sandbox-section.ts';
+import { valueText } from '../lib/value-text.ts';
 
 const milliseconds = z.int().min(0).max(2_147_483_647);
 
@@ -391,8 +392,7 @@ export const configSchema = z.strictObject({
 
 export type Config = z.output<typeof configSchema>;
 
-/** The message for a value that is not the name of a tool, with the nearest name. */
 function noTool(value: unknown): string {
-  const [meant] = nearest(toolNames, String(value), (name) => name);
-  return `"${String(value)}" is not a tool; ${meant ? `did you mean "${meant}"?` : `tools: ${toolNames.join(', ')}`}`;
+  const [meant] = nearest(toolNames, valueText(value), (name) => name);
+  return `"${valueText(value)}" is not a tool; ${meant ? `did you mean "${meant}"?` : `tools: ${toolNames.join(', ')}`}`;
 }

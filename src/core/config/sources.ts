@@ -41,11 +41,12 @@ export function configFile(flags: Pick<ConfigFlags, 'config'>, env: NodeJS.Proce
 export function fromFile(flags: ConfigFlags, env: NodeJS.ProcessEnv): Setting[] {
   const file = configFile(flags, env);
   const text = readText(file, flags.config !== undefined || env.CADRE_CONFIG !== undefined);
+  const lineOf = lineFinder(text);
   const origin: Origin = {
     isFile: true,
     text: `file ${file}`,
     placeOf(path) {
-      const line = lineOf(text, path);
+      const line = lineOf(path);
       return line === null ? `file ${file}` : `line ${line} of ${file}`;
     },
   };
@@ -105,26 +106,46 @@ function settingsIn(table: Tree, path: readonly string[], origin: Origin): Setti
   });
 }
 
-/** The number of the line after which a value can be read, or else the nearest table around it; null for neither. */
-function lineOf(text: string, path: readonly PropertyKey[]): number | null {
+/**
+ * Returns a function for the number of the line after which a value of a valid file can be read, or else the nearest table
+ * around it; null for neither. More lines never have fewer values, so the function bisects, and keeps what it has parsed: a
+ * file may have a problem in each line.
+ */
+function lineFinder(text: string): (path: readonly PropertyKey[]) => number | null {
   const lines = text.split('\n');
-  for (let length = path.length; length > 0; length--) {
-    const place = path.slice(0, length);
-    const at = lines.findIndex(
-      (_, last) => valueAt(parsed(lines.slice(0, last + 1)), place) !== undefined,
-    );
-    if (at >= 0) return at + 1;
-  }
-  return null;
+  const known = new Map<number, Tree>();
+  const firstLines = (count: number): Tree => {
+    let tree = known.get(count);
+    if (tree === undefined) known.set(count, (tree = parsed(lines, count)));
+    return tree;
+  };
+  return (path) => {
+    for (let length = path.length; length > 0; length--) {
+      const place = path.slice(0, length);
+      const has = (count: number) => valueAt(firstLines(count), place) !== undefined;
+      let [low, high] = [1, lines.length];
+      if (!has(high)) continue;
+      while (low < high) {
+        const middle = Math.floor((low + high) / 2);
+        if (has(middle)) high = middle;
+        else low = middle + 1;
+      }
+      return low;
+    }
+    return null;
+  };
 }
 
-/** The values in the first lines of a file; none where they end within a value. */
-function parsed(lines: readonly string[]): Tree {
-  try {
-    return parse(lines.join('\n'));
-  } catch {
-    return {};
+/** The values in the first lines of a file, without a value that they end within. */
+function parsed(lines: readonly string[], count: number): Tree {
+  for (let end = count; end > 0; end--) {
+    try {
+      return parse(lines.slice(0, end).join('\n'));
+    } catch {
+      // The lines end within a value.
+    }
   }
+  return {};
 }
 
 /** The value of a variable. The comment of `configSchema` says how lists and tables are written. */

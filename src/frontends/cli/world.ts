@@ -7,6 +7,7 @@ import type { GlobalOptions } from './context.ts';
 import type { Layout } from './layout.ts';
 import { idsIn, isQuiet, layoutFor } from './output-options.ts';
 import { isNarrow, loadWidths } from './widths.ts';
+import { ownEntry } from '../../core/lib/own-entry.ts';
 
 /** Who wants a server that a command may start: a user who typed a command, or an editor that started `cadre acp`. */
 export type Starter = 'command' | 'editor';
@@ -178,7 +179,7 @@ export function inFlags(error: AppError, command: Command): AppError {
   const [, field, problem] =
     /^(?:body|query)\.([\w.]+?)(?:\.\d+)?: (.*)$/s.exec(error.message) ?? [];
   if (error.code !== 'invalid' || field === undefined) return error;
-  const words = field.split(/[._]/).flatMap((word) => [word, ...(synonyms[word] ?? [])]);
+  const words = field.split(/[._]/).flatMap((word) => [word, ...(ownEntry(synonyms, word) ?? [])]);
   const flag = nameOf(words, command);
   return flag === null ? error : new AppError(error.code, `${flag}: ${problem}`, { cause: error });
 }

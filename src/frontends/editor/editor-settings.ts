@@ -7,6 +7,7 @@ import type {
 import type { Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
 import { invalidError } from '../../api/errors.ts';
+import { valueText } from '../../core/lib/value-text.ts';
 
 /** The settings of the turns that the editor sends; null: as the session was opened. */
 export interface ChosenSettings {
@@ -156,7 +157,7 @@ function chosen(
   const values = found.type === 'select' ? (found.options as SessionConfigSelectOption[]) : [];
   if (typeof value !== 'string' || !values.some((one) => one.value === value))
     throw invalidError(
-      `unknown ${option} "${String(value)}": choose from ${values.map((one) => one.value).join(', ')}`,
+      `unknown ${option} "${valueText(value)}": choose from ${values.map((one) => one.value).join(', ')}`,
     );
   const { setting } = kinds[option as OptionId];
   const isNone = value === DEFAULT && setting !== 'permission_mode' && session[setting] === null;

@@ -7,6 +7,7 @@ import { AppError, notFoundError } from '../../api/errors.ts';
 import { AttachedSession, type EditorConnection } from './attached-session.ts';
 import { EditorSettings, type Offered } from './editor-settings.ts';
 import { endedTurns, historyOf } from './updates.ts';
+import { ownEntry } from '../../core/lib/own-entry.ts';
 
 export type NewSession = BodyInputOf<typeof endpoints.createSession>;
 
@@ -115,7 +116,7 @@ export class OpenSessions {
         (await link.call(endpoints.listProviders, {})).find(({ id }) => id === provider) ?? {};
       const { modes = [], mode_names: names = {} } =
         agents.find(({ name }) => name === agent) ?? {};
-      return { models, agentModes: modes.map((id) => [id, names[id] ?? id] as const) };
+      return { models, agentModes: modes.map((id) => [id, ownEntry(names, id) ?? id] as const) };
     } catch (error) {
       if (error instanceof AppError) return { models: [], agentModes: [] };
       throw error;

@@ -57,6 +57,14 @@ test('Commands, reminders, subagents, unknown rows and torn lines are not turns.
   expect(prompts).toEqual(['a']);
 });
 
+test('A row whose time is a record with fields named as methods has no time.', async () => {
+  const prompts = await promptsOf((transcript) => {
+    transcript.row('user', 'a', { timestamp: { toString: 1, valueOf: 1 } });
+    transcript.turn('b');
+  });
+  expect(prompts).toEqual(['a', 'b']);
+});
+
 test('Parents that form a circle end the conversation.', async () => {
   const prompts = await promptsOf((transcript) => {
     transcript.add({ type: 'user', uuid: 'x', parentUuid: 'y', message: { content: 'x' } });

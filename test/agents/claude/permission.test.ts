@@ -185,16 +185,19 @@ test('A request of an unknown kind is refused and counted.', async () => {
   const { open, agents, diagnostics } = await testRawClaude({
     turns: {
       async go(claude) {
-        const request = { subtype: 'hook_callback' };
-        claude.send({ type: 'control_request', request_id: 'h', request });
-        await until('it is answered', () => claude.answerTo('h') !== undefined);
+        const subtypes = { h: 'hook_callback', odd: { toString: 1 } };
+        for (const [request_id, subtype] of Object.entries(subtypes)) {
+          claude.send({ type: 'control_request', request_id, request: { subtype } });
+          await until('it is answered', () => claude.answerTo(request_id) !== undefined);
+        }
         claude.result();
       },
     },
   });
   await (await open()).run('go');
-  expect(agents[0]?.answerTo('h')).toMatchObject({ subtype: 'error' });
-  expect((await diagnostics()).unknown_messages).toBe(1);
+  for (const id of ['h', 'odd'])
+    expect(agents[0]?.answerTo(id)).toMatchObject({ subtype: 'error' });
+  expect((await diagnostics()).unknown_messages).toBe(2);
 });
 
 test('A tool call of a subagent is pending until its approval and then runs.', async () => {

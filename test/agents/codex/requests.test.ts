@@ -322,6 +322,21 @@ test('A request for the time is answered, and an unknown request is refused and 
   expect((await diagnostics()).unknown_messages).toBe(2);
 });
 
+test('A request whose method is a name that every object has is refused as unknown.', async () => {
+  const { open } = on({
+    turns: {
+      async go(turn) {
+        const { error } = await turn.ask('constructor', { itemId: 'i' });
+        turn.say(JSON.stringify(error));
+        turn.complete();
+      },
+    },
+  });
+  const { text } = await (await open(asking)).run('go');
+  const message = 'cadre does not support the request constructor';
+  expect(JSON.parse(text ?? '')).toEqual({ code: -32_601, message });
+});
+
 test('A request that is too large is declined without an approval.', async () => {
   const { firstTurn } = on(asks(onCommand, { ...command, command: 'x'.repeat(9e6) }));
   const { session, turn } = await firstTurn('go', asking);

@@ -133,6 +133,25 @@ test('A failed tool has its error, and an unfinished tool ends with its turn.', 
   ]);
 });
 
+test('Items and plans with names that every object has are recorded by these names.', async () => {
+  const { firstTurn } = on(
+    goes((turn) => {
+      turn.note('turn/plan/updated', { plan: [{ step: 'one', status: 'constructor' }] });
+      turn.done({ type: 'toString', id: 'i' });
+      turn.complete();
+    }),
+  );
+  const { session, turn } = await firstTurn('go');
+  expect(turn.status).toBe('completed');
+  const events = session.watch.of(turn.turn_id);
+  expect(ofKind(events, 'plan.updated')[0]?.payload.entries).toMatchObject([
+    { content: 'one', status: 'constructor' },
+  ]);
+  expect(ofKind(events, 'tool.started')[0]?.payload).toMatchObject({
+    tool: { title: 'toString', kind: 'other' },
+  });
+});
+
 test('A plan is recorded when codex changes it.', async () => {
   const { firstTurn } = on(
     goes((turn) => {

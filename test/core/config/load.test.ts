@@ -548,3 +548,21 @@ test.for(['name = "n"', '[fleet.person]\nname = "ada"', '[fleet.person]\ncredent
     expect(load(`[fleet]\nurl = "nats://h:4222, tls://i"\n${text}\n`).fleet.url).not.toBeNull();
   },
 );
+
+test('Each problem of a file with many problems is reported with its line.', () => {
+  const sections = 400;
+  using home = tempDirectory('config');
+  const file = path.join(home.path, 'config.toml');
+  fs.writeFileSync(file, '[[servers]]\nname = """\na\n"""\nnothing = 1\n'.repeat(sections));
+  const { problems } = findConfig({ config: file }, {});
+  const unknown = problems.filter((problem) => problem.startsWith('unknown key'));
+  expect(unknown.map((problem) => /line (\d+)/.exec(problem)?.[1])).toEqual(
+    Array.from({ length: sections }, (_, at) => String(at * 5 + 5)),
+  );
+});
+
+test('A table in the place of a name is refused with its content.', () => {
+  expect(refusal('[sandbox]\nchildren = [{ toString = 1 }]\n')).toContain(
+    '"{"toString":1}" is not a class of child processes',
+  );
+});

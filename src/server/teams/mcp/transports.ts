@@ -11,6 +11,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import type { z } from 'zod';
 import { explain } from '../../../core/lib/explain.ts';
+import { ownEntry } from '../../../core/lib/own-entry.ts';
 
 /** The longest line in bytes: a longer one ends the connection, because no call of a tool is that large. */
 const MAX_LINE_BYTES = 10 * 1024 * 1024;
@@ -52,7 +53,8 @@ abstract class CheckingTransport implements Transport {
         ErrorCode.InvalidRequest,
         'not a JSON-RPC 2.0 message: expected jsonrpc "2.0", a method, params as an object, and an id if a response is expected',
       );
-    const schema = 'method' in message && 'id' in message ? requests[message.method] : undefined;
+    const schema =
+      'method' in message && 'id' in message ? ownEntry(requests, message.method) : undefined;
     const wrong = schema?.safeParse(message).error;
     if (schema && wrong && 'id' in message)
       return this.#refuse(

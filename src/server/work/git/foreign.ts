@@ -36,6 +36,9 @@ export async function isThere(file: string | Buffer): Promise<boolean> {
   return (await entryKindOf(file)) !== null;
 }
 
+/** The errors that mean that nothing can be at a path. An index may name files that no file system can have. */
+const NOWHERE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP']);
+
 /** Returns the kind of the entry at a path, not followed; null if the path does not exist or a parent is not a directory. */
 export async function entryKindOf(
   file: string | Buffer,
@@ -46,7 +49,7 @@ export async function entryKindOf(
     if (found.isDirectory()) return 'directory';
     return found.isSymbolicLink() ? 'link' : 'other';
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return null;
+    if (NOWHERE.has((error as NodeJS.ErrnoException).code ?? '')) return null;
     throw error;
   }
 }

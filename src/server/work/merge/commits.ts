@@ -216,6 +216,8 @@ function conflictsIn(output: string): Conflict[] {
   const found = new Map<string, Conflict>();
   for (let at = end + 1; at + 2 < fields.length;) {
     const count = Number(fields[at]);
+    // Git prints no other number. With a negative one, the loop would not end.
+    if (!(count >= 0)) break;
     const [name = ''] = fields.slice(at + 1, at + 1 + count);
     const kind = /^CONFLICT \((.+)\)$/.exec(fields[at + 1 + count] ?? '')?.[1];
     const message = (fields[at + 2 + count] ?? '').replace(/^CONFLICT \([^)]*\): /, '').trim();

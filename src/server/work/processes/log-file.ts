@@ -217,8 +217,11 @@ async function layoutOf(file: string): Promise<Layout> {
     if (sums.size !== size) throw damagedLog(file);
     verifyBytes(layoutPath(file), layout ?? '', sums.layout);
   }
-  const [cap, total, coming] = text.trim().split(/\s+/).map(Number);
-  if (cap && total !== undefined && coming) return { cap, total, coming, sums };
+  const [cap = 0, total = 0, coming = 0] = text.trim().split(/\s+/).map(Number);
+  const isLayout = [cap, total, coming].every(
+    (number) => Number.isSafeInteger(number) && number > 0,
+  );
+  if (isLayout) return { cap, total, coming, sums };
   return { cap: Number.MAX_SAFE_INTEGER, total: size, coming: size, sums };
 }
 

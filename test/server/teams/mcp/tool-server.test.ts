@@ -202,3 +202,11 @@ it('The sidecar answers a broken line and continues; it ends with its input.', a
   const [code] = await once(child, 'exit');
   expect(code).toBe(0);
 });
+
+it('A request whose method is a name that every object has is answered as unknown.', async () => {
+  const [write, read] = serveLines();
+  for (const method of ['constructor', 'toString']) {
+    write(JSON.stringify({ jsonrpc: '2.0', id: method, method }));
+    expect(await read()).toMatchObject({ id: method, error: { code: -32_601 } });
+  }
+});

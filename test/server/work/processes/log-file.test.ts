@@ -230,3 +230,16 @@ test.for([
     await log.close();
   },
 );
+
+test.for(['9', '9 9', '-4 9 9', '0.5 9 9', '4 Infinity 9', '4 9 9e99', 'a b c'])(
+  'A log of a killed server with the damaged layout %o is read as the plain output that the file has.',
+  async (layout) => {
+    const directory = testDirectory();
+    const file = logPath(directory, 'proc_1', 'stdout');
+    fs.writeFileSync(file, 'abcdef');
+    fs.writeFileSync(`${file}.printed`, `${layout}\n`);
+    expect(await measureLog(file)).toEqual({ total: 6, truncated: false, verified: false });
+    expect((await readLog(file, 2, 3)).bytes.toString()).toBe('cde');
+    expect((await readLogEnd(file, 2)).bytes.toString()).toBe('ef');
+  },
+);

@@ -1,3 +1,4 @@
+import { ownEntry } from '../../../../core/lib/own-entry.ts';
 /** Programs that run what their arguments say: any other argument is another command. */
 const RUNNERS = new Set(
   (
@@ -200,7 +201,7 @@ function runningOption(name: string, words: readonly string[]): string | undefin
 /** Whether a word is an option of a program that runs what follows it, or what stands in the same word behind it. */
 export function isRunningOption(name: string, word: string): boolean {
   const [option = ''] = word.split('=');
-  return (RUNNING_OPTIONS[name] ?? []).some(
+  return (ownEntry(RUNNING_OPTIONS, name) ?? []).some(
     (one) =>
       one === option ||
       (/^--../.test(option) && one.startsWith(option)) ||
