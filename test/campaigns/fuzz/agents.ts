@@ -4,8 +4,9 @@ import pino from 'pino';
 import { AcpAgent } from '../../../src/agents/acp/agent.ts';
 import { LastSeen } from '../../../src/agents/acp/last-seen.ts';
 import { resolveAgents } from '../../../src/agents/acp/resolve.ts';
-import { openClaude } from '../../../src/agents/claude/agent.ts';
-import { openCodex } from '../../../src/agents/codex/agent.ts';
+import { ClaudeAgent } from '../../../src/agents/claude/agent.ts';
+import { begin } from '../../../src/agents/claude/process.ts';
+import { CodexAgent } from '../../../src/agents/codex/agent.ts';
 import { AppServer } from '../../../src/agents/codex/app-server.ts';
 import type { Agent, AgentSink, AgentTools, TurnOutcome } from '../../../src/agents/provider.ts';
 import { runtimeEventRecord } from '../../../src/api/event-schemas.ts';
@@ -15,7 +16,7 @@ import { EventLog } from '../../../src/core/events/log.ts';
 import { systemIds } from '../../../src/core/lib/ids.ts';
 import { ApprovalBroker } from '../../../src/server/conversations/approvals/approval-broker.ts';
 import type { Inbox } from '../../../src/server/conversations/inbox/inbox.ts';
-import type { LiveAgent } from '../../../src/server/conversations/sessions/agent-pool.ts';
+import type { LiveAgent } from '../../../src/server/conversations/sessions/running-turn.ts';
 import type { Blobs } from '../../../src/server/conversations/sessions/blobs.ts';
 import { AgentOutputs } from '../../../src/server/conversations/sessions/outputs.ts';
 import { beginTurn } from '../../../src/server/conversations/sessions/session.ts';
@@ -43,6 +44,7 @@ const TURNS_PER_STORE = 500;
 /** A process whose output is the input of the campaign. */
 class WireProcess implements Child {
   readonly pid = 1;
+  readonly outlives = false;
   readonly stdout = new PassThrough();
   readonly stderr = new PassThrough();
   readonly stdin: Writable;
@@ -72,6 +74,12 @@ class WireProcess implements Child {
     if (method !== undefined || type === 'control_request')
       if (request_id !== undefined) this.#ids.push(request_id);
   }
+
+  tell(message: string): Promise<void> {
+    return new Promise((resolve) => void this.stdin.write(message, () => resolve()));
+  }
+
+  acknowledge(): void {}
 
   /** Writes the messages, then ends. */
   async play(input: Buffer): Promise<void> {
@@ -167,21 +175,22 @@ const installed = (clock: ManualClock) => ({
   onUnknown: ignore,
 });
 
-const openClaudeWire: Open = ({ session, sink, child, clock }) =>
-  openClaude(
+const openClaudeWire: Open = async ({ session, sink, child, clock }) => {
+  const options = { ...program, clock, supervisor: supervising(child) };
+  const agent = new ClaudeAgent(null, {
+    ...options,
+    ...installed(clock),
+    program: () => Promise.resolve(options),
+    starting,
+    modes: () => null,
+    onModes: ignore,
+    onInitialized: ignore,
     session,
     sink,
-    {
-      ...program,
-      ...installed(clock),
-      supervisor: supervising(child),
-      starting,
-      modes: () => null,
-      onModes: ignore,
-      onInitialized: ignore,
-    },
-    null,
-  );
+  });
+  await begin((beginning) => agent.start(beginning), { session, sink, fork: null });
+  return agent;
+};
 
 const openCodexWire: Open = async ({ session, sink, child, clock }) => {
   const server = await AppServer.start({
@@ -194,13 +203,15 @@ const openCodexWire: Open = async ({ session, sink, child, clock }) => {
     onLost: ignore,
   });
   const lease = { server, release: (graceMs: number) => server.end(graceMs) };
-  return openCodex(session, sink, lease, {
+  const agent = new CodexAgent(session, sink, lease, {
     ...installed(clock),
     access: null,
     models: [],
     fork: null,
     variablesAt: () => ({}),
   });
+  await agent.open();
+  return agent;
 };
 
 /** A store in which turns of scripted agents are stored as a server does. */

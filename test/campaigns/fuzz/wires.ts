@@ -1,4 +1,4 @@
-import { PROMPT, type Wire } from '../../agents/acp/cut-anywhere.ts';
+import { type AcpWire, PROMPT } from '../../agents/acp/cut-protocol.ts';
 import { wires } from '../../agents/acp/cut-wires.ts';
 import type { Seed } from './mutate.ts';
 
@@ -16,7 +16,7 @@ function wire(kind: string, messages: readonly unknown[]): Seed {
 
 const rpc = (message: object) => ({ jsonrpc: '2.0', ...message });
 
-function acpWire({ steps, mode = 'default', initialized, opened }: Wire): Seed {
+function acpWire({ steps, mode = 'default', initialized, opened }: AcpWire): Seed {
   const hello = {
     protocolVersion: 1,
     agentInfo: { name: 'a', version: '1.0' },
