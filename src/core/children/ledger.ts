@@ -28,6 +28,9 @@ export interface PreviousRun {
   durability: string;
 }
 
+/** The description of a shim. */
+export const SHIM_ROW = 'shim';
+
 /** The started children, stored on disk for the case that the server and the keeper die together. */
 export class Ledger {
   readonly #db: Database;
@@ -122,13 +125,17 @@ export class Ledger {
       'SELECT pid, started_ticks, boot_id FROM children',
     );
     const unswept = this.#db.prepare<[string]>(
-      `SELECT marker FROM runs WHERE swept_at IS NULL AND n < ?1 AND boot_id = ?2
-       UNION SELECT marker FROM children
-       WHERE boot_id = ?2 AND marker <> ?3 AND marker NOT IN (SELECT marker FROM runs)`,
+      'SELECT marker FROM runs WHERE swept_at IS NULL AND n < ? AND boot_id = ?',
+    );
+    const shims = this.#db.prepare<[string]>(
+      'SELECT marker FROM children WHERE what = ? AND boot_id = ? AND marker <> ?',
     );
     const { listed, markers } = this.#db.peek((rx) => ({
       listed: children.all(rx).filter(([pid]) => !sparedPids.includes(pid)),
-      markers: unswept.all(rx, this.#run, this.#bootId, spared?.marker ?? ''),
+      markers: [
+        ...unswept.all(rx, this.#run, this.#bootId),
+        ...shims.all(rx, SHIM_ROW, this.#bootId, spared?.marker ?? ''),
+      ],
     }));
     const killed = new Set<number>();
     const left: number[] = [];
@@ -155,12 +162,9 @@ export class Ledger {
         { pids: left },
         'an earlier run left processes of another user running: stop them yourself',
       );
-    const clear = this.#db.prepare(
-      'DELETE FROM children WHERE pid NOT IN (SELECT value FROM json_each(?))',
-    );
     const swept = this.#db.prepare('UPDATE runs SET swept_at = ? WHERE swept_at IS NULL AND n < ?');
     await this.#db.transact((tx) => {
-      clear.run(tx, JSON.stringify(sparedPids));
+      for (const [pid, startedTicks] of listed) this.#delete.run(tx, pid, startedTicks);
       swept.run(tx, this.#clock.now(), this.#run);
     });
     return [...killed];

@@ -23,7 +23,7 @@ import {
   signal,
 } from './identity.ts';
 import type { Keeper } from './keeper.ts';
-import type { Ledger } from './ledger.ts';
+import { type Ledger, SHIM_ROW } from './ledger.ts';
 import type { HeldProcess } from './shim/link.ts';
 import type { Shim } from './shim/shim.ts';
 import { processTable } from './this-machine.ts';
@@ -254,7 +254,7 @@ export class Supervisor {
     const { ledger, shim } = this.#deps;
     const holder = outlives ? shim?.process : null;
     // Behind a crash of all, the next server finds by it what carries the marker of the shim.
-    if (holder) ledger.add(tx, holder.identity, 'shim', holder.marker);
+    if (holder) ledger.add(tx, holder.identity, SHIM_ROW, holder.marker);
     ledger.add(tx, leader, what, holder?.marker);
   }
 

@@ -162,7 +162,7 @@ function recoverRows(base: Base, nouns: Nouns): Promise<Recovered> {
     teams: teams.store,
     ledger: children.ledger,
     shim: children.shim,
-    readers: sessions.readers,
+    readers: children.shim && sessions.readers,
     durability: base.config.now.data.durability,
     canResume: ({ provider }) => providers.registry.find(provider)?.capabilities.resume ?? false,
   });

@@ -44,7 +44,8 @@ interface RecoverOptions extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'log
   ledger: Ledger;
   /** The shim that this server continues with. Null if there is none. */
   shim: Pick<Shim, 'process' | 'held'> | null;
-  readers: AgentReaders;
+  /** Null if no agent may outlive a server. */
+  readers: AgentReaders | null;
   durability: string;
   /** Whether the provider could resume a session. */
   canResume: (session: Session) => boolean;
@@ -55,7 +56,7 @@ interface RecoverOptions extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'log
  * then the records are repaired, in one transaction with the events of the repairs.
  */
 export async function recover(options: RecoverOptions): Promise<Recovered> {
-  const { db, log, sessionStore: store, ledger, shim, clock, logger } = options;
+  const { db, log, sessionStore: store, ledger, shim, readers, clock, logger } = options;
   const started_at = clock.now();
   const held = shim?.held ?? [];
   const previous = await ledger.begin(options.durability);
@@ -69,9 +70,9 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
       tx.skipSeqs(SKIPPED_SEQS);
     }
     log.append(tx, { kind: 'runtime.started', payload: { previous_stop: previous.stop } });
-    const left = leftTurns(tx, held, { store, readers: options.readers });
+    const left = readers ? leftTurns(tx, held, { store, readers }) : [];
     const plan = planOf(tx, options, left);
-    claimLeftTurns(tx, left, { ...options, begunAgain: plan.startTurns });
+    if (readers) claimLeftTurns(tx, left, { readers, begunAgain: plan.startTurns });
     const { cancelled, failedSessions } = repairTurns(tx, plan, options);
     const processes_failed = failProcesses(tx, printed, options);
     for (const repair of worktreeRepairs) repair(tx);
@@ -112,7 +113,7 @@ function planOf(
   { sessionStore: store, readers, canResume }: RecoverOptions,
   left: readonly LeftTurn[],
 ): Plan {
-  const unprompted = unpromptedTurns(rx, readers);
+  const unprompted = readers ? unpromptedTurns(rx, readers) : new Set<string>();
   const leftIds = new Set(left.map(({ turn }) => turn.turn_id));
   return planRecovery({
     unfinishedTurns: store.unfinishedTurns(rx),
