@@ -4,6 +4,8 @@ interface Timer {
   at: number;
   every: number | null;
   fn: () => void;
+  /** Set once the clock runs in real time. */
+  real?: Disposable;
 }
 
 /**
@@ -93,7 +95,8 @@ export class ManualClock implements Clock {
   /** Makes the clock run in real time from now on, because a runtime may need it to stop. */
   runFree(): void {
     this.#runsFree = true;
-    for (const { at, fn } of this.#timers) systemClock.after(Math.max(0, at - this.#elapsed), fn);
+    for (const timer of this.#timers)
+      timer.real = systemClock.after(Math.max(0, timer.at - this.#elapsed), timer.fn);
     this.#timers.clear();
   }
 
@@ -103,6 +106,11 @@ export class ManualClock implements Clock {
 
   #add(timer: Timer): Disposable {
     this.#timers.add(timer);
-    return { [Symbol.dispose]: () => void this.#timers.delete(timer) };
+    return {
+      [Symbol.dispose]: () => {
+        this.#timers.delete(timer);
+        timer.real?.[Symbol.dispose]();
+      },
+    };
   }
 }
