@@ -120,7 +120,7 @@ export class Ledger {
     spared: ShimIdentity | null = null,
     held: readonly { pid: number }[] = [],
   ): Promise<number[]> {
-    const sparedPids = (spared ? [spared.identity, ...held] : []).map(({ pid }) => pid);
+    const sparedPids = new Set((spared ? [spared.identity, ...held] : []).map(({ pid }) => pid));
     const children = this.#db.prepare<[number, number, string]>(
       'SELECT pid, started_ticks, boot_id FROM children',
     );
@@ -131,7 +131,7 @@ export class Ledger {
       'SELECT marker FROM children WHERE what = ? AND boot_id = ? AND marker <> ?',
     );
     const { listed, markers } = this.#db.peek((rx) => ({
-      listed: children.all(rx).filter(([pid]) => !sparedPids.includes(pid)),
+      listed: children.all(rx).filter(([pid]) => !sparedPids.has(pid)),
       markers: [
         ...unswept.all(rx, this.#run, this.#bootId),
         ...shims.all(rx, SHIM_ROW, this.#bootId, spared?.marker ?? ''),
