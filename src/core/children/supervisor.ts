@@ -104,8 +104,6 @@ export class Supervisor {
   readonly #deps: SupervisorDependencies;
   readonly #live = new Set<Child>();
   #outOfReach = 0;
-  /** Whether the children in the shim belong to the next server. */
-  #hasLeft = false;
 
   constructor(deps: SupervisorDependencies) {
     this.#deps = deps;
@@ -280,8 +278,7 @@ export class Supervisor {
       rest: exit.promise.catch(() => undefined).then(() => group.ending ?? this.#end(group, 0)),
       tell: (message, key) => process.tell(message, key),
       acknowledge: (upTo) => process.acknowledge(upTo),
-      end: async (graceMs) => {
-        if (this.#hasLeft && process.outlives) return [];
+      end: (graceMs) => {
         const ended = this.#end(group, graceMs);
         if (graceMs > 0) group.ending = ended;
         return ended;
@@ -304,11 +301,10 @@ export class Supervisor {
     process.forget();
   }
 
-  /** Leaves the children in the shim to the next server. Nothing is read from them or sent to them any more, and `end` ends nothing. */
-  async leaveHeld(): Promise<void> {
-    for (const child of this.#live) if (child.outlives) this.#live.delete(child);
-    this.#hasLeft = true;
-    await this.#deps.shim?.leave();
+  /** Leaves children in the shim to the next server: `endAll` does not end them. */
+  leave(pids: ReadonlySet<number | null>): void {
+    for (const child of this.#live)
+      if (child.outlives && pids.has(child.pid)) this.#live.delete(child);
   }
 
   /** Ends every child; resolves when none is left. */

@@ -33,7 +33,7 @@ export async function stop(
   if (!leavesTurns) children.shim?.setGrace(0);
   takeNothingNew(running);
   await storeStopping(base);
-  if (leavesTurns) await leaveTurns(running);
+  if (leavesTurns) children.supervisor.leave(sessions.runner.leaveTurns());
   const hooksEnded = nouns.hooks.stop();
   const processesEnded = processes.runner.stop();
   await sessions.runner.stop(base.config.now.server.drain_ms, hurry);
@@ -44,7 +44,7 @@ export async function stop(
   await endWorktrees(base, nouns, hurry);
   await endBackground(running);
   await children.supervisor.endAll(hurry.aborted ? 0 : CHILD_GRACE_MS);
-  await children.shim?.end();
+  await (leavesTurns ? children.shim?.leave() : children.shim?.end());
   await children.networks.closeAll();
   // Behind the last event, so that the fleet has it too.
   await edge.fleet.leave();
@@ -52,12 +52,6 @@ export async function stop(
   await storeEnd(base, nouns);
   await opened[Symbol.asyncDispose]();
   base.logger.info('stopped');
-}
-
-/** Leaves turns to the next server. Nothing of them is stored after this, so that it continues from what is stored. */
-async function leaveTurns({ nouns: { sessions, children } }: Running): Promise<void> {
-  sessions.runner.leaveTurns();
-  await children.supervisor.leaveHeld();
 }
 
 /** From here on nothing starts: no request that changes something, no turn, no notice, no upkeep. */

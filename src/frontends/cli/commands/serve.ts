@@ -132,7 +132,7 @@ async function serveTelling(
     // stopped in order. This skips that step, once nothing else is left.
     process.once('exit', () => process.exit());
     // NATS that takes connections and says nothing leaves a socket open that nobody can close: nothing waits for it.
-    world.clock.after(LINGER_MS, () => process.exit());
+    world.clock.after(handsOver ? 0 : LINGER_MS, () => process.exit());
   }
 }
 

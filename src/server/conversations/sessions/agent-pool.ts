@@ -278,6 +278,12 @@ export class AgentPool {
     }
   }
 
+  /** Leaves an agent to the next server. */
+  leave({ session }: LiveAgent): void {
+    const entry = this.#entries.get(session.id);
+    if (entry) this.#forget(entry);
+  }
+
   async endAll(graceMs = AGENT_GRACE_MS): Promise<void> {
     const ids = [...this.#entries.keys(), ...this.#barred.keys()];
     await Promise.all(ids.map((id) => this.end(id, graceMs)));

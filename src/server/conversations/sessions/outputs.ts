@@ -8,7 +8,7 @@ import type { Writer } from '../../../core/store/transaction.ts';
 import type { LiveAgent } from './running-turn.ts';
 import { type AgentReaders, type StoredReader, TurnReader } from './agent-readers.ts';
 import type { ApprovalBroker } from '../approvals/approval-broker.ts';
-import { attachedTurn, type LeftTurn, outputOf } from './attach-turn.ts';
+import { attachedTurn, type LeftTurn, outputOf, unpromptedTurns } from './attach-turn.ts';
 import type { Blobs } from './blobs.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import { TurnOutput } from './output.ts';
@@ -92,6 +92,12 @@ export class AgentOutputs {
   /** Stores that an agent is about to see a turn, so that another server knows if it did not get the prompt. */
   begin(tx: Writer, turn: Turn, agent: Pick<Agent, 'output'>): void {
     if (agent.output) this.#deps.readers?.begin(tx, turn);
+  }
+
+  /** Whether a turn has begun, and its agent did not get the prompt. */
+  isUnprompted(turnId: string): boolean {
+    const { db, readers } = this.#deps;
+    return readers !== undefined && db.peek((rx) => unpromptedTurns(rx, readers)).has(turnId);
   }
 
   /** Opens the output of a turn that an earlier server has left, and returns the turn for its agent. */

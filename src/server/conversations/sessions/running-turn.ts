@@ -141,12 +141,17 @@ export class RunningTurns {
     drained.abort();
   }
 
-  /** Leaves the turns whose agents another server can take over. */
-  leaveContinuable(): void {
-    for (const turn of this.#turns.values()) {
-      const { state = null } = turn.live?.agent.output?.position ?? {};
-      if (state !== null) turn.left = true;
-    }
+  /** Leaves the turns that another server can continue or begin again. Returns their agents. */
+  leaveContinuable(isUnprompted: (turnId: string) => boolean): LiveAgent[] {
+    return [...this.#turns].flatMap(([id, turn]) => {
+      const { live, output } = turn;
+      const read = live?.agent.output;
+      if (!read || (read.position.state === null && !isUnprompted(id))) return [];
+      turn.left = true;
+      // A server that ends in order has not died of the output of an agent.
+      output?.store();
+      return [live];
+    });
   }
 
   /** Leaves all turns for the next start of the server. */

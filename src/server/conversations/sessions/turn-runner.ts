@@ -177,10 +177,13 @@ export class TurnRunner {
     return this.#running.active.length;
   }
 
-  /** Leaves the turns that another server can continue: nothing of them is stored any more. */
-  leaveTurns(): void {
+  /** Leaves the turns that another server can continue. Returns the processes of their agents. */
+  leaveTurns(): ReadonlySet<number | null> {
     this.#stopping.abort(STOPPING);
-    this.#running.leaveContinuable();
+    const { outputs } = this.#deps;
+    const left = this.#running.leaveContinuable((id) => outputs.isUnprompted(id));
+    for (const live of left) this.#deps.pool.leave(live);
+    return new Set(left.map(({ agent }) => agent.pid));
   }
 
   /**
