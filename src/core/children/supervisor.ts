@@ -103,6 +103,8 @@ interface SupervisorDependencies {
 export class Supervisor {
   readonly #deps: SupervisorDependencies;
   readonly #live = new Set<Child>();
+  /** The processes of children that were left to the next server. */
+  readonly #left = new Set<number>();
   #outOfReach = 0;
 
   constructor(deps: SupervisorDependencies) {
@@ -278,7 +280,9 @@ export class Supervisor {
       rest: exit.promise.catch(() => undefined).then(() => group.ending ?? this.#end(group, 0)),
       tell: (message, key) => process.tell(message, key),
       acknowledge: (upTo) => process.acknowledge(upTo),
-      end: (graceMs) => {
+      end: async (graceMs) => {
+        // Such as an adapter whose output can no longer be stored.
+        if (this.#left.has(leader.pid)) return [];
         const ended = this.#end(group, graceMs);
         if (graceMs > 0) group.ending = ended;
         return ended;
@@ -301,10 +305,13 @@ export class Supervisor {
     process.forget();
   }
 
-  /** Leaves children in the shim to the next server: `endAll` does not end them. */
+  /** Leaves children in the shim to the next server: from here on, nothing ends them. */
   leave(pids: ReadonlySet<number | null>): void {
     for (const child of this.#live)
-      if (child.outlives && pids.has(child.pid)) this.#live.delete(child);
+      if (child.outlives && pids.has(child.pid)) {
+        this.#live.delete(child);
+        this.#left.add(child.pid);
+      }
   }
 
   /** Ends every child; resolves when none is left. */
