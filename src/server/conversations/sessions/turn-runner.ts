@@ -71,6 +71,7 @@ export class TurnRunner {
   readonly #deps: TurnRunnerDeps;
   readonly #running: RunningTurns;
   readonly #stopping = new AbortController();
+  #isLeaving = false;
 
   constructor(deps: TurnRunnerDeps) {
     this.#deps = deps;
@@ -180,9 +181,10 @@ export class TurnRunner {
   /** Leaves the turns that another server can continue. Returns the processes of their agents. */
   leaveTurns(): ReadonlySet<number | null> {
     this.#stopping.abort(STOPPING);
-    const { outputs } = this.#deps;
+    this.#isLeaving = true;
+    const { outputs, pool } = this.#deps;
     const left = this.#running.leaveContinuable((id) => outputs.isUnprompted(id));
-    for (const live of left) this.#deps.pool.leave(live);
+    for (const live of left) pool.leave(live);
     return new Set(left.map(({ agent }) => agent.pid));
   }
 
@@ -224,8 +226,8 @@ export class TurnRunner {
     atTurn(turn, { running, live, output });
     running.isPrompted = !running.interrupting;
     const { agent } = live;
-    const ended = () =>
-      agent.prompt([...this.#deps.recordFor(session.id), ...prompt], settingsOf(session, turn));
+    const whole = () => [...this.#deps.recordFor(session.id), ...prompt];
+    const ended = () => agent.prompt(whole(), settingsOf(session, turn));
     const outcome = running.interrupting
       ? { status: 'interrupted' as const, error: null }
       : await Promise.race([this.#withinLimit(turn, ended), cut]);
@@ -330,7 +332,8 @@ export class TurnRunner {
   async #begin(turn: Turn, { agent }: LiveAgent, running: RunningTurn): Promise<boolean> {
     const { db, store } = this.#deps;
     const stored = (rx: Reader) => store.turn(rx, turn.session_id, turn.turn_id);
-    const isOpen = (now: Turn) => !hasEnded(now) && !running.over.signal.aborted;
+    const { signal } = running.over;
+    const isOpen = (now: Turn) => !hasEnded(now) && !signal.aborted && !this.#isLeaving;
     if (running.begunFor === agent) return isOpen(db.peek(stored));
     let begun = false;
     const isStored = await this.#persist(turn, (tx) => {
