@@ -62,6 +62,25 @@ export interface AttachedAgent {
   readonly outcome: Promise<TurnOutcome>;
 }
 
+/** Has an agent that an earlier server has left continue its turn. An agent that cannot is ended by `end`. */
+export function attached(
+  agent: Agent & Continues,
+  { provider_session_ref: ref }: Session,
+  { position, turn }: LeftAgent,
+  end: () => Promise<unknown>,
+): AttachedAgent {
+  try {
+    return { agent, outcome: agent.attach(ref ?? '', position.state ?? '', turn) };
+  } catch (error) {
+    void end();
+    throw error;
+  }
+}
+
+interface Continues {
+  attach(ref: string, state: string, turn: AttachedTurn): Promise<TurnOutcome>;
+}
+
 /** A kind of agent whose agents another server can take over. */
 export interface TakesOver {
   /** Takes over the agent of a running turn from an earlier server, at once. Throws ProviderError. */

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Child } from '../core/children/supervisor.ts';
+import type { UnsentMessage } from './attached-turn.ts';
 import type { BoundedLine, Excess } from './bounded-line.ts';
 import { parsedJson } from '../core/lib/parsed-json.ts';
 import { type LinesRange, readJsonLines, type ReadProgress } from './json-lines.ts';
@@ -41,6 +42,11 @@ export abstract class JsonConnection<Id> {
   /** Writes a line that the agent must get once; resolves when the agent's input has taken it, or is closed. */
   protected write(line: string, key: string): Promise<void> {
     return this.#child.tell(line, key);
+  }
+
+  /** Sends the messages of an earlier server that the agent may not have got. */
+  resend(messages: readonly UnsentMessage[], keyOf: (n: number) => string = String): void {
+    for (const { n, line, onTaken } of messages) void this.write(line, keyOf(n)).then(onTaken);
   }
 
   /**

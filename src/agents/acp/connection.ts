@@ -107,7 +107,7 @@ export class AcpConnection extends JsonConnection<RequestId> {
 
   /** Sends the messages of an earlier server that the agent may not have got, and answers its requests. */
   resume({ messages, requests }: AttachedTurn): void {
-    for (const { n, line, onTaken } of messages) void this.write(line, String(n)).then(onTaken);
+    this.resend(messages);
     for (const request of requests)
       void this.#answerBy(request.key, null, (withdrawn) =>
         this.#handlers.onAskedAgain(request, withdrawn),

@@ -1,5 +1,5 @@
 import { addAbortListener } from 'node:events';
-import type { AttachedAgent, LeftAgent } from '../attached-turn.ts';
+import { attached, type AttachedAgent, type LeftAgent } from '../attached-turn.ts';
 import type { LoginPage } from '../../api/agent-logins.ts';
 import type { Session } from '../../api/sessions.ts';
 import {
@@ -35,18 +35,14 @@ export function openAcpAgent(
 
 /** Takes over the agent of a running turn from an earlier server. Errors as in `TakesOver.attach`. */
 export function attachAcpAgent(
-  { provider_session_ref: ref, usage }: Session,
+  session: Session,
   sink: AgentSink,
-  { child, position, turn }: LeftAgent,
+  left: LeftAgent,
   start: StartOptions,
 ): AttachedAgent {
-  const agent = new AcpAgent(child, { ...start, sink, tools: null, usedBefore: usage }, position);
-  try {
-    return { agent, outcome: agent.attach(ref ?? '', position.state ?? '', turn) };
-  } catch (error) {
-    void child.end(0);
-    throw error;
-  }
+  const { child, position } = left;
+  const options = { ...start, sink, tools: null, usedBefore: session.usage };
+  return attached(new AcpAgent(child, options, position), session, left, () => child.end(0));
 }
 
 /** Has an agent begin a session as a fork of a whole session, and reports why it cannot. */

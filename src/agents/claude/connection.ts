@@ -91,7 +91,7 @@ export class Connection extends JsonConnection<string> {
     { messages, requests }: AttachedTurn,
     answer: (request: AttachedRequest, withdrawn: AbortSignal) => Promise<object | null>,
   ): void {
-    for (const { n, line, onTaken } of messages) void this.write(line, String(n)).then(onTaken);
+    this.resend(messages);
     for (const request of requests)
       void this.#answerBy(request.key, {}, (withdrawn) => answer(request, withdrawn));
   }

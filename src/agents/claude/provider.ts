@@ -1,6 +1,6 @@
 import os from 'node:os';
 import path from 'node:path';
-import type { AttachedAgent, LeftAgent, TakesOver } from '../attached-turn.ts';
+import { attached, type AttachedAgent, type LeftAgent, type TakesOver } from '../attached-turn.ts';
 import { providerKinds } from '../../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
@@ -168,17 +168,12 @@ async function openClaude(
 function attachClaude(
   session: Session,
   sink: AgentSink,
-  { child, position, turn }: LeftAgent,
+  left: LeftAgent,
   options: ClaudeOptions,
 ): AttachedAgent {
+  const { child, position } = left;
   const agent = new ClaudeAgent(child, { ...options, session, sink }, position);
-  try {
-    const ref = session.provider_session_ref ?? '';
-    return { agent, outcome: agent.attach(ref, position.state ?? '', turn) };
-  } catch (error) {
-    void child.end(0);
-    throw error;
-  }
+  return attached(agent, session, left, () => child.end(0));
 }
 
 /**

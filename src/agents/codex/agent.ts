@@ -182,7 +182,7 @@ export class CodexAgent implements Agent, Route {
     const begin = start === null ? null : () => server.beginTurn(start, null, this.lines);
     const outcome = this.#untilEnded(own, begin);
     if (turn.isInterrupted) this.cancel();
-    server.connection.resend(turn.messages, this.lines);
+    server.connection.resend(turn.messages, (n) => this.lines.keyOf(n));
     for (const request of turn.requests) this.#requests.askAgain(request);
     return outcome;
   }

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { random } from '../../core/lib/ids.ts';
-import type { AttachedTurn } from '../attached-turn.ts';
 import type { BoundedLine } from '../bounded-line.ts';
 import {
   type AgentPipes,
@@ -207,12 +206,6 @@ export class Connection extends JsonConnection<RequestId> {
     const line = lineOf({ id: to, ...reply });
     if (lines) lines.send(line, about, (key) => this.write(line, key));
     else void this.write(line, '');
-  }
-
-  /** Sends the messages of an earlier server that codex may not have got. */
-  resend(messages: AttachedTurn['messages'], lines: OutputLines): void {
-    for (const { n, line, onTaken } of messages)
-      void this.write(line, lines.keyOf(n)).then(onTaken);
   }
 
   protected receive(json: unknown, text: string, line: BoundedLine): Promise<void> | undefined {

@@ -1,4 +1,4 @@
-import type { AttachedAgent, TakesOver } from '../attached-turn.ts';
+import { attached, type AttachedAgent, type TakesOver } from '../attached-turn.ts';
 import type { Child } from '../../core/children/supervisor.ts';
 import { providerKinds } from '../../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../../api/providers.ts';
@@ -109,17 +109,11 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
   }
 
   attach(...[session, sink, left]: Parameters<TakesOver['attach']>): AttachedAgent {
-    const { child, from, position, turn } = left;
+    const { child, from, position } = left;
     const server = this.#left.get(child) ?? new LeftServer(new AppServer(child, this.#notes, from));
     this.#left.set(child, server);
     const agent = new CodexAgent(session, sink, server.lease(), this.#optionsFor([]), position);
-    try {
-      const ref = session.provider_session_ref ?? '';
-      return { agent, outcome: agent.attach(ref, position.state ?? '', turn) };
-    } catch (error) {
-      void agent.end(0);
-      throw error;
-    }
+    return attached(agent, session, left, () => agent.end(0));
   }
 
   async #open(...[session, sink, signal, fork]: Parameters<Provider['open']>): Promise<Agent> {

@@ -94,10 +94,10 @@ export class AgentOutputs {
     if (agent.output) this.#deps.readers?.begin(tx, turn);
   }
 
-  /** Whether a turn has begun, and its agent did not get the prompt. */
-  isUnprompted(turnId: string): boolean {
+  /** The turns that have begun, and whose agents did not get the prompt. */
+  unprompted(): ReadonlySet<string> {
     const { db, readers } = this.#deps;
-    return readers !== undefined && db.peek((rx) => unpromptedTurns(rx, readers)).has(turnId);
+    return readers ? db.peek((rx) => unpromptedTurns(rx, readers)) : new Set();
   }
 
   /** Opens the output of a turn that an earlier server has left, and returns the turn for its agent. */

@@ -142,11 +142,11 @@ export class RunningTurns {
   }
 
   /** Leaves the turns that another server can continue or begin again. Returns their agents. */
-  leaveContinuable(isUnprompted: (turnId: string) => boolean): LiveAgent[] {
+  leaveContinuable(unprompted: ReadonlySet<string>): LiveAgent[] {
     return [...this.#turns].flatMap(([id, turn]) => {
       const { live, output } = turn;
       const read = live?.agent.output;
-      if (!read || (read.position.state === null && !isUnprompted(id))) return [];
+      if (!read || (read.position.state === null && !unprompted.has(id))) return [];
       turn.left = true;
       // A server that ends in order has not died of the output of an agent.
       output?.store();

@@ -183,7 +183,7 @@ export class TurnRunner {
     this.#stopping.abort(STOPPING);
     this.#isLeaving = true;
     const { outputs, pool } = this.#deps;
-    const left = this.#running.leaveContinuable((id) => outputs.isUnprompted(id));
+    const left = this.#running.leaveContinuable(outputs.unprompted());
     for (const live of left) pool.leave(live);
     return new Set(left.map(({ agent }) => agent.pid));
   }
