@@ -22,6 +22,8 @@ const MAX_PATH_BYTES = process.platform === 'linux' ? 107 : 103;
 /** A shim that has not noticed the end of the last server refuses connections, but not for so long, in milliseconds. */
 const REFUSES_MS = 2000;
 const RETRY_MS = 10;
+/** The longest wait for a shim to be gone after it has closed its connection, in milliseconds. */
+const EXITS_MS = 2000;
 
 interface ShimDependencies {
   /** The data directory. A shim is found by it. */
@@ -127,10 +129,9 @@ export class Shim {
   /** Ends all children and the shim; resolves when they are gone. */
   async end(): Promise<void> {
     await this.#starting?.catch(() => undefined);
-    const link = this.#connected?.link;
+    const connected = this.#connected;
     this.#connected = null;
-    link?.send({ type: 'end_all' });
-    await link?.closed;
+    if (connected) await this.#endProcess(connected);
     await this.#losing;
   }
 
@@ -153,22 +154,30 @@ export class Shim {
     const { clock } = this.#deps;
     const link = new ShimLink(socket, { graceMs: this.#graceMs, clock });
     const { version, pid, started_ticks, marker, note, children } = await link.welcomed();
+    const connected = { link, identity: { pid, startedTicks: started_ticks }, marker };
     if (version !== SHIM_VERSION) {
       this.#deps.log.warn(
         { pid, version },
         'the agents of an earlier server are stopped, because their shim has another version',
       );
-      link.send({ type: 'end_all' });
-      await link.closed;
+      await this.#endProcess(connected);
       return true;
     }
-    const connected = { link, identity: { pid, startedTicks: started_ticks }, marker };
     this.#connected = connected;
     this.#held = children;
     this.#note = note || this.#note;
     if (note !== this.#note) link.send({ type: 'note', text: this.#note });
     void link.closed.then(() => this.#lost(connected));
     return true;
+  }
+
+  async #endProcess({ link, identity }: Connected): Promise<void> {
+    const { clock } = this.#deps;
+    link.send({ type: 'end_all' });
+    await link.closed;
+    // A process that exits closes its connections a moment before it is gone.
+    const deadline = clock.monotonic() + EXITS_MS;
+    while (isAlive(identity) && clock.monotonic() < deadline) await clock.sleep(RETRY_MS);
   }
 
   #lost(connected: Connected): void {
