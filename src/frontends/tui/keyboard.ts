@@ -41,9 +41,13 @@ export function useKeyboard(
     if (!first) return;
     handler(...first);
     for (const listener of keys) listener(...first);
-    waiting.shift();
     // React draws in between: a state change of the first turn is drawn before the second turn.
-    if (waiting.length > 0) setImmediate(() => setImmediate(next));
+    setImmediate(() =>
+      setImmediate(() => {
+        waiting.shift();
+        next();
+      }),
+    );
   };
   const pass = (typed: [input: string, key: Key][]) => {
     const isBusy = waiting.length > 0;

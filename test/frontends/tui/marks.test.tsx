@@ -52,6 +52,14 @@ test('One confirmation lists all marked sessions, and pins or closes all of them
   expect(closed.map(({ title }) => title)).toEqual(['busy', 'three']);
 });
 
+test('A mark is on the row that an arrow key, which arrived with it, has selected.', async () => {
+  const { client, directory } = await testDemo();
+  for (const title of ['one', 'two']) await openSession(client, directory, { title });
+  const { expectShows, press } = testScreen(client, start);
+  await expectShows('▌○  two');
+  await press(`${keys.down} `).shows('▌○ *one');
+});
+
 test('All marked approvals are declined at once, and approved only one at a time.', async () => {
   const { client, directory } = await testDemo();
   for (const title of ['one', 'two', 'three']) {

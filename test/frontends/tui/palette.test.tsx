@@ -34,6 +34,15 @@ test('The command palette completes an action with Tab and runs it with Enter.',
   await press(':', keys.escape).hides('tab complete');
 });
 
+test('Arrow keys that arrive at once each move the choice of the command palette.', async () => {
+  const { client } = await withSession(testDemo(), { title: 'the job' });
+  const { expectShows, press } = testScreen(client, start);
+  await expectShows('▌○  the job');
+  await press(':', 'show').shows(': show');
+  await press(keys.down + keys.down + keys.down).shows(/▌4 +show ended/);
+  await press(keys.up + keys.up).shows(/▌2 +show running/);
+});
+
 test('The command palette goes to a session by its title, whatever the list shows.', async () => {
   const { client, directory } = await testDemo();
   for (const title of ['first job', 'second job', 'third job'])

@@ -93,7 +93,8 @@ export function useChoice(count: number, height: number, initial = 0): Choice {
   const at = clamped(wanted);
   const keys = moveKeys({
     height,
-    by: (by) => () => to(clamped(at + by)),
+    // Several keys may arrive before the first of them is drawn.
+    by: (by) => () => to((now) => clamped(clamped(now) + by)),
     toStart: () => to(0),
     toEnd: () => to(clamped(count - 1)),
   });
