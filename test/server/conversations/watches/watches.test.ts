@@ -192,16 +192,17 @@ describe('the end of a watch', () => {
   });
 
   it('A watch whose directory is gone ends with the reason.', async () => {
-    const { cwd, watch } = await inDirectory();
+    const { on, cwd, watch } = await inDirectory();
     await watch.start(PRINTS);
     fs.rmSync(cwd, { recursive: true });
-    for (const failures of [1, 2, 3]) {
-      const { next_at } = await watch.get();
-      expect(failures).toBeGreaterThan(0);
-      await (next_at === null ? watch.get() : watch.postpone());
-    }
+    await expectEventually(async () => {
+      const { status } = await watch.get();
+      if (status === 'waiting') on.clock.advance(EVERY);
+      return status;
+    }).toBe('ended');
     expect(await watch.get()).toMatchObject({
       reason: 'cannot_run',
+      failures: 3,
       last: { stderr: expect.stringContaining(cwd) },
     });
   });
