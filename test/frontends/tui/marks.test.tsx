@@ -62,9 +62,12 @@ test('A mark is on the row that an arrow key, which arrived with it, has selecte
 
 test('All marked approvals are declined at once, and approved only one at a time.', async () => {
   const { client, directory } = await testDemo();
-  for (const title of ['one', 'two', 'three']) {
+  const pending = () => client.call(endpoints.listApprovals, { query: { status: 'pending' } });
+  // The list has the oldest request first, and agents start at their own pace.
+  for (const [at, title] of ['one', 'two', 'three'].entries()) {
     const { id } = await openSession(client, directory, { title, ...asking });
     await send(client, id, `ask rm -rf ${title}`);
+    await expectEventually(pending).toHaveLength(at + 1);
   }
   const { expectShows, press } = testScreen(client, start);
   await expectShows('NEEDS APPROVAL 3');
@@ -76,9 +79,7 @@ test('All marked approvals are declined at once, and approved only one at a time
   // The dialog shows the selected request, not the marked ones.
   await expectShows(/rm -rf three[^]*⏎ approve/);
   await press('q', 'd', 'y').shows('NEEDS APPROVAL 1');
-  await expectEventually(() =>
-    client.call(endpoints.listApprovals, { query: { status: 'pending' } }),
-  ).toMatchObject([{ title: 'rm -rf three' }]);
+  await expectEventually(pending).toMatchObject([{ title: 'rm -rf three' }]);
 });
 
 test('A row whose change the server refuses stays marked, and the reason is shown.', async () => {
