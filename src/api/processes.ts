@@ -37,11 +37,20 @@ export const processRecord = component('Process', 'A command that the server run
   exit_code: z.int().nullable(),
   signal: z.string().nullable(),
   stdin: processStdin,
+  outlive: flag(
+    'Whether the process continues without a server, for `server.reattach_ms`. Absent in older servers.',
+  ).optional(),
   timeout_ms: z.int().meta({
     description:
       'Time limit in milliseconds, counted from the start of the process. 0 if there is none.',
   }),
-  kill_reason: z.string().nullable(),
+  kill_requested_at: timestamp
+    .nullable()
+    .describe('Time of the first request to kill the process. Absent in older servers.')
+    .optional(),
+  kill_reason: nullableText(
+    'Reason of the kill request. Null if there is none, or if the process exited before.',
+  ),
   failure: failure.nullable().meta({
     description:
       'Reason for a failure. `start_failed`: the process could not be started. `not_ended`: it ended as its status says, but processes of another user that it started are still running. Null if there is none.',
@@ -99,6 +108,10 @@ export const newProcess = z.strictObject({
   }),
   session_id: z.string().nullish(),
   stdin: processStdin.nullish().describe('Standard input of the process. Default: `none`.'),
+  outlive: z.boolean().nullish().meta({
+    description:
+      'Whether the process continues if the server ends without stopping it, and the next server takes the process over. It requires `server.reattach_ms`, and neither input nor a sandbox. Default: false.',
+  }),
   ports: portList.nullish().meta({
     description:
       'Ports that programs outside of the sandbox of the process reach at 127.0.0.1 until the process ends. They have no effect for a process with the network of the machine.',
@@ -231,7 +244,7 @@ export const restartProcess = endpoint('POST /v1/processes/{process_id}/restart'
   body: z.strictObject({}),
   response: z.looseObject({
     process: processRecord.describe(
-      'New process, with the command, directory, owner, time limit, ports, on_exit and stdin of the old one. It is queued until the old process has ended.',
+      'New process, with the command, directory, owner, time limit, ports, on_exit, stdin and outlive of the old one. It is queued until the old process has ended.',
     ),
   }),
   errors: [

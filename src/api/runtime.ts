@@ -104,6 +104,10 @@ export const recoverySummary = component(
     approvals_kept: z.array(z.string()),
     approvals_cancelled: z.array(z.string()),
     processes_failed: z.array(z.string()),
+    processes_attached: z.array(z.string()).optional().meta({
+      description:
+        'Processes with `outlive` that continue after the previous run. Absent in older servers.',
+    }),
     orphans_killed: z.array(z.int()),
     claims_released: z.array(z.string()),
     worktrees_missing: z.array(z.string()),

@@ -23,6 +23,8 @@ function child(): Child & { exit: (code: number) => void; endings: number[] } {
     rest: exited.then(() => []),
     tell: async () => undefined,
     acknowledge: () => undefined,
+    endOutputs: () => false,
+    forget: () => undefined,
     exit: (code) => resolve({ code, signal: null }),
     endings,
     async end(graceMs) {

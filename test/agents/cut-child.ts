@@ -79,6 +79,8 @@ export function childWith(stdout: PassThrough, onLine: (line: string) => unknown
     rest: never,
     tell: async (message) => hear(message),
     acknowledge: () => undefined,
+    endOutputs: () => false,
+    forget: () => undefined,
     end: async () => [],
   };
 }

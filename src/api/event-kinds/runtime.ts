@@ -27,6 +27,7 @@ export const runtimeKinds = {
       'recovery.approvals_kept',
       'recovery.approvals_cancelled',
       'recovery.processes_failed',
+      'recovery.processes_attached',
       'recovery.orphans_killed',
       'recovery.claims_released',
       'recovery.worktrees_missing',

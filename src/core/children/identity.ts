@@ -83,3 +83,22 @@ export function signal(pid: number, name: NodeJS.Signals | 0): SignalAnswer {
     throw error;
   }
 }
+
+/** Whether a process accepts this user's signals. */
+export function isReachable(pid: number): boolean {
+  return signal(pid, 0) !== 'refused';
+}
+
+/**
+ * Signals the members of a sandboxed group, except bubblewrap itself: its end would kill the command at once. Bubblewrap is
+ * the leader of the group, and the child of the leader that is the first process of the new namespace. Resolves with whether
+ * there was a member to signal.
+ */
+export async function signalInside(leader: number, name: NodeJS.Signals): Promise<boolean> {
+  const members = await membersOf(leader);
+  const inside = members.filter(
+    (pid) => pid !== leader && processTable.find(pid)?.parent !== leader,
+  );
+  for (const pid of inside) signal(pid, name);
+  return inside.length > 0;
+}

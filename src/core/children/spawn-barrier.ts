@@ -76,8 +76,10 @@ export interface BarrierProcess {
   open(): void;
   /** Writes a message to its input; resolves when the input has taken the message or is closed. */
   tell(message: string, key: string): Promise<void>;
-  /** Says that the output up to an offset is handled. */
-  acknowledge(upTo: number): void;
+  /** Says that an output up to an offset is handled. */
+  acknowledge(upTo: number, stream: 'stdout' | 'stderr'): void;
+  /** See `Child.endOutputs`. */
+  endOutputs(): boolean;
   /** Closes its pipes. */
   close(): void;
   /** Says that its group is gone, so that nothing has to be kept of it. */
@@ -152,6 +154,10 @@ class OwnProcess implements BarrierProcess {
   }
 
   acknowledge(): void {}
+
+  endOutputs(): boolean {
+    return false;
+  }
 
   close(): void {
     for (const stream of this.#process.stdio) stream?.destroy();

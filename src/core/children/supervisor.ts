@@ -17,10 +17,12 @@ import { withGitSettings } from './environment.ts';
 import {
   groupRuns,
   isAlive,
+  isReachable,
   killCarriers,
   MARKER_VARIABLE,
   membersOf,
   signal,
+  signalInside,
 } from './identity.ts';
 import type { Keeper } from './keeper.ts';
 import { type Ledger, SHIM_ROW } from './ledger.ts';
@@ -50,8 +52,15 @@ export interface Child {
    * one message of each key, also if two servers send it, and takes it whole or not at all.
    */
   tell(message: string, key: string): Promise<void>;
-  /** Says that its output up to this offset is handled: the shim keeps the rest for another server. */
-  acknowledge(upTo: number): void;
+  /** Says that an output (default: stdout) up to this offset is handled: the shim keeps the rest for another server. */
+  acknowledge(upTo: number, stream?: 'stdout' | 'stderr'): void;
+  /**
+   * Ends the outputs once nothing more comes, even if processes that have left the group hold the pipes. False: a child of
+   * this process, whose pipes the caller closes.
+   */
+  endOutputs(): boolean;
+  /** Says that the end of a child with `isStored` is on disk. */
+  forget(): void;
   /**
    * Ends the whole group: SIGTERM, and after `graceMs` SIGKILL. Resolves when no member is left that accepts the
    * signals, with the pids of those that do not, because they run as another user.
@@ -65,6 +74,8 @@ export interface ChildCommand extends BarrierCommand {
   what: string;
   /** Starts it in the shim, if there is one: the child outlives the server by the time that the shim waits for another. */
   outlives?: boolean;
+  /** Keeps all its output, and its exit, for another server until this one has stored them. */
+  isStored?: boolean;
 }
 
 /** A child that waits at the barrier: it has a pid and is on the keeper's list, but its command does not run. */
@@ -82,8 +93,11 @@ interface Group {
   readonly process: BarrierProcess;
   /** Whether the leader is the program of a sandbox, and the command one of its descendants. */
   readonly isSandboxed: boolean;
+  readonly isStored: boolean;
+  /** Whether the leader exited before this server took it over, and the rest of the group with it. */
+  readonly isGone: boolean;
   /** The result of `end` with a grace period, once it was called. */
-  ending: Promise<readonly number[]> | undefined;
+  ending?: Promise<readonly number[]>;
 }
 
 interface SupervisorDependencies {
@@ -109,6 +123,11 @@ export class Supervisor {
 
   constructor(deps: SupervisorDependencies) {
     this.#deps = deps;
+  }
+
+  /** Whether there is a shim, in which children outlive this server. */
+  get canOutlive(): boolean {
+    return Boolean(this.#deps.shim);
   }
 
   get live(): number {
@@ -165,9 +184,9 @@ export class Supervisor {
     return this.#deps.variablesAt(directory);
   }
 
-  /** Takes over a child of an earlier server, whose output begins at the offset `from`. Null if the shim does not have it. */
-  attach(pid: number, from: number): Child | null {
-    const held = this.#deps.shim?.attach(pid, from);
+  /** Takes over a child of an earlier server, see `Shim.attach`. Null if the shim does not have its output from there on. */
+  attach(pid: number, ...from: [stdout: number, stderr?: number]): Child | null {
+    const held = this.#deps.shim?.attach(pid, ...from);
     return held ? this.#followHeld(held) : null;
   }
 
@@ -185,19 +204,21 @@ export class Supervisor {
       await child.end(0);
       await child.rest;
       await killCarriers(`${MARKER_VARIABLE}=${held.marker}`);
+      child.forget();
     });
     await Promise.all(ended ?? []);
     if (this.live === 0) await shim?.end();
   }
 
-  #followHeld({ process, about }: HeldProcess): Child {
-    return this.#follow({ process, isSandboxed: about.isSandboxed, ending: undefined }, about.what);
+  #followHeld({ process, about, isGone }: HeldProcess): Child {
+    return this.#follow({ process, ...about, isGone }, about.what);
   }
 
   async #startSomewhere(command: ChildCommand): Promise<BarrierProcess | Error> {
     const { shim, failpoint } = this.#deps;
     if (!command.outlives || !shim) return this.#startAtBarrier(command);
-    const about = { what: command.what, isSandboxed: Boolean(command.sandbox) };
+    const { what, sandbox, isStored = false } = command;
+    const about = { what, isSandboxed: Boolean(sandbox), isStored };
     const starting = shim.start(this.#startOf(command), about);
     const started = await starting.catch((error: unknown) => error as Error);
     failpoint('child.gated');
@@ -228,14 +249,14 @@ export class Supervisor {
   #waitingOf(process: BarrierProcess, command: ChildCommand): Waiting {
     const { keeper, failpoint } = this.#deps;
     const { leader } = process;
-    const { what, sandbox } = command;
+    const { what, sandbox, isStored = false } = command;
     return {
       pid: leader.pid,
       register: (tx) => this.#register(tx, process, command),
       open: () => {
         failpoint('child.registered');
         if (sandbox) watchStart(process, sandbox);
-        const group = { process, isSandboxed: Boolean(sandbox), ending: undefined };
+        const group = { process, isSandboxed: Boolean(sandbox), isStored, isGone: false };
         const child = this.#follow(group, what);
         process.open();
         return child;
@@ -279,7 +300,9 @@ export class Supervisor {
       // The leader's remaining processes are killed at once, or have the grace period of an `end` that is under way.
       rest: exit.promise.catch(() => undefined).then(() => group.ending ?? this.#end(group, 0)),
       tell: (message, key) => process.tell(message, key),
-      acknowledge: (upTo) => process.acknowledge(upTo),
+      acknowledge: (upTo, stream = 'stdout') => process.acknowledge(upTo, stream),
+      endOutputs: () => process.endOutputs(),
+      forget: () => process.forget(),
       end: async (graceMs) => {
         // Such as an adapter whose output can no longer be stored.
         if (this.#left.has(leader.pid)) return [];
@@ -291,7 +314,7 @@ export class Supervisor {
   }
 
   /** Removes the group from the lists once the rest of it has ended. */
-  async #release({ process }: Group, child: Child, what: string): Promise<void> {
+  async #release({ process, isStored }: Group, child: Child, what: string): Promise<void> {
     const left = await child.rest;
     this.#outOfReach += left.length;
     if (left.length > 0)
@@ -302,7 +325,7 @@ export class Supervisor {
     this.#live.delete(child);
     this.#deps.keeper.remove(process.leader.pid);
     this.#deps.ledger.remove(process.leader);
-    process.forget();
+    if (!isStored) process.forget();
   }
 
   /** Leaves children in the shim to the next server: from here on, nothing ends them. */
@@ -320,6 +343,7 @@ export class Supervisor {
   }
 
   async #end(group: Group, graceMs: number): Promise<readonly number[]> {
+    if (group.isGone) return [];
     const left = await this.#endMembers(group, graceMs);
     letGo(group);
     return left;
@@ -373,23 +397,4 @@ function letGo({ process }: Group): void {
   if (signal(leader.pid, 0) !== 'refused' || !isAlive(leader)) return;
   process.close();
   exit.resolve({ code: null, signal: null });
-}
-
-/** Whether a process accepts this user's signals. */
-function isReachable(pid: number): boolean {
-  return signal(pid, 0) !== 'refused';
-}
-
-/**
- * Signals the members of a sandboxed group, except bubblewrap itself: its end would kill the command at once. Bubblewrap is
- * the leader of the group, and the child of the leader that is the first process of the new namespace. Resolves with whether
- * there was a member to signal.
- */
-async function signalInside(leader: number, name: NodeJS.Signals): Promise<boolean> {
-  const members = await membersOf(leader);
-  const inside = members.filter(
-    (pid) => pid !== leader && processTable.find(pid)?.parent !== leader,
-  );
-  for (const pid of inside) signal(pid, name);
-  return inside.length > 0;
 }

@@ -16,12 +16,17 @@ export interface ClosingEntry {
 /** The deltas of one item or process. They lie among the deltas of their session or process, before the closing event. */
 export class ItemDeltas {
   readonly #ofItem: Statement<DeltaRow>;
+  readonly #lastOutput: Statement<DeltaRow>;
   readonly #deleteOfItem: Statement;
   readonly #deleteOfProcess: Statement;
 
   constructor(db: Database) {
     this.#ofItem = db.prepare(
       'SELECT seq, kind, record, sum FROM deltas WHERE session_id = ? AND item_id = ? ORDER BY seq',
+    );
+    this.#lastOutput = db.prepare(
+      `SELECT seq, kind, record, sum FROM deltas
+       WHERE process_id = ? AND record ->> '$.payload.stream' = ? ORDER BY seq DESC LIMIT 1`,
     );
     this.#deleteOfItem = db.prepare(
       'DELETE FROM deltas WHERE session_id = ? AND seq < ? AND item_id = ?',
@@ -32,6 +37,10 @@ export class ItemDeltas {
   /** Returns the deltas of an item that are still in the log, oldest first. */
   of(rx: Reader, sessionId: string, itemId: string): DeltaRow[] {
     return this.#ofItem.all(rx, sessionId, itemId);
+  }
+
+  lastOutput(rx: Reader, processId: string, stream: string): DeltaRow | undefined {
+    return this.#lastOutput.get(rx, processId, stream);
   }
 
   /** Deletes the deltas of a closed item or an ended process. Returns their number. */

@@ -68,6 +68,7 @@ export interface PageBounds {
  */
 const KINDS_WINDOW = 20_000;
 
+type ProcessOutput = EventOf<'process.output'>['payload'];
 type FirstStatus = EventOf<'tool.started'>['payload']['status'];
 type EntryRow = DeltaRow;
 type CandidateRow = [
@@ -217,6 +218,12 @@ export class EventLog {
     return this.#itemDeltas
       .of(rx, sessionId, itemId)
       .map((row) => this.#eventIn(row) as DeltaEvent);
+  }
+
+  /** Returns the newest event about an output of a process that has not ended; null if there is none. */
+  lastOutput(rx: Reader, ...of: [processId: string, stream: string]): ProcessOutput | null {
+    const row = this.#itemDeltas.lastOutput(rx, ...of);
+    return row ? (this.#eventIn(row) as EventOf<'process.output'>).payload : null;
   }
 
   /** Returns what the newest turn of a session had used by its last `usage.updated`; null if there is none. */

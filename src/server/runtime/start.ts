@@ -48,11 +48,12 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const shim = await findShim(base, undo);
   const nouns = buildNouns(base, options, shim, undo);
   undo.defer(() => nouns.children.keeper.stop());
-  const { summary, startTurns, leftTurns } = await recoverRows(base, nouns);
+  const { summary, startTurns, leftTurns, leftProcesses } = await recoverRows(base, nouns);
   const edge = buildEdge(base, nouns, summary, undo);
   connect(base, nouns);
   const { supervisor } = nouns.children;
   for (const turn of takeProcesses(leftTurns, supervisor)) nouns.sessions.runner.attach(turn);
+  await nouns.processes.runner.attach(leftProcesses);
   await supervisor.endUnattached();
   const upkeep = undo.use(startUpkeep(base, nouns));
   const last = readNote(shim)?.url ?? null;

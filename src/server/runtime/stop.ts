@@ -33,7 +33,10 @@ export async function stop(
   if (!leavesTurns) children.shim?.setGrace(0);
   takeNothingNew(running);
   await storeStopping(base);
-  if (leavesTurns) children.supervisor.leave(sessions.runner.leaveTurns());
+  if (leavesTurns) {
+    const agents = sessions.runner.leaveTurns();
+    children.supervisor.leave(new Set([...agents, ...(await processes.runner.leave())]));
+  }
   const hooksEnded = nouns.hooks.stop();
   const processesEnded = processes.runner.stop();
   await sessions.runner.stop(base.config.now.server.drain_ms, hurry);

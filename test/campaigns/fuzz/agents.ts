@@ -79,6 +79,12 @@ class WireProcess implements Child {
     return new Promise((resolve) => void this.stdin.write(message, () => resolve()));
   }
 
+  endOutputs(): boolean {
+    return false;
+  }
+
+  forget(): void {}
+
   acknowledge(): void {}
 
   /** Writes the messages, then ends. */

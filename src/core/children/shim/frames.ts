@@ -38,6 +38,8 @@ export interface ChildAbout {
   what: string;
   /** Whether the leader is the program of a sandbox. */
   isSandboxed: boolean;
+  /** Whether the server stores all its output and its exit. Both are kept until then. */
+  isStored: boolean;
 }
 
 /** A message of a server. Children have numbers, because a pid may be used again. */
@@ -61,6 +63,8 @@ export type ServerMessage =
   /** The reader needs more than the shim keeps: a line is longer. */
   | { type: 'more'; child: number; stream: OutputNumber }
   | { type: 'close'; child: number; stream: StreamNumber }
+  /** The group of the child is gone: its outputs end once nothing more comes, even if other processes hold the pipes. */
+  | { type: 'end_outputs'; child: number }
   /** The child and its group are gone, or have to go, and nobody will ask for it again. */
   | { type: 'forget'; child: number }
   | { type: 'grace'; ms: number }

@@ -29,6 +29,8 @@ type Welcome = Extract<ShimMessage, { type: 'welcome' }>;
 export interface HeldProcess {
   process: BarrierProcess;
   about: ChildAbout;
+  /** Whether it exited before, and the rest of its group with it. Its process id may be the one of another process now. */
+  isGone: boolean;
   /** The value of the marker that this child and its descendants alone carry. */
   marker: string;
 }
@@ -40,7 +42,7 @@ export class ShimLink {
   readonly #socket: net.Socket;
   readonly #clock: Clock;
   readonly #welcome = Promise.withResolvers<Welcome>();
-  readonly #starts = new Map<number, PromiseWithResolvers<ShimProcess>>();
+  readonly #starts = new Map<number, PromiseWithResolvers<ShimProcess> & { about: ChildAbout }>();
   readonly #processes = new Map<number, ShimProcess>();
   #lastRef = 0;
   #unanswered = 0;
@@ -95,19 +97,18 @@ export class ShimLink {
     const ref = ++this.#lastRef;
     const started = Promise.withResolvers<ShimProcess>();
     if (this.#socket.closed) started.reject(lost());
-    else this.#starts.set(ref, started);
+    else this.#starts.set(ref, { ...started, about });
     this.send({ type: 'start', ref, ...start, about });
     return started.promise;
   }
 
-  /** Continues with a child of an earlier server, whose output begins at the offset `from`. */
-  attach(held: HeldRecord, from: number, marker: string): HeldProcess {
-    const { child, stderr } = held;
-    const offsets = { stdout: from, stderr: stderr.oldest };
+  /** Continues with a child of an earlier server, whose outputs begin at the offsets `from`. */
+  attach(held: HeldRecord, from: Offsets, marker: string): HeldProcess {
+    const { child, about } = held;
     const leader = { pid: held.pid, startedTicks: held.started_ticks };
-    const process = this.#add(child, leader, offsets);
-    this.send({ type: 'attach', child, ...offsets });
-    return { process, about: held.about, marker: markerOf(marker, child) };
+    const process = this.#add(child, leader, about, from);
+    this.send({ type: 'attach', child, ...from });
+    return { process, about, isGone: held.exit !== null, marker: markerOf(marker, child) };
   }
 
   /** Pings the shim, and kills it if it does not answer: its keeper then ends the children. */
@@ -134,7 +135,8 @@ export class ShimLink {
         return this.#welcome.reject(new Error(message.message));
       case 'started': {
         const { ref, child, pid, started_ticks: startedTicks } = message;
-        this.#starts.get(ref)?.resolve(this.#add(child, { pid, startedTicks }));
+        const start = this.#starts.get(ref);
+        start?.resolve(this.#add(child, { pid, startedTicks }, start.about));
         this.#starts.delete(ref);
         return undefined;
       }
@@ -149,9 +151,14 @@ export class ShimLink {
     }
   }
 
-  #add(child: number, leader: Identity, from = { stdout: 0, stderr: 0 }): ShimProcess {
+  #add(
+    child: number,
+    leader: Identity,
+    about: ChildAbout,
+    from: Offsets = { stdout: 0, stderr: 0 },
+  ): ShimProcess {
     const onEnd = () => this.#processes.delete(child);
-    const process = new ShimProcess(this, child, leader, from, onEnd);
+    const process = new ShimProcess(this, { child, leader, about, from, onEnd });
     this.#processes.set(child, process);
     return process;
   }
@@ -187,7 +194,17 @@ class ShimProcess implements BarrierProcess {
   /** Called when the input has taken the message that was sent last. */
   #taken: (() => void) | undefined;
 
-  constructor(link: ShimLink, child: number, leader: Identity, from: Offsets, onEnd: () => void) {
+  constructor(
+    link: ShimLink,
+    options: {
+      child: number;
+      leader: Identity;
+      about: ChildAbout;
+      from: Offsets;
+      onEnd: () => void;
+    },
+  ) {
+    const { child, leader, about, from, onEnd } = options;
     this.#link = link;
     this.#child = child;
     this.leader = leader;
@@ -195,7 +212,7 @@ class ShimProcess implements BarrierProcess {
     const send = (message: OutputMessage, stream: OutputNumber) =>
       link.send({ ...message, child, stream });
     this.stdout = new ReceivedOutput((message) => send(message, 1), from.stdout);
-    this.stderr = new ReceivedOutput((message) => send(message, 2), from.stderr, true);
+    this.stderr = new ReceivedOutput((message) => send(message, 2), from.stderr, !about.isStored);
     this.stdin = this.#input();
   }
 
@@ -212,8 +229,13 @@ class ShimProcess implements BarrierProcess {
     });
   }
 
-  acknowledge(upTo: number): void {
-    this.stdout.acknowledge(upTo);
+  acknowledge(upTo: number, stream: 'stdout' | 'stderr'): void {
+    this[stream].acknowledge(upTo);
+  }
+
+  endOutputs(): boolean {
+    this.#link.send({ type: 'end_outputs', child: this.#child });
+    return true;
   }
 
   close(): void {
@@ -292,6 +314,7 @@ class ShimProcess implements BarrierProcess {
   }
 }
 
+/** The offsets of the first bytes that a server needs. */
 interface Offsets {
   stdout: number;
   stderr: number;

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { systemClock } from '../../lib/clock.ts';
 import type { HeldRange, OutputNumber, ShimMessage } from './frames.ts';
 
 /** So much of an output is kept until it is acknowledged. Then the child waits, unless its reader asks for more. */
@@ -6,6 +7,9 @@ export const KEPT_BYTES = 4 * 1024 * 1024;
 /** A reader that waits for the end of a long line may ask for more, up to this. */
 const MOST_BYTES = 36 * 1024 * 1024;
 const PAGE_BYTES = 16 * 1024;
+/** An output that other processes hold open is over once this many checks in a row, every `CHECK_MS`, have found no more of it. */
+const QUIET_CHECKS = 3;
+const CHECK_MS = 10;
 
 /** A connection to a server. */
 interface Server {
@@ -105,6 +109,19 @@ export class HeldOutput {
 
   close(): void {
     this.#source.destroy();
+  }
+
+  /** Ends the output once nothing more comes. */
+  endWhenQuiet(seen = this.#newest, quiet = 0): void {
+    if (this.#source.destroyed) return;
+    if (quiet === QUIET_CHECKS) return void this.#source.destroy();
+    // Behind the events of the pipe that are due, because the exit may be known before the last output is read.
+    systemClock.after(CHECK_MS, () =>
+      setImmediate(() => {
+        const isQuiet = seen === this.#newest && !this.#source.isPaused();
+        this.endWhenQuiet(this.#newest, isQuiet ? quiet + 1 : 0);
+      }),
+    );
   }
 
   detach(): void {

@@ -136,6 +136,9 @@ class ShimProgram {
         return child.outputs[message.stream - 1]?.allowMore();
       case 'close':
         return child.close(message.stream);
+      case 'end_outputs':
+        for (const output of child.outputs) output.endWhenQuiet();
+        return undefined;
       case 'forget':
         child.isForgotten = true;
         if (!child.isOpen) signal(-child.pid, 'SIGKILL');
@@ -184,7 +187,7 @@ class ShimProgram {
         child.exit = exit;
         if (!this.#children.has(child.number)) return this.#keeper.remove(child.pid);
         // The rest of its group ends with it. A server gives the group the time of an orderly end.
-        if (!this.#server) signal(-child.pid, 'SIGKILL');
+        if (!this.#server) child.killGroup();
         return this.#sendOutput(child);
       });
       connection.send({
@@ -209,7 +212,7 @@ class ShimProgram {
     this.#server = null;
     for (const child of this.#children.values()) {
       const isOver = !child.isOpen || child.isForgotten;
-      if (isOver || child.exit) signal(-child.pid, 'SIGKILL');
+      if (isOver || child.exit) child.killGroup();
       if (isOver) this.#children.delete(child.number);
       else child.detach();
     }
@@ -223,7 +226,7 @@ class ShimProgram {
     this.#isLeaving = true;
     // This removes the socket at once, so that it is never the one of a later shim.
     this.listener?.close();
-    for (const { pid } of this.#children.values()) signal(-pid, 'SIGKILL');
+    for (const child of this.#children.values()) child.killGroup();
     await this.#keeper.stop();
     process.exit(0);
   }
@@ -261,6 +264,7 @@ class HeldChild {
   isAttached = true;
   isForgotten = false;
   exit: HeldRecord['exit'] = null;
+  #isKilled = false;
   readonly #about: ChildAbout;
   readonly #process: BarrierProcess;
   readonly #stdin: Writable;
@@ -308,6 +312,13 @@ class HeldChild {
     for (const output of this.outputs) output.keep(onChange);
     this.#stdin.on('close', onChange);
     this.#process.open();
+  }
+
+  /** Kills its group; after its exit only once, because its id may be the one of another group later. */
+  killGroup(): void {
+    if (this.exit && this.#isKilled) return;
+    this.#isKilled = this.exit !== null;
+    signal(-this.pid, 'SIGKILL');
   }
 
   /** Gives its input a message, unless it has been given one with that key. */

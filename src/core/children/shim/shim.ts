@@ -12,7 +12,7 @@ import { startConnected } from '../detached.ts';
 import { pickVariables } from '../environment.ts';
 import { type Identity, isAlive, killCarriers, MARKER_VARIABLE, signal } from '../identity.ts';
 import type { BarrierProcess, BarrierStart } from '../spawn-barrier.ts';
-import { type ChildAbout, type HeldRecord, SHIM_VERSION } from './frames.ts';
+import { type ChildAbout, type HeldRange, type HeldRecord, SHIM_VERSION } from './frames.ts';
 import { type HeldProcess, ShimLink } from './link.ts';
 
 /** The name has no version: a server has to find the shim of any other version. */
@@ -103,12 +103,17 @@ export class Shim {
     return link.start(start, about);
   }
 
-  /** Continues with a held child, whose output begins at the offset `from`. Null if it is not held, or not from there. */
-  attach(pid: number, from: number): HeldProcess | null {
+  /**
+   * Continues with a held child, whose outputs begin at offsets (default for stderr: the oldest one). Null if it is not held, or
+   * not from there.
+   */
+  attach(pid: number, stdoutFrom: number, stderrFrom?: number): HeldProcess | null {
     const held = this.#held.find((one) => one.pid === pid);
     if (!held || !this.#connected) return null;
     const { link, marker } = this.#connected;
-    if (from < held.stdout.oldest || from > held.stdout.newest) return null;
+    const { stdout, stderr } = held;
+    const from = { stdout: stdoutFrom, stderr: stderrFrom ?? stderr.oldest };
+    if (!isWithin(from.stdout, stdout) || !isWithin(from.stderr, stderr)) return null;
     this.#held = this.#held.filter((one) => one !== held);
     return link.attach(held, from, marker);
   }
@@ -189,6 +194,10 @@ export class Shim {
     if (isAlive(identity)) signal(identity.pid, 'SIGKILL');
     this.#losing = killCarriers(`${MARKER_VARIABLE}=${marker}`);
   }
+}
+
+function isWithin(offset: number, { oldest, newest }: HeldRange): boolean {
+  return offset >= oldest && offset <= newest;
 }
 
 /** Starts this program as a shim. It gets none of the variables of the server, above all not the marker of its children. */

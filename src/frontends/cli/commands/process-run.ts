@@ -18,7 +18,7 @@ import { AppError } from '../../../api/errors.ts';
 export const processRun = clientCommand({
   name: 'run',
   description:
-    'Run a command on the server (the command outlives this terminal, and stops with the server)',
+    'Run a command on the server (the command outlives this terminal, and without --outlive stops with the server)',
   parameters: [
     '<command...>  Command to run: a shell command line in quotes, or a program and its arguments after --',
     '--cwd <directory>  Working directory of the process (default: current directory, or with --session the directory of the session)',
@@ -31,6 +31,7 @@ export const processRun = clientCommand({
       line: '--port <port>  Port of a process in a sandbox that programs outside reach at 127.0.0.1 (repeat the option for several ports)',
       parse: (text: string, before: readonly number[] = []) => [...before, count(text)],
     },
+    '--outlive  Continue the process if the server crashes or is replaced (requires server.reattach_ms)',
     '--notify  Start a turn of the session when the process exits (requires --session)',
     '--wait  Wait until the process exits, and exit with the exit code of the process',
     '--follow  Attach to the process: show its output, send it typed input, and exit with its exit code',
@@ -43,6 +44,7 @@ interface RunOptions {
   session?: string;
   timeout?: number;
   port?: number[];
+  outlive?: boolean;
   notify?: boolean;
   wait?: boolean;
   follow?: boolean;
@@ -54,7 +56,7 @@ async function run(context: CommandContext, words: string[], options: RunOptions
     options.session === undefined ? undefined : await sessionId(client, options.session);
   const here = options.cwd ?? (session_id === undefined ? '.' : undefined);
   const follows = options.follow === true && !global.json;
-  const passesInput = follows && mayReadInput(world.stdin);
+  const passesInput = follows && !options.outlive && mayReadInput(world.stdin);
   const { process } = await client.call(endpoints.createProcess, {
     body: {
       command: words.length === 1 ? (words[0] ?? '') : words.map(shellWord).join(' '),
@@ -63,6 +65,7 @@ async function run(context: CommandContext, words: string[], options: RunOptions
       timeout_ms: options.timeout ?? 0,
       session_id,
       stdin: passesInput ? 'pipe' : 'none',
+      outlive: options.outlive,
       ports: options.port,
       on_exit: options.notify ? 'notify' : undefined,
     },

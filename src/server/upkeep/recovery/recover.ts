@@ -8,6 +8,7 @@ import { closeStoredItems } from '../../conversations/sessions/items.ts';
 import type { Inbox } from '../../conversations/inbox/inbox.ts';
 import { type ProcessEnd, endProcess } from '../../work/processes/process.ts';
 import { type Printed, nothingPrinted } from '../../work/processes/reading.ts';
+import { type LeftProcess, leftProcesses } from '../../work/processes/left-processes.ts';
 import type { ExitNotices } from '../../work/processes/notices.ts';
 import type { ProcessStore } from '../../work/processes/store.ts';
 import type { AgentReaders } from '../../conversations/sessions/agent-readers.ts';
@@ -31,6 +32,8 @@ export interface Recovered {
   startTurns: Turn[];
   /** The turns whose agents are to be taken over. */
   leftTurns: readonly LeftTurn[];
+  /** The processes that are to be taken over. */
+  leftProcesses: readonly LeftProcess[];
 }
 
 interface RecoverOptions extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'logger'> {
@@ -61,9 +64,11 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
   const held = shim?.held ?? [];
   const previous = await ledger.begin(options.durability);
   const orphans_killed = await ledger.sweep(logger, shim?.process ?? null, held);
+  const goOn = db.peek((rx) => leftProcesses(rx, held, options.processes));
+  const goOnIds = new Set(goOn.map(({ process }) => process.process_id));
   const printed = new Map<string, Printed>();
   for (const { process_id } of db.peek((rx) => options.processes.unfinished(rx)))
-    printed.set(process_id, await options.readPrinted(process_id));
+    if (!goOnIds.has(process_id)) printed.set(process_id, await options.readPrinted(process_id));
   const worktreeRepairs = await options.worktrees.recoverFiles();
   return db.transact((tx) => {
     if (previous.stop === 'unclean' && !previous.sameBoot && previous.durability === 'normal') {
@@ -94,6 +99,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
       ),
       approvals_cancelled: cancelled,
       processes_failed,
+      processes_attached: [...goOnIds],
       orphans_killed,
       claims_released,
       worktrees_missing,
@@ -104,6 +110,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
       summary,
       startTurns: plan.startTurns.map(({ turn_id }) => store.turns.get(tx, turn_id) as Turn),
       leftTurns: left,
+      leftProcesses: goOn,
     };
   });
 }
@@ -172,13 +179,14 @@ const ORPHANED = {
     'the turn was waiting for an approval when the server stopped, and could not be continued after the restart',
 };
 
-/** Fails the processes that the previous run left unfinished. Returns their ids. */
+/** Fails the processes that the previous run left unfinished and that have ended. `printed`: their output. Returns their ids. */
 function failProcesses(
   tx: Writer,
   printed: ReadonlyMap<string, Printed>,
   { processes, notices, clock }: RecoverOptions,
 ): string[] {
-  return processes.unfinished(tx).map((process) => {
+  const ended = processes.unfinished(tx).filter(({ process_id: id }) => printed.has(id));
+  return ended.map((process) => {
     const { output, tails } = printed.get(process.process_id) ?? nothingPrinted;
     const failure = {
       code: 'runtime_restarted',

@@ -1,4 +1,4 @@
-import { close, mkdirSync, open, write } from 'node:fs';
+import { close, constants, mkdirSync, open, write } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -56,6 +56,9 @@ interface Layout {
   sums: LogSums | null;
 }
 
+const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
+const CONTINUE = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW;
+
 /** The number of bytes that a check of a log reads at a time: some whole blocks. */
 const VERIFY_BYTES = 16 * BLOCK_BYTES;
 
@@ -69,18 +72,37 @@ const RETRIES = 5;
  * the log is closed, a third file gets the checksums of both, by which every read is verified.
  */
 export class LogFile {
+  /** The number of bytes that the file can have. */
+  readonly cap: number;
   readonly #path: string;
-  readonly #cap: number;
+  readonly #flags: number;
   #file: number | undefined;
   #layoutFile: number | undefined;
-  #total = 0;
-  #layout = '';
+  #total: number;
+  #layout: string;
   /** null after a failed write, which may have written a part. */
-  #sums: BlockSums | null = new BlockSums();
+  #sums: BlockSums | null;
 
-  constructor(path: string, cap: number) {
+  /** `stored`: what another server has written. */
+  constructor(path: string, cap: number, stored?: { total: number; size: number; layout: string }) {
     this.#path = path;
-    this.#cap = cap;
+    this.cap = cap;
+    this.#flags = stored ? CONTINUE : CREATE;
+    this.#total = stored?.total ?? 0;
+    this.#layout = stored?.layout ?? '';
+    this.#sums = new BlockSums(stored?.size);
+  }
+
+  /** Continues the log of a process that another server has started. That server must not write any more. */
+  static async continue(file: string, cap: number): Promise<LogFile> {
+    // A server that was killed may have closed the log, and not stored the end of the process.
+    await fs.rm(sumsPath(file), { force: true });
+    const size = await sizeOf(file);
+    // A write under way when the server was killed is made again: each byte has one place.
+    const { cap: used, total, coming } = await layoutOf(file);
+    if (used === Number.MAX_SAFE_INTEGER)
+      return new LogFile(file, Math.max(cap, size), { total, size, layout: '' });
+    return new LogFile(file, used, { total, size, layout: layoutText(used, total, coming) });
   }
 
   /** The number of bytes printed so far, including those dropped. */
@@ -92,11 +114,11 @@ export class LogFile {
   async append(chunk: Buffer): Promise<void> {
     const sums = this.#sums;
     this.#sums = null;
-    const file = (this.#file ??= await openAt(this.#path, 'wx', 0o600));
+    const file = (this.#file ??= await openAt(this.#path, this.#flags, 0o600));
     const total = this.#total + chunk.length;
-    const hasRing = total > this.#cap;
+    const hasRing = total > this.cap;
     if (hasRing) await this.#writeLayout(this.#total, total);
-    for (const { at, part } of writesOf(this.#cap, this.#total, chunk)) {
+    for (const { at, part } of writesOf(this.cap, this.#total, chunk)) {
       await writeAll(file, part, at);
       sums?.add(at, part);
     }
@@ -108,11 +130,12 @@ export class LogFile {
   /** Writes the checksums and closes the files. The output can be read before that. */
   async close(): Promise<void> {
     const files = [this.#file, this.#layoutFile];
-    const [file] = files;
     this.#file = undefined;
     this.#layoutFile = undefined;
+    const sums = this.#sums;
+    this.#sums = null;
     try {
-      if (file !== undefined && this.#sums) await this.#writeSums(this.#sums);
+      if (this.#total > 0 && sums) await this.#writeSums(sums);
     } finally {
       for (const one of files) if (one !== undefined) await closeFile(one);
     }
@@ -124,7 +147,7 @@ export class LogFile {
       readBytes(this.#path, { cap: Number.MAX_SAFE_INTEGER, sums: null }, at, at + length),
     );
     const text = sumsText({ size, layout: crc32(this.#layout), blocks });
-    const sumsFile = await openAt(sumsPath(this.#path), 'wx', 0o600);
+    const sumsFile = await openAt(sumsPath(this.#path), CREATE, 0o600);
     try {
       await writeAll(sumsFile, Buffer.from(text), 0);
     } finally {
@@ -133,9 +156,8 @@ export class LogFile {
   }
 
   async #writeLayout(total: number, coming: number): Promise<void> {
-    this.#layoutFile ??= await openAt(layoutPath(this.#path), 'wx', 0o600);
-    const numbers = [this.#cap, total, coming].map((number) => String(number).padStart(16));
-    this.#layout = `${numbers.join(' ')}\n`;
+    this.#layoutFile ??= await openAt(layoutPath(this.#path), this.#flags, 0o600);
+    this.#layout = layoutText(this.cap, total, coming);
     await writeAll(this.#layoutFile, Buffer.from(this.#layout), 0);
   }
 }
@@ -196,6 +218,10 @@ export async function readLogEnd(file: string, limit: number): Promise<LogRange>
   return range.from + range.bytes.length >= total
     ? range
     : readLog(file, range.from + range.bytes.length, limit);
+}
+
+function layoutText(...numbers: number[]): string {
+  return `${numbers.map((number) => String(number).padStart(16)).join(' ')}\n`;
 }
 
 function layoutPath(file: string): string {

@@ -62,7 +62,13 @@ export class BlockSums {
   readonly #sums: number[] = [];
   /** The blocks that were written over: their bytes have to be read again. */
   readonly #stale = new Set<number>();
-  #size = 0;
+  #size: number;
+
+  /** For a file of some bytes that another server wrote: all its blocks have to be read. */
+  constructor(size = 0) {
+    this.#size = size;
+    for (let block = 0; block * BLOCK_BYTES < size; block++) this.#stale.add(block);
+  }
 
   get size(): number {
     return this.#size;

@@ -17,6 +17,13 @@ export function ownerOf({ session_id, caller_id }: Process): string | null {
   return session_id ?? caller_id;
 }
 
+/** Returns a process whose end was requested. The first request determines the reason. */
+export function requestKill(process: Process, reason: string | null, now: number): Process {
+  return process.kill_requested_at
+    ? process
+    : { ...process, kill_requested_at: now, kill_reason: reason };
+}
+
 export function startProcess(process: Process, pid: number, now: number): Process {
   return { ...process, status: 'running', pid, started_at: now };
 }
@@ -56,4 +63,15 @@ export function endProcess(process: Process, end: ProcessEnd, now: number): Ende
 /** Returns the process for events after `process.queued`, without its command, which never changes. */
 export function processInEvents({ command: _command, ...rest }: Process): ProcessInEvents {
   return rest;
+}
+
+/** Returns the failure of a process whose group has processes left that the server may not signal. */
+export function notEnded(pids: readonly number[]): Process['failure'] {
+  return {
+    code: 'not_ended',
+    message:
+      pids.length === 1
+        ? `process ${pids[0]} of the group is running as another user: only that user or root can stop the process`
+        : `processes ${pids.join(', ')} of the group are running as another user: only that user or root can stop the processes`,
+  };
 }

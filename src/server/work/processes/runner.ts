@@ -6,11 +6,13 @@ import { persist } from '../../../core/store/persist.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import { splitWords, startFailure } from './command.ts';
 import { processEnvironment } from '../../../core/children/environment.ts';
+import { descriptionOf, type LeftProcess, readLeftOutputs } from './left-processes.ts';
 import type { StreamName } from './output.ts';
 import {
   type Cause,
   endProcess,
   hasEnded,
+  notEnded,
   ownerOf,
   type ProcessEnd,
   startProcess,
@@ -95,7 +97,9 @@ export class ProcessRunner {
    */
   prepare(process: Process, reserved: Disposable, start: ProcessStart): Prepared {
     const running = runningOf(process, this.#deps, start);
-    if (start.after === undefined && this.#hasRoomFor(process)) {
+    // The shim starts a process in its own time.
+    const canWait = start.after === undefined && !process.outlive;
+    if (canWait && this.#hasRoomFor(process)) {
       running.waiting = this.#deps.supervisor.wait(this.#commandOf(running));
       if (running.waiting) {
         reserved[Symbol.dispose]();
@@ -192,8 +196,58 @@ export class ProcessRunner {
     const at = this.#queue.indexOf(running);
     if (at >= 0) {
       this.#queue.splice(at, 1);
-      void this.#finish(running, { exit: null, failure: null, cause });
+      void this.#finish(running, { exit: null, failure: null, cause, output: null });
     } else if (running.child) this.#end(running, running.child);
+  }
+
+  /** Whether a process can outlive this server. */
+  get canOutlive(): boolean {
+    return this.#deps.supervisor.canOutlive;
+  }
+
+  /** Continues with processes that another server has left. */
+  async attach(processes: readonly LeftProcess[]): Promise<void> {
+    for (const left of processes)
+      await this.#attach(left).catch((e: unknown) => this.#fail(left, e));
+  }
+
+  async #attach({ process, oldest }: LeftProcess): Promise<void> {
+    const left = await readLeftOutputs(process, this.#deps);
+    const running = runningOf(process, this.#deps, { sandbox: null, after: undefined, left });
+    const { stdout, stderr } = running.output.beginsAt(oldest);
+    const child = this.#deps.supervisor.attach(process.pid ?? 0, stdout, stderr);
+    if (!child) throw new Error('a part of its output is not there');
+    running.child = child;
+    this.#all.set(process.process_id, running);
+    this.#occupy(running);
+    const { kill_requested_at, kill_reason: reason } = process;
+    if (kill_requested_at) this.kill(process.process_id, { status: 'killed', reason });
+  }
+
+  /** Fails a process that cannot be taken over. The start ends it. */
+  async #fail({ process }: LeftProcess, error: unknown): Promise<void> {
+    const { process_id } = process;
+    this.#deps.logger.warn({ err: error, process_id }, 'cannot take a process over');
+    const message = `the server could not take the process over, and has ended it: ${(error as Error).message}`;
+    const failure = { code: 'runtime_restarted', message };
+    const { output } = await readPrinted((stream) => this.logPath(process_id, stream), NOTICE_TAIL);
+    const running = runningOf(process, this.#deps, { sandbox: null, after: undefined });
+    await this.#finish(running, { exit: null, failure, cause: null, output });
+  }
+
+  /** Leaves the processes that outlive the server to the next one. Resolves with their process ids. */
+  async leave(): Promise<Set<number>> {
+    const left = [...this.#running].filter(
+      ({ process, child, cause, ending }) =>
+        process.outlive && child?.outlives && !cause && !ending,
+    );
+    for (const running of left) {
+      running.isLeft = true;
+      running.limit?.[Symbol.dispose]();
+      this.#all.delete(running.process.process_id);
+    }
+    await Promise.all(left.map(({ output }) => output.leave()));
+    return new Set(left.map(({ child }) => child?.pid ?? 0));
   }
 
   /** Ends every process as killed, with `runtime_stopping`. Resolves when all have ended. */
@@ -244,13 +298,15 @@ export class ProcessRunner {
     let failure: Process['failure'] = null;
     let cause: Cause | null = null;
     try {
-      const child = running.waiting?.open() ?? (await this.#startChild(running));
+      const child = running.child ?? running.waiting?.open() ?? (await this.#startChild(running));
       running.child = child;
       output.collect(child);
       running.input?.connect(child.stdin);
-      using _limit = this.#timeLimit(running, child);
+      using limit = this.#timeLimit(running, child);
+      running.limit = limit;
       if (running.cause) this.#end(running, child);
       exit = await child.exited;
+      if (running.isLeft) return;
       running.input?.close();
       // A kill after the exit must not change the status.
       cause = running.cause;
@@ -265,7 +321,7 @@ export class ProcessRunner {
       failure = { code: 'start_failed', message: await startFailure(error, process.cwd) };
       cause = null;
     }
-    await this.#finish(running, { exit, failure, cause });
+    await this.#finish(running, { exit, failure, cause, output: output.totals });
   }
 
   #startChild(running: Running): Promise<Child> {
@@ -288,13 +344,18 @@ export class ProcessRunner {
       remove: new Set([...env_remove, ...secretVariables()]),
       pass,
     });
-    return { command: program, args, cwd, env, what: `process ${process_id}`, stdin, sandbox };
+    const what = descriptionOf(process);
+    const outlives = process.outlive === true;
+    return { command: program, args, cwd, env, what, stdin, sandbox, outlives, isStored: outlives };
   }
 
   #timeLimit(running: Running, child: Child): Disposable {
-    const { timeout_ms } = running.process;
+    const { timeout_ms, started_at } = running.process;
     if (timeout_ms === 0) return { [Symbol.dispose]: () => undefined };
-    return this.#deps.clock.after(timeout_ms, () => {
+    const { clock } = this.#deps;
+    // A process of another server has a start.
+    const ran = started_at === null ? 0 : Math.max(0, clock.now() - started_at);
+    return clock.after(Math.max(0, timeout_ms - ran), () => {
       running.cause ??= { status: 'timed_out', reason: null };
       this.#end(running, child);
     });
@@ -309,7 +370,7 @@ export class ProcessRunner {
     });
   }
 
-  async #finish(running: Running, end: Omit<ProcessEnd, 'output'>): Promise<void> {
+  async #finish(running: Running, end: ProcessEnd): Promise<void> {
     const { store, clock, notices } = this.#deps;
     const { process_id } = running.process;
     running.output.flush();
@@ -321,25 +382,15 @@ export class ProcessRunner {
     await persist(this.#deps, this.#stopping.signal, { process_id }, (tx) => {
       const now = store.process(tx, process_id);
       if (hasEnded(now)) return;
-      const ended = endProcess(now, { ...end, output: running.output.totals }, clock.now());
+      const ended = endProcess(now, end, clock.now());
       store.move(tx, ended, `process.${ended.status}`);
       if (tails) notices.put(tx, ended, tails);
       tx.whenDurable(() => {
         this.ended[ended.status] = (this.ended[ended.status] ?? 0) + 1;
+        running.child?.forget();
       });
     });
     this.#all.delete(process_id);
     running.done.resolve();
   }
-}
-
-/** Returns the failure of a process whose group has processes left that the server may not signal. */
-function notEnded(pids: readonly number[]): Process['failure'] {
-  return {
-    code: 'not_ended',
-    message:
-      pids.length === 1
-        ? `process ${pids[0]} of the group is running as another user: only that user or root can stop the process`
-        : `processes ${pids.join(', ')} of the group are running as another user: only that user or root can stop the processes`,
-  };
 }

@@ -5,7 +5,7 @@ import type { Child, Waiting } from '../../../core/children/supervisor.ts';
 import { AppError, conflictError } from '../../../api/errors.ts';
 import type { ProcessDependencies } from './dependencies.ts';
 import { logPath } from './log-file.ts';
-import { ProcessOutput, type StreamName } from './output.ts';
+import { type LeftOutput, ProcessOutput, type StreamName } from './output.ts';
 import type { Cause } from './process.ts';
 
 export interface ProcessStart {
@@ -13,6 +13,8 @@ export interface ProcessStart {
   readonly sandbox: BarrierSandbox | null;
   /** The process that it replaces, for whose end it waits in the queue. */
   readonly after: string | undefined;
+  /** The output of a process that another server has started. Absent: this server starts it. */
+  readonly left?: Record<StreamName, LeftOutput>;
 }
 
 /** A process of this server that is queued or runs. */
@@ -25,6 +27,10 @@ export interface Running extends ProcessStart {
   waiting: Waiting | undefined;
   isAccepted: boolean;
   child: Child | undefined;
+  /** Ends it at its time limit, until disposed. */
+  limit: Disposable | undefined;
+  /** Whether another server continues with it. */
+  isLeft: boolean;
   /** Null if the process was created without input. */
   readonly input: ProcessInput | null;
   isHeld: boolean;
@@ -46,6 +52,7 @@ export function runningOf(process: Process, deps: Dependencies, start: ProcessSt
   const output = new ProcessOutput({
     pathOf: (stream) => logPath(directory, process_id, stream),
     capBytes: settings().max_output_bytes_per_process,
+    left: start.left,
     clock,
     announce: (payload) =>
       void db
@@ -66,6 +73,8 @@ export function runningOf(process: Process, deps: Dependencies, start: ProcessSt
     waiting: undefined,
     isAccepted: false,
     child: undefined,
+    limit: undefined,
+    isLeft: false,
     input: process.stdin === 'pipe' ? new ProcessInput() : null,
     isHeld: start.after !== undefined,
     cause: null,

@@ -16,7 +16,7 @@ import { workingDirectory } from '../../conversations/sessions/working-directory
 import type { RecordPage } from '../../../core/store/records.ts';
 import { assertCommand, assertProgram } from './command.ts';
 import type { StreamName } from './output.ts';
-import { hasEnded } from './process.ts';
+import { hasEnded, requestKill } from './process.ts';
 import type { OwnDirectories } from '../../../core/children/sandbox/own-directories.ts';
 import { Undo } from '../../../core/lib/undo.ts';
 import { readOn, readPiece, readTail } from './reading.ts';
@@ -68,6 +68,7 @@ export class ProcessService {
     if (!settings.allow_shell) await assertProgram(command, cwd, globalThis.process.env.PATH);
     const own = this.#deps.sandbox.ownDirectories({ session_id, caller_id });
     const sandbox = await this.#sandboxOf(body, owner, cwd, own);
+    if (body.outlive) this.#assertMayOutlive(body, sandbox !== null);
     await using published = new Undo();
     published.use(await this.#deps.sandbox.publish(sandbox, own, body.ports ?? []));
     using place = this.#deps.runner.reserve(session_id ?? caller_id);
@@ -85,6 +86,22 @@ export class ProcessService {
       if (sandbox !== null) await this.#deps.sandbox.sweep(owner?.cwd ?? cwd);
     });
     return queued;
+  }
+
+  /** Throws `invalid` for a process that cannot outlive the server. */
+  #assertMayOutlive({ stdin }: NewProcess, isSandboxed: boolean): void {
+    if (!this.#deps.runner.canOutlive)
+      throw invalidError(
+        'outlive: processes end with the server, because server.reattach_ms is 0: set server.reattach_ms in the configuration, and restart the server',
+      );
+    if (stdin === 'pipe')
+      throw invalidError(
+        'outlive: a process that reads input ends with the server: omit stdin, or omit outlive',
+      );
+    if (isSandboxed)
+      throw invalidError(
+        'outlive: a process in a sandbox ends with the server, because the server is its way to the network: omit outlive',
+      );
   }
 
   /** Resolves with the sandbox of a command. A process of a session can write only the directory of the session, not its own `cwd`. */
@@ -113,7 +130,9 @@ export class ProcessService {
       exit_code: null,
       signal: null,
       stdin: body.stdin ?? 'none',
+      outlive: body.outlive ?? false,
       timeout_ms: body.timeout_ms ?? this.#deps.settings().default_timeout_ms,
+      kill_requested_at: null,
       kill_reason: null,
       failure: null,
       stdout_bytes: 0,
@@ -163,9 +182,11 @@ export class ProcessService {
   #kill(tx: Writer, id: string, owner: string | undefined, reason: string | null): Process {
     const { store, runner } = this.#deps;
     const found = store.process(tx, id, owner);
-    if (!hasEnded(found)) store.move(tx, found, 'process.kill_requested');
+    if (hasEnded(found)) return found;
+    const asked = requestKill(found, reason, this.#deps.clock.now());
+    store.move(tx, asked, 'process.kill_requested');
     tx.whenDurable(() => runner.kill(id, { status: 'killed', reason }));
-    return runner.withTotals(found);
+    return runner.withTotals(asked);
   }
 
   /** Sends input to a process; see `ProcessRunner.write`. Returns the number of bytes. */
@@ -185,7 +206,7 @@ export class ProcessService {
   /** Ends the queued and running processes of an owner, once the transaction is on disk. */
   killAllOf(tx: Writer, owner: ProcessOwner, reason: string): void {
     for (const { process_id } of this.#deps.store.unfinishedOf(tx, owner))
-      tx.whenDurable(() => this.#deps.runner.kill(process_id, { status: 'killed', reason }));
+      this.#kill(tx, process_id, undefined, reason);
   }
 
   async logs(

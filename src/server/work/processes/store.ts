@@ -55,6 +55,12 @@ export class ProcessStore {
     this.#append(tx, process, { kind: 'process.output', payload });
   }
 
+  /** Returns the offset up to which events have announced an output of a process that has not ended. */
+  announced(rx: Reader, processId: string, stream: OutputPayload['stream']): number {
+    const last = this.#log.lastOutput(rx, processId, stream);
+    return last ? last.offset + last.bytes : 0;
+  }
+
   /** Returns the queued and running processes; at startup, those that the previous run left. Oldest first. */
   unfinished(rx: Reader): Process[] {
     return this.processes.where(rx, UNFINISHED);

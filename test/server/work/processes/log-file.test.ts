@@ -243,3 +243,62 @@ test.for(['9', '9 9', '-4 9 9', '0.5 9 9', '4 Infinity 9', '4 9 9e99', 'a b c'])
     expect((await readLogEnd(file, 2)).bytes.toString()).toBe('ef');
   },
 );
+
+/** The files of a log as a killed server leaves them: from before and after a write, byte by byte. */
+function mixOf(before: Buffer, after: Buffer, isWritten: (at: number) => boolean): Buffer {
+  const size = Math.max(before.length, after.length);
+  let end = before.length;
+  while (end < size && isWritten(end)) end++;
+  const isNew = (at: number) => at >= before.length || (at < after.length && isWritten(at));
+  return Buffer.from(Array.from({ length: end }, (_, at) => (isNew(at) ? after : before)[at] ?? 0));
+}
+
+test('A log that another server continues, wherever a kill interrupted a write, has the same bytes as an uncut log.', () =>
+  fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.integer({ min: 1, max: 100 }), { minLength: 1, maxLength: 8 }),
+      cap,
+      fc.nat(7),
+      fc.integer({ min: 0, max: 120 }),
+      async (lengths, bytes, cutAt, written) => {
+        await using place = tempDirectory('log');
+        const file = path.join(place.path, 'log');
+        const layoutFile = `${file}.printed`;
+        const read = (name: string) => (fs.existsSync(name) ? fs.readFileSync(name) : Buffer.of());
+        const cut = Math.min(cutAt, lengths.length - 1);
+        let log = new LogFile(file, bytes);
+        let total = 0;
+        for (const [at, length] of lengths.entries()) {
+          if (at !== cut) await log.append(printed(log.total, length));
+          else {
+            const before = read(file);
+            await log.append(printed(total, length));
+            const after = read(file);
+            // A write of a ring is announced by its layout.
+            if (fs.existsSync(layoutFile)) {
+              const during = [bytes, total, total + length];
+              const text = during.map((number) => String(number).padStart(16)).join(' ');
+              fs.writeFileSync(layoutFile, `${text}\n`);
+            }
+            fs.writeFileSync(
+              file,
+              mixOf(before, after, (byte) => byte % 121 < written),
+            );
+            if (written % 2 === 0) await log.close();
+            log = await LogFile.continue(file, bytes);
+            expect(log.total).toBeGreaterThanOrEqual(total);
+            await log.append(printed(log.total, total + length - log.total));
+          }
+          total += length;
+        }
+        await log.close();
+        const rest = { verified: true, truncated: total > bytes };
+        expect(await measureLog(file)).toEqual({ total, ...rest });
+        expect(await readLog(file, 0, 1000)).toEqual(expected(total, bytes, 0, 1000));
+        expect(await readLogEnd(file, 1000)).toEqual(
+          expected(total, bytes, total > bytes ? kept(total, bytes).tail : 0, 1000),
+        );
+      },
+    ),
+    { numRuns: atLength(75, 300, 300) },
+  ));

@@ -46,7 +46,7 @@ async function withPipes(test: (pipes: Pipes) => Promise<void>, capBytes = 20 * 
     },
   });
   const pipes = { stdout: new PassThrough(), stderr: new PassThrough() };
-  output.collect(pipes);
+  output.collect({ ...pipes, acknowledge: () => undefined, endOutputs: () => false });
   const print = (bytes: Buffer | string, stream: StreamName = 'stdout') =>
     new Promise<void>((resolve) => {
       taken.push(resolve);
