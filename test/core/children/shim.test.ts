@@ -490,6 +490,37 @@ test('A server leaves its children and a note to the next one for a time, and it
   expect(await text(attached.stdout)).toBe('still here');
 });
 
+test('Both outputs and the exit of a stored child are kept until the server has stored them.', async () => {
+  const directory = testDirectory('shim');
+  const first = await openHost(directory);
+  const child = await first.run('echo out; echo error >&2; exit 4', {}, true);
+  expect(await text(child.stderr)).toBe('error\n');
+  await child.rest;
+  await first.shim.leave();
+  await first.db.close();
+
+  const second = await openHost(directory);
+  const attached = second.supervisor.attach(child.pid, 0, 0) as Child;
+  const outputs = [attached.stdout, attached.stderr].map((output) => text(output));
+  expect(await Promise.all(outputs)).toEqual(['out\n', 'error\n']);
+  expect(await attached.exited).toEqual({ code: 4, signal: null });
+  attached.forget();
+  await second.shim.leave();
+  await second.db.close();
+  const third = await testHost(directory);
+  expect(third.shim.process).toBeNull();
+});
+
+test('The outputs of a child end once they are quiet, although a process that left its group holds them.', async () => {
+  const { run } = await testHost();
+  const child = await run(`${GRANDCHILD} echo end`, {}, true);
+  await child.rest;
+  const end = text(child.stdout);
+  expect(child.endOutputs()).toBe(true);
+  expect(await end).toBe('end\n');
+  child.forget();
+});
+
 test('The shim of a data directory with a long path is found by its runtime directory.', async () => {
   const runtime = testDirectory('run');
   vi.stubEnv('XDG_RUNTIME_DIR', runtime);

@@ -25,7 +25,7 @@ export interface Host extends AsyncDisposable {
   supervisor: Supervisor;
   log: ReturnType<typeof createLog>;
   /** Starts a shell script in the shim. */
-  run(script: string, env?: Record<string, string>): Promise<Child>;
+  run(script: string, env?: Record<string, string>, isStored?: boolean): Promise<Child>;
 }
 
 export async function openHost(
@@ -62,7 +62,7 @@ export async function openHost(
     shim,
     supervisor,
     log,
-    run: (script, env = {}) =>
+    run: (script, env = {}, isStored = false) =>
       supervisor.start({
         command: '/bin/sh',
         args: ['-c', script],
@@ -70,6 +70,7 @@ export async function openHost(
         env: { PATH: process.env.PATH ?? '', ...env },
         what: 'a script',
         outlives: true,
+        isStored,
       }),
     async [Symbol.asyncDispose]() {
       await supervisor.endAll(0);

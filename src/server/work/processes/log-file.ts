@@ -130,12 +130,13 @@ export class LogFile {
   /** Writes the checksums and closes the files. The output can be read before that. */
   async close(): Promise<void> {
     const files = [this.#file, this.#layoutFile];
+    const isThere = this.#file !== undefined || this.#total > 0;
     this.#file = undefined;
     this.#layoutFile = undefined;
     const sums = this.#sums;
     this.#sums = null;
     try {
-      if (this.#total > 0 && sums) await this.#writeSums(sums);
+      if (isThere && sums) await this.#writeSums(sums);
     } finally {
       for (const one of files) if (one !== undefined) await closeFile(one);
     }
