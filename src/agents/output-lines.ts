@@ -4,8 +4,6 @@ import type { AgentRows, ReadPosition, RequestOrigin } from './read-position.ts'
 
 /** The position is stored by itself after so many bytes, because the output before it is kept for another server. */
 const MAX_UNSAVED_BYTES = 64 * 1024;
-/** A longer message to an agent is not stored. If the server dies before the agent's input has taken it, the turn fails. */
-const MAX_MESSAGE_CHARACTERS = 64 * 1024;
 /** The longest state of an adapter. A longer one is not stored, and its turn ends with the server. */
 const MAX_STATE_CHARACTERS = 64 * 1024;
 
@@ -48,7 +46,6 @@ export class OutputLines {
   #saved: number;
   #sent: number;
   readonly #keys: string;
-  #unstored: string | null = null;
   /** The offset from which another server reads. Null while none does, because no turn is stored. */
   #needed: number | null;
   #newest: OutputLine | null = null;
@@ -143,16 +140,8 @@ export class OutputLines {
     const onStored = () => hold?.[Symbol.dispose]();
     const n = ++this.#sent;
     const key = this.keyOf(n);
-    const send = () => tell(key);
-    if (rows && line.length <= MAX_MESSAGE_CHARACTERS)
-      return rows.queue({ n, line, answers, onStored, send });
-    const sendUnstored = async () => {
-      await send();
-      if (this.#unstored === key) this.#unstored = null;
-    };
-    this.#unstored = key;
-    if (rows) return rows.queue({ n, line: null, answers, onStored, send: sendUnstored });
-    void sendUnstored();
+    if (rows) return rows.queue({ n, line, answers, onStored, send: () => tell(key) });
+    void tell(key);
     onStored();
   }
 
@@ -189,7 +178,6 @@ export class OutputLines {
       state: memory && stateText(memory),
       sent: this.#sent,
       keys: this.#keys,
-      unstored: this.#unstored,
     };
   }
 }

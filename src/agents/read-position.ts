@@ -15,8 +15,6 @@ export interface ReadPosition {
   readonly sent: number;
   /** The beginning of the keys of messages. The number of the message follows. */
   readonly keys: string;
-  /** The key of a message that was too long to be stored, until the agent's input has taken it. Null: there is none. */
-  readonly unstored: string | null;
 }
 
 /** The output of an agent, as far as it is handled. */
@@ -39,8 +37,7 @@ export interface AgentRows {
 /** A message to an agent, which is sent once it is stored. An agent is given each number once. */
 export interface OutgoingMessage {
   readonly n: number;
-  /** Null for a message that is too long to be stored: only the position is stored before it is sent. */
-  readonly line: string | null;
+  readonly line: string;
   /** The agent's own id of the request that the message answers; null: it answers none. */
   readonly answers: string | null;
   /** Lets the line of the request end. It is called in the transaction that stores the message. */

@@ -23,13 +23,13 @@ const SESSIONS = 3;
 const LIFE_MS = 500;
 const PAUSE_MS = 1000;
 const words = Array.from({ length: 40 }, (_, at) => `say word ${at}; repeat 5 4 ${at}.`);
-/** A turn with text, tools and three requests. */
+/** A turn with text, tools and three requests. Its prompt is longer than what a pipe holds. */
 const SCRIPT = [
   ...words.slice(0, 10),
   'tool read a file => its text',
   'ask write one',
   ...words.slice(10, 20),
-  'think about it',
+  `think ${'about it '.repeat(12_000)}`,
   'ask write two',
   'flood 300 20',
   ...words.slice(20, 30),

@@ -27,8 +27,6 @@ export interface HeldRecord {
   started_ticks: number;
   /** The description that the child was started with. */
   about: ChildAbout;
-  /** The keys of the messages that its input has taken. */
-  told: string[];
   stdout: HeldRange;
   stderr: HeldRange;
   exit: { code: number | null; signal: NodeJS.Signals | null } | null;

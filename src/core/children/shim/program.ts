@@ -290,7 +290,6 @@ class HeldChild {
       pid: this.pid,
       started_ticks: this.#process.leader.startedTicks,
       about: this.#about,
-      told: [...this.#keys.keys()],
       stdout: stdout.range,
       stderr: stderr.range,
       exit: this.exit,

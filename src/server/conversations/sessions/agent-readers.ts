@@ -133,7 +133,7 @@ export class TurnReader {
   /** Stores a message to the agent. It is sent once it is on disk. */
   queue(tx: Writer, message: OutgoingMessage): void {
     const { n, line } = message;
-    if (line !== null) this.#deps.readers.queue(tx, this.#deps.sessionId, { n, line });
+    this.#deps.readers.queue(tx, this.#deps.sessionId, { n, line });
     for (const [approvalId, key] of this.#asked)
       if (key === message.answers) this.#asked.delete(approvalId);
     message.onStored();

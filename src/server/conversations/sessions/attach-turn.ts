@@ -29,8 +29,6 @@ export interface LeftTurn {
 /** A process that the shim has kept. */
 interface HeldAgent {
   pid: number;
-  /** The keys of the messages that its input has taken. */
-  told: readonly string[];
   stdout: { newest: number };
 }
 
@@ -51,16 +49,14 @@ export function leftTurns(
     if (reader.position === null) return [];
     const turn = unfinished.get(reader.turn_id);
     const child = held.find(({ pid }) => pid === reader.pid);
-    return turn && child && canContinue(reader, child)
+    return turn && child && canContinue(reader)
       ? [{ session: store.session(rx, sessionId), turn, reader, written: child.stdout.newest }]
       : [];
   });
 }
 
-function canContinue({ position, attempts = 0 }: StoredReader, { told }: HeldAgent): boolean {
-  const { state, unstored } = position;
-  const isPrompted = unstored === null || told.includes(unstored);
-  return state !== null && isPrompted && attempts < MAX_ATTEMPTS;
+function canContinue({ position, attempts = 0 }: StoredReader): boolean {
+  return position.state !== null && attempts < MAX_ATTEMPTS;
 }
 
 /** Returns the ids of the turns that have begun, and whose agents did not get the prompt. */
