@@ -1,3 +1,6 @@
+/** The comment with which an event stream ends if another server takes over. */
+export const RESTARTING = 'the server is restarting';
+
 /** The path of the events of each scope: of the whole runtime, or of one record. */
 export const eventPaths = {
   runtime: '/v1/events',

@@ -1,17 +1,25 @@
 import type { IncomingMessage } from 'node:http';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { StreamGap } from '../api/events.ts';
+import { RESTARTING } from '../api/event-scopes.ts';
 import { unreachableError } from '../api/errors.ts';
 import { parsedJson } from '../core/lib/parsed-json.ts';
 import { LOST, UNREADABLE } from './wire.ts';
 
-/** The frames of an event stream, as its text arrives. Throws what `lost` makes of the error that ends the text. */
+/**
+ * The frames of an event stream, as its text arrives. Throws what `lost` makes of the error that ends the text, or of the comment
+ * that the server restarts.
+ */
 export async function* parseFrames(
   text: AsyncIterable<string>,
   lost: (cause: unknown) => Error,
 ): AsyncGenerator<EventSourceMessage, void> {
   const ready: EventSourceMessage[] = [];
-  const parser = createParser({ onEvent: (frame) => void ready.push(frame) });
+  let isRestarting = false;
+  const parser = createParser({
+    onEvent: (frame) => void ready.push(frame),
+    onComment: (comment) => void (isRestarting ||= comment.trim() === RESTARTING),
+  });
   try {
     for await (const chunk of text) {
       parser.feed(chunk);
@@ -20,6 +28,12 @@ export async function* parseFrames(
   } catch (cause) {
     throw lost(cause);
   }
+  if (isRestarting) throw lost(new Error(RESTARTING));
+}
+
+/** Whether a connection was lost because another server takes over. */
+export function isRestart(error: Error): boolean {
+  return error.cause instanceof Error && error.cause.message === RESTARTING;
 }
 
 /** The frames of a response, as they arrive. Throws `unreachable` when the connection breaks. */

@@ -82,7 +82,7 @@ async function verify(server: TestServer, process: Process, work: Work): Promise
 }
 
 test(
-  'Processes with outlive continue whenever the server is killed or replaced: their output and exit codes are those of an uncut run.',
+  'Processes with outlive continue whenever the server is killed or replaced: no output, event or exit code is lost or doubled.',
   { timeout: scaled(120_000 + KILLS * 10_000) },
   async () => {
     await using directory = tempDirectory('outlive');

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { Session, Turn } from '../../src/api/sessions.ts';
 import type { Installed } from '../../src/frontends/cli/service/install.ts';
 import type { ServiceStatus } from '../../src/frontends/cli/service/status.ts';
 import { identify, isAlive } from '../../src/core/children/identity.ts';
@@ -65,6 +66,42 @@ describe.skipIf(!canManage)('the service under a user manager of systemd', () =>
       expect(await status()).toMatchObject({ server: null, service: null });
       const none = await cadre('service', 'uninstall');
       expect(none.stdout).toBe(`No service is installed (${file} not found)\n`);
+    });
+    await untilNothingCarries(home.path);
+  });
+});
+
+describe.skipIf(!canManage)('a service whose agents outlive it', () => {
+  test('A running turn continues when the service is restarted or killed.', async () => {
+    await using home = tempDirectory('systemd');
+    const config = path.join(home.path, '.config/cadre/config.toml');
+    fs.mkdirSync(path.dirname(config), { recursive: true });
+    fs.writeFileSync(config, '[server]\nreattach_ms = 60_000\n');
+    await withUserManager(home.path, async (env) => {
+      const cadre = (...args: string[]): Promise<Ended> => runHere(home.path, args, { env });
+      const pid = async () =>
+        ((await cadre('--json', 'service', 'status')).json() as ServiceStatus).server?.pid ?? 0;
+      expect(await cadre(...install)).toMatchObject({ code: 0 });
+      const first = await pid();
+      const { id } = (await cadre('--json', 'sessions', 'create')).json() as Session;
+      expect(await cadre('sessions', 'send', '--no-wait', id, 'repeat 400 20 word')).toMatchObject({
+        code: 0,
+      });
+      const turn = async () =>
+        ((await cadre('--json', 'sessions', 'turns', id)).json() as Turn[])[0];
+      await expectEventually(async () => (await turn())?.status).toBe('running');
+
+      const restarted = await cadre('service', 'restart');
+      expect(restarted).toMatchObject({ code: 0, stderr: '' });
+      expect(restarted.stdout).toContain('ran systemctl --user restart cadre.service\n');
+      const second = await pid();
+      expect(second).not.toBe(first);
+      expect(await turn()).toMatchObject({ status: 'running' });
+
+      process.kill(second, 'SIGKILL');
+      await expectEventually(async () => [0, second].includes(await pid())).toBe(false);
+      await expectEventually(async () => (await turn())?.status).toBe('completed');
+      expect(await cadre('service', 'stop')).toMatchObject({ code: 0 });
     });
     await untilNothingCarries(home.path);
   });

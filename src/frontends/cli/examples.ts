@@ -13,6 +13,7 @@ const exampleTexts = [
   'service uninstall:',
   'service status: --json # Print the state of the server and the service as JSON',
   'service logs: --tail 200 -f # Show the last 200 log lines, then new log lines',
+  'service restart: # Restart the service, for example after an upgrade',
   'service stop:',
   'run: "explain this repository" # Send a prompt to an agent in a new session',
   'run: --permission-mode require_approval "tidy up" # Let the agent request your approval for actions',

@@ -11,6 +11,8 @@ export interface ServiceStart {
   variablesFile: string;
   /** The file for what the server prints, where the manager keeps no log. */
   log: string;
+  /** Whether agents may outlive the server (`server.reattach_ms`). */
+  agentsOutlive: boolean;
 }
 
 /** Where things lie. Every other setting belongs into the configuration file, and secrets nowhere else. */

@@ -1,6 +1,7 @@
 import { isDelta, type RuntimeEventRecord, type StreamGap } from '../../api/events.ts';
 import type { Client } from '../../client/client.ts';
 import type { EventScope } from '../../client/event-scope.ts';
+import { isRestart } from '../../client/frames.ts';
 import { streamEvents } from '../../client/stream.ts';
 import { AppError } from '../../api/errors.ts';
 import type { Clock } from '../../core/lib/clock.ts';
@@ -10,7 +11,7 @@ import type { Observable } from './observable.ts';
 export type Connection =
   | { state: 'reading' }
   | { state: 'live' }
-  | { state: 'lost'; since: number }
+  | { state: 'lost'; since: number; isRestart?: boolean }
   | { state: 'refused'; why: string };
 
 /** Events that arrive within this time are taken as one batch, which costs the screen one frame. */
@@ -80,9 +81,10 @@ async function followFrom(
     wait = charactersOf(events) > FLOOD_CHARACTERS_PER_MS * wait ? FLOOD_MS : BATCH_MS;
     if (!signal.aborted) take(events);
   };
-  const onConnection = ({ lost }: { lost: boolean }) => {
+  const onConnection = (now: { lost: true; error: Error } | { lost: false }) => {
     if (signal.aborted) return;
-    connection.set(lost ? { state: 'lost', since: clock.now() } : { state: 'live' });
+    if (!now.lost) return connection.set({ state: 'live' });
+    connection.set({ state: 'lost', since: clock.now(), isRestart: isRestart(now.error) });
   };
   onConnection({ lost: false });
   const events = streamEvents({

@@ -53,8 +53,8 @@ export interface HttpServer {
   readonly tools: ToolPort;
   /** From now on requests that would change something are refused with `shutting_down`. */
   refuseChanges(): void;
-  /** Ends the streams after their stored events, then every connection. */
-  close(): Promise<void>;
+  /** Ends the streams after their stored events, then every connection. `isRestart`: another server takes over. */
+  close(isRestart?: boolean): Promise<void>;
 }
 
 interface HttpServerDependencies extends AppSettings, Conversations, Teams, Worktrees {
@@ -121,8 +121,8 @@ export function createHttpServer(dependencies: HttpServerDependencies): HttpServ
       // idle connections, and a request may be on its way on one of them.
       net.Server.prototype.close.call(app.server);
     },
-    async close() {
-      await streams.end();
+    async close(isRestart = false) {
+      await streams.end(isRestart);
       await underWay.over(LAST_ANSWERS_MS);
       await app.close();
       failures[Symbol.dispose]();

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { RESTARTING } from '../../api/event-scopes.ts';
 import type { Scope } from '../../core/events/event.ts';
 import type { Feed } from '../../core/events/feed.ts';
 import type { Clock } from '../../core/lib/clock.ts';
@@ -37,6 +38,7 @@ export class EventStreams {
   readonly #ending = new AbortController();
   readonly #open = new Set<Promise<void>>();
   readonly #sockets = new Set<ServerResponse>();
+  #lastComment = '';
 
   constructor(deps: EventStreamsDependencies) {
     this.#deps = deps;
@@ -75,8 +77,12 @@ export class EventStreams {
     response.end();
   }
 
-  /** Sends each stream its remaining events and ends it; a client that does not read is disconnected after a while. */
-  async end(): Promise<void> {
+  /**
+   * Sends each stream its remaining events and ends it; a client that does not read is disconnected after a while. `isRestart`: each
+   * stream ends with a comment that says so.
+   */
+  async end(isRestart: boolean): Promise<void> {
+    if (isRestart) this.#lastComment = `: ${RESTARTING}\n`;
     this.#ending.abort();
     using _cut = this.#deps.clock.after(LAST_WORDS_MS, () => {
       for (const response of this.#sockets) response.destroy();
@@ -115,7 +121,7 @@ export class EventStreams {
 
   /** Resolves when the client has received everything, or was disconnected because it did not within `ms`. */
   async #close(response: ServerResponse, disconnected: AbortSignal, ms: number): Promise<void> {
-    response.end();
+    response.end(this.#lastComment);
     if (disconnected.aborted) return;
     using _cut = this.#deps.clock.after(ms, () => response.destroy());
     await once(disconnected, 'abort');

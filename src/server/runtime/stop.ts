@@ -51,7 +51,7 @@ export async function stop(
   await children.networks.closeAll();
   // Behind the last event, so that the fleet has it too.
   await edge.fleet.leave();
-  await edge.server.close();
+  await edge.server.close(leavesTurns);
   await storeEnd(base, nouns);
   await opened[Symbol.asyncDispose]();
   base.logger.info('stopped');

@@ -17,6 +17,14 @@ import { tempDirectory, testDirectory } from '../../support/temp.ts';
 const hasAnalyze = spawnSync('systemd-analyze', ['--version']).status === 0;
 const hasPython = spawnSync(python, ['-ISc', 'import plistlib']).status === 0;
 
+const start: ServiceStart = {
+  command: ['/c'],
+  variables: {},
+  variablesFile: '/e',
+  log: '/l',
+  agentsOutlive: false,
+};
+
 /** A start whose paths have special characters. */
 function odd(directory: string): ServiceStart {
   const program = path.join(directory, 'my 100% $HOME');
@@ -26,15 +34,20 @@ function odd(directory: string): ServiceStart {
     variables: { PATH: '/usr/bin:/opt/my tools/bin', ODD: '%h "$HOME" \\n <&>' },
     variablesFile: path.join(directory, 'service.env'),
     log: path.join(directory, 'serve.log'),
+    agentsOutlive: false,
   };
 }
 
-test.skipIf(!hasAnalyze).for([true, false])(
-  'The systemd unit is valid for systemd, even with unusual paths (Type=notify: %s).',
-  async (canNotify) => {
+test.skipIf(!hasAnalyze).for([
+  [true, false],
+  [false, true],
+] as const)(
+  'The systemd unit is valid for systemd, even with unusual paths (Type=notify: %s, agents outlive the server: %s).',
+  async ([canNotify, agentsOutlive]) => {
     await using place = tempDirectory('unit');
     const unit = path.join(place.path, 'cadre.service');
-    fs.writeFileSync(unit, systemdUnit(odd(place.path), { version: '1.2.3', canNotify }));
+    const given = { ...odd(place.path), agentsOutlive };
+    fs.writeFileSync(unit, systemdUnit(given, { version: '1.2.3', canNotify }));
     const found = spawnSync('systemd-analyze', ['verify', '--user', unit], {
       encoding: 'utf8',
       env: { PATH: process.env.PATH, HOME: place.path, XDG_RUNTIME_DIR: place.path },
@@ -44,41 +57,50 @@ test.skipIf(!hasAnalyze).for([true, false])(
 );
 
 test('The systemd unit has Type=notify only if systemd-notify is installed.', () => {
-  const start = { command: ['/c'], variables: {}, variablesFile: '/e', log: '/l' } as const;
   const told = systemdUnit(start, { version: '1', canNotify: true });
   expect(told).toMatch(/^Type=notify\nNotifyAccess=all\nWatchdogSec=2min$/m);
   expect(systemdUnit(start, { version: '1', canNotify: false })).not.toMatch(/notify|Watchdog/);
 });
 
+test('The systemd unit leaves agents to the next server only if they may outlive the server.', () => {
+  const options = { version: '1', canNotify: true };
+  expect(systemdUnit(start, options)).toMatch(/^ExecStop=.*\nKillMode=control-group$/m);
+  const outliving = systemdUnit({ ...start, agentsOutlive: true }, options);
+  expect(outliving).toMatch(/^KillMode=process\nRestartKillSignal=SIGUSR2$/m);
+  expect(outliving).not.toContain('ExecStop=');
+});
+
 test.skipIf(!hasPython)(
   'The launchd agent is a property list with the same command and variables.',
   async () => {
-    const start = odd(testDirectory('agent'));
+    const { command, variables, log, ...rest } = odd(testDirectory('agent'));
     const { stdout, stderr } = spawnSync(
       python,
       [
         '-ISc',
         'import json, plistlib, sys; print(json.dumps(plistlib.loads(sys.stdin.buffer.read())))',
       ],
-      { input: launchAgent(start, { version: '1.2.3' }), encoding: 'utf8' },
+      {
+        input: launchAgent({ command, variables, log, ...rest }, { version: '1.2.3' }),
+        encoding: 'utf8',
+      },
     );
     expect(stderr).toBe('');
     expect(JSON.parse(stdout)).toEqual({
       Label: 'cadre.server',
-      ProgramArguments: start.command,
-      EnvironmentVariables: start.variables,
+      ProgramArguments: command,
+      EnvironmentVariables: variables,
       RunAtLoad: true,
       KeepAlive: { SuccessfulExit: false },
       ThrottleInterval: 10,
       ExitTimeOut: 45,
-      StandardOutPath: start.log,
-      StandardErrorPath: start.log,
+      StandardOutPath: log,
+      StandardErrorPath: log,
     });
   },
 );
 
 test('A service file counts as ours until it is changed, whoever wrote its first lines.', () => {
-  const start = { command: ['/c'], variables: {}, variablesFile: '/e', log: '/l' } as const;
   const options = { version: '1', canNotify: true };
   for (const text of [systemdUnit(start, options), launchAgent(start, options)]) {
     expect(sealOf(text)).toBe('ours');

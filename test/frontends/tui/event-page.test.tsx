@@ -184,6 +184,18 @@ test('The page reconnects after a restart of the server, and misses no event.', 
   await expectShows('the next life');
 });
 
+test('The page says that the server is restarting while another server takes over.', async () => {
+  const port = await keptPort();
+  const first = await testServer({ args: ['--port', String(port)] });
+  const { directory } = first;
+  const { expectShows, expectHides } = testScreen(first.client, start);
+  await expectShows('live');
+  await first.end('SIGUSR2');
+  await expectShows(/server restarting \(\d+s\)/);
+  await testDemo({ directory, port });
+  await expectHides('restarting');
+});
+
 /** Returns the width of a line in cells of a terminal, for the characters of this test. */
 function cellsOf(line: string): number {
   return line.replaceAll(/[漢字]/g, '  ').length; // 🎉 is two units already

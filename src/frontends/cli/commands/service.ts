@@ -4,12 +4,15 @@ import { count } from '../option-values.ts';
 import { serverDirectory } from '../context.ts';
 import { details } from '../details.ts';
 import { exitCodes } from '../exit.ts';
-import { serveOptions } from '../serve-options.ts';
+import { configOption } from '../output-options.ts';
+import { type ServeOptions, serveOptions } from '../serve-options.ts';
 import { managerFor, managerOf, managerToPrint } from '../service/choose-manager.ts';
 import {
   type InstallOptions,
   type Installed,
   install,
+  restart,
+  type Restarted,
   serviceText,
   uninstall,
 } from '../service/install.ts';
@@ -116,6 +119,16 @@ export const serviceCommands = commandGroup(
       },
     }),
     localCommand({
+      name: 'restart',
+      description:
+        'Start the service again, for example after an upgrade (with server.reattach_ms, running turns continue)',
+      parameters: [configOption, managerOption],
+      run: async ({ world, global, show }: LocalContext<ServeOptions & Chosen>) => {
+        const restarted = await restart(world, global, managerFor(global.manager, world.env));
+        show(restarted, () => restartedText(restarted));
+      },
+    }),
+    localCommand({
       name: 'stop',
       description:
         'Stop the running server (if the service is installed, the server starts again at the next login)',
@@ -144,6 +157,12 @@ function installedText(installed: Installed): string {
     url === null ? '' : `cadre listens on ${url}\n`,
     ...remarks.map((remark) => `cadre: ${remark}\n`),
   ].join('');
+}
+
+function restartedText({ ran, url }: Restarted): string {
+  const lines = ran.map((line) => `ran ${line}\n`);
+  const answer = url === null ? 'the server does not answer yet: see cadre service logs' : null;
+  return [...lines, answer === null ? `cadre listens on ${url}\n` : `cadre: ${answer}\n`].join('');
 }
 
 function statusLines({ data_dir, server, service }: ServiceStatus): object {

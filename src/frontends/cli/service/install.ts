@@ -4,7 +4,7 @@ import { findRegistration } from '../../../core/config/registration.ts';
 import { dataDirectory, loadConfig } from '../../../core/config/load.ts';
 import { prepareDirectory } from '../../../core/config/data-directory.ts';
 import { defaultConfigFile } from '../../../core/config/paths.ts';
-import { conflictError, usageError } from '../../../api/errors.ts';
+import { conflictError, notFoundError, usageError } from '../../../api/errors.ts';
 import { makeDirectory } from '../../../core/lib/make-directory.ts';
 import { logFile } from '../../../core/lib/own-log.ts';
 import { removeLeftDrafts, replaceFile } from '../../../core/lib/replace-file.ts';
@@ -37,6 +37,13 @@ export interface Installed {
   url: string | null;
   /** Advice for the user, each in a sentence. */
   remarks: string[];
+}
+
+export interface Restarted {
+  /** The command lines that were run. */
+  ran: string[];
+  /** Null where no server answers. */
+  url: string | null;
 }
 
 /** The text that describes the service to its manager. Throws `invalid` for a configuration that is wrong. */
@@ -92,6 +99,33 @@ export async function install(
   };
 }
 
+/**
+ * Starts the service again; resolves once it answers. With `server.reattach_ms`, its running turns continue. Throws `not_found`
+ * without a service, `conflict` if another server has the data directory.
+ */
+export async function restart(
+  world: World,
+  options: ServeOptions,
+  manager: Manager,
+): Promise<Restarted> {
+  const config = loadConfig(options, world.env);
+  const directory = dataDirectory(config, world.env);
+  await manager.assertReachable();
+  const before = await manager.state();
+  if (!before)
+    throw notFoundError('no service is installed: install the service with cadre service install');
+  const running = findRegistration(directory);
+  if (running?.runs && running.server.pid !== before.pid)
+    throw conflictError(
+      `another server is running on ${directory} (pid ${running.server.pid}): stop it with cadre stop, then start the service with ${manager.restartCommand}`,
+    );
+  const ran = await manager.restart(config.server.reattach_ms > 0);
+  const signal = world.interrupted();
+  const limits = { clock: world.clock, signal, limitMs: ANSWER_MS };
+  const server = await serverOnceItAnswers(directory, limits);
+  return { ran, url: server?.url ?? null };
+}
+
 /** Removes the service and its file. Data, configuration and token stay. */
 export async function uninstall(
   manager: Manager,
@@ -122,7 +156,9 @@ function planOf(world: World, options: ServeOptions): { start: ServiceStart; dir
   const command = [...lastingCommand(env), ...serveWords(options, world.cwd())] as const;
   const variablesFile = path.join(path.dirname(defaultConfigFile(env)), 'service.env');
   const variables = variablesOf(env);
-  return { start: { command, variables, variablesFile, log: logFile(directory) }, directory };
+  const agentsOutlive = config.server.reattach_ms > 0;
+  const log = logFile(directory);
+  return { start: { command, variables, variablesFile, log, agentsOutlive }, directory };
 }
 
 function refuseRoot(isAllowed: boolean): void {

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { unreachableError } from '../../../api/errors.ts';
+import { systemClock } from '../../../core/lib/clock.ts';
 import { version } from '../../../core/lib/self.ts';
 import { followedFile, type Manager, Runner, type ServiceState } from './manager.ts';
 import { sealFor } from '../../service/sealed.ts';
@@ -36,6 +37,16 @@ export function launchd(env: NodeJS.ProcessEnv): Manager {
       return [...ran, await launchctl('bootstrap', domain, file)];
     },
     stop: async () => [await launchctl('kill', 'SIGTERM', service)],
+    async restart(handsOver) {
+      const ran = [await launchctl('kill', handsOver ? 'SIGUSR2' : 'SIGTERM', service)];
+      // launchd does not start a service again that has exited with 0.
+      for (let waited = 0; waited < EXIT_SECONDS * 1000; waited += ENDS_MS) {
+        const { stdout } = await runner.run('launchctl', 'print', service);
+        if (printedState(stdout).pid === null) break;
+        await systemClock.sleep(ENDS_MS);
+      }
+      return [...ran, await launchctl('kickstart', '-k', service)];
+    },
     async remove(removeFile) {
       const ran = (await isLoaded()) ? [await launchctl('bootout', service)] : [];
       removeFile();
@@ -68,6 +79,9 @@ export function printedState(text: string): ServiceState {
 }
 
 const LABEL = 'cadre.server';
+
+/** The time between two looks at a service that ends, in milliseconds. */
+const ENDS_MS = 100;
 
 /** A stop takes up to this many seconds before launchd kills the server. */
 const EXIT_SECONDS = 45;

@@ -30,6 +30,8 @@ export interface Manager {
   /** Starts the service and waits until it is ready. Throws with the reason where it is not. */
   start: () => Promise<string[]>;
   stop: () => Promise<string[]>;
+  /** Starts the service again, as `start` does. `handsOver`: the server leaves its running turns to the next one. */
+  restart: (handsOver: boolean) => Promise<string[]>;
   /** Stops the service and forgets it; `removeFile` is called on the way. */
   remove: (removeFile: () => void) => Promise<string[]>;
   /** Null where the manager does not know the service or cannot be asked. */

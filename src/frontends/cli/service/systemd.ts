@@ -23,6 +23,14 @@ export function systemd(env: NodeJS.ProcessEnv): Manager {
   const file = path.join(baseDirectory(env, 'XDG_CONFIG_HOME', '.config'), 'systemd', 'user', UNIT);
   const runner = new Runner(env);
   const systemctl = (...words: string[]) => runner.must('systemctl', '--user', ...words);
+  async function begin(how: 'start' | 'restart'): Promise<string[]> {
+    try {
+      return [await systemctl(how, UNIT)];
+    } catch (error) {
+      const why = (await propertiesOf(runner)).StatusText;
+      throw why ? new AppError('internal', `the service did not start: ${why}`) : error;
+    }
+  }
   return {
     name: 'systemd',
     file,
@@ -34,14 +42,9 @@ export function systemd(env: NodeJS.ProcessEnv): Manager {
       await assertRead(runner, file);
       return [...ran, await systemctl('enable', UNIT)];
     },
-    async start() {
-      try {
-        return [await systemctl('start', UNIT)];
-      } catch (error) {
-        const why = (await propertiesOf(runner)).StatusText;
-        throw why ? new AppError('internal', `the service did not start: ${why}`) : error;
-      }
-    },
+    start: () => begin('start'),
+    // The unit has the signal.
+    restart: () => begin('restart'),
     stop: async () => [await systemctl('stop', UNIT)],
     async remove(removeFile) {
       const ran = [await systemctl('disable', '--now', UNIT)];
@@ -139,6 +142,14 @@ function realPath(file: string): string {
   return fs.existsSync(file) ? fs.realpathSync(file) : file;
 }
 
+const ENDING = `# The server stops its agents first; then systemd stops the remaining processes. After a crash, the keeper stops the agents, which takes a moment.
+ExecStop=/bin/sh -c 'kill -TERM "$$1"; while kill -0 "$$1" 2>/dev/null; do sleep 0.1; done' sh $MAINPID
+KillMode=control-group`;
+
+const OUTLIVING = `# Agents outlive the server for server.reattach_ms: systemd signals the server only. A restart leaves them to the next server.
+KillMode=process
+RestartKillSignal=SIGUSR2`;
+
 /** `canNotify`: whether `systemd-notify` can report that the server is ready. */
 interface UnitOptions {
   version: string;
@@ -150,7 +161,7 @@ interface UnitOptions {
  * out, because the commands of agents may need sudo, rootless containers and namespaces.
  */
 export function systemdUnit(
-  { command, variables, variablesFile }: ServiceStart,
+  { command, variables, variablesFile, agentsOutlive }: ServiceStart,
   { version, canNotify }: UnitOptions,
 ): string {
   const [program, ...words] = command;
@@ -168,9 +179,7 @@ StartLimitBurst=6
 ${readiness(canNotify)}
 ExecStart=${[word(program), ...words.map((one) => argument(one))].join(' ')}
 ExecReload=/bin/kill -HUP $MAINPID
-# The server stops its agents first; then systemd stops the remaining processes. After a crash, the keeper stops the agents, which takes a moment.
-ExecStop=/bin/sh -c 'kill -TERM "$$1"; while kill -0 "$$1" 2>/dev/null; do sleep 0.1; done' sh $MAINPID
-KillMode=control-group
+${agentsOutlive ? OUTLIVING : ENDING}
 TimeoutStartSec=5min
 TimeoutStopSec=45s
 TimeoutAbortSec=10s

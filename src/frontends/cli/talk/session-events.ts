@@ -1,4 +1,5 @@
 import type { RuntimeEventRecord } from '../../../api/events.ts';
+import { isRestart } from '../../../client/frames.ts';
 import { streamEvents } from '../../../client/stream.ts';
 import type { Client } from '../../../client/client.ts';
 import { AppError, unreachableError } from '../../../api/errors.ts';
@@ -42,11 +43,15 @@ export async function* followEvents(
       ...more,
       clock: world.clock,
       reconnectMs,
-      onConnection({ lost }) {
-        isLost = lost;
-        const what = lost ? 'connection lost: reconnecting' : 'reconnected';
-        tell(`cadre: ${what}\n`);
-        if (!lost) deps.onReturn?.();
+      onConnection(state) {
+        isLost = state.lost;
+        if (!state.lost) {
+          tell('cadre: reconnected\n');
+          deps.onReturn?.();
+          return;
+        }
+        const why = isRestart(state.error) ? 'the server is restarting' : 'connection lost';
+        tell(`cadre: ${why}: reconnecting\n`);
       },
     });
   } catch (error) {

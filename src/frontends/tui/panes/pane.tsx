@@ -135,7 +135,8 @@ function StatusLine(props: ReaderPaneProps): ReactNode {
 
 function describe(connection: ReturnType<PaneModel['connection']['get']>): string {
   if (connection.state === 'reading') return 'loading';
-  return connection.state === 'refused' ? oneLine(connection.why) : 'reconnecting';
+  if (connection.state === 'refused') return oneLine(connection.why);
+  return connection.state === 'lost' && connection.isRestart ? 'server restarting' : 'reconnecting';
 }
 
 /** The number of matches, and the part of the text that was searched. */

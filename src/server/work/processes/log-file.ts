@@ -93,7 +93,7 @@ export class LogFile {
     this.#sums = new BlockSums(stored?.size);
   }
 
-  /** Continues the log of a process that another server has started. That server must not write any more. */
+  /** Continues the log of a process that another server has started. The other server must have ended. */
   static async continue(file: string, cap: number): Promise<LogFile> {
     // A server that was killed may have closed the log, and not stored the end of the process.
     await fs.rm(sumsPath(file), { force: true });

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Approval } from '../../../../src/api/approvals.ts';
 import { selfCommand } from '../../../../src/core/lib/self.ts';
+import { startCadre } from '../../../support/cli/cadre.ts';
 import { Watch } from '../../../support/providers/watch.ts';
 import {
   type ServerOptions,
@@ -187,6 +188,23 @@ it('A server that is replaced with --take-over exits with 0 at once, and its tur
     expect(texts[1]).toBe('word'.repeat(60));
     const recovery = await second.server.client.call(endpoints.getRecovery, {});
     expect(recovery).toMatchObject({ previous_stop: 'clean', turns_attached: [turn.turn_id] });
+  });
+});
+
+it('cadre run says that the server is restarting, and prints the whole answer once.', async () => {
+  await withServers(async (start) => {
+    const first = await start();
+    const { directory } = first.server;
+    const text = 'say begin; repeat 60 25 word; say end';
+    const run = startCadre(directory, ['--data-dir', directory, 'run', text]);
+    await run.until('word');
+    await first.watch.stop();
+    await start({ args: ['--take-over'] });
+    const { code, stdout, stderr } = await run.ended;
+    expect(stderr).toBe('cadre: the server is restarting: reconnecting\ncadre: reconnected\n');
+    expect(stdout.match(/word/g)).toHaveLength(60);
+    expect(stdout).toMatch(/^begin[^]*end\n$/);
+    expect(code).toBe(0);
   });
 });
 
