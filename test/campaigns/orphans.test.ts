@@ -7,16 +7,17 @@ import { scaled } from '../support/patience.ts';
 const kills = Number(process.env.ORPHAN_KILLS || 4);
 const seed = Number(process.env.SEED || Date.now() % 2 ** 31);
 
-it(
-  'All processes of a killed server, with or without its keeper, have ended two seconds later.',
+it.for([0, 300])(
+  'All processes of a killed server, with or without its keeper, have ended two seconds after reattach_ms = %s.',
   { timeout: scaled(60_000 + kills * 10_000) },
-  async () => {
-    process.stdout.write(`orphans: ${kills} kills, SEED=${seed}\n`);
+  async (reattachMs) => {
+    process.stdout.write(`orphans: ${kills} kills, reattach_ms ${reattachMs}, SEED=${seed}\n`);
     await using place = tempDirectory('orphans');
     const summary = await orphanCampaign({
       directory: place.path,
       kills,
       seed,
+      reattachMs,
       onProgress: (sum, done) => {
         if (done % 50 === 0) process.stdout.write(`orphans: ${done}: ${JSON.stringify(sum)}\n`);
       },

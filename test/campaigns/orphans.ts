@@ -16,7 +16,7 @@ import { scaled } from '../support/patience.ts';
 
 const TREES = 32;
 const AGENTS = 4;
-/** After a kill nothing may be left once this has passed. */
+/** After a kill, and after the time that children live on, nothing may be left once this has passed. */
 const CENSUS_MS = 2000;
 /** So long it may take until everything that was asked for runs. */
 const PLANT_MS = 20_000;
@@ -41,21 +41,25 @@ export async function orphanCampaign(given: {
   directory: string;
   kills: number;
   seed: number;
+  /** The time that agents and half of the processes live on without a server, in milliseconds. */
+  reattachMs: number;
   onProgress?: (summary: OrphanSummary, done: number) => void;
 }): Promise<OrphanSummary> {
-  const { directory, kills, seed } = given;
+  const { directory, kills, seed, reattachMs } = given;
+  const env = { CADRE_SERVER_REATTACH_MS: String(reattachMs) };
   const random = seeded(seed);
   const summary: OrphanSummary = {
     kills: { server: 0, 'server and keeper': 0, 'keeper, then server': 0 },
     seen: 0,
     longestCensusMs: 0,
   };
-  const census = new Census(directory, `86400.${seed}`);
-  let server = await startServer(directory);
+  const census = new Census(directory, `86400.${seed}`, CENSUS_MS + reattachMs);
+  let server = await startServer(directory, { env });
+  let canOutlive = reattachMs > 0;
   try {
     for (let kill = 1; kill <= kills; kill++) {
       const victim = victims[kill % 10 === 2 ? 1 : kill % 10 === 4 ? 2 : 0];
-      const planting = plant(server, census.token, random.fork());
+      const planting = plant(server, census.token, random.fork(), canOutlive);
       // A kill in the middle of the planting finds what is about to start. Not the first: a short campaign sees enough.
       if (kill > 1 && random.chance(0.4)) await pause(random.between(0, 1500));
       else await planted(server, planting);
@@ -65,13 +69,15 @@ export async function orphanCampaign(given: {
       if (victim === 'server and keeper') await killBoth(server, keeper, census);
       else await server.end('SIGKILL');
       await planting;
+      // This server takes nothing over.
       if (victim === 'server and keeper') server = await startServer(directory);
       const { ms, left } = await census.untilNobody(victim === 'server and keeper' ? server : null);
       if (left.length > 0)
         throw new Error(
           `kill ${kill} (${victim}, SEED=${seed}): ${ms} ms later there is still\n${left.join('\n')}`,
         );
-      if (victim !== 'server and keeper') server = await startServer(directory);
+      if (victim !== 'server and keeper') server = await startServer(directory, { env });
+      canOutlive = reattachMs > 0 && victim !== 'server and keeper';
       await assertNoneRuns(server);
       summary.kills[victim]++;
       summary.longestCensusMs = Math.max(summary.longestCensusMs, ms);
@@ -107,11 +113,17 @@ function trees(token: string): string[] {
 }
 
 /** Starts all of them, until the server is gone. */
-async function plant(server: TestServer, token: string, random: Random): Promise<void> {
+async function plant(
+  server: TestServer,
+  token: string,
+  random: Random,
+  mayOutlive: boolean,
+): Promise<void> {
   const { client, directory } = server;
   const commands = trees(token);
   const run = async () => {
-    const body = { command: random.pick(commands), timeout_ms: 0 };
+    const outlive = mayOutlive && random.chance(0.5);
+    const body = { command: random.pick(commands), timeout_ms: 0, outlive };
     await client.call(endpoints.createProcess, { body });
   };
   const prompt = async () => {
@@ -184,11 +196,13 @@ async function assertNoneRuns({ client }: TestServer): Promise<void> {
 class Census {
   readonly token: string;
   readonly #directory: string;
+  readonly #limitMs: number;
   readonly #runs = new Set<string | undefined>([undefined]);
 
-  constructor(directory: string, token: string) {
+  constructor(directory: string, token: string, limitMs: number) {
     this.#directory = directory;
     this.token = token;
+    this.#limitMs = limitMs;
   }
 
   alive(): number[] {
@@ -215,7 +229,7 @@ class Census {
     for (; ; await pause(10)) {
       const left = this.alive().filter((pid) => next === null || isOld(pid));
       const ms = Math.round(performance.now() - started);
-      if (left.length === 0 || ms > scaled(CENSUS_MS))
+      if (left.length === 0 || ms > scaled(this.#limitMs))
         return { ms, left: left.map((pid) => `${pid} (${commandOf(pid).replaceAll('\0', ' ')})`) };
     }
   }
