@@ -25,7 +25,13 @@ export interface Subject {
   program: readonly string[] | null;
   /** Whether the bench starts its servers: each with data of its own, and a process to look at. */
   isStarted: boolean;
-  start(directory: string, agent?: AgentKind): Promise<Server>;
+  start(directory: string, options?: StartOptions): Promise<Server>;
+}
+
+export interface StartOptions {
+  agent?: AgentKind;
+  /** More variables of the server. */
+  variables?: Record<string, string>;
 }
 
 /** The agent of `baselines/agent.ts`, or a program that never answers: then only the server works. */
@@ -47,8 +53,8 @@ export function cadreAt(name: 'cadre' | 'before', file: string): Subject {
   const whole = fs.realpathSync(file);
   const program = /\.c?js$/.test(whole) ? [process.execPath, whole] : [whole];
   const home = keptHome();
-  const start: Subject['start'] = (directory, agent) =>
-    startCommand([...program, 'serve'], directory, { home, agent });
+  const start: Subject['start'] = (directory, options) =>
+    startCommand([...program, 'serve'], directory, { home, ...options });
   return { name, program, isStarted: true, start };
 }
 
@@ -61,8 +67,8 @@ export function peerFrom(env: NodeJS.ProcessEnv): Subject | null {
   if (command !== undefined) {
     const words = ['/bin/sh', '-c', `exec ${command}`];
     const home = keptHome();
-    const start: Subject['start'] = (directory, agent) =>
-      startCommand(words, directory, { home, agent });
+    const start: Subject['start'] = (directory, options) =>
+      startCommand(words, directory, { home, ...options });
     return { name: 'peer', program: null, isStarted: true, start };
   }
   if (url === undefined) return null;
@@ -75,7 +81,7 @@ export const bareServer: Subject = {
   name: 'bare-server',
   program: null,
   isStarted: true,
-  start: (directory, agent) => startCommand([process.execPath, BARE_SERVER], directory, { agent }),
+  start: (directory, options) => startCommand([process.execPath, BARE_SERVER], directory, options),
 };
 
 /** A home that servers share from start to start, so that code which the first has compiled is not compiled again. */
@@ -89,9 +95,9 @@ function keptHome(): string {
 export async function withServer<T>(
   { subject, directory }: Stage,
   use: (server: Server) => Promise<T>,
-  agent?: AgentKind,
+  options?: StartOptions,
 ): Promise<T> {
-  return ending(await subject.start(directory, agent), use);
+  return ending(await subject.start(directory, options), use);
 }
 
 /** The same with the minimal server of `baselines/bare-server.mjs`, which keeps its data in `directory`. */
@@ -124,11 +130,11 @@ export function dataOf(directory: string): string {
 export async function startCommand(
   [file = '', ...args]: readonly string[],
   directory: string,
-  { home = directory, agent = 'speaks' }: { home?: string; agent?: AgentKind | undefined } = {},
+  { home = directory, agent = 'speaks', variables }: StartOptions & { home?: string } = {},
 ): Promise<Server> {
   fs.mkdirSync(dataOf(directory), { recursive: true, mode: 0o700 });
   const port = await freePort();
-  const env = environmentOf(directory, home, agent, port);
+  const env = { ...environmentOf(directory, home, agent, port), ...variables };
   const logFile = path.join(directory, 'bench-server.log');
   const log = fs.openSync(logFile, 'a');
   const started = performance.now();

@@ -8,6 +8,7 @@ import { growth } from './workloads/growth.ts';
 import { largeTeam } from './workloads/large-team.ts';
 import { longLog } from './workloads/long-log.ts';
 import { memory } from './workloads/memory.ts';
+import { outlive } from './workloads/outlive.ts';
 import { plainRequests } from './workloads/plain-requests.ts';
 import { replay } from './workloads/replay.ts';
 import { sandbox } from './workloads/sandbox.ts';
@@ -27,6 +28,7 @@ export const workloads: Record<string, (form: Form) => Sized> = {
   screen,
   turn,
   turns,
+  outlive,
   commands,
   sandbox,
   'acknowledged-writes': acknowledgedWrites,

@@ -14,6 +14,11 @@ export function treeMegabytes(pid: number): number {
   return pages.reduce((sum, count) => sum + Number(count) * PAGE_BYTES, 0) / 1e6;
 }
 
+/** The resident memory of a process without its descendants, in megabytes. */
+export function ownMegabytes(pid: number): number {
+  return (Number(fieldsOf(pid, 'statm')[1] ?? Number.NaN) * PAGE_BYTES) / 1e6;
+}
+
 /** The most resident memory that a process had since `forgetPeak`, in megabytes. */
 export function peakMegabytes(pid: number): number {
   const status = fs.readFileSync(`/proc/${pid}/status`, 'utf8');

@@ -47,7 +47,7 @@ export const largeTeam = workload<Size>({
           view: () => ask(server, 'GET', `/v1/teams/${team.id}/view`),
         });
       },
-      'silent',
+      { agent: 'silent' },
     ),
   bare: (directory, { members, repeats }) =>
     withBareServer(directory, (server) => measure(server.url, repeats, requests(server, members))),
