@@ -1,4 +1,4 @@
-import type { Clock } from '../lib/clock.ts';
+import { type Clock, systemClock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { ShimIdentity } from './shim/shim.ts';
 import type { Database } from '../store/database.ts';
@@ -6,6 +6,7 @@ import type { Statement } from '../store/statement.ts';
 import type { Writer } from '../store/transaction.ts';
 import {
   bootId,
+  identify,
   type Identity,
   isAlive,
   killCarriers,
@@ -27,6 +28,10 @@ export interface PreviousRun {
   sameBoot: boolean;
   durability: string;
 }
+
+/** The longest wait for killed processes, in milliseconds. */
+const DIES_MS = 2000;
+const RETRY_MS = 5;
 
 /** The description of a shim. */
 export const SHIM_ROW = 'shim';
@@ -138,6 +143,7 @@ export class Ledger {
       ],
     }));
     const killed = new Set<number>();
+    const dying = new Set<number>();
     const left: number[] = [];
     // Each listed child leads a group of its own.
     const groups = listed.flatMap(([pid, startedTicks, boot]) =>
@@ -153,8 +159,10 @@ export class Ledger {
       const members = await membersOf(pid);
       const refusing = members.filter((member) => signal(member, 0) === 'refused');
       left.push(...refusing);
+      for (const member of members) if (!refusing.includes(member)) dying.add(member);
       if (!refusing.includes(pid)) killed.add(pid);
     }
+    await untilGone([...killed, ...dying]);
     if (killed.size > 0)
       log.warn({ pids: [...killed] }, 'killed processes that an earlier run left running');
     if (left.length > 0)
@@ -169,4 +177,12 @@ export class Ledger {
     });
     return [...killed];
   }
+}
+
+/** Waits for killed processes, for a limited time: until they are gone, they may have ports and locks. */
+async function untilGone(pids: readonly number[]): Promise<void> {
+  const killed = pids.flatMap((pid) => identify(pid) ?? []);
+  const deadline = systemClock.monotonic() + DIES_MS;
+  while (killed.some(isAlive) && systemClock.monotonic() < deadline)
+    await systemClock.sleep(RETRY_MS);
 }

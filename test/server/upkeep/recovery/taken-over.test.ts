@@ -1,9 +1,13 @@
 import { execFile } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Approval } from '../../../../src/api/approvals.ts';
 import { selfCommand } from '../../../../src/core/lib/self.ts';
+import { stringify } from 'smol-toml';
+import { Receiver } from '../../../support/hooks/receiver.ts';
 import { startCadre } from '../../../support/cli/cadre.ts';
 import { Watch } from '../../../support/providers/watch.ts';
 import {
@@ -13,7 +17,7 @@ import {
   untilNothingCarries,
 } from '../../../support/server.ts';
 import { settle } from '../../../support/settle.ts';
-import { tempDirectory } from '../../../support/temp.ts';
+import { tempDirectory, testDirectory } from '../../../support/temp.ts';
 import { openSession, send } from '../../../support/turns.ts';
 import type { UntypedEvent } from '../../../support/untyped-events.ts';
 
@@ -25,7 +29,7 @@ interface Started {
   watch: Watch;
 }
 
-type Start = (options?: Pick<ServerOptions, 'args' | 'env'>) => Promise<Started>;
+type Start = (options?: Pick<ServerOptions, 'args' | 'env' | 'config'>) => Promise<Started>;
 
 /** Starts servers on one directory, one after the other, and follows the events of each. */
 async function withServers(use: (start: Start) => Promise<void>): Promise<void> {
@@ -188,6 +192,73 @@ it('A server that is replaced with --take-over exits with 0 at once, and its tur
     expect(texts[1]).toBe('word'.repeat(60));
     const recovery = await second.server.client.call(endpoints.getRecovery, {});
     expect(recovery).toMatchObject({ previous_stop: 'clean', turns_attached: [turn.turn_id] });
+  });
+});
+
+it('Eight running turns continue over three replacements of the server.', async () => {
+  await withServers(async (start) => {
+    let now = await start();
+    const turns = await Promise.all(
+      Array.from({ length: 8 }, (_, at) => prompted(now.server, `pid; repeat 50 40 ${at}.; pid`)),
+    );
+    for (let replaced = 0; replaced < 3; replaced++) {
+      const latest = now.watch.events.at(-1)?.seq ?? 0;
+      for (const { turn_id } of turns)
+        await now.watch.until(
+          'new text',
+          ({ seq, turn_id: of, kind }) =>
+            seq > latest && of === turn_id && kind === 'message.delta',
+        );
+      await now.watch.stop();
+      now = await start({ args: ['--take-over'] });
+    }
+    for (const [at, { turn_id }] of turns.entries()) {
+      expect((await now.watch.end(turn_id)).kind).toBe('turn.completed');
+      const { texts } = storyOf(now.watch, turn_id);
+      expect(texts[1]).toBe(`${at}.`.repeat(50));
+      expect(texts[2]).toBe(texts[0]);
+    }
+  });
+});
+
+it('Queue, budget and hooks see a turn that was taken over once.', async () => {
+  await using receiver = await new Receiver().open();
+  const { file, args } = selfCommand();
+  const secret_file = path.join(testDirectory('hooks'), 'secret');
+  fs.writeFileSync(secret_file, 'a secret of a test, long enough', { mode: 0o600 });
+  const config = stringify({
+    providers: { acp: { command: file, args: [...args, 'demo-agent'] } },
+    hooks: [{ name: 'ends', kinds: ['turn.completed'], url: receiver.url, secret_file }],
+  });
+  await withServers(async (start) => {
+    const first = await start({ config });
+    const { client } = first.server;
+    const turn = await prompted(first.server, 'repeat 40 25 word; usage 70 100; say end');
+    const { session_id } = turn;
+    const budget = await client.call(endpoints.setBudget, {
+      body: { session_id, tokens: 1000 },
+    });
+    await client.call(endpoints.addToQueue, {
+      params: { session_id },
+      body: { input: [{ type: 'text', text: 'usage 30 100; say next' }] },
+    });
+    await first.watch.until('text', deltaWith('word'));
+    await kill(first);
+
+    const second = await start({ config });
+    expect((await second.watch.end(turn.turn_id)).kind).toBe('turn.completed');
+    const next = await second.watch.until(
+      'the turn of the queue',
+      ({ kind, turn_id }) => kind === 'turn.completed' && turn_id !== turn.turn_id,
+    );
+    await receiver.until(2);
+    expect(receiver.got.map(({ event }) => event.seq)).toEqual(
+      second.watch.events.filter(({ kind }) => kind === 'turn.completed').map(({ seq }) => seq),
+    );
+    const params = { budget_id: budget.id };
+    const { spent } = await second.server.client.call(endpoints.getBudget, { params });
+    expect(spent).toMatchObject({ tokens: 100, turns: 2 });
+    expect(next.payload).toMatchObject({ turn: { source: 'queue' } });
   });
 });
 
