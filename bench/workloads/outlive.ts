@@ -18,7 +18,7 @@ const MEMORY = 'process that holds the pipes';
 
 const nameOf = (reattachMs: number) => `turn of one word, reattach_ms ${reattachMs}`;
 
-/** What it costs that turns can outlive the server. */
+/** The cost of turns that can outlive the server. */
 export const outlive = workload({
   about: `the time of a turn with one word, without and with \`server.reattach_ms\`, and the resident memory of the process that then holds the pipes of agents. The baseline runs the same agent on pipes and writes the prompt and the word to a file on disk; for memory it is a Node process that does nothing`,
   needs: 'process',
@@ -75,7 +75,7 @@ async function timesOf(count: number, run: () => Promise<unknown>): Promise<numb
   return median(times);
 }
 
-/** Null in a build without such a process. */
+/** NaN for a build without such a process. */
 async function shimMegabytes(server: Server): Promise<number> {
   const { children } = await ask<{ children: { shim_pid?: number | null } }>(
     server,

@@ -51,6 +51,7 @@ export function buildProcesses(
     ...base,
     store,
     sessionStore,
+    supervisor,
     sandbox,
     runner,
     settings: () => config.now.processes,

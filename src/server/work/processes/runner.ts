@@ -200,46 +200,45 @@ export class ProcessRunner {
     } else if (running.child) this.#end(running, running.child);
   }
 
-  /** Whether a process can outlive this server. */
-  get canOutlive(): boolean {
-    return this.#deps.supervisor.canOutlive;
-  }
-
   /** Continues with processes that another server has left. */
   async attach(processes: readonly LeftProcess[]): Promise<void> {
-    for (const left of processes)
-      await this.#attach(left).catch((e: unknown) => this.#fail(left, e));
+    for (const { process, oldest } of processes) {
+      const start = { sandbox: null, after: undefined };
+      try {
+        const left = await readLeftOutputs(process, this.#deps);
+        await this.#attach(runningOf(process, this.#deps, { ...start, left }), oldest);
+      } catch (error) {
+        await this.#fail(runningOf(process, this.#deps, start), (error as Error).message);
+      }
+    }
   }
 
-  async #attach({ process, oldest }: LeftProcess): Promise<void> {
-    const left = await readLeftOutputs(process, this.#deps);
-    const running = runningOf(process, this.#deps, { sandbox: null, after: undefined, left });
-    const { stdout, stderr } = running.output.beginsAt(oldest);
-    const child = this.#deps.supervisor.attach(process.pid ?? 0, stdout, stderr);
-    if (!child) throw new Error('a part of its output is not there');
+  async #attach(running: Running, oldest: LeftProcess['oldest']): Promise<void> {
+    const { process, output } = running;
+    const { process_id, pid, kill_requested_at, kill_reason: reason } = process;
+    const { stdout, stderr } = output.beginsAt(oldest);
+    const child = this.#deps.supervisor.attach(pid ?? 0, stdout, stderr);
+    if (!child) return this.#fail(running, 'a part of its output is not there');
     running.child = child;
-    this.#all.set(process.process_id, running);
+    this.#all.set(process_id, running);
     this.#occupy(running);
-    const { kill_requested_at, kill_reason: reason } = process;
-    if (kill_requested_at) this.kill(process.process_id, { status: 'killed', reason });
+    if (kill_requested_at) this.kill(process_id, { status: 'killed', reason });
   }
 
   /** Fails a process that cannot be taken over. The start ends it. */
-  async #fail({ process }: LeftProcess, error: unknown): Promise<void> {
-    const { process_id } = process;
-    this.#deps.logger.warn({ err: error, process_id }, 'cannot take a process over');
-    const message = `the server could not take the process over, and has ended it: ${(error as Error).message}`;
+  async #fail(running: Running, why: string): Promise<void> {
+    const { process_id } = running.process;
+    this.#deps.logger.warn({ process_id, why }, 'cannot take a process over');
+    const message = `the server could not take the process over, and has ended it: ${why}`;
     const failure = { code: 'runtime_restarted', message };
     const { output } = await readPrinted((stream) => this.logPath(process_id, stream), NOTICE_TAIL);
-    const running = runningOf(process, this.#deps, { sandbox: null, after: undefined });
     await this.#finish(running, { exit: null, failure, cause: null, output });
   }
 
   /** Leaves the processes that outlive the server to the next one. Resolves with their process ids. */
   async leave(): Promise<Set<number>> {
     const left = [...this.#running].filter(
-      ({ process, child, cause, ending }) =>
-        process.outlive && child?.outlives && !cause && !ending,
+      ({ child, isOver, cause, ending }) => child?.outlives && !isOver && !cause && !ending,
     );
     for (const running of left) {
       running.isLeft = true;
@@ -307,6 +306,7 @@ export class ProcessRunner {
       if (running.cause) this.#end(running, child);
       exit = await child.exited;
       if (running.isLeft) return;
+      running.isOver = true;
       running.input?.close();
       // A kill after the exit must not change the status.
       cause = running.cause;

@@ -29,6 +29,8 @@ export interface Running extends ProcessStart {
   child: Child | undefined;
   /** Ends it at its time limit, until disposed. */
   limit: Disposable | undefined;
+  /** Whether its leader has exited: this server stores its end. */
+  isOver: boolean;
   /** Whether another server continues with it. */
   isLeft: boolean;
   /** Null if the process was created without input. */
@@ -74,6 +76,7 @@ export function runningOf(process: Process, deps: Dependencies, start: ProcessSt
     isAccepted: false,
     child: undefined,
     limit: undefined,
+    isOver: false,
     isLeft: false,
     input: process.stdin === 'pipe' ? new ProcessInput() : null,
     isHeld: start.after !== undefined,

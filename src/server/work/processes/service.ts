@@ -37,7 +37,15 @@ type AndThen = (tx: Writer, process: Process) => void;
 
 type Dependencies = Pick<
   ProcessDependencies,
-  'db' | 'store' | 'sessionStore' | 'sandbox' | 'clock' | 'ids' | 'settings' | 'assertRoom'
+  | 'db'
+  | 'store'
+  | 'sessionStore'
+  | 'supervisor'
+  | 'sandbox'
+  | 'clock'
+  | 'ids'
+  | 'settings'
+  | 'assertRoom'
 > & { runner: ProcessRunner };
 
 /** The use-cases of processes. Each method resolves once its result is on disk. */
@@ -90,7 +98,7 @@ export class ProcessService {
 
   /** Throws `invalid` for a process that cannot outlive the server. */
   #assertMayOutlive({ stdin }: NewProcess, isSandboxed: boolean): void {
-    if (!this.#deps.runner.canOutlive)
+    if (!this.#deps.supervisor.canOutlive)
       throw invalidError(
         'outlive: processes end with the server, because server.reattach_ms is 0: set server.reattach_ms in the configuration, and restart the server',
       );
