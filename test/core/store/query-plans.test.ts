@@ -68,6 +68,7 @@ test('The deltas of an item or a process are found by their session or process, 
   const sqls = await sqlsOf(store.db, () => new ItemDeltas(store.db));
   expect(sqls.map((sql) => planOf(store.db, sql))).toEqual([
     ['SEARCH deltas USING INDEX deltas_session (session_id=?)'],
+    ['SEARCH deltas USING INDEX deltas_process (process_id=?)'],
     ['SEARCH deltas USING INDEX deltas_session (session_id=? AND seq<?)'],
     ['SEARCH deltas USING INDEX deltas_process (process_id=? AND seq<?)'],
   ]);

@@ -79,6 +79,7 @@ const unlisted = {
   'providers logout provider': [...loginProviderIds, 'acp'],
   'sessions snapshots state': [...states],
   'service install --manager': [...managerNames],
+  'service restart --manager': [...managerNames],
   'service uninstall --manager': [...managerNames],
 };
 
