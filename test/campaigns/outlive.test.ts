@@ -53,11 +53,11 @@ function storyOf(events: readonly UntypedEvent[], turnId: string): string[] {
   });
 }
 
-/** A configuration whose agent records its input in a file. */
+/** A configuration whose agents record their input, each in a file of a directory. */
 function configOf(told: string): string {
   const { file, args } = selfCommand();
   const agent = [file, ...args, 'demo-agent'].map((word) => `'${word}'`).join(' ');
-  const command = `tee -a '${told}' | ${agent}`;
+  const command = `tee -a '${told}/'$$ | ${agent}`;
   return stringify({
     server: { reattach_ms: 60_000 },
     providers: { acp: { command: '/bin/sh', args: ['-c', command] } },
@@ -66,7 +66,8 @@ function configOf(told: string): string {
 
 /** The ids of the messages that an agent must get once: prompts, and answers to its requests. */
 function toldOnce(told: string): string[] {
-  const lines = fs.readFileSync(told, 'utf8').split('\n').filter(Boolean);
+  const inputs = fs.readdirSync(told).map((name) => fs.readFileSync(path.join(told, name), 'utf8'));
+  const lines = inputs.flatMap((input) => input.split('\n')).filter(Boolean);
   const messages = lines.map((line) => JSON.parse(line) as { id?: number; method?: string });
   return messages.flatMap(({ id, method }) =>
     method === 'session/prompt' || (method === undefined && id !== undefined)
@@ -83,7 +84,7 @@ test(
     const random = seededRandom(SEED);
     const told = path.join(directory.path, 'told');
     const data = path.join(directory.path, 'data');
-    fs.mkdirSync(data);
+    for (const one of [data, told]) fs.mkdirSync(one);
     const started = { server: undefined as TestServer | undefined };
     /** The events of all sessions as one follower sees them, across all servers. */
     const seen: UntypedEvent[] = [];
@@ -121,11 +122,12 @@ test(
             turns++;
           }
         const life = pause(below(LIFE_MS, random));
-        if (deathsInARow > 0) await progressOf(running, watch, seen.at(-1)?.seq ?? 0);
-        deathsInARow = 0;
+        const before = seen.at(-1)?.seq ?? 0;
+        if (deathsInARow > 0) await progressOf(running, watch, before);
         const ended = Promise.all([...running.keys()].map((turn) => watch.end(turn, 120_000)));
         ended.catch(() => undefined);
         await (isLast ? ended : Promise.race([life, ended]));
+        deathsInARow = (await hasProgress(running, watch, before)) ? 0 : deathsInARow + 1;
         for (const [turn] of running) {
           const end = watch.events.find((one) => one.turn_id === turn && isEndOf(one));
           if (!end) continue;
@@ -180,16 +182,29 @@ async function answerAll({ client }: TestServer, watch: Watch, signal: AbortSign
   }
 }
 
+function recoveryAfter(after: number, watch: Watch): Promise<UntypedEvent> {
+  return watch.until('recovery', ({ kind, seq }) => kind === 'runtime.recovered' && seq > after);
+}
+
+/** Whether a server has stored something of each turn since it has started. */
+async function hasProgress(
+  running: ReadonlyMap<string, string>,
+  watch: Watch,
+  after: number,
+): Promise<boolean> {
+  const { seq: started } = await recoveryAfter(after, watch);
+  return [...running.keys()].every((turn) =>
+    watch.events.some((event) => event.turn_id === turn && (event.seq > started || isEndOf(event))),
+  );
+}
+
 /** Waits until a server has stored something of each turn since it has started, unless the turn has ended before. */
 async function progressOf(
   running: ReadonlyMap<string, string>,
   watch: Watch,
   after: number,
 ): Promise<void> {
-  const { seq: started } = await watch.until(
-    'recovery',
-    ({ kind, seq }) => kind === 'runtime.recovered' && seq > after,
-  );
+  const { seq: started } = await recoveryAfter(after, watch);
   for (const turn of running.keys())
     await watch.until(
       'progress',
