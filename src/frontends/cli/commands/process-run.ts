@@ -2,7 +2,6 @@ import os from 'node:os';
 import path from 'node:path';
 import { endpoints } from '../../../api/index.ts';
 import type { Process } from '../../../api/processes.ts';
-import type { Client } from '../../../client/client.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
 import { clientCommand } from '../command.ts';
 import { exitCodes } from '../exit.ts';
@@ -95,19 +94,33 @@ async function run(context: CommandContext, words: string[], options: RunOptions
     over.abort();
     await sent;
   }
-  const ended = await untilEnded(client, process.process_id);
+  const ended = await untilEnded(context, process);
   if (global.json || !options.follow) show(ended, () => `${statusText(ended)}\n`);
   else if (ended.status !== 'completed') world.stderr.write(`cadre: ${statusText(ended)}\n`);
   world.exit(signal.aborted ? Number(signal.reason) : exitCodeOf(ended));
 }
 
-async function untilEnded(client: Client, id: string): Promise<Process> {
+/** The delay before a server is asked again that does not answer. */
+const RETRY_MS = 500;
+
+/** Waits for the end of a process. A process that outlives its server waits for the next one. */
+async function untilEnded(
+  { client, world }: CommandContext,
+  { process_id, outlive }: Process,
+): Promise<Process> {
   for (;;) {
-    const { process, matched } = await client.call(endpoints.waitForProcess, {
-      params: { process_id: id },
-      query: {},
-    });
-    if (matched) return process;
+    try {
+      const params = { process_id };
+      const { process, matched } = await client.call(endpoints.waitForProcess, {
+        params,
+        query: {},
+      });
+      if (matched) return process;
+    } catch (error) {
+      const isLost = error instanceof AppError && error.code === 'unreachable';
+      if (!outlive || !isLost) throw error;
+      await world.clock.sleep(RETRY_MS);
+    }
   }
 }
 

@@ -4,6 +4,7 @@ import { endpoints } from '../../../../src/api/index.ts';
 import type { Process } from '../../../../src/api/processes.ts';
 import { signal } from '../../../../src/core/children/identity.ts';
 import { expectError } from '../../../support/an-error.ts';
+import { startCadre } from '../../../support/cli/cadre.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import {
   ended,
@@ -189,6 +190,28 @@ test('A server that is replaced with --take-over leaves the processes with outli
     expect(await ended(second, begun)).toMatchObject({ status: 'completed' });
     expect(await announcedBy(second, begun)).toBe('one\ntwo\n');
   }));
+
+test.for(['--follow', '--wait'])(
+  'cadre processes run --outlive %s waits for the next server, and exits with the code of the process.',
+  (how) =>
+    withServers(async (start, gate) => {
+      const { directory, client } = await start();
+      const command = `echo one; ${gate.wait}; echo two; exit 3`;
+      const words = ['processes', 'run', '--outlive', how, command];
+      const run = startCadre(directory, ['--data-dir', directory, ...words]);
+      await expectEventually(async () => {
+        const [begun] = await client.call(endpoints.listProcesses, { query: {} });
+        return begun && stdout({ client }, begun);
+      }).toBe('one\n');
+      await start({ args: ['--take-over'] });
+      gate.open();
+      const { code, stdout: printed } = await run.ended;
+      expect({ code, printed }).toEqual({
+        code: 3,
+        printed: how === '--follow' ? 'one\ntwo\n' : 'failed: exit code 3\n',
+      });
+    }),
+);
 
 test('A server that stops ends its processes, also those with outlive.', () =>
   withServers(async (start) => {
