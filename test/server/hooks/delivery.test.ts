@@ -247,8 +247,9 @@ test.for([
 
 test('A user can let a hook skip the failing event or all events, which is an event itself.', async () => {
   const [given, receiver, session] = await startWithHooks((receiver) => [posting(receiver)]);
-  receiver.answer = ({ body }, reply) => reply.send(body.includes('bad') ? 500 : 200);
-  await rename(given, session, 'bad');
+  // No word that the id of an event can contain.
+  receiver.answer = ({ body }, reply) => reply.send(body.includes('wrong') ? 500 : 200);
+  await rename(given, session, 'wrong');
   await rename(given, session, 'good');
   await receiver.until(1);
   const params = { hook_name: 'post' };
@@ -257,11 +258,11 @@ test('A user can let a hook skip the failing event or all events, which is an ev
   const [event] = await eventsOf(given, 'session.updated');
   await skip({ event_seq: event?.seq });
   await receiver.until(2);
-  expect(titles(receiver.got)).toEqual(['bad', 'good']);
+  expect(titles(receiver.got)).toEqual(['wrong', 'good']);
   await eventually(async () => hookIn(given)).toMatchObject({ state: 'idle' });
   await expect(skip({})).rejects.toMatchObject({ code: 'conflict' });
-  await rename(given, session, 'bad');
-  await rename(given, session, 'bad too');
+  await rename(given, session, 'wrong');
+  await rename(given, session, 'wrong too');
   await receiver.until(3);
   await skip({ all: true });
   await eventually(async () => hookIn(given)).toMatchObject({
