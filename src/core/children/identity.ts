@@ -1,3 +1,4 @@
+import type { Clock } from '../lib/clock.ts';
 import { processTable } from './this-machine.ts';
 
 /** The variable that every child carries; its value is unique to the run, so that the run's processes can be found. */
@@ -40,6 +41,19 @@ export function isAlive({ pid, startedTicks }: Identity): boolean {
   if (signal(pid, 0) === 'gone') return false;
   const found = processTable.find(pid);
   return found !== undefined && found.started === startedTicks && !found.isDead;
+}
+
+/** The time between two looks at processes that end, in milliseconds. */
+const LOOK_MS = 5;
+
+/** Waits until processes that were killed or exit are gone, for at most `limitMs`. */
+export async function untilGone(
+  processes: readonly Identity[],
+  limitMs: number,
+  clock: Pick<Clock, 'monotonic' | 'sleep'>,
+): Promise<void> {
+  const deadline = clock.monotonic() + limitMs;
+  while (processes.some(isAlive) && clock.monotonic() < deadline) await clock.sleep(LOOK_MS);
 }
 
 /**

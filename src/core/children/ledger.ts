@@ -13,6 +13,7 @@ import {
   MARKER_VARIABLE,
   membersOf,
   signal,
+  untilGone,
 } from './identity.ts';
 
 type RunRow = [
@@ -31,7 +32,6 @@ export interface PreviousRun {
 
 /** The longest wait for killed processes, in milliseconds. */
 const DIES_MS = 2000;
-const RETRY_MS = 5;
 
 /** The description of a shim. */
 export const SHIM_ROW = 'shim';
@@ -162,7 +162,9 @@ export class Ledger {
       for (const member of members) if (!refusing.includes(member)) dying.add(member);
       if (!refusing.includes(pid)) killed.add(pid);
     }
-    await untilGone([...killed, ...dying]);
+    const dead = [...killed, ...dying].flatMap((pid) => identify(pid) ?? []);
+    // Until they are gone, they may have ports and locks.
+    await untilGone(dead, DIES_MS, systemClock);
     if (killed.size > 0)
       log.warn({ pids: [...killed] }, 'killed processes that an earlier run left running');
     if (left.length > 0)
@@ -177,12 +179,4 @@ export class Ledger {
     });
     return [...killed];
   }
-}
-
-/** Waits for killed processes, for a limited time: until they are gone, they may have ports and locks. */
-async function untilGone(pids: readonly number[]): Promise<void> {
-  const killed = pids.flatMap((pid) => identify(pid) ?? []);
-  const deadline = systemClock.monotonic() + DIES_MS;
-  while (killed.some(isAlive) && systemClock.monotonic() < deadline)
-    await systemClock.sleep(RETRY_MS);
 }

@@ -10,7 +10,14 @@ import type { Logger } from '../../lib/log.ts';
 import { selfCommand, SHIM } from '../../lib/self.ts';
 import { startConnected } from '../detached.ts';
 import { pickVariables } from '../environment.ts';
-import { type Identity, isAlive, killCarriers, MARKER_VARIABLE, signal } from '../identity.ts';
+import {
+  type Identity,
+  isAlive,
+  killCarriers,
+  MARKER_VARIABLE,
+  signal,
+  untilGone,
+} from '../identity.ts';
 import type { BarrierProcess, BarrierStart } from '../spawn-barrier.ts';
 import { type ChildAbout, type HeldRange, type HeldRecord, SHIM_VERSION } from './frames.ts';
 import { type HeldProcess, ShimLink } from './link.ts';
@@ -181,8 +188,7 @@ export class Shim {
     link.send({ type: 'end_all' });
     await link.closed;
     // A process that exits closes its connections a moment before it is gone.
-    const deadline = clock.monotonic() + EXITS_MS;
-    while (isAlive(identity) && clock.monotonic() < deadline) await clock.sleep(RETRY_MS);
+    await untilGone([identity], EXITS_MS, clock);
   }
 
   #lost(connected: Connected): void {

@@ -70,9 +70,7 @@ export async function install(
   const running = findRegistration(directory);
   if (!running?.runs) ran.push(...(await manager.start()));
   else if (running.server.pid !== before?.pid)
-    remarks.push(
-      `another server is running on ${directory} (pid ${running.server.pid}): stop it with cadre stop, then start the service with ${manager.restartCommand}`,
-    );
+    remarks.push(otherServer(directory, running.server.pid, manager));
   else if (change !== 'unchanged')
     remarks.push(
       `the running server does not use the new file: restart it with ${manager.restartCommand}`,
@@ -116,14 +114,16 @@ export async function restart(
     throw notFoundError('no service is installed: install the service with cadre service install');
   const running = findRegistration(directory);
   if (running?.runs && running.server.pid !== before.pid)
-    throw conflictError(
-      `another server is running on ${directory} (pid ${running.server.pid}): stop it with cadre stop, then start the service with ${manager.restartCommand}`,
-    );
+    throw conflictError(otherServer(directory, running.server.pid, manager));
   const ran = await manager.restart(config.server.reattach_ms > 0);
   const signal = world.interrupted();
   const limits = { clock: world.clock, signal, limitMs: ANSWER_MS };
   const server = await serverOnceItAnswers(directory, limits);
   return { ran, url: server?.url ?? null };
+}
+
+function otherServer(directory: string, pid: number, { restartCommand }: Manager): string {
+  return `another server is running on ${directory} (pid ${pid}): stop it with cadre stop, then start the service with ${restartCommand}`;
 }
 
 /** Removes the service and its file. Data, configuration and token stay. */

@@ -64,10 +64,11 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
   const held = shim?.held ?? [];
   const previous = await ledger.begin(options.durability);
   const orphans_killed = await ledger.sweep(logger, shim?.process ?? null, held);
-  const goOn = db.peek((rx) => leftProcesses(rx, held, options.processes));
+  const unfinished = db.peek((rx) => options.processes.unfinished(rx));
+  const goOn = leftProcesses(unfinished, held);
   const goOnIds = new Set(goOn.map(({ process }) => process.process_id));
   const printed = new Map<string, Printed>();
-  for (const { process_id } of db.peek((rx) => options.processes.unfinished(rx)))
+  for (const { process_id } of unfinished)
     if (!goOnIds.has(process_id)) printed.set(process_id, await options.readPrinted(process_id));
   const worktreeRepairs = await options.worktrees.recoverFiles();
   return db.transact((tx) => {

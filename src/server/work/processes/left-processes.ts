@@ -1,10 +1,8 @@
 import type { Process } from '../../../api/processes.ts';
 import type { HeldRecord } from '../../../core/children/shim/frames.ts';
-import type { Reader } from '../../../core/store/transaction.ts';
 import type { ProcessDependencies } from './dependencies.ts';
 import { logPath } from './log-file.ts';
 import { type LeftOutput, readLeftOutput, type StreamName } from './output.ts';
-import type { ProcessStore } from './store.ts';
 
 /** A running process that another server has left in the shim. */
 export interface LeftProcess {
@@ -18,14 +16,12 @@ export function descriptionOf({ process_id }: Process): string {
   return `process ${process_id}`;
 }
 
-/** Returns the running processes that can be taken over. `held`: the children of the shim. */
+/** Returns the unfinished processes that can be taken over. `held`: the children of the shim. */
 export function leftProcesses(
-  rx: Reader,
+  unfinished: readonly Process[],
   held: readonly HeldRecord[],
-  store: Pick<ProcessStore, 'unfinished'>,
 ): LeftProcess[] {
-  if (held.length === 0) return [];
-  return store.unfinished(rx).flatMap((process) => {
+  return unfinished.flatMap((process) => {
     const what = descriptionOf(process);
     const child = held.find(({ pid, about }) => pid === process.pid && about.what === what);
     return child && process.status === 'running'
