@@ -166,6 +166,28 @@ export async function withServer<T>(
   }
 }
 
+export type StartNext = (
+  options?: Pick<ServerOptions, 'args' | 'env' | 'config'>,
+) => Promise<TestServer>;
+
+/** Starts servers on one directory, one after the other. Agents and processes live on for a minute without a server. */
+export async function withServers(
+  use: (start: StartNext, directory: string) => Promise<void>,
+): Promise<void> {
+  await using directory = tempDirectory('servers');
+  let last: TestServer | undefined;
+  try {
+    await use(async (options = {}) => {
+      const env = { CADRE_SERVER_REATTACH_MS: '60000', ...options.env };
+      last = await startServer(directory.path, { ...options, env });
+      return last;
+    }, directory.path);
+  } finally {
+    await last?.end('SIGTERM');
+    await untilNothingCarries(directory.path);
+  }
+}
+
 /** Starts a server, which is stopped when the test has finished. */
 export function testServer(options?: OwnServerOptions): Promise<TestServer> {
   return openForTest((use) => withServer(use, options));

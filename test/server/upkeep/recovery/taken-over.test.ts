@@ -11,10 +11,11 @@ import { Receiver } from '../../../support/hooks/receiver.ts';
 import { startCadre } from '../../../support/cli/cadre.ts';
 import { Watch } from '../../../support/providers/watch.ts';
 import {
-  type ServerOptions,
   startServer,
+  type StartNext,
   type TestServer,
   untilNothingCarries,
+  withServers,
 } from '../../../support/server.ts';
 import { settle } from '../../../support/settle.ts';
 import { tempDirectory, testDirectory } from '../../../support/temp.ts';
@@ -29,24 +30,22 @@ interface Started {
   watch: Watch;
 }
 
-type Start = (options?: Pick<ServerOptions, 'args' | 'env' | 'config'>) => Promise<Started>;
+type Start = (...given: Parameters<StartNext>) => Promise<Started>;
 
 /** Starts servers on one directory, one after the other, and follows the events of each. */
-async function withServers(use: (start: Start) => Promise<void>): Promise<void> {
-  await using directory = tempDirectory('taken-over');
-  let last: Started | undefined;
-  try {
-    await use(async (options = {}) => {
-      const all = { ...env, ...options.env };
-      const server = await startServer(directory.path, { ...options, env: all });
-      last = { server, watch: new Watch(server.client) };
-      return last;
-    });
-  } finally {
-    await last?.watch.stop();
-    await last?.server.end('SIGTERM');
-    await untilNothingCarries(directory.path);
-  }
+function withWatches(use: (start: Start) => Promise<void>): Promise<void> {
+  return withServers(async (start) => {
+    let last: Watch | undefined;
+    try {
+      await use(async (options) => {
+        const server = await start(options);
+        last = new Watch(server.client);
+        return { server, watch: last };
+      });
+    } finally {
+      await last?.stop();
+    }
+  });
 }
 
 async function kill({ server, watch }: Started): Promise<void> {
@@ -75,7 +74,7 @@ function storyOf(watch: Watch, turnId: string) {
 }
 
 it('A running turn continues after the server was killed: its text is whole, in order and stored once.', async () => {
-  await withServers(async (start) => {
+  await withWatches(async (start) => {
     const first = await start();
     const script = 'say before; repeat 40 25 word; say after';
     const turn = await prompted(first.server, script);
@@ -103,7 +102,7 @@ it('A running turn continues after the server was killed: its text is whole, in 
 });
 
 it('A request that waits when the server is killed is answered once, and its agent continues.', async () => {
-  await withServers(async (start) => {
+  await withWatches(async (start) => {
     const first = await start();
     const script = 'say I want to write; pid; ask write the file; say written; pid';
     const mode = { permission_mode: 'require_approval' };
@@ -127,7 +126,7 @@ it('A request that waits when the server is killed is answered once, and its age
 });
 
 it('An interrupt after the server was killed reaches the agent that works on the turn.', async () => {
-  await withServers(async (start) => {
+  await withWatches(async (start) => {
     const first = await start();
     const turn = await prompted(first.server, 'repeat 100000 20 word');
     await first.watch.until('text', deltaWith('word'));
@@ -143,7 +142,7 @@ it('An interrupt after the server was killed reaches the agent that works on the
 });
 
 it('The next turn of the session runs on the agent that was taken over.', async () => {
-  await withServers(async (start) => {
+  await withWatches(async (start) => {
     const first = await start();
     const turn = await prompted(first.server, 'pid; repeat 20 25 word');
     await first.watch.until('text', deltaWith('word'));
@@ -161,7 +160,7 @@ it('The next turn of the session runs on the agent that was taken over.', async 
 });
 
 it('A turn continues although several servers die.', async () => {
-  await withServers(async (start) => {
+  await withWatches(async (start) => {
     let now = await start();
     const turn = await prompted(now.server, 'repeat 60 25 word; say the end');
     for (let deaths = 0; deaths < 4; deaths++) {
@@ -178,7 +177,7 @@ it('A turn continues although several servers die.', async () => {
 });
 
 it('A server that is replaced with --take-over exits with 0 at once, and its turn continues in the next one.', async () => {
-  await withServers(async (start) => {
+  await withWatches(async (start) => {
     const first = await start();
     const turn = await prompted(first.server, 'pid; repeat 60 25 word; pid');
     await first.watch.until('text', deltaWith('word'));
@@ -196,7 +195,7 @@ it('A server that is replaced with --take-over exits with 0 at once, and its tur
 });
 
 it('Eight running turns continue over three replacements of the server.', async () => {
-  await withServers(async (start) => {
+  await withWatches(async (start) => {
     let now = await start();
     const turns = await Promise.all(
       Array.from({ length: 8 }, (_, at) => prompted(now.server, `pid; repeat 50 40 ${at}.; pid`)),
@@ -230,7 +229,7 @@ it('Queue, budget and hooks see a turn that was taken over once.', async () => {
     providers: { acp: { command: file, args: [...args, 'demo-agent'] } },
     hooks: [{ name: 'ends', kinds: ['turn.completed'], url: receiver.url, secret_file }],
   });
-  await withServers(async (start) => {
+  await withWatches(async (start) => {
     const first = await start({ config });
     const { client } = first.server;
     const turn = await prompted(first.server, 'repeat 40 25 word; usage 70 100; say end');
@@ -263,7 +262,7 @@ it('Queue, budget and hooks see a turn that was taken over once.', async () => {
 });
 
 it('cadre run says that the server is restarting, and prints the whole answer once.', async () => {
-  await withServers(async (start) => {
+  await withWatches(async (start) => {
     const first = await start();
     const { directory } = first.server;
     const text = 'say begin; repeat 60 25 word; say end';
@@ -280,7 +279,7 @@ it('cadre run says that the server is restarting, and prints the whole answer on
 });
 
 it('A turn whose agent did not get the prompt begins again.', async () => {
-  await withServers(async (start) => {
+  await withWatches(async (start) => {
     const first = await start({ env: { CADRE_FAILPOINTS: 'turn.started=kill' } });
     const turn = await prompted(first.server, 'say hello');
     await first.watch.stop().catch(() => undefined);
@@ -299,7 +298,7 @@ it('A turn whose agent did not get the prompt begins again.', async () => {
 });
 
 it('A turn fails if three servers have died of the output of its agent.', async () => {
-  await withServers(async (start) => {
+  await withWatches(async (start) => {
     const first = await start();
     const turn = await prompted(first.server, 'repeat 100000 20 word');
     await first.watch.until('text', deltaWith('word'));

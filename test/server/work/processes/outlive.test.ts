@@ -18,35 +18,15 @@ import {
   run,
   stdout,
 } from '../../../support/processes/work.ts';
-import {
-  type ServerOptions,
-  startServer,
-  type TestServer,
-  untilNothingCarries,
-} from '../../../support/server.ts';
-import { tempDirectory } from '../../../support/temp.ts';
+import { type StartNext, type TestServer, withServers } from '../../../support/server.ts';
 import { openSession } from '../../../support/turns.ts';
 
-/** Processes live on for a minute without a server. */
-const env = { CADRE_SERVER_REATTACH_MS: '60000' };
-
-type Start = (options?: Pick<ServerOptions, 'args' | 'env'>) => Promise<TestServer>;
-
-/** Starts servers on one directory, one after the other. */
-async function withServers(use: (start: Start, gate: Gate) => Promise<void>): Promise<void> {
-  await using directory = tempDirectory('outlive');
-  using gate = new Gate(directory.path);
-  let last: TestServer | undefined;
-  try {
-    await use(async (options = {}) => {
-      last = await startServer(directory.path, { ...options, env: { ...env, ...options.env } });
-      return last;
-    }, gate);
-  } finally {
-    await last?.end('SIGTERM');
-    await untilNothingCarries(directory.path);
-  }
-}
+/** Runs a test with servers on one directory, and with commands that wait for the test. */
+const withGate = (use: (start: StartNext, gate: Gate) => Promise<void>): Promise<void> =>
+  withServers(async (start, directory) => {
+    using gate = new Gate(directory);
+    await use(start, gate);
+  });
 
 const outlive = { outlive: true };
 
@@ -64,7 +44,7 @@ async function announcedBy(server: TestServer, process: Process): Promise<string
 const isAlive = ({ pid }: Process) => signal(pid ?? 0, 0) !== 'gone';
 
 test('A process with outlive continues after the server was killed, and its output is stored once and without a gap.', () =>
-  withServers(async (start, gate) => {
+  withGate(async (start, gate) => {
     const first = await start();
     const command = `echo one; echo warning >&2; ${gate.wait}; echo two; ${gate.wait}; echo three; exit 7`;
     const begun = await run(first, command, outlive);
@@ -100,7 +80,7 @@ test('A process with outlive continues after the server was killed, and its outp
   }));
 
 test('The events of a process that was taken over announce all its output.', () =>
-  withServers(async (start, gate) => {
+  withGate(async (start, gate) => {
     const first = await start();
     const begun = await run(first, `echo one; ${gate.wait}; echo two; ${gate.wait}`, outlive);
     // The first server dies before it has announced the output that is in the log.
@@ -114,7 +94,7 @@ test('The events of a process that was taken over announce all its output.', () 
   }));
 
 test('A process that exits while no server runs has its output, its exit code and its notice.', () =>
-  withServers(async (start, gate) => {
+  withGate(async (start, gate) => {
     const first = await start();
     const session = await openSession(first.client, first.directory);
     const begun = await run(first, `${gate.wait}; echo last words; exit 3`, {
@@ -179,7 +159,7 @@ test('The time limit of a process counts from its start, whichever server has st
   }));
 
 test('A server that is replaced with --take-over leaves the processes with outlive to the next one.', () =>
-  withServers(async (start, gate) => {
+  withGate(async (start, gate) => {
     const first = await start();
     const begun = await run(first, `echo one; ${gate.wait}; echo two`, outlive);
     await printed(first, begun, 'one');
@@ -194,7 +174,7 @@ test('A server that is replaced with --take-over leaves the processes with outli
 test.for(['--follow', '--wait'])(
   'cadre processes run --outlive %s waits for the next server, and exits with the code of the process.',
   (how) =>
-    withServers(async (start, gate) => {
+    withGate(async (start, gate) => {
       const { directory, client } = await start();
       const command = `echo one; ${gate.wait}; echo two; exit 3`;
       const words = ['processes', 'run', '--outlive', how, command];
@@ -245,7 +225,7 @@ test('A process with outlive ends if no server takes it over within server.reatt
   }));
 
 test('Output beyond the limit of a log continues at the right place after a kill.', () =>
-  withServers(async (start, gate) => {
+  withGate(async (start, gate) => {
     const small = { env: { CADRE_PROCESSES_MAX_OUTPUT_BYTES_PER_PROCESS: '4000' } };
     const first = await start(small);
     const count = (from: number, to: number) => `seq -f 'line %06g' ${from} ${to}`;
@@ -268,7 +248,7 @@ test('Output beyond the limit of a log continues at the right place after a kill
   }));
 
 test('A process that left descendants with its pipes ends, and the descendants with it.', () =>
-  withServers(async (start, gate) => {
+  withGate(async (start, gate) => {
     const first = await start();
     const pidFile = `${first.directory}/pid`;
     const command = `setsid sh -c 'echo $$ >${pidFile}; sleep 600' & ${gate.wait}; echo end`;
