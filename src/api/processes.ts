@@ -110,7 +110,7 @@ export const newProcess = z.strictObject({
   stdin: processStdin.nullish().describe('Standard input of the process. Default: `none`.'),
   outlive: z.boolean().nullish().meta({
     description:
-      'Whether the process continues if the server ends without stopping it, and the next server takes the process over. It requires `server.reattach_ms`, and neither input nor a sandbox. Default: false.',
+      'Whether the process continues if the server ends without stopping it, and the next server takes the process over. It requires `server.reattach_ms`, and no input. Default: false.',
   }),
   ports: portList.nullish().meta({
     description:

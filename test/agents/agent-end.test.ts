@@ -15,6 +15,7 @@ function child(): Child & { exit: (code: number) => void; endings: number[] } {
   const endings: number[] = [];
   return {
     outlives: false,
+    sandbox: null,
     pid: 1,
     stdin: new Writable(),
     stdout: new PassThrough(),

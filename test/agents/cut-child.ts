@@ -72,6 +72,7 @@ export function childWith(stdout: PassThrough, onLine: (line: string) => unknown
   return {
     pid: 1,
     outlives: true,
+    sandbox: null,
     stdin,
     stdout,
     stderr: new PassThrough(),

@@ -14,7 +14,7 @@ import { bash } from './claude-fixture.ts';
 import { codexConfig } from './codex-env.ts';
 import { escalated } from './codex-fixture.ts';
 import { startModelServer } from './model-server.ts';
-import { isSandboxed, makePlaces, showsPrograms } from './on-server.ts';
+import { makePlaces, showsPrograms } from './on-server.ts';
 
 /** The number of kills of the server with each agent: `KILLS=100` for a longer run. */
 const KILLS = Number(process.env.KILLS ?? 4);
@@ -35,8 +35,7 @@ const agents = {
   },
 };
 
-// In a sandbox, an agent ends with its server, because its network does.
-test.skipIf(isSandboxed).each(['claude', 'codex'] as const)(
+test.each(['claude', 'codex'] as const)(
   'A turn of %s continues after the server was killed or has handed it over: its text is whole, and its request is asked and answered once.',
   async (provider) => {
     await using model = await startModelServer();

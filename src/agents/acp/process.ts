@@ -78,7 +78,7 @@ export function startChild(options: StartOptions): Promise<Child> {
   const { supervisor, command, args, cwd, env, what, sandbox = null } = options;
   return startAgent(
     supervisor,
-    { command, args, cwd, env, what, sandbox, outlives: sandbox === null },
+    { command, args, cwd, env, what, sandbox, outlives: true },
     'acp: the agent',
   );
 }

@@ -1,5 +1,6 @@
 import type { Session } from '../../api/sessions.ts';
 import type { Child } from '../../core/children/supervisor.ts';
+import { filesOutside } from '../../core/children/sandbox/files.ts';
 import { newUuid } from '../../core/lib/ids.ts';
 import type { AttachedTurn } from '../attached-turn.ts';
 import { Refusal } from '../json-connection.ts';
@@ -104,14 +105,15 @@ export class ClaudeAgent implements Agent {
    * server has handled the output of the child.
    */
   constructor(child: Child | null, options: AgentOptions, from: ReadPosition | null = null) {
-    const { session, sink, sandbox } = options;
+    const { session, sink } = options;
+    const sandbox = child?.sandbox ?? options.sandbox?.kept;
     this.#options = options;
     this.ref = session.provider_session_ref ?? newUuid();
     this.#lines = this.#linesFrom(child, from);
     this.#permissions = new PermissionRequests({
       sink,
       cwd: session.cwd,
-      fileOutside: sandbox?.fileOutside,
+      fileOutside: sandbox && filesOutside(sandbox.mounts),
       permissionMode: () => this.#settings.permissionMode,
       onGranted: (grants) => this.#noteGrants(grants),
       isCancelled: () => this.#cancelling.signal.aborted,

@@ -6,7 +6,7 @@ import type { ApprovalDetail } from '../../api/approvals.ts';
 import { parsedJson } from '../../core/lib/parsed-json.ts';
 import { MessageBudget } from '../budget.ts';
 import { commandDetail, inputDetails } from '../details.ts';
-import type { FileOutside } from '../../core/children/spawn-barrier.ts';
+import type { FileOutside } from '../../core/children/sandbox/files.ts';
 import { realPath } from '../../core/lib/paths.ts';
 import { ForeignFileError, readForeignFile } from '../../core/lib/foreign-file.ts';
 import { maybe, maybeText } from '../lenient.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Question } from '../../api/approvals.ts';
 import { answerTo, approvalTitle, inputDetails } from '../details.ts';
-import type { FileOutside } from '../../core/children/spawn-barrier.ts';
+import type { FileOutside } from '../../core/children/sandbox/files.ts';
 import type { AttachedRequest } from '../attached-turn.ts';
 import { inWords, MessageBudget, tooLargeRequest } from '../budget.ts';
 import { excessOf } from '../json-connection.ts';

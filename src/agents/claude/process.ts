@@ -139,9 +139,8 @@ export async function startInitialized(
 ): Promise<ClaudeProcess> {
   const { signal, starting, supervisor } = options;
   signal.throwIfAborted();
-  // Outside of this process, a sandbox has no network.
-  const outlives = isOfSession && !options.sandbox;
-  const start = { ...options, ...about, outlives, args: [...options.args, ...SPEAKING, ...args] };
+  const words = [...options.args, ...SPEAKING, ...args];
+  const start = { ...options, ...about, outlives: isOfSession, args: words };
   const child = await startAgent(supervisor, start, 'claude: the agent');
   const claude = connect(child);
   using _listener = addAbortListener(signal, () => void claude.end(0, true));

@@ -97,13 +97,19 @@ export class ClaudeProvider extends InstalledProvider implements Provider, Takes
     const { signal } = new AbortController();
     // The process has its key already.
     const program = this.program(this.#environmentWithoutKey());
-    return attachClaude(session, sink, left, this.#optionsFor(program, signal));
+    return attachClaude(session, sink, left, this.#optionsFor(program, signal, session));
   }
 
   async #open(...[session, sink, signal, fork]: Parameters<Provider['open']>): Promise<Agent> {
-    const options = await this.#options(signal);
+    const options = this.#optionsFor(await this.#programOf(session), signal, session);
+    return openClaude(session, sink, options, fork ?? null);
+  }
+
+  /** How claude is started for a session: in its sandbox. */
+  async #programOf(session: Session): Promise<ProgramOptions> {
+    const program = await this.#command();
     // In a sandbox, the home directory is always the home directory of the user.
-    const directory = options.env.CLAUDE_CONFIG_DIR ?? path.join(os.homedir(), '.claude');
+    const directory = program.env.CLAUDE_CONFIG_DIR ?? path.join(os.homedir(), '.claude');
     const sandbox = await this.sandboxFor(session, {
       state: [path.join(directory, 'projects')],
       scratch: SCRATCH.map((name) => path.join(directory, name)),
@@ -111,17 +117,21 @@ export class ClaudeProvider extends InstalledProvider implements Provider, Takes
       pinned: [],
       hosts: CLAUDE_HOSTS,
     });
-    return openClaude(session, sink, { ...options, sandbox }, fork ?? null);
+    return { ...program, sandbox };
   }
 
   async #options(signal: AbortSignal): Promise<ClaudeOptions> {
     return this.#optionsFor(await this.#command(), signal);
   }
 
-  #optionsFor(program: ProgramOptions, signal: AbortSignal): ClaudeOptions {
+  #optionsFor(
+    program: ProgramOptions,
+    signal: AbortSignal,
+    session: Session | null = null,
+  ): ClaudeOptions {
     return {
       ...program,
-      program: () => this.#command(),
+      program: () => (session === null ? this.#command() : this.#programOf(session)),
       ...this.agentDeps(signal),
       starting: (start) => this.health.started(start, signal),
       modes: () => this.#modes,

@@ -116,7 +116,6 @@ export class AppServer {
   static async start(start: Start): Promise<AppServer> {
     const { supervisor, command, env, sandbox = null } = start;
     const args = [...start.args, 'app-server'];
-    const outlives = sandbox === null;
     const child = {
       command,
       args,
@@ -124,7 +123,7 @@ export class AppServer {
       env,
       what: 'codex app-server',
       sandbox,
-      outlives,
+      outlives: true,
     };
     const server = new AppServer(await startAgent(supervisor, child, 'codex: the agent'), start);
     try {

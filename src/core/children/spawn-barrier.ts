@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import os from 'node:os';
 import type { Readable, Writable } from 'node:stream';
-import { type Identity, identify } from './identity.ts';
+import { type Identity, identify, isAlive, signal } from './identity.ts';
+import type { Mount } from './sandbox/files.ts';
 import type { NetworkMode } from './sandbox/plan.ts';
 
 const SHELL = '/bin/sh';
@@ -42,14 +43,23 @@ export interface BarrierSandbox {
   filter: string | null;
   /** Settings of git for the command, by their names. */
   gitSettings: Readonly<Record<string, string>>;
-  network: NetworkMode;
-  /** Resolves with the file of this machine that a path names inside; null if the sandbox does not show it. */
-  fileOutside: FileOutside;
+  /** The facts that outlive the server with the command. */
+  kept: KeptSandbox;
   /** Called if the program of the sandbox fails before the command runs. */
   onFailure: () => void;
 }
 
-export type FileOutside = (named: string) => Promise<string | null>;
+/** What a server has to know about the sandbox of a command that an earlier server has started. */
+export interface KeptSandbox {
+  /** The directory that contains the own directories of the sandbox: it names the session, or another owner. */
+  owner: string;
+  /** Whether the command is the agent of a session. */
+  isAgent: boolean;
+  network: NetworkMode;
+  /** The hosts that a network with a proxy reaches. */
+  hosts: readonly string[];
+  mounts: readonly Mount[];
+}
 
 /** How the shell at the barrier is started. */
 export interface BarrierStart {
@@ -209,6 +219,15 @@ export function watchStart({ stderr, exit }: BarrierProcess, { onFailure }: Barr
     };
     void exit.promise.then(report, () => undefined);
   });
+}
+
+/** Stops waiting for a leader that only another user can end. */
+export function letGo(process: BarrierProcess): void {
+  const { leader, exit } = process;
+  if (process.hasExited) return;
+  if (signal(leader.pid, 0) !== 'refused' || !isAlive(leader)) return;
+  process.close();
+  exit.resolve({ code: null, signal: null });
 }
 
 const signalNames = new Map(

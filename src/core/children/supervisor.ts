@@ -9,6 +9,8 @@ import {
   type BarrierCommand,
   type BarrierStart,
   exitInside,
+  type KeptSandbox,
+  letGo,
   startAtBarrier,
   startOf,
   watchStart,
@@ -16,7 +18,6 @@ import {
 import { withGitSettings } from './environment.ts';
 import {
   groupRuns,
-  isAlive,
   isReachable,
   killCarriers,
   MARKER_VARIABLE,
@@ -40,6 +41,8 @@ export interface Child {
   readonly pid: number;
   /** Whether another server may take it over. */
   readonly outlives: boolean;
+  /** Its sandbox; null: it has none. */
+  readonly sandbox: KeptSandbox | null;
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
@@ -91,8 +94,8 @@ export interface Waiting {
 
 interface Group {
   readonly process: BarrierProcess;
-  /** Whether the leader is the program of a sandbox, and the command one of its descendants. */
-  readonly isSandboxed: boolean;
+  /** The sandbox whose program is the leader: the command is one of its descendants. Null: the leader is the command. */
+  readonly sandbox: KeptSandbox | null;
   readonly isStored: boolean;
   /** Whether the leader exited before this server took it over, and the rest of the group with it. */
   readonly isGone: boolean;
@@ -218,7 +221,7 @@ export class Supervisor {
     const { shim, failpoint } = this.#deps;
     if (!command.outlives || !shim) return this.#startAtBarrier(command);
     const { what, sandbox, isStored = false } = command;
-    const about = { what, isSandboxed: Boolean(sandbox), isStored };
+    const about = { what, sandbox: sandbox?.kept ?? null, isStored };
     const starting = shim.start(this.#startOf(command), about);
     const started = await starting.catch((error: unknown) => error as Error);
     failpoint('child.gated');
@@ -256,7 +259,7 @@ export class Supervisor {
       open: () => {
         failpoint('child.registered');
         if (sandbox) watchStart(process, sandbox);
-        const group = { process, isSandboxed: Boolean(sandbox), isStored, isGone: false };
+        const group = { process, sandbox: sandbox?.kept ?? null, isStored, isGone: false };
         const child = this.#follow(group, what);
         process.open();
         return child;
@@ -293,10 +296,11 @@ export class Supervisor {
     return {
       pid: leader.pid,
       outlives: process.outlives,
+      sandbox: group.sandbox,
       stdin: process.stdin ?? new Writable().end(),
       stdout: process.stdout,
       stderr: process.stderr,
-      exited: group.isSandboxed ? exit.promise.then(exitInside) : exit.promise,
+      exited: group.sandbox ? exit.promise.then(exitInside) : exit.promise,
       // The leader's remaining processes are killed at once, or have the grace period of an `end` that is under way.
       rest: exit.promise.catch(() => undefined).then(() => group.ending ?? this.#end(group, 0)),
       tell: (message, key) => process.tell(message, key),
@@ -345,7 +349,7 @@ export class Supervisor {
   async #end(group: Group, graceMs: number): Promise<readonly number[]> {
     if (group.isGone) return [];
     const left = await this.#endMembers(group, graceMs);
-    letGo(group);
+    letGo(group.process);
     return left;
   }
 
@@ -369,7 +373,7 @@ export class Supervisor {
   async #terminate(group: Group, graceMs: number): Promise<void> {
     const { pid } = group.process.leader;
     const runs = async () => !group.process.hasExited || groupRuns(pid);
-    if (!group.isSandboxed) {
+    if (!group.sandbox) {
       if (signal(-pid, 'SIGTERM') !== 'gone') await this.#while(runs, graceMs);
       return;
     }
@@ -388,13 +392,4 @@ export class Supervisor {
     for (let pause = first; (await isSo()) && this.#deps.clock.monotonic() < deadline; pause *= 2)
       await this.#deps.clock.sleep(Math.min(pause, longest));
   }
-}
-
-/** Stops waiting for a leader that only another user can end. */
-function letGo({ process }: Group): void {
-  const { leader, exit } = process;
-  if (process.hasExited) return;
-  if (signal(leader.pid, 0) !== 'refused' || !isAlive(leader)) return;
-  process.close();
-  exit.resolve({ code: null, signal: null });
 }

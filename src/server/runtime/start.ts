@@ -51,16 +51,18 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const { summary, startTurns, leftTurns, leftProcesses } = await recoverRows(base, nouns);
   const edge = buildEdge(base, nouns, summary, undo);
   connect(base, nouns);
-  const { supervisor } = nouns.children;
+  const { supervisor, sandbox } = nouns.children;
+  // Before any agent acts: the processes that it starts run in the same sandbox.
+  await sandbox.restore(shim?.held ?? []);
   for (const turn of takeProcesses(leftTurns, supervisor)) nouns.sessions.runner.attach(turn);
-  await nouns.processes.runner.attach(leftProcesses);
+  await nouns.processes.service.attach(leftProcesses);
   await supervisor.endUnattached();
   const upkeep = undo.use(startUpkeep(base, nouns));
   const last = readNote(shim)?.url ?? null;
   await listen(base, edge, { orFree: options.freePort === true, last });
   base.address.url = edge.server.url;
   leaveNote(shim, { secret: nouns.gateway.sessionTokens.secret, url: edge.server.url });
-  nouns.children.networks.connectTools(edge.server.tools);
+  await nouns.children.networks.connectTools(edge.server.tools);
   for (const turn of startTurns) nouns.sessions.runner.start(turn);
   await nouns.sessions.inbox.open();
   nouns.limitHandoffs.open();

@@ -45,6 +45,7 @@ const TURNS_PER_STORE = 500;
 class WireProcess implements Child {
   readonly pid = 1;
   readonly outlives = false;
+  readonly sandbox = null;
   readonly stdout = new PassThrough();
   readonly stderr = new PassThrough();
   readonly stdin: Writable;

@@ -99,11 +99,17 @@ export async function createMissing({ path: missing, text }: PinnedPath): Promis
   else await fs.writeFile(missing, text, { flag: 'wx', mode: 0o600 }).catch(unless('EEXIST'));
 }
 
-/**
- * Resolves with the file of this machine that a path names in a sandbox, without links; null if the sandbox does not show it.
- * Links lead where they lead inside: otherwise a program inside could make the server read any file.
- */
-export async function fileOutside(
+/** Resolves with the file of this machine that a path names in a sandbox, without links; null if the sandbox does not show it. */
+export type FileOutside = (named: string) => Promise<string | null>;
+
+/** Returns the function that finds the files of a sandbox with these mounts. */
+export function filesOutside(mounts: readonly Mount[]): FileOutside {
+  const byPath = new Map(mounts.map((one) => [one.at, one]));
+  return (named) => fileOutside(byPath, named);
+}
+
+/** Links lead where they lead inside: otherwise a program inside could make the server read any file. */
+async function fileOutside(
   mounts: ReadonlyMap<string, Mount>,
   named: string,
 ): Promise<string | null> {

@@ -127,8 +127,7 @@ async function tryVariant(
         words: [...(entered?.words ?? []), program, ...plan.words],
         filter: plan.filter,
         gitSettings: {},
-        network,
-        fileOutside: () => Promise.resolve(null),
+        kept: { owner: scratch, isAgent: false, network, hosts: [], mounts: [] },
         onFailure: () => undefined,
       },
     });

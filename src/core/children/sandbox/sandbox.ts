@@ -5,11 +5,18 @@ import type { SandboxStatus } from '../../../api/runtime.ts';
 import type { SessionSandbox } from '../../../api/session-sandbox.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { BarrierSandbox, FileOutside } from '../spawn-barrier.ts';
+import type { HeldRecord } from '../shim/frames.ts';
+import type { BarrierSandbox, KeptSandbox } from '../spawn-barrier.ts';
 import { isInside, realPath } from '../../lib/paths.ts';
 import { Undo } from '../../lib/undo.ts';
 import type { Networks } from './network/networks.ts';
-import { createMissing, createMountPoints, fileOutside, findExisting } from './files.ts';
+import {
+  createMissing,
+  createMountPoints,
+  type FileOutside,
+  filesOutside,
+  findExisting,
+} from './files.ts';
 import { findGitDirectories } from './git-directories.ts';
 import { GIT_SETTINGS, standInOf } from './git-stand-in.ts';
 import { removeGitLinks } from './link-sweep.ts';
@@ -157,8 +164,19 @@ export class Sandbox {
       scratch,
       nests: more.nests ?? settings.nests,
     });
-    this.#filesOfAgents.set(ownerOf(own), plan.fileOutside);
+    this.#showFilesOf(plan.kept);
     return plan;
+  }
+
+  /** Continues with the sandboxes of children that an earlier server has left. */
+  async restore(children: readonly HeldRecord[]): Promise<void> {
+    for (const { sandbox } of children.map(({ about }) => about))
+      if (sandbox?.isAgent) this.#showFilesOf(sandbox);
+    await this.#deps.networks.restore(children);
+  }
+
+  #showFilesOf({ owner, mounts }: KeptSandbox): void {
+    this.#filesOfAgents.set(owner, filesOutside(mounts));
   }
 
   /** Returns what the sandbox of the agent of a session shows; undefined: the agent has none. */
@@ -247,19 +265,15 @@ export class Sandbox {
     for (const own of [request.own.home, request.own.tmp])
       await fs.mkdir(own, { recursive: true, mode: 0o700 });
     await createMountPoints(plan.mountPoints);
-    const inNetwork = hasProxy(network)
-      ? await this.#deps.networks.wordsFor(ownerOf(request.own), {
-          hosts: request.hosts,
-          asks: network === 'ask',
-          isAgent,
-        })
-      : [];
+    const { hosts, own } = request;
+    const mounts = [...plan.mounts.values()];
+    const kept = { owner: ownerOf(own), isAgent, network, hosts, mounts };
+    const inNetwork = hasProxy(network) ? await this.#deps.networks.wordsFor(kept) : [];
     return {
       words: [...inNetwork, level.program, ...plan.words],
       filter: plan.filter,
       gitSettings: standIn === null ? {} : GIT_SETTINGS,
-      network,
-      fileOutside: (named) => fileOutside(plan.mounts, named),
+      kept,
       onFailure: () => this.#failed(),
     };
   }
@@ -283,13 +297,9 @@ export class Sandbox {
    * Publishes ports of a child on this machine, until the result is disposed. A child with the network of this machine needs
    * nothing. Throws `invalid` for a sandbox without a network, and `conflict` for a port that this machine uses.
    */
-  async publish(
-    plan: BarrierSandbox | null,
-    own: OwnDirectories,
-    ports: readonly number[],
-  ): Promise<AsyncDisposable> {
-    if (plan === null || plan.network === 'all' || ports.length === 0) return new Undo();
-    if (hasProxy(plan.network)) return this.#deps.networks.publish(ownerOf(own), ports);
+  async publish(sandbox: KeptSandbox | null, ports: readonly number[]): Promise<AsyncDisposable> {
+    if (sandbox === null || sandbox.network === 'all' || ports.length === 0) return new Undo();
+    if (hasProxy(sandbox.network)) return this.#deps.networks.publish(sandbox.owner, ports);
     throw invalidError(
       'ports: the sandbox has no network, so no program outside reaches its ports: set the network of the sandbox to "hosts", which reaches only the listed hosts',
     );

@@ -1,8 +1,10 @@
+import type { KeptSandbox } from '../spawn-barrier.ts';
+
 /**
  * The version of all messages but `hello`, `welcome` and `end_all`, which never change: by them a server of any version
  * ends a shim of any other.
  */
-export const SHIM_VERSION = 1;
+export const SHIM_VERSION = 2;
 
 /** A longer frame is refused. The longest message to an agent is a prompt with its images. */
 const MAX_FRAME_BYTES = 128 * 1024 * 1024;
@@ -34,8 +36,8 @@ export interface HeldRecord {
 
 export interface ChildAbout {
   what: string;
-  /** Whether the leader is the program of a sandbox. */
-  isSandboxed: boolean;
+  /** The sandbox whose program is the leader. Null: it has none. */
+  sandbox: KeptSandbox | null;
   /** Whether the server stores all its output and its exit. Both are kept until then. */
   isStored: boolean;
 }

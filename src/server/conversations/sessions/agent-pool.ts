@@ -130,7 +130,7 @@ export class AgentPool {
   ): { live: LiveAgent; outcome: AttachedAgent['outcome'] } {
     const { kinds } = this.#deps;
     const kind: AgentKind & Partial<TakesOver> = kinds.usable(session.provider, session.agent);
-    const live = newLive(session);
+    const live = newLive(session, true);
     const sink = sinkFor(live);
     const attached = child && kind.attach?.(session, sink, { child, from, position, turn });
     if (!attached) throw unavailable('the agent of the turn is gone');

@@ -9,6 +9,7 @@ import type { ApprovalBroker } from '../approvals/approval-broker.ts';
 import type { AgentReaders, StoredReader, TurnReader } from './agent-readers.ts';
 import { settingsOf } from './settings.ts';
 import type { SessionStore } from './store.ts';
+import { cancelApprovals } from './turn-rows.ts';
 import { readStoredOutput, type StoredOutput, storedTools } from './stored-output.ts';
 
 /** After so many servers that took over an agent and stored nothing of it, its turn fails: its output may have killed them. */
@@ -106,6 +107,23 @@ export function claimLeftTurns(
     if (reader) readers.save(tx, sessionId, { ...reader, attempts: (reader.attempts ?? 0) + 1 });
     else if (!kept.has(stored.turn_id)) readers.delete(tx, sessionId);
   }
+}
+
+/**
+ * Cancels the approvals of turns for which nobody waits any more, and returns their ids: a call of a tool, or a connection of a
+ * sandbox, has ended with the earlier server. The agent waits for its own requests, and a turn for its budget.
+ */
+export function cancelUnheard(
+  tx: Writer,
+  turns: readonly LeftTurn[],
+  rows: Pick<ServerParts, 'clock'> & { store: SessionStore },
+): string[] {
+  return turns.flatMap(({ turn, reader }) => {
+    const asked = new Set(reader.asked.map(([id]) => id));
+    const isUnheard = ({ id, kind }: Approval) => kind !== 'budget' && !asked.has(id);
+    const cancelled = cancelApprovals(tx, turn, 'the server was restarted', rows, isUnheard);
+    return cancelled.map(({ id }) => id);
+  });
 }
 
 /** Reads the output of a turn that an earlier server has stored. */

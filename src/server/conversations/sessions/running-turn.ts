@@ -12,6 +12,8 @@ import type { SessionStore } from './store.ts';
 /** An agent of this server, and where its updates go. */
 export interface LiveAgent {
   readonly session: Session;
+  /** Whether an earlier server has started it. */
+  readonly isAttached: boolean;
   /** Set once `Provider.open` has resolved, which may be after the first updates. */
   agent: Agent;
   output: TurnOutput | undefined;
@@ -22,8 +24,8 @@ export interface LiveAgent {
 }
 
 /** Returns the record of an agent that is about to be there. */
-export function newLive(session: Session): LiveAgent {
-  const live = { session, output: undefined, aside: undefined, last: undefined };
+export function newLive(session: Session, isAttached = false): LiveAgent {
+  const live = { session, isAttached, output: undefined, aside: undefined, last: undefined };
   return live as unknown as LiveAgent;
 }
 

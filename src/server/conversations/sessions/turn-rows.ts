@@ -76,14 +76,16 @@ function servedBy(session: Session, { ref, defaults, asks, isForked }: Server): 
   };
 }
 
-/** Cancels the pending approvals of a turn, and returns them. */
+/** Cancels the pending approvals of a turn, or some of them, and returns these. */
 export function cancelApprovals(
   tx: Writer,
   turn: Turn,
   reason: string,
-  { store, clock }: Rows,
+  { store, clock }: Pick<Rows, 'store' | 'clock'>,
+  isOver: (approval: Approval) => boolean = () => true,
 ): Approval[] {
-  return store.pendingApprovals(tx, turn.turn_id).map((approval) => {
+  return store.pendingApprovals(tx, turn.turn_id).flatMap((approval) => {
+    if (!isOver(approval)) return [];
     const cancelled = resolveApproval(approval, { status: 'cancelled', reason }, clock.now());
     store.resolveApproval(tx, cancelled);
     return cancelled;

@@ -46,7 +46,7 @@ function buildNetworks({ clock, logger }: Base): Networks {
     onProblem: (owner, what, error) =>
       logger.warn(
         { owner: path.basename(owner), what, err: error },
-        'a sandbox does not reach a port of the machine',
+        'a sandbox cannot use a part of its network',
       ),
   });
 }

@@ -58,8 +58,13 @@ export function buildSessions(
     idleTimeoutMs: () => config.now.providers.idle_timeout_ms,
     familyOf: (sessionId) => db.peek((rx) => teams.rootOf(rx, sessionId)),
     forkPointOf: (session) => db.peek((rx) => forkPointOf(rx, session, store)),
-    suits: ({ session: before, agent }, now) =>
-      !inSandbox(now) || !agent.canResume || isReadOnly(before) === isReadOnly(now),
+    suits({ session: before, isAttached, agent }, now) {
+      if (!agent.canResume) return true;
+      const isSandboxed = children.sandbox.filesOfAgent(now.id) !== undefined;
+      // The configuration of a sandbox may have changed since an earlier server started the agent.
+      if (isAttached) return !isSandboxed && !inSandbox(now);
+      return !inSandbox(now) || isReadOnly(before) === isReadOnly(now);
+    },
   });
   const agents = { sessionStore: store, pool, kinds };
   const limits = new Limits({

@@ -7,7 +7,7 @@ import { type Effect, type Circumstances, verdictOf } from './tool-policy-table.
 import { type ToolPolicy, inputDetails, type Question } from './tool-policy.ts';
 import type { SessionCaller } from './toolkit.ts';
 import type { InputItem } from '../../../api/input.ts';
-import type { FileOutside } from '../../../core/children/spawn-barrier.ts';
+import type { FileOutside } from '../../../core/children/sandbox/files.ts';
 import { isInside, realPath } from '../../../core/lib/paths.ts';
 import { invalidError } from '../../../api/errors.ts';
 import { ForeignFileError, readForeignFile } from '../../../core/lib/foreign-file.ts';

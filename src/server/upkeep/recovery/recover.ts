@@ -13,6 +13,7 @@ import type { ExitNotices } from '../../work/processes/notices.ts';
 import type { ProcessStore } from '../../work/processes/store.ts';
 import type { AgentReaders } from '../../conversations/sessions/agent-readers.ts';
 import {
+  cancelUnheard,
   claimLeftTurns,
   type LeftTurn,
   leftTurns,
@@ -79,7 +80,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     const left = readers ? leftTurns(tx, held, { store, readers }) : [];
     const plan = planOf(tx, options, left);
     if (readers) claimLeftTurns(tx, left, { readers, begunAgain: plan.startTurns });
-    const { cancelled, failedSessions } = repairTurns(tx, plan, options);
+    const { cancelled, failedSessions } = repairTurns(tx, plan, left, options);
     const processes_failed = failProcesses(tx, printed, options);
     for (const repair of worktreeRepairs) repair(tx);
     const { claims_released, worktrees_missing } = options.worktrees.reconcile(tx);
@@ -138,9 +139,10 @@ function planOf(
 function repairTurns(
   tx: Writer,
   plan: Plan,
+  left: readonly LeftTurn[],
   { log, sessionStore: store, inbox, clock }: RecoverOptions,
 ): { cancelled: string[]; failedSessions: RecoverySummary['sessions_failed'] } {
-  const cancelled: string[] = [];
+  const cancelled = cancelUnheard(tx, left, { store, clock });
   const failedSessions: RecoverySummary['sessions_failed'] = [];
   for (const session of uniqueById([...plan.clearPointers, ...plan.readySessions])) {
     const status = plan.readySessions.includes(session) ? 'ready' : session.status;

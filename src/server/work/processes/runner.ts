@@ -169,11 +169,9 @@ export class ProcessRunner {
     return running && !hasEnded(process) ? { ...process, ...running.output.totals } : process;
   }
 
-  /** Returns the network of a process: of this machine, or of a sandbox with this leader. Null: the process does not run yet. */
-  networkOf(processId: string): 'machine' | { leader: number } | null {
-    const { sandbox, child } = this.#all.get(processId) ?? {};
-    if (!sandbox || sandbox.network === 'all') return 'machine';
-    return child ? { leader: child.pid } : null;
+  /** Returns a process that has not ended. */
+  find(processId: string): Running | undefined {
+    return this.#all.get(processId);
   }
 
   /** Resolves when a process has ended; at once if it is not of this run of the server. */

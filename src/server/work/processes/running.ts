@@ -46,6 +46,14 @@ type Dependencies = Pick<
   'db' | 'store' | 'clock' | 'logger' | 'directory' | 'settings'
 >;
 
+/** Returns the network of a process: of this machine, or of a sandbox with this leader. Null: the process does not run yet. */
+export function networkOf(running: Running | undefined): 'machine' | { leader: number } | null {
+  const { sandbox, child } = running ?? {};
+  const kept = child?.sandbox ?? sandbox?.kept;
+  if (!kept || kept.network === 'all') return 'machine';
+  return child ? { leader: child.pid } : null;
+}
+
 /** Returns the state of a process that has not begun. */
 export function runningOf(process: Process, deps: Dependencies, start: ProcessStart): Running {
   const { db, store, clock, logger, directory, settings } = deps;

@@ -21,6 +21,7 @@ import type { OwnDirectories } from '../../../core/children/sandbox/own-director
 import { Undo } from '../../../core/lib/undo.ts';
 import { readOn, readPiece, readTail } from './reading.ts';
 import type { ProcessDependencies } from './dependencies.ts';
+import type { LeftProcess } from './left-processes.ts';
 import type { ProcessRunner } from './runner.ts';
 import { CALLER, type ProcessOwner } from './store.ts';
 import { waitFor } from './waits.ts';
@@ -43,6 +44,7 @@ type Dependencies = Pick<
   | 'supervisor'
   | 'sandbox'
   | 'clock'
+  | 'logger'
   | 'ids'
   | 'settings'
   | 'assertRoom'
@@ -76,9 +78,9 @@ export class ProcessService {
     if (!settings.allow_shell) await assertProgram(command, cwd, globalThis.process.env.PATH);
     const own = this.#deps.sandbox.ownDirectories({ session_id, caller_id });
     const sandbox = await this.#sandboxOf(body, owner, cwd, own);
-    if (body.outlive) this.#assertMayOutlive(body, sandbox !== null);
+    if (body.outlive) this.#assertMayOutlive(body);
     await using published = new Undo();
-    published.use(await this.#deps.sandbox.publish(sandbox, own, body.ports ?? []));
+    published.use(await this.#deps.sandbox.publish(sandbox?.kept ?? null, body.ports ?? []));
     using place = this.#deps.runner.reserve(session_id ?? caller_id);
     const queued = this.#queued(body, cwd, sandbox !== null);
     using prepared = this.#deps.runner.prepare(queued, place, { sandbox, after: old });
@@ -88,16 +90,37 @@ export class ProcessService {
       this.#deps.runner.accept(tx, prepared);
       return queued;
     }, andThen);
-    const ports = published.move();
-    void this.#deps.runner.done(queued.process_id).then(async () => {
-      await ports[Symbol.asyncDispose]();
-      if (sandbox !== null) await this.#deps.sandbox.sweep(owner?.cwd ?? cwd);
-    });
+    this.#tidyAfter(queued, sandbox === null ? null : (owner?.cwd ?? cwd), published.move());
     return queued;
   }
 
+  /** Continues with processes that another server has left. */
+  async attach(left: readonly LeftProcess[]): Promise<void> {
+    const { db, runner, sandbox, sessionStore, logger } = this.#deps;
+    await runner.attach(left);
+    for (const { process } of left) {
+      const { process_id, session_id, cwd } = process;
+      const kept = runner.find(process_id)?.child?.sandbox;
+      if (!kept) continue;
+      const root = session_id ? db.peek((rx) => sessionStore.session(rx, session_id).cwd) : cwd;
+      const ports = await sandbox.publish(kept, process.ports ?? []).catch((error: unknown) => {
+        logger.warn({ err: error, process_id }, 'cannot publish the ports of a process again');
+        return new Undo();
+      });
+      this.#tidyAfter(process, root, ports);
+    }
+  }
+
+  /** Closes the ports of a process once it has ended, and removes what it has left in the root of its sandbox (null: it has none). */
+  #tidyAfter({ process_id }: Process, root: string | null, ports: AsyncDisposable): void {
+    void this.#deps.runner.done(process_id).then(async () => {
+      await ports[Symbol.asyncDispose]();
+      if (root !== null) await this.#deps.sandbox.sweep(root);
+    });
+  }
+
   /** Throws `invalid` for a process that cannot outlive the server. */
-  #assertMayOutlive({ stdin }: NewProcess, isSandboxed: boolean): void {
+  #assertMayOutlive({ stdin }: NewProcess): void {
     if (!this.#deps.supervisor.canOutlive)
       throw invalidError(
         'outlive: processes end with the server, because server.reattach_ms is 0: set server.reattach_ms in the configuration, and restart the server',
@@ -105,10 +128,6 @@ export class ProcessService {
     if (stdin === 'pipe')
       throw invalidError(
         'outlive: a process that reads input ends with the server: omit stdin, or omit outlive',
-      );
-    if (isSandboxed)
-      throw invalidError(
-        'outlive: a process in a sandbox ends with the server, because the server is its way to the network: omit outlive',
       );
   }
 

@@ -6,6 +6,7 @@ import { readForeignFile } from '../../../core/lib/foreign-file.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { StreamName } from './output.ts';
 import { hasText } from './reading.ts';
+import { networkOf } from './running.ts';
 import type { ProcessRunner } from './runner.ts';
 
 /** The interval between two tries to connect to a port, in ms. */
@@ -69,7 +70,7 @@ function search(
 
 /** Whether a program listens on a port of the loopback interface of a process: in its sandbox, or on this machine. */
 async function isOpenFor(runner: ProcessRunner, id: string, port: number): Promise<boolean> {
-  const network = runner.networkOf(id);
+  const network = networkOf(runner.find(id));
   if (network === 'machine') return isPortOpen(port);
   return network !== null && listensInside(network.leader, port);
 }

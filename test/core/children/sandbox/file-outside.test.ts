@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { fileOutside } from '../../../../src/core/children/sandbox/files.ts';
+import { filesOutside } from '../../../../src/core/children/sandbox/files.ts';
 import type { HostView } from '../../../../src/core/children/sandbox/host-view.ts';
 import { ownDirectoriesIn } from '../../../../src/core/children/sandbox/own-directories.ts';
 import { planOf } from '../../../../src/core/children/sandbox/plan.ts';
@@ -57,7 +57,7 @@ function makeWorld() {
     nests: false,
     maxProcesses: 100,
   });
-  return { at, find: (named: string) => fileOutside(mounts, named) };
+  return { at, find: filesOutside([...mounts.values()]) };
 }
 
 describe('the file that a path names in a sandbox', () => {

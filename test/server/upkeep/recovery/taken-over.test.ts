@@ -20,6 +20,7 @@ import {
 import { settle } from '../../../support/settle.ts';
 import { tempDirectory, testDirectory } from '../../../support/temp.ts';
 import { openSession, send } from '../../../support/turns.ts';
+import { SHELL_AGENT } from '../../conversations/sessions/shell-agent.ts';
 import type { UntypedEvent } from '../../../support/untyped-events.ts';
 
 /** Agents live on for a minute without a server. */
@@ -122,6 +123,34 @@ it('A request that waits when the server is killed is answered once, and its age
     const pids = texts.join(' ').match(/\b\d+\b/g) ?? [];
     expect(new Set(pids).size).toBe(1);
     expect(texts).toContain('written');
+  });
+});
+
+it('A request of a tool of cadre is withdrawn when the server is killed, because the call of the tool has ended.', async () => {
+  const agent = path.join(testDirectory('agent'), 'agent.mjs');
+  fs.writeFileSync(agent, SHELL_AGENT);
+  const config = stringify({ providers: { acp: { command: process.execPath, args: [agent] } } });
+  await withWatches(async (start) => {
+    const first = await start({ config });
+    const { client, directory } = first.server;
+    const mode = { permission_mode: 'require_approval' };
+    const { id: session_id } = await openSession(client, directory, mode);
+    const args = { command: 'touch never' };
+    const call = { tool_name: 'cadre_process_run', caller_agent_id: session_id, args };
+    const headers = `-H "Authorization: Bearer $CADRE_GATEWAY_TOKEN" -H 'Content-Type: application/json'`;
+    const script = `curl -sS ${headers} -d '${JSON.stringify(call)}' $CADRE_GATEWAY_URL/v1/mcp/invoke; echo over`;
+    const { turn_id } = await send(client, session_id, script);
+    const asked = await first.watch.kind('approval.requested', turn_id);
+    await kill(first);
+
+    const second = await start({ config });
+    const { id } = asked.payload.approval as Approval;
+    expect(await second.server.client.call(endpoints.getRecovery, {})).toMatchObject({
+      turns_attached: [turn_id],
+      approvals_cancelled: [id],
+    });
+    expect((await second.watch.end(turn_id)).kind).toBe('turn.completed');
+    expect(storyOf(second.watch, turn_id).texts.join('')).toMatch(/over\n$/);
   });
 });
 

@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Clock } from '../../../lib/clock.ts';
 import { findProgram } from '../../../lib/find-program.ts';
+import { type Identity, isAlive } from '../../identity.ts';
 import { CONNECT_INSIDE, LISTEN_INSIDE, selfCommand } from '../../../lib/self.ts';
 
 /** The time that the creation of a network may take, in milliseconds. */
@@ -62,11 +63,41 @@ export class SandboxNetwork implements AsyncDisposable {
     const namespaces = ['--unshare-user', '--unshare-net', '--die-with-parent'];
     const words = [bubblewrap, ...namespaces, '--dev-bind', '/', '/', '--'];
     return listenIn(words, ports, clock, async ({ pid, listening }) => {
-      const user = await open(`/proc/${pid}/ns/user`);
-      const network = new SandboxNetwork(nsenter, user, await open(`/proc/${pid}/ns/net`));
+      const network = await SandboxNetwork.#of(pid, nsenter);
       network.#serve(listening);
       return network;
     });
+  }
+
+  /** Enters the network of a process that an earlier server has started, and listens there. Rejects if the process is gone. */
+  static async enter(
+    leader: Identity,
+    searchPath: string,
+    ports: readonly InsidePort[],
+    clock: Clock,
+  ): Promise<SandboxNetwork> {
+    const { nsenter } = programsIn(searchPath);
+    const network = await SandboxNetwork.#of(leader.pid, nsenter);
+    try {
+      // The namespaces could be those of a later process with this id.
+      if (!isAlive(leader)) throw new Error(`the process ${leader.pid} is gone`);
+      await network.listen(ports, clock);
+      return network;
+    } catch (error) {
+      await network[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** The network of a running process. */
+  static async #of(pid: number, nsenter: string): Promise<SandboxNetwork> {
+    const user = await open(`/proc/${pid}/ns/user`);
+    try {
+      return new SandboxNetwork(nsenter, user, await open(`/proc/${pid}/ns/net`));
+    } catch (error) {
+      await user.close();
+      throw error;
+    }
   }
 
   /** Listens on more ports. */

@@ -1,7 +1,10 @@
 import { AppError } from '../../../../api/errors.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { reachOf } from '../../../lib/host-lists.ts';
-import { PROXY_PORT } from '../plan.ts';
+import type { Identity } from '../../identity.ts';
+import type { HeldRecord } from '../../shim/frames.ts';
+import type { KeptSandbox } from '../../spawn-barrier.ts';
+import { hasProxy, PROXY_PORT } from '../plan.ts';
 import { AskedHosts, type AskHost, type HostAnswer } from './asked-hosts.ts';
 import type { InsidePort, SandboxNetwork } from './network.ts';
 import type { PublishedPorts, RefusedHost } from './proxy.ts';
@@ -36,7 +39,7 @@ interface NetworksDependencies {
   clock: Clock;
   /** The value of PATH, in which the programs are searched. */
   searchPath: string;
-  /** A port of the machine cannot be used inside. */
+  /** A part of a network cannot be used, for example a port of the machine. */
   onProblem: (owner: string, what: string, error: unknown) => void;
 }
 
@@ -63,25 +66,46 @@ export class Networks {
     this.#people = people;
   }
 
-  /** Sets the port of the tools, once the server listens. It is the port of the server, of which a sandbox reaches only the tools. */
-  connectTools(tools: InsidePort): void {
+  /**
+   * Sets the port of the tools, once the server listens. It is the port of the server, of which a sandbox reaches only the tools.
+   * Resolves when the networks of an earlier server have all ports.
+   */
+  async connectTools(tools: InsidePort): Promise<void> {
     this.#tools = tools;
+    for (const [owner, owned] of this.#owned) {
+      const ports = [...owned.hosts].flatMap(portOfMachine);
+      const withTools = this.#listen(owner, owned.opened, tools);
+      owned.opened = this.#forward(owner, withTools, ports);
+    }
+    await Promise.allSettled([...this.#owned.values()].map(({ opened }) => opened));
+  }
+
+  /** Continues with the networks in which children of an earlier server run. */
+  async restore(children: readonly HeldRecord[]): Promise<void> {
+    const restored = children.map(async ({ about: { sandbox }, exit, pid, started_ticks }) => {
+      if (!sandbox || exit || !hasProxy(sandbox.network)) return;
+      const { owner } = sandbox;
+      if (!this.#owned.has(owner)) this.#open(owner, { pid, startedTicks: started_ticks });
+      await this.wordsFor(sandbox).catch((error: unknown) =>
+        this.#deps.onProblem(owner, 'the whole network', error),
+      );
+    });
+    await Promise.all(restored);
   }
 
   /**
    * Resolves with the words that run a command in the network of an owner, which also reaches these hosts from now on. Throws
    * `sandbox_unavailable` if the machine does not allow such a network.
    */
-  async wordsFor(
-    owner: string,
-    { hosts, asks, isAgent }: { hosts: readonly string[]; asks: boolean; isAgent: boolean },
-  ): Promise<readonly string[]> {
+  async wordsFor({ owner, hosts, network, isAgent }: KeptSandbox): Promise<readonly string[]> {
     const owned = this.#owned.get(owner) ?? this.#open(owner);
-    const ports = hosts.filter((host) => !owned.hosts.has(host)).flatMap(portOfMachine);
+    const added = hosts.filter((host) => !owned.hosts.has(host));
+    // Before the port of the tools is known, it could be one of them.
+    const ports = this.#tools ? added.flatMap(portOfMachine) : [];
     for (const host of hosts) owned.hosts.add(host);
-    owned.asks ||= asks;
+    owned.asks ||= network === 'ask';
     owned.hasAgent ||= isAgent;
-    if (ports.length > 0) owned.opened = this.#listen(owner, owned.opened, ports);
+    if (ports.length > 0) owned.opened = this.#forward(owner, owned.opened, ports);
     try {
       return (await owned.opened).words;
     } catch (error) {
@@ -94,21 +118,26 @@ export class Networks {
     }
   }
 
-  #open(owner: string): Owned {
+  /** `leader`: a process that runs in the network already. */
+  #open(owner: string, leader: Identity | null = null): Owned {
     const reachable: Reachable = {
       hosts: new Set(),
       reported: new Map(),
       asks: false,
       hasAgent: false,
     };
-    const opened = this.#create(owner, reachable);
+    const opened = this.#create(owner, reachable, leader);
     const owned = Object.assign(reachable, { opened, published: null });
     this.#owned.set(owner, owned);
     return owned;
   }
 
   /** Creates a network. The proxy is loaded here, because most servers have no such sandbox. */
-  async #create(owner: string, reachable: Reachable): Promise<SandboxNetwork> {
+  async #create(
+    owner: string,
+    reachable: Reachable,
+    leader: Identity | null,
+  ): Promise<SandboxNetwork> {
     const [{ SandboxNetwork }, { SandboxProxy }] = await Promise.all([
       import('./network.ts'),
       import('./proxy.ts'),
@@ -130,21 +159,33 @@ export class Networks {
     });
     const ports: InsidePort[] = [{ port: PROXY_PORT, accept: (socket) => proxy.accept(socket) }];
     if (this.#tools) ports.push(this.#tools);
-    return SandboxNetwork.open(searchPath, ports, clock);
+    return leader
+      ? SandboxNetwork.enter(leader, searchPath, ports, clock)
+      : SandboxNetwork.open(searchPath, ports, clock);
+  }
+
+  async #forward(
+    owner: string,
+    opened: Promise<SandboxNetwork>,
+    ports: readonly number[],
+  ): Promise<SandboxNetwork> {
+    const { forward } = await import('./proxy.ts');
+    const isFree = (port: number) => port !== this.#tools?.port && port !== PROXY_PORT;
+    for (const port of new Set(ports.filter(isFree)))
+      await this.#listen(owner, opened, { port, accept: (socket) => forward(socket, port) });
+    return opened;
   }
 
   async #listen(
     owner: string,
     opened: Promise<SandboxNetwork>,
-    ports: readonly number[],
+    port: InsidePort,
   ): Promise<SandboxNetwork> {
-    const [network, { forward }] = await Promise.all([opened, import('./proxy.ts')]);
-    const isFree = (port: number) => port !== this.#tools?.port && port !== PROXY_PORT;
-    for (const port of new Set(ports.filter(isFree)))
-      await network
-        .listen([{ port, accept: (socket) => forward(socket, port) }], this.#deps.clock)
-        // A program inside may serve this port itself.
-        .catch((error: unknown) => this.#deps.onProblem(owner, `port ${port}`, error));
+    const network = await opened;
+    await network
+      .listen([port], this.#deps.clock)
+      // A program inside may serve this port itself.
+      .catch((error: unknown) => this.#deps.onProblem(owner, `port ${port.port}`, error));
     return network;
   }
 
