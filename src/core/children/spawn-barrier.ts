@@ -49,7 +49,7 @@ export interface BarrierSandbox {
   onFailure: () => void;
 }
 
-/** What a server has to know about the sandbox of a command that an earlier server has started. */
+/** The facts about a sandbox that another server needs to take over its command. */
 export interface KeptSandbox {
   /** The directory that contains the own directories of the sandbox: it names the session, or another owner. */
   owner: string;

@@ -66,8 +66,7 @@ export interface SandboxPlan {
   filter: string | null;
   /** Files and directories that have to exist in the own directories, parents first: other paths are mounted on them. */
   mountPoints: readonly MountPoint[];
-  /** The mounts by their paths inside. */
-  mounts: ReadonlyMap<string, Mount>;
+  mounts: readonly Mount[];
 }
 
 /** The namespaces of every sandbox. It ends with the server, and has no capabilities. */
@@ -144,7 +143,7 @@ export function planOf(input: PlanInput): SandboxPlan {
     '--',
     ...shellInside(maxProcesses),
   ];
-  return { words, filter: variant.filter, mountPoints, mounts };
+  return { words, filter: variant.filter, mountPoints, mounts: sorted };
 }
 
 function hiddenDirectories(mounts: readonly Mount[]): string[] {

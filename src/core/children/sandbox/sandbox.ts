@@ -266,8 +266,7 @@ export class Sandbox {
       await fs.mkdir(own, { recursive: true, mode: 0o700 });
     await createMountPoints(plan.mountPoints);
     const { hosts, own } = request;
-    const mounts = [...plan.mounts.values()];
-    const kept = { owner: ownerOf(own), isAgent, network, hosts, mounts };
+    const kept = { owner: ownerOf(own), isAgent, network, hosts, mounts: plan.mounts };
     const inNetwork = hasProxy(network) ? await this.#deps.networks.wordsFor(kept) : [];
     return {
       words: [...inNetwork, level.program, ...plan.words],

@@ -38,11 +38,15 @@ interface Rows {
   readers: AgentReaders;
 }
 
-/** Returns the unfinished turns whose agents can be taken over. `held`: the processes that still have their pipes. */
+/**
+ * Returns the unfinished turns whose agents can be taken over. `held`: the processes that still have their pipes. `onLost` is
+ * called for each other turn with such a process.
+ */
 export function leftTurns(
   rx: Reader,
   held: readonly HeldAgent[],
   { store, readers }: Rows,
+  onLost: (turn: Turn, why: string) => void,
 ): LeftTurn[] {
   if (held.length === 0) return [];
   const unfinished = new Map(store.unfinishedTurns(rx).map((turn) => [turn.turn_id, turn]));
@@ -50,14 +54,23 @@ export function leftTurns(
     if (reader.position === null) return [];
     const turn = unfinished.get(reader.turn_id);
     const child = held.find(({ pid }) => pid === reader.pid);
-    return turn && child && canContinue(reader)
-      ? [{ session: store.session(rx, sessionId), turn, reader, written: child.stdout.newest }]
-      : [];
+    if (!turn || !child) return [];
+    const why = whyLost(reader);
+    if (why === null)
+      return [
+        { session: store.session(rx, sessionId), turn, reader, written: child.stdout.newest },
+      ];
+    onLost(turn, why);
+    return [];
   });
 }
 
-function canContinue({ position, attempts = 0 }: StoredReader): boolean {
-  return position.state !== null && attempts < MAX_ATTEMPTS;
+/** Returns why a turn cannot continue although its agent lives; null if it can. */
+function whyLost({ position, attempts = 0 }: StoredReader): string | null {
+  if (position.state === null) return 'the agent did not only work on the prompt';
+  return attempts < MAX_ATTEMPTS
+    ? null
+    : `${attempts} servers have died of the output of the agent`;
 }
 
 /** Returns the ids of the turns that have begun, and whose agents did not get the prompt. */

@@ -77,7 +77,9 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
       tx.skipSeqs(SKIPPED_SEQS);
     }
     log.append(tx, { kind: 'runtime.started', payload: { previous_stop: previous.stop } });
-    const left = readers ? leftTurns(tx, held, { store, readers }) : [];
+    const noteLost = ({ turn_id }: Turn, why: string) =>
+      logger.warn({ turn_id, why }, 'cannot continue a turn, and ends its agent');
+    const left = readers ? leftTurns(tx, held, { store, readers }, noteLost) : [];
     const plan = planOf(tx, options, left);
     if (readers) claimLeftTurns(tx, left, { readers, begunAgain: plan.startTurns });
     const { cancelled, failedSessions } = repairTurns(tx, plan, left, options);

@@ -57,7 +57,7 @@ function makeWorld() {
     nests: false,
     maxProcesses: 100,
   });
-  return { at, find: filesOutside([...mounts.values()]) };
+  return { at, find: filesOutside(mounts) };
 }
 
 describe('the file that a path names in a sandbox', () => {

@@ -80,7 +80,7 @@ async function textOf({ client }: TestServer, turnId: string): Promise<string> {
   }
 }
 
-describe.skipIf(!hasSandbox)('what a server takes over in a sandbox', () => {
+describe.skipIf(!hasSandbox)('a takeover in a sandbox', () => {
   test('An agent continues after the server was killed: it reaches its hosts and the tools, and stays in its sandbox.', () =>
     onStage('hosts', async ({ next, root, url, got }) => {
       const first = await next();

@@ -79,7 +79,7 @@ export class SandboxNetwork implements AsyncDisposable {
     const { nsenter } = programsIn(searchPath);
     const network = await SandboxNetwork.#of(leader.pid, nsenter);
     try {
-      // The namespaces could be those of a later process with this id.
+      // A later process with this id would have other namespaces.
       if (!isAlive(leader)) throw new Error(`the process ${leader.pid} is gone`);
       await network.listen(ports, clock);
       return network;
