@@ -164,6 +164,11 @@ outlive: N = 1000
 outlive: deps ## SIGKILL the server N times while turns run that outlive it (N=1000, SEED=...)
 	KILLS=$(N) SEED=$(SEED) TEST_LIMIT_MS=21600000 $(CAMPAIGN) test/campaigns/outlive
 
+.PHONY: conversations
+conversations: N = 100
+conversations: deps ## SIGKILL the server N times each in imports, checks of goals, forks and handoffs (N=100, SEED=...)
+	KILLS=$(N) SEED=$(SEED) TEST_LIMIT_MS=21600000 vitest run $(patsubst %,test/server/conversations/%/killed,imports goals forks handoff)
+
 .PHONY: contenders
 contenders: N = 200
 contenders: deps ## SIGKILL the server twice in each of N races (N=200, SEED=...)

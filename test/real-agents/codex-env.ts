@@ -15,6 +15,8 @@ export interface CodexOptions {
   asks?: boolean;
   /** Whether it logs in as at OpenAI, whose address is then the model server's. */
   login?: boolean;
+  /** How often it tries a request again. Default: never. */
+  retries?: number;
   /** More of its config.toml. */
   config?: Record<string, unknown>;
   /** More of `[providers.codex]`. */
@@ -72,6 +74,7 @@ function ownConfig({
   modelUrl,
   asks = false,
   login = false,
+  retries = 0,
   config = {},
 }: Omit<CodexOptions, 'home' | 'agent' | 'more'>): Record<string, unknown> {
   const permissions = asks
@@ -83,9 +86,9 @@ function ownConfig({
     base_url,
     env_key: 'SCRIPTED_KEY',
     wire_api: 'responses',
-    // It would try for long what a test has fail.
-    request_max_retries: 0,
-    stream_max_retries: 0,
+    // With its own numbers it would try for long what a test has fail.
+    request_max_retries: retries,
+    stream_max_retries: retries,
   };
   return {
     model: plainModel,

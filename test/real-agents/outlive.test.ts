@@ -24,13 +24,22 @@ const PIECES = 40;
 /** A server lives for so many milliseconds at the most after it has started. */
 const LIFE_MS = 700;
 
+/** As often as the agents do by default, because in a sandbox the connection to the model ends with the server. */
+const RETRIES = 10;
+
+interface Place {
+  home: string;
+  modelUrl: string;
+}
+
 const agents = {
   claude: {
-    configure: claudeConfig,
+    configure: (place: Place) =>
+      claudeConfig({ ...place, more: { env: { CLAUDE_CODE_MAX_RETRIES: String(RETRIES) } } }),
     command: (line: string) => bash(line, 'writes a line'),
   },
   codex: {
-    configure: (place: { home: string; modelUrl: string }) => codexConfig({ ...place, asks: true }),
+    configure: (place: Place) => codexConfig({ ...place, asks: true, retries: RETRIES }),
     command: escalated,
   },
 };
@@ -43,7 +52,12 @@ test.each(['claude', 'codex'] as const)(
     const { server: data, home, work } = makePlaces(directory.path);
     const agent = agents[provider];
     const config = agent.configure({ home, modelUrl: model.url });
-    const env = { ...showsPrograms, CADRE_SERVER_REATTACH_MS: '60000' };
+    const { host } = new URL(model.url);
+    const network = {
+      CADRE_SANDBOX_NETWORK: 'hosts',
+      CADRE_SANDBOX_HOSTS: host.replace('127.0.0.1', 'localhost'),
+    };
+    const env = { ...showsPrograms, ...network, CADRE_SERVER_REATTACH_MS: '60000' };
     const start = () => startServer(data, { config, env });
     const random = seededRandom(SEED);
     let server: TestServer | undefined;
