@@ -72,6 +72,11 @@ export class AppError extends Error {
   }
 }
 
+/** Reports whether a server did not answer. */
+export function isUnreachable(error: unknown): error is AppError {
+  return error instanceof AppError && error.code === 'unreachable';
+}
+
 type AppErrorOptions = ConstructorParameters<typeof AppError>[2];
 
 export const invalidError = (message: string, options?: AppErrorOptions) =>

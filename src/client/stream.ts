@@ -1,6 +1,6 @@
 import type { RuntimeEventRecord, StreamGap } from '../api/events.ts';
 import { eventRoutes } from '../api/event-routes.ts';
-import { AppError, unreachableError } from '../api/errors.ts';
+import { AppError, isUnreachable, unreachableError } from '../api/errors.ts';
 import type { CallInput, Client } from './client.ts';
 import { type EventScope, scopeInput } from './event-scope.ts';
 import { eventsIn, framesOf } from './frames.ts';
@@ -21,8 +21,7 @@ export function streamEvents(options: StreamOptions): AsyncGenerator<RuntimeEven
   return resume<RuntimeEventRecord, AppError>(
     {
       open: (after) => connection(options, after),
-      isLost: (error): error is AppError =>
-        error instanceof AppError && error.code === 'unreachable',
+      isLost: isUnreachable,
       ended: () => unreachableError(STREAM_ENDED),
     },
     options,

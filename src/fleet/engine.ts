@@ -1,7 +1,7 @@
 import { type Msg, type MsgHdrs, type NatsConnection, errors } from '@nats-io/transport-node';
 import type { Names } from './names.ts';
 import { JetStreamApiError } from '@nats-io/jetstream';
-import { AppError, type ErrorCode } from '../api/errors.ts';
+import { AppError, type ErrorCode, isUnreachable } from '../api/errors.ts';
 import type { Clock } from '../core/lib/clock.ts';
 
 /** The time limit for a response of NATS, in milliseconds: a new leader needs a second or two. */
@@ -122,15 +122,10 @@ export async function patiently<T>(
     try {
       return await request();
     } catch (error) {
-      if (!isPassing(error) || clock.monotonic() - begun >= PATIENCE_MS) throw error;
+      if (!isUnreachable(error) || clock.monotonic() - begun >= PATIENCE_MS) throw error;
     }
     await clock.sleep(PAUSE_MS, signal);
   }
-}
-
-/** Whether the same request may succeed soon. */
-export function isPassing(error: unknown): boolean {
-  return error instanceof AppError && error.code === 'unreachable';
 }
 
 interface InfoAnswer {

@@ -1,4 +1,5 @@
-import { isPassing, PATIENCE_MS } from './engine.ts';
+import { isUnreachable } from '../api/errors.ts';
+import { PATIENCE_MS } from './engine.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import type { FleetCursor, LogMark } from './cursor.ts';
 import {
@@ -76,7 +77,7 @@ export async function* readFleet(
       if (signal.aborted) return;
       stumbled ??= clock.monotonic();
       const isOver = clock.monotonic() - stumbled >= PATIENCE_MS;
-      if (!follow && (isOver || !isPassing(error))) throw error;
+      if (!follow && (isOver || !isUnreachable(error))) throw error;
       if (follow && pause === RETRY_MS)
         yield { notice: { node: null, kind: 'lost', why: (error as Error).message } };
       pause = Math.min(pause * 2, MAX_RETRY_MS);

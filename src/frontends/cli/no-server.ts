@@ -1,5 +1,5 @@
 import { serversOf } from '../../client/routed.ts';
-import { AppError, unreachableError } from '../../api/errors.ts';
+import { AppError, isUnreachable, unreachableError } from '../../api/errors.ts';
 import { findConfig, usable } from '../../core/config/load.ts';
 import { isStartForbidden } from '../../core/config/registration.ts';
 import { serverOnceItAnswers } from './answering.ts';
@@ -144,8 +144,4 @@ async function mayCome(global: GlobalOptions, env: NodeJS.ProcessEnv): Promise<b
   if (asked.kind === 'address') return true;
   if (asked.kind === 'named' && asked.servers.some(({ url }) => url !== null)) return true;
   return fs.existsSync(path.join(await serverDirectory(global, env), 'events.cadre'));
-}
-
-function isUnreachable(error: unknown): error is AppError {
-  return error instanceof AppError && error.code === 'unreachable';
 }

@@ -2,7 +2,7 @@ import type { Endpoint, ResponseOf } from '../../api/endpoint.ts';
 import type { RuntimeEventRecord } from '../../api/events.ts';
 import type { Answer, CallInput, Client } from '../../client/client.ts';
 import { streamEvents } from '../../client/stream.ts';
-import { AppError } from '../../api/errors.ts';
+import { isUnreachable } from '../../api/errors.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import { newUuid } from '../../core/lib/ids.ts';
 
@@ -141,8 +141,4 @@ export class ServerLink {
     client.close();
     if (this.#client === client) this.#client = null;
   }
-}
-
-export function isUnreachable(error: unknown): error is AppError {
-  return error instanceof AppError && error.code === 'unreachable';
 }

@@ -7,6 +7,7 @@ import { type StreamOptions, streamEvents } from '../../../client/stream.ts';
 import { describeGap } from '../../../client/event-summary.ts';
 import { serversOf } from '../../../client/routed.ts';
 import { usageError } from '../../../api/errors.ts';
+import { lostText } from '../talk/session-events.ts';
 import { command, commandGroup } from '../command.ts';
 import { LogCursor } from '../cursor-file.ts';
 import { descriptorOf, eventLine, timeOf } from '../event-line.ts';
@@ -164,9 +165,7 @@ async function follow(
     onGap: (gap) => tellGap(world, gap),
     onConnection: (state) =>
       world.stderr.write(
-        state.lost
-          ? 'cadre: connection lost: reconnecting\n'
-          : `cadre: reconnected after event ${state.after}\n`,
+        state.lost ? lostText(state.error) : `cadre: reconnected after event ${state.after}\n`,
       ),
   });
   for await (const event of events) write(event);

@@ -12,7 +12,7 @@ import { durationText } from '../../terminal/time.ts';
 import type { CommandContext } from '../world.ts';
 import { on } from 'node:events';
 import { isInForeground } from '../../../core/children/identity.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, isUnreachable } from '../../../api/errors.ts';
 
 export const processRun = clientCommand({
   name: 'run',
@@ -117,8 +117,7 @@ async function untilEnded(
       });
       if (matched) return process;
     } catch (error) {
-      const isLost = error instanceof AppError && error.code === 'unreachable';
-      if (!outlive || !isLost) throw error;
+      if (!outlive || !isUnreachable(error)) throw error;
       await world.clock.sleep(RETRY_MS);
     }
   }

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import type { Client } from '../../../client/client.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
-import { AppError } from '../../../api/errors.ts';
+import { isUnreachable } from '../../../api/errors.ts';
 import { askedServers, serverDirectory, type GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
 import { matches } from '../find.ts';
@@ -61,8 +61,8 @@ async function answeringServer(world: World, options: HomeOptions): Promise<Clie
     return client;
   } catch (error) {
     client?.close();
-    const isUnreachable = error instanceof AppError && error.code === 'unreachable';
-    if (!isUnreachable || (await askedServers(options, world.env)).kind !== 'local') throw error;
+    if (!isUnreachable(error) || (await askedServers(options, world.env)).kind !== 'local')
+      throw error;
     return null;
   }
 }

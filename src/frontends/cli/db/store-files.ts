@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Client } from '../../../client/client.ts';
 import { dataDirectory, loadConfig } from '../../../core/config/load.ts';
-import { AppError, invalidError, notFoundError } from '../../../api/errors.ts';
+import { invalidError, isUnreachable, notFoundError } from '../../../api/errors.ts';
 import type { GlobalOptions } from '../context.ts';
 import type { World } from '../world.ts';
 
@@ -13,7 +13,7 @@ export async function runningServer(world: World, options: GlobalOptions): Promi
   try {
     return await world.connect(options);
   } catch (error) {
-    if (error instanceof AppError && error.code === 'unreachable') return null;
+    if (isUnreachable(error)) return null;
     throw error;
   }
 }

@@ -3,7 +3,7 @@ import { loginProviderIds } from '../../../api/provider-kinds.ts';
 import type { ProviderRecord } from '../../../api/providers.ts';
 import type { Client } from '../../../client/client.ts';
 import { recordsOf } from '../../../client/records-of.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, isUnreachable } from '../../../api/errors.ts';
 import { version } from '../../../core/lib/self.ts';
 import { withCommand } from '../hints.ts';
 import { providersNow } from '../login-text.ts';
@@ -112,7 +112,7 @@ async function asked<T>(
     client = await world.connect(options);
     return await Promise.race([ask(client), tooLate(world, client.url, late.signal)]);
   } catch (error) {
-    if (!client && error instanceof AppError && error.code === 'unreachable') return null;
+    if (!client && isUnreachable(error)) return null;
     throw error;
   } finally {
     late.abort();

@@ -2,7 +2,7 @@ import type { RuntimeEventRecord } from '../../../api/events.ts';
 import { isRestart } from '../../../client/frames.ts';
 import { streamEvents } from '../../../client/stream.ts';
 import type { Client } from '../../../client/client.ts';
-import { AppError, unreachableError } from '../../../api/errors.ts';
+import { isUnreachable, unreachableError } from '../../../api/errors.ts';
 import { durationText } from '../../terminal/time.ts';
 import { shortId } from '../output.ts';
 import type { CommandContext } from '../world.ts';
@@ -28,6 +28,11 @@ export function sessionEvents(
   return followEvents(context, { ...deps, client, see });
 }
 
+/** Returns the line about a lost connection. */
+export function lostText(error: Error): string {
+  return `cadre: ${isRestart(error) ? 'the server is restarting' : 'connection lost'}: reconnecting\n`;
+}
+
 /**
  * Yields events after a seq. Reports a lost connection and its return. If the server stays away for longer than
  * `reconnectMs`, throws `unreachable` with the command `see`; undefined sets no limit.
@@ -50,12 +55,11 @@ export async function* followEvents(
           deps.onReturn?.();
           return;
         }
-        const why = isRestart(state.error) ? 'the server is restarting' : 'connection lost';
-        tell(`cadre: ${why}: reconnecting\n`);
+        tell(lostText(state.error));
       },
     });
   } catch (error) {
-    if (!isLost || !(error instanceof AppError) || error.code !== 'unreachable') throw error;
+    if (!isLost || !isUnreachable(error)) throw error;
     throw unreachableError(
       `the server has not answered for ${durationText(reconnectMs ?? 0)}: when the server runs again, ` +
         `see the result with ${see}`,

@@ -290,16 +290,23 @@ it('Queue, budget and hooks see a turn that was taken over once.', async () => {
   });
 });
 
-it('cadre run says that the server is restarting, and prints the whole answer once.', async () => {
+it('cadre run and events tail say that the server is restarting, and run prints the whole answer once.', async () => {
   await withWatches(async (start) => {
     const first = await start();
     const { directory } = first.server;
     const text = 'say begin; repeat 60 25 word; say end';
     const run = startCadre(directory, ['--data-dir', directory, 'run', text]);
     await run.until('word');
+    const tail = startCadre(directory, ['--data-dir', directory, 'events', 'tail']);
+    await tail.until('message.delta');
     await first.watch.stop();
     await start({ args: ['--take-over'] });
     const { code, stdout, stderr } = await run.ended;
+    await tail.until('turn.completed');
+    tail.child.kill('SIGINT');
+    expect((await tail.ended).stderr).toMatch(
+      /^cadre: the server is restarting: reconnecting\ncadre: reconnected after event \d+\n$/,
+    );
     expect(stderr).toBe('cadre: the server is restarting: reconnecting\ncadre: reconnected\n');
     expect(stdout.match(/word/g)).toHaveLength(60);
     expect(stdout).toMatch(/^begin[^]*end\n$/);
