@@ -9,6 +9,7 @@ import type { ToolCall } from '../../src/api/tool-call.ts';
 import { selfCommand } from '../../src/core/lib/self.ts';
 import { Watch } from '../support/providers/watch.ts';
 import { scaled } from '../support/patience.ts';
+import { hasSandbox, required } from '../support/sandbox/available.ts';
 import { below, seededRandom } from '../support/random.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
@@ -58,13 +59,14 @@ function storyOf(events: readonly UntypedEvent[], turnId: string): string[] {
   });
 }
 
-/** A configuration whose agents record their input, each in a file of a directory. */
-function configOf(told: string): string {
+/** A configuration whose agents record their input, each in a file of a directory, and may run in a sandbox with a network. */
+function configOf(told: string, inSandbox: boolean): string {
   const { file, args } = selfCommand();
   const agent = [file, ...args, 'demo-agent'].map((word) => `'${word}'`).join(' ');
   const command = `tee -a '${told}/'$$ | ${agent}`;
   return stringify({
     server: { reattach_ms: 60_000 },
+    ...(inSandbox ? required({ children: ['agents'], network: 'hosts', write: [told] }) : {}),
     providers: { acp: { command: '/bin/sh', args: ['-c', command] } },
   });
 }
@@ -81,15 +83,17 @@ function toldOnce(told: string): string[] {
   );
 }
 
-test(
-  'Turns continue whenever the server is killed or hands them over: their texts are whole, and each request is asked and answered once.',
+test.for(hasSandbox ? ['bare', 'sandboxed'] : ['bare'])(
+  'Turns of %s agents continue whenever the server is killed or hands them over: their texts are whole, and each request is asked and answered once.',
   { timeout: scaled(120_000 + KILLS * 10_000) },
-  async () => {
+  async (kind) => {
     await using directory = tempDirectory('outlive');
     const random = seededRandom(SEED);
     const told = path.join(directory.path, 'told');
     const data = path.join(directory.path, 'data');
-    for (const one of [data, told]) fs.mkdirSync(one);
+    const work = path.join(directory.path, 'work');
+    for (const one of [data, told, work]) fs.mkdirSync(one);
+    const config = configOf(told, kind === 'sandboxed');
     const started = { server: undefined as TestServer | undefined };
     /** The events of all sessions as one follower sees them, across all servers. */
     const seen: UntypedEvent[] = [];
@@ -104,7 +108,7 @@ test(
         // A turn fails once three servers have died without progress.
         const dies = !isLast && deathsInARow < 2 && random() < 0.2;
         const env = dies ? { CADRE_FAILPOINTS: 'turn.attached=kill' } : {};
-        const server = await startServer(data, { config: configOf(told), env }).catch(() => null);
+        const server = await startServer(data, { config, env }).catch(() => null);
         if (!server) {
           deathsInARow++;
           kills++;
@@ -122,7 +126,7 @@ test(
         if (running.size === 0)
           for (let at = 0; at < SESSIONS; at++) {
             const mode = { permission_mode: 'require_approval' };
-            const session = await openSession(client, directory.path, mode);
+            const session = await openSession(client, work, mode);
             const text = turns % (SESSIONS * LONG_ROUNDS) === 0 ? LONG + SCRIPT : SCRIPT;
             running.set((await send(client, session.id, text)).turn_id, session.id);
             turns++;
@@ -156,11 +160,13 @@ test(
       const seqs = seen.map(({ seq }) => seq);
       expect(seqs).toEqual([...new Set(seqs)].toSorted((a, b) => a - b));
       expect(toldOnce(told)).toHaveLength(turns * 4);
-      console.info(`SEED=${SEED}: ${KILLS} kills, ${turns} turns, attached ${attached} times`);
+      console.info(
+        `SEED=${SEED}: ${KILLS} kills of ${kind} agents, ${turns} turns, attached ${attached} times`,
+      );
     } finally {
       await started.server?.end('SIGKILL');
       // A server that stops ends all agents.
-      const last = await startServer(data, { config: configOf(told) });
+      const last = await startServer(data, { config });
       await last.end('SIGTERM');
       await untilNothingCarries(directory.path);
     }
