@@ -61,6 +61,27 @@ export async function refuseForeignLog(
 }
 
 /**
+ * Refuses a database whose last sequence number is unreadable, or less than those of its events: nobody would see the events,
+ * and new events would get their numbers. One event with a much higher number is damaged itself, which its reader reports.
+ * Throws `storage_damaged`.
+ */
+export function refuseDamagedSequence(sql: SqlTools, directory: string): void {
+  const [last = null] = sql.one('SELECT last_seq FROM sequence WHERE id = 1') ?? [];
+  const isNumber = Number.isSafeInteger(last);
+  const above = `SELECT seq FROM (SELECT seq FROM events UNION ALL SELECT seq FROM deltas) WHERE seq > ?`;
+  const [next, afterNext] = isNumber
+    ? (sql.one(`SELECT min(seq), max(seq) FROM (${above} ORDER BY seq LIMIT 2)`, last) ?? [])
+    : [];
+  if (isNumber && (next == null || (next === afterNext && Number(next) > Number(last) + 1))) return;
+  const fault = isNumber
+    ? `is ${String(last)}, but an event has ${String(next)}`
+    : 'cannot be read';
+  throw damagedError(
+    `the last sequence number in ${path.join(directory, DATABASE_FILE)} ${fault}, so nothing was changed: restore a backup`,
+  );
+}
+
+/**
  * Compares the log with its last position on disk. A log that lacks events, or that had an anchor and has none, gets a
  * new id, because readers have seen the events, and gives their numbers to no other event. Returns null where nothing is
  * lost.

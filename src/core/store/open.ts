@@ -11,6 +11,7 @@ import {
   anchorLog,
   type LostEvents,
   lostEvents,
+  refuseDamagedSequence,
   refuseForeignLog,
   refuseLostStore,
 } from './lost-store.ts';
@@ -89,6 +90,7 @@ export async function openMigrated(options: OpenOptions): Promise<Opened> {
       },
       failpoint: options.failpoint,
     });
+    refuseDamagedSequence(sql, directory);
     const lost = anchor && lostEvents(sql, { directory, last, newEpoch: isNew ? null : newEpoch });
     if (anchor) anchorLog(sql, anchor);
     return { connection, migration, anchor, lost };

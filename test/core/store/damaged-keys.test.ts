@@ -3,6 +3,9 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { AppError } from '../../../src/api/errors.ts';
 import type { Scope } from '../../../src/core/events/event.ts';
+import { sqlWasm } from '../../../src/core/lib/self.ts';
+import { openConnection } from '../../../src/core/store/connection.ts';
+import { expectError } from '../../support/an-error.ts';
 import { pageOf } from '../../support/entries.ts';
 import { DATABASE_FILE, note, openStore, type TestStore, told } from '../../support/store.ts';
 import { tempDirectory } from '../../support/temp.ts';
@@ -21,6 +24,12 @@ async function storedBytes(directory: string): Promise<Buffer> {
     });
   }
   return fs.readFileSync(path.join(directory, DATABASE_FILE));
+}
+
+/** Runs a statement in a closed store. */
+async function change(directory: string, sql: string): Promise<void> {
+  using connection = await openConnection({ wasm: sqlWasm, directory });
+  connection.sql.exec(sql);
 }
 
 /** Returns the offset of the key of an event in the file, before the header of its row. */
@@ -125,4 +134,30 @@ test('A record with a corrupt key or header is read unchanged, or fails with sto
       }
   }
   expect([...found]).toEqual(['storage_damaged']);
+});
+
+test.each([
+  ['lost', 'DELETE FROM sequence', 'cannot be read'],
+  ['not a number', "UPDATE sequence SET last_seq = 'x'", 'cannot be read'],
+  ['zero', 'UPDATE sequence SET last_seq = 0', 'is 0, but an event has 201'],
+  ['one too small', 'UPDATE sequence SET last_seq = 260', 'is 260, but an event has 261'],
+])(
+  'A start is refused if the last sequence number is %s, because its events would be invisible.',
+  async (_, sql, fault) => {
+    await using directory = tempDirectory();
+    await storedBytes(directory.path);
+    const file = path.join(directory.path, DATABASE_FILE);
+    await change(directory.path, sql);
+    const before = fs.readFileSync(file);
+    await expectError(openStore(directory.path), 'storage_damaged', new RegExp(fault));
+    expect(fs.readFileSync(file).equals(before)).toBe(true);
+  },
+);
+
+test('A start is not refused if the last sequence number is greater than those of the events, because numbers may be skipped.', async () => {
+  await using directory = tempDirectory();
+  await storedBytes(directory.path);
+  await change(directory.path, 'UPDATE sequence SET last_seq = 300');
+  await using store = await openStore(directory.path);
+  expect(readAll(store, { name: 'runtime' }, 1000)).toHaveLength(EVENTS);
 });
