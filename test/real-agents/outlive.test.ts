@@ -14,7 +14,7 @@ import { bash } from './claude-fixture.ts';
 import { codexConfig } from './codex-env.ts';
 import { escalated } from './codex-fixture.ts';
 import { startModelServer } from './model-server.ts';
-import { makePlaces, showsPrograms } from './on-server.ts';
+import { isSandboxed, makePlaces, showsPrograms } from './on-server.ts';
 
 /** The number of kills of the server with each agent: `KILLS=100` for a longer run. */
 const KILLS = Number(process.env.KILLS ?? 4);
@@ -107,8 +107,10 @@ test.each(['claude', 'codex'] as const)(
           const text = ofKind(watch.of(id), 'message.completed')
             .map(({ payload }) => String(payload.text))
             .join('');
-          if (!isCommand)
-            expect(text.trim()).toBe(Array.from({ length: PIECES }, (_, at) => `c${at}`).join(' '));
+          const whole = Array.from({ length: PIECES }, (_, at) => `c${at}`).join(' ');
+          // In a sandbox, an agent whose answer was cut off asks its model again.
+          const said = isSandboxed ? text.trim().slice(-whole.length) : text.trim();
+          if (!isCommand) expect(said).toBe(whole);
           turn = null;
         }
         await watch.stop();

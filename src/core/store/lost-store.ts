@@ -4,7 +4,8 @@ import { type Anchor, ANCHOR_FILE, ANCHORED, type Position } from './anchor.ts';
 import { DATABASE_FILE, type SqlTools } from './connection.ts';
 import { fork } from './forks.ts';
 import { openReadOnly } from './read-only.ts';
-import { damagedError } from './storage-error.ts';
+import { SqliteError } from './raw-statement.ts';
+import { damagedError, isCorruption } from './storage-error.ts';
 
 /** Events that were on disk when the last server ended, and are gone. */
 export interface LostEvents {
@@ -67,18 +68,25 @@ export async function refuseForeignLog(
  */
 export function refuseDamagedSequence(sql: SqlTools, directory: string): void {
   const [last = null] = sql.one('SELECT last_seq FROM sequence WHERE id = 1') ?? [];
-  const isNumber = Number.isSafeInteger(last);
-  const above = `SELECT seq FROM (SELECT seq FROM events UNION ALL SELECT seq FROM deltas) WHERE seq > ?`;
-  const [next, afterNext] = isNumber
-    ? (sql.one(`SELECT min(seq), max(seq) FROM (${above} ORDER BY seq LIMIT 2)`, last) ?? [])
-    : [];
-  if (isNumber && (next == null || (next === afterNext && Number(next) > Number(last) + 1))) return;
-  const fault = isNumber
-    ? `is ${String(last)}, but an event has ${String(next)}`
-    : 'cannot be read';
+  const fault = Number.isSafeInteger(last) ? hiddenAfter(sql, Number(last)) : 'cannot be read';
+  if (fault === null) return;
   throw damagedError(
     `the last sequence number in ${path.join(directory, DATABASE_FILE)} ${fault}, so nothing was changed: restore a backup`,
   );
+}
+
+/** Describes events with greater numbers than the last one; null if there are none, or if they cannot be read. */
+function hiddenAfter(sql: SqlTools, last: number): string | null {
+  const all = 'SELECT seq FROM events UNION ALL SELECT seq FROM deltas';
+  const above = `SELECT seq FROM (${all}) WHERE seq > ? ORDER BY seq LIMIT 2`;
+  try {
+    const [next, afterNext] = sql.one(`SELECT min(seq), max(seq) FROM (${above})`, last) ?? [];
+    const isOneDamaged = next === afterNext && Number(next) > last + 1;
+    return next == null || isOneDamaged ? null : `is ${last}, but an event has ${String(next)}`;
+  } catch (error) {
+    if (error instanceof SqliteError && isCorruption(error)) return null;
+    throw error;
+  }
 }
 
 /**

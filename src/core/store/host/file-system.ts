@@ -32,6 +32,8 @@ export interface HostFile {
   readonly fs: FileSystem;
   /** The number of its root. */
   readonly root: number;
+  /** Whether it consists of the pages of a database. */
+  readonly isDatabase: boolean;
   position: number;
   /** The end of the last write, in bytes from the start of the file. */
   written: number;

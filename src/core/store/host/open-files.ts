@@ -58,6 +58,7 @@ export class OpenFiles {
       position: 0,
       written: 0,
       writes: 0,
+      isDatabase: !/-(wal|journal|shm)$/.test(filePath),
       buffer: filePath.endsWith('-wal') ? new WalBuffer({ fs, fd }) : null,
       deferSync: false,
       syncPending: false,

@@ -2,6 +2,7 @@ import nodeFs, { type BigIntStats } from 'node:fs';
 import type { HostFile } from './file-system.ts';
 import type { WasmMemory } from './memory.ts';
 import type { HostPath, OpenFiles } from './open-files.ts';
+import { PAGE_BYTES, rejectBrokenPage } from './page-check.ts';
 
 type Syscall = (...args: number[]) => number;
 export type Syscalls = Record<string, Syscall>;
@@ -260,6 +261,7 @@ function writeSome(memory: Buffer, file: HostFile, pointer: number, length: numb
 /** Reads until `length` bytes are there or the file ends; returns the bytes read. */
 function readFully(memory: WasmMemory, file: HostFile, pointer: number, length: number): number {
   file.buffer?.flush();
+  const begin = file.position;
   let got = 0;
   while (got < length) {
     const read = file.fs.readSync(
@@ -273,5 +275,7 @@ function readFully(memory: WasmMemory, file: HostFile, pointer: number, length: 
     got += read;
     file.position += read;
   }
+  if (file.isDatabase && got === PAGE_BYTES && begin % PAGE_BYTES === 0)
+    rejectBrokenPage(memory.bytes(), pointer, begin / PAGE_BYTES + 1);
   return got;
 }
