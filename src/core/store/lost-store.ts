@@ -62,7 +62,7 @@ export async function refuseForeignLog(
 }
 
 /**
- * Refuses a database whose last sequence number is unreadable, or less than those of its events: nobody would see the events,
+ * Refuses a database whose last sequence number is unreadable, or less than the one of an event: nobody would see the events,
  * and new events would get their numbers. One event with a much higher number is damaged itself, which its reader reports.
  * Throws `storage_damaged`.
  */

@@ -154,7 +154,7 @@ test.each([
   },
 );
 
-test('A start is not refused if the last sequence number is greater than those of the events, because numbers may be skipped.', async () => {
+test('A start is not refused if the last sequence number is greater than each event has, because numbers may be skipped.', async () => {
   await using directory = tempDirectory();
   await storedBytes(directory.path);
   await change(directory.path, 'UPDATE sequence SET last_seq = 300');

@@ -7,7 +7,7 @@ import { testDirectory } from '../../support/temp.ts';
 
 /** The first bytes of pages of trees. */
 const TREE = new Set([2, 5, 10, 13]);
-/** The first bytes of the bytes of a header that are no pointer to another page. */
+/** The bytes of a header before the pointer to another page, which pages with children have. */
 const HEADER_BYTES = 8;
 
 /** Fills a store with rows of many sizes, deletes some of them, and returns the bytes of its file. */

@@ -2,7 +2,7 @@
 export const PAGE_BYTES = 4096;
 /** The header of the file, which is in front of the header of page 1. */
 const FILE_HEADER_BYTES = 100;
-/** The interval between the pages that map children to parents, which are no pages of a tree. They begin with page 2. */
+/** The interval between the pages that map children to parents, and do not belong to a tree. They begin with page 2. */
 const MAP_INTERVAL = Math.floor(PAGE_BYTES / 5) + 1;
 const MIN_FREE_BLOCK_BYTES = 4;
 const MIN_CELL_BYTES = 4;
