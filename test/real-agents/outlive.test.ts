@@ -21,8 +21,11 @@ const KILLS = Number(process.env.KILLS ?? 4);
 const SEED = Number(process.env.SEED || 0) || Math.trunc(Date.now() % 1e9);
 const PATIENCE_MS = 60_000;
 const PIECES = 40;
-/** A server lives for so many milliseconds at the most after it has started. */
-const LIFE_MS = 700;
+/**
+ * A server lives for so many milliseconds at the most after it has started. In a sandbox, an agent waits for seconds before it
+ * asks its model again, and gives up after some failures in a row.
+ */
+const LIFE_MS = isSandboxed ? 8000 : 700;
 
 /** As often as the agents do by default, because in a sandbox the connection to the model ends with the server. */
 const RETRIES = 10;

@@ -82,18 +82,18 @@ async function textOf({ client }: TestServer, turnId: string): Promise<string> {
 
 describe.skipIf(!hasSandbox)('a takeover in a sandbox', () => {
   test('An agent continues after the server was killed: it reaches its hosts and the tools, and stays in its sandbox.', () =>
-    onStage('hosts', async ({ next, root, url, got }) => {
+    onStage('hosts', async ({ next, root, url }) => {
       const first = await next();
       const session = await openSession(first.client, root);
       const script = [
-        `curl -sS ${url}/before`,
+        `curl -sS ${url}/before; echo >begun`,
         until('killed'),
         `curl -sS --noproxy '' ${url}/proxy; curl -sS ${url}/direct; curl -sS http://example.invalid/`,
         'curl -sS $CADRE_GATEWAY_URL/health | cut -c 3-8',
         `cat ${first.directory}/auth/token; echo written > file; ${NETWORK}; ${SANDBOX}`,
       ].join('; ');
       const turn = await send(first.client, session.id, script);
-      await expectEventually(() => got).toEqual(['/before']);
+      await expectEventually(() => fs.existsSync(path.join(root, 'begun'))).toBe(true);
 
       const second = await next();
       fs.writeFileSync(path.join(root, 'killed'), '');
