@@ -181,7 +181,7 @@ worktrees: deps ## Test worktrees with 1,000 random programs of eight sessions a
 	WORKTREE_PLACES=all vitest run test/server/work/git/hostile
 
 .PHONY: damage
-damage: deps ## Flip bits in databases and remove files beside them: nothing is lost without a word (ROUNDS=2000 SEED=1)
+damage: deps ## Flip bits in databases, cut them, change pages and remove files beside them: nothing is lost without a word (ROUNDS=2000 SEED=1)
 	DAMAGE_ROUNDS=$(or $(ROUNDS),2000) $(if $(SEED),SEED=$(SEED)) TEST_LIMIT_MS=7200000 $(CAMPAIGN) test/campaigns/damage
 
 # About a hundredth of the inputs runs with the other campaigns.
