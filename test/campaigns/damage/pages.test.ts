@@ -40,7 +40,7 @@ function copied(
   return bytes;
 }
 
-/** What happens to files on bad disks, and to bad copies. */
+/** Faults of disks, and of copies of files. */
 const damages: Record<string, Damage> = {
   'a flipped bit anywhere'({ whole }, random) {
     const bytes = Buffer.from(whole);
