@@ -105,6 +105,9 @@ async function answerTo(message: Msg, ask: Ask): Promise<string> {
     const body = text === '' ? 'null' : isJson ? text : JSON.stringify(text);
     return `{"status":${status},"headers":${JSON.stringify(Object.fromEntries(kept))},"body":${body}}`;
   } catch (error) {
+    // JSON is read at any depth, but not written.
+    if (error instanceof RangeError)
+      return refusal(400, 'invalid', 'the body of the fleet request is nested too deeply');
     return refusal(500, 'internal', error instanceof Error ? error.message : String(error));
   }
 }
