@@ -7,6 +7,13 @@ import { AppError, conflictError } from '../../api/errors.ts';
 type Take = (file: string) => number | null;
 
 /**
+ * The longest wait for the lock of a server that is gone, in milliseconds. A process that this server had just forked holds the
+ * lock, too, until it runs its program.
+ */
+const GONE_MS = 2000;
+const RETRY_MS = 10;
+
+/**
  * Locks a data directory for one server. The lock belongs to the open file: this process holds it until it closes the file
  * or dies, even by SIGKILL. Throws `conflict`, naming the server that holds it, or Error if the file cannot be locked.
  */
@@ -15,9 +22,15 @@ export function lockDirectory(
   take: Take = process.platform === 'linux' ? lockedByFlock : lockedByOpening,
 ): Disposable {
   const file = path.join(directory, 'lock');
-  const fd = take(file);
-  if (fd === null) {
+  const deadline = performance.now() + GONE_MS;
+  let fd = take(file);
+  while (fd === null) {
     const holder = fs.readFileSync(file, 'utf8').trim();
+    if (isGone(Number(holder)) && performance.now() < deadline) {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
+      fd = take(file);
+      continue;
+    }
     throw conflictError(
       `another server${holder ? ` (pid ${holder})` : ''} uses the data directory ${directory}: stop ` +
         'that server, or choose another directory with --data-dir',
@@ -26,6 +39,16 @@ export function lockDirectory(
   fs.ftruncateSync(fd);
   fs.writeSync(fd, `${process.pid}\n`);
   return { [Symbol.dispose]: () => fs.closeSync(fd) };
+}
+
+function isGone(pid: number): boolean {
+  if (!Number.isSafeInteger(pid) || pid <= 0) return false;
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
 }
 
 /** Linux: flock(2) locks the open file, not the process. So a helper takes the lock, and exits. */

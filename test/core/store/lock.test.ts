@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -32,6 +32,19 @@ describe.each(ways)('the lock of a data directory, by $name', ({ way, take }) =>
     first[Symbol.dispose]();
     using second = lockDirectory(directory.path, take);
     expect(second).toBeDefined();
+  });
+
+  test('The lock of a server that is gone is waited for, because a process that it had just forked may hold it a little longer.', async () => {
+    await using directory = tempDirectory();
+    const file = path.join(directory.path, 'lock');
+    const { pid: gone } = spawnSync('true');
+    let tries = 0;
+    const takeLater = (name: string) => (++tries < 4 ? null : take(name));
+    fs.writeFileSync(file, `${gone}\n`);
+    using lock = lockDirectory(directory.path, takeLater);
+    expect(lock).toBeDefined();
+    expect(tries).toBe(4);
+    expect(fs.readFileSync(file, 'utf8')).toBe(`${process.pid}\n`);
   });
 
   test('The locks of two directories are independent.', async () => {
