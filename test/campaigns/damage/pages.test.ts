@@ -48,9 +48,10 @@ const damages: Record<string, Damage> = {
     return bytes;
   },
   'a file that was cut'({ whole }, random, round) {
-    const sectors = whole.length / SECTOR_BYTES;
+    // An empty file without others beside it is a new database.
+    const sectors = whole.length / SECTOR_BYTES - 1;
     const at = rounds >= sectors ? round % sectors : random.between(0, sectors - 1);
-    return whole.subarray(0, at * SECTOR_BYTES);
+    return whole.subarray(0, (1 + at) * SECTOR_BYTES);
   },
   'a page of zeros'(files, random) {
     const at = pageIn(files, random);
