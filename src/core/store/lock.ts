@@ -7,10 +7,10 @@ import { AppError, conflictError } from '../../api/errors.ts';
 type Take = (file: string) => number | null;
 
 /**
- * The longest wait for the lock of a server that is gone, in milliseconds. A process that this server had just forked holds the
- * lock, too, until it runs its program.
+ * The number of tries to get the lock of a server that is gone, and the time between them in milliseconds. A process that this
+ * server had just forked holds the lock, too, until it runs its program.
  */
-const GONE_MS = 2000;
+const TRIES = 200;
 const RETRY_MS = 10;
 
 /**
@@ -22,11 +22,10 @@ export function lockDirectory(
   take: Take = process.platform === 'linux' ? lockedByFlock : lockedByOpening,
 ): Disposable {
   const file = path.join(directory, 'lock');
-  const deadline = performance.now() + GONE_MS;
   let fd = take(file);
-  while (fd === null) {
+  for (let tries = 1; fd === null; tries++) {
     const holder = fs.readFileSync(file, 'utf8').trim();
-    if (isGone(Number(holder)) && performance.now() < deadline) {
+    if (tries < TRIES && isGone(Number(holder))) {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
       fd = take(file);
       continue;

@@ -25,12 +25,12 @@ it(
     const random = seededRandom(SEED);
     // A goal has 100 rounds at the most.
     for (let left = KILLS; left > 0; left -= KILLS_OF_GOAL)
-      await killTimes(Math.min(left, KILLS_OF_GOAL), random);
+      expect(await endsAfter(Math.min(left, KILLS_OF_GOAL), random)).toHaveLength(1);
   },
 );
 
-/** Kills the server of one goal again and again. */
-async function killTimes(kills: number, random: () => number): Promise<void> {
+/** Kills the server of one goal again and again. Resolves with the events of the end of the goal. */
+async function endsAfter(kills: number, random: () => number): Promise<UntypedEvent[]> {
   const directory = testDirectory('goal-killed');
   const work = testDirectory('goal-work');
   const below = (end: number) => Math.floor(random() * end);
@@ -73,7 +73,7 @@ async function killTimes(kills: number, random: () => number): Promise<void> {
       ({ input }) => /round="(\d+) of/.exec(JSON.stringify(input).replaceAll('\\', ''))?.[1],
     );
     expect(new Set(texts).size, `with SEED=${SEED}`).toBe(round - 1);
-    expect(events.filter(({ kind }) => kind === 'goal.ended')).toHaveLength(1);
+    return events.filter(({ kind }) => kind === 'goal.ended');
   } finally {
     await server.end('SIGTERM');
   }
