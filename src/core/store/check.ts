@@ -119,12 +119,19 @@ class Check {
     let count = 0;
     let faults = 0;
     let last = -1;
+    let isInOrder = true;
     try {
       for (let isOver = false; !isOver;) {
         signal.throwIfAborted();
         const before = count;
         const isRead = this.#try(table, () => {
           query.scan([last, STEP_ROWS], (row) => {
+            // A page that is reached twice has its rows twice, and may even contain itself.
+            isInOrder = row[0] > last;
+            if (!isInOrder) {
+              this.#report(table, row[0], 'the row was found out of order');
+              return false;
+            }
             last = row[0];
             count++;
             const fault = faultOf(table, row);
@@ -132,7 +139,7 @@ class Check {
             return true;
           });
         });
-        isOver = !isRead || count - before < STEP_ROWS;
+        isOver = !isRead || !isInOrder || count - before < STEP_ROWS;
         onRows(count);
         await yieldToEventLoop();
       }

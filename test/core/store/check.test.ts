@@ -133,6 +133,33 @@ test('The check finds an overwritten page, and continues with other tables.', as
   expect(rowsOf(report)).toHaveProperty('turns', 0);
 });
 
+test('The check of a table with a page that contains itself ends, and reports the table.', async () => {
+  const { told } = await checked(
+    () => undefined,
+    (file) => {
+      const bytes = fs.readFileSync(file);
+      const hasNotes = (page: number) =>
+        bytes.subarray((page - 1) * PAGE, page * PAGE).includes('{"id":"note-');
+      const all = Array.from({ length: bytes.length / PAGE }, (_, i) => i * PAGE);
+      const inner = all.find((at) => bytes[at] === 5 && childrenOf(bytes, at).some(hasNotes)) ?? 0;
+      const [, second = 0] = childrenOf(bytes, inner);
+      bytes.copy(bytes, (second - 1) * PAGE, inner, inner + PAGE);
+      fs.writeFileSync(file, bytes);
+    },
+  );
+  expect(told).toContainEqual(
+    expect.stringMatching(/^sessions \d+: the row was found out of order/),
+  );
+});
+
+/** The numbers of the children of an inner page of a table, without the last one. */
+function childrenOf(bytes: Buffer, page: number): number[] {
+  const cells = bytes.readUInt16BE(page + 3);
+  return Array.from({ length: cells }, (_, i) =>
+    bytes.readUInt32BE(page + bytes.readUInt16BE(page + 12 + 2 * i)),
+  );
+}
+
 test('The check finds a changed id, in its row and as an entry that its index lacks.', async () => {
   const report = await checked(
     () => undefined,
