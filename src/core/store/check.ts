@@ -95,6 +95,19 @@ class Check {
           this.#report(this.#tableIn(line), /^row (\d+) /.exec(line)?.[1] ?? null, line);
       }),
     );
+    this.#try(null, () => this.#readIndexes());
+  }
+
+  /** Reads an entry of each index: the check of SQLite does not notice if the page of an empty index is one of a table. */
+  #readIndexes(): void {
+    const all: [name: string, table: string, sql: string | null][] = [];
+    const query = "SELECT name, tbl_name, sql FROM sqlite_schema WHERE type = 'index'";
+    this.#scan(query, (row) => all.push(row as (typeof all)[number]));
+    for (const [name, table, sql] of all) {
+      const condition = / WHERE (.*)$/s.exec(sql ?? '')?.[1] ?? 'TRUE';
+      const entry = `SELECT 1 FROM "${table}" INDEXED BY "${name}" WHERE ${condition} LIMIT 1`;
+      this.#try(table, () => void this.#connection.sql.one(entry));
+    }
   }
 
   /** The tables that hold records with a checksum. */
@@ -154,6 +167,9 @@ class Check {
   /** Checks the references between rows; skipped if some rows cannot be read. */
   relations(): void {
     if (this.#isTorn) return;
+    const [last] = this.#connection.sql.one('SELECT last_seq FROM sequence WHERE id = 1') ?? [];
+    if (!Number.isSafeInteger(last))
+      this.#report('sequence', null, 'the last sequence number cannot be read');
     this.#each(
       'events',
       `SELECT seq FROM (SELECT seq FROM events UNION ALL SELECT seq FROM deltas)
