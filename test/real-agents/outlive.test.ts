@@ -9,6 +9,7 @@ import { below, seededRandom } from '../support/random.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { ofKind, openSession, send } from '../support/turns.ts';
+import type { UntypedEvent } from '../support/untyped-events.ts';
 import { claudeConfig } from './claude-env.ts';
 import { bash } from './claude-fixture.ts';
 import { codexConfig } from './codex-env.ts';
@@ -66,6 +67,9 @@ test.each(['claude', 'codex'] as const)(
     let server: TestServer | undefined;
     let commands = 0;
     let attached = 0;
+    /** The newest event that the last server has shown, and how many servers in a row have stored nothing of the turn. */
+    let newest = 0;
+    let idle = 0;
     let turn: { session: string; id: string; isCommand: boolean } | null = null;
     try {
       for (let kills = 0; kills <= KILLS; kills++) {
@@ -89,7 +93,14 @@ test.each(['claude', 'codex'] as const)(
         const isLast = kills === KILLS;
         const ended = watch.end(id, PATIENCE_MS);
         ended.catch(() => undefined);
-        if (isCommand && (isLast || random() < 0.7)) {
+        // A turn fails once three servers have died without progress.
+        const waits = idle >= 2;
+        const { seq: started } = await watch.until(
+          'recovery',
+          ({ kind, seq }) => kind === 'runtime.recovered' && seq > newest,
+        );
+        const isProgress = ({ turn_id, seq }: UntypedEvent) => turn_id === id && seq > started;
+        if (isCommand && (isLast || waits || random() < 0.7)) {
           const asked = watch.kind('approval.requested', id).then(async ({ payload }) => {
             const { id: approval_id } = payload.approval as { id: string };
             const body = { decision: 'accept' as const };
@@ -98,7 +109,10 @@ test.each(['claude', 'codex'] as const)(
           });
           asked.catch(() => undefined);
         }
+        if (waits) await Promise.race([watch.until('progress', isProgress), ended]);
         await (isLast ? ended : Promise.race([pause(below(LIFE_MS, random)), ended]));
+        idle = watch.events.some(isProgress) ? 0 : idle + 1;
+        newest = watch.events.at(-1)?.seq ?? newest;
         const end = watch
           .of(id)
           .find(({ kind }) => /^turn\.(completed|failed|interrupted)$/.test(kind));
