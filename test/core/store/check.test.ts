@@ -97,6 +97,11 @@ test('The check reports a hundred corrupt rows of a table, and the number of the
 
 test.for<[what: string, sql: string, told: RegExp]>([
   [
+    'a last sequence number that is lost',
+    'DELETE FROM sequence',
+    /^sequence null: the last sequence number cannot be read/,
+  ],
+  [
     'a number beyond the last one of the sequence',
     'UPDATE events SET seq = 999 WHERE seq = 200',
     /^events 999: the sequence number is greater than the last one of the sequence/,
@@ -159,6 +164,21 @@ function childrenOf(bytes: Buffer, page: number): number[] {
     bytes.readUInt32BE(page + bytes.readUInt16BE(page + 12 + 2 * i)),
   );
 }
+
+test('The check finds an empty index whose page is one of a table.', async () => {
+  const { told } = await checked(
+    () => undefined,
+    (file) => {
+      const bytes = fs.readFileSync(file);
+      // An empty page of an index begins like one of a table, but for its kind.
+      const all = Array.from({ length: bytes.length / PAGE }, (_, i) => i * PAGE);
+      for (const at of all)
+        if (bytes[at] === 10 && bytes.readUInt16BE(at + 3) === 0) bytes[at] = 13;
+      fs.writeFileSync(file, bytes);
+    },
+  );
+  expect(told).toContainEqual(expect.stringMatching(/^turns null: some rows cannot be read/));
+});
 
 test('The check finds a changed id, in its row and as an entry that its index lacks.', async () => {
   const report = await checked(
