@@ -1,4 +1,8 @@
 import type { Server } from 'node:net';
+import { systemClock } from '../core/lib/clock.ts';
+
+/** The time between two looks at the parent process, in milliseconds. */
+const PARENT_MS = 500;
 
 /**
  * Listens on ports of the loopback interface of a network namespace, and passes the listening sockets to the parent process. A
@@ -10,6 +14,11 @@ export async function listenInside(ports: readonly number[]): Promise<void> {
   const net = process.getBuiltinModule('node:net');
   if (!process.send) return;
   process.once('disconnect', () => process.exit());
+  // A parent that is killed while it takes a socket may close the channel without this event.
+  const { ppid } = process;
+  systemClock.every(PARENT_MS, () => {
+    if (!process.connected || process.ppid !== ppid) process.exit();
+  });
   for (const port of ports) {
     const server = net.createServer();
     await new Promise<void>((resolve, reject) => {
