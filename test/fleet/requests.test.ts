@@ -1,38 +1,12 @@
-import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import { expect, test } from 'vitest';
-import { namesOf } from '../../src/fleet/names.ts';
-import { type FleetAnswer, serveRequests } from '../../src/fleet/requests.ts';
+import { askedNode } from '../support/fleet/asked-node.ts';
 
 /** Sends a request to a node whose endpoints write its body again; resolves with the answer. */
-async function ask(text: string): Promise<FleetAnswer> {
-  const responded = Promise.withResolvers<string>();
-  let take: ((error: null, message: Msg) => void) | undefined;
-  const connection = {
-    subscribe: (_subject: string, { callback }: { callback: typeof take }) => {
-      take = callback;
-      return { unsubscribe: () => undefined };
-    },
-    isClosed: () => false,
-  } as unknown as NatsConnection;
-  serveRequests({
-    connection,
-    names: namesOf('f'),
-    node: 'n1',
-    ask: async ({ body }) => {
-      const headers = { 'content-type': 'application/json' };
-      return { status: 200, headers, text: JSON.stringify(body) };
-    },
-    isOurs: () => true,
-    signal: new AbortController().signal,
+const ask = (text: string) =>
+  askedNode(text, async ({ body }) => {
+    const headers = { 'content-type': 'application/json' };
+    return { status: 200, headers, text: JSON.stringify(body) };
   });
-  take?.(null, {
-    subject: 'cadre.f.api.n1.admin.bob',
-    reply: '_INBOX.x',
-    string: () => text,
-    respond: (given: Uint8Array) => responded.resolve(Buffer.from(given).toString()),
-  } as unknown as Msg);
-  return JSON.parse(await responded.promise) as FleetAnswer;
-}
 
 const request = (body: string) => `{"method":"POST","path":"/v1/sessions","body":${body}}`;
 

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { PassThrough, Readable, Writable } from 'node:stream';
-import { type Msg, type NatsConnection, headers as natsHeaders } from '@nats-io/transport-node';
+import { type NatsConnection, headers as natsHeaders } from '@nats-io/transport-node';
 import { AppError } from '../../../src/api/errors.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { toolInfosOf, toolNamespaces } from '../../../src/api/tools.ts';
@@ -21,7 +21,6 @@ import type { Arrived, ReaderStream } from '../../../src/fleet/nats-reader-strea
 import { NodeClient } from '../../../src/fleet/node-client.ts';
 import { NodeView } from '../../../src/fleet/node-view.ts';
 import { readFleet } from '../../../src/fleet/reader.ts';
-import { serveRequests } from '../../../src/fleet/requests.ts';
 import { serveEditor } from '../../../src/frontends/editor/index.ts';
 import type { Delivery, Outcome } from '../../../src/server/hooks/outcome.ts';
 import { runCommand } from '../../../src/server/hooks/run-command.ts';
@@ -29,6 +28,7 @@ import { sendPost } from '../../../src/server/hooks/send-post.ts';
 import { serveTools, type ToolBackend } from '../../../src/server/teams/mcp/tool-server.ts';
 import { LineTransport } from '../../../src/server/teams/mcp/transports.ts';
 import { anEvent } from '../../support/event-record.ts';
+import { askedNode } from '../../support/fleet/asked-node.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { aSession } from '../../support/records.ts';
 import { openRuntime } from '../../support/runtime.ts';
@@ -320,30 +320,9 @@ async function readStream(bytes: Buffer): Promise<void> {
 
 /** Has a node answer a request whose message is the input. */
 async function answerRequest(bytes: Buffer): Promise<void> {
-  const responded = Promise.withResolvers<string>();
-  let take: ((error: null, message: Msg) => void) | undefined;
-  const connection = {
-    subscribe: (_subject: string, { callback }: { callback: typeof take }) => {
-      take = callback;
-      return { unsubscribe: () => undefined };
-    },
-    isClosed: () => false,
-  } as unknown as NatsConnection;
-  serveRequests({
-    connection,
-    names: namesOf('f'),
-    node: 'n1',
-    ask: (asked) => Promise.resolve({ status: 200, headers: {}, text: JSON.stringify(asked.path) }),
-    isOurs: () => true,
-    signal: new AbortController().signal,
-  });
-  take?.(null, {
-    subject: 'cadre.f.api.n1.admin.bob',
-    reply: '_INBOX.x',
-    string: () => bytes.toString(),
-    respond: (given: Uint8Array | string) => responded.resolve(Buffer.from(given).toString()),
-  } as unknown as Msg);
-  const { status } = JSON.parse(await responded.promise) as { status: number };
+  const { status } = await askedNode(bytes.toString(), (asked) =>
+    Promise.resolve({ status: 200, headers: {}, text: JSON.stringify(asked.path) }),
+  );
   if (status >= 500) throw new Error(`the node answers ${status}`);
 }
 
