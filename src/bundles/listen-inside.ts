@@ -13,12 +13,7 @@ export async function listenInside(ports: readonly number[]): Promise<void> {
   // Loaded here: most commands need no network code.
   const net = process.getBuiltinModule('node:net');
   if (!process.send) return;
-  process.once('disconnect', () => process.exit());
-  // A parent that is killed while it takes a socket may close the channel without this event.
-  const { ppid } = process;
-  systemClock.every(PARENT_MS, () => {
-    if (!process.connected || process.ppid !== ppid) process.exit();
-  });
+  endWithParent();
   for (const port of ports) {
     const server = net.createServer();
     await new Promise<void>((resolve, reject) => {
@@ -47,12 +42,22 @@ function pass(port: number, server: Server): Promise<void> {
 export function connectInside(): void {
   // Loaded here: most commands need no network code.
   const net = process.getBuiltinModule('node:net');
-  process.once('disconnect', () => process.exit());
+  endWithParent();
   process.on('message', ({ id, port }: { id: number; port: number }) => {
     const socket = net.connect({ host: 'localhost', port });
     // Its data belongs to the parent.
     socket.pause();
     socket.once('connect', () => process.send?.({ id }, socket));
     socket.once('error', () => process.send?.({ id }));
+  });
+}
+
+/** Ends this process when the parent process disconnects or is gone. */
+function endWithParent(): void {
+  process.once('disconnect', () => process.exit());
+  // A parent that is killed while it takes a socket may close the channel without this event.
+  const { ppid } = process;
+  systemClock.every(PARENT_MS, () => {
+    if (!process.connected || process.ppid !== ppid) process.exit();
   });
 }
