@@ -27,6 +27,7 @@ import {
 } from './identity.ts';
 import type { Keeper } from './keeper.ts';
 import { type Ledger, SHIM_ROW } from './ledger.ts';
+import type { ChildAbout } from './shim/frames.ts';
 import type { HeldProcess } from './shim/link.ts';
 import type { Shim } from './shim/shim.ts';
 import { processTable } from './this-machine.ts';
@@ -220,9 +221,7 @@ export class Supervisor {
   async #startSomewhere(command: ChildCommand): Promise<BarrierProcess | Error> {
     const { shim, failpoint } = this.#deps;
     if (!command.outlives || !shim) return this.#startAtBarrier(command);
-    const { what, sandbox, isStored = false } = command;
-    const about = { what, sandbox: sandbox?.kept ?? null, isStored };
-    const starting = shim.start(this.#startOf(command), about);
+    const starting = shim.start(this.#startOf(command), aboutOf(command));
     const started = await starting.catch((error: unknown) => error as Error);
     failpoint('child.gated');
     return started;
@@ -252,15 +251,14 @@ export class Supervisor {
   #waitingOf(process: BarrierProcess, command: ChildCommand): Waiting {
     const { keeper, failpoint } = this.#deps;
     const { leader } = process;
-    const { what, sandbox, isStored = false } = command;
+    const { what, sandbox } = command;
     return {
       pid: leader.pid,
       register: (tx) => this.#register(tx, process, command),
       open: () => {
         failpoint('child.registered');
         if (sandbox) watchStart(process, sandbox);
-        const group = { process, sandbox: sandbox?.kept ?? null, isStored, isGone: false };
-        const child = this.#follow(group, what);
+        const child = this.#follow({ process, ...aboutOf(command), isGone: false }, what);
         process.open();
         return child;
       },
@@ -392,4 +390,9 @@ export class Supervisor {
     for (let pause = first; (await isSo()) && this.#deps.clock.monotonic() < deadline; pause *= 2)
       await this.#deps.clock.sleep(Math.min(pause, longest));
   }
+}
+
+/** Returns the facts about a child that its end depends on, for the shim and for this server. */
+function aboutOf({ what, sandbox, isStored = false }: ChildCommand): ChildAbout {
+  return { what, sandbox: sandbox?.kept ?? null, isStored };
 }
