@@ -9,6 +9,7 @@ import { selfCommand } from '../../../../src/core/lib/self.ts';
 import { stringify } from 'smol-toml';
 import { Receiver } from '../../../support/hooks/receiver.ts';
 import { startCadre } from '../../../support/cli/cadre.ts';
+import { expectEventually } from '../../../support/expect-eventually.ts';
 import { Watch } from '../../../support/providers/watch.ts';
 import {
   startServer,
@@ -294,20 +295,37 @@ it('cadre run and events tail say that the server is restarting, and run prints 
   await withWatches(async (start) => {
     const first = await start();
     const { directory } = first.server;
-    const text = 'say begin; repeat 60 25 word; say end';
-    const run = startCadre(directory, ['--data-dir', directory, 'run', text]);
+    // The turn cannot end before both commands have seen the restart.
+    const text = 'say begin; repeat 30 5 word; ask to go on; repeat 30 5 word; say end';
+    const run = startCadre(directory, [
+      '--data-dir',
+      directory,
+      'run',
+      '--permission-mode',
+      'require_approval',
+      text,
+    ]);
     await run.until('word');
     const tail = startCadre(directory, ['--data-dir', directory, 'events', 'tail']);
     await tail.until('message.delta');
+    const asked = await first.watch.kind('approval.requested');
     await first.watch.stop();
-    await start({ args: ['--take-over'] });
+    const second = await start({ args: ['--take-over'] });
+    await expectEventually(() => run.stderr() + tail.stderr()).toMatch(/(reconnected[^]*){2}/);
+    const { session_id, id: approval_id } = asked.payload.approval as Approval;
+    await second.server.client.call(endpoints.decideApproval, {
+      params: { session_id, approval_id },
+      body: { decision: 'accept' },
+    });
     const { code, stdout, stderr } = await run.ended;
     await tail.until('turn.completed');
     tail.child.kill('SIGINT');
     expect((await tail.ended).stderr).toMatch(
       /^cadre: the server is restarting: reconnecting\ncadre: reconnected after event \d+\n$/,
     );
-    expect(stderr).toBe('cadre: the server is restarting: reconnecting\ncadre: reconnected\n');
+    expect(stderr.match(/cadre: the server.*\n(.*\n)/g)).toEqual([
+      'cadre: the server is restarting: reconnecting\ncadre: reconnected\n',
+    ]);
     expect(stdout.match(/word/g)).toHaveLength(60);
     expect(stdout).toMatch(/^begin[^]*end\n$/);
     expect(code).toBe(0);
