@@ -227,25 +227,37 @@ it('A server that is replaced with --take-over exits with 0 at once, and its tur
 it('Eight running turns continue over three replacements of the server.', async () => {
   await withWatches(async (start) => {
     let now = await start();
+    // A request ends each part, so that no turn ends before the servers are replaced.
+    const parts = ['one', 'two', 'three'];
+    const texts = parts.map((part) => `repeat 20 25 ${part}.; ask after ${part}`).join('; ');
+    const mode = { permission_mode: 'require_approval' };
     const turns = await Promise.all(
-      Array.from({ length: 8 }, (_, at) => prompted(now.server, `pid; repeat 50 40 ${at}.; pid`)),
+      Array.from({ length: 8 }, () => prompted(now.server, `pid; ${texts}; pid`, mode)),
     );
-    for (let replaced = 0; replaced < 3; replaced++) {
-      const latest = now.watch.events.at(-1)?.seq ?? 0;
+    for (const [at, part] of parts.entries()) {
+      const isText = deltaWith(`${part}.`);
       for (const { turn_id } of turns)
-        await now.watch.until(
-          'new text',
-          ({ seq, turn_id: of, kind }) =>
-            seq > latest && of === turn_id && kind === 'message.delta',
-        );
+        await now.watch.until('text', (event) => event.turn_id === turn_id && isText(event));
       await now.watch.stop();
       now = await start({ args: ['--take-over'] });
+      const asked = (event: UntypedEvent) => event.kind === 'approval.requested';
+      await now.watch.times(asked, (at + 1) * turns.length);
+      for (const { payload } of now.watch.events.filter(asked).slice(-turns.length)) {
+        const { session_id, id: approval_id } = payload.approval as Approval;
+        await now.server.client.call(endpoints.decideApproval, {
+          params: { session_id, approval_id },
+          body: { decision: 'accept' },
+        });
+      }
     }
-    for (const [at, { turn_id }] of turns.entries()) {
+    for (const { turn_id } of turns) {
       expect((await now.watch.end(turn_id)).kind).toBe('turn.completed');
-      const { texts } = storyOf(now.watch, turn_id);
-      expect(texts[1]).toBe(`${at}.`.repeat(50));
-      expect(texts[2]).toBe(texts[0]);
+      const [pid, ...rest] = storyOf(now.watch, turn_id).texts;
+      const said = parts.flatMap((part) => [
+        `${part}.`.repeat(20),
+        `allowed (allow_once): after ${part}`,
+      ]);
+      expect(rest).toEqual([...said, pid]);
     }
   });
 });
