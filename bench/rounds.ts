@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Figure, Result } from './report/result.ts';
 import { ratios, spread } from './report/statistics.ts';
-import { bareServer, type Subject } from './subject.ts';
+import { secondBaselines, type Subject } from './subject.ts';
 import type { Measures, Sized } from './workload.ts';
 
 /** Who is measured: each subject, and the baseline. */
@@ -48,7 +48,8 @@ class Run {
   constructor(workload: Sized, root: string, subjects: readonly Subject[]) {
     this.#workload = workload;
     this.#root = root;
-    const all = workload.onBareServer ? [...subjects, bareServer] : subjects;
+    const { second } = workload;
+    const all = second ? [...subjects, secondBaselines[second]] : subjects;
     this.#sides = [...all.filter((one) => canRun(one, workload)), 'bare'];
     this.measured = new Map(this.#sides.map((side) => [nameOf(side), []]));
   }
@@ -111,20 +112,21 @@ export function figuresOf(
     const valuesOf = (side: string) =>
       (measured.get(side) ?? []).map((one) => one[what] ?? Number.NaN).filter(Number.isFinite);
     const bare = valuesOf('bare');
-    const ofServer = valuesOf('bare-server');
+    const second = Object.keys(secondBaselines).find((name) => measured.has(name)) ?? '';
+    const ofSecond = valuesOf(second);
     const sides: Figure['sides'] = {};
     const ratio: Figure['ratios'] = {};
-    const serverRatios: Figure['ratios'] = {};
+    const secondRatios: Figure['ratios'] = {};
     for (const side of measured.keys()) {
       const values = valuesOf(side);
       if (values.length === 0) continue;
       sides[side] = spread(values);
       const toBare = side === 'bare' ? null : ratios(values, bare);
       if (toBare) ratio[side] = toBare;
-      const toServer = side.startsWith('bare') ? null : ratios(values, ofServer);
-      if (toServer) serverRatios[side] = toServer;
+      const toSecond = [second, 'bare'].includes(side) ? null : ratios(values, ofSecond);
+      if (toSecond) secondRatios[side] = toSecond;
     }
-    return { what, unit, sides, ratios: ratio, ...(ofServer.length > 0 && { serverRatios }) };
+    return { what, unit, sides, ratios: ratio, ...(ofSecond.length > 0 && { secondRatios }) };
   });
 }
 

@@ -6,6 +6,7 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { build } from 'esbuild';
 import type { Address } from './client/http.ts';
 import type { Stage } from './workload.ts';
 
@@ -18,9 +19,12 @@ export interface Server extends Address {
   end(): Promise<void>;
 }
 
+/** A minimal server that runs a workload beside cadre. */
+export type SecondBaseline = 'bare-server' | 'libraries';
+
 /** Something of which servers are started and measured. */
 export interface Subject {
-  name: 'cadre' | 'before' | 'peer' | 'bare-server';
+  name: 'cadre' | 'before' | 'peer' | SecondBaseline;
   /** The words with which its commands begin; null for a server of another program. */
   program: readonly string[] | null;
   /** Whether the bench starts its servers: each with data of its own, and a process to look at. */
@@ -46,6 +50,7 @@ const agents: Record<AgentKind, string> = {
   silent: 'sleep infinity',
 };
 const BARE_SERVER = path.join(import.meta.dirname, 'baselines/bare-server.mjs');
+const SQLITE = path.join(import.meta.dirname, '../node_modules/sql.js/dist/sql-wasm.wasm');
 const START_LIMIT_MS = 30_000;
 
 /** A build of cadre: its executable, or the JavaScript file that starts it. */
@@ -76,13 +81,41 @@ export function peerFrom(env: NodeJS.ProcessEnv): Subject | null {
   return { name: 'peer', program: null, isStarted: false, start: () => Promise.resolve(server) };
 }
 
-/** The minimal server of `baselines/bare-server.mjs`, which has the part of the interface that turns need. */
-export const bareServer: Subject = {
-  name: 'bare-server',
-  program: null,
-  isStarted: true,
-  start: (directory, options) => startCommand([process.execPath, BARE_SERVER], directory, options),
+/** Each has the part of the interface that its workloads need. */
+export const secondBaselines: Record<SecondBaseline, Subject> = {
+  'bare-server': baseline('bare-server', (directory, options) =>
+    startCommand([process.execPath, BARE_SERVER], directory, options),
+  ),
+  libraries: baseline('libraries', startLibraries),
 };
+
+function baseline(name: SecondBaseline, start: Subject['start']): Subject {
+  return { name, program: null, isStarted: true, start };
+}
+
+/** Starts the server of `baselines/libraries.ts`: one file, of which Node keeps the compiled code, as cadre is. */
+async function startLibraries(directory: string): Promise<Server> {
+  librariesHome ??= await bundledLibraries();
+  const variables = { NODE_COMPILE_CACHE: librariesHome, WASM: SQLITE };
+  const file = path.join(librariesHome, 'libraries.cjs');
+  return startCommand([process.execPath, file, 'serve'], directory, { variables });
+}
+
+let librariesHome: string | undefined;
+
+async function bundledLibraries(): Promise<string> {
+  const home = keptHome();
+  await build({
+    entryPoints: [path.join(import.meta.dirname, 'baselines/libraries.ts')],
+    outfile: path.join(home, 'libraries.cjs'),
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    minifyWhitespace: true,
+    minifySyntax: true,
+  });
+  return home;
+}
 
 /** A home that servers share from start to start, so that code which the first has compiled is not compiled again. */
 function keptHome(): string {

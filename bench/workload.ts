@@ -1,4 +1,4 @@
-import type { Subject } from './subject.ts';
+import type { SecondBaseline, Subject } from './subject.ts';
 
 /** Figures that one side of a workload measured in one round. */
 export type Measures = Record<string, number>;
@@ -27,8 +27,8 @@ export interface Workload<Size> {
   /** The unit of each figure. More is better where it ends with `/s`, less for all others. */
   units: Record<string, string>;
   sizes: Record<Form, Size>;
-  /** Whether the minimal server of `baselines/bare-server.mjs` runs it too, as a second baseline. */
-  onBareServer?: boolean;
+  /** A server of `baselines` that runs it too, as a second baseline. */
+  second?: SecondBaseline;
   /** Is called once for each subject, before all rounds: makes the state that the rounds only read. */
   prepare?: (stage: Stage, size: Size) => Promise<void>;
   server: (stage: Stage, size: Size) => Promise<Measures>;
@@ -40,7 +40,7 @@ export interface Sized {
   about: string;
   needs: Workload<unknown>['needs'];
   units: Record<string, string>;
-  onBareServer: boolean;
+  second: SecondBaseline | null;
   prepare: ((stage: Stage) => Promise<void>) | null;
   server(stage: Stage): Promise<Measures>;
   bare(directory: string): Promise<Measures>;
@@ -50,12 +50,12 @@ export interface Sized {
 export function workload<Size>(given: Workload<Size>): (form: Form) => Sized {
   return (form) => {
     const size = given.sizes[form];
-    const { about, needs, units, onBareServer = false, prepare } = given;
+    const { about, needs, units, second = null, prepare } = given;
     return {
       about,
       needs,
       units,
-      onBareServer,
+      second,
       prepare: prepare ? (stage) => prepare(stage, size) : null,
       server: (stage) => given.server(stage, size),
       bare: (directory) => given.bare(directory, size),

@@ -11,6 +11,7 @@ const SIDES = {
   before: 'before',
   peer: 'peer',
   'bare-server': 'bare-server',
+  libraries: 'libraries',
   bare: 'bare',
 } as const;
 
@@ -31,20 +32,21 @@ function tableOf({ workload, about, form, rounds, machine, node, figures }: Resu
     figures.some((figure) => figure.sides[side]),
   );
   const compared = sides.filter((side) => figures.some((figure) => figure.ratios[side]));
-  const toServer = sides.filter((side) => figures.some((figure) => figure.serverRatios?.[side]));
+  const toSecond = sides.filter((side) => figures.some((figure) => figure.secondRatios?.[side]));
+  const second = sides.includes('libraries') ? 'libraries' : 'bare-server';
   const head = [
     '',
     '',
     ...sides.map((side) => SIDES[side]),
     ...compared.map((side) => `${SIDES[side]} / bare`),
-    ...toServer.map((side) => `${SIDES[side]} / bare-server`),
+    ...toSecond.map((side) => `${SIDES[side]} / ${second}`),
   ];
   const rows = figures.map((figure) => [
     figure.what,
     figure.unit,
     ...sides.map((side) => cell(figure, side)),
     ...compared.map((side) => ratioCell(figure.ratios[side])),
-    ...toServer.map((side) => ratioCell(figure.serverRatios?.[side])),
+    ...toSecond.map((side) => ratioCell(figure.secondRatios?.[side])),
   ]);
   const rule = head.map((_, n) => (n < 2 ? '---' : '--:'));
   return [

@@ -5,12 +5,12 @@ import type { Spread } from './statistics.ts';
 export interface Figure {
   what: string;
   unit: string;
-  /** By side: `cadre`, `bare`, and where they ran `before`, `peer` and `bare-server`. */
+  /** By side: `cadre`, `bare`, and where they ran `before`, `peer`, `bare-server` and `libraries`. */
   sides: Record<string, Spread>;
   /** The ratio of a side to the baseline. */
   ratios: Record<string, Spread>;
-  /** The ratio of a side to the minimal server, in workloads that the minimal server runs. */
-  serverRatios?: Record<string, Spread>;
+  /** The ratio of a side to the second baseline, in workloads that have one. */
+  secondRatios?: Record<string, Spread>;
 }
 
 /** Result of a run of one workload, stored as a line of JSON. */

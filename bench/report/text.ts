@@ -17,9 +17,9 @@ export function shortNumber(value: number): string {
   return size >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
 
-function lineOf({ what, unit, sides, ratios, serverRatios = {} }: Figure): string {
+function lineOf({ what, unit, sides, ratios, secondRatios = {} }: Figure): string {
   const parts = Object.entries(sides).map(([side, { median, low, high }]) => {
-    const both = [ratios[side], serverRatios[side]].filter((one) => one !== undefined);
+    const both = [ratios[side], secondRatios[side]].filter((one) => one !== undefined);
     const ratio = both.map((one) => ` x${shortNumber(one.median)}`).join('');
     const between = `${shortNumber(low)}-${shortNumber(high)}`;
     return `${side} ${shortNumber(median).padStart(7)} (${between})${ratio}`.padEnd(38);

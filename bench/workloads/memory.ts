@@ -18,20 +18,23 @@ interface Size {
 /** The memory of a server and of its helpers. */
 export const memory = workload<Size>({
   about:
-    'the resident memory of the server and its helper processes, without agents. The row `after the load` is measured after commands and new sessions (full: 1,000 and 500, short: 200 and 100). The row `busy` is the peak memory of the server while eight agents use tools without a pause (full: 50,000 events, short: 10,000). The baseline is a minimal HTTP server, which writes the same number of requests to a file',
+    'the resident memory of the server and its helper processes, without agents. The row `after the load` is measured after commands and new sessions (full: 1,000 and 500, short: 200 and 100). The row `busy` is the peak memory of the server while eight agents use tools without a pause (full: 50,000 events, short: 10,000). The baseline is a minimal HTTP server, which writes the same number of requests to a file. The second baseline, in the row `idle`, is a server that only loads the libraries of cadre',
   needs: 'process',
+  second: 'libraries',
   units: { idle: 'MB', 'after the load': 'MB', busy: 'MB' },
   sizes: {
     short: { processes: 200, sessions: 100, events: 10_000 },
     full: { processes: 1000, sessions: 500, events: 50_000 },
   },
   server: (stage, size) =>
-    withServer(stage, (server) =>
-      measure(server, size, {
-        commands: '/v1/processes',
-        sessions: '/v1/sessions',
-        busy: () => fill(server, stage.directory, size.events),
-      }),
+    withServer(stage, async (server) =>
+      stage.subject.name === 'libraries'
+        ? { idle: await idleMegabytes(server) }
+        : measure(server, size, {
+            commands: '/v1/processes',
+            sessions: '/v1/sessions',
+            busy: () => fill(server, stage.directory, size.events),
+          }),
     ),
   bare: (directory, size) =>
     withBareServer(directory, (server) =>
@@ -54,8 +57,7 @@ async function measure(
   { processes, sessions }: Size,
   work: Work,
 ): Promise<Measures> {
-  await pause(REST_MS);
-  const idle = treeMegabytes(server.pid);
+  const idle = await idleMegabytes(server);
   await post(server, work.commands, { command: 'echo hello' }, processes);
   await post(server, work.sessions, { provider: 'acp', cwd: '/' }, sessions);
   await pause(REST_MS);
@@ -63,6 +65,11 @@ async function measure(
   forgetPeak(server.pid);
   await work.busy();
   return { idle, 'after the load': loaded, busy: peakMegabytes(server.pid) };
+}
+
+async function idleMegabytes({ pid }: Server): Promise<number> {
+  await pause(REST_MS);
+  return treeMegabytes(pid);
 }
 
 function post(server: Server, path: string, body: object, count: number): Promise<unknown> {

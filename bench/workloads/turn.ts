@@ -27,7 +27,7 @@ interface Talk {
 export const turn = workload({
   about: `the time in which one client creates a session, and completes turns with one word and with ten words. The baseline runs the same agent on pipes, and writes the prompt and the words to a file on disk. The second baseline is a minimal HTTP server that does the same`,
   needs: 'server',
-  onBareServer: true,
+  second: 'bare-server',
   units: {
     'create a session': 'ms',
     'turn of one word': 'ms',

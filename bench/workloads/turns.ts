@@ -11,7 +11,7 @@ const SESSIONS = 8;
 export const turns = workload({
   about: `the rate and the CPU time of turns with ten words, in ${SESSIONS} sessions at the same time. The baseline runs ${SESSIONS} agents on pipes, and writes prompts and words to a file on disk. The second baseline is a minimal HTTP server that does the same`,
   needs: 'server',
-  onBareServer: true,
+  second: 'bare-server',
   units: { turns: '/s', 'CPU of a turn': 'ms' },
   sizes: { short: { each: 60 }, full: { each: 300 } },
   server: (stage, { each }) =>

@@ -88,15 +88,15 @@ it('A figure leaves out the sides that have no value for it.', async () => {
   expect(figures).toEqual([{ what: 'time', unit: 'ms', sides: {}, ratios: {} }]);
 });
 
-it('A workload that the minimal server runs has the ratio of each server to the minimal server.', async () => {
+it('A workload with a second baseline has the ratio of each server to it.', async () => {
   const { sized } = noted((side) => ({ time: { cadre: 12, 'bare-server': 4 }[side] ?? 2 }));
   const { figures } = await runRounds(
-    { ...sized, onBareServer: true },
+    { ...sized, second: 'bare-server' },
     [subject('cadre')],
     1,
     quiet,
   );
   const three = { median: 3, low: 3, high: 3 };
-  expect(figures[0]?.serverRatios).toEqual({ cadre: three });
+  expect(figures[0]?.secondRatios).toEqual({ cadre: three });
   expect(Object.keys(figures[0]?.sides ?? {})).toEqual(['cadre', 'bare-server', 'bare']);
 });
