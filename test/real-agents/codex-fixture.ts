@@ -3,6 +3,7 @@ import type { ProviderFixture } from '../support/providers/fixture.ts';
 import { imageInUrl, openAgentWorld } from './agent-world.ts';
 import { codexConfig } from './codex-env.ts';
 import type { AgentName } from './install.ts';
+import { isSandboxed } from './on-server.ts';
 import { scriptedSpeech, scriptedUsage } from './scripted-speech.ts';
 
 const elsewhere = 'test/providers/codex-rows has one that does';
@@ -18,7 +19,8 @@ export function codexFixture(agent: AgentName): ProviderFixture {
       }),
 
     ...scriptedSpeech(shell, escalated('touch asked')),
-    unasked: 'declined',
+    // In a sandbox, codex runs the command inside, where the mode does not require an approval.
+    unasked: isSandboxed ? 'runs' : 'declined',
 
     garbage: { leftOut: `it writes no such line: ${elsewhere}` },
     lateAnswer: { leftOut: `it hears every interrupt: ${elsewhere} not` },

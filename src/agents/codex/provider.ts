@@ -41,19 +41,20 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
       this.ownHome();
       await this.#ask('account/login/start', { type: 'apiKey', apiKey });
       this.loginChanged();
+      await retireAll(this.#sandboxed.values());
       return this.#authStatus();
     },
     import: async (auth) => {
       writeAuth(this.ownHome(), auth);
       this.loginChanged();
-      // A running server has read the login before.
-      for (const one of [this.#shared, ...this.#sandboxed.values()]) await one.retire();
+      await retireAll([this.#shared, ...this.#sandboxed.values()]);
       return this.#authStatus();
     },
     end: async () => {
       this.ownHome();
       await this.#ask('account/logout', {});
       this.logins.forget();
+      await retireAll(this.#sandboxed.values());
       return this.#authStatus();
     },
   };
@@ -212,6 +213,11 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
     };
     return this.health.started(() => AppServer.start(start));
   }
+}
+
+/** Retires servers that have read the login before it changed. */
+async function retireAll(servers: Iterable<SharedServer>): Promise<void> {
+  for (const server of servers) await server.retire();
 }
 
 /**

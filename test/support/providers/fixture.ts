@@ -29,8 +29,8 @@ export interface ProviderFixture {
     /** Reports whether the action was done, if that can be observed. */
     wasDone?: () => boolean;
   };
-  /** Effect of a request for permission in a mode without approvals: the turn fails, or the request is declined. */
-  unasked: 'fails' | 'declined';
+  /** Effect of a request for permission in a mode without approvals: the turn fails, the request is declined, or there is no request. */
+  unasked: 'fails' | 'declined' | 'runs';
   /** End of a turn whose approval was declined (default `turn.completed`). */
   declinedEnd?: 'turn.interrupted';
   /** Left out if requests do not describe the whole action, so that no answer applies to a repeated request. */
