@@ -9,8 +9,9 @@
 #   TASK  what each member is to do
 #   NEWS  what all members are told after that
 #
-# What an agent asks for is shown whole; it is allowed if you answer y, and declined otherwise.
-# AGENTS lists the kinds of agents, and LEAD is the kind of the lead.
+# Each approval request is shown whole. The request is accepted if you answer y, and declined otherwise.
+# AGENTS lists the kinds of agents, and LEAD is the kind of the lead. Gemini CLI does not describe its requests completely:
+# without a terminal, they are accepted only with UNDESCRIBED=1.
 set -eu
 
 team=$1 task=$2 news=$3
@@ -56,7 +57,7 @@ answer_approvals_of() {
     printf 'allow it? [y/N] '
     read -r answer || answer=n
     case $answer in
-    y*) cadre approvals accept "$approval" ;;
+    y*) cadre approvals accept "$approval" ${UNDESCRIBED:+--undescribed} ;;
     *) cadre approvals decline "$approval" ;;
     esac
   done
