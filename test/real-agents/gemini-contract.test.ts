@@ -39,5 +39,7 @@ function configuration({ asks, ...place }: AgentPlace): string {
   const { command, args } = agentStart('gemini');
   const allow = asks ? [] : ['run_shell_command'];
   const env = geminiEnvironment({ ...place, allow, clockStep: 1 });
-  return stringify({ providers: { acp: { agents: { gemini: { command, args, env, home: place.home } } } } });
+  return stringify({
+    providers: { acp: { agents: { gemini: { command, args, env, home: place.home } } } },
+  });
 }

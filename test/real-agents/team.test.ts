@@ -32,7 +32,9 @@ test(
          cd '${repository}'
          yes | UNDESCRIBED=1 bash '${script}' shop '@@shell:touch asked' '@@reply:I have read it'`,
       );
-      expect(stderr).toMatch(/^(cadre: The agent does not say what this request would do[^\n]+\n)*$/);
+      expect(stderr).toMatch(
+        /^(cadre: The agent does not say what this request would do[^\n]+\n)*$/,
+      );
       expect(code).toBe(0);
       expect(stdout).toContain('I have read it');
       await expectTeamwork(client, repository);

@@ -90,12 +90,13 @@ export function approvalRequest(
   const context = { cwd, budget, isSaid };
   const before = earlier.flatMap((one) => saidBefore(withoutTerminals(one), context));
   const added = notShownBy(shownDetails, before);
+  const binding = kind === 'execute' ? added.filter((one) => !isLabel(one, cwd)) : added;
   const wholeSubject = isWhole(kind, call)
     ? {
         ...subjectOf(kind, call, options),
         ...about,
         ...(metaArguments.length > 0 && { _meta: metaArguments }),
-        ...(added.length > 0 && { before: added }),
+        ...(binding.length > 0 && { before: binding }),
       }
     : null;
   return {
@@ -121,6 +122,15 @@ function saidBefore(
   const titles = context.isSaid(title.trim()) ? [] : inputDetails({ title });
   const others = inputDetails(othersIn(call, callFields));
   return [...details, ...titles, ...others, ...metaDetails(call._meta, true)];
+}
+
+/**
+ * Reports whether a detail of a command changes nothing in the effect of the command. Such a detail can arrive before or after the
+ * request (opencode 1.18.33), so an accepted request covers the same request with another one.
+ */
+function isLabel(detail: ApprovalDetail, cwd: string): boolean {
+  if (detail.type !== 'input') return false;
+  return detail.name === 'description' || (detail.name === 'cwd' && detail.value === cwd);
 }
 
 const TOOL_NAME = /^\w+([-_.:]{1,2}\w+)*$/;

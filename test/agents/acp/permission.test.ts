@@ -70,6 +70,29 @@ test('An acceptance for the session chooses no lasting option of the agent, and 
   expect((await other.decide(approval, 'decline')).text).toBe('selected c');
 });
 
+test('An acceptance for the session covers the same command with a description that arrives at another time.', async () => {
+  let earlier: object[] = [];
+  const { open } = on(
+    goes(async (agent) => {
+      agent.update(
+        ...earlier.map((rawInput) => ({ sessionUpdate: 'tool_call', ...touch, rawInput })),
+      );
+      await agent.ask(touch);
+      return endTurn;
+    }),
+  );
+  const session = await open(asking);
+  const { cwd } = await session.record();
+  earlier = [{ command: 'touch it', description: 'makes a file', cwd }];
+  const first = await session.asks('go');
+  await session.decide(first.approval, 'accept', 'session');
+  earlier = [];
+  expect((await session.run('go')).status).toBe('completed');
+  earlier = [{ command: 'touch it', env: { TZ: 'UTC' } }];
+  const other = await session.asks('go');
+  await session.decide(other.approval, 'decline');
+});
+
 test.each([
   ['one way to allow it always', ['allow_once', 'allow_always'], ['once', 'session']],
   [
