@@ -18,7 +18,7 @@ export const scriptedSpeech = (shell: (command: string) => string, touch = shell
     think: (text: string) => `@@think:${text}`,
     loggedOut: '@@err:401',
     sayWords: (text: string) => `@@say:${text}`,
-    longStream: '@@slow:3000:40',
+    longStream: '@@slow:30000:40',
     showImages: '@@say:seen',
     recall: '@@say:I do',
     crash: {
