@@ -9,7 +9,7 @@ import { invalidError } from '../../../api/errors.ts';
 import { failpointsFrom } from '../../../core/lib/failpoint.ts';
 import { keepLogSmall, ownLog } from '../../../core/lib/own-log.ts';
 import { selfCommand, version } from '../../../core/lib/self.ts';
-import { keepHeapSmall } from '../../../core/lib/small-heap.ts';
+import { keepHeapGrowthSmall, keepHeapSmall } from '../../../core/lib/small-heap.ts';
 import { Undo } from '../../../core/lib/undo.ts';
 import type { Runtime } from '../../../server/runtime/start.ts';
 import { Notifier } from '../../service/notifier.ts';
@@ -119,6 +119,7 @@ async function serveTelling(
       process.exit(exitCodes.failed);
     },
   });
+  keepHeapGrowthSmall();
   if (options.demo) makeDemoState(world.env);
   try {
     announce(world, options, runtime, { directory, isQuiet });
