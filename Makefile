@@ -180,6 +180,16 @@ worktrees: deps ## Test worktrees with 1,000 random programs of eight sessions a
 	WORKTREE_RUNS=100 $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 $(CAMPAIGN) test/campaigns/worktrees/property
 	WORKTREE_PLACES=all vitest run test/server/work/git/hostile
 
+.PHONY: model
+model: N = 20000
+model: deps ## Compare the server with a model of its contract in N random programs (N=20000, SEED=..., FROM=0 is the first program)
+	MODEL_PROGRAMS=$(N) MODEL_FROM=$(FROM) SEED=$(SEED) TEST_LIMIT_MS=86400000 $(CAMPAIGN) test/campaigns/model/model
+
+.PHONY: wake
+wake: N = 100000
+wake: deps ## Run messages, turns, interrupts and kills of a team in all orders, and in N random orders (N=100000, SEED=..., FROM=0)
+	WAKE_RACES=$(N) WAKE_FROM=$(FROM) SEED=$(SEED) TEST_LIMIT_MS=86400000 $(CAMPAIGN) test/campaigns/model/wake
+
 .PHONY: damage
 damage: deps ## Flip bits in databases, cut them, change pages and remove files beside them: nothing is lost without a word (ROUNDS=2000 SEED=1)
 	DAMAGE_ROUNDS=$(or $(ROUNDS),2000) $(if $(SEED),SEED=$(SEED)) TEST_LIMIT_MS=7200000 $(CAMPAIGN) test/campaigns/damage
