@@ -4,6 +4,7 @@ import type { Session, Turn } from '../../../api/sessions.ts';
 import type { Agent, AgentAnswer, TurnOutcome } from '../../../agents/provider.ts';
 import { continuationPrompt } from '../approvals/approval.ts';
 import { settingsOf } from './settings.ts';
+import { hasEnded } from './turn.ts';
 import type { TurnOutput } from './output.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
@@ -238,12 +239,13 @@ export interface TimeLimitDeps extends Pick<ServerParts, 'db' | 'clock' | 'logge
 }
 
 /**
- * Starts the time limit of the active turn, if there is one. At its end `interrupt` is called; the session stays open.
- * `since`: when the time began, in Unix ms; null: now.
+ * Starts the time limit of a turn, if there is one. At its end `interrupt` is called; the session stays open. A turn that has
+ * ended may still have its limit, because the promise of an agent that was given up may never resolve. `since`: when the
+ * time began, in Unix ms; null: now.
  */
 export function turnTimeLimit(
   { db, store, clock, logger, turnTimeoutMs }: TimeLimitDeps,
-  { session_id: sessionId, since }: { session_id: string; since: number | null },
+  { session_id, turn_id, since }: Pick<Turn, 'session_id' | 'turn_id'> & { since: number | null },
   interrupt: (tx: Writer, turn: Turn, error: NonNullable<Turn['error']>) => void,
 ): Disposable {
   const limitMs = turnTimeoutMs();
@@ -255,8 +257,8 @@ export function turnTimeLimit(
   const spentMs = since === null ? 0 : clock.now() - since;
   return clock.after(Math.max(0, limitMs - spentMs), () => {
     db.transact((tx) => {
-      const turn = store.activeTurn(tx, sessionId);
-      if (turn?.interrupt_requested_at === null) interrupt(tx, turn, error);
+      const turn = store.turn(tx, session_id, turn_id);
+      if (!hasEnded(turn) && turn.interrupt_requested_at === null) interrupt(tx, turn, error);
     }).catch((failure: unknown) =>
       logger.error({ err: failure }, 'cannot interrupt a turn that exceeded its time limit'),
     );

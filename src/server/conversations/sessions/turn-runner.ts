@@ -314,13 +314,12 @@ export class TurnRunner {
 
   /** Interrupts a turn whose time is over. Resolves with a failure if `work` rejects. */
   async #withinLimit(
-    { session_id }: Turn,
+    { session_id, turn_id }: Turn,
     work: () => Promise<TurnOutcome>,
     { since = null }: { since?: number | null } = {},
   ): Promise<TurnOutcome> {
-    using _limit = turnTimeLimit(this.#deps, { session_id, since }, (tx, turn, error) =>
-      this.requestInterrupt(tx, turn, error),
-    );
+    const limited = { session_id, turn_id, since };
+    using _limit = turnTimeLimit(this.#deps, limited, (...late) => this.requestInterrupt(...late));
     try {
       return await work();
     } catch (error) {

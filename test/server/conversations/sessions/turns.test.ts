@@ -112,6 +112,18 @@ it('A timed-out turn that waits for an approval is interrupted, and the approval
   expect((await stage.approvals('?status=cancelled')).map((one) => one.id)).toEqual([id]);
 });
 
+it('The timeout of a turn whose agent never ended it does not apply to the next turn.', async () => {
+  const { stage, session, turn, turnId } = await testTurn(limited);
+  await stage.interrupt(session.id, turnId);
+  await turn.cancelled;
+  stage.clock.advance(10_000);
+  await stage.until(endOf(turnId));
+  const next = await stage.play(session);
+  stage.clock.advance(50_000);
+  await stage.open();
+  expect(next.agent.calls).toEqual(['prompt']);
+});
+
 it('A timeout does not apply to a turn that has ended.', async () => {
   const { stage, session } = await testSession(limited);
   await run(stage, session);
