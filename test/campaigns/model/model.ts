@@ -234,7 +234,9 @@ function passTurn(draft: Draft, session: ModelSession, at: number): void {
   const turn = activeTurn(session);
   if (!turn) return;
   for (const approval of pendingOf(session, turn))
-    if (approval.expiresAt <= at) settle(draft, session, approval, 'expired');
+    // The first that expires may end the turn, which cancels the others.
+    if (approval.status === 'pending' && approval.expiresAt <= at)
+      settle(draft, session, approval, 'expired');
   if (!turn.hasAgent) return;
   if (turn.killAt === at) {
     session.hasAgent = false;
