@@ -22,6 +22,7 @@ export type Act =
   | { does: 'leave' | 'join'; session: string }
   | { does: 'delete_team' | 'interrupt_all' }
   | { does: 'budget'; session: string; turns: number }
+  | { does: 'run'; session: string; code: number; notifies: boolean }
   | { does: 'bad'; which: number };
 
 /** A request whose path and body have names in braces in place of ids. */
@@ -100,6 +101,12 @@ export function requestOf(act: Act): NamedRequest {
       return { method: 'DELETE', path: `/v1/queue/{${act.entry}}` };
     case 'budget':
       return post('/v1/budgets', { session_id: `{${act.session}}`, turns: act.turns });
+    case 'run':
+      return post('/v1/processes', {
+        session_id: `{${act.session}}`,
+        command: `exit ${act.code}`,
+        ...(act.notifies ? { on_exit: 'notify' } : {}),
+      });
     case 'bad':
       return badRequests[act.which % badRequests.length] as NamedRequest;
     default:

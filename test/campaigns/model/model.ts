@@ -6,12 +6,14 @@ import {
   decide,
   done,
   endPause,
+  exit,
   interruptTurn,
   pauseQueue,
   queue,
   refused,
   resume,
   resumeQueue,
+  run,
   send,
   setBudget,
   settle,
@@ -73,8 +75,9 @@ function step<T>(
 function react(draft: Draft): void {
   for (let next = draft.reactions.shift(); next; next = draft.reactions.shift()) {
     const session = sessionNamed(draft.state, next.session);
-    const turn = turnNamed(session, next.turn);
-    if (turn) (next.does === 'start' ? start : cancel)(draft, session, turn);
+    const turn = turnNamed(session, next.name);
+    if (next.does === 'exit') exit(draft, session, next.name);
+    else if (turn) (next.does === 'start' ? start : cancel)(draft, session, turn);
   }
 }
 
@@ -133,6 +136,8 @@ function answerTo(draft: Draft, act: Act): Answer {
       return deleteTeam(draft);
     case 'interrupt_all':
       return interruptAll(draft);
+    case 'run':
+      return run(draft, act);
     case 'budget':
       return setBudget(draft, act);
     case 'bad': {
@@ -195,6 +200,17 @@ function request({ state }: Draft, session: ModelSession, subject: number): void
 /** The provider refuses to start the next agent. */
 export function refuse(state: ModelState, code: string): ModelState {
   return { ...state, refusals: [...state.refusals, code] };
+}
+
+/** Retention deletes what a closed session has, when that is too old: its queue entries too. */
+export function retire(state: ModelState): ModelState {
+  return step(state, {}, (draft) => {
+    for (const session of draft.state.sessions) {
+      for (const { kind, name } of session.inbox)
+        if (kind === 'queue') emit(draft.state, session.id, `queue.removed ${name} trimmed`);
+      session.inbox = [];
+    }
+  }).state;
 }
 
 /** The next time at which something happens by itself; null if nothing is to. */

@@ -1,5 +1,5 @@
 import type { UntypedEvent } from '../../support/untyped-events.ts';
-import { SERVER, TEAM } from './state.ts';
+import { processesOf, SERVER, TEAM } from './state.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -45,6 +45,7 @@ export class Names {
     };
     if (kind === 'turn.accepted') this.set(String(turn_id), next('t'));
     if (kind === 'approval.requested') this.set(idIn(payload, 'approval'), next('a'));
+    if (kind === 'process.queued') this.set(idIn(payload, 'process', 'process_id'), next('p'));
     if (kind === 'queue.added') this.set(idIn(payload, 'entry'), next('q'));
     if (kind === 'team.message_created') {
       const count = (this.#counts.get('m') ?? 0) + 1;
@@ -58,7 +59,8 @@ export class Names {
   }
 
   /** Returns the session, team or server that an event is about; null if it is none of the program's. */
-  scopeOf({ session_id, team_id, kind }: UntypedEvent): string | null {
+  scopeOf({ session_id, team_id, process_id, kind }: UntypedEvent): string | null {
+    if (process_id !== null) return this.has(session_id) ? processesOf(this.of(session_id)) : null;
     if (session_id !== null) return this.has(session_id) ? this.of(session_id) : null;
     if (team_id !== null) return this.has(team_id) ? TEAM : null;
     return kind.startsWith('runtime.') ? SERVER : null;
@@ -100,6 +102,11 @@ export class Names {
           ? `${kind} ${turn}`
           : `${kind} ${turn} ${String(payload.status)}`;
       }
+      case 'process': {
+        if (kind === 'process.output') return null;
+        const { process_id, exit_code } = fieldsIn(payload, 'process');
+        return `${kind} ${[this.short(process_id), exit_code ?? []].flat().join(' ')}`;
+      }
       case 'budget':
         return kind;
       case 'runtime':
@@ -131,6 +138,6 @@ function fieldsIn(payload: Fields, name: string): Fields {
   return (payload[name] as Fields | undefined) ?? {};
 }
 
-function idIn(payload: Fields, name: string): string {
-  return String(fieldsIn(payload, name).id);
+function idIn(payload: Fields, name: string, field = 'id'): string {
+  return String(fieldsIn(payload, name)[field]);
 }

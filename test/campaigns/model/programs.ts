@@ -57,6 +57,7 @@ const weights: readonly [does: string, weight: number][] = [
   ['close', 1],
   ['resume', 2],
   ['repeat', 4],
+  ['run', 0.7],
   ['bad', 2],
   ['refuse', 1.5],
   ['pass', 5],
@@ -198,6 +199,8 @@ function actOf({ does, other, which }: Command, state: ModelState, session: stri
       return { does, session };
     case 'budget':
       return { does, session, turns: 1 + (which % 4) };
+    case 'run':
+      return { does, session, code: which % 2 === 0 ? 0 : 3, notifies: other % 4 !== 0 };
     case 'bad':
       return { does, which: which % badRequests.length };
     case 'message':

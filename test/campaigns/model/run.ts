@@ -2,11 +2,11 @@ import { deepStrictEqual } from 'node:assert';
 import { completed, interrupted } from '../../support/teams/team.ts';
 import type { TurnOutcome } from '../../../src/agents/provider.ts';
 import { requestOf } from './acts.ts';
-import { type AgentAct, ask, nextTime, play, reach, refuse, restart } from './model.ts';
+import { type AgentAct, ask, nextTime, play, reach, refuse, restart, retire } from './model.ts';
 import { Names } from './names.ts';
 import { type Command, type Deed, deedOf, NAMES, type Program } from './programs.ts';
-import type { HttpAnswer, Server } from './server.ts';
-import { quiet } from './server.ts';
+import type { UntypedEvent } from '../../support/untyped-events.ts';
+import { type HttpAnswer, KEPT_DAYS, quiet, type Server } from './server.ts';
 import { activeTurn, type Answer, type ModelState, newState, sessionNamed } from './state.ts';
 
 const outcomes: Record<string, TurnOutcome> = {
@@ -14,6 +14,10 @@ const outcomes: Record<string, TurnOutcome> = {
   interrupted,
   failed: { status: 'failed', error: { code: 'model_error', message: 'no' } },
 };
+
+/** One in so many programs ends with the retention of its sessions. */
+const RETIRED = 8;
+const DAY_MS = 86_400_000;
 
 /** Runs one program on a server and in the model, and compares them after each command. */
 export class Run {
@@ -47,6 +51,7 @@ export class Run {
       await quiet();
       run.#compareEvents();
       await run.#compareStates();
+      if (number % RETIRED === 0) await run.#retire();
     } catch (error) {
       throw new Error(`program ${number}:\n  ${run.trace.join('\n  ')}\n${String(error)}`, {
         cause: error,
@@ -145,6 +150,10 @@ export class Run {
       }
       case 'interrupt_all':
         return (body.interrupted_session_ids as string[]).map((id) => names.of(id)).join(' ');
+      case 'run': {
+        const process = body.process as { process_id: string; status: string };
+        return `${names.short(process.process_id)} ${process.status}`;
+      }
       case 'budget':
         return `${status} ${(body.spent as { turns: number }).turns}`;
       case 'delete_team':
@@ -266,6 +275,35 @@ export class Run {
       return `events of ${scope} differ at ${at}\n  the model:\n    ${part(expected)}\n  the server:\n    ${part(seen)}`;
     }
     return null;
+  }
+
+  /** Lets the closed sessions become so old that retention deletes their events and contents. The records stay. */
+  async #retire(): Promise<void> {
+    const ids = new Set(NAMES.map((name) => this.#names.fill(`{${name}}`)));
+    const isTrimmed = ({ kind, payload }: UntypedEvent) =>
+      kind === 'storage.trimmed' &&
+      ids.has(String(payload.closed_session_id)) &&
+      payload.is_whole === true;
+    const from = this.#server.events.length;
+    this.#server.clock.advance(KEPT_DAYS * DAY_MS + DAY_MS);
+    await this.#server.until(
+      () => this.#server.events.slice(from).filter(isTrimmed).length === NAMES.length,
+      () => 'retention did not delete the closed sessions',
+    );
+    this.#state = retire(this.#state);
+    await this.#settle();
+    await this.#compareStates();
+    for (const id of ids) {
+      const { body } = await this.#server.request('GET', `/v1/sessions/${id}/events`);
+      const left = (body as unknown as UntypedEvent[]).map(({ kind }) => kind);
+      deepStrictEqual(
+        left.filter((kind) => kind !== 'queue.removed'),
+        [],
+      );
+      const { body: turns } = await this.#server.request('GET', `/v1/sessions/${id}/turns`);
+      for (const turn of turns as unknown as { trimmed: boolean; text: string | null }[])
+        deepStrictEqual([turn.trimmed, turn.text], [true, null]);
+    }
   }
 
   /** Compares all records with the model: sessions, turns, approvals, the queue and deliveries. */

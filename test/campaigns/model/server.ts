@@ -16,8 +16,12 @@ export interface HttpAnswer {
   body: Record<string, unknown>;
 }
 
+/** Retention deletes the events of sessions that were closed so many days ago. No program lasts so long. */
+export const KEPT_DAYS = 60;
+
 const config = {
   data: { durability: 'normal' },
+  retention: { max_age_days: KEPT_DAYS },
   approvals: { timeout_ms: 60_000 },
   sessions: { turn_timeout_ms: 3_600_000 },
 };

@@ -8,6 +8,7 @@ import {
   type ModelEntry,
   type ModelSession,
   pendingOf,
+  processesOf,
   sessionNamed,
   turnNamed,
 } from './state.ts';
@@ -103,7 +104,7 @@ export function settle(
     return end(draft, session, turn, { status: 'interrupted', error: null });
   approval.isHeld = true;
   if (pendingOf(session, turn).length === 0)
-    draft.reactions.push({ session: session.id, turn: turn.name, does: 'start' });
+    draft.reactions.push({ session: session.id, does: 'start', name: turn.name });
 }
 
 function settleBudget(draft: Draft, session: ModelSession, approval: ModelApproval): void {
@@ -223,6 +224,39 @@ export function queue(draft: Draft, { session: id, at }: Act & { does: 'queue' }
     beginNext(draft, session);
   }
   return done(`${entry.name} ${entry.status} ${positionOf(session, entry)}`);
+}
+
+export function run(draft: Draft, act: Act & { does: 'run' }): Answer {
+  const session = sessionNamed(draft.state, act.session);
+  const over = isOver(session);
+  if (over) return over;
+  const name = `p${session.processes.length + 1}`;
+  session.processes.push({ name, code: act.code, notifies: act.notifies });
+  emit(draft.state, processesOf(session.id), `process.queued ${name}`);
+  draft.reactions.push({ session: session.id, does: 'exit', name });
+  return done(`${name} queued`);
+}
+
+/** A command has run. Its owner gets a turn about its end, if that was asked for. */
+export function exit(draft: Draft, session: ModelSession, name: string): void {
+  const process = session.processes.find((one) => one.name === name);
+  if (!process) return;
+  const end = process.code === 0 ? 'completed' : 'failed';
+  emit(draft.state, processesOf(session.id), `process.started ${name}`);
+  emit(draft.state, processesOf(session.id), `process.${end} ${name} ${process.code}`);
+  if (!process.notifies) return;
+  session.inbox.push({
+    name,
+    kind: 'process',
+    rank: 1,
+    at: null,
+    isDue: true,
+    status: 'waiting',
+    hold: null,
+    turn: null,
+    wantsBoundary: false,
+  });
+  beginNext(draft, session);
 }
 
 function positionOf({ inbox }: ModelSession, entry: ModelEntry): number {

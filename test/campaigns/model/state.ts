@@ -5,7 +5,7 @@ export type End = 'completed' | 'interrupted' | 'failed';
 export interface ModelTurn {
   name: string;
   status: 'accepted' | 'running' | 'waiting_for_approval' | End;
-  source: 'user' | 'team_message' | 'queue';
+  source: 'user' | 'team_message' | 'queue' | 'process_exit';
   error: string | null;
   /** Whether an agent of this server works on it: false for a turn that was kept over a restart. */
   hasAgent: boolean;
@@ -34,8 +34,8 @@ export interface ModelApproval {
 
 export interface ModelEntry {
   name: string;
-  /** The prompt of a person, or the delivery of a message. */
-  kind: 'queue' | 'team';
+  /** The prompt of a person, the delivery of a message, or the notice of the end of a process. */
+  kind: 'queue' | 'team' | 'process';
   rank: number;
   at: number | null;
   /** Whether its time has come, and an event has said so. */
@@ -54,6 +54,8 @@ export interface ModelSession {
   /** All that waits to become a turn, and what is a turn now, oldest first. */
   inbox: ModelEntry[];
   entries: number;
+  /** The commands that have run for it. */
+  processes: { name: string; code: number; notifies: boolean }[];
   /** Whether a person interrupted it: nothing of the inbox starts. */
   isStopped: boolean;
   /** The wait before another try to get an agent, and the tries that failed. */
@@ -161,6 +163,7 @@ function newSession(id: string): ModelSession {
     approvals: [],
     inbox: [],
     entries: 0,
+    processes: [],
     isStopped: false,
     waitUntil: null,
     failures: 0,
@@ -168,6 +171,11 @@ function newSession(id: string): ModelSession {
     hasAgent: false,
     idleSince: 0,
   };
+}
+
+/** Returns the scope of the events of the processes of a session. */
+export function processesOf(session: string): string {
+  return `processes of ${session}`;
 }
 
 export function emit(state: ModelState, scope: string, event: string): void {

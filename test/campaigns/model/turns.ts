@@ -16,7 +16,7 @@ import {
 } from './state.ts';
 
 /** A change of the model that follows a transaction, as the agent or the server reacts to it. */
-export type Reaction = { session: string; turn: string; does: 'start' | 'cancel' };
+export type Reaction = { session: string; does: 'start' | 'cancel' | 'exit'; name: string };
 
 /** A state that is being changed, and what is to follow. */
 export interface Draft {
@@ -60,7 +60,7 @@ export function beginNext(draft: Draft, session: ModelSession): void {
   if (first.kind === 'queue') return void accept(draft, session, 'queue', [first]);
   const firstPrompt = waiting.findIndex(({ kind }) => kind === 'queue');
   const messages = firstPrompt < 0 ? waiting : waiting.slice(0, firstPrompt);
-  accept(draft, session, 'team_message', messages);
+  accept(draft, session, first.kind === 'team' ? 'team_message' : 'process_exit', messages);
 }
 
 /** Accepts a turn. An idle agent begins it in the same transaction. */
@@ -91,10 +91,11 @@ export function accept(
   for (const entry of entries) {
     entry.turn = turn.name;
     if (entry.kind === 'queue') moveEntry(draft, session, entry, 'running', 'changed');
-    else moveDelivery(draft, entry.name, 'injecting', { turn: turn.name });
+    else if (entry.kind === 'team')
+      moveDelivery(draft, entry.name, 'injecting', { turn: turn.name });
   }
   if (isIdle) begin(draft, session, turn);
-  else draft.reactions.push({ session: session.id, turn: turn.name, does: 'start' });
+  else draft.reactions.push({ session: session.id, does: 'start', name: turn.name });
   return turn;
 }
 
@@ -126,7 +127,7 @@ function begin(draft: Draft, session: ModelSession, turn: ModelTurn): void {
   emit(draft.state, session.id, `turn.started ${turn.name}`);
   for (const entry of entriesOf(session, turn)) {
     if (entry.kind === 'queue') moveEntry(draft, session, entry, 'running', 'started');
-    else moveDelivery(draft, entry.name, 'injected', {});
+    else if (entry.kind === 'team') moveDelivery(draft, entry.name, 'injected', {});
   }
 }
 
@@ -199,6 +200,7 @@ function deferEntry(
     moveEntry(draft, session, entry, 'waiting', 'changed');
     return true;
   }
+  if (entry.kind === 'process') return true;
   const obstacle = obstacleOf(draft, session);
   const message = draft.state.messages.find(({ name }) => entry.name.startsWith(`${name}>`));
   const isOver = message?.isCancelled === true || draft.state.isTeamDeleted;
@@ -222,7 +224,8 @@ function endEntry(
   if (entry.kind === 'queue') {
     emit(draft.state, session.id, `queue.finished ${entry.name} ${turn.status}`);
     emit(draft.state, session.id, `queue.removed ${entry.name} done`);
-  } else if (isCompleted) moveDelivery(draft, entry.name, 'injected', { isConsumed: true });
+  } else if (entry.kind === 'process') return false;
+  else if (isCompleted) moveDelivery(draft, entry.name, 'injected', { isConsumed: true });
   else moveDelivery(draft, entry.name, 'injected', { error: turn.error ?? `turn_${turn.status}` });
   return false;
 }
@@ -280,7 +283,7 @@ export function interrupt(
   }
   if (!turn.hasAgent && turn.limitAt !== null)
     return end(draft, session, turn, { status: 'interrupted', error });
-  draft.reactions.push({ session: session.id, turn: turn.name, does: 'cancel' });
+  draft.reactions.push({ session: session.id, does: 'cancel', name: turn.name });
 }
 
 /** The agent of a turn is asked to end it. */
@@ -378,6 +381,9 @@ export function giveUp(draft: Draft, session: ModelSession, status: 'closed' | '
     if (entry.kind === 'team') {
       moveDelivery(draft, entry.name, 'failed', { turn: null, error: `recipient_${status}` });
       session.inbox = session.inbox.filter((one) => one !== entry);
+    } else if (entry.kind === 'process') {
+      // A session that has failed may be resumed.
+      if (status === 'closed') session.inbox = session.inbox.filter((one) => one !== entry);
     } else if (entry.hold !== 'paused' || status === 'closed') {
       entry.hold = `session_${status}`;
       moveEntry(draft, session, entry, 'held', 'held');
