@@ -46,9 +46,10 @@ export class Dispatcher {
     const { recipient_agent_id: recipient } = delivery;
     const { needsIdle, interrupts } = policies[message.policy];
     const obstacle = this.#obstacle(tx, delivery);
-    if (obstacle) return this.#fail(tx, delivery, obstacle);
+    // A retried or held delivery may have an entry in the inbox, which must not become a turn.
+    if (obstacle) return this.giveUp(tx, delivery, obstacle);
     if (needsIdle && !this.#deps.inbox.isFree(tx, recipient))
-      return this.#fail(tx, delivery, {
+      return this.giveUp(tx, delivery, {
         code: 'recipient_busy',
         message: `session ${recipient} is busy or stopped: retry the delivery when the session is idle`,
       });
