@@ -222,7 +222,7 @@ export function nextTime(state: ModelState): number | null {
       turn?.hasAgent && turn.limitAt !== null && !turn.isInterrupting ? turn.limitAt : [],
       turn?.hasAgent && turn.killAt !== null ? turn.killAt : [],
       turn ? pendingOf(session, turn).map(({ expiresAt }) => expiresAt) : [],
-      session.waitUntil ?? [],
+      session.tries,
       session.pause?.until ?? [],
       session.inbox.flatMap((entry) => (entry.status === 'scheduled' ? (entry.at ?? []) : [])),
     ].flat();
@@ -237,8 +237,9 @@ export function reach(before: ModelState, tempers: Tempers, at: number): ModelSt
     for (const session of draft.state.sessions) {
       if (session.idleSince + IDLE_MS === at) session.hasAgent = false;
       passTurn(draft, session, at);
-      if (session.waitUntil === at) {
-        session.waitUntil = 0;
+      if (session.tries.includes(at)) {
+        session.tries = session.tries.filter((one) => one !== at);
+        if (session.waitUntil !== null) session.waitUntil = 0;
         beginNext(draft, session);
       }
       settleTimes(draft, session);
@@ -287,6 +288,7 @@ export function restart(before: ModelState, tempers: Tempers, how: 'stop' | 'cra
     for (const session of state.sessions) {
       session.waitUntil = null;
       session.failures = 0;
+      session.tries = [];
       beginNext(draft, session);
       settleTimes(draft, session);
     }

@@ -1,4 +1,5 @@
 import type { Act } from './acts.ts';
+import { isCounted, judgeBudget } from './budget-rules.ts';
 import {
   activeTurn,
   type Answer,
@@ -21,8 +22,6 @@ import {
   endRest,
   giveUp,
   interrupt,
-  isCounted,
-  judgeBudget,
   moveEntry,
   resolve,
 } from './turns.ts';

@@ -61,6 +61,8 @@ export interface ModelSession {
   /** The wait before another try to get an agent, and the tries that failed. */
   waitUntil: number | null;
   failures: number;
+  /** When each failed try is repeated. Such a time ends any wait: that of a later failure too. */
+  tries: number[];
   /** A pause by a person: null, without an end, or until a time. */
   pause: { until: number | null } | null;
   /** Whether an agent lives, and since when it is idle. */
@@ -167,6 +169,7 @@ function newSession(id: string): ModelSession {
     isStopped: false,
     waitUntil: null,
     failures: 0,
+    tries: [],
     pause: null,
     hasAgent: false,
     idleSince: 0,
