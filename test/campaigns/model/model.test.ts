@@ -16,10 +16,16 @@ const START = 1_750_000_000_000;
 /** Returns why a program fails on a server of its own; null if it does not. */
 async function failureOf(program: Program): Promise<Error | null> {
   await using server = await Server.open(START);
-  return Run.play(server, program, 0).then(
-    () => null,
-    (error: unknown) => error as Error,
-  );
+  return await orFailure(Run.play(server, program, 0));
+}
+
+async function orFailure(run: Promise<Run>): Promise<Error | null> {
+  try {
+    await run;
+    return null;
+  } catch (error) {
+    return error as Error;
+  }
 }
 
 it(
@@ -27,27 +33,32 @@ it(
   { timeout: scaled(Math.max(120_000, PROGRAMS * 2000)) },
   async () => {
     console.log(`SEED=${SEED} MODEL_PROGRAMS=${PROGRAMS} MODEL_FROM=${FROM}`);
-    for (let first = FROM; first < FROM + PROGRAMS; first += SERVER_PROGRAMS) {
-      await using server = await Server.open(START);
-      const end = Math.min(first + SERVER_PROGRAMS, FROM + PROGRAMS);
-      for (let number = first; number < end; number++) {
-        const program = randomProgram(SEED + number, LENGTH);
-        const failure = await Run.play(server, program, number).catch(
-          (error: unknown) => error as Error,
-        );
-        if (failure instanceof Error) await report(program, failure, number);
-      }
+    let count = 0;
+    while (count < PROGRAMS) {
+      count += await runPrograms(FROM + count, Math.min(SERVER_PROGRAMS, PROGRAMS - count));
+      if (count % 1000 === 0) console.log(`${count} programs`);
     }
+    expect(count).toBe(PROGRAMS);
   },
 );
 
+/** Runs programs one after the other on one server. Returns their number. */
+async function runPrograms(first: number, count: number): Promise<number> {
+  await using server = await Server.open(START);
+  for (let number = first; number < first + count; number++) {
+    const program = randomProgram(SEED + number, LENGTH);
+    const failure = await orFailure(Run.play(server, program, number));
+    if (failure) await report(program, failure, number);
+  }
+  return count;
+}
+
 /** Fails with the smallest program that fails, and the seed that repeats it. */
 async function report(program: Program, failure: Error, number: number): Promise<never> {
-  const seed = `SEED=${SEED} MODEL_FROM=${number} MODEL_PROGRAMS=1`;
+  const seed = `make model SEED=${SEED} FROM=${number} N=1`;
   const alone = await failureOf(program);
   if (!alone) throw new Error(`${seed}, only behind the programs before it`, { cause: failure });
   const smallest = await shrink(program, async (one) => (await failureOf(one)) !== null);
-  throw new Error(`${seed}: ${JSON.stringify(smallest)}`, {
-    cause: (await failureOf(smallest)) ?? alone,
-  });
+  const cause = (await failureOf(smallest)) ?? alone;
+  throw new Error(`${seed}: ${JSON.stringify(smallest)}`, { cause });
 }

@@ -269,7 +269,7 @@ function settleTimes(draft: Draft, session: ModelSession): void {
     endPause(draft, session);
     beginNext(draft, session);
   }
-  for (const entry of [...session.inbox])
+  for (const entry of session.inbox)
     if (entry.status === 'scheduled' && entry.at !== null && entry.at <= now)
       becomeDue(draft, session, entry);
 }

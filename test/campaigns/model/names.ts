@@ -105,7 +105,8 @@ export class Names {
       case 'process': {
         if (kind === 'process.output') return null;
         const { process_id, exit_code } = fieldsIn(payload, 'process');
-        return `${kind} ${[this.short(process_id), exit_code ?? []].flat().join(' ')}`;
+        const code = typeof exit_code === 'number' ? ` ${exit_code}` : '';
+        return `${kind} ${this.short(process_id)}${code}`;
       }
       case 'budget':
         return kind;

@@ -71,7 +71,7 @@ export class Run {
     const [lead, ...others] = NAMES.map((name) => this.#names.fill(`{${name}}`));
     const body = { name: 'team', lead_agent_id: lead, member_agent_ids: others };
     const { body: made } = await server.request('POST', '/v1/teams', JSON.stringify(body));
-    this.#names.set(String((made.team as { id: string }).id), 'team');
+    this.#names.set((made.team as { id: string }).id, 'team');
     await this.#settle();
   }
 

@@ -172,7 +172,7 @@ export function resume(draft: Draft, { session: id }: { session: string }): Answ
   if (closed || session.status !== 'failed') return closed ?? done(session.status);
   session.status = 'ready';
   emit(draft.state, id, 'session.resumed ready');
-  for (const entry of [...session.inbox])
+  for (const entry of session.inbox)
     if (entry.hold === 'session_failed') release(draft, session, entry);
   beginNext(draft, session);
   return done('ready');

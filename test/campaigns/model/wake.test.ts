@@ -117,6 +117,7 @@ it(
       if (isWhole) console.log(`${end - FROM} races`);
     }
     console.log(`${RACES} races, ${(steps / RACES).toFixed(1)} steps each`);
+    expect(steps).toBeGreaterThan(RACES);
   },
 );
 
@@ -127,7 +128,7 @@ async function runRaces(first: number, end: number): Promise<number> {
     const random = seededRandom(SEED + number);
     const race = await Race.open(core, random() < 0.7);
     await runRace(core, race, random, number % KILLS === 0).catch((error: unknown) => {
-      throw new Error(`SEED=${SEED} WAKE_FROM=${number} WAKE_RACES=1`, { cause: error });
+      throw new Error(`make wake SEED=${SEED} FROM=${number} N=1`, { cause: error });
     });
     steps += race.steps;
   }
