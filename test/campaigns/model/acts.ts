@@ -1,6 +1,6 @@
 import type { Policy } from './state.ts';
 
-/** What a client asks for, with the names that the model gives to sessions, turns and all else. */
+/** A request of a client, with the names that the model gives to sessions, turns and other records. */
 export type Act =
   | { does: 'send'; session: string; expected: string | null }
   | { does: 'interrupt'; session: string; turn: string }

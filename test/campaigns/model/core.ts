@@ -45,7 +45,7 @@ export class Gate {
     Object.assign(db, { transact: gated });
   }
 
-  /** Waits until the test lets the caller go on. */
+  /** Waits until the test releases the caller. */
   async pass(): Promise<void> {
     this.#moves += 1;
     if (this.#isHeld) await new Promise<void>((resolve) => this.#waiting.push(resolve));

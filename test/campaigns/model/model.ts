@@ -51,7 +51,7 @@ import {
   start,
 } from './turns.ts';
 
-/** What the agent of a session does in its turn. */
+/** An act of the agent of a session in its turn. */
 export type AgentAct =
   | { does: 'say' | 'tool' | 'die' }
   | { does: 'ask'; subject: number }
@@ -174,7 +174,7 @@ function outcomeOf(status: 'completed' | 'interrupted' | 'failed') {
   return { status, error: status === 'failed' ? 'model_error' : null };
 }
 
-/** The agent asks for an approval. What was accepted while the turn had no agent answers one equal request. */
+/** The agent asks for an approval. An acceptance from the time without an agent answers one equal request. */
 function request({ state }: Draft, session: ModelSession, subject: number): void {
   const turn = activeTurn(session);
   if (!turn) return;

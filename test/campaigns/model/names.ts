@@ -58,7 +58,7 @@ export class Names {
     }
   }
 
-  /** Returns the session, team or server that an event is about; null if it is none of the program's. */
+  /** Returns the session, team or server that an event is about; null for an event of another program. */
   scopeOf({ session_id, team_id, process_id, kind }: UntypedEvent): string | null {
     if (process_id !== null) return this.has(session_id) ? processesOf(this.of(session_id)) : null;
     if (session_id !== null) return this.has(session_id) ? this.of(session_id) : null;

@@ -22,7 +22,7 @@ export interface Program {
   commands: readonly Command[];
 }
 
-/** What a command is in a state. */
+/** The effect of a command in a state. */
 export type Deed =
   | { is: 'request'; act: Act; key: string | null }
   | { is: 'agent'; session: string; act: AgentAct }

@@ -98,7 +98,7 @@ export class Run {
         await this.#server.restart(deed.how, deed.ms);
         this.#state = restart(this.#state, tempers, deed.how, this.#server.clock.now());
         await this.#settle();
-        // What was due while no server ran has timers for this very moment.
+        // Approvals that were due while no server ran have timers for this very moment.
         return this.#pass(0);
     }
   }
@@ -122,7 +122,7 @@ export class Run {
     return { status, code, says: code === null ? this.#saying(does, body) : null, isReplayed };
   }
 
-  /** What the body of an answer says, in the words of the model. */
+  /** Returns the content of an answer in the words of the model. */
   #saying(does: string, body: HttpAnswer['body']): string {
     const names = this.#names;
     const status = String(body.status);

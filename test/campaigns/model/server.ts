@@ -35,7 +35,7 @@ export class Server implements AsyncDisposable {
   readonly events: UntypedEvent[] = [];
   /** The turns that each session's agents have got. */
   readonly turns = new Map<string, ScriptedTurn[]>();
-  /** What the next agents refuse to start with. */
+  /** The errors with which the next agents refuse to start. */
   readonly refusals: ProviderError['code'][] = [];
   clock: ManualClock;
   #lives = 0;

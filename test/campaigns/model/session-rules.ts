@@ -34,7 +34,7 @@ export function refused(status: number, code: string): Answer {
   return { status, code, says: null, isReplayed: false };
 }
 
-/** Names are unique in the whole server: those of turns, approvals and entries begin with their session. */
+/** Names are unique in the whole server: names of turns, approvals and entries begin with their session. */
 export function own(session: ModelSession, name: string): string {
   return `${session.id}.${name}`;
 }

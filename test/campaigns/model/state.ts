@@ -61,7 +61,7 @@ export interface ModelSession {
   /** The wait before another try to get an agent, and the tries that failed. */
   waitUntil: number | null;
   failures: number;
-  /** When each failed try is repeated. Such a time ends any wait: that of a later failure too. */
+  /** When each failed try is repeated. Such a time ends any wait, also after a later failure. */
   tries: number[];
   /** A pause by a person: null, without an end, or until a time. */
   pause: { until: number | null } | null;
@@ -119,7 +119,7 @@ export interface ModelState {
   messages: ModelMessage[];
   deliveries: ModelDelivery[];
   budgets: ModelBudget[];
-  /** What the next agents that start refuse with, oldest first. */
+  /** The errors with which the next agents refuse to start, oldest first. */
   refusals: string[];
   keys: Record<string, { request: string; answer: Answer; at: number }>;
   /** The events, by the session or team that they are about. */

@@ -6,7 +6,7 @@ import { completed, failed, toldIn } from '../../support/teams/team.ts';
 import type { Core } from './core.ts';
 import type { Policy } from './state.ts';
 
-/** What happens at the same time around a session of a team, which is at a turn when it begins. */
+/** One of the things that happen at the same time around a member of a team. */
 export type Move =
   | Policy
   | 'end'
