@@ -6,7 +6,7 @@ import { Core } from './core.ts';
 import { Interleavings, type Move, Race } from './wake.ts';
 
 /** The number of random interleavings: `make model` runs 100,000. */
-const RACES = Number(process.env.WAKE_RACES || 0) || 100;
+const RACES = Number(process.env.WAKE_RACES || 0) || 50;
 const SEED = Number(process.env.SEED || 0) || Math.trunc(Date.now() % 1e9);
 const FROM = Number(process.env.WAKE_FROM || 0);
 const isWhole = RACES >= 10_000;

@@ -36,6 +36,12 @@ export interface InboxSource {
   reachable?(tx: Writer, ref: string): void;
 }
 
+/** A session whose next turn is to be tried. `hasWaited`: its wait for another try to get an agent is over. */
+interface Due {
+  sessionId: string;
+  hasWaited: boolean;
+}
+
 interface Content {
   source: Turn['source'];
   input: readonly StoredInputItem[];
@@ -71,7 +77,7 @@ export class Inbox {
   /** False before the server listens and once it stops. No entry becomes a turn then. */
   #isOpen = false;
   /** Sessions for which {@link beginNextTurn} is to be tried again. */
-  #due: string[] = [];
+  #due: Due[] = [];
   #isWorking = false;
 
   constructor(deps: InboxDeps) {
@@ -135,7 +141,7 @@ export class Inbox {
       this.holds.endWaits(tx);
       return this.entries.sessionsWithEntries(tx);
     });
-    this.#due.push(...due);
+    this.#push(due);
     this.#trials.open();
     await this.#beginDueTurns();
   }
@@ -225,7 +231,7 @@ export class Inbox {
   wake(tx: Writer): void {
     tx.whenDurable(() => {
       if (!this.#isOpen) return;
-      this.#due.push(...this.#deps.db.peek((rx) => this.entries.sessionsWithEntries(rx)));
+      this.#push(this.#deps.db.peek((rx) => this.entries.sessionsWithEntries(rx)));
       this.#beginDue();
     });
   }
@@ -266,8 +272,12 @@ export class Inbox {
   }
 
   tryLater(sessionId: string): void {
-    this.#due.push(sessionId);
+    this.#due.push({ sessionId, hasWaited: true });
     this.#beginDue();
+  }
+
+  #push(sessionIds: readonly string[]): void {
+    for (const sessionId of sessionIds) this.#due.push({ sessionId, hasWaited: false });
   }
 
   #beginDue(): void {
@@ -290,18 +300,18 @@ export class Inbox {
     }
   }
 
-  async #beginTurnsOf(sessionIds: readonly string[]): Promise<void> {
+  async #beginTurnsOf(sessions: readonly Due[]): Promise<void> {
     const { db, clock } = this.#deps;
-    for (let at = 0; at < sessionIds.length && this.#isOpen;) {
+    for (let at = 0; at < sessions.length && this.#isOpen;) {
       const from = at;
       at = await db.transact((tx) =>
-        runSlice(clock, sessionIds, from, (id) => {
+        runSlice(clock, sessions, from, ({ sessionId, hasWaited }) => {
           // The timer has waited long enough, also where the wall clock was set back meanwhile.
-          this.holds.expireWait(tx, id);
-          this.beginNextTurn(tx, id);
+          if (hasWaited) this.holds.expireWait(tx, sessionId);
+          this.beginNextTurn(tx, sessionId);
         }),
       );
-      if (at < sessionIds.length) await yieldToEventLoop();
+      if (at < sessions.length) await yieldToEventLoop();
     }
   }
 

@@ -55,6 +55,21 @@ async function nextTurn(stage: Stage) {
   return turn;
 }
 
+it('A session waits before it tries to get an agent again, also if a budget of another session ends meanwhile.', async () => {
+  const stage = await testStage();
+  const [limited, waiting] = [await stage.open(), await stage.open()];
+  await stage.post('/v1/budgets', { session_id: limited.id, turns: 1 });
+  await stage.complete(await stage.play(limited));
+  stage.provider.refuseOpen(new ProviderError('provider_unavailable', 'not now'));
+  await stage.post(`/v1/sessions/${waiting.id}/queue`, { input: { type: 'text', text: 'go' } });
+  await stage.times('turn.failed', 1);
+  await stage.close(limited.id);
+  await stage.open();
+  expect((await stage.session(waiting.id)).status).toBe('ready');
+  stage.clock.advance(1000);
+  expect((await stage.provider.nextTurn()).session.id).toBe(waiting.id);
+});
+
 it('An entry whose agent cannot be started is held with the reason after five tries, and becomes a turn once an agent can be started.', async () => {
   const { agent, played } = switchable();
   const { stage, session } = await testSession({ played });
