@@ -28,7 +28,8 @@ export function testDirectory(name?: string): string {
 /** Makes a directory in which a test has put something one that a server takes for its own. */
 export function asDataDirectory(directory: string): void {
   fs.mkdirSync(directory, { recursive: true });
-  fs.writeFileSync(path.join(directory, 'README'), 'This directory belongs to cadre.\n', {
-    mode: 0o600,
-  });
+  const readme = path.join(directory, 'README');
+  // The disk of a later server may be full or read-only.
+  if (!fs.existsSync(readme))
+    fs.writeFileSync(readme, 'This directory belongs to cadre.\n', { mode: 0o600 });
 }

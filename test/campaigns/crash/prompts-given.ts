@@ -4,9 +4,13 @@ import type { Complaints } from './oracle.ts';
 
 /**
  * Asks the agents' own notes which prompts they were given: each at most once, though the server died at any
- * moment, and each that was completed. The prompts differ.
+ * moment, and each that was completed. The prompts differ. Prompts that are not `relevant` are left out.
  */
-export function checkPromptsGiven(directory: string, completed: readonly string[]): Complaints {
+export function checkPromptsGiven(
+  directory: string,
+  completed: readonly string[],
+  relevant: (prompt: string) => boolean = () => true,
+): Complaints {
   const notes = path.join(directory, 'demo-agent');
   const prompts = fs
     .readdirSync(notes)
@@ -15,7 +19,7 @@ export function checkPromptsGiven(directory: string, completed: readonly string[
       const { turns } = JSON.parse(fs.readFileSync(path.join(notes, name), 'utf8')) as {
         turns: { prompt: string }[];
       };
-      return turns.map(({ prompt }) => prompt);
+      return turns.map(({ prompt }) => prompt).filter(relevant);
     });
   const given = new Set(prompts);
   const twice = prompts.filter((prompt, i) => prompts.indexOf(prompt) !== i);

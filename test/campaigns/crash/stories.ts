@@ -136,8 +136,13 @@ function takeOutput(event: UntypedEvent, { items }: Story): Complaints {
   if (item && !item.open) return [`${describe(event)}: its item was closed`];
   const text = typeof payload.text === 'string' ? payload.text : '';
   if (settlingKinds.has(kind)) {
-    if (!item) return [`${describe(event)}: its item never began`];
     const cut = payload.truncated === true;
+    if (!item) {
+      // The deltas of a closed item may have left the log.
+      const type = kind.split('.')[0] ?? '';
+      items.set(id, { kind: type, text, bytes: Buffer.byteLength(text), open: false, cut });
+      return [];
+    }
     // The end of what was said may come with the completion; what was shown before stays.
     const keeps =
       item.kind === 'tool' || text.startsWith(item.text) || (cut && item.text.startsWith(text));

@@ -1,0 +1,89 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { endpoints } from '../../../src/api/index.ts';
+import { type Identity, identify } from '../../../src/core/children/identity.ts';
+import { scaled } from '../../support/patience.ts';
+import { type ServerOptions, startServer, type TestServer } from '../../support/server.ts';
+import { untilNothingRemains } from '../crash/census.ts';
+import type { Complaints } from '../crash/oracle.ts';
+
+/** After the end of a server nothing may be left once this has passed. */
+const CENSUS_MS = 3000;
+const STARTED_MS = 60_000;
+
+/** One server of a campaign, from its start to its end. */
+export class Life {
+  readonly server: TestServer;
+  /** Whether the server may end by itself, because its memory is limited or a place in its code kills it. */
+  mayEnd: boolean;
+  /** Whether nothing may be left after its end. A keeper that was killed with its server leaves processes. */
+  isClean = true;
+  /** Whether errors in its log are due to a bad condition. */
+  mayLogErrors: boolean;
+  isOver = false;
+  #killed = false;
+  #keeper: Identity | undefined;
+
+  private constructor(server: TestServer, { mayEnd }: { mayEnd: boolean }) {
+    this.server = server;
+    this.mayEnd = mayEnd;
+    this.mayLogErrors = false;
+    void server.exited.then(() => (this.isOver = true));
+  }
+
+  /** Starts a server. Rejects with its log if it ends before it is ready. */
+  static async begin(
+    directory: string,
+    options: ServerOptions,
+    { mayEnd }: { mayEnd: boolean },
+  ): Promise<Life> {
+    const late = pause(scaled(STARTED_MS), undefined, { ref: false }).then(() => {
+      throw new Error('the server neither started nor ended');
+    });
+    return new Life(await Promise.race([startServer(directory, options), late]), { mayEnd });
+  }
+
+  /** Notes the keeper, so that the census can look for it. Returns its pid, or null if there is none. */
+  async meetKeeper(): Promise<number | null> {
+    const { children } = await this.server.client.call(endpoints.getDiagnostics, {});
+    if (children.keeper_pid !== null) this.#keeper = identify(children.keeper_pid);
+    return children.keeper_pid;
+  }
+
+  signal(name: NodeJS.Signals): void {
+    if (this.isOver) return;
+    if (name === 'SIGKILL') this.#killed = true;
+    process.kill(this.server.pid, name);
+  }
+
+  /** Waits for the end of the server and of its processes. Returns the cause of its end. */
+  async bury(isInOrder: boolean): Promise<{ cause: string; complaints: Complaints; ms: number }> {
+    const how = await this.server.exited;
+    await this.server.end('SIGKILL');
+    const complaints = [...this.logged()];
+    const { left, ms } = this.isClean
+      ? await untilNothingRemains(this.server.directory, scaled(CENSUS_MS), this.#keeper)
+      : { left: [], ms: 0 };
+    complaints.push(...left.map((what) => `${ms} ms after the end of the server there is ${what}`));
+    const { code, signal } = how;
+    if (this.#killed && signal === 'SIGKILL') return { cause: 'a kill', complaints, ms };
+    if (isInOrder) {
+      if (code !== 0) complaints.push(`a stop in order ended with ${code ?? signal ?? '?'}`);
+      return { cause: 'a stop in order', complaints, ms };
+    }
+    if (!this.mayEnd) {
+      const log = this.server.log().slice(-2000);
+      complaints.push(`the server ended by itself with ${code ?? signal ?? '?'}: ${log}`);
+    }
+    return { cause: `its own end (${code ?? signal ?? '?'})`, complaints, ms };
+  }
+
+  /** Lines of its log that must not occur. */
+  logged(): Complaints {
+    if (this.mayLogErrors) return [];
+    return this.server
+      .log()
+      .split('\n')
+      .filter((line) => /"level":"(error|fatal)"/.test(line))
+      .map((line) => `the server logged ${line.slice(0, 500)}`);
+  }
+}

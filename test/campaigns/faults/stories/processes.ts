@@ -1,0 +1,87 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { endpoints } from '../../../../src/api/index.ts';
+import type { Process } from '../../../../src/api/processes.ts';
+import type { Complaints } from '../../crash/oracle.ts';
+import { type Rest, rest, type Story, untilClosing, type World } from '../story.ts';
+
+/** Words in the command of each process, by which a fault finds it. */
+export const PROCESS_MARK = 'process-of-campaign';
+
+/** Commands with output and a time to run, some of which are killed. */
+export class ProcessStory implements Story {
+  readonly name = 'processes';
+  readonly #world: World;
+  readonly #labels = new Map<string, string>();
+  readonly #runs: string;
+
+  constructor(world: World) {
+    this.#world = world;
+    this.#runs = path.join(world.place, 'runs');
+  }
+
+  async run(): Promise<void> {
+    await Promise.all([this.#work(), this.#work()]);
+  }
+
+  async check({ client, log }: Rest): Promise<Complaints> {
+    const wrong: Complaints = [];
+    const runs = fs.existsSync(this.#runs) ? fs.readFileSync(this.#runs, 'utf8').split('\n') : [];
+    const ends = Map.groupBy(
+      log.filter(({ kind }) => /^process\.(completed|failed|timed_out|killed)$/.test(kind)),
+      ({ process_id }) => process_id ?? '',
+    );
+    for (const [id, label] of this.#labels) {
+      const params = { process_id: id };
+      const process = await client.call(endpoints.getProcess, { params });
+      const { stdout } = await client.call(endpoints.getProcessLogs, { params });
+      wrong.push(
+        ...judgeProcess(process, {
+          label,
+          output: stdout?.content ?? '',
+          ends: (ends.get(id) ?? []).map(({ kind }) => kind),
+          runs: runs.filter((one) => one === label).length,
+        }),
+      );
+    }
+    return wrong;
+  }
+
+  async #work(): Promise<void> {
+    const world = { ...this.#world, random: this.#world.random.fork() };
+    const { requests, receipts, random } = world;
+    await untilClosing(world, async () => {
+      const label = world.newLabel();
+      const seconds = random.between(1, 20) / 10;
+      const command = `: ${PROCESS_MARK}; echo ${label} >> ${this.#runs}; echo ${label} begins; sleep ${seconds}; echo ${label} ends`;
+      const body = { command, cwd: world.place };
+      const { process } = await requests.call(endpoints.createProcess, { body });
+      receipts.add('process.queued', process.process_id);
+      this.#labels.set(process.process_id, label);
+      if (random.chance(0.2)) {
+        await rest(world, 1000);
+        const params = { process_id: process.process_id };
+        await requests.call(endpoints.killProcess, { params, body: { reason: 'a test' } });
+      }
+      await world.happenings.endOf(process.process_id);
+      await rest(world, 300);
+    });
+  }
+}
+
+/** A process has run at most once and has one end, and its output is what its command has written. */
+export function judgeProcess(
+  { process_id: id, status }: Pick<Process, 'process_id' | 'status'>,
+  found: { label: string; output: string; ends: readonly string[]; runs: number },
+): Complaints {
+  const { label, output, ends, runs } = found;
+  const wrong: Complaints = [];
+  if (ends.join() !== `process.${status}`)
+    wrong.push(`process ${id} is ${status}, its ends are ${ends.join(', ') || 'none'}`);
+  const whole = `${label} begins\n${label} ends\n`;
+  const isRight = status === 'completed' ? output === whole : whole.startsWith(output);
+  if (!isRight) wrong.push(`process ${id} is ${status} with the output ${JSON.stringify(output)}`);
+  if (runs > 1 || (status === 'completed' && runs !== 1))
+    wrong.push(`process ${id} is ${status} and has run ${runs} times`);
+  return wrong;
+}

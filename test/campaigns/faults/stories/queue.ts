@@ -1,0 +1,123 @@
+import { endpoints } from '../../../../src/api/index.ts';
+import type { UntypedEvent } from '../../../support/untyped-events.ts';
+import type { Complaints } from '../../crash/oracle.ts';
+import {
+  openSession,
+  type Rest,
+  rest,
+  type Story,
+  turnsWith,
+  untilClosing,
+  type World,
+} from '../story.ts';
+
+const MOST_WAITING = 6;
+
+/** Queued prompts for now and for later, some of which are removed, and a schedule. */
+export class QueueStory implements Story {
+  readonly name = 'queue';
+  readonly #world: World;
+  /** The label of each acknowledged entry. */
+  readonly #labels = new Map<string, string>();
+  /** Entries whose removal was acknowledged. */
+  readonly #removed = new Set<string>();
+  readonly #waiting = new Set<string>();
+  #session = '';
+
+  constructor(world: World) {
+    this.#world = world;
+    world.happenings.onEvent(({ kind, payload }) => {
+      if (kind === 'queue.removed') this.#waiting.delete((payload.entry as { id: string }).id);
+    });
+  }
+
+  async run(): Promise<void> {
+    const { requests, receipts, random } = this.#world;
+    this.#session = await openSession(this.#world, this.#world.place);
+    const params = { session_id: this.#session };
+    const text = `${this.#world.newLabel()}; say scheduled`;
+    const body = { input: { type: 'text' as const, text }, every: '* * * * *', time_zone: 'UTC' };
+    const schedule = await requests.call(endpoints.addToQueue, { params, body });
+    receipts.add('queue.added', schedule.id);
+    await untilClosing(this.#world, async () => {
+      if (this.#waiting.size < MOST_WAITING) await this.#add();
+      if (random.chance(0.15)) await this.#remove();
+      if (random.chance(0.1)) await this.#resume();
+      await rest(this.#world, 400);
+    });
+    await requests.call(endpoints.dropQueueEntry, { params: { entry_id: schedule.id } });
+    await this.#resume();
+  }
+
+  async check({ client, log }: Rest): Promise<Complaints> {
+    const params = { session_id: this.#session };
+    const { entries } = await client.call(endpoints.getSessionQueue, { params });
+    const wrong = entries.map(({ id, status }) => `the queue still has ${id}: ${status}`);
+    for (const [id, label] of this.#labels) {
+      const turns = turnsWith(log, label);
+      const least = this.#removed.has(id) ? 0 : 1;
+      if (turns.length < least || turns.length > 1)
+        wrong.push(`queue entry ${id} (${label}) became ${turns.length} turns`);
+    }
+    return [...wrong, ...judgeRuns(log)];
+  }
+
+  async #add(): Promise<void> {
+    const { requests, receipts, random } = this.#world;
+    const label = this.#world.newLabel();
+    const at = random.chance(0.4) ? { at: this.#world.now() + random.between(0, 3000) } : {};
+    const input = { type: 'text' as const, text: `${label}; say queued` };
+    const params = { session_id: this.#session };
+    const { id } = await requests.call(endpoints.addToQueue, { params, body: { input, ...at } });
+    receipts.add('queue.added', id);
+    this.#labels.set(id, label);
+    this.#waiting.add(id);
+  }
+
+  /** Removes an entry, unless it has run before. */
+  async #remove(): Promise<void> {
+    const [id] = this.#waiting;
+    if (id === undefined) return;
+    try {
+      await this.#world.requests.call(endpoints.dropQueueEntry, { params: { entry_id: id } }, [
+        'not_found',
+        'conflict',
+        'turn_in_progress',
+      ]);
+      this.#removed.add(id);
+    } catch (error) {
+      if (!(error instanceof Error) || error.name !== 'AppError') throw error;
+    }
+  }
+
+  /** After a time without agents, the queue is held for minutes. */
+  async #resume(): Promise<void> {
+    const params = { session_id: this.#session };
+    await this.#world.requests.call(endpoints.resumeSessionQueue, { params, body: {} });
+  }
+}
+
+interface Run {
+  id: string;
+  runs: number;
+  due_at: number | null;
+  every: string | null;
+}
+
+/** No run starts twice, and no due time of a schedule becomes due twice. */
+export function judgeRuns(log: readonly UntypedEvent[]): Complaints {
+  const wrong: Complaints = [];
+  const seen = new Set<string>();
+  const once = (what: string) => {
+    if (seen.has(what)) wrong.push(`${what} twice`);
+    seen.add(what);
+  };
+  for (const { kind, payload } of log) {
+    const { id, runs, every } = (payload.entry ?? {}) as Run;
+    if (kind === 'queue.started') once(`run ${runs} of queue entry ${id} started`);
+    if (kind === 'queue.started' && every === null && runs > 1)
+      wrong.push(`queue entry ${id} has run ${runs} times`);
+    if (kind === 'queue.due') once(`queue entry ${id} was due at ${String(payload.due_at)}`);
+  }
+  return wrong;
+}

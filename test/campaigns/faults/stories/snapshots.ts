@@ -1,0 +1,83 @@
+import path from 'node:path';
+import { endpoints } from '../../../../src/api/index.ts';
+import type { Moment, Snapshot } from '../../../../src/api/snapshots.ts';
+import { git, makeRepository, write } from '../../../support/worktrees/work.ts';
+import type { Complaints } from '../../crash/oracle.ts';
+import {
+  openSession,
+  type Rest,
+  rest,
+  sendTurn,
+  type Story,
+  untilClosing,
+  type World,
+} from '../story.ts';
+
+/** A turn before which a file was written. */
+interface Taken {
+  turn: string;
+  file: string;
+  blob: string;
+}
+
+const isOf =
+  (turn: string) =>
+  ({ turn_id, tree }: Snapshot) =>
+    turn_id === turn && tree !== null;
+
+/** Turns of a session with snapshots, each with another file. */
+export class SnapshotStory implements Story {
+  readonly name = 'snapshots';
+  readonly #world: World;
+  readonly #repo: string;
+  readonly #taken: Taken[] = [];
+  #session = '';
+
+  constructor(world: World) {
+    this.#world = world;
+    this.#repo = makeRepository(path.join(world.place, 'snapshots-repo'));
+  }
+
+  async run(): Promise<void> {
+    const { requests, happenings } = this.#world;
+    this.#session = await openSession(this.#world, this.#repo);
+    const params = { session_id: this.#session };
+    await requests.call(endpoints.setSnapshots, { params, body: { enabled: true } });
+    await untilClosing(this.#world, async () => {
+      const label = this.#world.newLabel();
+      const file = `file-${this.#taken.length % 10}.txt`;
+      write(this.#repo, { [file]: `${label}\n` });
+      const blob = git(this.#repo, 'hash-object', file);
+      const turn = await sendTurn(this.#world, this.#session, `${label}; say saved`);
+      await happenings.endOf(turn);
+      this.#taken.push({ turn, file, blob });
+      await rest(this.#world, 600);
+    });
+  }
+
+  async check({ client }: Rest): Promise<Complaints> {
+    const params = { session_id: this.#session };
+    const { snapshots } = await client.call(endpoints.getSnapshots, { params });
+    const wrong: Complaints = [];
+    let taken = 0;
+    for (const { turn, file, blob } of this.#taken) {
+      for (const { moment } of snapshots.filter(isOf(turn))) {
+        const found = await this.#blobOf(client, turn, moment, file);
+        if (found === blob) taken++;
+        else
+          wrong.push(`${file} at the ${moment} of ${turn} is ${found ?? 'missing'}, not ${blob}`);
+      }
+    }
+    // A fault may keep a snapshot from being taken, and a slow one is taken after the start of its turn.
+    if (taken < this.#taken.length / 2)
+      wrong.push(`${taken} snapshots were taken of ${this.#taken.length} turns`);
+    return wrong;
+  }
+
+  async #blobOf(client: Rest['client'], turn_id: string, moment: Moment, file: string) {
+    const params = { session_id: this.#session };
+    const query = { turn_id, moment, path: file };
+    const { files } = await client.call(endpoints.listSessionFiles, { params, query });
+    return files.find((one) => one.path === file)?.blob;
+  }
+}

@@ -1,0 +1,109 @@
+import { endpoints } from '../../../../src/api/index.ts';
+import type { Delivery } from '../../../../src/api/team-messages.ts';
+import type { UntypedEvent } from '../../../support/untyped-events.ts';
+import type { Complaints } from '../../crash/oracle.ts';
+import {
+  openSession,
+  type Rest,
+  rest,
+  type Story,
+  turnsWith,
+  untilClosing,
+  type World,
+} from '../story.ts';
+
+const MOST_WAITING = 5;
+
+interface Sent {
+  label: string;
+  recipients: string[];
+}
+
+/** Three sessions that send one another messages. */
+export class TeamStory implements Story {
+  readonly name = 'teams';
+  readonly #world: World;
+  readonly #messages = new Map<string, Sent>();
+  readonly #waiting = new Set<string>();
+  readonly #done = new Set<string>();
+  #team = '';
+
+  constructor(world: World) {
+    this.#world = world;
+    world.happenings.onEvent(({ kind, payload }) => {
+      if (!['delivery.injected', 'delivery.failed', 'delivery.cancelled'].includes(kind)) return;
+      const { message_id } = payload.delivery as Delivery;
+      this.#done.add(message_id);
+      this.#waiting.delete(message_id);
+    });
+  }
+
+  async run(): Promise<void> {
+    const { requests, receipts, random } = this.#world;
+    const sessions: string[] = [];
+    for (let i = 0; i < 3; i++) sessions.push(await openSession(this.#world, this.#world.place));
+    const [lead = '', ...members] = sessions;
+    const body = { name: 'crew', lead_agent_id: lead, member_agent_ids: members };
+    const { team } = await requests.call(endpoints.createTeam, { body });
+    this.#team = team.id;
+    await untilClosing(this.#world, async () => {
+      if (this.#waiting.size < MOST_WAITING) {
+        const label = this.#world.newLabel();
+        const sender = random.pick(sessions);
+        const others = sessions.filter((one) => one !== sender);
+        const recipient = random.chance(0.3) ? null : random.pick(others);
+        const id = await this.#send(sender, recipient, label);
+        receipts.add('team.message_created', id);
+        this.#messages.set(id, { label, recipients: recipient === null ? others : [recipient] });
+        if (!this.#done.has(id)) this.#waiting.add(id);
+      }
+      await rest(this.#world, 500);
+    });
+    for (const session_id of sessions)
+      await requests.call(endpoints.resumeSessionQueue, { params: { session_id }, body: {} });
+  }
+
+  async check({ client, log }: Rest): Promise<Complaints> {
+    const wrong: Complaints = [];
+    const params = { team_id: this.#team };
+    for (const [id, sent] of this.#messages) {
+      const query = { message_id: id };
+      const deliveries = await client.call(endpoints.listDeliveries, { params, query });
+      wrong.push(...judgeMessage(id, sent, deliveries, turnsWith(log, sent.label)));
+    }
+    return wrong;
+  }
+
+  async #send(sender_agent_id: string, recipient: string | null, label: string): Promise<string> {
+    const { requests } = this.#world;
+    const params = { team_id: this.#team };
+    const input = { type: 'text' as const, text: `${label}; say heard` };
+    const body = { sender_agent_id, input };
+    if (recipient === null)
+      return (await requests.call(endpoints.broadcast, { params, body })).message.id;
+    const direct = { ...body, recipient_agent_id: recipient };
+    return (await requests.call(endpoints.sendMessage, { params, body: direct })).message.id;
+  }
+}
+
+/** Each recipient got the message in one turn. */
+export function judgeMessage(
+  id: string,
+  { recipients }: Pick<Sent, 'recipients'>,
+  deliveries: readonly Pick<Delivery, 'recipient_agent_id' | 'status' | 'attempts'>[],
+  turns: readonly Pick<UntypedEvent, 'session_id'>[],
+): Complaints {
+  const wrong: Complaints = [];
+  const to = deliveries.map((delivery) => delivery.recipient_agent_id).toSorted();
+  if (to.join() !== recipients.toSorted().join())
+    wrong.push(`message ${id} was sent to ${to.join(', ')}`);
+  for (const { recipient_agent_id: recipient, status, attempts } of deliveries) {
+    if (status !== 'injected') wrong.push(`message ${id} is ${status} for ${recipient}`);
+    const got = turns.filter(({ session_id }) => session_id === recipient).length;
+    if (got !== attempts || got < 1)
+      wrong.push(`message ${id} became ${got} turns of ${recipient}, after ${attempts} attempts`);
+  }
+  const others = turns.filter(({ session_id }) => !recipients.includes(session_id ?? ''));
+  if (others.length > 0) wrong.push(`message ${id} became a turn of another session`);
+  return wrong;
+}
