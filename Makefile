@@ -109,6 +109,11 @@ test-loaded: deps ## Run the test suite with 8 CPU-bound programs in parallel
 crash: build ## SIGKILL the server N times under load and check the data each time (N=200, SEED=...)
 	N=$(N) SEED=$(SEED) node test/campaigns/crash/crash.main.ts
 
+.PHONY: faults
+faults: N = 1000
+faults: build ## Kill servers, keepers, agents and processes N times and inject other faults while all features run (N=1000, SEED=...)
+	N=$(N) SEED=$(SEED) node test/campaigns/faults/faults.main.ts
+
 .PHONY: tail
 tail: deps ## Kill `events tail` KILLS times and its server SERVERS times under load (KILLS=100, SERVERS=20, SEED=...)
 	TAIL_KILLS=$(or $(KILLS),100) SERVER_KILLS=$(or $(SERVERS),20) SEED=$(SEED) $(CAMPAIGN) test/campaigns/tail

@@ -21,9 +21,7 @@ async function busyParts(client: Client): Promise<string[]> {
     busy.push(...sessions.map(({ id }) => `session ${id} (${status})`));
   }
   const approvals = await client.call(endpoints.listApprovals, { query: {} });
-  busy.push(
-    ...approvals.filter(({ kind }) => kind !== 'budget').map(({ id }) => `approval ${id}`),
-  );
+  busy.push(...approvals.filter(({ kind }) => kind !== 'budget').map(({ id }) => `approval ${id}`));
   const entries = await client.call(endpoints.listQueue, { query: {} });
   busy.push(...entries.map(({ id, status }) => `queue entry ${id} (${status})`));
   for (const { id } of await client.call(endpoints.listTeams, { query: {} }))

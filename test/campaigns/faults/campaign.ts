@@ -250,9 +250,7 @@ export class Campaign {
       args: ['--config', path.join(this.#place, 'config.toml'), '--log-level', 'warn'],
       env: {
         ...clock,
-        ...(heap > 0
-          ? { NODE_OPTIONS: `${clock.NODE_OPTIONS} --max-old-space-size=${heap}` }
-          : {}),
+        ...(heap > 0 ? { NODE_OPTIONS: `${clock.NODE_OPTIONS} --max-old-space-size=${heap}` } : {}),
         ...(plan.ending === 'failpoint' ? { CADRE_FAILPOINTS: `${name}=kill@${hit}` } : {}),
         CADRE_DATA_DURABILITY: plan.durability,
         CADRE_DEMO_STATE: path.join(this.#place, 'demo-agent'),
@@ -276,7 +274,9 @@ export class Campaign {
       'little address space': /memory|"signal":"SIG(ABRT|TRAP|ILL|SEGV)"/i,
     };
     if (!reasons[start]?.test(message))
-      throw new Error(`a start (${start}) failed without a clear reason: ${message.slice(0, 3000)}`);
+      throw new Error(
+        `a start (${start}) failed without a clear reason: ${message.slice(0, 3000)}`,
+      );
     this.#count(this.#ends, `a refused start: ${start}`);
   }
 
@@ -285,7 +285,7 @@ export class Campaign {
     const { server } = life;
     this.#options.onStep?.(`end: ${plan.ending}`);
     if (plan.ending === 'failpoint')
-      await Promise.race([server.exited, pause(scaled(FAILPOINT_PATIENCE_MS))]);
+      await Promise.race([server.exited, pause(FAILPOINT_PATIENCE_MS)]);
     await life.meetKeeper().catch(() => null);
     const isInOrder = plan.ending === 'stop in order' && !life.isOver;
     if (isInOrder) this.#conditions.begin('stop in order');

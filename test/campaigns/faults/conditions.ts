@@ -13,8 +13,8 @@ export type Condition =
 const refusals: Record<Condition, readonly ErrorCode[]> = {
   'full disk': ['storage_full', 'provider_unavailable'],
   'file size limit': ['storage_damaged', 'provider_unavailable'],
-  'few descriptors': ['provider_unavailable'],
-  'little memory': [],
+  'few descriptors': ['provider_unavailable', 'storage_damaged', 'internal'],
+  'little memory': ['provider_unavailable', 'storage_damaged', 'internal'],
   'stopped server': [],
   'stop in order': ['shutting_down'],
 };

@@ -42,7 +42,9 @@ async function main(): Promise<void> {
         process.stdout.write(`  ${lives} lives, ${killsInAll} kills in ${seconds()} s\n`);
       },
     });
-    process.stdout.write(`nothing was lost\n${JSON.stringify({ seed, seconds: seconds(), ...summary })}\n`);
+    process.stdout.write(
+      `nothing was lost\n${JSON.stringify({ seed, seconds: seconds(), ...summary })}\n`,
+    );
   } catch (error) {
     const kept = path.join(import.meta.dirname, '../../../out', `faults-${seed}`);
     fs.rmSync(kept, { recursive: true, force: true });

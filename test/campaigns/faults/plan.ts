@@ -77,14 +77,14 @@ const failpoints: readonly { name: FailpointName; hits: number }[] = [
 
 /** Kills come more often than other faults. */
 const weighted = Object.keys(liveFaults).flatMap((name) =>
-  name.startsWith('kill of') ? [name, name, name] : [name],
+  name.startsWith('kill of') ? Array.from({ length: 4 }, () => name) : [name],
 );
 
 /** Draws a life. Without a disk that can be mounted, its faults are left out. */
 export function planLife(random: Random, { hasDisk }: { hasDisk: boolean }): Plan {
   const needsNoDisk = (name: string) => hasDisk || !name.includes('disk');
   const start = random.chance(0.2) ? random.pick(starts.filter(needsNoDisk)) : 'usual';
-  const faults = Array.from({ length: random.between(2, 6) }, () =>
+  const faults = Array.from({ length: random.between(3, 9) }, () =>
     random.pick(weighted.filter(needsNoDisk)),
   );
   const place = random.pick(failpoints);

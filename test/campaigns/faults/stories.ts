@@ -13,7 +13,10 @@ import type { Story, World } from './story.ts';
 export type { TurnStory };
 
 /** The stories of all features. */
-export function makeStories(world: World, receiver: Receiver): { stories: Story[]; turns: TurnStory } {
+export function makeStories(
+  world: World,
+  receiver: Receiver,
+): { stories: Story[]; turns: TurnStory } {
   const own = () => ({ ...world, random: world.random.fork() });
   const turns = new TurnStory(own());
   const stories = [

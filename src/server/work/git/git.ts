@@ -1,3 +1,7 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { subscribe } from 'node:diagnostics_channel';
+import type { EventEmitter } from 'node:events';
+import { setImmediate as nextLoop } from 'node:timers/promises';
 import { AppError } from '../../../api/errors.ts';
 import { GitPluginError, simpleGit } from 'simple-git';
 import { killCarriers, MARKER_VARIABLE } from '../../../core/children/identity.ts';
@@ -57,6 +61,18 @@ const FIXED_VARIABLES = {
   ),
 };
 const LOCATION_VARIABLES = ['GIT_DIR', 'GIT_WORK_TREE', 'GIT_INDEX_FILE', 'GIT_OBJECT_DIRECTORY'];
+
+/** The call in which simple-git starts a process. */
+const calls = new AsyncLocalStorage<{ startFailure: Error | undefined }>();
+
+// Without a free descriptor, Node reports the failed start by an event for which simple-git does not listen yet, and an
+// error without a listener would end the server.
+subscribe('child_process', (message) => {
+  const call = calls.getStore();
+  if (!call) return;
+  const { process } = message as { process: EventEmitter };
+  process.once('error', (error: Error) => (call.startFailure = error));
+});
 
 /** The directories and files that git works on; without them it would derive them from the directory. */
 export interface GitLocation {
@@ -193,6 +209,7 @@ export class Git {
     const { signal, stopping = signal, keeper } = this.#deps;
     const enough = new AbortController();
     const call = newUuid();
+    const started: { startFailure: Error | undefined } = { startFailure: undefined };
     let failure: GitFailure | undefined;
     try {
       signal.throwIfAborted();
@@ -226,9 +243,15 @@ export class Git {
         stdout.once('end', () => stdout.emit('data', Buffer.alloc(0)));
       });
       keeper?.ensure();
-      await git.raw([...args]);
+      await calls.run(started, () => git.raw([...args]));
       return enough.signal.aborted;
     } catch (error) {
+      // The event of a failed start comes after the failure.
+      if (!failure) await nextLoop();
+      const { startFailure } = started;
+      // No caller may take it for a refusal of git, which would be stored as the answer of the request.
+      if (!failure && startFailure)
+        throw new Error(`cannot start git: ${startFailure.message}`, { cause: startFailure });
       // The command was ended early, so the processes that it started are killed too.
       if (!failure) await killCarriers(`${CALL_VARIABLE}=${call}`);
       if (enough.signal.aborted && !signal.aborted) return true;

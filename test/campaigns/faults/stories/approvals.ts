@@ -96,7 +96,9 @@ export function judgeDecision(
   if (acknowledged.length > 1) return [`approval ${id} was answered ${acknowledged.join(' and ')}`];
   const [answer] = acknowledged;
   if (answer === undefined)
-    return status === 'cancelled' ? [] : [`approval ${id} is ${status}, and nobody has answered it`];
+    return status === 'cancelled'
+      ? []
+      : [`approval ${id} is ${status}, and nobody has answered it`];
   const wanted = answer === 'accept' ? 'accepted' : 'declined';
   return status === wanted && decision === answer
     ? []
@@ -124,8 +126,7 @@ function judgeOutput(log: readonly UntypedEvent[]): Complaints {
 function countById(log: readonly UntypedEvent[], wanted: string): Map<string, UntypedEvent[]> {
   return Map.groupBy(
     log.filter(
-      ({ kind, payload }) =>
-        kind === wanted && (payload.approval as Approval).kind !== 'budget',
+      ({ kind, payload }) => kind === wanted && (payload.approval as Approval).kind !== 'budget',
     ),
     ({ payload }) => (payload.approval as Approval).id,
   );

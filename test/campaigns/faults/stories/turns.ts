@@ -46,7 +46,8 @@ export class TurnStory implements Story {
       const query = { q: label, kind: 'prompt' as const };
       const hits = await client.call(endpoints.search, { query });
       const found = hits.map(({ turn_id }) => turn_id).join(', ');
-      if (found !== turn) wrong.push(`a search for ${label} of ${turn} found: ${found || 'nothing'}`);
+      if (found !== turn)
+        wrong.push(`a search for ${label} of ${turn} found: ${found || 'nothing'}`);
       const end = this.#stories.endOf(turn);
       if (end !== 'completed') continue;
       const answers = await client.call(endpoints.search, {
@@ -55,7 +56,9 @@ export class TurnStory implements Story {
       if (answers.length !== 1 || answers[0]?.turn_id !== turn)
         wrong.push(`a search for the answer of ${turn} found ${answers.length}`);
     }
-    wrong.push(...checkPromptsGiven(this.#world.place, this.#stories.completedPrompts, isOwnPrompt));
+    wrong.push(
+      ...checkPromptsGiven(this.#world.place, this.#stories.completedPrompts, isOwnPrompt),
+    );
     return wrong;
   }
 

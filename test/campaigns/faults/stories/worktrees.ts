@@ -102,4 +102,3 @@ function hasObject(repo: string, id: string): boolean {
     return false;
   }
 }
-

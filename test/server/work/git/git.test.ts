@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { AppError } from '../../../../src/api/errors.ts';
 import { errorReply } from '../../../../src/server/http/errors.ts';
@@ -10,6 +11,32 @@ test('A git command that prints more than can be read as a whole fails, and says
   await expect(git.text(['--version'])).rejects.toThrow(
     'git --version printed more than 10 bytes, the maximum',
   );
+});
+
+test('A git command that finds no free descriptor fails with the reason, and the process goes on.', async () => {
+  const program = `
+    const { Git } = await import(process.argv[1]);
+    const fs = await import('node:fs');
+    const git = new Git({ marker: 'none', signal: new AbortController().signal });
+    await git.text(['--version']);
+    const open = [];
+    try {
+      for (;;) open.push(fs.openSync('/dev/null'));
+    } catch {}
+    const failure = await git.text(['--version']).catch((error) => error);
+    for (const one of open) fs.closeSync(one);
+    console.log(failure.name, failure.message);
+    console.log(await git.text(['--version']));
+  `;
+  const file = new URL('../../../../src/server/work/git/git.ts', import.meta.url).href;
+  const words = ['-c', 'ulimit -n 64 && exec "$@"', 'sh', process.execPath];
+  const { stdout, stderr } = spawnSync(
+    'sh',
+    [...words, '--input-type=module', '--eval', program, file],
+    { encoding: 'utf8' },
+  );
+  expect(stderr).toBe('');
+  expect(stdout).toMatch(/^Error cannot start git: spawn git EMFILE\ngit version /);
 });
 
 test('A git command that the stop of the server ends is answered with 503, and any other failure is a bug.', async () => {
