@@ -216,7 +216,7 @@ export class Campaign {
       return life;
     } catch (error) {
       undo?.();
-      this.#judgeRefusedStart(plan, String((error as Error).message));
+      this.#judgeRefusedStart(plan, (error as Error).message);
       return null;
     }
   }

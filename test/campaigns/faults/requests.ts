@@ -123,7 +123,7 @@ export class Requests {
       if (this.#server === server) this.moveTo(null);
     } else
       this.complaints.push(
-        `a living server gave no response: ${String(error.cause ?? error.message)}`,
+        `a living server gave no response: ${(error.cause as Error | undefined)?.message ?? error.message}`,
       );
     return 0;
   }

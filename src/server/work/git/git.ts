@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe } from 'node:diagnostics_channel';
 import type { EventEmitter } from 'node:events';
-import { setImmediate as nextLoop } from 'node:timers/promises';
 import { AppError } from '../../../api/errors.ts';
 import { GitPluginError, simpleGit } from 'simple-git';
 import { killCarriers, MARKER_VARIABLE } from '../../../core/children/identity.ts';
@@ -247,11 +246,11 @@ export class Git {
       return enough.signal.aborted;
     } catch (error) {
       // The event of a failed start comes after the failure.
-      if (!failure) await nextLoop();
+      if (!failure) await new Promise(setImmediate);
       const { startFailure } = started;
       // No caller may take it for a refusal of git, which would be stored as the answer of the request.
       if (!failure && startFailure)
-        throw new Error(`cannot start git: ${startFailure.message}`, { cause: startFailure });
+        throw new Error(`cannot start git: ${startFailure.message}`, { cause: error });
       // The command was ended early, so the processes that it started are killed too.
       if (!failure) await killCarriers(`${CALL_VARIABLE}=${call}`);
       if (enough.signal.aborted && !signal.aborted) return true;

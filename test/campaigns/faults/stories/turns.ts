@@ -1,6 +1,6 @@
 import { endpoints } from '../../../../src/api/index.ts';
 import type { UntypedEvent } from '../../../support/untyped-events.ts';
-import { type Complaints } from '../../crash/oracle.ts';
+import type { Complaints } from '../../crash/oracle.ts';
 import { randomPrompt } from '../../crash/prompts.ts';
 import { checkPromptsGiven } from '../../crash/prompts-given.ts';
 import { Stories } from '../../crash/stories.ts';
