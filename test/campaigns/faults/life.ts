@@ -84,6 +84,8 @@ export class Life {
       .log()
       .split('\n')
       .filter((line) => /"level":"(error|fatal)"/.test(line))
+      // A request that arrives during a stop in order.
+      .filter((line) => !line.includes('"code":"shutting_down"'))
       .map((line) => `the server logged ${line.slice(0, 500)}`);
   }
 }

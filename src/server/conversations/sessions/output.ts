@@ -145,7 +145,7 @@ export class TurnOutput {
 
   /** Stores how far the output of the agent is handled, with another change. Returns false if the turn has ended. */
   store(change: (tx: Writer) => void = () => undefined): boolean {
-    this.#write(change);
+    this.#write(() => undefined, undefined, change);
     return !this.#closed;
   }
 
@@ -328,14 +328,21 @@ export class TurnOutput {
     });
   }
 
-  /** Writes the batched text and then `change`, in one transaction. Calls `onError` if it fails. */
-  #write(change: (tx: Writer) => void, onEnd?: () => void): void {
+  /**
+   * Writes the batched text and then `change`, in one transaction. Calls `onError` if it fails. After a failed write, only
+   * `more` is written: the rest would follow a text that the log does not have.
+   */
+  #write(change: (tx: Writer) => void, onEnd?: () => void, more?: (tx: Writer) => void): void {
     if (this.#closed) return;
     this.#pending++;
     this.#deps.db
       .transact((tx) => {
-        this.#writeBatch(tx);
-        change(tx);
+        if (!this.#broken) {
+          tx.whenLost(() => (this.#broken = true));
+          this.#writeBatch(tx);
+          change(tx);
+        }
+        more?.(tx);
         this.reader?.save(tx, this.#saved);
       })
       .catch((error: unknown) => this.#fail(error))

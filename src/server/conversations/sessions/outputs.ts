@@ -155,6 +155,8 @@ export class AgentOutputs {
 
   #of(live: LiveAgent): TurnOutput {
     if (live.output) return live.output;
+    // After a failed write it stores nothing more.
+    if (live.aside?.broken) live.aside = undefined;
     live.aside ??= this.open(live.session, null, { onError: () => undefined });
     return live.aside;
   }

@@ -21,7 +21,7 @@ export class ProcessStory implements Story {
   }
 
   async run(): Promise<void> {
-    await Promise.all([this.#work(), this.#work()]);
+    await Promise.all([this.#work(), this.#work(), this.#work()]);
   }
 
   async check({ client, log }: Rest): Promise<Complaints> {
@@ -52,7 +52,7 @@ export class ProcessStory implements Story {
     const { requests, receipts, random } = world;
     await untilClosing(world, async () => {
       const label = world.newLabel();
-      const seconds = random.between(1, 20) / 10;
+      const seconds = random.between(2, 40) / 10;
       const command = `: ${PROCESS_MARK}; echo ${label} >> ${this.#runs}; echo ${label} begins; sleep ${seconds}; echo ${label} ends`;
       const body = { command, cwd: world.place };
       const { process } = await requests.call(endpoints.createProcess, { body });
