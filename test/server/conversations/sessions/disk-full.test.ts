@@ -79,27 +79,6 @@ it('A turn whose output cannot be stored fails with storage_full, and its agent 
   expect((await stage.play(session, 'again')).text).toBe('again');
 });
 
-it('After an output that cannot be stored, no later output of the turn is stored, although there is room again.', async () => {
-  using disk = new FullDisk();
-  const { stage, session, turn, turnId } = await talking();
-  disk.full = true;
-  void turn.sink.update({ type: 'reasoning', text: 'hm' });
-  await turn.cancelled;
-  await stage.logged('cannot store an outcome');
-  disk.full = false;
-  void turn.sink.update({ type: 'reasoning', text: ', later' });
-  void turn.sink.update({ type: 'message', text: 'and more' });
-  stage.clock.advance(1000);
-  await stage.until(endOf(turnId));
-  const events = await stage.events(session.id);
-  expect(kinds(events.filter(({ turn_id }) => turn_id === turnId))).toEqual([
-    'turn.accepted',
-    'turn.started',
-    'message.completed',
-    'turn.failed',
-  ]);
-});
-
 it('An approval cannot be decided on a full disk: it stays pending, and can be decided later.', async () => {
   using disk = new FullDisk();
   const { stage, session, turn, turnId } = await talking();

@@ -1,6 +1,6 @@
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Item } from '../../../../src/api/sessions.ts';
 import { settle } from '../../../support/settle.ts';
 import { systemIds } from '../../../../src/core/lib/ids.ts';
@@ -512,6 +512,26 @@ async function begin({ say, output }: Given) {
   void say('said ');
   void say('and waiting');
 }
+
+test('After a failed write, no further output is written, so no text has a gap.', async () => {
+  const { say, output, events, items, store, errors, arrive } = await openOutput();
+  void say('one', 'a');
+  const insert = vi.spyOn(store.items, 'insert').mockImplementationOnce(() => {
+    throw new Error('no room');
+  });
+  void say('two', 'b');
+  void output.accept({ type: 'usage', usage: { total_tokens: 1 } });
+  void say('three', 'c');
+  await arrive();
+  insert.mockRestore();
+  void say('four', 'd');
+  await arrive();
+  expect(errors).toHaveLength(1);
+  expect(events().map(({ kind, payload }) => [kind, payload.text])).toEqual([
+    ['message.delta', 'one'],
+  ]);
+  expect(items().map(({ text }) => text)).toEqual(['']);
+});
 
 test('A turn whose end is not stored continues, and ends like a turn without that attempt.', async () => {
   const given = await openOutput();
