@@ -80,12 +80,14 @@ export class Life {
   /** Lines of its log that must not occur. */
   logged(): Complaints {
     if (this.mayLogErrors) return [];
-    return this.server
-      .log()
-      .split('\n')
-      .filter((line) => /"level":"(error|fatal)"/.test(line))
-      // A request that arrives during a stop in order.
-      .filter((line) => !line.includes('"code":"shutting_down"'))
-      .map((line) => `the server logged ${line.slice(0, 500)}`);
+    return (
+      this.server
+        .log()
+        .split('\n')
+        .filter((line) => /"level":"(error|fatal)"/.test(line))
+        // A request that arrives during a stop in order.
+        .filter((line) => !line.includes('"code":"shutting_down"'))
+        .map((line) => `the server logged ${line.slice(0, 500)}`)
+    );
   }
 }
