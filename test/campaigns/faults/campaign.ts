@@ -7,7 +7,7 @@ import { signal } from '../../../src/core/children/identity.ts';
 import { carriersOf } from '../../../src/core/children/procfs.ts';
 import { Receiver } from '../../support/hooks/receiver.ts';
 import { scaled } from '../../support/patience.ts';
-import type { ServerOptions } from '../../support/server.ts';
+import type { ServerOptions, TestServer } from '../../support/server.ts';
 import { integrityOf } from '../crash/integrity.ts';
 import { observe, replay } from '../crash/observe.ts';
 import { checkOrder, type Complaints, Seen } from '../crash/oracle.ts';
@@ -74,6 +74,8 @@ export class Campaign {
   #longestStartMs = 0;
   #longestCensusMs = 0;
   #life: Life | null = null;
+  /** The last server that has started. */
+  #server: TestServer | null = null;
 
   private constructor(options: CampaignOptions, receiver: Receiver) {
     this.#options = options;
@@ -208,6 +210,7 @@ export class Campaign {
       const life = await Life.begin(this.#data, this.#serverOptions(plan, random), { mayEnd });
       life.mayLogErrors = plan.start !== 'usual';
       this.#life = life;
+      this.#server = life.server;
       if (plan.start === 'usual')
         this.#longestStartMs = Math.max(this.#longestStartMs, performance.now() - started);
       this.#requests.moveTo(life.server);
@@ -304,7 +307,7 @@ export class Campaign {
     this.#life = null;
   }
 
-  /** What happens in the moment before the server is killed. Returns the function that ends it. */
+  /** Injects the fault that comes just before the kill of the server. Returns the function that ends it. */
   #lastFault({ ending }: Plan, { life, killed }: Target): (() => void) | undefined {
     const { server } = life;
     if (ending === 'kill of a stopped server') life.signal('SIGSTOP');
@@ -391,10 +394,9 @@ export class Campaign {
     this.#requests.end();
     this.#closing.abort();
     await this.#readers.end();
-    const server = this.#life?.server;
-    await server?.end('SIGKILL');
+    await this.#life?.server.end('SIGKILL');
     for (const pid of carriersOf(this.#data)) signal(pid, 'SIGKILL');
-    return server?.log() ?? '';
+    return this.#server?.log() ?? '';
   }
 
   #checkIntegrity(): void {

@@ -11,8 +11,8 @@ export type Condition =
 
 /** The errors with which a server may refuse a request under each condition. */
 const refusals: Record<Condition, readonly ErrorCode[]> = {
-  'full disk': ['storage_full', 'provider_unavailable'],
-  'file size limit': ['storage_damaged', 'provider_unavailable'],
+  'full disk': ['storage_full', 'provider_unavailable', 'conflict', 'internal'],
+  'file size limit': ['storage_damaged', 'provider_unavailable', 'conflict', 'internal'],
   'few descriptors': ['provider_unavailable', 'storage_damaged', 'internal'],
   'little memory': ['provider_unavailable', 'storage_damaged', 'internal'],
   'stopped server': [],

@@ -68,7 +68,7 @@ export const liveFaults: Record<string, LiveFault> = {
   },
 };
 
-/** Runs a fault, and checks that the server goes on afterwards. */
+/** Runs a fault, and checks that the server responds afterwards. */
 export async function inflict(name: string, target: Target): Promise<void> {
   const { life } = target;
   await liveFaults[name]?.(target);
@@ -122,7 +122,7 @@ async function killSome({ random, killed }: Target, what: string, pids: number[]
   for (const pid of chosen) if (strike(pid, 'SIGKILL')) killed(what);
 }
 
-/** The server replaces a keeper that was killed, and tells the new one about all groups. */
+/** The server replaces a keeper that was killed, and the new one gets the list of all groups. */
 async function killKeeper({ life, killed }: Target): Promise<void> {
   const before = await keeperOf(life);
   if (!before || !strike(before.pid, 'SIGKILL')) return;

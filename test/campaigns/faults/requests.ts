@@ -75,8 +75,8 @@ export class Requests {
           this.repeated++;
           continue;
         }
-        if (expected.includes(error.code)) throw error;
         const condition = this.#conditions.explains(error.code, sentAt);
+        if (condition === undefined && expected.includes(error.code)) throw error;
         if (condition === undefined) {
           const { method, path } = endpoint;
           this.complaints.push(`${method} ${path} was refused: ${error.code}: ${error.message}`);

@@ -13,7 +13,7 @@ test('A git command that prints more than can be read as a whole fails, and says
   );
 });
 
-test('A git command that finds no free descriptor fails with the reason, and the process goes on.', async () => {
+test('A git command that finds no free descriptor fails with the reason, and does not end the process.', async () => {
   const program = `
     const { Git } = await import(process.argv[1]);
     const fs = await import('node:fs');
