@@ -10,6 +10,7 @@ import { shared } from '../../support/shared.ts';
 import { canMount, onSmallDisk, refused, whole } from '../../support/small-disk.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { openSession, runTurn, send } from '../../support/turns.ts';
+import { create, makeRepository } from '../../support/worktrees/work.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { scaled } from '../../support/patience.ts';
 
@@ -44,6 +45,23 @@ describe.skipIf(!canMount)('a disk that is really full', () => {
       },
       { size: '24m', minFree: 8 * 1024 * 1024 },
     ));
+
+  it('A worktree for whose files the disk has no room is refused with storage_full, and can be created later.', () =>
+    onSmallDisk(async ({ client, fill, free }, directory) => {
+      const repo = makeRepository(path.join(directory, 'repo'));
+      const { id: session } = await openSession(client, repo);
+      for (const [worktree_name, leave] of [
+        ['one', 4096],
+        ['two', 20_000],
+      ] as const) {
+        fill(leave);
+        const refusal = create({ client, session }, { worktree_name });
+        await expect(refusal).rejects.toMatchObject({ code: 'storage_full' });
+        free();
+        const made = await create({ client, session }, { worktree_name });
+        expect(made.status).toBe('active');
+      }
+    }));
 
   it('A server does not start without a free byte, and loses nothing.', () =>
     onSmallDisk(async ({ client, fill, free, restart }, directory) => {

@@ -2,10 +2,11 @@ import { realPath } from '../../../core/lib/paths.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { AppError, conflictError, invalidError } from '../../../api/errors.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
+import { isNoRoom } from '../../../core/store/storage-error.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import { type Committed, howToAllow } from '../git/consent.ts';
 import { isThere } from '../git/foreign.ts';
-import type { Git } from '../git/git.ts';
+import { type Git, GitFailure } from '../git/git.ts';
 import {
   branchAt,
   commitOf,
@@ -236,6 +237,18 @@ async function orUndo<T>(
     }
     const reason = reasonOf(error);
     if (reason === null || error instanceof AppError) throw error;
+    if (isDiskFull(error))
+      throw new AppError('storage_full', `${what}: ${reason}: free some space, and try again`, {
+        cause: error,
+      });
     throw conflictError(`${what}: ${reason}`, { cause: error });
   }
+}
+
+/** Reports whether the disk had no room for a file of this process or of git. */
+function isDiskFull(error: unknown): boolean {
+  return (
+    isNoRoom(error) ||
+    (error instanceof GitFailure && /No space left on device/.test(error.message))
+  );
 }
