@@ -111,8 +111,8 @@ crash: build ## SIGKILL the server N times under load and check the data each ti
 
 .PHONY: faults
 faults: N = 1000
-faults: build ## Kill servers, keepers, agents and processes N times and inject other faults while all features run (N=1000, SEED=...)
-	N=$(N) SEED=$(SEED) node test/campaigns/faults/faults.main.ts
+faults: build ## Kill servers, keepers, agents and processes N times and inject other faults while all features run, for at most MINUTES (N=1000, SEED=...)
+	N=$(N) SEED=$(SEED) MINUTES=$(MINUTES) node test/campaigns/faults/faults.main.ts
 
 .PHONY: tail
 tail: deps ## Kill `events tail` KILLS times and its server SERVERS times under load (KILLS=100, SERVERS=20, SEED=...)

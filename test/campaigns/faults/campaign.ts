@@ -36,6 +36,8 @@ export interface CampaignOptions {
   /** The campaign ends after so many kills. */
   kills: number;
   seed: number;
+  /** Time of `performance.now()` at which it ends with fewer kills. */
+  endsAt?: number;
   /** Directory of all files of the campaign, which is removed at its end. */
   place: string;
   /** Whether a disk in memory can be mounted. */
@@ -154,7 +156,8 @@ export class Campaign {
   async #everyLife(): Promise<void> {
     this.#running = Promise.all(this.#stories.map((story) => this.#tell(story)));
     this.#running.catch(() => undefined);
-    while (this.#killCount() < this.#options.kills) {
+    const { kills, endsAt = Number.POSITIVE_INFINITY } = this.#options;
+    while (this.#killCount() < kills && performance.now() < endsAt) {
       const plan = planLife(this.#random, { hasDisk: this.#disk !== null });
       this.#lives++;
       await this.#oneLife(plan, this.#random.fork());

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../../src/api/errors.ts';
+import type { AppError, ErrorCode } from '../../../src/api/errors.ts';
 
 /** A state of the machine in which a server may refuse requests, or end. */
 export type Condition =
@@ -17,6 +17,14 @@ const refusals: Record<Condition, readonly ErrorCode[]> = {
   'little memory': ['provider_unavailable', 'storage_damaged', 'internal'],
   'stopped server': [],
   'stop in order': ['shutting_down'],
+};
+
+/** The words by which a message names each condition. */
+const reasons: Partial<Record<Condition, RegExp>> = {
+  'full disk': /ENOSPC|no space left|disk is full/i,
+  'file size limit': /EFBIG|file too large/i,
+  'few descriptors': /EMFILE|ENFILE|too many open files/i,
+  'little memory': /ENOMEM|EAGAIN|memory/i,
 };
 
 /** After a condition ends, a refusal may still be on its way for this long. */
@@ -49,8 +57,10 @@ export class Conditions {
   }
 
   /** The condition that explains a refusal of a request that was sent at `sentAt`. Undefined if there is none. */
-  explains(code: ErrorCode, sentAt: number): Condition | undefined {
-    return this.since(sentAt).find((condition) => refusals[condition].includes(code));
+  explains({ code, message }: AppError, sentAt: number): Condition | undefined {
+    return this.since(sentAt).find(
+      (condition) => refusals[condition].includes(code) || reasons[condition]?.test(message),
+    );
   }
 
   /** Resolves once no condition holds. */

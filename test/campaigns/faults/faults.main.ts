@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { canMount } from '../../support/small-disk.ts';
 import { Campaign } from './campaign.ts';
 
-/** `make faults N=1000 [SEED=7]`. It runs in a mount namespace of its own, so that its disk can be full. */
+/** `make faults N=1000 [SEED=7] [MINUTES=60]`; STEPS=1 prints each step. It runs in a mount namespace of its own, so that its disk can be full. */
 const IN_NAMESPACE = 'CAMPAIGN_IN_NAMESPACE';
 
 if (canMount && process.env[IN_NAMESPACE] === undefined) {
@@ -19,6 +19,7 @@ if (canMount && process.env[IN_NAMESPACE] === undefined) {
 
 async function main(): Promise<void> {
   const kills = wholeNumber(process.argv[2] ?? process.env.N, 1000);
+  const minutes = wholeNumber(process.env.MINUTES, 1e6);
   const seed = wholeNumber(process.argv[3] ?? process.env.SEED, Date.now() % 2 ** 31);
   const place = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'faults-')));
   const started = performance.now();
@@ -30,6 +31,7 @@ async function main(): Promise<void> {
     const summary = await Campaign.run({
       kills,
       seed,
+      endsAt: started + minutes * 60_000,
       place,
       canMount,
       onStep(step) {

@@ -75,7 +75,7 @@ export class Requests {
           this.repeated++;
           continue;
         }
-        const condition = this.#conditions.explains(error.code, sentAt);
+        const condition = this.#conditions.explains(error, sentAt);
         if (condition === undefined && expected.includes(error.code)) throw error;
         if (condition === undefined) {
           const { method, path } = endpoint;

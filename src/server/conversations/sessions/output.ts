@@ -143,15 +143,15 @@ export class TurnOutput {
     return this.#room.promise;
   }
 
-  /** Stores how far the output of the agent is handled, with another change. Returns false if the turn has ended. */
+  /** Stores how far the output of the agent is handled, with another change. Returns false if the output has ended. */
   store(change: (tx: Writer) => void = () => undefined): boolean {
-    this.#write(() => undefined, undefined, change);
-    return !this.#closed;
+    this.#write(change);
+    return !this.#closed && !this.#broken;
   }
 
   /** Stores the batched text in a transaction of another part, such as the approval for a request of the agent. */
   storeText(tx: Writer): void {
-    if (this.#closed) return;
+    if (this.#closed || this.#broken) return;
     if (this.reader || this.#speech?.waiting)
       tx.whenLost(() => this.#fail(new Error('a write of the turn was lost')));
     this.#writeBatch(tx);
@@ -328,21 +328,15 @@ export class TurnOutput {
     });
   }
 
-  /**
-   * Writes the batched text and then `change`, in one transaction. Calls `onError` if it fails. After a failed write, only
-   * `more` is written: the rest would follow a text that the log does not have.
-   */
-  #write(change: (tx: Writer) => void, onEnd?: () => void, more?: (tx: Writer) => void): void {
-    if (this.#closed) return;
+  /** Writes the batched text and then `change`, in one transaction. If it fails, calls `onError`, and nothing more is written. */
+  #write(change: (tx: Writer) => void, onEnd?: () => void): void {
+    if (this.#closed || this.#broken) return;
     this.#pending++;
     this.#deps.db
       .transact((tx) => {
-        if (!this.#broken) {
-          tx.whenLost(() => (this.#broken = true));
-          this.#writeBatch(tx);
-          change(tx);
-        }
-        more?.(tx);
+        tx.whenLost(() => (this.#broken = true));
+        this.#writeBatch(tx);
+        change(tx);
         this.reader?.save(tx, this.#saved);
       })
       .catch((error: unknown) => this.#fail(error))
