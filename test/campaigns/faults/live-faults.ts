@@ -18,6 +18,8 @@ import {
 } from './machine.ts';
 
 const NEW_KEEPER_MS = 5000;
+/** Time that a kill waits for a process that it can kill. */
+const VICTIM_MS = 3000;
 const MINUTE_MS = 60_000;
 
 /** The surroundings of a fault. */
@@ -37,8 +39,8 @@ export type LiveFault = (target: Target) => Promise<void>;
 
 /** The faults, by name. A fault that is listed for the disk needs one. */
 export const liveFaults: Record<string, LiveFault> = {
-  'kill of agents': (target) => killSome(target, 'agent', agentsOf(directoryOf(target))),
-  'kill of processes': (target) => killSome(target, 'process', processesOf(directoryOf(target))),
+  'kill of agents': (target) => killSome(target, 'agent', agentsOf),
+  'kill of processes': (target) => killSome(target, 'process', processesOf),
   'kill of the keeper': killKeeper,
   'stop of the server': (target) =>
     during(target, 'stopped server', 1500, () => {
@@ -116,9 +118,20 @@ async function fillDisk(target: Target): Promise<void> {
   });
 }
 
-async function killSome({ random, killed }: Target, what: string, pids: number[]): Promise<void> {
-  const isAll = random.chance(0.2);
-  const chosen = pids.length === 0 ? [] : isAll ? pids : [random.pick(pids)];
+/** Kills one or all of them, as soon as there are any. */
+async function killSome(
+  { life, random, killed }: Target,
+  what: string,
+  find: (directory: string) => number[],
+): Promise<void> {
+  const isAll = random.chance(0.4);
+  let pids = find(life.server.directory);
+  for (const deadline = performance.now() + VICTIM_MS; pids.length === 0;) {
+    if (life.isOver || performance.now() > deadline) return;
+    await pause(100);
+    pids = find(life.server.directory);
+  }
+  const chosen = isAll ? pids : [random.pick(pids)];
   for (const pid of chosen) if (strike(pid, 'SIGKILL')) killed(what);
 }
 
