@@ -13,7 +13,7 @@ import { observe, replay } from '../crash/observe.ts';
 import { checkOrder, type Complaints, Seen } from '../crash/oracle.ts';
 import { type Random, seeded } from '../crash/random.ts';
 import { FIRST_READER, Readership } from '../crash/readership.ts';
-import { Conditions } from './conditions.ts';
+import { type Condition, Conditions } from './conditions.ts';
 import { Disk } from './disk.ts';
 import { Happenings } from './happenings.ts';
 import { Life } from './life.ts';
@@ -214,6 +214,8 @@ export class Campaign {
       life.mayLogErrors = plan.start !== 'usual';
       this.#life = life;
       this.#server = life.server;
+      const lasting = lastingConditions[plan.start];
+      if (lasting) this.#conditions.begin(lasting);
       if (plan.start === 'usual')
         this.#longestStartMs = Math.max(this.#longestStartMs, performance.now() - started);
       this.#requests.moveTo(life.server);
@@ -302,6 +304,8 @@ export class Campaign {
     this.#readers.moveTo(null);
     undo?.();
     if (isInOrder) this.#conditions.end('stop in order');
+    const lasting = lastingConditions[plan.start];
+    if (lasting) this.#conditions.end(lasting);
     const isKill = cause === 'a kill' || cause.includes('SIGKILL');
     if (isKill) this.#count(this.#kills, 'server');
     this.#count(this.#ends, isKill ? (cause === 'a kill' ? plan.ending : 'failpoint') : cause);
@@ -420,6 +424,13 @@ export class Campaign {
     throw new Error(`${complaints.length} complaints:\n  ${complaints.slice(0, 30).join('\n  ')}`);
   }
 }
+
+/** The conditions that hold for the whole life of a server. */
+const lastingConditions: Partial<Record<Plan['start'], Condition>> = {
+  'few descriptors': 'few descriptors',
+  'small heap': 'little memory',
+  'little address space': 'little memory',
+};
 
 const quiet: Plan = {
   start: 'usual',

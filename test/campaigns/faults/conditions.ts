@@ -13,7 +13,8 @@ export type Condition =
 const refusals: Record<Condition, readonly ErrorCode[]> = {
   'full disk': ['storage_full', 'provider_unavailable', 'conflict', 'internal'],
   'file size limit': ['storage_damaged', 'provider_unavailable', 'conflict', 'internal'],
-  'few descriptors': ['provider_unavailable', 'storage_damaged', 'internal'],
+  // Some parts take a directory that they cannot read for a missing one.
+  'few descriptors': ['provider_unavailable', 'storage_damaged', 'internal', 'conflict', 'invalid'],
   'little memory': ['provider_unavailable', 'storage_damaged', 'internal'],
   'stopped server': [],
   'stop in order': ['shutting_down'],

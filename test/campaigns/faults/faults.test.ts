@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { scaled } from '../../support/patience.ts';
 
 /** A few for each change; `make faults` has 1,000. */
-const kills = process.env.FAULT_KILLS ?? '4';
+const kills = process.env.FAULT_KILLS ?? '3';
 const seed = process.env.SEED ?? String(Date.now() % 2 ** 31);
 
 it(

@@ -84,7 +84,8 @@ export class Requests {
         }
         const what = `${condition}: ${error.code}`;
         this.refused[what] = (this.refused[what] ?? 0) + 1;
-        if (condition !== 'stop in order') await this.#conditions.over();
+        if (condition !== 'stop in order')
+          await Promise.race([this.#conditions.over(), pause(1000)]);
         await pause(RETRY_MS);
         // The server has changed nothing, so this is a new request.
         key = this.#newKey(endpoint);
