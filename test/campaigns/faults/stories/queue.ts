@@ -1,3 +1,4 @@
+import { AppError } from '../../../../src/api/errors.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { UntypedEvent } from '../../../support/untyped-events.ts';
 import type { Complaints } from '../../crash/oracle.ts';
@@ -19,7 +20,7 @@ export class QueueStory implements Story {
   readonly #world: World;
   /** The label of each acknowledged entry. */
   readonly #labels = new Map<string, string>();
-  /** Entries whose removal was acknowledged. */
+  /** Entries whose removal was requested and not refused. A repeated DELETE has no key, and finds nothing. */
   readonly #removed = new Set<string>();
   readonly #waiting = new Set<string>();
   #session = '';
@@ -78,15 +79,16 @@ export class QueueStory implements Story {
   async #remove(): Promise<void> {
     const [id] = this.#waiting;
     if (id === undefined) return;
+    this.#removed.add(id);
     try {
       await this.#world.requests.call(endpoints.dropQueueEntry, { params: { entry_id: id } }, [
         'not_found',
         'conflict',
         'turn_in_progress',
       ]);
-      this.#removed.add(id);
     } catch (error) {
-      if (!(error instanceof Error) || error.name !== 'AppError') throw error;
+      if (!(error instanceof AppError)) throw error;
+      if (error.code !== 'not_found') this.#removed.delete(id);
     }
   }
 

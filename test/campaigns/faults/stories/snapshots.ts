@@ -20,6 +20,9 @@ interface Taken {
   blob: string;
 }
 
+/** In a shorter campaign, faults may prevent most snapshots. */
+const LEAST_TURNS = 30;
+
 const isOf =
   (turn: string) =>
   ({ turn_id, tree }: Snapshot) =>
@@ -69,7 +72,7 @@ export class SnapshotStory implements Story {
       }
     }
     // A fault may keep a snapshot from being taken, and a slow one is taken after the start of its turn.
-    if (taken < this.#taken.length / 2)
+    if (this.#taken.length >= LEAST_TURNS && taken < this.#taken.length / 2)
       wrong.push(`${taken} snapshots were taken of ${this.#taken.length} turns`);
     return wrong;
   }
