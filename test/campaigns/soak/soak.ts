@@ -1,0 +1,129 @@
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { stringify } from 'smol-toml';
+import { endpoints } from '../../../src/api/index.ts';
+import { selfCommand } from '../../../src/core/lib/self.ts';
+import { scaled } from '../../support/patience.ts';
+import { startServer, type TestServer, untilNothingCarries } from '../../support/server.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { openSession } from '../../support/turns.ts';
+import { makeRepository } from '../../support/worktrees/work.ts';
+import { Pulse } from '../crash/load.ts';
+import { seeded } from '../crash/random.ts';
+import { type Counts, Load } from './load.ts';
+import { type Sample, Sampler } from './samples.ts';
+
+export interface SoakOptions {
+  seconds: number;
+  /** Time between two samples. */
+  everyMs: number;
+  seed: number;
+  calm: number;
+  /** The file of the samples, one line each. */
+  file: string;
+}
+
+export interface SoakResult {
+  samples: Sample[];
+  counts: Counts;
+  /** What is wrong besides growth. */
+  complaints: string[];
+}
+
+/** Closed sessions, ended processes and events of this age are trimmed. */
+const MAX_AGE_MS = 180_000;
+const MAX_BYTES = 32_000_000;
+/** What a server has at rest: descriptors of files, of its own sockets and of the connections of the client. */
+const REST_MS = 15_000;
+
+/** Runs a server with mixed work and retention, and samples it. */
+export async function soak({
+  seconds,
+  everyMs,
+  seed,
+  calm,
+  file,
+}: SoakOptions): Promise<SoakResult> {
+  await using place = tempDirectory('soak');
+  const data = path.join(place.path, 'data');
+  const repo = makeRepository(path.join(place.path, 'repo'));
+  const server = await startServer(data, { config: configOf(place.path) });
+  try {
+    const result = await work(server, { repo, seconds, everyMs, seed, calm, file });
+    const complaints = [...result.complaints, ...(await atRest(server))];
+    const how = await server.end('SIGTERM');
+    if (how.code !== 0) complaints.push(`the server ended with ${JSON.stringify(how)}`);
+    const { file: program, args } = selfCommand();
+    execFileSync(program, [...args, '--data-dir', data, 'db', 'check'], { stdio: 'pipe' });
+    const errors = server
+      .log()
+      .split('\n')
+      .filter((line) => /"level":"(error|fatal)"/.test(line));
+    complaints.push(...errors.slice(0, 5).map((line) => `the server logged ${line}`));
+    return { ...result, complaints };
+  } finally {
+    await server.end('SIGKILL');
+    await untilNothingCarries(place.path);
+  }
+}
+
+async function work(
+  server: TestServer,
+  { repo, seconds, everyMs, seed, calm, file }: SoakOptions & { repo: string },
+): Promise<SoakResult> {
+  const random = seeded(seed);
+  const pulse = new Pulse();
+  const over = new AbortController();
+  const followed = new AbortController();
+  const load = new Load({ server, repo, random, pulse, calm, signal: over.signal });
+  const following = load.follow(followed.signal);
+  const session = (await openSession(server.client, repo, { title: 'open all the time' })).id;
+  const sampler = new Sampler({ server, session, pulse, file });
+  const failure = { error: undefined as unknown };
+  const running = [load.run(), sampler.run(everyMs, over.signal)].map((work) =>
+    work.catch((error: unknown) => {
+      failure.error ??= error;
+      over.abort();
+    }),
+  );
+  await pause(seconds * 1000, undefined, { signal: over.signal }).catch(() => undefined);
+  over.abort();
+  await Promise.all(running);
+  followed.abort();
+  await following;
+  if (failure.error !== undefined) throw failure.error;
+  return { samples: sampler.samples, counts: load.counts, complaints: [] };
+}
+
+/** What a server still has once nobody works with it any more. */
+async function atRest({ client, pid }: TestServer): Promise<string[]> {
+  const deadline = performance.now() + scaled(REST_MS);
+  for (;;) {
+    const { streams, processes, children } = await client.call(endpoints.getDiagnostics, {});
+    const left = [
+      ...(streams.followers > 0 ? [`${streams.followers} followers are left`] : []),
+      ...(processes.running > 0 ? [`${processes.running} processes are left`] : []),
+    ];
+    if (left.length === 0 || performance.now() > deadline) return left;
+    await pause(50);
+  }
+}
+
+function configOf(directory: string): string {
+  const { file, args } = selfCommand();
+  return stringify({
+    log: { level: 'warn' },
+    retention: { max_age_days: MAX_AGE_MS / 86_400_000, max_bytes: MAX_BYTES },
+    approvals: { timeout_ms: 3000 },
+    providers: {
+      idle_timeout_ms: 20_000,
+      acp: {
+        command: file,
+        args: [...args, 'demo-agent'],
+        env: { CADRE_DEMO_STATE: path.join(directory, 'demo-agent') },
+      },
+    },
+  });
+}
