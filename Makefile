@@ -234,6 +234,14 @@ browser: deps ## Answer an approval link in a headless browser with the size of 
 million: deps ## Compare start-up and first pages with 1,000,000 and with 10,000 events
 	MILLION=1 TEST_LIMIT_MS=3600000 $(CAMPAIGN) test/campaigns/million
 
+.PHONY: scale
+scale: build ## Measure starts, lists, search, the screen and memory with up to 10,000 sessions, 1,000,000 events and 200 agents (SHARES="0.01 0.1 1")
+	SHARES="$(SHARES)" node test/campaigns/scale/scale.main.ts
+
+.PHONY: soak
+soak: build ## Run a server with retention under mixed work and fail if memory, descriptors or data grow (MINUTES=240, SEED=...)
+	MINUTES=$(MINUTES) SEED=$(SEED) node test/campaigns/soak/soak.main.ts
+
 .PHONY: test-agents
 test-agents: build ## Test with real agents, with loopback only; installs the agents into a test directory
 	node test/real-agents/install.main.ts

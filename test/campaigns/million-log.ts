@@ -29,8 +29,21 @@ export interface History {
   session_id: string;
 }
 
+interface HistoryOptions {
+  turnsASession?: number;
+  /** The title of a session by its number. */
+  titleOf?: (n: number) => string;
+}
+
 /** Writes `events` events and a few more, with all their records, as long work leaves them. */
-export async function writeHistory(directory: string, events: number): Promise<History> {
+export async function writeHistory(
+  directory: string,
+  events: number,
+  {
+    turnsASession = TURNS_A_SESSION,
+    titleOf = () => 'one of many pieces of work',
+  }: HistoryOptions = {},
+): Promise<History> {
   fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
   let left = events;
   const clock: Clock = {
@@ -40,13 +53,14 @@ export async function writeHistory(directory: string, events: number): Promise<H
   };
   const db = await openDatabase(directory, { durability: 'normal', clock });
   const log = new EventLog({ db, clock, ids: systemIds });
-  const writer = new SessionWriter({ store: new SessionStore({ db, log }), log, clock });
+  const store = new SessionStore({ db, log });
+  const writer = new SessionWriter({ store, log, clock, turnsASession, titleOf });
   let last = aSession();
   while (left > 0) {
     last = await db.transact((tx) => {
       const isFresh = () => left < FRESH_EVENTS;
       const session = writer.session(tx, isFresh);
-      const eventsASession = 2 + TURNS_A_SESSION * (5 + 2 * TOOLS_A_TURN);
+      const eventsASession = 2 + turnsASession * (5 + 2 * TOOLS_A_TURN);
       return left > OPEN_SESSIONS * eventsASession ? writer.close(tx, session) : session;
     });
     left = events - db.durableSeq;
@@ -60,25 +74,30 @@ class SessionWriter {
   readonly #store: SessionStore;
   readonly #log: EventLog;
   readonly #clock: Clock;
+  readonly #options: Required<HistoryOptions>;
+  #sessions = 0;
 
-  constructor(given: { store: SessionStore; log: EventLog; clock: Clock }) {
+  constructor(
+    given: { store: SessionStore; log: EventLog; clock: Clock } & Required<HistoryOptions>,
+  ) {
     this.#store = given.store;
     this.#log = given.log;
     this.#clock = given.clock;
+    this.#options = given;
   }
 
   session(tx: Writer, isFresh: () => boolean): Session {
     const now = this.#clock.now();
     const session = aSession({
       id: systemIds.next('sess'),
-      title: 'one of many pieces of work',
+      title: this.#options.titleOf(this.#sessions++),
       created_at: now,
       updated_at: now,
     });
     this.#store.createSession(tx, session);
     const taken = { ...session, provider_session_ref: systemIds.next('run') };
     let after: Session = taken;
-    for (let i = 0; i < TURNS_A_SESSION; i++) after = this.#turn(tx, after, isFresh());
+    for (let i = 0; i < this.#options.turnsASession; i++) after = this.#turn(tx, after, isFresh());
     return after;
   }
 

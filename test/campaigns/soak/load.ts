@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Approval } from '../../../src/api/approvals.ts';
-import { AppError } from '../../../src/api/errors.ts';
+import { AppError, isUnreachable } from '../../../src/api/errors.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { streamEvents } from '../../../src/client/stream.ts';
@@ -26,6 +26,8 @@ const noWork = {
   lists: 0,
   'trims by age': 0,
   'trims by size': 0,
+  /** Requests whose connection was reset although the server lives. */
+  'lost connections': 0,
 };
 
 /** How often each kind of work was done. */
@@ -89,12 +91,25 @@ export class Load {
         this.counts[event.payload.reason === 'max_bytes' ? 'trims by size' : 'trims by age']++;
       if (event.kind !== 'approval.requested') continue;
       const { id } = event.payload.approval as Approval;
-      const decision = this.#decide(event.session_id ?? '', id, own).finally(() =>
+      const decision = this.outliving(this.#decide(event.session_id ?? '', id, own)).finally(() =>
         deciding.delete(decision),
       );
       deciding.add(decision);
     }
     await Promise.all(deciding);
+  }
+
+  /** Waits for work, which may lose its connection: a program that gets no CPU time reads too late that its server closed it. */
+  async outliving(work: Promise<void>): Promise<void> {
+    try {
+      await work;
+    } catch (error) {
+      if (!isUnreachable(error)) throw error;
+      // The server answers, or the work fails with its absence.
+      await this.#client.call(endpoints.getVersion, {});
+      this.counts['lost connections']++;
+      process.stderr.write(`lost a connection: ${String((error as AppError).cause)}\n`);
+    }
   }
 
   async #repeat(pauseMs: number, work: (own: Random) => Promise<void>): Promise<void> {
@@ -103,8 +118,9 @@ export class Load {
     const died = server.exited.then((how) => {
       throw new Error(`the server ended: ${JSON.stringify(how)}`);
     });
+    died.catch(() => undefined);
     while (!signal.aborted) {
-      await Promise.race([work(own), died]);
+      await Promise.race([this.outliving(work(own)), died]);
       await this.#rest(own.between(0, 2 * pauseMs) * calm);
     }
   }

@@ -1,6 +1,5 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { ownMegabytes } from '../../../bench/client/process.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { treeBytes } from '../../../src/core/lib/directory-size.ts';
@@ -54,14 +53,6 @@ export class Sampler {
     this.#session = deps.session;
     this.#pulse = deps.pulse;
     this.#file = deps.file;
-  }
-
-  /** Samples every `everyMs` until the signal aborts. */
-  async run(everyMs: number, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await this.sample();
-      await pause(everyMs, undefined, { signal }).catch(() => undefined);
-    }
   }
 
   /** Stores one sample, also as a line of the file. */

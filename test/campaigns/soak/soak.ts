@@ -82,7 +82,13 @@ async function work(
   const session = (await openSession(server.client, repo, { title: 'open all the time' })).id;
   const sampler = new Sampler({ server, session, pulse, file });
   const failure = { error: undefined as unknown };
-  const running = [load.run(), sampler.run(everyMs, over.signal)].map((work) =>
+  const sampling = async () => {
+    while (!over.signal.aborted) {
+      await load.outliving(sampler.sample());
+      await pause(everyMs, undefined, { signal: over.signal }).catch(() => undefined);
+    }
+  };
+  const running = [load.run(), sampling(), following].map((work) =>
     work.catch((error: unknown) => {
       failure.error ??= error;
       over.abort();
@@ -90,10 +96,14 @@ async function work(
   );
   await pause(seconds * 1000, undefined, { signal: over.signal }).catch(() => undefined);
   over.abort();
-  await Promise.all(running);
+  await Promise.all(running.slice(0, 2));
   followed.abort();
-  await following;
-  if (failure.error !== undefined) throw failure.error;
+  await Promise.all(running);
+  if (failure.error !== undefined) {
+    const how = await Promise.race([server.exited, pause(1000)]);
+    const text = how ? `the server ended: ${JSON.stringify(how)}` : 'the work failed';
+    throw new Error(`${text}\n${server.log().slice(-4000)}`, { cause: failure.error });
+  }
   return { samples: sampler.samples, counts: load.counts, complaints: [] };
 }
 
