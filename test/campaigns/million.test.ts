@@ -1,6 +1,7 @@
 import nodeFs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { endpoints } from '../../src/api/index.ts';
 import type { FileSystem } from '../../src/core/store/host/file-system.ts';
 import { withRuntime } from '../support/runtime.ts';
 import { tempDirectory } from '../support/temp.ts';
@@ -15,7 +16,7 @@ const NOISE_MS = 2;
 /** A tree of 20 times the rows has a level more, and each statement goes down it. */
 const DEEPER_PAGES = 16;
 
-test('With 20 times the events, a start and each first page read at most 16 more pages of the database.', async () => {
+test('With 20 times the events, a start, each first page and the last page of sessions read at most 16 more pages of the database.', async () => {
   await using place = tempDirectory();
   const few = await pagesRead(path.join(place.path, 'few'), 1000);
   const many = await pagesRead(path.join(place.path, 'many'), 20_000);
@@ -66,9 +67,13 @@ async function pagesRead(directory: string, events: number): Promise<Times> {
   return withRuntime(
     async ({ client }) => {
       const found: Times = { start: reads };
-      for (const [what, first] of firstPages(client, session_id, 5)) {
+      // The sessions have numbers from 1 on, and a page is before the number of its cursor.
+      const oldest = { query: { limit: 5, cursor: '6' } };
+      const lastPage = () => client.call(endpoints.listSessions, oldest);
+      const pages = firstPages(client, session_id, 5);
+      for (const [what, read] of [...pages, ['the last page of sessions', lastPage] as const]) {
         reads = 0;
-        await first();
+        await read();
         found[what] = reads;
       }
       return found;

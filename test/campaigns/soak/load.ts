@@ -108,7 +108,7 @@ export class Load {
       // The server answers, or the work fails with its absence.
       await this.#client.call(endpoints.getVersion, {});
       this.counts['lost connections']++;
-      process.stderr.write(`lost a connection: ${String((error as AppError).cause)}\n`);
+      process.stderr.write(`lost a connection: ${String(error.cause)}\n`);
     }
   }
 

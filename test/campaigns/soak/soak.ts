@@ -1,5 +1,4 @@
 import { execFileSync } from 'node:child_process';
-import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { stringify } from 'smol-toml';
@@ -35,7 +34,7 @@ export interface SoakResult {
 /** Closed sessions, ended processes and events of this age are trimmed. */
 const MAX_AGE_MS = 180_000;
 const MAX_BYTES = 32_000_000;
-/** What a server has at rest: descriptors of files, of its own sockets and of the connections of the client. */
+/** The time that the server has to notice that nobody works with it any more. */
 const REST_MS = 15_000;
 
 /** Runs a server with mixed work and retention, and samples it. */
@@ -108,10 +107,10 @@ async function work(
 }
 
 /** What a server still has once nobody works with it any more. */
-async function atRest({ client, pid }: TestServer): Promise<string[]> {
+async function atRest({ client }: TestServer): Promise<string[]> {
   const deadline = performance.now() + scaled(REST_MS);
   for (;;) {
-    const { streams, processes, children } = await client.call(endpoints.getDiagnostics, {});
+    const { streams, processes } = await client.call(endpoints.getDiagnostics, {});
     const left = [
       ...(streams.followers > 0 ? [`${streams.followers} followers are left`] : []),
       ...(processes.running > 0 ? [`${processes.running} processes are left`] : []),
