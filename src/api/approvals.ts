@@ -87,10 +87,12 @@ export const approval = component(
         'Kind of the request. `budget`: the request comes from cadre, not from an agent. It requests approval for further turns although a budget is used up; its own turn has ended.',
     }),
     title: z.string(),
-    request: z.unknown().describe('Request as the agent sent it.'),
+    request: z
+      .unknown()
+      .describe('Request as the agent sent it. Null if retention has deleted it.'),
     details: z.array(approvalDetail).meta({
       description:
-        'Complete effect of the request, for users to read, at most 12 MiB as JSON. Empty if the agent does not report it.',
+        'Complete effect of the request, for users to read, at most 12 MiB as JSON. Empty if the agent does not report it, or retention has deleted it.',
     }),
     scopes: z
       .array(approvalScope)
@@ -100,7 +102,7 @@ export const approval = component(
     ),
     subject: z.unknown().meta({
       description:
-        'Canonical description of the complete effect of the request. Requests with equal subjects are the same request. Null if the agent does not describe the request exactly, or the description is larger than 1 MiB. If an approval without a subject is accepted while no agent is running, the agent must request approval again.',
+        'Canonical description of the complete effect of the request. Requests with equal subjects are the same request. Null if the agent does not describe the request exactly, or the description is larger than 1 MiB. It is also null if retention has deleted it. If an approval without a subject is accepted while no agent is running, the agent must request approval again.',
     }),
     arguments_missing: z.boolean().optional().meta({
       description:
@@ -108,7 +110,7 @@ export const approval = component(
     }),
     questions: z.array(question).nullish().meta({
       description:
-        'Questions to answer when accepting an approval of the kind `question`. Null if the agent does not list them.',
+        'Questions to answer when accepting an approval of the kind `question`. Null if the agent does not list them, or retention has deleted them.',
     }),
     answers: z.record(z.string(), z.array(z.string())).nullable(),
     held: flag(

@@ -56,6 +56,11 @@ export function approvalInEvents(approval: Approval): ApprovalInEvents {
   return rest;
 }
 
+/** Returns the approval as retention leaves it: without the fields that may be large. */
+export function withoutContent(approval: Approval): Approval {
+  return { ...approval, request: null, subject: null, details: [], questions: null };
+}
+
 export function answerOf(approval: Approval): AgentAnswer {
   const { status, answers, reason, scope } = approval;
   if (status === 'accepted') return { decision: 'accept', scope: scope ?? 'once', answers };

@@ -11,7 +11,7 @@ import { EmptyKeys } from '../../../core/store/empty-keys.ts';
 import { RecordTable } from '../../../core/store/records.ts';
 import type { Statement } from '../../../core/store/statement.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
-import { approvalInEvents } from '../approvals/approval.ts';
+import { approvalInEvents, withoutContent } from '../approvals/approval.ts';
 import { sessionInEvents } from './session.ts';
 import { hasEnded, type TurnEnd, turnInEvents } from './turn.ts';
 import { TurnUsage } from './turn-usage.ts';
@@ -364,6 +364,8 @@ export class SessionStore {
     );
     for (const turn of turns) {
       this.items.deleteWhere(tx, 'turn_id = ?', turn.turn_id);
+      for (const approval of this.approvalsOf(tx, turn.turn_id))
+        this.approvals.update(tx, withoutContent(approval));
       this.turns.update(tx, { ...turn, input: [], text: null, trimmed: true });
     }
     if (turns.length === 0)

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { Item, Session, Turn } from '../../../../src/api/sessions.ts';
 import { endOf, type Stage, testStage } from '../../../support/sessions/stage.ts';
 import { completed } from '../../../support/scripted-provider.ts';
+import { anApproval } from '../../../support/records.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { testArchive } from '../../../support/retention/archive.ts';
 import { limit, passTime, retain } from '../../../support/retention/stage.ts';
@@ -73,10 +74,37 @@ test('Each turn of a trimmed session and its approvals can be read, and its item
   await letGo(stage, id);
   await letGo(stage, other.session_id);
   expect(await stage.turn(id, approval.turn_id)).toMatchObject({ trimmed: true, input: [] });
-  expect((await stage.get(`/v1/sessions/${id}/approvals`)).body).toEqual([decided]);
+  expect((await stage.get(`/v1/sessions/${id}/approvals`)).body).toEqual([
+    { ...(decided as object), request: null, subject: null, details: [], questions: null },
+  ]);
   const { session_id, turn_id, item_id } = other;
   const path = `/v1/sessions/${session_id}/turns/${turn_id}/items/${item_id}`;
   expect((await stage.get(path)).status).toBe(404);
+});
+
+test('The content of an approval is removed with its closed session, so that it does not use up the budget.', async () => {
+  const archive = await testArchive();
+  const { db, store, settings, budget } = archive;
+  await archive.fill('asked', { end: 'running' });
+  const content = 'x'.repeat(1_000_000);
+  const approval = anApproval({
+    session_id: 'asked',
+    turn_id: 'asked-turn1',
+    request: { content },
+    subject: { content },
+    details: [{ type: 'input', name: 'content', value: content }],
+  });
+  await db.transact((tx) => {
+    const turn = store.turn(tx, 'asked', 'asked-turn1');
+    store.requestApproval(tx, store.session(tx, 'asked'), turn, approval);
+  });
+  await archive.closeSession('asked');
+  settings.max_bytes = 1_000_000;
+  await archive.retain();
+  expect(budget.isSpent).toBe(false);
+  expect(db.peek((rx) => store.approvalsOf(rx, 'asked-turn1'))).toEqual([
+    expect.objectContaining({ title: 'use a tool', request: null, subject: null, details: [] }),
+  ]);
 });
 
 test('Lists have a trimmed session, and closing it again returns it unchanged.', async () => {
