@@ -235,8 +235,8 @@ million: deps ## Compare start-up and first pages with 1,000,000 and with 10,000
 	MILLION=1 TEST_LIMIT_MS=3600000 $(CAMPAIGN) test/campaigns/million
 
 .PHONY: scale
-scale: build ## Measure starts, lists, search, the screen and memory with up to 10,000 sessions, 1,000,000 events and 200 agents (SHARES="0.01 0.1 1")
-	SHARES="$(SHARES)" node test/campaigns/scale/scale.main.ts
+scale: build ## Measure starts, lists, search, the screen and memory with up to 10,000 sessions, 1,000,000 events and 200 agents (ROUNDS=3, DIRECTORY=... keeps the data)
+	SHARES="$(SHARES)" ROUNDS=$(ROUNDS) DIRECTORY="$(DIRECTORY)" node test/campaigns/scale/scale.main.ts
 
 .PHONY: soak
 soak: build ## Run a server with retention under mixed work and fail if memory, descriptors or data grow (MINUTES=240, SEED=...)

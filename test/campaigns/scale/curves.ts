@@ -20,7 +20,6 @@ const LINEAR: ReadonlySet<string> = new Set([
   'turn until each follower has its events',
   'search: until the index is complete',
   'all pages: sessions',
-  'screen: all rows counted',
 ]);
 
 export interface Curve {

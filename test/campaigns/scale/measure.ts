@@ -83,7 +83,7 @@ async function measureAlive(
     figures['memory of all processes'] = treeMegabytes(server.pid);
     await measureSearch(server.client, requests, figures);
     await measureLists(place, server, requests, figures);
-    if (hasPty) Object.assign(figures, await screenTimes(place.directory, place.size.sessions));
+    if (hasPty) Object.assign(figures, await screenTimes(place.directory));
     figures['memory at the end'] = ownMegabytes(server.pid);
   } finally {
     for (const one of followers) one.close();

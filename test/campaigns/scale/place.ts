@@ -1,3 +1,4 @@
+import fs from 'node:fs';
 import path from 'node:path';
 import { stringify } from 'smol-toml';
 import { endpoints } from '../../../src/api/index.ts';
@@ -41,20 +42,26 @@ export interface Place {
   start(): Promise<TestServer>;
 }
 
-/** Makes a data directory with its history, and creates the worktrees through a server. */
+/** Makes a data directory with its history, and creates the worktrees through a server. Uses an earlier one again. */
 export async function makePlace(root: string, size: Size): Promise<Place> {
   const directory = path.join(root, 'data');
+  const workingFile = path.join(root, 'working.json');
+  const config = configOf(root, size);
+  // The server does not record its responses, as in a run of tests.
+  const start = () => startServer(directory, { config, env: { NODE_OPTIONS: '' } });
+  if (fs.existsSync(workingFile)) {
+    const working = JSON.parse(fs.readFileSync(workingFile, 'utf8')) as string[];
+    return { directory, size, working, start };
+  }
   const repo = makeRepository(path.join(root, 'repo'));
   await writeHistory(directory, size.sessions * EVENTS_A_SESSION, {
     turnsASession: TURNS_A_SESSION,
     titleOf: (n) => `piece ${n}`,
   });
-  const config = configOf(root, size);
-  // The server does not record its responses, as in a run of tests.
-  const start = () => startServer(directory, { config, env: { NODE_OPTIONS: '' } });
   const server = await start();
   try {
     const working = await createWorktrees(server.client, repo, size.worktrees);
+    fs.writeFileSync(workingFile, JSON.stringify(working));
     return { directory, size, working, start };
   } finally {
     await server.end('SIGTERM');

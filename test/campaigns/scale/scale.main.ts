@@ -2,13 +2,14 @@ import { curvesOf, tableOf } from './curves.ts';
 import { sizeOf } from './place.ts';
 import { scale } from './scale.ts';
 
-/** `make scale [SHARES="0.01 0.1 1"] [ROUNDS=3]`: fails if a curve grows more than it may. */
+/** `make scale [SHARES="0.01 0.1 1"] [ROUNDS=3] [DIRECTORY=...]`: fails if a curve grows more than it may. */
 const shares = (process.env.SHARES || '0.01 0.1 1').split(' ').map(Number);
 const sizes = shares.map(sizeOf);
 const all = await scale({
   sizes,
   rounds: Number(process.env.ROUNDS || 3),
   requests: 20,
+  kept: process.env.DIRECTORY || undefined,
   onMeasured: (size, figures) => process.stdout.write(`${JSON.stringify({ size, figures })}\n`),
 });
 const curves = curvesOf(all, (shares.at(-1) ?? 1) / (shares[0] ?? 1));

@@ -10,6 +10,8 @@ export interface ScaleOptions {
   /** Each size is measured so many times, the sizes one after the other. */
   rounds: number;
   requests: number;
+  /** A directory that keeps the data for the next run. */
+  kept?: string | undefined;
   onMeasured?: (size: Size, figures: Figures) => void;
 }
 
@@ -18,15 +20,17 @@ export async function scale({
   sizes,
   rounds,
   requests,
+  kept,
   onMeasured = () => undefined,
 }: ScaleOptions): Promise<Figures[]> {
-  await using root = tempDirectory('scale');
+  await using own = tempDirectory('scale');
+  const root = kept ?? own.path;
   try {
     const places: Place[] = [];
     for (const size of sizes) {
-      const own = path.join(root.path, String(size.sessions));
-      fs.mkdirSync(own);
-      places.push(await makePlace(own, size));
+      const place = path.join(root, String(size.sessions));
+      fs.mkdirSync(place, { recursive: true });
+      places.push(await makePlace(place, size));
     }
     const found = places.map((): Figures[] => []);
     for (let round = 0; round < rounds; round++)
@@ -37,7 +41,7 @@ export async function scale({
       }
     return found.map(lowest);
   } finally {
-    await untilNothingCarries(root.path);
+    await untilNothingCarries(root);
   }
 }
 

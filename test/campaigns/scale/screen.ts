@@ -6,16 +6,16 @@ const SIZE = { rows: 40, columns: 120 };
 const SELECTED = '▌';
 const KEYS = 20;
 
-/** The times of the screen in milliseconds: its first rows, its complete list, keys, and the end of the longest list. */
-export async function screenTimes(directory: string, sessions: number) {
+/** The times of the screen in milliseconds: its first rows, its complete list, keys, and the end of the list of ended sessions. */
+export async function screenTimes(directory: string) {
   const began = performance.now();
   await using terminal = inTerminal(directory, ['top'], {}, SIZE);
   const { glass, type, until } = terminal;
   const since = (from: number) => performance.now() - from;
   await until(() => /(piece|job) \d/.test(glass.text()));
   const firstRows = since(began);
-  await until(() => Number(/All (\d+)/.exec(glass.text())?.[1] ?? 0) >= sessions);
-  const allRows = since(began);
+  await until(() => /live *$/.test(glass.lines()[0] ?? ''));
+  const complete = since(began);
   const selected = () => glass.lines().findIndex((line) => line.startsWith(SELECTED));
   const keys: number[] = [];
   for (let n = 0; n < KEYS; n++) {
@@ -29,10 +29,11 @@ export async function screenTimes(directory: string, sessions: number) {
   type('4');
   await until(() => /ENDED/.test(glass.text()));
   type('G');
-  await until(() => /piece 0 /.test(glass.text()));
+  // The heading has the numbers of the shown rows, the last of which is the last of the list.
+  await until(() => /ENDED \d+-(\d+) of \1$/m.test(glass.text().replaceAll(/ *│.*$/gm, '')));
   return {
     'screen: first rows': firstRows,
-    'screen: all rows counted': allRows,
+    'screen: complete list': complete,
     'screen: key to frame': median(keys),
     'screen: last of the ended sessions': since(ended),
   };

@@ -14,6 +14,7 @@ import { Subscriber } from '../fanout-follower.ts';
 const noWork = {
   sessions: 0,
   worktrees: 0,
+  'removed worktrees': 0,
   turns: 0,
   interrupts: 0,
   'accepted approvals': 0,
@@ -71,6 +72,7 @@ export class Load {
       ...Array.from({ length: FOLLOWERS }, () => this.#repeat(500, (own) => this.#watch(own))),
       this.#repeat(3000, (own) => this.#search(own)),
       this.#repeat(2000, (own) => this.#list(own)),
+      this.#repeat(10_000, () => this.#collectWorktrees()),
     ]);
     if (!signal.aborted) throw new Error('the load ended by itself');
   }
@@ -216,6 +218,15 @@ export class Load {
     follower.resume();
     await this.#rest(own.between(0, 2000));
     follower.close();
+  }
+
+  /** Removes the worktrees of closed sessions, after archiving their work. */
+  async #collectWorktrees(): Promise<void> {
+    const body = { dry_run: false };
+    const { worktrees } = await this.#client.call(endpoints.collectWorktrees, { body });
+    this.counts['removed worktrees'] += worktrees.filter(
+      ({ status }) => status === 'cleaned',
+    ).length;
   }
 
   async #search(own: Random): Promise<void> {
