@@ -1,12 +1,12 @@
-import type { Figures } from './measure.ts';
+import type { Figures } from './meter.ts';
 
 /** The growth that a figure may have from the smallest size to the largest. */
 type Growth = 'flat' | 'linear';
 
 /** A flat figure grows by this factor at most. */
 const MAX_RATIO = 2;
-/** Differences below this are noise: milliseconds, or megabytes. */
-const NOISE = 5;
+/** Differences below this are noise: milliseconds of CPU time, or megabytes. */
+const NOISE = 2;
 
 /** Figures that are work on everything there is, and so are at most linear. All others have to be flat. */
 const LINEAR: ReadonlySet<string> = new Set([
@@ -17,14 +17,17 @@ const LINEAR: ReadonlySet<string> = new Set([
   'memory at the end',
   'starts of all agents',
   'one turn of each agent',
-  'turn until each follower has its events',
+  'turn of one word, for all followers',
   'search: until the index is complete',
   'all pages: sessions',
+  'all pages: worktrees',
 ]);
 
 export interface Curve {
   name: string;
   values: number[];
+  /** The time that passed, in milliseconds. */
+  passed: (number | null)[];
   /** The value of the largest size divided by the one of the smallest. */
   ratio: number;
   allowed: Growth;
@@ -34,20 +37,24 @@ export interface Curve {
 /** The curves of figures of several sizes, whose largest is `factor` times the smallest. */
 export function curvesOf(figures: readonly Figures[], factor: number): Curve[] {
   return Object.keys(figures[0] ?? {}).map((name) => {
-    const values = figures.map((one) => one[name] ?? Number.NaN);
+    const values = figures.map((one) => one[name]?.value ?? Number.NaN);
+    const passed = figures.map((one) => one[name]?.passedMs ?? null);
     const [first = Number.NaN, last = Number.NaN] = [values[0], values.at(-1)];
     const allowed = LINEAR.has(name) ? 'linear' : 'flat';
     const limit = first * (allowed === 'flat' ? MAX_RATIO : factor) + NOISE;
-    return { name, values, ratio: last / first, allowed, isAsAllowed: last <= limit };
+    return { name, values, passed, ratio: last / first, allowed, isAsAllowed: last <= limit };
   });
 }
 
-/** A table of the curves in Markdown, with a column for each size. */
+/** A table of the curves in Markdown, with a column for each size. The time that passed is in parentheses. */
 export function tableOf(curves: readonly Curve[], columns: readonly string[]): string {
   const head = ['Figure', ...columns, 'Ratio', 'Allowed'];
-  const rows = curves.map(({ name, values, ratio, allowed, isAsAllowed }) => [
+  const rows = curves.map(({ name, values, passed, ratio, allowed, isAsAllowed }) => [
     name,
-    ...values.map(short),
+    ...values.map((value, at) => {
+      const ms = passed[at] ?? null;
+      return ms === null ? short(value) : `${short(value)} (${short(ms)})`;
+    }),
     ratio.toFixed(2),
     isAsAllowed ? allowed : `${allowed}: **not met**`,
   ]);

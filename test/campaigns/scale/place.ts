@@ -98,18 +98,17 @@ function configOf(root: string, { agents }: Size): string {
   });
 }
 
-/** Reads a list page by page. Returns the time of that, and a function that reads the last page again. */
+/** Reads a list page by page. Returns a function that reads the last page again. */
 export async function untilLastPage(
   client: Client,
   endpoint: typeof endpoints.listSessions | typeof endpoints.listWorktrees,
   limit: number,
-): Promise<{ ms: number; lastPage: () => Promise<unknown> }> {
-  const started = performance.now();
+): Promise<() => Promise<unknown>> {
   for (let cursor: string | undefined; ;) {
     const query = cursor === undefined ? { limit } : { limit, cursor };
     const lastPage = () => client.ask(endpoint as typeof endpoints.listSessions, { query });
     const { headers } = await lastPage();
     cursor = headers['x-next-cursor'] as string | undefined;
-    if (cursor === undefined) return { ms: performance.now() - started, lastPage };
+    if (cursor === undefined) return lastPage;
   }
 }

@@ -8,7 +8,7 @@ const sizes = shares.map(sizeOf);
 const all = await scale({
   sizes,
   rounds: Number(process.env.ROUNDS || 3),
-  requests: 20,
+  requests: Number(process.env.REQUESTS || 20),
   kept: process.env.DIRECTORY || undefined,
   onMeasured: (size, figures) => process.stdout.write(`${JSON.stringify({ size, figures })}\n`),
 });

@@ -2,7 +2,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { untilNothingCarries } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
-import { type Figures, measure } from './measure.ts';
+import { measure } from './measure.ts';
+import type { Figure, Figures } from './meter.ts';
 import { makePlace, type Place, type Size } from './place.ts';
 
 export interface ScaleOptions {
@@ -45,10 +46,20 @@ export async function scale({
   }
 }
 
-/** The lowest value of each figure: other programs of the machine can only make a value higher. */
+/** The lowest values of each figure: other programs of the machine can only make a value higher. */
 function lowest(rounds: readonly Figures[]): Figures {
   const names = Object.keys(rounds[0] ?? {});
   return Object.fromEntries(
-    names.map((name) => [name, Math.min(...rounds.map((one) => one[name] ?? Number.NaN))]),
+    names.map((name) => {
+      const all = rounds.map((figures) => figures[name]).filter((one): one is Figure => !!one);
+      const passed = all.map(({ passedMs }) => passedMs).filter((one) => one !== null);
+      return [
+        name,
+        {
+          value: Math.min(...all.map(({ value }) => value)),
+          passedMs: passed.length > 0 ? Math.min(...passed) : null,
+        },
+      ];
+    }),
   );
 }

@@ -27,7 +27,7 @@ export interface SoakOptions {
 export interface SoakResult {
   samples: Sample[];
   counts: Counts;
-  /** What is wrong besides growth. */
+  /** Faults besides growth. */
   complaints: string[];
 }
 
@@ -106,7 +106,7 @@ async function work(
   return { samples: sampler.samples, counts: load.counts, complaints: [] };
 }
 
-/** What a server still has once nobody works with it any more. */
+/** Returns the followers and processes that a server still has after the work. */
 async function atRest({ client }: TestServer): Promise<string[]> {
   const deadline = performance.now() + scaled(REST_MS);
   for (;;) {

@@ -48,6 +48,8 @@ sys.exit(os.waitstatus_to_exitcode(status) & 255)
 /** A command of cadre in a terminal of its own. */
 export interface InTerminal extends AsyncDisposable {
   glass: Glass;
+  /** The id of the process of the command. */
+  pid: () => number;
   /** Sends a signal to the command itself. */
   signal: (name: NodeJS.Signals) => void;
   expectShows: (text: string | RegExp) => Promise<void>;
@@ -133,6 +135,7 @@ export function programInTerminal(
   const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, terminal }));
   return {
     glass,
+    pid: () => onlyChildOf(child.pid),
     signal: (name) => process.kill(onlyChildOf(child.pid), name),
     expectShows,
     until,
