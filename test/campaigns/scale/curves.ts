@@ -15,12 +15,7 @@ const LINEAR: ReadonlySet<string> = new Set([
   'memory with all alive',
   'memory of all processes',
   'memory at the end',
-  'starts of all agents',
-  'one turn of each agent',
   'turn of one word, for all followers',
-  'search: until the index is complete',
-  'all pages: sessions',
-  'all pages: worktrees',
 ]);
 
 export interface Curve {

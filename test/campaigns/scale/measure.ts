@@ -60,7 +60,7 @@ async function measureAlive(place: Place, server: TestServer, meter: Meter): Pro
     await measureTurns(place, server, { pulse, followers, meter });
     meter.note('memory with all alive', ownMegabytes(server.pid));
     meter.note('memory of all processes', treeMegabytes(server.pid));
-    await measureSearch(server.client, meter);
+    await measureSearch(place, server.client, meter);
     await measureLists(place, server, meter);
     if (hasPty) await measureScreen(place.directory, meter);
     meter.note('memory at the end', ownMegabytes(server.pid));
@@ -83,8 +83,10 @@ async function measureTurns(
     await over;
   };
   const alive = working.slice(0, size.agents);
-  await meter.once('starts of all agents', () => inParallel(alive, turn));
-  await meter.once('one turn of each agent', () => Promise.all(alive.map((id) => turn(id))));
+  await meter.once('start of an agent', () => inParallel(alive, turn));
+  meter.divide('start of an agent', alive.length);
+  await meter.once('turn, all agents at once', () => Promise.all(alive.map((id) => turn(id))));
+  meter.divide('turn, all agents at once', alive.length);
   const [first = ''] = alive;
   await meter.often('turn of one word, for all followers', async () => {
     await turn(first);
@@ -93,13 +95,14 @@ async function measureTurns(
   });
 }
 
-async function measureSearch(client: Client, meter: Meter): Promise<void> {
+async function measureSearch({ size }: Place, client: Client, meter: Meter): Promise<void> {
   const find = (q: string) => client.call(endpoints.search, { query: { q } });
-  await meter.once('search: until the index is complete', async () => {
+  await meter.once('search: index of 100 sessions', async () => {
     await find('please');
     while ((await client.call(endpoints.getSearchIndex, {})).state !== 'ready')
       await pause(INDEX_LOOK_MS);
   });
+  meter.divide('search: index of 100 sessions', size.sessions / 100);
   for (const [name, q] of Object.entries(QUERIES)) await meter.often(name, () => find(q));
 }
 
@@ -114,10 +117,12 @@ async function measureLists({ working }: Place, { client }: TestServer, meter: M
     ['sessions', endpoints.listSessions, PAGE],
     ['worktrees', endpoints.listWorktrees, 3],
   ] as const) {
-    const last = await meter.once(`all pages: ${what}`, () =>
+    const name = `each page: ${what}`;
+    const { pages, lastPage } = await meter.once(name, () =>
       untilLastPage(client, endpoint, limit),
     );
-    await meter.often(`last page: ${what}`, last);
+    meter.divide(name, pages);
+    await meter.often(`last page: ${what}`, lastPage);
   }
   const { storage } = await client.call(endpoints.getDiagnostics, {});
   const query = { after_seq: storage.latest_seq - PAGE, limit: PAGE };

@@ -47,6 +47,14 @@ export class Meter {
     return result;
   }
 
+  /** Divides a figure by the number of units that were measured together. */
+  divide(name: string, count: number): void {
+    const figure = this.figures[name];
+    if (!figure) return;
+    const passedMs = figure.passedMs === null ? null : figure.passedMs / count;
+    this.figures[name] = { value: figure.value / count, passedMs };
+  }
+
   /** Measures work that is done again and again; the figure is the lower quartile. */
   async often(name: string, run: () => Promise<unknown>, pid = this.#pid): Promise<void> {
     const all: Figure[] = [];

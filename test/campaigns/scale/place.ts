@@ -98,17 +98,18 @@ function configOf(root: string, { agents }: Size): string {
   });
 }
 
-/** Reads a list page by page. Returns a function that reads the last page again. */
+/** Reads a list page by page. Returns the number of pages, and a function that reads the last page again. */
 export async function untilLastPage(
   client: Client,
   endpoint: typeof endpoints.listSessions | typeof endpoints.listWorktrees,
   limit: number,
-): Promise<() => Promise<unknown>> {
-  for (let cursor: string | undefined; ;) {
+): Promise<{ pages: number; lastPage: () => Promise<unknown> }> {
+  let cursor: string | undefined;
+  for (let pages = 1; ; pages++) {
     const query = cursor === undefined ? { limit } : { limit, cursor };
     const lastPage = () => client.ask(endpoint as typeof endpoints.listSessions, { query });
     const { headers } = await lastPage();
     cursor = headers['x-next-cursor'] as string | undefined;
-    if (cursor === undefined) return lastPage;
+    if (cursor === undefined) return { pages, lastPage };
   }
 }

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { ownMegabytes } from '../../../bench/client/process.ts';
 import { endpoints } from '../../../src/api/index.ts';
+import type { StorageDiagnostics } from '../../../src/api/runtime.ts';
 import { treeBytes } from '../../../src/core/lib/directory-size.ts';
 import type { TestServer } from '../../support/server.ts';
 import { send } from '../../support/turns.ts';
@@ -18,7 +19,9 @@ export const units = {
   children: '',
   followers: '',
   'database and its log': 'MB',
-  'used part of the database': 'MB',
+  'events, deltas and items': 'MB',
+  'records that stay': 'MB',
+  'records for each turn': 'KB',
   'search index': 'MB',
   'logs of processes': 'MB',
   'other files': 'MB',
@@ -97,6 +100,20 @@ export class Sampler {
       search: await timeOf(() => client.call(endpoints.search, { query: { q: 'anchor' } })),
     };
   }
+}
+
+/** Tables whose rows retention deletes. It keeps the records of sessions, turns, processes and the like. */
+const TRIMMED: ReadonlySet<string> = new Set(['events', 'deltas', 'items']);
+
+function tableSizes({ tables }: StorageDiagnostics) {
+  const bytes = { trimmed: 0, kept: 0 };
+  for (const table of tables) bytes[TRIMMED.has(table.name) ? 'trimmed' : 'kept'] += table.bytes;
+  const turns = tables.find(({ name }) => name === 'turns')?.rows ?? 0;
+  return {
+    'events, deltas and items': bytes.trimmed / MB,
+    'records that stay': bytes.kept / MB,
+    'records for each turn': bytes.kept / Math.max(1, turns) / 1000,
+  };
 }
 
 /** The sizes of what a server keeps in its data directory, in megabytes. */

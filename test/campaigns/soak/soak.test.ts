@@ -66,7 +66,7 @@ test(
 
 test('The check finds a value that grows by a third in the second half of a run, whichever it is.', () => {
   const checked = curvesOf(samplesOf({})).filter(({ isChecked }) => isChecked);
-  expect(checked.map(({ measure }) => measure)).toContain('database and its log');
+  expect(checked.map(({ measure }) => measure)).toContain('events, deltas and items');
   for (const { measure } of checked) {
     const leak = samplesOf({ [measure]: (n: number) => 100 + n * 2 });
     expect(growthIn(leak)).toEqual([expect.stringContaining(`${measure} grew by a factor of 1.3`)]);

@@ -33,7 +33,8 @@ export interface SoakResult {
 
 /** Closed sessions, ended processes and events of this age are trimmed. */
 const MAX_AGE_MS = 180_000;
-const MAX_BYTES = 32_000_000;
+/** Limit for the database and the logs of processes. It grows with the length of the run, because records stay. */
+const maxBytes = (seconds: number) => 32_000_000 + seconds * 5000;
 /** The time that the server has to notice that nobody works with it any more. */
 const REST_MS = 15_000;
 
@@ -48,7 +49,7 @@ export async function soak({
   await using place = tempDirectory('soak');
   const data = path.join(place.path, 'data');
   const repo = makeRepository(path.join(place.path, 'repo'));
-  const server = await startServer(data, { config: configOf(place.path) });
+  const server = await startServer(data, { config: configOf(place.path, seconds) });
   try {
     const result = await work(server, { repo, seconds, everyMs, seed, calm, file });
     const complaints = [...result.complaints, ...(await atRest(server))];
@@ -120,11 +121,11 @@ async function atRest({ client }: TestServer): Promise<string[]> {
   }
 }
 
-function configOf(directory: string): string {
+function configOf(directory: string, seconds: number): string {
   const { file, args } = selfCommand();
   return stringify({
     log: { level: 'warn' },
-    retention: { max_age_days: MAX_AGE_MS / 86_400_000, max_bytes: MAX_BYTES },
+    retention: { max_age_days: MAX_AGE_MS / 86_400_000, max_bytes: maxBytes(seconds) },
     approvals: { timeout_ms: 3000 },
     providers: {
       idle_timeout_ms: 20_000,
