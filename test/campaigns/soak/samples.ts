@@ -73,7 +73,7 @@ export class Sampler {
         threads: fs.readdirSync(`/proc/${pid}/task`).length,
         children: children.live,
         followers: streams.followers,
-        'used part of the database': (storage.database_bytes - storage.free_bytes_in_database) / MB,
+        ...tableSizes(storage),
         ...(await sizesOf(directory)),
         ...times,
       },
