@@ -77,13 +77,18 @@ export function createTables(
   changed: () => void = () => undefined,
 ): void {
   sql.exec('BEGIN IMMEDIATE');
-  for (const step of migrations.slice(found)) {
+  applyMigrations(sql, found, newestFormat);
+  changed();
+  sql.exec('COMMIT');
+}
+
+/** Changes the tables from one format to a later one, within the transaction of the caller. */
+export function applyMigrations(sql: SqlTools, found: number, format: number): void {
+  for (const step of migrations.slice(found, format)) {
     if (typeof step === 'string') sql.exec(step);
     else complete(sql, step);
   }
-  sql.exec(`PRAGMA user_version = ${newestFormat}`);
-  changed();
-  sql.exec('COMMIT');
+  sql.exec(`PRAGMA user_version = ${format}`);
 }
 
 function writerOf(sql: SqlTools): string {

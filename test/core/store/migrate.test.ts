@@ -63,6 +63,27 @@ test('Sessions of an earlier format get the agent default if their provider is a
   expect(read('two')).toMatchObject({ ...old[1], agent: null });
 });
 
+test('Approvals of an earlier format get the fields that they lack, and keep those that they have.', async () => {
+  await using directory = tempDirectory();
+  const told = { details: [{ type: 'command' }], scopes: ['once', 'session'], scope: 'session' };
+  const old = [
+    { id: 'one', status: 'accepted' },
+    { id: 'two', status: 'accepted', ...told, session_allows: 'Always' },
+  ];
+  {
+    await using store = await openStore(directory.path);
+    const table = new RecordTable<(typeof old)[0]>(store.db, 'approvals', ({ id }) => id);
+    await store.db.transact((tx) => old.forEach((one) => table.insert(tx, one)));
+    query(store.db, 'PRAGMA user_version = 11');
+  }
+  await using store = await openStore(directory.path);
+  const table = new RecordTable<(typeof old)[0]>(store.db, 'approvals', ({ id }) => id);
+  const read = (id: string) => store.db.peek((rx) => table.get(rx, id));
+  const added = { details: [], scopes: ['once'], session_allows: null, scope: 'once' };
+  expect(read('one')).toEqual({ ...old[0], ...added });
+  expect(read('two')).toEqual(old[1]);
+});
+
 test('The mode in which an acp agent of an earlier format started becomes its agent mode.', async () => {
   await using directory = tempDirectory();
   const began = { permission_mode: 'build', model: null, thinking_effort: null };

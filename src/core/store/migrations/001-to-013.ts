@@ -358,15 +358,16 @@ CREATE INDEX spawned_sessions_root ON spawned_sessions (root_id, session_id);
     table: 'processes',
     complete: (process: Record<string, unknown>) => ({ stdin: 'none', ...process }),
   },
-  // 013: Approvals of which only the request says what they would do. Each could be accepted once.
+  // 013: Approvals of which only the request says what they would do. Each could be accepted once. Commits before the
+  // first release wrote these fields without a migration.
   {
     table: 'approvals',
     complete: (approval: Record<string, unknown>) => ({
-      ...approval,
       details: [],
       scopes: ['once'],
       session_allows: null,
       scope: approval.status === 'accepted' ? 'once' : null,
+      ...approval,
     }),
   },
 ];
