@@ -195,6 +195,15 @@ wake: N = 100000
 wake: deps ## Run messages, turns, interrupts and kills of a team in all orders, and in N random orders (N=100000, SEED=..., FROM=0)
 	WAKE_RACES=$(N) WAKE_FROM=$(FROM) SEED=$(SEED) TEST_LIMIT_MS=86400000 $(CAMPAIGN) test/campaigns/model/wake
 
+.PHONY: upgrade
+upgrade: export KILLS = 20
+upgrade: deps ## Migrate data of each format since 7, with KILLS kills, full disks and 5 * KILLS power losses each (KILLS=20, SEED=...)
+	SEED=$(SEED) TEST_LIMIT_MS=43200000 $(CAMPAIGN) test/campaigns/upgrade
+
+.PHONY: upgrade-formats
+upgrade-formats: deps ## Store data of formats for make upgrade, written by servers of old commits (FORMATS="7 22")
+	node test/campaigns/upgrade/formats.main.ts $(FORMATS)
+
 .PHONY: damage
 damage: deps ## Flip bits in databases, cut them, change pages and remove files beside them: nothing is lost without a word (ROUNDS=2000 SEED=1)
 	DAMAGE_ROUNDS=$(or $(ROUNDS),2000) $(if $(SEED),SEED=$(SEED)) TEST_LIMIT_MS=7200000 $(CAMPAIGN) test/campaigns/damage
