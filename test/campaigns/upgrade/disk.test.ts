@@ -29,9 +29,9 @@ test.skipIf(!canMount).for(formatsOfRun())(
     for (let at = 0; at < campaign.kills; at++) {
       const pages = below(at % 2 ? MOST_PAGES / 4 : MOST_PAGES, random);
       const { refused, isUnchanged, outcome } = await startsOn(format, pages);
-      const label = `format ${format}, ${pages} pages, SEED=${campaign.seed}`;
-      if (refused !== null) expect(refused, label).toMatch(/no space|storage_full/);
-      expect(outcome, label).toEqual(whole.outcome);
+      if (refused !== null)
+        expect(refused, `${pages} pages, SEED=${campaign.seed}`).toMatch(/no space|storage_full/);
+      expect(outcome, `${pages} pages, SEED=${campaign.seed}`).toEqual(whole.outcome);
       if (refused !== null) tally.refused++;
       if (isUnchanged) tally.unchanged++;
     }

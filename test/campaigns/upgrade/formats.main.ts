@@ -6,6 +6,8 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { untilNothingCarries } from '../../support/server.ts';
+import { asDataDirectory } from '../../support/temp.ts';
 import { commits } from './commits.ts';
 import { askAll } from './answers.ts';
 import { cutOff, leaveAnApproval, writeData } from './drive.ts';
@@ -67,10 +69,11 @@ function ownPackages(tree: string, work: string): string {
 async function store(format: number, bundle: string): Promise<void> {
   fs.rmSync(PLACE, { recursive: true, force: true });
   const directory = path.join(PLACE, 'data');
-  fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
+  asDataDirectory(directory);
   const first = await OldServer.start(bundle, directory);
   const session = await writeData(first, PLACE);
   await first.end('SIGKILL');
+  await untilNothingCarries(PLACE);
   const second = await OldServer.start(bundle, directory);
   await leaveAnApproval(second);
   await second.end('SIGTERM');
@@ -78,6 +81,7 @@ async function store(format: number, bundle: string): Promise<void> {
   const { answers, seq } = await askAll((pathname) => third.get(pathname));
   await cutOff(third);
   await third.end('SIGKILL');
+  await untilNothingCarries(PLACE);
   const bytes = packFormat(directory, { format, session, seq, answers });
   fs.rmSync(PLACE, { recursive: true });
   process.stdout.write(`format ${format}: ${bytes} bytes, seq ${seq}\n`);

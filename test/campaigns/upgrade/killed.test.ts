@@ -23,13 +23,15 @@ test.for(formatsOfRun())(
     const tally = { died: 0, migrated: 0 };
     for (const kill of killsOf(whole, random))
       await withOldData(format, async (old) => {
-        const label = `format ${format}, ${JSON.stringify(kill)}, SEED=${campaign.seed}`;
+        const label = `${JSON.stringify(kill)}, SEED`;
         const began = Date.now();
         if (await startAndKill(old, kill)) tally.died++;
         if (fs.existsSync(old.copy)) tally.migrated++;
         await startAndStop(old);
-        expect(await outcomeOf(old, began), label).toEqual(whole.outcome);
-        expect(leftIn(old.directory), label).toEqual([path.basename(old.copy)]);
+        expect(await outcomeOf(old, began), `${label}=${campaign.seed}`).toEqual(whole.outcome);
+        expect(leftIn(old.directory), `${label}=${campaign.seed}`).toEqual([
+          path.basename(old.copy),
+        ]);
       });
     console.info(
       `SEED=${campaign.seed}: format ${format}, ${whole.calls} calls, ${whole.migrating} until the migration is done, ` +

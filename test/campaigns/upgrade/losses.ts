@@ -22,7 +22,7 @@ function ofLists(path: string, then: unknown[], now: unknown[]): string[] {
   if (idOf(then[0]) === undefined)
     return then.flatMap((one, at) => differences(`${path}[${at}]`, one, now[at]));
   return then.flatMap((one) => {
-    const id = String(idOf(one));
+    const id = idOf(one);
     return byId.has(id)
       ? differences(`${path} ${id}`, one, byId.get(id))
       : [`${path} ${id} is lost`];
@@ -41,7 +41,7 @@ function ofRecords(path: string, then: Fields, now: Fields): string[] {
 function idOf(value: unknown): string | undefined {
   if (!isFields(value)) return undefined;
   const id = value.seq ?? value.item_id ?? value.id ?? value.turn_id ?? value.process_id;
-  return id === undefined ? undefined : String(id as string | number);
+  return id === undefined ? undefined : JSON.stringify(id);
 }
 
 /** A turn or an item that was in progress ends at the next start. */

@@ -104,7 +104,7 @@ function rollback({ directory }: OldData): string[] {
 /** Returns a response as plain JSON. Undefined for a path that is not found. */
 async function get({ url, token }: TestServer, pathname: string): Promise<unknown> {
   const response = await fetch(url + pathname, { headers: { authorization: `Bearer ${token}` } });
-  return response.ok ? await response.json() : undefined;
+  return response.ok ? response.json() : undefined;
 }
 
 /** The content of all files of a data directory but the lock of its last user. */

@@ -1,4 +1,3 @@
-import fs from 'node:fs';
 import path from 'node:path';
 import { sqlWasm } from '../../../src/core/lib/self.ts';
 import { openConnection } from '../../../src/core/store/connection.ts';

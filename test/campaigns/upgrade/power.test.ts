@@ -31,12 +31,12 @@ test.for(formatsOfRun())(
         const moment = from + below(disk.now - from + 1, random);
         const image = path.join(path.dirname(old.directory), `image${at}`);
         const how = disk.image(moment, image, random);
-        const label = `SEED=${campaign.seed}, moment ${moment} of ${disk.now}, ${how}`;
+        const label = `moment ${moment} of ${disk.now}, ${how}, SEED`;
         const found = await dump(storeIn(image));
         if (JSON.stringify(found) === JSON.stringify(old.before)) older++;
-        else expect(moment, label).toBeGreaterThan(copied);
+        else expect(moment, `${label}=${campaign.seed}`).toBeGreaterThan(copied);
         await migrate(image);
-        expect(await dump(storeIn(image)), label).toEqual(after);
+        expect(await dump(storeIn(image)), `${label}=${campaign.seed}`).toEqual(after);
       }
       console.info(
         `SEED=${campaign.seed}: format ${format}, ${IMAGES} images, ${older} with the older data`,
