@@ -204,6 +204,10 @@ upgrade: deps ## Migrate data of each format since 7, with KILLS kills, full dis
 upgrade-formats: deps ## Store data of formats for make upgrade, written by servers of old commits (FORMATS="7 22")
 	node test/campaigns/upgrade/formats.main.ts $(FORMATS)
 
+.PHONY: upgrade-back
+upgrade-back: build ## Upgrade data of each format, roll back, and start the old server on them (FORMATS="7 22")
+	node test/campaigns/upgrade/way-back.main.ts $(FORMATS)
+
 .PHONY: damage
 damage: deps ## Flip bits in databases, cut them, change pages and remove files beside them: nothing is lost without a word (ROUNDS=2000 SEED=1)
 	DAMAGE_ROUNDS=$(or $(ROUNDS),2000) $(if $(SEED),SEED=$(SEED)) TEST_LIMIT_MS=7200000 $(CAMPAIGN) test/campaigns/damage

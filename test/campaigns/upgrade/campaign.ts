@@ -10,7 +10,7 @@ export const campaign = {
   lifeMs: 1500,
 };
 
-/** The formats of a run: those of FORMATS (`FORMATS="7 22"`), else all in a long run, else two random ones. */
+/** Formats of a run: FORMATS (`FORMATS="7 22"`) if it is set, all formats in a long run, or else two random formats. */
 export function formatsOfRun(): readonly number[] {
   if (process.env.FORMATS) return process.env.FORMATS.split(' ').map(Number);
   if (process.env.KILLS !== undefined) return formats;

@@ -43,7 +43,7 @@ test.skipIf(!canMount).for(formatsOfRun())(
 );
 
 interface Starts {
-  /** What the first start printed if it was refused. */
+  /** Output of the first start. Null if it was not refused. */
   refused: string | null;
   /** Whether the first start left the older data. */
   isUnchanged: boolean;

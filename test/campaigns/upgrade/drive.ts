@@ -141,7 +141,7 @@ async function plans(server: OldServer, session_id: string): Promise<void> {
   await server.send('POST', '/v1/budgets', { session_id, tokens: 1_000_000_000 });
 }
 
-/** What only the newest formats can store. */
+/** Writes records that only the newest formats can store. */
 async function later(server: OldServer, place: string): Promise<void> {
   const cwd = path.join(place, 'repository');
   const id = await open(server, { title: 'later', cwd });

@@ -2,7 +2,7 @@ import type { Answers } from './stored.ts';
 
 type Fields = Record<string, unknown>;
 
-/** Returns where responses lack or change what earlier ones had. New fields, records and paths are no loss. */
+/** Returns where responses lack or change what earlier ones had. New fields, records and paths are allowed. */
 export function lossesOf(then: Answers, now: Answers): string[] {
   return Object.entries(then).flatMap(([path, value]) =>
     path in now ? differences(path, value, now[path]) : [`${path} is not answered`],
@@ -37,7 +37,7 @@ function ofRecords(path: string, then: Fields, now: Fields): string[] {
   );
 }
 
-/** What identifies a record of a list. */
+/** Returns the id of a record of a list. */
 function idOf(value: unknown): string | undefined {
   if (!isFields(value)) return undefined;
   const id = value.seq ?? value.item_id ?? value.id ?? value.turn_id ?? value.process_id;

@@ -1,5 +1,4 @@
 import fs from 'node:fs';
-import path from 'node:path';
 import { expect, test } from 'vitest';
 import { sqlWasm } from '../../../src/core/lib/self.ts';
 import { openConnection } from '../../../src/core/store/connection.ts';
@@ -10,6 +9,7 @@ import { scaled } from '../../support/patience.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 import { runTurn } from '../../support/turns.ts';
 import { askAll } from './answers.ts';
+import { bytesIn } from './bytes-in.ts';
 import { formatsOfRun } from './campaign.ts';
 import { lossesOf } from './losses.ts';
 import { type OldData, withOldData } from './old-data.ts';
@@ -105,14 +105,4 @@ function rollback({ directory }: OldData): string[] {
 async function get({ url, token }: TestServer, pathname: string): Promise<unknown> {
   const response = await fetch(url + pathname, { headers: { authorization: `Bearer ${token}` } });
   return response.ok ? response.json() : undefined;
-}
-
-/** The content of all files of a data directory but the lock of its last user. */
-function bytesIn(directory: string): Record<string, string> {
-  const files = fs
-    .readdirSync(directory, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name !== 'lock' && fs.statSync(path.join(directory, name)).isFile());
-  return Object.fromEntries(
-    files.map((name) => [name, fs.readFileSync(path.join(directory, name)).toString('base64')]),
-  );
 }

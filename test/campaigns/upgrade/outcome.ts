@@ -9,7 +9,7 @@ const DAY = 86_400_000;
 
 /**
  * Returns what starts have made of old data, without what differs between two runs: times and ids that the starts
- * gave. Of the events since the old ones, each counts once for its kind and noun, because a start after a kill repeats some.
+ * gave. Newer events with the same kind and noun count once, because a start after a kill repeats some.
  */
 export async function outcomeOf(old: OldData, started: number): Promise<Record<string, unknown>> {
   const { sequence: _, ...tables } = await dump(storeIn(old.directory));
