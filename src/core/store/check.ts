@@ -255,12 +255,16 @@ function faultOf(table: string, [key, id, record, sum]: RecordRow): string | nul
   if (checksum(record, seed) !== sum) return 'the row differs from what was written';
   // The checksum is right, so the row holds what was written.
   const fields = JSON.parse(record) as Record<string, unknown>;
-  const own = typeof id === 'number' ? fields.seq : (fields.id ?? fields[idField(table)]);
+  const own = typeof id === 'number' ? fields.seq : idIn(fields, table);
   // An id that is composed of other ids has no field of its own.
   return own === undefined || own === id ? null : `the record has the id ${JSON.stringify(own)}`;
 }
 
-/** Returns the name of a table's id field: `processes` → `process_id`. */
-function idField(table: string): string {
-  return `${table.replace(/(ss)es$|s$/, '$1')}_id`;
+/** Tables with at most one row for a session. The id of a row is the id of its session. */
+const tablesBySession = new Set(['goals', 'imports', 'session_mcp_servers', 'watches']);
+
+/** Returns the id that a record has for its row. In `processes`, it is the field `id` or `process_id`. */
+function idIn(fields: Record<string, unknown>, table: string): unknown {
+  if (tablesBySession.has(table)) return fields.session_id;
+  return fields.id ?? fields[`${table.replace(/(ss)es$|s$/, '$1')}_id`];
 }

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { expectError } from '../../support/an-error.ts';
 import { ANCHOR_FILE } from '../../../src/core/store/anchor.ts';
 import { type CheckReport, checkStore } from '../../../src/core/store/check.ts';
+import { RecordTable } from '../../../src/core/store/records.ts';
 import type { Writer } from '../../../src/core/store/transaction.ts';
 import { sqlWasm } from '../../../src/core/lib/self.ts';
 import { DATABASE_FILE, openStore, type TestStore, WAL_FILE } from '../../support/store.ts';
@@ -86,6 +87,19 @@ test('The check finds a changed checksum, and an intact record in the wrong row.
   expect(report.told).toEqual([
     expect.stringMatching(/^events 9: the row differs from what was written/),
     expect.stringMatching(/^sessions 5: the row differs from what was written/),
+  ]);
+});
+
+test('The check compares the id of a goal with its session, and finds a goal in the row of another session.', async () => {
+  const goal = (session_id: string) => ({ id: `goal_of_${session_id}`, session_id });
+  const insert = (row: (session: string) => string) => (store: TestStore, tx: Writer) => {
+    const goals = new RecordTable(store.db, 'goals', ({ session_id }) => row(session_id));
+    for (const session of ['one', 'two']) goals.insert(tx, goal(session));
+  };
+  expect((await checked(insert((session) => session))).told).toEqual([]);
+  expect((await checked(insert((session) => `not-${session}`))).told).toEqual([
+    expect.stringContaining('goals 1: the record has the id "one"'),
+    expect.stringContaining('goals 2: the record has the id "two"'),
   ]);
 });
 
