@@ -45,6 +45,8 @@ interface Whole {
   /** The calls that change files, and how many of them come before the migration is complete. */
   calls: number;
   migrating: number;
+  /** How long the start took, in milliseconds. */
+  startMs: number;
 }
 
 /** Starts on data without a kill, and counts the calls. */
@@ -54,6 +56,7 @@ async function unkilled(format: number): Promise<Whole> {
   const log = path.join(place.path, 'calls');
   const began = Date.now();
   const server = await startServer(old.directory, { env: watched(old, { CUT_LOG: log }) });
+  const startMs = Date.now() - began;
   await server.end('SIGTERM');
   await startAndStop(old);
   const calls = fs.readFileSync(log, 'utf8').split('\n');
@@ -68,14 +71,14 @@ async function unkilled(format: number): Promise<Whole> {
       .concat(`fsyncSync ${path.basename(old.directory)}`),
   );
   expect(done).toBeGreaterThan(copied);
-  return { outcome: await outcomeOf(old, began), calls: calls.length, migrating: done };
+  return { outcome: await outcomeOf(old, began), calls: calls.length, migrating: done, startMs };
 }
 
 /** Half of the kills hit the migration, a quarter the whole start and stop, and a quarter come at random times. */
-function killsOf({ calls, migrating }: Whole, random: Random): Kill[] {
+function killsOf({ calls, migrating, startMs }: Whole, random: Random): Kill[] {
   const half = () => (random() < 0.5 ? 0.5 : 0);
   return Array.from({ length: campaign.kills }, (_, at) => {
-    if (at % 4 === 3) return { after: below(campaign.lifeMs, random) };
+    if (at % 4 === 3) return { after: below(startMs, random) };
     return { call: 1 + below(at % 4 === 2 ? calls : migrating, random) + half() };
   });
 }

@@ -52,6 +52,8 @@ function isInProgress({ status }: Fields): boolean {
 function fieldsThatChange(path: string, then: Fields): string[] {
   // The directories of the machine that made the data are gone.
   if (path.startsWith('/v1/worktrees') && then.status === 'active') return ['status', 'updated_at'];
+  // The state of a comment is compared with the files of its session, which are gone, too.
+  if (path.includes('/review.comments')) return ['state'];
   // The turn that was cut off counts.
   if (path.startsWith('/v1/budgets')) return ['spent', 'updated_at'];
   // The sentence beside the code of a hold is made for each response.
