@@ -91,9 +91,10 @@ test('The check finds a changed checksum, and an intact record in the wrong row.
 });
 
 test('The check compares the id of a goal with its session, and finds a goal in the row of another session.', async () => {
-  const goal = (session_id: string) => ({ id: `goal_of_${session_id}`, session_id });
+  type Goal = { id: string; session_id: string };
+  const goal = (session_id: string): Goal => ({ id: `goal_of_${session_id}`, session_id });
   const insert = (row: (session: string) => string) => (store: TestStore, tx: Writer) => {
-    const goals = new RecordTable(store.db, 'goals', ({ session_id }) => row(session_id));
+    const goals = new RecordTable<Goal>(store.db, 'goals', (one) => row(one.session_id));
     for (const session of ['one', 'two']) goals.insert(tx, goal(session));
   };
   expect((await checked(insert((session) => session))).told).toEqual([]);
