@@ -38,10 +38,10 @@ async function goBack(format: number, bundle: string): Promise<void> {
 /** Starts a program on data that are newer than it; returns its error. Throws if it starts, or changes a file. */
 async function refusalOf(bundle: string, directory: string): Promise<string> {
   const before = bytesIn(directory);
-  const started = await OldServer.start(bundle, directory).catch((error: Error) => error.message);
+  const started = await OldServer.start(bundle, directory).catch(String);
   if (typeof started !== 'string') {
     await started.end('SIGKILL');
-    return 'it started on newer data';
+    throw new Error(`${bundle} started on newer data`);
   }
   const after = bytesIn(directory);
   const changed = Object.keys({ ...before, ...after }).filter(
