@@ -84,8 +84,8 @@ export class WorktreeStory implements Story {
   /** Restores a worktree if it was cleaned up, and checks that nobody has lost its file. */
   async #restore(params: { worktree_id: string }): Promise<void> {
     const { requests } = this.#world;
-    const { status } = await requests.call(endpoints.getWorktree, { params });
-    if (status !== 'cleaned') return;
+    const { status, archive_ref } = await requests.call(endpoints.getWorktree, { params });
+    if (status !== 'cleaned' || archive_ref === null) return;
     await requests.call(endpoints.restoreWorktree, { params, body: {} });
     await requests.call(endpoints.cleanUpWorktree, { params, body: {} });
   }
