@@ -5,7 +5,7 @@ import { Run } from './run.ts';
 import { Server } from './server.ts';
 
 /** The number of programs: `make model` runs 20,000. */
-const PROGRAMS = Number(process.env.MODEL_PROGRAMS || 0) || 100;
+const PROGRAMS = Number(process.env.MODEL_PROGRAMS || 0) || 40;
 const SEED = Number(process.env.SEED || 0) || Math.trunc(Date.now() % 1e9);
 const FROM = Number(process.env.MODEL_FROM || 0);
 /** One server runs so many programs, one after the other; then another one begins on an empty directory. */
