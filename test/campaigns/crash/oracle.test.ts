@@ -130,8 +130,15 @@ it.each([
   ],
   ['words missing at the end', changed(5, { payload: { item_id: ITEM, text: 'one two ' } })],
   ['another thing said', log().toSpliced(3, 3)],
+  ['a message without deltas', log().toSpliced(3, 2)],
 ])('A log of a turn with %s has a finding.', (_what, events) => {
   expect(follow(events)).not.toEqual([]);
+});
+
+it('A log that is followed late may lack the deltas of a closed message.', () => {
+  const late = log().filter(({ kind }) => kind !== 'message.delta');
+  expect(follow(late, { mayLackDeltas: true })).toEqual([]);
+  expect(follow(late)).not.toEqual([]);
 });
 
 it('A failed turn may have completed only the beginning of its text.', () => {
@@ -156,8 +163,11 @@ it('A failed turn must keep all text that its deltas have shown.', () => {
   ]);
 });
 
-function follow(events: readonly UntypedEvent[]): string[] {
-  const stories = new Stories();
+function follow(
+  events: readonly UntypedEvent[],
+  options?: ConstructorParameters<typeof Stories>[0],
+): string[] {
+  const stories = new Stories(options);
   return events.flatMap((event) => stories.follow(event));
 }
 

@@ -27,6 +27,12 @@ interface Story {
 export class Stories {
   readonly #turns = new Map<string, Story>();
   readonly #sessions = new Set<string>();
+  readonly #mayLackDeltas: boolean;
+
+  /** `mayLackDeltas`: the log is followed so late that the deltas of a closed item may have left it. */
+  constructor({ mayLackDeltas = false } = {}) {
+    this.#mayLackDeltas = mayLackDeltas;
+  }
 
   /** How the turn ended, as far as the log was followed; null: not yet, undefined: it is not in the log. */
   endOf(turnId: string): Ending | null | undefined {
@@ -84,7 +90,8 @@ export class Stories {
       return again ? [`${describe(event)}: started twice`] : [];
     }
     if (kind.startsWith('turn.')) return end(event, story);
-    return event.payload.item_id === undefined ? [] : takeOutput(event, story);
+    if (event.payload.item_id === undefined) return [];
+    return takeOutput(event, story, this.#mayLackDeltas);
   }
 }
 
@@ -129,19 +136,18 @@ function compareOutput(
   return wrong;
 }
 
-function takeOutput(event: UntypedEvent, { items }: Story): Complaints {
+function takeOutput(event: UntypedEvent, { items }: Story, mayLackDeltas: boolean): Complaints {
   const { kind, payload } = event;
   const id = String(payload.item_id);
   const item = items.get(id);
   if (item && !item.open) return [`${describe(event)}: its item was closed`];
   const text = typeof payload.text === 'string' ? payload.text : '';
+  const begun = { kind: kind.split('.')[0] ?? '', text, bytes: Buffer.byteLength(text) };
   if (settlingKinds.has(kind)) {
     const cut = payload.truncated === true;
     if (!item) {
-      // The deltas of a closed item may have left the log.
-      const type = kind.split('.')[0] ?? '';
-      items.set(id, { kind: type, text, bytes: Buffer.byteLength(text), open: false, cut });
-      return [];
+      items.set(id, { ...begun, open: false, cut });
+      return mayLackDeltas ? [] : [`${describe(event)}: its item never began`];
     }
     // The end of what was said may come with the completion; what was shown before stays.
     const keeps =
@@ -150,13 +156,7 @@ function takeOutput(event: UntypedEvent, { items }: Story): Complaints {
     return keeps ? [] : [`${describe(event)}: its text is not what its deltas said`];
   }
   if (item === undefined) {
-    items.set(id, {
-      kind: kind.split('.')[0] ?? '',
-      text,
-      bytes: Buffer.byteLength(text),
-      open: true,
-      cut: false,
-    });
+    items.set(id, { ...begun, open: true, cut: false });
     return payload.offset === 0
       ? []
       : [`${describe(event)}: its first delta has offset ${String(payload.offset)}`];
