@@ -29,7 +29,8 @@ export async function untilNothingRemains(
   }
 }
 
-function commandOf(pid: number): string {
+/** The command line of a process, or `gone`. */
+export function commandOf(pid: number): string {
   try {
     return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
   } catch {

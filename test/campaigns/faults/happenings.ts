@@ -1,10 +1,5 @@
+import { isEnd } from '../../support/providers/watch.ts';
 import type { UntypedEvent } from '../../support/untyped-events.ts';
-
-const turnEnds: ReadonlySet<string> = new Set([
-  'turn.completed',
-  'turn.interrupted',
-  'turn.failed',
-]);
 
 /** The events of one subscriber, for stories that wait for them. */
 export class Happenings {
@@ -13,7 +8,7 @@ export class Happenings {
 
   see(event: UntypedEvent): void {
     const { kind, turn_id: turn, process_id: process } = event;
-    if (turn !== null && turnEnds.has(kind)) this.#endOf(turn).resolve(kind);
+    if (turn !== null && isEnd(event)) this.#endOf(turn).resolve(kind);
     if (process !== null && /^process\.(completed|failed|timed_out|killed)$/.test(kind))
       this.#endOf(process).resolve(kind);
     for (const listener of this.#listeners) listener(event);

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { signal } from '../../../src/core/children/identity.ts';
 import { carriersOf } from '../../../src/core/children/procfs.ts';
+import { commandOf } from '../crash/census.ts';
 import { PROCESS_MARK } from './stories/processes.ts';
 
 /** The largest sum of the jumps of the clock. A key of a request is valid for a day. */
@@ -100,12 +101,4 @@ export function largestFileIn(directory: string): number {
       .filter((entry) => entry.isFile())
       .map(({ name }) => fs.statSync(path.join(directory, name)).size),
   );
-}
-
-function commandOf(pid: number): string {
-  try {
-    return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-  } catch {
-    return '';
-  }
 }

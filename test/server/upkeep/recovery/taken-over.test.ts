@@ -10,6 +10,7 @@ import { stringify } from 'smol-toml';
 import { Receiver } from '../../../support/hooks/receiver.ts';
 import { startCadre } from '../../../support/cli/cadre.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
+import { decide } from '../../../support/providers/calls.ts';
 import { Watch } from '../../../support/providers/watch.ts';
 import {
   startServer,
@@ -113,11 +114,7 @@ it('A request that waits when the server is killed is answered once, and its age
     await kill(first);
 
     const second = await start();
-    const { id } = asked.payload.approval as Approval;
-    await second.server.client.call(endpoints.decideApproval, {
-      params: { session_id: turn.session_id, approval_id: id },
-      body: { decision: 'accept' },
-    });
+    await decide(second.server.client, asked.payload.approval as Approval, 'accept');
     expect((await second.watch.end(turn.turn_id)).kind).toBe('turn.completed');
     const { kinds, texts } = storyOf(second.watch, turn.turn_id);
     expect(kinds.filter((kind) => kind === 'approval.requested')).toHaveLength(1);
@@ -242,13 +239,8 @@ it('Eight running turns continue over three replacements of the server.', async 
       now = await start({ args: ['--take-over'] });
       const asked = (event: UntypedEvent) => event.kind === 'approval.requested';
       await now.watch.times(asked, (at + 1) * turns.length);
-      for (const { payload } of now.watch.events.filter(asked).slice(-turns.length)) {
-        const { session_id, id: approval_id } = payload.approval as Approval;
-        await now.server.client.call(endpoints.decideApproval, {
-          params: { session_id, approval_id },
-          body: { decision: 'accept' },
-        });
-      }
+      for (const { payload } of now.watch.events.filter(asked).slice(-turns.length))
+        await decide(now.server.client, payload.approval as Approval, 'accept');
     }
     for (const { turn_id } of turns) {
       expect((await now.watch.end(turn_id)).kind).toBe('turn.completed');
@@ -324,11 +316,7 @@ it('cadre run and events tail say that the server is restarting, and run prints 
     await first.watch.stop();
     const second = await start({ args: ['--take-over'] });
     await expectEventually(() => run.stderr() + tail.stderr()).toMatch(/(reconnected[^]*){2}/);
-    const { session_id, id: approval_id } = asked.payload.approval as Approval;
-    await second.server.client.call(endpoints.decideApproval, {
-      params: { session_id, approval_id },
-      body: { decision: 'accept' },
-    });
+    await decide(second.server.client, asked.payload.approval as Approval, 'accept');
     const { code, stdout, stderr } = await run.ended;
     await tail.until('turn.completed');
     tail.child.kill('SIGINT');
