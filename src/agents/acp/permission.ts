@@ -125,8 +125,8 @@ function saidBefore(
 }
 
 /**
- * Reports whether a detail of a command changes nothing in the effect of the command. Such a detail can arrive before or after the
- * request (opencode 1.18.33), so an accepted request covers the same request with another one.
+ * Reports whether a detail describes a command without changing its effect. An agent may send such a detail before one request and
+ * after the next request for the same command (opencode 1.18.33), so it is not part of the comparison.
  */
 function isLabel(detail: ApprovalDetail, cwd: string): boolean {
   if (detail.type !== 'input') return false;

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 import { scaled } from '../../support/patience.ts';
 
-/** Absent: the campaign does not run here, because its stories still report what only a busy machine causes (docs/proof/faults.md). */
+/** If it is not set, the test is skipped: on a busy machine, the campaign reports delays as defects (docs/proof/faults.md). */
 const kills = process.env.FAULT_KILLS;
 const seed = process.env.SEED ?? String(Date.now() % 2 ** 31);
 

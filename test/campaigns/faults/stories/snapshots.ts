@@ -65,7 +65,7 @@ export class SnapshotStory implements Story {
     let taken = 0;
     for (const [at, { turn, file, blob }] of this.#taken.entries()) {
       const later = this.#taken.slice(at).filter((one) => one.file === file);
-      // A snapshot that had to wait has the file as a later turn, or nobody yet, has left it.
+      // A delayed snapshot contains a later version of the file.
       const last = git(this.#repo, 'hash-object', file);
       const allowed = new Set([last, ...later.map((one) => one.blob)]);
       for (const { moment } of snapshots.filter(isOf(turn))) {
