@@ -86,17 +86,22 @@ it('A message that got lost, came twice or reached another session is reported.'
 });
 
 it('A process that ran twice, has two ends or lost output is reported.', () => {
-  const process = { process_id: 'proc_1', status: 'completed' } as const;
-  const found = {
-    label: 'word',
-    output: 'word begins\nword ends\n',
-    ends: ['process.completed'],
-    runs: 1,
-  };
+  const output = 'word begins\nword ends\n';
+  const process = {
+    process_id: 'proc_1',
+    status: 'completed',
+    stdout_bytes: output.length,
+    stdout_truncated: false,
+  } as const;
+  const found = { label: 'word', output, ends: ['process.completed'], runs: 1 };
   expect(judgeProcess(process, found)).toEqual([]);
   expect(judgeProcess(process, { ...found, runs: 2 })).toHaveLength(1);
   expect(judgeProcess(process, { ...found, output: 'word begins\n' })).toHaveLength(1);
   expect(judgeProcess(process, { ...found, ends: [...found.ends, 'process.failed'] })).toHaveLength(
     1,
   );
+  const part = { ...process, stdout_truncated: true };
+  expect(judgeProcess(part, { ...found, output: '' })).toEqual([]);
+  expect(judgeProcess(part, { ...found, output: 'word ends\n' })).toHaveLength(1);
+  expect(judgeProcess({ ...part, stdout_bytes: 3 }, { ...found, output: '' })).toHaveLength(1);
 });

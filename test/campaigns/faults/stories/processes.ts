@@ -69,18 +69,25 @@ export class ProcessStory implements Story {
   }
 }
 
-/** A process has run at most once and has one end, and its output is what its command has written. */
+/**
+ * A process has run at most once and has one end, and its output is what its command has written. A part of the output may
+ * be missing at its end if the record says so, since a full disk cannot keep it.
+ */
 export function judgeProcess(
-  { process_id: id, status }: Pick<Process, 'process_id' | 'status'>,
+  process: Pick<Process, 'process_id' | 'status' | 'stdout_bytes' | 'stdout_truncated'>,
   found: { label: string; output: string; ends: readonly string[]; runs: number },
 ): Complaints {
+  const { process_id: id, status, stdout_bytes, stdout_truncated } = process;
   const { label, output, ends, runs } = found;
   const wrong: Complaints = [];
   if (ends.join() !== `process.${status}`)
     wrong.push(`process ${id} is ${status}, its ends are ${ends.join(', ') || 'none'}`);
   const whole = `${label} begins\n${label} ends\n`;
-  const isRight = status === 'completed' ? output === whole : whole.startsWith(output);
+  const isPart = stdout_truncated || status !== 'completed';
+  const isRight = isPart ? whole.startsWith(output) : output === whole;
   if (!isRight) wrong.push(`process ${id} is ${status} with the output ${JSON.stringify(output)}`);
+  if (status === 'completed' && stdout_bytes !== whole.length)
+    wrong.push(`process ${id} has printed ${whole.length} bytes, its record says ${stdout_bytes}`);
   if (runs > 1 || (status === 'completed' && runs !== 1))
     wrong.push(`process ${id} is ${status} and has run ${runs} times`);
   return wrong;
