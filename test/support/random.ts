@@ -1,6 +1,7 @@
 /** Returns a number from 0 up to 1; the sequence depends only on the seed. */
 export type Random = () => number;
 
+/** The mulberry32 generator: 32 bits of state are plenty for choosing moments. */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0;
   return () => {

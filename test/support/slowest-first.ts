@@ -2,6 +2,21 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** The files that take more than five seconds. If one of them started last, it would run alone at the end. */
 const SLOWEST = [
+  'campaigns/hostile/messages',
+  'server/upkeep/recovery/taken-over',
+  'server/work/processes/outlive',
+  'core/children/shim',
+  'agents/codex/cut-anywhere',
+  'agents/acp/cut-anywhere',
+  'frontends/cli/autostart',
+  'server/work/races/races',
+  'campaigns/fuzz/fuzz',
+  'campaigns/outlive-shim',
+  'campaigns/outlive',
+  'campaigns/outlive-processes',
+  'campaigns/model/model',
+  'frontends/cli/templates',
+  'server/conversations/watches/watches',
   'agents/acp/resuming',
   'agents/acp/after-restart',
   'campaigns/pages',

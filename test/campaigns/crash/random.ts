@@ -1,3 +1,5 @@
+import { seededRandom } from '../../support/random.ts';
+
 /** Repeatable random choices: the same seed gives the same choices. */
 export interface Random {
   /** A whole number from `low` to `high`, both included. */
@@ -8,16 +10,8 @@ export interface Random {
   fork(): Random;
 }
 
-/** The mulberry32 generator: 32 bits of state are plenty for choosing moments. */
 export function seeded(seed: number): Random {
-  let state = seed >>> 0;
-  const bits = () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return (mixed ^ (mixed >>> 14)) >>> 0;
-  };
-  const next = () => bits() / 2 ** 32;
+  const next = seededRandom(seed);
   const between = (low: number, high: number) => low + Math.floor(next() * (high - low + 1));
   return {
     between,
@@ -26,6 +20,6 @@ export function seeded(seed: number): Random {
       if (list.length === 0) throw new Error('nothing to pick from');
       return list[between(0, list.length - 1)] as T;
     },
-    fork: () => seeded(bits()),
+    fork: () => seeded(next() * 2 ** 32),
   };
 }
