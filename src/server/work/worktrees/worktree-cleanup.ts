@@ -31,6 +31,18 @@ function outcome(status: Outcome['status'], ...diagnostics: string[]): Outcome {
   return { status, diagnostics };
 }
 
+function resultOf(worktree: Worktree, active_claims: number, done: Outcome): CleanupResult {
+  const { archive_ref } = worktree;
+  return {
+    worktree,
+    deleted_path: false,
+    deleted_branch: false,
+    archive_ref,
+    active_claims,
+    ...done,
+  };
+}
+
 /** Cleans up worktrees. The caller holds the mutex of the worktree's name. */
 export class WorktreeCleanup {
   readonly #deps: WorktreeDependencies;
@@ -43,14 +55,14 @@ export class WorktreeCleanup {
 
   /**
    * Releases a claim, and cleans up after the last one. The release stores that a cleanup is due, so that the next start
-   * does it if the server dies in between.
+   * does it if the server dies in between. A cleanup that fails is a part of the answer, because the release is stored.
    */
   async release(
     id: string,
     body: BodyOf<typeof releaseWorktree>,
     saveResponse?: SaveResponse,
   ): Promise<ResponseOf<typeof releaseWorktree>> {
-    const { db, store, claims, clock } = this.#deps;
+    const { db, store, claims, clock, logger } = this.#deps;
     const released = await db.transact((tx) => {
       const { worktree, claim } = claims.release(tx, id, body.session_id);
       const active_claims = store.activeClaimsOn(tx, id).length;
@@ -64,9 +76,16 @@ export class WorktreeCleanup {
       return { isDue, answer };
     });
     if (!released.isDue) return released.answer;
-    const cleanup = await this.cleanUpReleased(id);
-    const answer = { ...released.answer, worktree: cleanup.worktree, cleanup };
-    return db.transact(() => answer, saveResponse);
+    try {
+      const cleanup = await this.cleanUpReleased(id);
+      const answer = { ...released.answer, worktree: cleanup.worktree, cleanup };
+      return await db.transact(() => answer, saveResponse);
+    } catch (error) {
+      logger.error({ err: error, worktree_id: id }, 'cannot clean up after the last claim');
+      const problem = `the cleanup failed, the next start of the server repeats it: ${(error as Error).message}`;
+      const cleanup = resultOf(released.answer.worktree, 0, outcome('failed', problem));
+      return { ...released.answer, cleanup };
+    }
   }
 
   async cleanUpReleased(id: string): Promise<CleanupResult> {
@@ -101,17 +120,9 @@ export class WorktreeCleanup {
         if (isRetained) store.move(tx, now, 'worktree.retained', {});
         else store.move(tx, now, 'worktree.cleanup_failed', { reason, diagnostics });
       });
-    return db.read((rx) => {
-      const worktree = store.worktree(rx, id);
-      return {
-        worktree,
-        deleted_path: false,
-        deleted_branch: false,
-        archive_ref: worktree.archive_ref,
-        active_claims: store.activeClaimsOn(rx, id).length,
-        ...done,
-      };
-    });
+    return db.read((rx) =>
+      resultOf(store.worktree(rx, id), store.activeClaimsOn(rx, id).length, done),
+    );
   }
 
   async #cleanUp(id: string, reason: string | null, anyway: boolean): Promise<Outcome> {
