@@ -156,11 +156,9 @@ export class WorktreeService {
 
   /** Does the cleanups that were due when the last run died. */
   async resumeCleanups(): Promise<void> {
-    const { db, store, logger } = this.#deps;
+    const { db, store } = this.#deps;
     for (const { id } of await db.read((rx) => store.dueForCleanup(rx)))
-      await this.cleanUpReleased(id).catch((error: unknown) =>
-        logger.error({ err: error, worktree_id: id }, 'a due cleanup failed'),
-      );
+      await this.cleanUpReleased(id);
   }
 
   /** Does the cleanup that is due for a worktree. */

@@ -31,18 +31,6 @@ function outcome(status: Outcome['status'], ...diagnostics: string[]): Outcome {
   return { status, diagnostics };
 }
 
-function resultOf(worktree: Worktree, active_claims: number, done: Outcome): CleanupResult {
-  const { archive_ref } = worktree;
-  return {
-    worktree,
-    deleted_path: false,
-    deleted_branch: false,
-    archive_ref,
-    active_claims,
-    ...done,
-  };
-}
-
 /** Cleans up worktrees. The caller holds the mutex of the worktree's name. */
 export class WorktreeCleanup {
   readonly #deps: WorktreeDependencies;
@@ -55,14 +43,14 @@ export class WorktreeCleanup {
 
   /**
    * Releases a claim, and cleans up after the last one. The release stores that a cleanup is due, so that the next start
-   * does it if the server dies in between. A cleanup that fails is a part of the answer, because the release is stored.
+   * does it if the server dies in between.
    */
   async release(
     id: string,
     body: BodyOf<typeof releaseWorktree>,
     saveResponse?: SaveResponse,
   ): Promise<ResponseOf<typeof releaseWorktree>> {
-    const { db, store, claims, clock, logger } = this.#deps;
+    const { db, store, claims, clock } = this.#deps;
     const released = await db.transact((tx) => {
       const { worktree, claim } = claims.release(tx, id, body.session_id);
       const active_claims = store.activeClaimsOn(tx, id).length;
@@ -76,29 +64,31 @@ export class WorktreeCleanup {
       return { isDue, answer };
     });
     if (!released.isDue) return released.answer;
-    try {
-      const cleanup = await this.cleanUpReleased(id);
-      const answer = { ...released.answer, worktree: cleanup.worktree, cleanup };
-      return await db.transact(() => answer, saveResponse);
-    } catch (error) {
-      logger.error({ err: error, worktree_id: id }, 'cannot clean up after the last claim');
-      const problem = `the cleanup failed, the next start of the server repeats it: ${(error as Error).message}`;
-      const cleanup = resultOf(released.answer.worktree, 0, outcome('failed', problem));
-      return { ...released.answer, cleanup };
-    }
+    const cleanup = await this.cleanUpReleased(id);
+    const answer = { ...released.answer, worktree: cleanup.worktree, cleanup };
+    // If the disk is full, the answer without the cleanup stays stored.
+    return db.transact(() => answer, saveResponse).catch(() => answer);
   }
 
+  /** Does the cleanup that is due. If it fails, the result contains the failure, and the cleanup stays due. */
   async cleanUpReleased(id: string): Promise<CleanupResult> {
-    const { db, store } = this.#deps;
+    const { db, store, logger } = this.#deps;
     const reason = 'the last claim on the worktree was released';
-    const result = await this.cleanUp(id, reason, { wasActive: true });
-    if ((result.worktree.cleanup_due_at ?? null) === null) return result;
-    // The cleanup has ended, also where it left the worktree as it is.
-    return db.transact((tx) => {
-      const worktree = { ...store.worktree(tx, id), cleanup_due_at: null };
-      store.worktrees.update(tx, worktree);
-      return { ...result, worktree };
-    });
+    try {
+      const result = await this.cleanUp(id, reason, { wasActive: true });
+      if ((result.worktree.cleanup_due_at ?? null) === null) return result;
+      // The cleanup has ended, also where it left the worktree as it is.
+      return await db.transact((tx) => {
+        const worktree = { ...store.worktree(tx, id), cleanup_due_at: null };
+        store.worktrees.update(tx, worktree);
+        return { ...result, worktree };
+      });
+    } catch (error) {
+      logger.error({ err: error, worktree_id: id }, 'a due cleanup failed');
+      const { message } = error as Error;
+      const problem = `the cleanup failed, the next start of the server repeats it: ${message}`;
+      return this.#resultOf(id, outcome('failed', problem));
+    }
   }
 
   /**
@@ -120,9 +110,22 @@ export class WorktreeCleanup {
         if (isRetained) store.move(tx, now, 'worktree.retained', {});
         else store.move(tx, now, 'worktree.cleanup_failed', { reason, diagnostics });
       });
-    return db.read((rx) =>
-      resultOf(store.worktree(rx, id), store.activeClaimsOn(rx, id).length, done),
-    );
+    return this.#resultOf(id, done);
+  }
+
+  #resultOf(id: string, done: Outcome): Promise<CleanupResult> {
+    const { db, store } = this.#deps;
+    return db.read((rx) => {
+      const worktree = store.worktree(rx, id);
+      return {
+        worktree,
+        deleted_path: false,
+        deleted_branch: false,
+        archive_ref: worktree.archive_ref,
+        active_claims: store.activeClaimsOn(rx, id).length,
+        ...done,
+      };
+    });
   }
 
   async #cleanUp(id: string, reason: string | null, anyway: boolean): Promise<Outcome> {
