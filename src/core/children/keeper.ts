@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { systemClock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import { type Identity, identify, MARKER_VARIABLE } from './identity.ts';
 import type { ProcessTable } from './process-table.ts';
@@ -29,6 +30,8 @@ while IFS=' ' read -r sign group started; do
   esac
 done
 ${table.keeperEnds()}`;
+
+const RETRY_MS = 1000;
 
 /**
  * Starts the keeper before the first child, and reports groups to it; if it dies, starts another one and reports all live
@@ -90,7 +93,7 @@ export class Keeper {
     child.on('error', () => undefined);
     if (!child.pid || !identify(child.pid))
       throw new Error(
-        'cannot start the keeper, a process that stops child processes after a crash of the server: check that /bin/sh exists, and that the process limit is not reached',
+        'cannot start the keeper, a process that stops child processes after a crash of the server: check that /bin/sh exists, and that the limits of processes and open files are not reached',
       );
     this.#child = child;
     child.stdin?.on('error', () => undefined);
@@ -98,15 +101,22 @@ export class Keeper {
       this.#child = undefined;
       if (this.#stopping) return;
       this.#log.warn({ code, signal: name }, 'the keeper exited: starting another');
-      try {
-        this.#start();
-      } catch (err) {
-        this.#log.error({ err }, 'cannot start a keeper: the next child process tries again');
-      }
+      this.#replace();
     });
     child.unref();
     this.#say(`${MARKER_VARIABLE}=${this.#marker}`);
     for (const leader of this.#groups.values()) this.#say(lineOf(leader));
+  }
+
+  /** Repeats until it succeeds, because without a keeper the groups would outlive a kill of the server. */
+  #replace(): void {
+    if (this.#child || this.#stopping) return;
+    try {
+      this.#start();
+    } catch (err) {
+      this.#log.error({ err }, 'cannot start a keeper: trying again in a second');
+      systemClock.after(RETRY_MS, () => this.#replace());
+    }
   }
 
   #say(line: string): void {

@@ -13,8 +13,7 @@ export type Condition =
 const refusals: Record<Condition, readonly ErrorCode[]> = {
   'full disk': ['storage_full', 'provider_unavailable', 'conflict', 'internal'],
   'file size limit': ['storage_damaged', 'provider_unavailable', 'conflict', 'internal'],
-  // Some parts take a directory that they cannot read for a missing one.
-  'few descriptors': ['provider_unavailable', 'storage_damaged', 'internal', 'conflict', 'invalid'],
+  'few descriptors': ['provider_unavailable', 'storage_damaged', 'internal'],
   'little memory': ['provider_unavailable', 'storage_damaged', 'internal'],
   'stopped server': [],
   'stop in order': ['shutting_down'],

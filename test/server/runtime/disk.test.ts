@@ -82,10 +82,7 @@ describe.skipIf(!canLimit)('a server that may open no more files', () => {
     const { client, pid, directory } = await testServer();
     const { id } = await openSession(client, directory);
     const open = fs.readdirSync(`/proc/${pid}/fd`).length;
-    const limit = (soft: number) =>
-      execFileSync('prlimit', ['--pid', String(pid), `--nofile=${soft}:`]);
-    const [, before = '1024'] =
-      /open files\s+(\d+)/.exec(fs.readFileSync(`/proc/${pid}/limits`, 'utf8')) ?? [];
+    const { limit, before } = openFilesOf(pid);
     limit(open + 1);
     const { turn_id } = await send(client, id, 'say hello');
     const params = { session_id: id, turn_id };
@@ -95,10 +92,59 @@ describe.skipIf(!canLimit)('a server that may open no more files', () => {
     const { error } = await client.call(endpoints.getTurn, { params });
     expect(error?.code).toBe('provider_unavailable');
     expect((await client.call(endpoints.getSession, { params })).status).toBe('ready');
-    limit(Number(before));
+    limit(before);
     expect((await runTurn(client, id, 'say hello')).turn.status).toBe('completed');
   });
+
+  it('A keeper that cannot be replaced without a free descriptor is replaced once there is one.', async () => {
+    const server = await testServer();
+    const { client, pid, directory } = server;
+    const { id } = await openSession(client, directory);
+    await runTurn(client, id, 'say hello');
+    const keeper = async () =>
+      (await client.call(endpoints.getDiagnostics, {})).children.keeper_pid;
+    const first = await keeper();
+    const { limit, before } = openFilesOf(pid);
+    limit(3);
+    process.kill(first ?? Number.NaN, 'SIGKILL');
+    await expect.poll(() => server.log()).toContain('cannot start a keeper');
+    limit(before);
+    await expectEventually(keeper).toEqual(expect.any(Number));
+  });
+
+  it('Without free descriptors, no worktree, repository or branch counts as missing.', async () => {
+    const { client, pid, directory } = await testServer();
+    const repository = makeRepository(path.join(directory, 'repository'));
+    const { id } = await openSession(client, repository);
+    const make = (worktree_name: string) =>
+      client.call(endpoints.createWorktree, { body: { source_session_id: id, worktree_name } });
+    const worktree = await make('first');
+    const params = { worktree_id: worktree.id };
+    const { limit, before } = openFilesOf(pid);
+    limit(3);
+    await expect(make('second')).rejects.toMatchObject({ code: 'internal' });
+    const dry = { params, body: { dry_run: true } };
+    await expect(client.call(endpoints.mergeWorktree, dry)).rejects.toMatchObject({
+      code: 'internal',
+    });
+    const claim = client.call(endpoints.claimWorktree, { params, body: { session_id: id } });
+    await expect(claim).rejects.toMatchObject({ code: 'internal' });
+    limit(before);
+    expect(await client.call(endpoints.getWorktree, { params })).toMatchObject({
+      status: 'active',
+    });
+    expect(await make('second')).toMatchObject({ status: 'active' });
+  });
 });
+
+/** The limit of the open files of a process, and a function that sets it. */
+function openFilesOf(pid: number) {
+  const limit = (soft: number) =>
+    execFileSync('prlimit', ['--pid', String(pid), `--nofile=${soft}:`]);
+  const limits = fs.readFileSync(`/proc/${pid}/limits`, 'utf8');
+  const [, before = '1024'] = /open files\s+(\d+)/.exec(limits) ?? [];
+  return { limit, before: Number(before) };
+}
 
 describe.skipIf(!canBeOthers)('a data directory that the user may not write', () => {
   /** One that a server has left, which each test copies. */

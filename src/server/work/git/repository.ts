@@ -1,8 +1,9 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError, conflictError, invalidError } from '../../../api/errors.ts';
+import { isAboutFile, nullUnlessShort } from '../../../core/lib/system-error.ts';
 import { assertGitDirectory, isThere, entryKindOf, readNote } from './foreign.ts';
-import { type Git, GitFailure, type GitLocation, toBytes, toText } from './git.ts';
+import { type Git, GitFailure, type GitLocation, orNull, toBytes, toText } from './git.ts';
 
 /** A repository; the same for each of its worktrees. */
 export interface Repository {
@@ -50,7 +51,7 @@ export async function findRepository(
     const root = await rootOf(commonDir, ask);
     return repositoryAt(git, commonDir, await fs.realpath(root));
   } catch (error) {
-    if (error instanceof AppError || !isOfSystem(error)) throw error;
+    if (!(error instanceof GitFailure) && !isAboutFile(error)) throw error;
     throw invalidError(
       `"${directory}" is not a usable git repository (${hintOf(error as Error)}): set repo_root to a git repository`,
       { cause: error },
@@ -65,12 +66,8 @@ async function rootOf(commonDir: string, ask: (what: string) => Promise<string>)
   if (path.basename(commonDir) === '.git') return path.dirname(commonDir);
   const gitDir = toText(await ask('--git-dir'));
   const isMain = (await fs.realpath(gitDir)) === commonDir;
-  const top = isMain ? await ask('--show-toplevel').catch(() => null) : null;
+  const top = isMain ? await orNull(ask('--show-toplevel')) : null;
   return top === null ? commonDir : toText(top);
-}
-
-function isOfSystem(error: unknown): boolean {
-  return error instanceof GitFailure || (error as NodeJS.ErrnoException).syscall !== undefined;
 }
 
 /** Returns git's message, or BARE if it refused a bare repository: git's own addresses a person at a shell. */
@@ -151,9 +148,10 @@ export async function adminDirectory(
   const all = path.join(repository.commonDir, 'worktrees');
   const gitFile = path.join(worktreePath, '.git');
   const isOf = async (name: string) =>
-    withoutLineEnd((await readNote(path.join(all, name), 'gitdir').catch(() => null)) ?? '') ===
-    gitFile;
-  const linked = await linkOf(files).catch(() => null);
+    withoutLineEnd(
+      (await readNote(path.join(all, name), 'gitdir').catch(nullUnlessShort)) ?? '',
+    ) === gitFile;
+  const linked = await linkOf(files).catch(nullUnlessShort);
   if (linked !== null && path.dirname(linked) === all && (await isOf(path.basename(linked))))
     return linked;
   for (const directory of await adminDirectories(repository))
@@ -202,10 +200,10 @@ export async function branchesAlike(
   const group = path.basename(path.dirname(worktreePath));
   const found: string[] = [];
   for (const directory of await adminDirectories(repository)) {
-    const link = withoutLineEnd((await readNote(directory, 'gitdir').catch(() => null)) ?? '');
+    const link = withoutLineEnd((await readNote(directory, 'gitdir').catch(nullUnlessShort)) ?? '');
     const worktree = path.dirname(link);
     if (worktree === worktreePath || path.basename(path.dirname(worktree)) !== group) continue;
-    const ref = await refIn(directory).catch(() => null);
+    const ref = await refIn(directory).catch(nullUnlessShort);
     if (ref?.startsWith('refs/heads/')) found.push(ref.slice('refs/heads/'.length));
   }
   return found;
@@ -228,7 +226,7 @@ export async function refIn(gitDir: string): Promise<string | null> {
  * where a tag has the same: there git's short names begin with `heads/`.
  */
 export async function branchAt(git: Git): Promise<string | null> {
-  const noted = await refIn(git.location.gitDir ?? '').catch(() => null);
+  const noted = await refIn(git.location.gitDir ?? '').catch(nullUnlessShort);
   // Where refs are in a table instead of files, HEAD names refs/heads/.invalid, and git has to be asked.
   const isNoted = noted !== null && noted !== 'refs/heads/.invalid';
   const ref = isNoted ? noted : await git.maybe(['symbolic-ref', '--quiet', 'HEAD']);

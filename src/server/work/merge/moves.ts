@@ -2,6 +2,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError, conflictError } from '../../../api/errors.ts';
 import { readForeignFile } from '../../../core/lib/foreign-file.ts';
+import { isAboutFile, nullUnlessShort } from '../../../core/lib/system-error.ts';
 import { newUuid } from '../../../core/lib/ids.ts';
 import { changesBetween, type CheckoutLocation, type TreeChange } from '../git/changes.ts';
 import { copyIndexFile, INDEX_BYTES, openIsolatedGitDir } from '../git/isolated-git-dir.ts';
@@ -321,7 +322,7 @@ async function unlock(checkout: CheckoutLocation, id: string): Promise<void> {
 
 async function isLockedBy({ gitDir }: CheckoutLocation, id: string): Promise<boolean> {
   if ((await entryKindOf(path.join(gitDir, 'index.lock'))) !== 'file') return false;
-  return (await readNote(gitDir, 'index.lock').catch(() => null)) === lockText(id);
+  return (await readNote(gitDir, 'index.lock').catch(nullUnlessShort)) === lockText(id);
 }
 
 function lockText(id: string): string {
@@ -330,8 +331,7 @@ function lockText(id: string): string {
 
 /** A failure of git or of the system as a refusal; nothing has changed. */
 function asConflict(error: unknown): unknown {
-  const isSystem = (error as NodeJS.ErrnoException).syscall !== undefined;
-  if (!(error instanceof GitFailure) && !isSystem) return error;
+  if (!(error instanceof GitFailure) && !isAboutFile(error)) return error;
   const { message } = error as Error;
   return conflictError(`the operation failed, and nothing was changed: ${message}`, {
     cause: error,

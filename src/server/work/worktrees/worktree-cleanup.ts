@@ -3,6 +3,7 @@ import type { CleanupResult, releaseWorktree, Worktree } from '../../../api/work
 import { conflictError } from '../../../api/errors.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
+import { nullUnlessShort } from '../../../core/lib/system-error.ts';
 import { isThere } from '../git/foreign.ts';
 import {
   adminDirectory,
@@ -299,7 +300,7 @@ export class WorktreeCleanup {
     if ((status !== 'active' && status !== 'retained') || !(await isThere(directory))) return;
     const repository = await repositoryOf(this.#deps.gitContext.git, worktree);
     const known = await adminDirectory(repository, directory);
-    const found = await checkoutAround(directory).catch(() => null);
+    const found = await checkoutAround(directory).catch(nullUnlessShort);
     if (known === null || found?.gitDir !== known)
       throw conflictError(
         `${unknownToGit(directory)}, remove the directory, or choose another worktree_name`,

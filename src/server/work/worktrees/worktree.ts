@@ -5,6 +5,7 @@ import type { BodyOf } from '../../../api/endpoint.ts';
 import type { Claim, createWorktree, Worktree } from '../../../api/worktrees.ts';
 import { AppError, conflictError } from '../../../api/errors.ts';
 import { ForeignFileError } from '../../../core/lib/foreign-file.ts';
+import { isAboutFile } from '../../../core/lib/system-error.ts';
 import { GitFailure, toText } from '../git/git.ts';
 
 const DEFAULT_PREFIX = 'cadre';
@@ -147,9 +148,7 @@ export function firstOf(names: readonly string[]): string {
 export function reasonOf(error: unknown): string | null {
   const isKnown =
     error instanceof GitFailure || error instanceof AppError || error instanceof ForeignFileError;
-  return isKnown || (error as NodeJS.ErrnoException).syscall !== undefined
-    ? (error as Error).message
-    : null;
+  return isKnown || isAboutFile(error) ? (error as Error).message : null;
 }
 
 /** Says that a worktree is not registered with git, as after its repository was removed and made again. */
