@@ -28,7 +28,8 @@ export class Run {
   readonly #earlier: (Deed & { is: 'request' })[] = [];
   readonly #seen: Record<string, string[]> = {};
   #read = 0;
-  #tools = 0;
+  /** The number of tool calls of each session. */
+  readonly #tools: Record<string, number> = {};
   #state: ModelState;
   /** The commands that have run, for the report of a failure. */
   readonly trace: string[] = [];
@@ -183,12 +184,10 @@ export class Run {
         break;
       case 'tool': {
         const status = isToolOpen ? 'completed' : 'running';
-        const tools = isToolOpen ? this.#tools : ++this.#tools;
-        await turn.sink.update({
-          type: 'tool',
-          ref: `tool-${tools}`,
-          change: { title: 'x', status },
-        });
+        const calls = (this.#tools[id] ?? 0) + (isToolOpen ? 0 : 1);
+        this.#tools[id] = calls;
+        const change = { title: 'x', status } as const;
+        await turn.sink.update({ type: 'tool', ref: `tool-${calls}`, change });
         break;
       }
       case 'ask': {
