@@ -9,6 +9,7 @@ import {
 } from '../../src/core/children/identity.ts';
 import { carriersOf } from '../../src/core/children/procfs.ts';
 import { AppError } from '../../src/api/errors.ts';
+import { commandOf } from '../support/processes/command-line.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { openSession, send } from '../support/turns.ts';
 import { type Random, seeded } from './crash/random.ts';
@@ -230,7 +231,7 @@ class Census {
       const left = this.alive().filter((pid) => next === null || isOld(pid));
       const ms = Math.round(performance.now() - started);
       if (left.length === 0 || ms > scaled(this.#limitMs))
-        return { ms, left: left.map((pid) => `${pid} (${commandOf(pid).replaceAll('\0', ' ')})`) };
+        return { ms, left: left.map((pid) => `${pid} (${commandOf(pid)})`) };
     }
   }
 
@@ -247,13 +248,5 @@ function runOf(pid: number): string | undefined {
     return environment.find((entry) => entry.startsWith(`${MARKER_VARIABLE}=`));
   } catch {
     return undefined;
-  }
-}
-
-function commandOf(pid: number): string {
-  try {
-    return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-  } catch {
-    return '';
   }
 }

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { type Identity, identify } from '../../src/core/children/identity.ts';
 import { selfCommand } from '../../src/core/lib/self.ts';
+import { commandOf } from '../support/processes/command-line.ts';
 import type { AgentCommand } from '../support/server.ts';
 
 /**
@@ -45,13 +46,5 @@ export function endStubbornProcesses(directory: string): void {
     if (!fs.existsSync(file)) continue;
     const pid = Number(fs.readFileSync(file, 'utf8'));
     if (/^sleep|^\/bin\/sh/.test(commandOf(pid))) process.kill(pid, 'SIGKILL');
-  }
-}
-
-function commandOf(pid: number): string {
-  try {
-    return fs.readFileSync(`/proc/${pid}/cmdline`, 'latin1');
-  } catch {
-    return '';
   }
 }

@@ -11,7 +11,7 @@ import { makeRepository } from '../support/worktrees/work.ts';
 import { expectApprovedAfterRestart } from './approved-after-restart.ts';
 import { codexConfig, type CodexOptions, writeCatalog } from './codex-env.ts';
 import { escalated, shell } from './codex-fixture.ts';
-import { commandLine } from './processes.ts';
+import { argumentsOf } from '../support/processes/command-line.ts';
 import { signal } from './signal.ts';
 import { type AgentServer, isSandboxed, onServer } from './on-server.ts';
 
@@ -149,7 +149,7 @@ test('An interrupted command does not continue.', async () => {
     const session = await openSession(client, work, { provider: 'codex' });
     const watched = new WatchedSession(client, session.id, PATIENCE_MS);
     await using watch = watched.watch;
-    const sleepers = () => carriersOf(home).filter((pid) => commandLine(pid)[0] === 'sleep');
+    const sleepers = () => carriersOf(home).filter((pid) => argumentsOf(pid)[0] === 'sleep');
     const turnId = await watched.send(shell('sleep 300'));
     await until('it sleeps', () => sleepers().length === 1, PATIENCE_MS);
     await interrupt(client, session, turnId);
@@ -350,7 +350,7 @@ function watchesOf(ten: readonly OneOfTen[]): AsyncDisposable {
 }
 
 function appServersIn(home: string): number[] {
-  return carriersOf(home).filter((pid) => commandLine(pid).includes('app-server'));
+  return carriersOf(home).filter((pid) => argumentsOf(pid).includes('app-server'));
 }
 
 /** A prompt that has codex change a file. */

@@ -13,7 +13,7 @@ import { claudeConfig } from './claude-env.ts';
 import { startModelServer } from './model-server.ts';
 import { makePlaces } from './on-server.ts';
 import { partsOf, tapModel, textOf } from './model-tap.ts';
-import { commandLine } from './processes.ts';
+import { argumentsOf } from '../support/processes/command-line.ts';
 import { scaled } from '../support/patience.ts';
 
 const SESSIONS = process.env.AGENTS === 'part' ? 12 : 100;
@@ -91,5 +91,5 @@ function mostAtOnce(home: string): { end(): Promise<number> } {
 
 /** The processes that serve a session each; what they start themselves is not among them. */
 function claudesIn(home: string): number[] {
-  return carriersOf(home).filter((pid) => commandLine(pid).includes('stream-json'));
+  return carriersOf(home).filter((pid) => argumentsOf(pid).includes('stream-json'));
 }

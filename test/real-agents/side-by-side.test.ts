@@ -7,7 +7,7 @@ import { WatchedSession } from '../support/providers/contract-stage.ts';
 import { openSession } from '../support/turns.ts';
 import { homesIn, opencodeAndGemini } from './acp-agents.ts';
 import { onServer } from './on-server.ts';
-import { commandLine } from './processes.ts';
+import { argumentsOf } from '../support/processes/command-line.ts';
 
 const PATIENCE_MS = 60_000;
 
@@ -55,7 +55,7 @@ test('The agents opencode and gemini run in one server, each with its own home a
 /** The variables of all processes of an agent. */
 function environmentsOf(home: string, program: string): string {
   const own = carriersOf(home).filter((pid) =>
-    commandLine(pid).some((word) => word.endsWith(`/${program}`)),
+    argumentsOf(pid).some((word) => word.endsWith(`/${program}`)),
   );
   expect(own).not.toEqual([]);
   return own.map((pid) => readFileSync(`/proc/${pid}/environ`, 'utf8')).join('\0');

@@ -9,6 +9,7 @@ import { carriersOf } from '../../src/core/children/procfs.ts';
 import { answerDirectory } from './answer-files.ts';
 import { judgeAnswers } from './judge-answers.ts';
 import { machineSlowness } from './machine.ts';
+import { commandOf } from './processes/command-line.ts';
 
 /**
  * Builds the bundle that end-to-end tests run, and gives the whole run one temporary root, the TMPDIR of every child.
@@ -107,23 +108,12 @@ async function isWhole(project: TestProject): Promise<boolean> {
 async function leftovers(root: string): Promise<string[]> {
   const processes = carriersOf(`TMPDIR=${root}`).flatMap((pid) => {
     // Vitest's own workers have this TMPDIR, too, and end later.
-    const command = commandLine(pid);
-    return command === null || /vitest|esbuild/.test(command)
-      ? []
-      : [`  process ${pid}: ${command}`];
+    const command = commandOf(pid);
+    return command === '' || /vitest|esbuild/.test(command) ? [] : [`  process ${pid}: ${command}`];
   });
   return [...directoriesIn(root), ...processes];
 }
 
 function directoriesIn(root: string): string[] {
   return fs.readdirSync(root).map((name) => `  directory ${path.join(root, name)}`);
-}
-
-function commandLine(pid: number): string | null {
-  try {
-    const text = fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
-    return text === '' ? null : text;
-  } catch {
-    return null;
-  }
 }

@@ -1,7 +1,7 @@
-import fs from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Identity, identify, isAlive } from '../../../src/core/children/identity.ts';
 import { carriersOf } from '../../../src/core/children/procfs.ts';
+import { commandOf } from '../../support/processes/command-line.ts';
 
 /** Processes of a server that still run: its keeper, and every process with its directory in the environment. */
 export function remaining(directory: string, keeper?: Identity): string[] {
@@ -26,14 +26,5 @@ export async function untilNothingRemains(
     const ms = Math.round(performance.now() - started);
     if (left.length === 0 || ms > limitMs) return { ms, left };
     await pause(10);
-  }
-}
-
-/** The command line of a process, or `gone`. */
-export function commandOf(pid: number): string {
-  try {
-    return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
-  } catch {
-    return 'gone';
   }
 }

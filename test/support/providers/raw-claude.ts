@@ -4,12 +4,12 @@ import {
   inHome,
   type PlayedGiven,
   playing,
-  argsOf,
   envOf,
   type Fields,
   ScriptedProcess,
   type Hello,
 } from './scripted-agent.ts';
+import { argumentsOf } from '../processes/command-line.ts';
 
 /** The behaviour of a `claude` process, where it differs from a correct one. */
 export interface ClaudeRole {
@@ -23,7 +23,7 @@ export interface ClaudeRole {
 
 /** The test's side of one `claude` process. */
 export class RawClaude extends ScriptedProcess {
-  readonly args = argsOf(this.pid);
+  readonly args = argumentsOf(this.pid);
   readonly env = envOf(this.pid);
   readonly #role: ClaudeRole;
   #messages = 0;

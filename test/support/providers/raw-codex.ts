@@ -4,12 +4,12 @@ import {
   inHome,
   type PlayedGiven,
   playing,
-  argsOf,
   envOf,
   type Fields,
   ScriptedProcess,
   type Hello,
 } from './scripted-agent.ts';
+import { argumentsOf } from '../processes/command-line.ts';
 
 /** The behaviour of an app-server, where it differs from a correct one. */
 export interface CodexRole {
@@ -26,7 +26,7 @@ type Memory = Map<string, number>;
 
 /** The test's side of one app-server. */
 export class RawCodex extends ScriptedProcess {
-  readonly args = argsOf(this.pid);
+  readonly args = argumentsOf(this.pid);
   readonly env = envOf(this.pid);
   /** The turns that cadre has started, oldest first. */
   readonly turns: RawTurn[] = [];

@@ -87,11 +87,6 @@ export abstract class ScriptedProcess<Message extends object = Fields> implement
   }
 }
 
-/** Returns the arguments of a running process. */
-export function argsOf(pid: number): readonly string[] {
-  return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').filter(Boolean);
-}
-
 /** Returns the environment with which a running process was started. */
 export function envOf(pid: number): Readonly<Record<string, string>> {
   const variables = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').filter(Boolean);
