@@ -289,6 +289,12 @@ test-fleet: deps ## Test fleets with real NATS servers; installs NATS into a tes
 test-fleet-part: export FLEET = part
 test-fleet-part: test-fleet ## Run a part of test-fleet in one minute
 
+.PHONY: test-programs
+test-programs: deps ## Install the programs of test-agents-part, test-api-part and test-fleet-part
+	AGENTS=part node test/real-agents/install.main.ts
+	node test/campaigns/api/install.main.ts
+	$(WITH_NATS)
+
 .PHONY: fleet
 fleet: deps ## Inject each kind of failure into a fleet N times and check its stream and readers (N=200, SEED=...)
 	$(WITH_NATS) FLEET_TIMES=$(N) FLEET_OUTAGE_SECONDS=90 SEED=$(SEED) TEST_LIMIT_MS=43200000 vitest run --config test/fleet/engine/vitest.config.ts test/campaigns/fleet
