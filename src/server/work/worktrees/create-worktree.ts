@@ -23,7 +23,13 @@ import { copyIncluded } from './included.ts';
 import { runInitScript } from './init-script.ts';
 import { freePorts } from './ports.ts';
 import type { Operation } from './store.ts';
-import { assertFree, createFiles, discardFiles, restoreFiles } from './worktree-files.ts';
+import {
+  assertFree,
+  createFiles,
+  discardFiles,
+  NotDiscarded,
+  restoreFiles,
+} from './worktree-files.ts';
 import { branchFor, newWorktree, reasonOf, renamed, type WorktreeRequest } from './worktree.ts';
 
 /**
@@ -38,6 +44,7 @@ export async function createWorktree<T>(
   finish: (tx: Writer, made: Worktree) => T,
 ): Promise<T> {
   const { db, store, gitContext, ids, clock, settings, failpoint } = deps;
+  await undoEarlier(deps, repository, request.worktree_name);
   const checked = await gitContext.withRepositoryLock(repository, async () => {
     const { tip, ...base } = await baseOf(repository, directory, request);
     const found = newWorktree(request, {
@@ -93,6 +100,7 @@ export async function restoreWorktree(
 ): Promise<Worktree> {
   const { db, store, gitContext, clock, failpoint } = deps;
   const repository = await repositoryOf(gitContext.git, old);
+  await undoEarlier(deps, repository, name);
   const checked = renamed(old, name, gitContext.root);
   const archived = await gitContext.withRepositoryLock(repository, async () => {
     const branch = await commitOf(repository.git, `refs/heads/${checked.branch}`);
@@ -223,7 +231,9 @@ async function orUndo<T>(
       throw new AppError('shutting_down', 'the server is stopping: try again after the restart', {
         cause: error,
       });
+    const failure = error instanceof NotDiscarded ? error.cause : error;
     try {
+      if (error instanceof NotDiscarded) throw error.undoing;
       const operation = await db.read((rx) => store.operations.get(rx, worktree.id));
       const repository = await recordedRepository(gitContext.git, worktree.repo_root);
       if ((await isThere(worktree.path)) && operation)
@@ -232,16 +242,34 @@ async function orUndo<T>(
     } catch (undoing) {
       logger.warn(
         { err: undoing, worktree_id: worktree.id },
-        'cannot remove an unfinished worktree: the next start tries again',
+        'cannot remove an unfinished worktree: the next creation of its name, or the next start, tries again',
       );
     }
-    const reason = reasonOf(error);
-    if (reason === null || error instanceof AppError) throw error;
-    if (isDiskFull(error))
+    const reason = reasonOf(failure);
+    if (reason === null || failure instanceof AppError) throw failure;
+    if (isDiskFull(failure))
       throw new AppError('storage_full', `${what}: ${reason}: free some space, and try again`, {
-        cause: error,
+        cause: failure,
       });
-    throw conflictError(`${what}: ${reason}`, { cause: error });
+    throw conflictError(`${what}: ${reason}`, { cause: failure });
+  }
+}
+
+/**
+ * Removes what an earlier creation or restore of this name has left, because it failed and could not be undone. If its
+ * operation stayed, the next start would remove the new worktree.
+ */
+async function undoEarlier(
+  { db, store, gitContext }: WorktreeDependencies,
+  repository: Repository,
+  name: string,
+): Promise<void> {
+  const begun = await db.read((rx) => store.cutOff(rx));
+  for (const { kind, worktree, tip } of begun) {
+    const isOfName = worktree.repo_root === repository.root && worktree.worktree_name === name;
+    if (!isOfName || (kind !== 'create' && kind !== 'restore')) continue;
+    await discardFiles(gitContext, worktree, repository, tip ?? '');
+    await db.transact((tx) => store.endOperation(tx, worktree.id));
   }
 }
 

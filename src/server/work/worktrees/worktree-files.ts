@@ -119,8 +119,20 @@ async function addCheckout(
       gitContext.withScratch(worktree, (scratch) => fill(gitDir, scratch)),
     );
   } catch (error) {
-    await discardFiles(gitContext, worktree, repository, commit);
+    await discardFiles(gitContext, worktree, repository, commit).catch((undoing: unknown) => {
+      throw new NotDiscarded(error, undoing);
+    });
     throw error;
+  }
+}
+
+/** The creation of a worktree failed with `cause`, and what it had created could not be removed. */
+export class NotDiscarded extends Error {
+  readonly undoing: unknown;
+
+  constructor(cause: unknown, undoing: unknown) {
+    super('the files of an unfinished worktree could not be removed', { cause });
+    this.undoing = undoing;
   }
 }
 

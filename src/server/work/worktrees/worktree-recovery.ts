@@ -72,6 +72,13 @@ export class WorktreeRecovery {
   async #recover(operation: Operation): Promise<Repair> {
     const { db, store, gitContext, clock } = this.#deps;
     const { kind, worktree, tip } = operation;
+    // A server that could not undo its operation may have given the directory to another worktree.
+    const { id, path } = worktree;
+    const present = db.peek((rx) => store.present(rx));
+    if (kind !== 'move' && present.some((other) => other.path === path && other.id !== id))
+      return kind === 'remove'
+        ? { ...NOTHING_TO_REPAIR, left: `the directory ${path} belongs to another worktree` }
+        : NOTHING_TO_REPAIR;
     const repository = await recordedRepository(gitContext.git, worktree.repo_root);
     if (kind === 'move') {
       if (repository === null) return NOTHING_TO_REPAIR;
