@@ -22,6 +22,8 @@ export class ManualClock implements Clock {
   /** The offset of the wall clock. */
   #set = 0;
   #runsFree = false;
+  /** What waits in real time. */
+  readonly #real: Disposable[] = [];
 
   constructor(start = 1_750_000_000_000) {
     this.#start = start;
@@ -52,12 +54,12 @@ export class ManualClock implements Clock {
   }
 
   after(ms: number, fn: () => void): Disposable {
-    if (this.#runsFree) return systemClock.after(ms, fn);
+    if (this.#runsFree) return this.#inRealTime(systemClock.after(ms, fn));
     return this.#add({ at: this.#elapsed + ms, every: null, fn });
   }
 
   every(ms: number, fn: () => void): Disposable {
-    if (this.#runsFree) return systemClock.every(ms, fn);
+    if (this.#runsFree) return this.#inRealTime(systemClock.every(ms, fn));
     return this.#add({ at: this.#elapsed + ms, every: ms, fn });
   }
 
@@ -96,8 +98,20 @@ export class ManualClock implements Clock {
   runFree(): void {
     this.#runsFree = true;
     for (const timer of this.#timers)
-      timer.real = systemClock.after(Math.max(0, timer.at - this.#elapsed), timer.fn);
+      timer.real = this.#inRealTime(
+        systemClock.after(Math.max(0, timer.at - this.#elapsed), timer.fn),
+      );
     this.#timers.clear();
+  }
+
+  /** Ends a clock that runs in real time. Otherwise its timers would keep a stopped runtime in memory. */
+  stop(): void {
+    for (const timer of this.#real) timer[Symbol.dispose]();
+  }
+
+  #inRealTime(timer: Disposable): Disposable {
+    this.#real.push(timer);
+    return timer;
   }
 
   #next(end: number): Timer | undefined {

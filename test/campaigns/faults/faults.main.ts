@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { canMount } from '../../support/small-disk.ts';
+import { AppError } from '../../../src/api/errors.ts';
 import { Campaign } from './campaign.ts';
 
 /** `make faults N=1000 [SEED=7] [MINUTES=60]`; STEPS=1 prints each step. It runs in a mount namespace of its own, so that its disk can be full. */
@@ -51,7 +52,9 @@ async function main(): Promise<void> {
     const kept = path.join(import.meta.dirname, '../../../out', `faults-${seed}`);
     fs.rmSync(kept, { recursive: true, force: true });
     fs.cpSync(place, kept, { recursive: true });
-    process.stderr.write(`faults campaign of seed ${seed} failed: ${(error as Error).message}\n`);
+    const { message, cause } = error as Error;
+    process.stderr.write(`faults campaign of seed ${seed} failed: ${message}\n`);
+    if (cause instanceof AppError) process.stderr.write(`${cause.stack}\n`);
     process.stderr.write(`its files are in ${kept}\n`);
     process.exitCode = 1;
   }

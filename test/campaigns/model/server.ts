@@ -166,6 +166,7 @@ export class Server implements AsyncDisposable {
     this.#provider.drop();
     this.clock.runFree();
     await this.#given.runtime.stop(AbortSignal.abort());
+    this.clock.stop();
     await this.#stream?.over;
     this.#http.destroy();
   }
