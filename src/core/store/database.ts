@@ -182,7 +182,7 @@ export class Database {
     });
   }
 
-  /** Runs `fn`, which only reads; resolves with its result once every row it may have seen is on disk. */
+  /** Runs `fn`, which only reads; resolves once each row that it has seen is on disk. If that fails, `fn` runs again. */
   read<T>(fn: (rx: Reader) => T): Promise<T> {
     const refusal = this.#refusal();
     if (refusal) return Promise.reject(refusal);
@@ -196,7 +196,7 @@ export class Database {
       if (this.#group && this.#poison) this.#fail(this.#group, error);
       return settled.then(() => Promise.reject(asStorageError(error)));
     }
-    return settled.then(() => value);
+    return settled.then(() => value).catch(() => this.read(fn));
   }
 
   /**
