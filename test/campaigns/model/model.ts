@@ -269,9 +269,14 @@ function settleTimes(draft: Draft, session: ModelSession): void {
     endPause(draft, session);
     beginNext(draft, session);
   }
-  for (const entry of session.inbox)
-    if (entry.status === 'scheduled' && entry.at !== null && entry.at <= now)
-      becomeDue(draft, session, entry);
+  const due = session.inbox.flatMap((entry) =>
+    entry.status === 'scheduled' && entry.at !== null && entry.at <= now
+      ? { entry, at: entry.at }
+      : [],
+  );
+  // After a restart, several may be due.
+  for (const { entry } of due.toSorted((one, other) => one.at - other.at))
+    becomeDue(draft, session, entry);
 }
 
 /** The server stops, in order or by a crash, and starts again at a time. */
