@@ -109,13 +109,13 @@ export class Keeper {
   }
 
   /** Repeats until it succeeds, because without a keeper the groups would outlive a kill of the server. */
-  #replace(): void {
+  #replace(isAgain = false): void {
     if (this.#child || this.#stopping) return;
     try {
       this.#start();
     } catch (err) {
-      this.#log.error({ err }, 'cannot start a keeper: trying again in a second');
-      systemClock.after(RETRY_MS, () => this.#replace());
+      if (!isAgain) this.#log.error({ err }, 'cannot start a keeper: trying again every second');
+      systemClock.after(RETRY_MS, () => this.#replace(true));
     }
   }
 

@@ -1,6 +1,5 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { AppError } from '../../../../src/api/errors.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Worktree } from '../../../../src/api/worktrees.ts';
 import { commit, git, makeRepository, write } from '../../../support/worktrees/work.ts';
@@ -54,7 +53,8 @@ export class WorktreeStory implements Story {
 
   async #oneWorktree(session: string, name: string): Promise<void> {
     const { requests, receipts, random } = this.#world;
-    const tree = await this.#create(session, name);
+    const body = { source_session_id: session, worktree_name: name };
+    const tree = await requests.call(endpoints.createWorktree, { body });
     receipts.add('worktree.created', tree.id);
     const work = await this.#commitIn(tree, name);
     this.#work.push(work);
@@ -66,19 +66,6 @@ export class WorktreeStory implements Story {
     }
     await requests.call(endpoints.releaseWorktree, { params, body: { session_id: session } });
     if (random.chance(0.3)) await this.#restore(params);
-  }
-
-  /** Creates a worktree. A refused creation without a free descriptor cannot remove its branch, so the name may be taken. */
-  async #create(session: string, name: string): Promise<Worktree> {
-    for (let tries = 1; ; tries++) {
-      const worktree_name = tries === 1 ? name : `${name}-${tries}`;
-      const body = { source_session_id: session, worktree_name };
-      try {
-        return await this.#world.requests.call(endpoints.createWorktree, { body }, ['conflict']);
-      } catch (error) {
-        if (!(error instanceof AppError) || tries === 5) throw error;
-      }
-    }
   }
 
   /** Restores a worktree if it was cleaned up, and checks that nobody has lost its file. */
