@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 
-const SIZE_KIB = 1024 * 1024;
+/** A thousand kills write about 4 GiB. */
+const SIZE_KIB = 12 * 1024 * 1024;
 
 /** A disk in memory that can be full or read-only. The process needs a mount namespace of its own: `unshare -rm`. */
 export class Disk {
