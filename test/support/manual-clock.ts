@@ -22,7 +22,7 @@ export class ManualClock implements Clock {
   /** The offset of the wall clock. */
   #set = 0;
   #runsFree = false;
-  /** What waits in real time. */
+  /** The timers that run in real time. */
   readonly #real: Disposable[] = [];
 
   constructor(start = 1_750_000_000_000) {
