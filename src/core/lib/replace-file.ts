@@ -4,23 +4,32 @@ import { newUuid } from './ids.ts';
 import { codeOf } from './system-error.ts';
 
 /**
- * Creates a file for its owner alone; returns false if there is one. Created exclusively, so that it cannot be a file or a
- * link of another user.
+ * Creates a file for its owner alone; returns false if there is a file, or a link of another user. The file has its whole
+ * text from the beginning, so a full disk or a kill leaves no empty file.
  */
 export function createFile(file: string, text: string, { flush = false } = {}): boolean {
+  if (fs.lstatSync(file, { throwIfNoEntry: false })) return false;
+  const draft = draftOf(file);
   try {
-    fs.writeFileSync(file, text, { mode: 0o600, flag: 'wx', flush });
+    fs.writeFileSync(draft, text, { mode: 0o600, flag: 'wx', flush });
+    fs.linkSync(draft, file);
     return true;
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return false;
-    throw error;
+    if (!WITHOUT_LINKS.has(codeOf(error))) throw error;
+    fs.renameSync(draft, file);
+    return true;
+  } finally {
+    fs.rmSync(draft, { force: true });
   }
 }
 
+/** The errors of a file system that has no hard links. */
+const WITHOUT_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
+
 /** Replaces a file by one rename, readable for its owner alone; with `flush` the text is on disk before the rename. */
 export function replaceFile(file: string, text: string, { flush = false } = {}): void {
-  // Created exclusively under an unpredictable name: in a shared directory another user could place a link there.
-  const draft = path.join(path.dirname(file), `.${path.basename(file)}.${newUuid()}.part`);
+  const draft = draftOf(file);
   try {
     fs.writeFileSync(draft, text, { mode: 0o600, flag: 'wx', flush });
     fs.renameSync(draft, file);
@@ -28,6 +37,11 @@ export function replaceFile(file: string, text: string, { flush = false } = {}):
     fs.rmSync(draft, { force: true });
     throw error;
   }
+}
+
+/** Returns an unpredictable name, because in a shared directory another user could place a link at any other. */
+function draftOf(file: string): string {
+  return path.join(path.dirname(file), `.${path.basename(file)}.${newUuid()}.part`);
 }
 
 /** Removes the drafts beside a file that are older than the file: processes that were killed have left them. */

@@ -63,6 +63,17 @@ describe.skipIf(!canMount)('a disk that is really full', () => {
       }
     }));
 
+  it('A start on a full disk leaves no token file without a token.', () =>
+    onSmallDisk(async ({ data, fill, free, restart }) => {
+      const token = path.join(data, 'auth', 'token');
+      fs.rmSync(token);
+      fill();
+      await expect(restart()).rejects.toThrow('no space left on device');
+      expect(fs.readdirSync(path.dirname(token))).toEqual([]);
+      free();
+      await restart();
+    }));
+
   it('A server does not start without a free byte, and loses nothing.', () =>
     onSmallDisk(async ({ client, fill, free, restart }, directory) => {
       const { id } = await openSession(client, directory);
