@@ -26,7 +26,7 @@ export default function setup(project: TestProject): () => Promise<void> {
   process.env.TEST_MACHINE_SLOWNESS ??= String(machineSlowness());
   preload(root);
   return async () => {
-    const { wrong, unseen: never } = judgeAnswers(root, parse(openApi()) as object);
+    const { wrong, unseen: never } = await judgeAnswers(root, parse(openApi()) as object);
     const unseen = (await isWhole(project)) ? never : [];
     fs.rmSync(answerDirectory(root), { recursive: true });
     const left = [...(await leftovers(root)), ...directoriesIn(disk)];

@@ -12,11 +12,11 @@ export interface Judgement {
 }
 
 /** Checks all responses that the processes of a run have recorded below its temporary root. */
-export function judgeAnswers(root: string, description: object): Judgement {
+export async function judgeAnswers(root: string, description: object): Promise<Judgement> {
   const described = new DescribedAnswers(description);
   const wrong = new Set<string>();
   const succeeded = new Set<string>();
-  for (const answer of answersOf(root)) {
+  for await (const answer of answersOf(root)) {
     const { request, wrong: faults } = described.check(answer);
     for (const fault of faults) wrong.add(`${request} ${answer.status}: ${fault}`);
     if (answer.status < 400) succeeded.add(request);
@@ -29,13 +29,16 @@ export function judgeAnswers(root: string, description: object): Judgement {
   };
 }
 
-function* answersOf(root: string): Generator<Answer> {
+async function* answersOf(root: string): AsyncGenerator<Answer> {
   const directory = answerDirectory(root);
   for (const name of fs.readdirSync(directory).filter((one) => one.endsWith(ANSWERS))) {
-    const lines = fs.readFileSync(path.join(directory, name), 'utf8').split('\n');
-    // The last line of a killed process may be incomplete. Otherwise the text after the last line end is empty.
-    lines.pop();
-    for (const line of lines) yield JSON.parse(line) as Answer;
+    // The last line of a killed process may be incomplete. It stays in `rest`.
+    let rest = '';
+    for await (const part of fs.createReadStream(path.join(directory, name), 'utf8')) {
+      const lines = (rest + (part as string)).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) yield JSON.parse(line) as Answer;
+    }
   }
 }
 
