@@ -3,6 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
+import { newestFormat } from '../../../src/core/store/migrate.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { untilNothingCarries } from '../../support/server.ts';
 import { askAll } from './answers.ts';
@@ -17,6 +18,8 @@ const today = path.resolve(import.meta.dirname, '../../../dist/cadre.cjs');
 await eachBundle(process.argv.slice(2).map(Number), goBack);
 
 async function goBack(format: number, bundle: string): Promise<void> {
+  // There is no way back within a format.
+  if (format === newestFormat) return;
   await using place = tempDirectory('way-back');
   const directory = path.join(place.path, 'data');
   const { answers } = await makeOldData(format, directory);
