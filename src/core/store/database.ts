@@ -186,8 +186,7 @@ export class Database {
   read<T>(fn: (rx: Reader) => T): Promise<T> {
     const refusal = this.#refusal();
     if (refusal) return Promise.reject(refusal);
-    const seen = this.#group ?? this.#unsynced.at(-1);
-    const settled = seen ? seen.done : Promise.resolve();
+    const settled = (this.#group ?? this.#unsynced.at(-1))?.done ?? Promise.resolve();
     let value: T;
     try {
       value = this.#reading(fn);
@@ -196,7 +195,8 @@ export class Database {
       if (this.#group && this.#poison) this.#fail(this.#group, error);
       return settled.then(() => Promise.reject(asStorageError(error)));
     }
-    return settled.then(() => value).catch(() => this.read(fn));
+    const repeat = () => this.read(fn);
+    return settled.then(() => value, repeat);
   }
 
   /**
