@@ -223,7 +223,7 @@ async function orUndo<T>(
   what: string,
   steps: () => Promise<T>,
 ): Promise<T> {
-  const { db, store, gitContext, stopping, logger } = deps;
+  const { stopping, logger } = deps;
   try {
     return await steps();
   } catch (error) {
@@ -231,20 +231,15 @@ async function orUndo<T>(
       throw new AppError('shutting_down', 'the server is stopping: try again after the restart', {
         cause: error,
       });
-    const failure = error instanceof NotDiscarded ? error.cause : error;
-    try {
-      if (error instanceof NotDiscarded) throw error.undoing;
-      const operation = await db.read((rx) => store.operations.get(rx, worktree.id));
-      const repository = await recordedRepository(gitContext.git, worktree.repo_root);
-      if ((await isThere(worktree.path)) && operation)
-        await discardFiles(gitContext, worktree, repository, operation.tip ?? '');
-      await db.transact((tx) => store.endOperation(tx, worktree.id));
-    } catch (undoing) {
+    const isLeft = error instanceof NotDiscarded;
+    const failure = isLeft ? error.cause : error;
+    const undone = isLeft ? Promise.reject(error.undoing) : undo(deps, worktree);
+    await undone.catch((undoing: unknown) =>
       logger.warn(
         { err: undoing, worktree_id: worktree.id },
         'cannot remove an unfinished worktree: the next creation of its name, or the next start, tries again',
-      );
-    }
+      ),
+    );
     const reason = reasonOf(failure);
     if (reason === null || failure instanceof AppError) throw failure;
     if (isDiskFull(failure))
@@ -253,6 +248,17 @@ async function orUndo<T>(
       });
     throw conflictError(`${what}: ${reason}`, { cause: failure });
   }
+}
+
+async function undo(
+  { db, store, gitContext }: WorktreeDependencies,
+  worktree: Worktree,
+): Promise<void> {
+  const operation = await db.read((rx) => store.operations.get(rx, worktree.id));
+  const repository = await recordedRepository(gitContext.git, worktree.repo_root);
+  if ((await isThere(worktree.path)) && operation)
+    await discardFiles(gitContext, worktree, repository, operation.tip ?? '');
+  await db.transact((tx) => store.endOperation(tx, worktree.id));
 }
 
 /**
