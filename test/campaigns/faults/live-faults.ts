@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { endpoints } from '../../../src/api/index.ts';
 import { type Identity, identify, isAlive } from '../../../src/core/children/identity.ts';
 import { scaled } from '../../support/patience.ts';
+import { limit, openFilesOf } from '../../support/processes/limits.ts';
 import type { Random } from '../crash/random.ts';
 import type { Condition, Conditions } from './conditions.ts';
 import type { Disk } from './disk.ts';
@@ -11,8 +12,6 @@ import {
   agentsOf,
   type CampaignClock,
   largestFileIn,
-  limit,
-  openFilesOf,
   processesOf,
   strike,
 } from './machine.ts';

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { signal } from '../../../src/core/children/identity.ts';
@@ -58,32 +57,6 @@ export function processesOf(directory: string): number[] {
 /** Sends a signal to a process of a server, and returns whether it was there. */
 export function strike(pid: number, name: NodeJS.Signals): boolean {
   return signal(pid, name) === 'sent';
-}
-
-/** Sets a limit of a running process. Returns a function that restores it. */
-export function limit(pid: number, resource: 'nofile' | 'fsize' | 'as', to: number): () => void {
-  const line = fs
-    .readFileSync(`/proc/${pid}/limits`, 'utf8')
-    .split('\n')
-    .find((one) => one.startsWith(NAMES[resource]));
-  const [soft = 'unlimited', hard = 'unlimited'] = (line ?? '').slice(26).trim().split(/\s+/);
-  const set = (value: string) =>
-    execFileSync('prlimit', [`--pid=${pid}`, `--${resource}=${value}`], { stdio: 'pipe' });
-  set(`${to}:${hard}`);
-  return () => {
-    try {
-      set(`${soft}:${hard}`);
-    } catch {
-      // It has ended.
-    }
-  };
-}
-
-const NAMES = { nofile: 'Max open files', fsize: 'Max file size', as: 'Max address space' };
-
-/** The number of descriptors that a process has open. */
-export function openFilesOf(pid: number): number {
-  return fs.readdirSync(`/proc/${pid}/fd`).length;
 }
 
 /** The size of the address space of a process, in bytes. */

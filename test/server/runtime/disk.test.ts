@@ -1,9 +1,10 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { selfCommand } from '../../../src/core/lib/self.ts';
+import { canLimit, limit, openFilesOf } from '../../support/processes/limits.ts';
 import { withRuntime } from '../../support/runtime.ts';
 import { testServer } from '../../support/server.ts';
 import { shared } from '../../support/shared.ts';
@@ -14,7 +15,6 @@ import { create, makeRepository } from '../../support/worktrees/work.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { scaled } from '../../support/patience.ts';
 
-const canLimit = spawnSync('prlimit', ['--version']).status === 0;
 const canBeOthers =
   process.getuid?.() === 0 && spawnSync('setpriv', ['--reuid=65534', 'true']).status === 0;
 
@@ -92,9 +92,7 @@ describe.skipIf(!canLimit)('a server that may open no more files', () => {
   it('A server without free file descriptors fails the turn with the reason, and recovers by itself.', async () => {
     const { client, pid, directory } = await testServer();
     const { id } = await openSession(client, directory);
-    const open = fs.readdirSync(`/proc/${pid}/fd`).length;
-    const { limit, before } = openFilesOf(pid);
-    limit(open + 1);
+    const restore = limit(pid, 'nofile', openFilesOf(pid) + 1);
     const { turn_id } = await send(client, id, 'say hello');
     const params = { session_id: id, turn_id };
     await expectEventually(
@@ -103,7 +101,7 @@ describe.skipIf(!canLimit)('a server that may open no more files', () => {
     const { error } = await client.call(endpoints.getTurn, { params });
     expect(error?.code).toBe('provider_unavailable');
     expect((await client.call(endpoints.getSession, { params })).status).toBe('ready');
-    limit(before);
+    restore();
     expect((await runTurn(client, id, 'say hello')).turn.status).toBe('completed');
   });
 
@@ -115,11 +113,10 @@ describe.skipIf(!canLimit)('a server that may open no more files', () => {
     const keeper = async () =>
       (await client.call(endpoints.getDiagnostics, {})).children.keeper_pid;
     const first = await keeper();
-    const { limit, before } = openFilesOf(pid);
-    limit(3);
+    const restore = limit(pid, 'nofile', 3);
     process.kill(first ?? Number.NaN, 'SIGKILL');
     await expect.poll(() => server.log()).toContain('cannot start a keeper');
-    limit(before);
+    restore();
     await expectEventually(keeper).toEqual(expect.any(Number));
   });
 
@@ -131,8 +128,7 @@ describe.skipIf(!canLimit)('a server that may open no more files', () => {
       client.call(endpoints.createWorktree, { body: { source_session_id: id, worktree_name } });
     const worktree = await make('first');
     const params = { worktree_id: worktree.id };
-    const { limit, before } = openFilesOf(pid);
-    limit(3);
+    const restore = limit(pid, 'nofile', 3);
     await expect(make('second')).rejects.toMatchObject({ code: 'internal' });
     const dry = { params, body: { dry_run: true } };
     await expect(client.call(endpoints.mergeWorktree, dry)).rejects.toMatchObject({
@@ -140,22 +136,13 @@ describe.skipIf(!canLimit)('a server that may open no more files', () => {
     });
     const claim = client.call(endpoints.claimWorktree, { params, body: { session_id: id } });
     await expect(claim).rejects.toMatchObject({ code: 'internal' });
-    limit(before);
+    restore();
     expect(await client.call(endpoints.getWorktree, { params })).toMatchObject({
       status: 'active',
     });
     expect(await make('second')).toMatchObject({ status: 'active' });
   });
 });
-
-/** The limit of the open files of a process, and a function that sets it. */
-function openFilesOf(pid: number) {
-  const limit = (soft: number) =>
-    execFileSync('prlimit', ['--pid', String(pid), `--nofile=${soft}:`]);
-  const limits = fs.readFileSync(`/proc/${pid}/limits`, 'utf8');
-  const [, before = '1024'] = /open files\s+(\d+)/.exec(limits) ?? [];
-  return { limit, before: Number(before) };
-}
 
 describe.skipIf(!canBeOthers)('a data directory that the user may not write', () => {
   /** One that a server has left, which each test copies. */
