@@ -42,6 +42,8 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
   readonly #scratch: number;
   readonly #onError: (error: SqliteError) => void;
   #isFinal = false;
+  /** The number of parameters that have values. */
+  #bound = 0;
   #rowBytes: RowBytes | undefined;
 
   constructor(host: HostedSqlite, db: number, sql: string, onError: (error: SqliteError) => void) {
@@ -150,12 +152,14 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
     const start = large || this.#scratch;
     // This must follow the allocation, because growing the memory detaches earlier views of it.
     const memory = this.#host.memory();
-    sqlite._sqlite3_clear_bindings(this.#pointer);
     let at = start;
-    for (let i = 0; i < values.length; i++) {
-      const value = values[i];
-      if (value === null || value === undefined) continue;
-      if (typeof value === 'string') {
+    // Each parameter is bound, NULL as a text without an address: after sqlite3_clear_bindings, SQLite prepares many
+    // statements again, which takes longer than the statement itself.
+    for (let i = 0; i < Math.max(values.length, this.#bound); i++) {
+      const value = values[i] ?? null;
+      if (value === null) {
+        sqlite._sqlite3_bind_text(this.#pointer, i + 1, 0, 0, 0);
+      } else if (typeof value === 'string') {
         const bytes = memory.write(value, at, capacity - (at - start), 'utf8');
         sqlite._sqlite3_bind_text(this.#pointer, i + 1, at, bytes, 0);
         at += bytes;
@@ -166,6 +170,7 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
         sqlite._sqlite3_bind_double(this.#pointer, i + 1, value);
       }
     }
+    this.#bound = values.length;
     return large;
   }
 

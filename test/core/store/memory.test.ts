@@ -39,3 +39,15 @@ test('A statement that runs out of memory reports it, and runs once there is mem
   full.mockRestore();
   expect(run()).toEqual([1]);
 });
+
+test('A run of a statement gets no value of the run before: what is null or missing is NULL.', async () => {
+  const { store } = await freshStore();
+  const both = store.db.prepare<[string | null, number | null]>('SELECT ?1, ?2');
+  store.db.peek((rx) => {
+    expect(both.get(rx, 'text', 1)).toEqual(['text', 1]);
+    expect(both.get(rx, null, 2)).toEqual([null, 2]);
+    expect(both.get(rx, 'text', null)).toEqual(['text', null]);
+    expect(both.get(rx, '')).toEqual(['', null]);
+    expect(both.get(rx)).toEqual([null, null]);
+  });
+});

@@ -21,7 +21,6 @@ export interface RawSqlite {
   _sqlite3_reset(statement: number): number;
   _sqlite3_finalize(statement: number): number;
   _sqlite3_changes(db: number): number;
-  _sqlite3_clear_bindings(statement: number): number;
   _sqlite3_bind_text(st: number, i: number, text: number, bytes: number, destroy: number): number;
   _sqlite3_bind_int(st: number, i: number, value: number): number;
   _sqlite3_bind_double(st: number, i: number, value: number): number;
