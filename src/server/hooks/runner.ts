@@ -49,7 +49,7 @@ export class HookRunner {
   #oldest: number | null = null;
   #isCaughtUp = false;
   #wake: (() => void) | undefined;
-  /** Ends the attempt or the pause of the event at hand; it stays where it is unless it was skipped. */
+  /** Ends the attempt that runs, or the pause after it. */
   #atHand = new AbortController();
   readonly #done: Promise<void>;
 
@@ -128,8 +128,6 @@ export class HookRunner {
   async #runUntilStopped(): Promise<void> {
     const { clock, logger } = this.#deps;
     while (!this.#stopping.signal.aborted) {
-      this.#atHand = new AbortController();
-      if (this.#stopping.signal.aborted) return;
       try {
         await this.#round();
       } catch (error) {
@@ -202,15 +200,18 @@ export class HookRunner {
     }
   }
 
+  /** Delivers an event, unless it is skipped or the hook stops. */
   async #deliver(entry: LogEntry): Promise<void> {
     const { clock } = this.#deps;
-    const { signal } = this.#atHand;
     this.#oldest = createdAt(entry);
     const { failure } = this.#state;
     const before = failure?.event_seq === entry.seq ? failure.attempts : 0;
-    for (let attempt = before + 1; ; attempt++) {
+    const isOver = () => this.#stopping.signal.aborted || entry.seq <= this.#cursor;
+    for (let attempt = before + 1; !isOver(); attempt++) {
+      // A skip ends only the attempt that runs, or its pause.
+      const { signal } = (this.#atHand = new AbortController());
       const outcome = await this.#deps.attempt(this.definition, entry, attempt, signal);
-      if (signal.aborted && !(outcome?.ok ?? true)) return this.#leave();
+      if (signal.aborted && !(outcome?.ok ?? true)) continue;
       if (outcome === null || outcome.ok) return this.#delivered(entry, outcome !== null);
       if (!this.definition.retries) {
         this.#logFailure(entry, outcome);
@@ -219,13 +220,7 @@ export class HookRunner {
       await this.#failed(entry, outcome.error, attempt);
       const ended = AbortSignal.any([signal, this.#stopping.signal]);
       await clock.sleep(pauseAfter(attempt), ended).catch(() => undefined);
-      if (ended.aborted) return this.#leave();
     }
-  }
-
-  /** Continues with the newest event, after a skip or at the end. */
-  #leave(): void {
-    if (!this.#stopping.signal.aborted) this.#atHand = new AbortController();
   }
 
   async #delivered({ seq }: LogEntry, wasTaken: boolean): Promise<void> {

@@ -371,6 +371,27 @@ test('A hook that causes events that match it is slowed down, and the list shows
   expect(receiver.got.length - before).toBeLessThan(10);
 });
 
+test('A skip of an event while the hook is slowed down skips no other event.', async () => {
+  await using receiver = await new Receiver().open();
+  const own = testDirectory('hooks');
+  const clock = new ManualClock();
+  const config = { hooks: [posting(receiver)] };
+  const given = await testRuntime({ clock, config, providers: [provider()], directory: own });
+  const { id } = await openSession(given.client, own);
+  // An event that is stored during the delivery of another belongs to the next round.
+  for (let round = 1; round <= 60; round++) {
+    await rename(given, id, `title ${round}`);
+    await receiver.until(round);
+  }
+  for (const title of ['skipped', 'next', 'last']) await rename(given, id, title);
+  await eventually(async () => (await hookIn(given)).slowed_since).not.toBe(null);
+  const skip = { params: { hook_name: 'post' }, body: {} };
+  await given.client.call(endpoints.skipHook, skip);
+  await clock.advance(1000);
+  await receiver.until(62);
+  expect(titles(receiver.got).slice(60)).toEqual(['next', 'last']);
+});
+
 test('An event and health report a hook that fails for five minutes, and its recovery.', async () => {
   await using receiver = await new Receiver().open();
   const own = testDirectory('hooks');
