@@ -7,12 +7,13 @@ export type Reach = 'public' | 'any';
  * Returns what a list of hosts allows for a host; null: nothing. Only an entry with a whole name and a port allows addresses
  * of this machine and of private networks, because any name of the Internet can resolve to them.
  */
-export function reachOf(hosts: Iterable<string>, host: string, port: number): Reach | null {
+export function reachOf(hosts: Iterable<string>, asked: string, port: number): Reach | null {
   let reach: Reach | null = null;
   for (const entry of hosts) {
-    const [name = '', number] = entry.toLowerCase().split(':');
+    const [, host = '', number] = /^(\[.*\]|[^:]*)(?::(\d+))?$/.exec(entry) ?? [];
+    const name = normalHost(host);
     if (!(number === undefined ? USUAL_PORTS.has(port) : Number(number) === port)) continue;
-    if (!isNamed(name, host)) continue;
+    if (!isNamed(name, asked)) continue;
     if (number !== undefined && !name.startsWith('*')) return 'any';
     reach = 'public';
   }

@@ -18,6 +18,9 @@ const rows: [entry: string, host: string, port: number, reach: 'public' | 'any' 
   ['*', 'anything.test', 443, 'public'],
   ['*', 'anything.test', 22, null],
   ['EXAMPLE.com', 'example.com', 443, 'public'],
+  ['[::1]:8080', '::1', 8080, 'any'],
+  ['[2001:DB8::1]', '2001:db8::1', 443, 'public'],
+  ['[::1]:8080', '::2', 8080, null],
 ];
 test.for(rows)('The entry %s allows for %s:%d: %s.', ([entry, host, port, reach]) => {
   expect(entry).toMatch(HOST_PATTERN);
@@ -33,7 +36,18 @@ test('An entry with a port wins over one without, in any order.', () => {
 });
 
 test('The pattern of an entry refuses schemes, paths, ports out of range and empty names.', () => {
-  for (const text of ['', '*.', 'https://example.com', 'example.com/', 'a:0', '**', 'a b', '::1'])
+  for (const text of [
+    '',
+    '*.',
+    'https://example.com',
+    'example.com/',
+    'a:0',
+    '**',
+    'a b',
+    '::1',
+    '[a]',
+    '[::1]:0',
+  ])
     expect(text).not.toMatch(HOST_PATTERN);
 });
 
@@ -47,9 +61,10 @@ test('Base URLs of an environment are hosts with a port.', () => {
     hostsOfBaseUrls({
       ANTHROPIC_BASE_URL: 'http://127.0.0.1:4000/v1',
       OPENAI_BASE_URL: 'https://models.example.com',
+      LOCAL_BASE_URL: 'http://[::1]:8080',
       OTHER_BASE_URL: 'file:///etc/passwd',
       WRONG_BASE_URL: 'nothing',
       HOME: 'https://home.example.com',
     }),
-  ).toEqual(['127.0.0.1:4000', 'models.example.com:443']);
+  ).toEqual(['127.0.0.1:4000', 'models.example.com:443', '[::1]:8080']);
 });

@@ -79,6 +79,31 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     );
   });
 
+  test('The command attach keeps an arrow that was typed or pasted, which it also shows for the line breaks of a paste.', async () => {
+    const { client, directory, id } = await withSession(server());
+    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    const { expectShows, type } = terminal;
+    await expectShows(/^>$/m);
+    await type('say a↵b; \u001b[200~say c↵d\nsay e\u001b[201~\r').shows(/^c↵d$/m);
+    const turns = await client.call(endpoints.listTurns, { params: { session_id: id }, query: {} });
+    const text = 'say a↵b; say c↵d\nsay e';
+    expect(turns.map(({ input }) => input)).toEqual([[{ type: 'text', text }]]);
+    await type(CTRL_D).ends(0);
+  });
+
+  test('The command attach ends with an error and gives the terminal back if its token is revoked.', async () => {
+    const { client, directory, id } = await withSession(server());
+    const body = { name: 'attached', scope: 'admin' as const };
+    const token = await client.call(endpoints.createToken, { body });
+    await using terminal = inTerminal(directory, ['sessions', 'attach', id], {
+      CADRE_TOKEN: token.secret,
+    });
+    await terminal.expectShows(/^>$/m);
+    await client.call(endpoints.deleteToken, { params: { token_id: token.id } });
+    expect(await terminal.ended).toEqual({ code: 4, terminal: 'as it was' });
+    expect(terminal.glass.text()).toContain('missing or invalid bearer token');
+  });
+
   test('The command attach completes the slash commands of the agent by Tab, and shows its notices.', async () => {
     const { client, directory, id } = await withSession(server(), { title: 'slashes' });
     await runTurn(client, id, 'commands planning | testing; notice mind the gap');

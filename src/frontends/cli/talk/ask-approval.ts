@@ -91,7 +91,7 @@ export class ApprovalAsker {
     if (!ask) return this.requested(approval);
     if (this.#isKnown(approval.id)) return;
     this.#waiting.push(approval);
-    this.#asking ??= this.#askAll(ask).finally(() => (this.#asking = null));
+    this.#asking ??= this.#askAll(ask);
   }
 
   /** Whether an approval was taken before; from now on it was. */
@@ -102,10 +102,17 @@ export class ApprovalAsker {
   }
 
   async #askAll(ask: Asking): Promise<void> {
-    using _held = this.#deps.talkOutput.hold();
-    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
-      if (this.#deps.stopped.aborted) return;
-      await this.#askOne(next, ask);
+    const { talkOutput, stopped } = this.#deps;
+    try {
+      using _held = talkOutput.hold();
+      for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
+        if (stopped.aborted) return;
+        await this.#askOne(next, ask);
+      }
+    } catch (error) {
+      talkOutput.status(`cadre: cannot ask about an approval request: ${String(error)}\n`);
+    } finally {
+      this.#asking = null;
     }
   }
 

@@ -101,13 +101,16 @@ export async function attach(
     onReturn: () => asker.askedIn(session.id),
   });
   using silence = new SilenceNote(context, session.id, line);
-  for await (const event of events) {
-    silence.take(event);
-    if (!attached.showEvent(event)) break;
+  try {
+    for await (const event of events) {
+      silence.take(event);
+      if (!attached.showEvent(event)) break;
+    }
+  } finally {
+    leave(0);
+    await asker.idle();
+    line.close();
   }
-  leave(0);
-  await asker.idle();
-  line.close();
   // A server that is gone cannot say so.
   const waiting = await attached.waiting().catch(() => 0);
   if (waiting > 0)

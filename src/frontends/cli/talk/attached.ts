@@ -103,9 +103,14 @@ export class Attached {
     this.#running = turn_id;
     this.#isInterrupted = false;
     const text = inputText(payload.turn?.input ?? []);
-    const mine = this.#sent.indexOf(text);
-    if (mine >= 0) this.#sent.splice(mine, 1);
-    else this.#output.status(`${promptText(text)}\n`);
+    if (!this.#forget(text)) this.#output.status(`${promptText(text)}\n`);
+  }
+
+  /** Removes a text that was sent from here. Returns false if there is none, because its event has removed it. */
+  #forget(text: string): boolean {
+    const at = this.#sent.indexOf(text);
+    if (at >= 0) this.#sent.splice(at, 1);
+    return at >= 0;
   }
 
   async #deliver(text: string): Promise<void> {
@@ -120,7 +125,7 @@ export class Attached {
     const body = { input: [{ type: 'text' as const, text }], ...this.#settings };
     const call = this.#context.client.call(endpoints.sendTurn, { params, body });
     const error = await this.#telling(call, 'turn_in_progress');
-    if (error) this.#sent.splice(this.#sent.indexOf(text), 1);
+    if (error) this.#forget(text);
     return error?.code !== 'turn_in_progress';
   }
 

@@ -71,7 +71,7 @@ export class InputLine implements TalkOutput {
       // The row that could grow is above what was typed now.
       this.#rest = '';
       this.#showsRest = false;
-      const text = said.replaceAll(BREAK, '\n');
+      const text = withBreaks(said);
       if (text.trim() !== '') {
         this.#prompts?.add(text);
         this.#actions.said(text);
@@ -96,7 +96,7 @@ export class InputLine implements TalkOutput {
 
   /** The prompts that were sent before, each as a line of input. */
   #earlier(): string[] {
-    return (this.#prompts?.read() ?? []).map((prompt) => prompt.replaceAll('\n', BREAK));
+    return (this.#prompts?.read() ?? []).map((prompt) => inOneLine(asTyped(prompt)));
   }
 
   /** Takes the line away, and answers what was typed on it. */
@@ -185,6 +185,21 @@ export class InputLine implements TalkOutput {
 
 /** Stands for a line break of what was pasted, in a line of input, which can hold none. */
 const BREAK = '↵';
+/** The character `↵` itself, in a line of input: with a selector that has no width. */
+const ARROW = '↵\uFE0E';
+
+function asTyped(text: string): string {
+  return text.replaceAll(BREAK, ARROW);
+}
+
+function inOneLine(text: string): string {
+  return text.replaceAll('\n', BREAK);
+}
+
+/** Returns the text of a line of input. */
+function withBreaks(line: string): string {
+  return line.replaceAll(/\u21B5(?!\uFE0E)/g, '\n').replaceAll(ARROW, BREAK);
+}
 
 const [BEGIN, END] = ['\u001B[200~', '\u001B[201~'];
 /** The beginning of BEGIN at the end of a piece: no key sends it alone. */
@@ -232,7 +247,7 @@ class Pastes extends PassThrough {
     this.#kept = '';
     for (let at = rest.indexOf(BEGIN); at >= 0; at = rest.indexOf(BEGIN)) {
       const end = rest.indexOf(END, at);
-      this.write(rest.slice(0, at));
+      this.write(asTyped(rest.slice(0, at)));
       this.#kept = end < 0 ? rest.slice(at) : '';
       if (end < 0) return;
       this.write(marked(rest.slice(at + BEGIN.length, end)));
@@ -240,7 +255,7 @@ class Pastes extends PassThrough {
     }
     const [begun = ''] = BEGUN.exec(rest) ?? [];
     this.#kept = begun;
-    this.write(rest.slice(0, rest.length - begun.length));
+    this.write(asTyped(rest.slice(0, rest.length - begun.length)));
   };
 
   readonly #hangUp = () => void this.end();
@@ -248,10 +263,8 @@ class Pastes extends PassThrough {
 
 /** A paste without what a terminal would obey, and as one line. */
 function marked(paste: string): string {
-  return plain(paste.replaceAll(/\r\n?/g, '\n'))
-    .replace(/\n+$/, '')
-    .replaceAll('\t', '    ')
-    .replaceAll('\n', BREAK);
+  const text = plain(paste.replaceAll(/\r\n?/g, '\n')).replace(/\n+$/, '');
+  return inOneLine(asTyped(text.replaceAll('\t', '    ')));
 }
 
 /** On a line of input, Ctrl-R goes to the newest prompt that contains what is typed, and pressed again to the one before. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import net, { type AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   type RefusedHost,
   SandboxProxy,
@@ -12,17 +12,21 @@ import type { Reach } from '../../../../src/core/lib/host-lists.ts';
 interface Stage {
   /** Sends bytes to the proxy, and resolves with all that it answers. */
   send: (bytes: string) => Promise<string>;
-  /** The port of a server that answers each connection with `hello`. */
+  /** The port of a server that answers each connection with `answer`. */
   port: number;
   asked: string[];
   refused: RefusedHost[];
 }
 
 async function onStage(
-  { reach, ownPort }: { reach: Reach | null; ownPort?: (port: number) => number },
+  {
+    reach,
+    ownPort,
+    answer = 'hello',
+  }: { reach: Reach | null; ownPort?: (port: number) => number; answer?: string },
   run: (stage: Stage) => Promise<void>,
 ): Promise<void> {
-  const target = net.createServer((socket) => socket.end('hello'));
+  const target = net.createServer((socket) => socket.end(answer));
   const entrance = net.createServer((socket) => proxy.accept(socket));
   for (const one of [target, entrance]) await once(one.listen(0, '127.0.0.1'), 'listening');
   const { port } = target.address() as AddressInfo;
@@ -113,6 +117,25 @@ describe('the proxy of a sandbox', () => {
         expect(await send(request)).toMatch(/^HTTP\/1.1 400 /);
       expect(asked).toEqual([]);
     }));
+
+  test('A host that answers a request with an upgrade, or not with HTTP, is a bad gateway.', async () => {
+    const upgrade = 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n';
+    for (const answer of [upgrade, 'hello', ''])
+      await onStage({ reach: 'any', answer }, async ({ send, port }) => {
+        expect(await send(get(`http://127.0.0.1:${port}/`))).toMatch(/^HTTP\/1.1 502 /);
+      });
+  });
+
+  test('A connection with many requests gets a response to each, and keeps nothing of them.', async () => {
+    using warned = vi.spyOn(process, 'emitWarning');
+    const answer = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok';
+    await onStage({ reach: 'any', answer }, async ({ send, port }) => {
+      const one = `GET http://127.0.0.1:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n`;
+      const answered = await send(one.repeat(15) + get(`http://127.0.0.1:${port}/`));
+      expect(answered.match(/HTTP\/1.1 200 /g)).toHaveLength(16);
+    });
+    expect(warned).not.toHaveBeenCalled();
+  });
 
   test('A host that cannot be reached is a bad gateway.', () =>
     onStage({ reach: 'any' }, async ({ send }) => {

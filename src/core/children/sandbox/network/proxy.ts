@@ -60,6 +60,7 @@ class RefusedError extends Error {
  */
 export class SandboxProxy {
   readonly #options: ProxyOptions;
+  readonly #gone = new WeakMap<Duplex, AbortSignal>();
   readonly #server = http.createServer((request, response) => {
     void this.#forward(request, response);
   });
@@ -106,7 +107,7 @@ export class SandboxProxy {
       // Its socket may fail after the response has begun.
       target.on('error', () => undefined);
       pipeline(request, target, () => undefined);
-      const [answer] = (await once(target, 'response')) as [IncomingMessage];
+      const answer = await responseOf(target);
       response.writeHead(answer.statusCode ?? 502, forwarded(answer.headers));
       pipeline(answer, response, () => undefined);
     } catch (error) {
@@ -118,9 +119,7 @@ export class SandboxProxy {
 
   async #connect(name: string, port: number, source: Duplex): Promise<Socket> {
     const host = normalHost(name);
-    const gone = new AbortController();
-    source.once('close', () => gone.abort());
-    const reach = await this.#options.reachOf(host, port, gone.signal);
+    const reach = await this.#options.reachOf(host, port, this.#goneOf(source));
     if (reach === null) {
       const message = `the sandbox does not reach ${host}:${port}: add the host to sandbox.hosts`;
       throw this.#refusal({ host, port, reason: 'not_allowed', message });
@@ -139,6 +138,16 @@ export class SandboxProxy {
       socket.destroy();
       throw error;
     }
+  }
+
+  /** Returns the signal that the end of a connection of a program aborts; a connection may have many requests. */
+  #goneOf(source: Duplex): AbortSignal {
+    const known = this.#gone.get(source);
+    if (known) return known;
+    const gone = new AbortController();
+    source.once('close', () => gone.abort());
+    this.#gone.set(source, gone.signal);
+    return gone.signal;
   }
 
   async #addressesOf(host: string, port: number, reach: Reach): Promise<LookupAddress[]> {
@@ -162,6 +171,16 @@ export class SandboxProxy {
     if (reach === 'any') return !isHere || port !== this.#options.ownPort();
     return !isHere && !isListed(privateNetworks, address);
   }
+}
+
+/** Resolves with the response to a request. Rejects if the connection ends before, as after an upgrade (status 101). */
+function responseOf(request: http.ClientRequest): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  request.once('response', resolve).once('error', reject);
+  request.once('close', () =>
+    reject(new Error('the host closed the connection without a response')),
+  );
+  return promise;
 }
 
 interface Published {
