@@ -9,7 +9,10 @@ export interface ResumeOptions<Lost> {
   /** Only events after this seq; `latest`: only new ones. Absent: from the start of the log. */
   after?: number | 'latest' | undefined;
   signal?: AbortSignal | undefined;
-  /** Called when the connection is lost and when it is back. Without it the stream throws what broke the connection. */
+  /**
+   * Called when the connection is lost and when it is back. Without it, the stream throws what broke the connection, and
+   * ends if the server ends it.
+   */
   onConnection?:
     | ((state: { lost: true; error: Lost } | { lost: false; after: number | 'latest' }) => void)
     | undefined;

@@ -123,10 +123,10 @@ function withoutFields(
     const [name = '', field] = path.split('.');
     const value = rest[name];
     if (field === undefined) {
-      if (isLonger(value, SMALL_BYTES)) delete rest[name];
+      if (isLarge(value)) delete rest[name];
     } else if (typeof value === 'object' && value !== null && field in value) {
       const { [field]: inner, ...others } = value as Record<string, unknown>;
-      if (isLonger(inner, SMALL_BYTES)) rest[name] = others;
+      if (isLarge(inner)) rest[name] = others;
     }
   }
   return rest;
@@ -158,8 +158,8 @@ function cutTexts(value: unknown, limit: number, onCut: (bytes: number) => void)
   );
 }
 
-function isLonger(value: unknown, bytes: number): boolean {
-  return isCertainlyLonger(value, bytes) || jsonBytes(value) > bytes;
+function isLarge(value: unknown): boolean {
+  return isCertainlyLonger(value, SMALL_BYTES) || jsonBytes(value) > SMALL_BYTES;
 }
 
 /** Whether the texts of a value alone are longer than so many bytes. It reads no further than that. */

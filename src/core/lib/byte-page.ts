@@ -7,7 +7,7 @@ export class BytePage {
   #buffer = Buffer.alloc(0);
   #length = 0;
 
-  /** The number of bytes that were written since the last `take` or `clear`. */
+  /** The number of bytes that were written since the last `flush` or `clear`. */
   get length(): number {
     return this.#length;
   }

@@ -51,7 +51,7 @@ export class IdempotencyStore {
 
   /**
    * Runs a request once. A repeated request gets the stored answer; a simultaneous one waits for it. `work` calls
-   * `keep` in the transaction of its effect. If it does not, its result is stored afterwards; a refusal is stored if
+   * `saveResponse` in the transaction of its effect. If it does not, its result is stored afterwards; a refusal is stored if
    * `refusalOf` returns an answer for it. A crash in between leaves `cutOff` as the stored answer; without `cutOff` the
    * request runs again. Throws `idempotency_conflict` if the key was used for another request.
    */

@@ -24,7 +24,7 @@ export const timeOptions = [
   '--name <name>  Name of the queue entry',
   '--reason <text>  Reason for the queue entry (cadre stores the reason)',
   {
-    line: '--overlap <rule>  If the previous run is still active when the next run is due, skip or queue the next run (only with --every)',
+    line: '--overlap <rule>  If the previous run is still active when the next run is due, skip or queue the next run (default: skip, only with --every)',
     choices: ['skip', 'queue'],
   },
 ];

@@ -35,7 +35,7 @@ export interface LinkedApproval {
 export interface LinkDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 'logger'> {
   approval: (rx: Reader, id: string) => Approval | undefined;
   session: (rx: Reader, id: string) => Session;
-  /** Decides an approval. `keep` runs in its transaction. Throws AppError. */
+  /** Decides an approval. `saveResponse` runs in its transaction. Throws AppError. */
   decide: (
     approval: Approval,
     decision: 'accept' | 'decline',

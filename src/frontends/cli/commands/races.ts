@@ -52,11 +52,11 @@ export const raceCommand = command({
     '--check <command>  Shell command line that a contender passes with exit code 0, such as "npm test"',
     '--until  Send the output of a failed check as the next prompt, requires --check',
     {
-      line: `--max <n>  Maximum number of checks of each contender (default ${goalLimits.defaultRounds}, requires --until)`,
+      line: `--max <n>  Maximum number of checks of each contender (default: ${goalLimits.defaultRounds}, requires --until)`,
       parse: count,
     },
     {
-      line: '--check-timeout <duration>  Time limit of each check, such as 90s (default 10m, requires --check)',
+      line: '--check-timeout <duration>  Time limit of each check, such as 90s (default: 10m, requires --check)',
       parse: milliseconds,
     },
     '--base <ref>  Commit or branch that the worktrees start from (default: the commit that is checked out)',

@@ -62,11 +62,11 @@ export interface GoalOptions {
 export function goalOptions(needs = '') {
   return [
     {
-      line: `--max <n>  Maximum number of checks (default ${goalLimits.defaultRounds}${needs})`,
+      line: `--max <n>  Maximum number of checks (default: ${goalLimits.defaultRounds}${needs})`,
       parse: count,
     },
     {
-      line: `--check-timeout <duration>  Time limit of each check, such as 90s (default 10m${needs})`,
+      line: `--check-timeout <duration>  Time limit of each check, such as 90s (default: 10m${needs})`,
       parse: milliseconds,
     },
     {
@@ -105,7 +105,7 @@ export const sessionWatch = clientCommand({
   description:
     'Watch a command: its changed output becomes a turn (shows the watch without a command)',
   parameters: [
-    '[session]  Session id, its last 6 characters, or its title (default: list active watches)',
+    '[session]  Id of the session, the last 6 or more characters of the id, or the title (default: list active watches)',
     '[command...]  Command to watch: a shell command line in quotes, or a program and its arguments after --',
     {
       line: `--every <duration>  Time between two checks, at least 30s (default: ${durationText(watchLimits.defaultEveryMs)})`,

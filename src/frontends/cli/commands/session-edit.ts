@@ -217,7 +217,8 @@ export const sessionFork = endpointCommand({
 
 export const sessionRewind = endpointCommand({
   name: 'rewind',
-  description: 'Continue a session from an earlier turn in a new session, and close the session',
+  description:
+    'Continue a session from an earlier turn in a new session, and close the old session',
   endpoint: endpoints.rewindSession,
   parameters: [
     session,

@@ -46,7 +46,7 @@ const create = endpointCommand({
     '--branch-prefix <prefix>  Prefix of the branch name of the worktree (default: cadre)',
     valueOf(
       'deletion_policy',
-      '--policy <policy>  Whether the worktree is removed when its last session releases it',
+      '--policy <policy>  Removal when the last session releases the worktree: always (delete_on_last_claim), without changes and new commits (delete_if_clean) or never (retain_on_last_claim) (default: from the configuration)',
     ),
     noInitOption,
     unsent(

@@ -14,11 +14,14 @@ export interface SandboxOptions {
 
 export const sandboxOptions = [
   {
-    line: '--sandbox [mode]  Sandbox of the agent and its processes: a sandbox is required unless you name another mode',
+    line: '--sandbox [mode]  Run the agent and its processes in a sandbox: require, auto (only if this machine has one) or off (default: from the configuration; without a mode: require)',
     choices: sandboxMode.options,
     preset: 'require',
   },
-  { line: '--network <network>  Network of the sandbox', choices: sandboxNetwork.options },
+  {
+    line: '--network <network>  Hosts that the sandbox reaches: none, only those of --allow-host and the configuration (hosts), others after your approval (ask), or all',
+    choices: sandboxNetwork.options,
+  },
   {
     line: '--allow-host <host>  Host that the sandbox reaches with the network hosts or ask, such as example.com or localhost:5432 (repeat the option for several hosts)',
     parse: repeated,

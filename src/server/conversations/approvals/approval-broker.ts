@@ -137,13 +137,13 @@ export class ApprovalBroker {
   }
 
   /**
-   * Expires an approval in `leftMs`, or once the wall clock says so, if it has a timeout. The default is for approvals of
-   * an earlier run of the server: the time left by the wall clock, but at most the full timeout, because that clock may
-   * have been set back.
+   * Expires an approval at its `expires_at`, if it has one, and after the full timeout at the latest, because the wall
+   * clock may have been set back.
    */
-  watchExpiry(approval: Approval, leftMs = this.#timeLeft(approval)): Disposable {
+  watchExpiry(approval: Approval): Disposable {
     if (approval.expires_at === null) return { [Symbol.dispose]: () => undefined };
     const { clock, logger } = this.#deps;
+    const leftMs = this.#timeLeft(approval);
     const dispose = () => {
       timer[Symbol.dispose]();
       looks?.[Symbol.dispose]();

@@ -34,7 +34,7 @@ interface WatchServiceDeps extends Pick<
 > {
   store: WatchStore;
   processes: CheckProcesses;
-  /** Resolves with a digest of everything that a process has printed. */
+  /** Resolves with a digest of the stored output of a process. */
   digestOutput: (process: Process) => Promise<string>;
   sessionStore: SessionStore;
   inbox: Inbox;

@@ -78,7 +78,7 @@ function idOf(value: unknown): RequestId | null {
   return typeof id === 'string' || (typeof id === 'number' && Number.isInteger(id)) ? id : null;
 }
 
-/** A transport within this process: the server's messages go to `send`; messages for the server come in by `take`. */
+/** A transport within this process: the server's messages go to `send`; messages for the server come in by `receive`. */
 export class DirectTransport extends CheckingTransport {
   readonly #send: (message: object) => void;
 
