@@ -19,7 +19,7 @@ export const sandboxOptions = [
     preset: 'require',
   },
   {
-    line: '--network <network>  Hosts that the sandbox reaches: none, only those of --allow-host and the configuration (hosts), others after your approval (ask), or all',
+    line: '--network <network>  Hosts that the sandbox reaches: none, only hosts from --allow-host and the configuration (hosts), further hosts after your approval (ask), or all',
     choices: sandboxNetwork.options,
   },
   {
