@@ -105,6 +105,7 @@ export class AgentPool {
     signal: AbortSignal,
     onWait: (reason: string) => void = () => undefined,
   ): Promise<LiveAgent> {
+    await this.#entries.get(session.id)?.live.silence;
     const entry = this.#entries.get(session.id);
     if (entry && !entry.live.agent.isLost() && this.#deps.suits(entry.live, session))
       return leased(entry);

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Approval } from '../../../api/approvals.ts';
 import type { StoredInputItem } from '../../../api/input.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
@@ -8,6 +9,7 @@ import { hasEnded } from './turn.ts';
 import type { TurnOutput } from './output.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
+import type { AgentPool } from './agent-pool.ts';
 import type { SessionStore } from './store.ts';
 
 /** An agent of this server, and where its updates go. */
@@ -22,11 +24,14 @@ export interface LiveAgent {
   aside: TurnOutput | undefined;
   /** The turn that ran last, which may get its usage late. */
   last: { turn_id: string; output: TurnOutput } | undefined;
+  /** Resolves when the agent may get another prompt, or was killed; set after a turn whose output could not be stored. */
+  silence: Promise<void> | undefined;
 }
 
 /** Returns the record of an agent that is about to be there. */
 export function newLive(session: Session, isAttached = false): LiveAgent {
-  const live = { session, isAttached, output: undefined, aside: undefined, last: undefined };
+  const none = { output: undefined, aside: undefined, last: undefined, silence: undefined };
+  const live = { session, isAttached, ...none };
   return live as unknown as LiveAgent;
 }
 
@@ -48,6 +53,8 @@ export interface RunningTurn {
   /** Whether an agent had seen the turn before, which then waited for approvals without one. */
   readonly wasSeen: boolean;
   isPrompted: boolean;
+  /** Resolves when the agent has answered the prompt of the turn; undefined before the prompt. Never rejects. */
+  answered: Promise<TurnOutcome> | undefined;
   /** Approvals that were accepted while the turn had no agent. Each answers one equal request of its next agent. */
   grants: Approval[];
 }
@@ -70,6 +77,7 @@ function runTurn(
     begunFor,
     wasSeen: started_at !== null,
     isPrompted: false,
+    answered: undefined,
     grants: [],
   };
   return { running, cut: cut.promise, finish: done.resolve };
@@ -85,9 +93,14 @@ export interface AtTurn {
 /** A reason of its own, because an AbortController without a reason creates an error with a stack for each turn. */
 export const OVER = new Error('the turn has ended');
 
+/** The time that an agent has to end an interrupted turn before it is killed, in ms. */
+export const INTERRUPT_MS = 10_000;
+
 interface RunningTurnsDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
   store: SessionStore;
-  pool: { release: (live: LiveAgent) => void };
+  pool: Pick<AgentPool, 'end' | 'release'>;
+  /** Aborts when the server stops, which ends all agents. */
+  stopping: AbortSignal;
 }
 
 /** The running turns of this server. */
@@ -123,6 +136,25 @@ export class RunningTurns {
         if (running.live) pool.release(running.live);
         finish();
       });
+  }
+
+  /**
+   * Keeps the agent of a turn from getting another prompt until it has answered the one of the turn, which has failed because
+   * its output could not be stored: what the agent still says must not become output of the next turn. An agent that takes
+   * too long is killed.
+   */
+  silence({ session_id }: Turn, { answered }: RunningTurn, live: LiveAgent): void {
+    const { clock, pool, stopping } = this.#deps;
+    live.agent.cancel();
+    // The promise of an agent that was killed may never resolve.
+    const killed = Promise.withResolvers<void>();
+    const kill = () => void pool.end(session_id, 0).finally(killed.resolve);
+    const limit = clock.after(INTERRUPT_MS, kill);
+    const ends = [answered, killed.promise, once(stopping, 'abort')];
+    live.silence = Promise.race(ends).then(() => {
+      limit[Symbol.dispose]();
+      live.silence = undefined;
+    });
   }
 
   /** The turns on which an agent works, so without those that wait for an approval. */
@@ -172,7 +204,7 @@ export function canBegin(
   session: Session,
   turn: Turn,
 ): live is LiveAgent {
-  if (!live || live.aside || session.imported) return false;
+  if (!live || live.aside || live.silence || session.imported) return false;
   const settings = settingsOf(session, turn);
   return live.agent.objection(settings) === null && live.agent.awaits?.(settings) !== true;
 }

@@ -30,6 +30,7 @@ import {
   type AtTurn,
   atTurn,
   canBegin,
+  INTERRUPT_MS,
   isUnseen,
   type LiveAgent,
   optionsOf,
@@ -49,8 +50,6 @@ import { hasEnded } from './turn.ts';
 import type { StoredInputItem } from '../../../api/input.ts';
 
 const STOPPING = new Error('the server is stopping');
-/** The time that an agent has to end an interrupted turn before it is killed, in ms. */
-const INTERRUPT_MS = 10_000;
 
 interface TurnRunnerDeps extends TimeLimitDeps, Pick<ServerParts, 'log' | 'ids' | 'failpoint'> {
   pool: AgentPool;
@@ -75,7 +74,7 @@ export class TurnRunner {
 
   constructor(deps: TurnRunnerDeps) {
     this.#deps = deps;
-    this.#running = new RunningTurns(deps);
+    this.#running = new RunningTurns({ ...deps, stopping: this.#stopping.signal });
     deps.inbox.connect(this);
   }
 
@@ -228,9 +227,9 @@ export class TurnRunner {
     const { agent } = live;
     const whole = () => [...this.#deps.recordFor(session.id), ...prompt];
     const ended = () => agent.prompt(whole(), settingsOf(session, turn));
-    const outcome = running.interrupting
-      ? { status: 'interrupted' as const, error: null }
-      : await Promise.race([this.#withinLimit(turn, ended), cut]);
+    if (!running.interrupting) running.answered = this.#withinLimit(turn, ended);
+    const interrupted = { status: 'interrupted' as const, error: null };
+    const outcome = await Promise.race([running.answered ?? interrupted, cut]);
     await this.#settle({ session, turn }, { running, live, output }, outcome);
   }
 
@@ -247,8 +246,9 @@ export class TurnRunner {
       failpoint('turn.attached');
       if (turn.interrupt_requested_at !== null) this.#interrupt(turn);
       using _proven = clock.after(surviveMs(left), () => void output.store());
-      const ended = this.#withinLimit(turn, () => outcome, { since: turn.started_at });
-      await this.#settle(left, { running, live, output }, await Promise.race([ended, cut]));
+      running.answered = this.#withinLimit(turn, () => outcome, { since: turn.started_at });
+      const ended = await Promise.race([running.answered, cut]);
+      await this.#settle(left, { running, live, output }, ended);
     } catch (error) {
       await this.#failUnseen(turn, error);
     }
@@ -264,7 +264,7 @@ export class TurnRunner {
     live.output = undefined;
     if (running.left) return;
     failpoint('turn.ending');
-    if (output.broken) live.agent.cancel();
+    if (output.broken) this.#running.silence(turn, running, live);
     const now = db.peek((rx) => store.turn(rx, turn.session_id, turn.turn_id));
     await output.closeTools(outcomeOf(now, outcome).status);
     await this.#persist(turn, (tx) =>

@@ -79,6 +79,46 @@ it('A turn whose output cannot be stored fails with storage_full, and its agent 
   expect((await stage.play(session, 'again')).text).toBe('again');
 });
 
+/** A turn that has failed because its output could not be stored, while its agent continues. */
+async function failed(disk: FullDisk) {
+  const { stage, session, turn, turnId } = await talking();
+  disk.full = true;
+  void turn.sink.update({ type: 'reasoning', text: 'hm' });
+  await turn.cancelled;
+  await roomAgain(stage, disk);
+  await stage.until(endOf(turnId));
+  return { stage, session, turn };
+}
+
+it('An agent gets the next prompt only when it has ended the turn that failed on a full disk.', async () => {
+  using disk = new FullDisk();
+  const { stage, session, turn } = await failed(disk);
+  const playing = stage.play(session, 'next');
+  await stage.until(({ kind, payload }) => kind === 'turn.accepted' && textOf(payload) === 'next');
+  await turn.sink.update({ type: 'message', text: 'late' });
+  expect(turn.agent.calls).toEqual(['prompt', 'cancel']);
+  turn.end(completed);
+  const next = await playing;
+  expect(next.agent).toBe(turn.agent);
+  await next.sink.update({ type: 'message', text: 'in time' });
+  const { turn_id } = await stage.complete(next);
+  expect((await stage.turn(session.id, turn_id ?? '')).text).toBe('in time');
+});
+
+it('An agent that does not end such a turn within ten seconds is killed, and another one gets the next prompt.', async () => {
+  using disk = new FullDisk();
+  const { stage, session, turn } = await failed(disk);
+  const playing = stage.play(session, 'next');
+  await stage.until(({ kind, payload }) => kind === 'turn.accepted' && textOf(payload) === 'next');
+  await stage.clock.advance(10_000);
+  expect((await playing).agent).not.toBe(turn.agent);
+  expect(turn.agent.calls).toEqual(['prompt', 'cancel', 'end']);
+});
+
+function textOf(payload: Record<string, unknown>): string | undefined {
+  return (payload.turn as { input?: { text?: string }[] }).input?.[0]?.text;
+}
+
 it('An approval cannot be decided on a full disk: it stays pending, and can be decided later.', async () => {
   using disk = new FullDisk();
   const { stage, session, turn, turnId } = await talking();
