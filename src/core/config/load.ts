@@ -33,6 +33,23 @@ export function loadConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): Config {
   return usable(findConfig(flags, env));
 }
 
+/** The sections by which clients find servers, and by which they show what servers respond. */
+const CLIENT_SECTIONS: ReadonlySet<string> = new Set([
+  'auth',
+  'client',
+  'data',
+  'screen',
+  'servers',
+]);
+
+/**
+ * The configuration with the defaults in all sections that clients do not need, so that a problem there does not keep anyone
+ * from stopping an agent or a server. Throws as `loadConfig` for a problem in the sections of clients.
+ */
+export function loadClientConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): Config {
+  return usable(findConfig(flags, env, CLIENT_SECTIONS));
+}
+
 /** The configuration without problems. Throws `invalid` where there are any, as `loadConfig` does. */
 export function usable({ config, problems }: FoundConfig): Config {
   if (config) return config;
@@ -41,18 +58,28 @@ export function usable({ config, problems }: FoundConfig): Config {
   throw invalidError(`invalid configuration: ${first}${more}`);
 }
 
-/** Reads the configuration, with all its problems and the origin of each value. Does not throw for problems. */
-export function findConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): FoundConfig {
+/**
+ * Reads the configuration, or some sections of it, with all problems and the origin of each value. Does not throw for
+ * problems.
+ */
+export function findConfig(
+  flags: ConfigFlags,
+  env: NodeJS.ProcessEnv,
+  sections?: ReadonlySet<string>,
+): FoundConfig {
   const problems: string[] = [];
-  const settings: Setting[] = [];
+  const found: Setting[] = [];
   // An unreadable file is one problem. The problems of the environment and the flags are reported with it.
   try {
-    settings.push(...fromFile(flags, env));
+    found.push(...fromFile(flags, env));
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     problems.push(error.message);
   }
-  settings.push(...fromEnvironment(env), ...fromFlags(flags));
+  found.push(...fromEnvironment(env), ...fromFlags(flags));
+  const settings = sections
+    ? found.filter(({ path: [section = ''] }) => sections.has(section))
+    : found;
   const tree = emptyTree();
   for (const { path, value } of settings) put(tree, path, value);
   const result = configSchema.safeParse(tree, { error: issueInWords });

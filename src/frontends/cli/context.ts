@@ -43,7 +43,7 @@ export async function askedServers(
 ): Promise<AskedServers> {
   if (options.fleet !== undefined || env.CADRE_FLEET) return { kind: 'fleet' };
   const { url: urls = env.CADRE_URL ? [env.CADRE_URL] : [], on, dataDir } = options;
-  const servers = (await configuration(options, env))?.servers ?? [];
+  const servers = (await clientConfiguration(options, env))?.servers ?? [];
   const isNamed =
     urls.length === 0
       ? servers.length > 0 && dataDir === undefined
@@ -121,7 +121,7 @@ export async function configuredServer(
   options: GlobalOptions,
   env: NodeJS.ProcessEnv,
 ): Promise<{ directory: string; token: string | null } | null> {
-  const config = await configuration(options, env);
+  const config = await clientConfiguration(options, env);
   if (config === null) return null;
   const { dataDirectory } = await import('../../core/config/load.ts');
   return { directory: dataDirectory(config, env), token: config.auth.token };
@@ -132,29 +132,50 @@ export async function configuredServer(
  * has none of its variables. Throws `invalid` where it has problems.
  */
 export function configuration(
+  options: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<Config | null> {
+  return readOnce('whole', options, env);
+}
+
+/** The same with only the sections that every client needs, whatever problems the other sections have. */
+export function clientConfiguration(
+  options: GlobalOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<Config | null> {
+  return readOnce('client', options, env);
+}
+
+type Part = 'whole' | 'client';
+
+function readOnce(
+  part: Part,
   { config: file }: GlobalOptions,
   env: NodeJS.ProcessEnv,
 ): Promise<Config | null> {
-  const ofEnv = read.get(env) ?? new Map<string | undefined, Promise<Config | null>>();
-  const config = ofEnv.get(file) ?? readConfiguration(file, env);
-  read.set(env, ofEnv.set(file, config));
+  const ofEnv = read.get(env) ?? new Map<string, Promise<Config | null>>();
+  const key = `${part} ${file}`;
+  const config = ofEnv.get(key) ?? readConfiguration(part, file, env);
+  read.set(env, ofEnv.set(key, config));
   return config;
 }
 
-/** The configurations that were read, by environment and file. */
-const read = new WeakMap<NodeJS.ProcessEnv, Map<string | undefined, Promise<Config | null>>>();
+/** The configurations that were read, by environment, part and file. */
+const read = new WeakMap<NodeJS.ProcessEnv, Map<string, Promise<Config | null>>>();
 
 /** The variables that every client reads. */
 const FOR_CLIENTS = /^CADRE_(?:SERVERS$|SCREEN_|CLIENT_HISTORY$)/;
 
 async function readConfiguration(
+  part: Part,
   file: string | undefined,
   env: NodeJS.ProcessEnv,
 ): Promise<Config | null> {
   // The schema is loaded only where a file exists, so that other clients start sooner.
   const isSet = Object.keys(env).some((name) => FOR_CLIENTS.test(name));
   if (file === undefined && !isSet && !fs.existsSync(defaultConfigFile(env))) return null;
-  const config = (await import('../../core/config/load.ts')).loadConfig({ config: file }, env);
+  const { loadClientConfig, loadConfig } = await import('../../core/config/load.ts');
+  const config = (part === 'client' ? loadClientConfig : loadConfig)({ config: file }, env);
   configureColors(env, config.screen);
   return config;
 }

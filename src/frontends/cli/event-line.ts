@@ -9,10 +9,11 @@ import { shortId } from './output.ts';
 export function timeOf(text: string, now: number): number {
   const ago = parseDuration(text);
   if (ago !== null) return now - ago;
-  const date = Date.parse(text);
+  // Date.parse takes a number such as 10 for a month.
+  const date = /^\d{4}-/.test(text) ? Date.parse(text) : Number.NaN;
   if (!Number.isNaN(date)) return date;
   throw usageError(
-    `invalid --since "${text}": expected a duration such as 30s, 5m, 2h or 7d, or a date`,
+    `invalid --since "${text}": expected a duration such as 30s, 5m, 2h or 7d, or a date such as 2026-11-30 or 2026-11-30T08:00Z`,
   );
 }
 

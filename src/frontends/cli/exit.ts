@@ -1,5 +1,5 @@
 import { AppError, type ErrorCode } from '../../api/errors.ts';
-import { commandFor, withCommand } from './hints.ts';
+import { commandFor, inOptions, withCommand } from './hints.ts';
 
 /** The exit codes of commands; `cadre --help` lists them. */
 export const exitCodes = {
@@ -70,7 +70,7 @@ export function reportFailure(
           error instanceof Error ? (error.stack ?? error.message) : String(error),
         );
   const { code, message } = known;
-  const hint = commandFor(message)?.replace(/^or /, '') ?? hintOf(message);
+  const hint = commandFor(message)?.replace(/^or /, '') ?? hintOf(inOptions(message));
   if (json) stderr.write(`${JSON.stringify({ error: { code, message, hint } })}\n`);
   else stderr.write(`cadre: ${withCommand(message)}\n`);
   return exitCodeOf[code];

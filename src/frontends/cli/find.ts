@@ -134,10 +134,10 @@ export function onlyOne<T>(
   const quoted = `"${shorten(plain(said), 80)}"`;
   if (only === undefined) {
     if (isLongEnough(said)) throw notFoundError(`${what} ${quoted} not found: see ${see}`);
-    const alternative = name ? `, or the ${name.field}` : '';
-    throw usageError(
-      `${what} ${quoted} not found: pass the last 6 or more characters of the id${alternative}`,
-    );
+    const remedy = 'pass the last 6 or more characters of the id';
+    // A short text may be a name; of what has no names, it cannot stand for anything.
+    if (!name) throw usageError(`${what} ${quoted} not found: ${remedy}`);
+    throw notFoundError(`${what} ${quoted} not found: ${remedy}, or the ${name.field}`);
   }
   if (others.length === 0) return only;
   const list = found.map((one) => labelOf(idOf(one), name?.of(one) ?? null)).join(', ');

@@ -6,12 +6,32 @@ export function commandFor(message: string): string | null {
   return commands.find(([refusal]) => refusal.test(message))?.[1] ?? null;
 }
 
-/** A message, with the command that helps if there is one. */
+/** A message with its remedy in options, and with the command that helps if there is one. */
 export function withCommand(message: string): string {
+  const text = inOptions(message);
   const command = commandFor(message);
-  if (command === null) return message;
-  return `${message}${command.startsWith('or ') ? ',' : ':'} ${command}`;
+  if (command === null) return text;
+  return `${text}${command.startsWith('or ') ? ',' : ':'} ${command}`;
 }
+
+/** A message of the server with the options of the command line in the place of fields of the HTTP interface. */
+export function inOptions(message: string): string {
+  return remedies.reduce((text, [field, option]) => text.replace(field, option), message);
+}
+
+const remedies: readonly [field: RegExp, option: string][] = [
+  [/^body: /, ''],
+  [/: set repo_root to a git repository$/, ': choose a git repository with --cwd or --repo'],
+  [/: set remote to a remote of the repository$/, ': pass --remote'],
+  [/: set into to a branch$/, ': pass --into'],
+  [/: set onto to a branch$/, ': pass --onto'],
+  [/^unknown thinking_effort /, 'unknown --effort '],
+  [/: add tokens, cost_usd or turns$/, ': pass --tokens, --cost or --turns'],
+  [
+    /\bsend the turn with permission_mode "require_approval"(?: to answer questions)?/,
+    'pass --permission-mode require_approval',
+  ],
+];
 
 const commands: readonly [refusal: RegExp, command: string][] = [
   [notFound('session'), 'see cadre sessions list'],
@@ -40,9 +60,6 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/^the worktree has uncommitted changes: /, 'pass --commit MESSAGE to commit them'],
   [/ is not at [0-9a-f]+: push the branch, or request a push$/, 'pass --push'],
   [/: use force to replace the file and keep a copy$/, 'pass --force'],
-  [/: set remote to a remote of the repository$/, 'pass --remote'],
-  [/: set into to a branch$/, 'pass --into'],
-  [/: set onto to a branch$/, 'pass --onto'],
   [
     /^turn \S+ of session \S+ is still running: wait until the turn ends$/,
     'or queue the prompt with cadre queue add',
@@ -56,6 +73,10 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [notFound('hook'), 'see cadre hooks list'],
   [/^the data directory has data format .* restore older data$/, 'run cadre db rollback'],
   [/ restore a backup$/, 'run cadre db restore FILE'],
+  [
+    /^missing or invalid bearer token$/,
+    'remove an old CADRE_TOKEN or --token-file, since cadre finds the token of the server on this machine by itself',
+  ],
   [/^acp: .*name an agent that is installed/, 'pass --agent (see cadre providers discover)'],
   [/^acp: not configured/, 'or run cadre serve --demo to use the demo agent'],
 ];

@@ -9,15 +9,13 @@ export function count(text: string): number {
 }
 
 /**
- * Reads the value of an option that is a time, for commander: the milliseconds of `10s`, `5m` or `1h30m`, or a number
- * of milliseconds. Commander names the option in the error for any other text.
+ * Reads the value of an option that is a duration, for commander: the milliseconds of `10s`, `5m` or `1h30m`. A number without
+ * a unit is refused, because some readers take it for seconds. Commander names the option in the error.
  */
 export function milliseconds(text: string): number {
-  const time = /^\d{1,10}$/.test(text) ? Number(text) : parseDuration(text);
+  const time = text === '0' ? 0 : parseDuration(text);
   if (time !== null) return time;
-  throw new InvalidArgumentError(
-    'Expected a duration such as 10s, 5m or 1h30m, or a number of milliseconds.',
-  );
+  throw new InvalidArgumentError('Expected a duration with a unit, such as 10s, 5m or 1h30m.');
 }
 
 /** Reads the value of `--key`, for commander. A suffix is added to it in the header `Idempotency-Key`. */

@@ -10,8 +10,8 @@ const SHORT = 8;
 /** How a plan is shown. */
 export interface MergeResultStyle {
   palette: Palette;
-  /** The next step after a refusal; null: unknown. */
-  hintFor: (refusal: string) => string | null;
+  /** Returns a refusal with the next step, if it is known. */
+  withRemedy: (refusal: string) => string;
   /** Whether all commits and files of the plan are shown, for somebody who accepts the plan; else the first of each. */
   isWhole?: boolean;
 }
@@ -129,12 +129,9 @@ function withMore(title: string, lines: readonly string[], count: number): strin
 
 function refusalLines(
   obstacles: readonly string[],
-  { palette, hintFor }: MergeResultStyle,
+  { palette, withRemedy }: MergeResultStyle,
 ): string[] {
-  return obstacles.map((one) => {
-    const hint = hintFor(one);
-    return palette.bad(`refused: ${exact(one)}${hint === null ? '' : `: ${hint}`}`);
-  });
+  return obstacles.map((one) => palette.bad(`refused: ${exact(withRemedy(one))}`));
 }
 
 /** A text on one line, with each character that a terminal would hide or obey as its code point. */

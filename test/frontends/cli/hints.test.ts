@@ -21,8 +21,6 @@ test.for(
       'or queue the prompt with cadre queue add',
     'cannot restore the file, because a.txt was changed: use force to replace the file and keep a copy':
       'pass --force',
-    'the worktree was created from x, which is not a branch of the repository: set into to a branch':
-      'pass --into',
     'budget "b" not found': 'see cadre budgets list',
     'the budget of session "s" is used up (1 of 1 turn): accept the approval of the budget, set a new limit, or queue the turn':
       'see cadre approvals list',
@@ -43,6 +41,15 @@ test.for<[message: string, whole: string]>([
     'turn t of session s is still running: wait until the turn ends',
     'turn t of session s is still running: wait until the turn ends, or queue the prompt with cadre queue add',
   ],
+  [
+    'the worktree was created from x, which is not a branch of the repository: set into to a branch',
+    'the worktree was created from x, which is not a branch of the repository: pass --into',
+  ],
+  [
+    '"/tmp" is not a usable git repository (not found): set repo_root to a git repository',
+    '"/tmp" is not a usable git repository (not found): choose a git repository with --cwd or --repo',
+  ],
+  ['body: a rule requires a command', 'a rule requires a command'],
   ['body.input: is required', 'body.input: is required'],
 ])('The error %j is printed as %j.', ([message, whole]) => {
   expect(withCommand(message)).toBe(whole);

@@ -10,7 +10,7 @@ import { colorless } from '../../../src/frontends/terminal/palette.ts';
 const HIDDEN = 'x\u001b]0;p\u0007\u202e\u009b\u200b\u00ad\u2028\r.txt';
 
 test('The plans of a merge and of a pull request show hidden characters as code points.', () => {
-  const style: MergeResultStyle = { palette: colorless, hintFor: () => null };
+  const style: MergeResultStyle = { palette: colorless, withRemedy: (refusal) => refusal };
   const shown = {
     worktree: { branch: HIDDEN, path: '/w' },
     target: HIDDEN,

@@ -11,6 +11,7 @@ import { endpointCommand } from '../endpoint-command.ts';
 import { TURN_FAILED } from '../layout.ts';
 import { waitText } from '../limit-text.ts';
 import { ago, details, labelOf, listOf, plain, shortId } from '../output.ts';
+import { inOptions } from '../hints.ts';
 import { limit, reason, session, turn, turnAs, valueOf } from '../parameters.ts';
 import {
   originText,
@@ -304,7 +305,7 @@ function statusOf(one: Session): string {
 
 /** The text or the error of a turn, short enough for a table. */
 function oneLine({ text, error }: Turn): string {
-  const said = (text ?? error?.message ?? '').replaceAll(/\s+/g, ' ');
+  const said = (text ?? inOptions(error?.message ?? '')).replaceAll(/\s+/g, ' ');
   return shorten(said, 60);
 }
 

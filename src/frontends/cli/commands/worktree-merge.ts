@@ -7,7 +7,7 @@ import { askYes } from '../choose.ts';
 import { clientCommand, type Register } from '../command.ts';
 import { exitCodes } from '../exit.ts';
 import { worktreeArgument, worktreeId } from '../find.ts';
-import { commandFor } from '../hints.ts';
+import { withCommand } from '../hints.ts';
 import { plain } from '../output.ts';
 import type { CommandContext, World } from '../world.ts';
 
@@ -70,7 +70,7 @@ export const mergeCommands: readonly Register[] = [
     ],
     async run(context, said: string, { dryRun, yes, ...wish }: PullRequestOptions) {
       const { client, show, layout, world } = context;
-      const style = { ...layout, hintFor: commandFor };
+      const style = { ...layout, withRemedy: withCommand };
       const params = { worktree_id: await worktreeId(client, said) };
       const call = (more: object): Promise<PullRequest> =>
         client.call(endpoints.openPullRequest, { params, body: { ...wish, ...more } });
@@ -114,7 +114,7 @@ async function finish(
   call: (more: Ask) => Promise<MergeResult>,
 ): Promise<void> {
   const { show, layout, world } = context;
-  const style = { ...layout, hintFor: commandFor };
+  const style = { ...layout, withRemedy: withCommand };
   const plan = await call({ dry_run: true });
   const { outcome, conflicts, obstacles } = plan;
   const isRefused = conflicts.length > 0 || obstacles.length > 0;

@@ -160,7 +160,7 @@ export const worktreeCommands = commandGroup(
       confirm: (said) => `archive and remove worktree "${said}"?`,
       print: cleanupText,
       after({ status }, world) {
-        if (status !== 'cleaned') world.exit(exitCodes.refused);
+        if (status !== 'cleaned') world.exit(exitCodes.conflict);
       },
     }),
     endpointCommand({
@@ -196,6 +196,9 @@ export const worktreeCommands = commandGroup(
 
 export function cleanupText({ worktree, status, archive_ref, diagnostics }: CleanupResult): string {
   const archived = status === 'cleaned' && archive_ref !== null ? [`archived: ${archive_ref}`] : [];
-  const notes = [...archived, ...diagnostics].map((line) => `  ${plain(line)}\n`);
+  const name = plain(worktree.worktree_name);
+  const remedy = `close each session, or release its claim with cadre worktrees release ${name} --session SESSION`;
+  const remedies = status === 'skipped_active_claims' ? [remedy] : [];
+  const notes = [...archived, ...diagnostics, ...remedies].map((line) => `  ${plain(line)}\n`);
   return `Worktree ${labelOf(worktree.id, worktree.worktree_name)}: ${status}\n${notes.join('')}`;
 }

@@ -7,7 +7,7 @@ import { isRecord, type Offer, recordOffers, type Get } from './records.ts';
 import { type CommandTree, type CompletionTable, tableAsset, type CommandValue } from './table.ts';
 import type { HttpClient } from '../../../client/client.ts';
 import { AppError, notFoundError } from '../../../api/errors.ts';
-import { askedServers, configuration, connectOne, type GlobalOptions } from '../context.ts';
+import { askedServers, clientConfiguration, connectOne, type GlobalOptions } from '../context.ts';
 import { isFleetAddress } from '../../../bundles/choose.ts';
 
 type Surroundings = Pick<World, 'env' | 'stdout' | 'clock' | 'cwd'>;
@@ -147,7 +147,7 @@ function templateNames(directory: string): Offer[] {
 }
 
 async function serverNames(env: NodeJS.ProcessEnv): Promise<Offer[]> {
-  const servers = (await configuration({}, env))?.servers ?? [];
+  const servers = (await clientConfiguration({}, env))?.servers ?? [];
   return servers.map(({ name, url }) => ({ word: name, about: url ?? 'this machine' }));
 }
 

@@ -1,6 +1,6 @@
 import { type Defaults, noDefaults } from '../../../client/defaults.ts';
 import { PromptHistory } from '../../../core/lib/prompt-history.ts';
-import { configuration, serverDirectory } from '../context.ts';
+import { clientConfiguration, configuration, serverDirectory } from '../context.ts';
 import type { CommandContext } from '../world.ts';
 
 /** The defaults of the file and the environment. Throws `invalid` where the configuration has problems. */
@@ -31,7 +31,7 @@ export async function promptHistory({
   world: { env },
   global,
 }: Pick<CommandContext, 'world' | 'global'>): Promise<PromptHistory | null> {
-  const config = await configuration(global, env);
+  const config = await clientConfiguration(global, env);
   if (config?.client.history === false) return null;
   return new PromptHistory(await serverDirectory(global, env));
 }

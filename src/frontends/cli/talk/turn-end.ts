@@ -2,6 +2,7 @@ import type { TurnInEvents } from '../../../api/event-kinds/sessions.ts';
 import type { EventOf, RuntimeEventRecord } from '../../../api/events.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { exitCodes } from '../exit.ts';
+import { inOptions } from '../hints.ts';
 import { plain } from '../output.ts';
 
 type TurnEnding = EventOf<'turn.completed' | 'turn.interrupted' | 'turn.failed'>;
@@ -14,7 +15,7 @@ export function isEnding(event: RuntimeEventRecord): event is TurnEnding {
 export function howItEnded({ status, error }: Pick<TurnInEvents, 'status' | 'error'>): string {
   if (status === 'completed') return '';
   const how = status === 'failed' ? 'the turn failed' : 'the turn was interrupted';
-  return `cadre: ${error ? `${how}: ${plain(byFlag(error.message))}` : how}\n`;
+  return `cadre: ${error ? `${how}: ${plain(inOptions(error.message))}` : how}\n`;
 }
 
 /** A line for the requests that were declined because nobody was asked. The error of a turn that failed for one says so. */
@@ -31,14 +32,6 @@ export function countOf(requests: number): string {
 }
 
 const FLAG = '--permission-mode require_approval';
-
-/** A message of the server that names the field which makes an agent ask: with the flag in its place. */
-export function byFlag(message: string): string {
-  return message.replace(
-    /\bsend the turn with permission_mode "require_approval"(?: to answer questions)?/,
-    `pass ${FLAG}`,
-  );
-}
 
 /** Exit code for the end of a turn. `mode`: its permission mode; null: nobody has chosen that requests are declined. */
 export function exitCodeOf(

@@ -16,7 +16,7 @@ import { toolText } from '../../terminal/conversation.ts';
 import type { Palette } from '../../terminal/palette.ts';
 import { plain } from '../output.ts';
 import type { ApprovalAsker } from './ask-approval.ts';
-import { byFlag } from './turn-end.ts';
+import { inOptions } from '../hints.ts';
 import type { TalkOutput } from './talk-output.ts';
 
 /**
@@ -55,7 +55,7 @@ export class TurnText {
       this.#asker.resolved(payload.approval);
     } else if (isNotice(event))
       this.#output.status(
-        `[${plain(noticeCode(event.payload))}] ${plain(byFlag(event.payload.message))}\n`,
+        `[${plain(noticeCode(event.payload))}] ${plain(inOptions(event.payload.message))}\n`,
       );
     else if (kind === 'plan.updated') this.#writePlan(payload.entries ?? []);
     else this.#writeItem(event);

@@ -29,7 +29,7 @@ export function MergeDialog(props: MergeDialogProps): ReactNode {
   const wish = (next: MergeAction) => () => setWish({ ...wished, how: next });
   const { plan, problem } = usePlan(props, wished);
   const text = plan
-    ? mergeResultLines(plan, { palette, hintFor: () => null, isWhole: true })
+    ? mergeResultLines(plan, { palette, withRemedy: (refusal) => refusal, isWhole: true })
     : [problem ?? 'Checking …'];
   const lines = text.flatMap((line) => wrapped(line, columns, { trims: !line.startsWith(' ') }));
   const { top, unread, keys } = useScroll(lines.length, rows - 1, plan);

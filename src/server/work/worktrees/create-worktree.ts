@@ -187,9 +187,7 @@ async function baseOf(
       `base_ref "${named}" is not a commit of ${directory}: name a branch, tag or commit`,
     );
   if (commit === null)
-    throw invalidError(
-      `the repository ${directory} has no commits yet: create a commit, or set base_ref`,
-    );
+    throw invalidError(`the repository ${directory} has no commits yet: create the first commit`);
   if (named !== null) return { baseRef: named, baseCommit: commit, tip };
   const branch = await branchAt(checkout);
   return { baseRef: branch ?? commit, baseCommit: commit, tip };
