@@ -55,6 +55,8 @@ export async function runSidecar(io: {
 export function accessOfSession(env: NodeJS.ProcessEnv): ToolAccess {
   const { CADRE_GATEWAY_URL: url, CADRE_GATEWAY_TOKEN: token, CADRE_SESSION_ID: callerId } = env;
   const reattachMs = Number(env.CADRE_REATTACH_MS ?? 0);
+  if (url && !URL.canParse(url))
+    throw new AppError('unauthorized', `CADRE_GATEWAY_URL is not a URL: ${url}`);
   if (url && token && callerId) return { url, token, callerId, isExternal: false, reattachMs };
   throw new AppError(
     'unauthorized',

@@ -2,11 +2,11 @@ import { type FastifyInstance, LogController, fastify } from 'fastify';
 import type { Ids } from '../../core/lib/ids.ts';
 import type { Logger } from '../../core/lib/log.ts';
 import type { AuthHook } from './auth-hook.ts';
-import { refuseGarbage, refuseUnknown, sendError } from './refuse.ts';
+import { refuseConnect, refuseGarbage, refuseUnknown, sendError } from './refuse.ts';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { descriptorLimit } from '../../core/lib/descriptor-limit.ts';
-import { invalidError } from '../../api/errors.ts';
+import { AppError, invalidError } from '../../api/errors.ts';
 import { inexactNumbers } from '../../core/lib/exact-numbers.ts';
 import { type Scanned, closingQuote } from '../../core/lib/json-string.ts';
 import { shorten } from '../../core/lib/shorten.ts';
@@ -14,6 +14,8 @@ import { shorten } from '../../core/lib/shorten.ts';
 /** The maximum size of URL and headers together: in a URL, one character of a path or a search may take 12 bytes. */
 const MAX_HEADER_BYTES = 64 * 1024;
 const BODY_BYTES = 256 * 1024;
+/** The largest body that any route accepts. */
+const MAX_BODY_BYTES = 8 * 1024 * 1024;
 /** The maximum time for the headers of a request to arrive, in milliseconds, unless the whole request has less. */
 const HEADERS_TIMEOUT_MS = 15_000;
 /** How often Node checks for requests that are past their time limit, in milliseconds. */
@@ -81,29 +83,57 @@ function unused(): never {
   );
 }
 
-/** Sends `100 Continue` only to a sender that may enter; others receive their refusal before they send a body. */
+/**
+ * Sends `100 Continue` only to a sender that may enter, for a body that no route refuses for its size; others receive their
+ * refusal before they send a body.
+ */
 function expectBodies({ server }: FastifyInstance, entrance: AuthHook): void {
   server.on('checkContinue', (request, response) => {
-    if (entrance.mayEnter(request)) response.writeContinue();
+    const isTooLarge = Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES;
+    if (!isTooLarge && entrance.mayEnter(request)) response.writeContinue();
     server.emit('request', request, response);
   });
+  server.on('connect', (_request, socket) => refuseConnect(socket));
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 }
 
-/** Parses JSON bodies; an empty one counts as `{}`. */
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Parses JSON bodies, which must be UTF-8; an empty one counts as `{}`. */
 function readJsonBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     /^application\/json(?:;|$)/i,
-    { parseAs: 'string' },
-    (_request, body, done) => {
+    { parseAs: 'buffer' },
+    (request, body, done) => {
       try {
-        done(null, body === '' ? {} : readJson(body as string));
+        assertUtf8(request.headers['content-type']);
+        const text = decoded(body as Buffer);
+        done(null, text === '' ? {} : readJson(text));
       } catch (error) {
         done(error as Error);
       }
     },
   );
+}
+
+/** Throws `unsupported_media_type` for a content type with another charset than UTF-8. */
+function assertUtf8(contentType = ''): void {
+  const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(contentType)?.[1];
+  if (charset === undefined || /^utf-?8$/i.test(charset)) return;
+  throw new AppError(
+    'unsupported_media_type',
+    `request bodies with the charset ${shorten(charset, 40)} are not supported: send the body in UTF-8`,
+  );
+}
+
+/** Throws `invalid` for bytes that are not UTF-8, which would be stored changed. */
+function decoded(body: Buffer): string {
+  try {
+    return utf8.decode(body);
+  } catch {
+    throw invalidError('the request body is not valid UTF-8');
+  }
 }
 
 function givenRequestId(header: string | string[] | undefined): string | null {
@@ -170,8 +200,11 @@ function endOne(open: Map<Socket, Traffic>): boolean {
   return true;
 }
 
-/** The maximum nesting depth of a body, because a deeper one could not be serialised again. */
-const MAX_DEPTH = 1000;
+/**
+ * The maximum nesting depth of a body. SQLite reads JSON of at most 1000 levels, and a stored record contains the body some levels
+ * deep.
+ */
+const MAX_DEPTH = 500;
 /** The maximum number of values in a body, because each wrong value adds some hundred bytes to the error. */
 const MAX_VALUES = 20_000;
 
@@ -202,7 +235,7 @@ function assertExact(json: string): void {
 }
 
 /**
- * Throws `invalid` for JSON text that is nested deeper than 1000 levels, or holds more than 20,000 values. It scans
+ * Throws `invalid` for JSON text that is nested deeper than 500 levels, or holds more than 20,000 values. It scans
  * each character once, even in malformed text, and runs before the parser.
  */
 export function assertBounded(text: Scanned): void {

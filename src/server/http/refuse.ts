@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, notFoundError } from '../../api/errors.ts';
 import { unreadRefusals } from '../../api/refusals.ts';
@@ -44,13 +45,32 @@ export function sendError(
 ): FastifyReply {
   const { status, body, isBug } = errorReply(error, request.routeOptions.config.statuses);
   // The rest of the body will not be read, so the connection cannot be reused.
-  if (isOnItsWay(request.raw)) reply.header('connection', 'close');
+  if (isOnItsWay(request.raw)) {
+    reply.header('connection', 'close');
+    linger(request.raw.socket);
+  }
   if (isBug) request.log.error({ err: error }, 'a request failed because of a bug');
   else if (status >= 500) request.log.error({ err: error }, 'a request failed');
   return reply
     .code(status)
     .header('content-type', 'application/json; charset=utf-8')
     .send(JSON.stringify(body));
+}
+
+/** How long the rest of a refused body is read and discarded, in milliseconds. */
+const LINGER_MS = 2000;
+
+/**
+ * Lets a client finish sending after its response: many clients read no response while they send, and report a broken connection
+ * if the server closes it before.
+ */
+function linger(socket: Socket): void {
+  // Node calls this after the response, in place of a method that closes at once.
+  socket.destroySoon = () => {
+    socket.end();
+    const limit = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    socket.once('close', () => clearTimeout(limit));
+  };
 }
 
 /** Whether a request has a body that was not read to its end. */
@@ -66,15 +86,27 @@ const unreadStatuses: Record<string, number> = {
 };
 
 const notHttp = { reason: 'Bad Request', when: 'this is not an HTTP request' };
+const cutOff = { reason: 'Bad Request', when: 'the request is incomplete' };
 
 /** Responds to bytes that are not HTTP on the bare socket, because there is no request. */
 export function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const status = unreadStatuses[error.code ?? ''] ?? 400;
-  const { reason, when } = unreadRefusals[status] ?? notHttp;
-  const body = JSON.stringify({ error: when, code: 'invalid' });
+  const isCutOff = error.code === 'HPE_INVALID_EOF_STATE';
+  const { reason, when } = unreadRefusals[status] ?? (isCutOff ? cutOff : notHttp);
+  refuseRaw(socket, `${status} ${reason}`, { error: when, code: 'invalid' });
+}
+
+/** Responds to CONNECT, for which Node has no response: this server is no proxy. */
+export function refuseConnect(socket: Duplex): void {
+  const error = 'the method CONNECT is not supported: this server is no proxy';
+  refuseRaw(socket, '405 Method Not Allowed', { error, code: 'method_not_allowed' });
+}
+
+function refuseRaw(socket: Duplex, status: string, refusal: object): void {
+  const body = JSON.stringify(refusal);
   socket.end(
-    `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
 }

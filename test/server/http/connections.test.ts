@@ -105,6 +105,19 @@ test.for<[name: string, text: (given: TestRuntime) => string, status: number]>([
   },
 );
 
+test('A client that sends the whole of a too large body reads the refusal.', async () => {
+  const given = onUsual();
+  const headers = { authorization: `Bearer ${given.token}`, 'content-type': 'application/json' };
+  for (let round = 0; round < 5; round++) {
+    const body = Buffer.alloc(12 * 1024 * 1024, 32);
+    const reply = await fetch(`${given.url}/v1/sessions`, { method: 'POST', headers, body });
+    expect([reply.status, await reply.json()]).toEqual([
+      413,
+      { error: 'the request body is larger than this route allows', code: 'payload_too_large' },
+    ]);
+  }
+});
+
 test('A request that is refused before its body has come keeps its connection where there is none to come.', async () => {
   const given = onUsual();
   const { socket, said } = await connect(given, stream({ token: 'wrong' }));

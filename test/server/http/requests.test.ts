@@ -56,6 +56,30 @@ test.for(['gzip', 'br', 'deflate', 'GZIP'])('A compressed body of %s is 415.', a
   expectRefusal(reply, 415, 'unsupported_media_type');
 });
 
+test.for<[name: string, type: string, status: number]>([
+  ['no charset', 'application/json', 400],
+  ['the charset utf-8', 'application/json; charset=utf-8', 400],
+  ['another charset', 'application/json; charset=iso-8859-1', 415],
+])('A body that is not UTF-8 is refused with %s.', async ([, type, status]) => {
+  const { url, token } = on();
+  const headers = { authorization: `Bearer ${token}`, 'content-type': type };
+  const body = Buffer.from('{"provider":"acp","title":"caf\u00e9"}', 'latin1');
+  const reply = await fetch(`${url}/v1/sessions`, { method: 'POST', headers, body });
+  expect(reply.status).toBe(status);
+  expect(await reply.json()).toMatchObject({ error: expect.stringContaining('UTF-8') as string });
+});
+
+test('CONNECT is refused with a body, because the server is no proxy.', async () => {
+  const { url, token } = on();
+  const { port } = new URL(url);
+  const socket = net.connect(Number(port), '127.0.0.1');
+  socket.end(
+    `CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+  );
+  const reply = Buffer.concat(await Array.fromAsync(socket as AsyncIterable<Buffer>)).toString();
+  expect(reply).toMatch(/^HTTP\/1.1 405 .*"method_not_allowed"\}$/s);
+});
+
 test('A body with the encoding "identity" is accepted.', async () => {
   const given = on();
   const headers = { 'content-encoding': 'identity' };

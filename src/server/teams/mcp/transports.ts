@@ -42,7 +42,9 @@ abstract class CheckingTransport implements Transport {
     } catch (error) {
       return this.#refuse(null, ErrorCode.ParseError, `not JSON: ${(error as Error).message}`);
     }
-    this.takeValue(value);
+    // A batch, which the version 2025-03-26 of MCP allows.
+    const values: unknown[] = Array.isArray(value) && value.length > 0 ? value : [value];
+    for (const one of values) this.takeValue(one);
   }
 
   protected takeValue(value: unknown): void {
@@ -106,10 +108,18 @@ export class DirectTransport extends CheckingTransport {
   }
 }
 
-/** A transport over two streams, one message a line, until the input ends. */
+type Cancelled = { requestId?: RequestId } | undefined;
+
+/** How long the requests that arrived before the end of the input may take, in milliseconds. */
+const LAST_RESPONSES_MS = 5000;
+
+/** A transport over two streams, one message a line. It closes when the input has ended, and its requests have responses. */
 export class LineTransport extends CheckingTransport {
   readonly #input: Readable;
   readonly #output: Writable;
+  /** The ids of the requests without a response. */
+  readonly #open = new Set<RequestId>();
+  #hasEnded = false;
   #parts: Buffer[] = [];
   #bytes = 0;
 
@@ -121,7 +131,7 @@ export class LineTransport extends CheckingTransport {
 
   start(): Promise<void> {
     this.#input.on('data', (chunk: Buffer) => this.#read(chunk));
-    this.#input.once('end', () => void this.close());
+    this.#input.once('end', () => this.#end());
     this.#input.once('error', (error) => {
       this.onerror?.(error);
       void this.close();
@@ -132,8 +142,29 @@ export class LineTransport extends CheckingTransport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    if (this.#output.write(`${JSON.stringify(message)}\n`)) return;
-    await new Promise((resolve) => this.#output.once('drain', resolve));
+    const hasRoom = this.#output.write(`${JSON.stringify(message)}\n`);
+    if (!('method' in message)) this.#settle(message.id);
+    if (!hasRoom) await new Promise((resolve) => this.#output.once('drain', resolve));
+  }
+
+  protected override takeValue(value: unknown): void {
+    const { id, method, params } = (value ?? {}) as Record<string, unknown>;
+    if (typeof method === 'string' && (typeof id === 'string' || typeof id === 'number'))
+      this.#open.add(id);
+    super.takeValue(value);
+    // A cancelled request gets no response.
+    if (method === 'notifications/cancelled') this.#settle((params as Cancelled)?.requestId);
+  }
+
+  #settle(id: RequestId | null | undefined): void {
+    if (id !== null && id !== undefined) this.#open.delete(id);
+    if (this.#hasEnded && this.#open.size === 0) void this.close();
+  }
+
+  #end(): void {
+    this.#hasEnded = true;
+    if (this.#open.size === 0) return void this.close();
+    setTimeout(() => void this.close(), LAST_RESPONSES_MS).unref();
   }
 
   close(): Promise<void> {

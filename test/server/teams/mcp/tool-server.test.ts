@@ -129,6 +129,27 @@ const initialize = JSON.stringify({
   },
 });
 
+it('Each request of a batch gets a response.', async () => {
+  const [write, answer] = serveLines();
+  write(initialize);
+  await answer();
+  write(JSON.stringify([1, 2].map((id) => ({ jsonrpc: '2.0', id, method: 'ping' }))));
+  expect([await answer(), await answer()]).toMatchObject([{ id: 1 }, { id: 2 }]);
+});
+
+it('Requests that arrived before the end of the input get their responses, and then the server ends.', async () => {
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  const serving = serveTools(new LineTransport(input, output), backend(), systemClock);
+  const params = { name: 'cadre_process_run', arguments: {} };
+  const call = { jsonrpc: '2.0', id: 'last', method: 'tools/call', params };
+  input.end(`${initialize}\n${JSON.stringify(call)}\n`);
+  await serving;
+  output.end();
+  const lines = await Array.fromAsync(createInterface({ input: output }));
+  const ids = lines.map((line) => (JSON.parse(line) as { id?: string }).id);
+  expect(ids).toEqual(['first', 'last']);
+});
+
 it('A malformed line gets a parse error, and the next line is answered normally.', async () => {
   const [write, answer] = serveLines();
   write('{"jsonrpc": "2.0", "id": 1, "method"');
