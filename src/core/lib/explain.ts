@@ -82,6 +82,8 @@ function explainIssue(issue: z.core.$ZodIssue, root: string, schema: z.ZodType):
   }
   const kinds = kindsOfAlternatives(issue);
   if (kinds) return `${here}: has to be ${[...new Set(kinds)].join(' or ')}`;
+  const tag = tagOfAlternatives(issue);
+  if (tag) return `${here}.${tag.field}: has to be one of ${tag.values.join(', ')}`;
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
     // The sender most likely meant the alternative whose first issue lies deepest in the value.
     const deepest = issue.errors
@@ -106,6 +108,20 @@ function kindsOfAlternatives(issue: z.core.$ZodIssue): string[] | null {
     return /^has to be (.+)$/.exec(first.message)?.slice(1) ?? null;
   });
   return kinds.every((one) => one !== null) ? kinds.flat() : null;
+}
+
+/** The field by which the alternatives of a union differ, with its values, if the value has none of them; else null. */
+function tagOfAlternatives(issue: z.core.$ZodIssue): { field: string; values: string[] } | null {
+  if (issue.code !== 'invalid_union') return null;
+  const values = new Set<string>();
+  const fields = new Set<string | null>();
+  for (const [first] of issue.errors) {
+    const isTag = first?.code === 'invalid_value' && first.path.length === 1;
+    fields.add(isTag ? String(first.path[0]) : null);
+    if (isTag) for (const one of first.values) values.add(JSON.stringify(one));
+  }
+  const [field = null, ...others] = fields;
+  return field === null || others.length > 0 ? null : { field, values: [...values] };
 }
 
 /** Field names that a caller sent, quoted; long names and long lists are cut, so that they fit on one line. */

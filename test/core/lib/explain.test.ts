@@ -32,6 +32,11 @@ test.for<[schema: z.ZodType, value: unknown, said: string]>([
     'x',
     'body: has to be an array or an object or null',
   ],
+  [
+    z.union([z.strictObject({ type: z.literal('a') }), z.strictObject({ type: z.literal('b') })]),
+    { type: 'c' },
+    'body.type: has to be one of "a", "b"',
+  ],
 ])('Explanation %#: %j.', ([schema, value, said]) => {
   const { error } = schema.safeParse(value, { error: issueInWords });
   expect(error && explain(error, 'body', schema)).toBe(said);
