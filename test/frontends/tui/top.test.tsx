@@ -93,6 +93,17 @@ test('The form of a new session goes to the next field with Enter, and only the 
   await press('say again', '\u0013').shows(/▌. +say again/);
 });
 
+test('The form of a new session stays open with its fields if the server refuses them.', async () => {
+  const { client, directory } = await testDemo();
+  const { expectShows, press } = testScreen(client, start);
+  await expectShows('press n to open one');
+  await press('n').shows('New session');
+  await press('say kept', ...Array<string>(5).fill(keys.enter)).shows('▌cwd');
+  await press('\u0015', '/nowhere', '\u0013').shows('"/nowhere" does not exist');
+  await expectShows(/prompt +say kept/);
+  await press('\u0015', directory, '\u0013').shows(/▌. +say kept/);
+});
+
 test('The form of a new session shows a mode of the agent with its name.', async () => {
   const { client, directory } = await testDemo();
   // The demo agent names its modes once it has opened a session.

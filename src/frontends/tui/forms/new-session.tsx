@@ -47,6 +47,8 @@ const hints: Record<FieldName, string> = {
   worktree: 'None; +: new; a name: new or existing',
 };
 
+const NO_AGENT = 'none: see cadre providers discover, or try cadre serve --demo';
+
 /** Empty: the mode of the defaults. */
 const PERMISSIONS = ['', ...Object.keys(permissionTexts)];
 
@@ -60,7 +62,8 @@ interface FormProps {
   recent: readonly string[];
   columns: number;
   rows: number;
-  onCreate: (wanted: Wanted, acts: Acts) => void;
+  /** Resolves with whether the session was created. */
+  onCreate: (wanted: Wanted, acts: Acts) => Promise<boolean>;
   onLeave: () => void;
 }
 
@@ -69,16 +72,25 @@ export function NewSessionForm(props: FormProps): ReactNode {
   const { actsOn, nodes, choices, recent, columns, rows, onCreate, onLeave } = props;
   const [values, setValues] = useState(choices.get());
   const [at, setAt] = useState(0);
+  const [isCreating, setCreating] = useState(false);
   const fields = allFields.filter((name) => name !== 'node' || nodes.length > 0);
   const node = nodes.find((name) => name === values.node.text) ?? nodes[0] ?? '';
   const acts = useMemo(() => actsOn(node), [actsOn, node]);
-  const { chosen, ...offers } = useOffers(acts, values.provider.text, fields[at] === 'model');
+  const { chosen, hasNone, ...offers } = useOffers(
+    acts,
+    values.provider.text,
+    fields[at] === 'model',
+  );
   const offered = { ...offers, node: nodes, permission: PERMISSIONS, cwd: recent };
   const change = (name: FieldName, next: (editor: Editor) => Editor) =>
     setValues((before) => ({ ...before, [name]: next(before[name]) }));
-  const create = () => {
-    choices.set({ ...values, prompt: emptyEditor });
-    onCreate(wantedOf(values, chosen), acts);
+  const create = async () => {
+    if (isCreating) return;
+    setCreating(true);
+    choices.set(values);
+    const isCreated = await onCreate(wantedOf(values, chosen), acts);
+    if (isCreated) choices.set({ ...values, prompt: emptyEditor });
+    else setCreating(false);
   };
   const step = (by: number) => setAt((now) => Math.max(0, Math.min(fields.length, now + by)));
   const choose = (name: keyof typeof offered, by: number) => {
@@ -91,7 +103,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
   };
   const other = (input: string, key: Key) => {
     if (key.escape) onLeave();
-    else if (key.ctrl && input === 's') create();
+    else if (key.ctrl && input === 's') void create();
     else if (key.ctrl && input === 'r' && fields[at] === 'cwd') choose('cwd', 1);
     else if (key.upArrow || (key.tab && key.shift)) step(-1);
     else if (key.downArrow || key.tab) step(1);
@@ -104,7 +116,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
     if ((isChoice || isOffered) && (key.leftArrow || key.rightArrow))
       choose(name, key.leftArrow ? -1 : 1);
     else if (isChoice && key.return) step(1);
-    else if (name === undefined && key.return) create();
+    else if (name === undefined && key.return) void create();
     else if (isChoice || name === undefined) other(input, key);
   });
   const modeName = nameBehind(chosen, values.mode.text);
@@ -116,7 +128,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
         <Labelled key={name} name={name} isActive={i === at}>
           {name === 'node' || name === 'provider' ? (
             <Text wrap="truncate-end">
-              {name === 'node' ? node : chosen?.label}
+              {name === 'node' ? node : (chosen?.label ?? (hasNone ? NO_AGENT : ''))}
               <Tint tone="faint">{i === at ? `  ${offered[name].join(' ')}` : ''}</Tint>
             </Text>
           ) : (
@@ -197,9 +209,17 @@ function useOffers(
   acts: Acts,
   label: string,
   wantsModels: boolean,
-): { provider: string[]; model: string[]; mode: string[]; chosen: AgentChoice | undefined } {
-  const [agents, setAgents] = useState<AgentChoice[]>([]);
-  const [found, setFound] = useState<{ of: AgentChoice; models: string[] }>();
+): {
+  provider: string[];
+  model: string[];
+  mode: string[];
+  chosen: AgentChoice | undefined;
+  /** Whether the server has answered that it has no agent. */
+  hasNone: boolean;
+} {
+  const [found, setAgents] = useState<AgentChoice[] | null>(null);
+  const agents = found ?? [];
+  const [offered, setFound] = useState<{ of: AgentChoice; models: string[] }>();
   const chosen = agents.find((one) => one.label === label) ?? agents[0];
   // A server that is away, or an agent that does not answer, offers nothing: the fields can still be written.
   useEffect(() => {
@@ -213,9 +233,10 @@ function useOffers(
   // Without a model the session gets the agent's own.
   return {
     provider: agents.map((one) => one.label),
-    model: ['', ...(found && found.of === chosen ? found.models : [])],
+    model: ['', ...(offered && offered.of === chosen ? offered.models : [])],
     mode: ['', ...(chosen?.modes ?? [])],
     chosen,
+    hasNone: found?.length === 0,
   };
 }
 

@@ -47,10 +47,18 @@ export function Body({ shown }: { shown: ScreenState }): ReactNode {
           nodes={liveNodes(place)}
           choices={place.choices}
           recent={recentDirectories(place.overviewStore.overview.get())}
-          onCreate={(wanted, acts) => {
-            back();
-            place.history?.add(wanted.prompt);
-            shown.attempt(acts.open(wanted).then(({ id }) => place.listState.selectOnceThere(id)));
+          onCreate={async (wanted, acts) => {
+            const opening = acts.open(wanted).then(({ id }) => {
+              back();
+              place.history?.add(wanted.prompt);
+              place.listState.selectOnceThere(id);
+            });
+            shown.attempt(opening);
+            // The form stays open with its fields if the server refuses them.
+            return opening.then(
+              () => true,
+              () => false,
+            );
           }}
         />
       );
