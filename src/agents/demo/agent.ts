@@ -96,7 +96,7 @@ const initializeResponse: InitializeResponse = {
   },
 };
 
-/** The modes, for the client to show. Only `full_access` changes what the agent does: it asks for no permission. */
+/** The modes, for the client to show. The agent asks for nothing in `full_access`, and not for edits in `workspace_write`. */
 function modeState(currentModeId: ModeId): SessionModeState {
   return {
     currentModeId,

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSy
 import { join } from 'node:path';
 import { z } from 'zod';
 
-/** The modes a session can be in. In `full_access` the agent asks for no permission. */
+/** The modes a session can be in. */
 export const modeIds = ['default', 'read_only', 'workspace_write', 'full_access'] as const;
 
 export type ModeId = (typeof modeIds)[number];

@@ -186,7 +186,8 @@ async function askForTool(
 ): Promise<StopReason | void> {
   const call = await announceToolCall(turn, withLineBreaks(title), more);
   const { mode } = turn.session.history;
-  const choice = mode === 'full_access' ? mode : await askPermission(turn, call);
+  const isAllowed = mode === 'full_access' || (mode === 'workspace_write' && more.kind === 'edit');
+  const choice = isAllowed ? mode : await askPermission(turn, call);
   if (choice === 'cancelled') {
     await call.fail('cancelled');
     return 'cancelled';

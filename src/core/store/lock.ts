@@ -32,7 +32,7 @@ export function lockDirectory(
     }
     throw conflictError(
       `another server${holder ? ` (pid ${holder})` : ''} uses the data directory ${directory}: stop ` +
-        'that server, or choose another directory with --data-dir',
+        'that server with cadre stop, or choose another directory with --data-dir',
     );
   }
   fs.ftruncateSync(fd);

@@ -75,7 +75,7 @@ const commands: readonly [refusal: RegExp, command: string][] = [
   [/ restore a backup$/, 'run cadre db restore FILE'],
   [
     /^missing or invalid bearer token$/,
-    'remove an old CADRE_TOKEN or --token-file, since cadre finds the token of the server on this machine by itself',
+    'if CADRE_TOKEN or --token-file is out of date, leave it out to use the token of the server on this machine',
   ],
   [/^acp: .*name an agent that is installed/, 'pass --agent (see cadre providers discover)'],
   [/^acp: not configured/, 'or run cadre serve --demo to use the demo agent'],

@@ -51,7 +51,7 @@ export function serveWords(options: ServeOptions, cwd: string): string[] {
     ...value('--bind', bind),
     ...value('--port', port),
     ...value('--log-level', logLevel),
-    ...value('--stop-after-idle', stopAfterIdle?.toString()),
+    ...value('--stop-after-idle', stopAfterIdle === undefined ? undefined : `${stopAfterIdle}ms`),
     ...(freePort ? ['--free-port'] : []),
     ...(allowRemote ? ['--allow-remote'] : []),
     ...(demo ? ['--demo'] : []),

@@ -1,3 +1,5 @@
+import { permissionModes } from '../../api/permission-modes.ts';
+
 /** The options of the commands that send or queue a turn of a session. */
 export interface TurnSettingOptions {
   permissionMode?: string;
@@ -6,8 +8,11 @@ export interface TurnSettingOptions {
   effort?: string;
 }
 
+/** The permission modes that every agent has. */
+export const MODES = `${permissionModes.filter((mode) => mode !== 'bypass').join(', ')}, or a mode of the agent`;
+
 export const turnSettingOptions = [
-  '--permission-mode <mode>  Permission mode for this turn: which agent actions need your approval',
+  `--permission-mode <mode>  Permission mode for this turn: which agent actions need your approval (${MODES})`,
   '--agent-mode <mode>  Name of a mode that the agent itself defines, such as plan, for this turn',
   '--model <model>  Model of the agent for this turn',
   '--effort <effort>  Reasoning effort of the model for this turn',

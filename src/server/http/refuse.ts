@@ -97,9 +97,9 @@ export function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): voi
   refuseRaw(socket, `${status} ${reason}`, { error: when, code: 'invalid' });
 }
 
-/** Responds to CONNECT, for which Node has no response: this server is no proxy. */
+/** Responds to CONNECT, for which Node has no response of its own. */
 export function refuseConnect(socket: Duplex): void {
-  const error = 'the method CONNECT is not supported: this server is no proxy';
+  const error = 'the method CONNECT is not supported: use the server directly instead of as a proxy';
   refuseRaw(socket, '405 Method Not Allowed', { error, code: 'method_not_allowed' });
 }
 

@@ -120,11 +120,11 @@ test('A usage error with --json is JSON on stderr.', async () => {
   }
 });
 
-test('A usage error that the server or the command finds ends with 2 too.', async () => {
+test('A name that does not exist ends with 3, and a usage error that the server or the command finds with 2.', async () => {
   const { cadre } = await testCadre();
   expectFailure(
     await cadre(['sessions', 'get', 'abc']),
-    2,
+    3,
     /session "abc" not found: pass the last 6 or more characters of the id, or the title/,
   );
   expectFailure(

@@ -181,8 +181,9 @@ describe('a template that is refused', () => {
   test('A directory without a repository, and a repository without templates or commits, have no templates.', async () => {
     const cwd = testDirectory('none');
     const { cadre } = repositoryWith({});
-    expect((await cadre(['templates', 'list'])).stdout).toBe(
-      'no templates: commit a file .cadre/templates/NAME.toml\n',
+    expect((await cadre(['templates', 'list'])).stdout).toBe('');
+    expect((await cadre(['templates', 'list'], { isTerminal: true })).stderr).toBe(
+      'cadre: no templates: commit a file .cadre/templates/NAME.toml\n',
     );
     expect((await cadre(['templates', 'list'], { cwd })).stderr).toContain('git repository');
     git(cwd, 'init', '--quiet');

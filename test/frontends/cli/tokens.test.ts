@@ -91,7 +91,7 @@ test('cadre tokens revoke refuses an unknown id and an id that is too short.', a
   );
   expectFailure(
     await cadre(['tokens', 'revoke', '12345']),
-    2,
+    3,
     /token "12345" not found: pass the last 6/,
   );
 });

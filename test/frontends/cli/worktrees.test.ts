@@ -72,7 +72,9 @@ test('cadre worktrees release shows the number of remaining claims, and keeps th
   await cadre(['worktrees', 'claim', end, '--session', other]);
   const first = await cadre(['worktrees', 'release', end, '--session', other]);
   expect(first.stdout).toMatch(/^Released worktree "tree" \(wt_\w+\): active, claims left: 1\n$/);
-  expect((await cadre(['worktrees', 'cleanup', end])).code).toBe(5);
+  const claimed = await cadre(['worktrees', 'cleanup', end]);
+  expect(claimed.code).toBe(7);
+  expect(claimed.stdout).toContain('cadre worktrees release tree --session SESSION');
   const last = await cadre(['worktrees', 'release', end, '--session', session, '--keep']);
   expect(last.stdout).toMatch(/^Released worktree "tree" \(wt_\w+\): retained, claims left: 0\n$/);
   const told = await cadre(['worktrees', 'gc']);

@@ -69,7 +69,7 @@ test.for<[name: string, type: string, status: number]>([
   expect(await reply.json()).toMatchObject({ error: expect.stringContaining('UTF-8') as string });
 });
 
-test('CONNECT is refused with a body, because the server is no proxy.', async () => {
+test('CONNECT is refused with status 405 and a body.', async () => {
   const { url, token } = on();
   const { port } = new URL(url);
   const socket = net.connect(Number(port), '127.0.0.1');

@@ -20,11 +20,13 @@ export const completionCommand = localCommand({
   ],
   help: `
 Install the script, then start a new shell:
-  bash  cadre completion bash > ~/.local/share/bash-completion/completions/cadre
+  bash  mkdir -p ~/.local/share/bash-completion/completions
+        cadre completion bash > ~/.local/share/bash-completion/completions/cadre
         or in ~/.bashrc, after an alias for cadre: source <(cadre completion bash)
   zsh   cadre completion zsh > "\${fpath[1]}/_cadre"
         or in ~/.zshrc, after compinit and an alias for cadre: source <(cadre completion zsh)
-  fish  cadre completion fish > ~/.config/fish/completions/cadre.fish`,
+  fish  mkdir -p ~/.config/fish/completions
+        cadre completion fish > ~/.config/fish/completions/cadre.fish`,
   run: ({ show }, shell: Shell, { name }: { name: string }) => {
     const script = completionScript(shell, name);
     show({ shell, script }, () => script);

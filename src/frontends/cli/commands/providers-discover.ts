@@ -174,7 +174,8 @@ function useOf({ name, provider }: Omit<Discovered, 'next'>): string {
 
 function textOf(found: readonly Discovered[], isAll: boolean, layout: Layout): string {
   const isThere = ({ installed, configured }: Discovered) => installed !== null || configured;
-  const shown = isAll ? found : found.filter(isThere);
+  const there = found.filter(isThere);
+  const shown = isAll || there.length === 0 ? found : there;
   const rows = shown.map(({ name, installed, configured, logged_in, next }) => [
     name,
     installed === null ? 'no' : 'yes',
@@ -185,8 +186,12 @@ function textOf(found: readonly Discovered[], isAll: boolean, layout: Layout): s
   const heading = ['AGENT', 'INSTALLED', 'CONFIGURED', 'LOGGED IN', 'NEXT'];
   const others = found.filter((one) => !shown.includes(one)).map(({ name }) => name);
   const rest =
-    others.length > 0 && layout.hasTabs !== true
-      ? `not installed: ${others.join(', ')} (--all shows how to install them)\n`
-      : '';
+    layout.hasTabs === true
+      ? ''
+      : there.length === 0
+        ? 'no agent is installed: install one of these, or try the demo agent with cadre serve --demo\n'
+        : others.length > 0
+          ? `not installed: ${others.join(', ')} (--all shows how to install them)\n`
+          : '';
   return `${rows.length > 0 ? table(heading, rows, layout, { wraps: true }) : ''}${rest}`;
 }

@@ -22,6 +22,7 @@ import { agentBody, type AgentOptions } from '../talk/open-session.ts';
 import { promptParameters, readInput } from '../talk/prompt.ts';
 import { type SandboxOptions, sandboxOf, sandboxOptions } from '../talk/sandbox-options.ts';
 import { followEvents } from '../talk/session-events.ts';
+import { MODES } from '../turn-settings.ts';
 import { clientAction, type CommandContext } from '../world.ts';
 import { cleanupText } from './worktrees.ts';
 
@@ -62,7 +63,7 @@ export const raceCommand = command({
     '--base <ref>  Commit or branch that the worktrees start from (default: the commit that is checked out)',
     '--name <name>  Name of the race and prefix of its worktrees (default: a generated name)',
     '--cwd <directory>  Directory in the git repository (default: current directory)',
-    '--permission-mode <mode>  Permission mode of all contenders (default: from the configuration, or require_approval on a terminal)',
+    `--permission-mode <mode>  Permission mode of all contenders (${MODES}; default: from the configuration, or require_approval on a terminal)`,
     ...sandboxOptions,
     reconnectOption,
   ],

@@ -17,10 +17,11 @@ export const templateCommands = commandGroup('templates', 'Show the prompts of a
     parameters: [repository, ...listOptions],
     async run(context, { repo }: { repo: string }) {
       const found = (await storedTemplates(context, repo)).map(read);
-      const empty = 'no templates: commit a file .cadre/templates/NAME.toml\n';
+      if (found.length === 0)
+        context.note('no templates: commit a file .cadre/templates/NAME.toml');
       context.show(found, () =>
         found.length === 0
-          ? empty
+          ? ''
           : table(
               ['TEMPLATE', 'TRUSTED', 'VARIABLES', 'DESCRIPTION'],
               found.map(({ name, trusted, template, problem }) => [

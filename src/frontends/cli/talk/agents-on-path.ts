@@ -48,7 +48,7 @@ export function adviceFor(
     return [
       `no agent was found on PATH: install one (${knownAgents()
         .map(({ name }) => name)
-        .join(', ')}), or try cadre serve --demo`,
+        .join(', ')}), or try the demo agent: cadre stop, then cadre serve --demo`,
     ];
   const [name] = usable;
   return [

@@ -4,6 +4,7 @@ import { isCommonMode, stricterMode } from '../../../api/permission-modes.ts';
 import { agentProvider, type ProviderId, providerId } from '../../../api/provider-kinds.ts';
 import { type Defaults, settingsFor } from '../../../client/defaults.ts';
 import { agentModeOption, agentOption } from '../parameters.ts';
+import { MODES } from '../turn-settings.ts';
 import type { CommandContext } from '../world.ts';
 import { type SandboxOptions, sandboxOf, sandboxOptions } from './sandbox-options.ts';
 
@@ -35,7 +36,7 @@ export const openOptions = [
   '--model <model>  Model of the agent',
   '--effort <effort>  Reasoning effort of the model (list the levels with cadre providers models)',
   '--cwd <directory>  Working directory of the agent (default: current directory)',
-  '--permission-mode <mode>  Permission mode: which agent actions need your approval (default: from the configuration, or require_approval on a terminal)',
+  `--permission-mode <mode>  Permission mode: which agent actions need your approval (${MODES}; default: from the configuration, or require_approval on a terminal)`,
   agentModeOption,
   '--title <title>  Title of the session (default: first line of the prompt)',
   '--worktree [name]  Name of the git worktree in which the agent works (cadre creates the worktree if it does not exist)',
