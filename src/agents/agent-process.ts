@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { addAbortListener } from 'node:events';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { makeDirectory } from '../core/lib/make-directory.ts';
 import { plain } from '../core/lib/plain.ts';
+import { killCarriers } from '../core/children/identity.ts';
 import type { BarrierSandbox } from '../core/children/spawn-barrier.ts';
 import type { Child, ChildExit, Supervisor } from '../core/children/supervisor.ts';
 import type { Clock } from '../core/lib/clock.ts';
@@ -18,17 +20,38 @@ const LOST_GRACE_MS = 1000;
 /** An agent that is at no turn has this long to go by itself when its input ends. */
 const IDLE_EXIT_MS = 500;
 
-/** Starts an agent; `who` is how its provider calls it. Throws {@link ProviderError}. */
+/** The variable by which the processes of an agent are found, also those that have left its group. */
+const AGENT_VARIABLE = 'CADRE_AGENT_RUN';
+
+/**
+ * Starts an agent; `who` is how its provider calls it. With the agent, all processes end that it has started, also those in
+ * groups of their own. Throws {@link ProviderError}.
+ */
 export async function startAgent(
   supervisor: Supervisor,
   start: Parameters<Supervisor['start']>[0],
   who: string,
 ): Promise<Child> {
+  const mark = randomUUID();
+  const env = { ...start.env, [AGENT_VARIABLE]: mark };
   try {
-    return await supervisor.start(start);
+    return endingAll(await supervisor.start({ ...start, env }), `${AGENT_VARIABLE}=${mark}`);
   } catch (error) {
     throw unavailable(`${who} could not be started in "${start.cwd}"`, error);
   }
+}
+
+/** A child whose end also ends all processes that carry `marker`. */
+function endingAll(child: Child, marker: string): Child {
+  const then = async (left: readonly number[]) => {
+    await killCarriers(marker);
+    return left;
+  };
+  return {
+    ...child,
+    rest: child.rest.then(then),
+    end: async (graceMs) => then(await child.end(graceMs)),
+  };
 }
 
 /** Makes the home of an agent, which only its owner can enter. Throws {@link ProviderError}. */
