@@ -29,7 +29,8 @@ Examples:
   cadre events tail      Follow all events
 
 Exit codes: 0 ok, 1 failed, 2 usage error, 3 not found, 4 not authorized, 5 refused, 6 no server,
-            7 conflict, 8 timeout, 9 check not passed, 130 interrupted`;
+            7 conflict, 8 timeout, 9 check not passed, 130 interrupted,
+            141 output not read to its end`;
 
 const globalOptions = [
   {
@@ -143,9 +144,14 @@ function asksVersionOnly(argv: readonly string[] = []): boolean {
 /** Runs the command line of this process, which names one of the commands, and sets the exit code. */
 export async function runCli(commands: Commands): Promise<void> {
   const argv = process.argv.slice(2);
-  // The reader of a pipe may close it: that does not count as an error.
+  let unread = '';
+  // The reader of a pipe may close it, which is an error only if something continues without a reader.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(exitCodes.ok);
+    if (error.code === 'EPIPE' && unread === '') process.exit(exitCodes.ok);
+    if (error.code === 'EPIPE') {
+      process.stderr.write(`cadre: ${unread}\n`);
+      process.exit(exitCodes.unread);
+    }
     const failure = new AppError('internal', `cannot write output: ${error.message}`);
     process.exit(reportFailure(failure, wantsJson(argv), process.stderr));
   });
@@ -161,6 +167,7 @@ export async function runCli(commands: Commands): Promise<void> {
     cwd: () => process.cwd(),
     clock: systemClock,
     interrupted: signalled,
+    unread: (note: string) => void (unread = note),
   };
   process.exitCode = await runIn(world, commands, argv);
 }

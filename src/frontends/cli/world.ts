@@ -29,6 +29,8 @@ export interface World {
   /** Aborts on INT and TERM, with the exit code to end with as its reason. */
   interrupted(): AbortSignal;
   exit(code: number): void;
+  /** Says what continues on the server if the reader of the output leaves, for a note on stderr. */
+  unread?(note: string): void;
 }
 
 /** The streams of a terminal that a screen can be drawn on. */

@@ -99,7 +99,8 @@ export function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): voi
 
 /** Responds to CONNECT, for which Node has no response of its own. */
 export function refuseConnect(socket: Duplex): void {
-  const error = 'the method CONNECT is not supported: use the server directly instead of as a proxy';
+  const error =
+    'the method CONNECT is not supported: use the server directly instead of as a proxy';
   refuseRaw(socket, '405 Method Not Allowed', { error, code: 'method_not_allowed' });
 }
 

@@ -40,6 +40,21 @@ test('cadre processes run --follow ends with its process, even if its input stay
   expect((await end).code).toBe(0);
 });
 
+test('cadre processes run --follow says that the process continues if the reader of its output leaves.', async () => {
+  const {
+    child,
+    until,
+    ended: end,
+  } = start('run', '--follow', 'while echo more; do sleep 0.05; done');
+  await until('more');
+  child.stdout?.destroy();
+  const { code, stderr } = await end;
+  expect(code).toBe(141);
+  const [, id] =
+    /^cadre: (proc_\w+) continues: stop it with cadre processes stop \1$/m.exec(stderr) ?? [];
+  expect((await cadreOn(server())(['processes', 'stop', id ?? ''])).code).toBe(0);
+});
+
 test.skipIf(!hasPty)(
   'cadre processes run --follow on a terminal passes typed text and ^D to the process.',
   async () => {

@@ -75,7 +75,9 @@ async function run(context: CommandContext, words: string[], options: RunOptions
     );
   if (!options.wait && !options.follow) return show(process, () => `${process.process_id}\n`);
   const signal = world.interrupted();
-  const params = { process_id: process.process_id };
+  const { process_id } = process;
+  world.unread?.(`${process_id} continues: stop it with cadre processes stop ${process_id}`);
+  const params = { process_id };
   signal.addEventListener('abort', () => {
     world.stderr.write('\ncadre: stopping the process\n');
     client
