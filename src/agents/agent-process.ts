@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { addAbortListener } from 'node:events';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { newUuid } from '../core/lib/ids.ts';
 import { makeDirectory } from '../core/lib/make-directory.ts';
 import { plain } from '../core/lib/plain.ts';
 import { killCarriers } from '../core/children/identity.ts';
@@ -32,7 +32,7 @@ export async function startAgent(
   start: Parameters<Supervisor['start']>[0],
   who: string,
 ): Promise<Child> {
-  const mark = randomUUID();
+  const mark = newUuid();
   const env = { ...start.env, [AGENT_VARIABLE]: mark };
   try {
     return endingAll(await supervisor.start({ ...start, env }), `${AGENT_VARIABLE}=${mark}`);

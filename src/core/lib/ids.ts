@@ -37,7 +37,7 @@ export const systemIds: Ids = {
   next: (prefix) => `${prefix}_${nextUuid7()}`,
 };
 
-/** A UUID (version 4), where the protocol of another program requires one. */
+/** A UUID (version 4), for other programs and for marks of processes. */
 export function newUuid(): string {
   return randomUUID();
 }

@@ -41,7 +41,7 @@ export async function runSidecar(io: {
     import('../../server/teams/mcp/transports.ts'),
   ]);
   const clients = new Clients();
-  const transport = new LineTransport(io.stdin, io.stdout);
+  const transport = new LineTransport(io.stdin, io.stdout, systemClock);
   // The server takes a request in this time for the sign that its caller is still there.
   using _presence = systemClock.every(PRESENCE_MS, () => {
     const { url } = accessOrNull(io.access) ?? {};

@@ -57,7 +57,7 @@ export function sendError(
     .send(JSON.stringify(body));
 }
 
-/** How long the rest of a refused body is read and discarded, in milliseconds. */
+/** The longest pause in the rest of a refused body, which is read and discarded, in milliseconds. */
 const LINGER_MS = 2000;
 
 /**
@@ -68,8 +68,7 @@ function linger(socket: Socket): void {
   // Node calls this after the response, in place of a method that closes at once.
   socket.destroySoon = () => {
     socket.end();
-    const limit = setTimeout(() => socket.destroy(), LINGER_MS).unref();
-    socket.once('close', () => clearTimeout(limit));
+    socket.setTimeout(LINGER_MS, () => socket.destroy());
   };
 }
 

@@ -141,7 +141,7 @@ export const mcp = simple(
     const output = new PassThrough();
     let text = '';
     output.on('data', (part: Buffer) => (text += part.toString()));
-    const transport = new LineTransport(responseOf(bytes), output);
+    const transport = new LineTransport(responseOf(bytes), output, systemClock);
     await serveTools(transport, backend, new ManualClock());
     assertJsonLines(text);
   },

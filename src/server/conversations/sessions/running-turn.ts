@@ -150,7 +150,7 @@ export class RunningTurns {
     const killed = Promise.withResolvers<void>();
     const kill = () => void pool.end(session_id, 0).finally(killed.resolve);
     const limit = clock.after(INTERRUPT_MS, kill);
-    const ends = [answered, killed.promise, once(stopping, 'abort')];
+    const ends = [Promise.resolve(answered), killed.promise, once(stopping, 'abort')];
     live.silence = Promise.race(ends).then(() => {
       limit[Symbol.dispose]();
       live.silence = undefined;

@@ -10,6 +10,7 @@ import {
   type RequestId,
 } from '@modelcontextprotocol/sdk/types.js';
 import type { z } from 'zod';
+import type { Clock } from '../../../core/lib/clock.ts';
 import { explain } from '../../../core/lib/explain.ts';
 import { ownEntry } from '../../../core/lib/own-entry.ts';
 
@@ -117,16 +118,18 @@ const LAST_RESPONSES_MS = 5000;
 export class LineTransport extends CheckingTransport {
   readonly #input: Readable;
   readonly #output: Writable;
+  readonly #clock: Clock;
   /** The ids of the requests without a response. */
   readonly #open = new Set<RequestId>();
   #hasEnded = false;
   #parts: Buffer[] = [];
   #bytes = 0;
 
-  constructor(input: Readable, output: Writable) {
+  constructor(input: Readable, output: Writable, clock: Clock) {
     super();
     this.#input = input;
     this.#output = output;
+    this.#clock = clock;
   }
 
   start(): Promise<void> {
@@ -164,7 +167,7 @@ export class LineTransport extends CheckingTransport {
   #end(): void {
     this.#hasEnded = true;
     if (this.#open.size === 0) return void this.close();
-    setTimeout(() => void this.close(), LAST_RESPONSES_MS).unref();
+    this.#clock.after(LAST_RESPONSES_MS, () => void this.close());
   }
 
   close(): Promise<void> {

@@ -110,7 +110,7 @@ it('An agent that does not end such a turn within ten seconds is killed, and ano
   const { stage, session, turn } = await failed(disk);
   const playing = stage.play(session, 'next');
   await stage.until(({ kind, payload }) => kind === 'turn.accepted' && textOf(payload) === 'next');
-  await stage.clock.advance(10_000);
+  stage.clock.advance(10_000);
   expect((await playing).agent).not.toBe(turn.agent);
   expect(turn.agent.calls).toEqual(['prompt', 'cancel', 'end']);
 });

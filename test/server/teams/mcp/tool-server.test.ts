@@ -106,7 +106,7 @@ it('Rising progress is reported only to a caller with a progress token.', async 
 /** Runs `test` with functions that write a line to a tool server and read its next answer as JSON. */
 function serveLines(): [write: (line: string) => void, answer: () => Promise<unknown>] {
   const [input, output] = [new PassThrough(), new PassThrough()];
-  const serving = serveTools(new LineTransport(input, output), backend(), systemClock);
+  const serving = serveTools(new LineTransport(input, output, systemClock), backend(), systemClock);
   const lines = createInterface({ input: output })[Symbol.asyncIterator]();
   onTestFinished(async () => {
     input.end();
@@ -139,7 +139,7 @@ it('Each request of a batch gets a response.', async () => {
 
 it('Requests that arrived before the end of the input get their responses, and then the server ends.', async () => {
   const [input, output] = [new PassThrough(), new PassThrough()];
-  const serving = serveTools(new LineTransport(input, output), backend(), systemClock);
+  const serving = serveTools(new LineTransport(input, output, systemClock), backend(), systemClock);
   const params = { name: 'cadre_process_run', arguments: {} };
   const call = { jsonrpc: '2.0', id: 'last', method: 'tools/call', params };
   input.end(`${initialize}\n${JSON.stringify(call)}\n`);
