@@ -72,7 +72,6 @@ export function NewSessionForm(props: FormProps): ReactNode {
   const { actsOn, nodes, choices, recent, columns, rows, onCreate, onLeave } = props;
   const [values, setValues] = useState(choices.get());
   const [at, setAt] = useState(0);
-  const [isCreating, setCreating] = useState(false);
   const fields = allFields.filter((name) => name !== 'node' || nodes.length > 0);
   const node = nodes.find((name) => name === values.node.text) ?? nodes[0] ?? '';
   const acts = useMemo(() => actsOn(node), [actsOn, node]);
@@ -84,14 +83,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
   const offered = { ...offers, node: nodes, permission: PERMISSIONS, cwd: recent };
   const change = (name: FieldName, next: (editor: Editor) => Editor) =>
     setValues((before) => ({ ...before, [name]: next(before[name]) }));
-  const create = async () => {
-    if (isCreating) return;
-    setCreating(true);
-    choices.set(values);
-    const isCreated = await onCreate(wantedOf(values, chosen), acts);
-    if (isCreated) choices.set({ ...values, prompt: emptyEditor });
-    else setCreating(false);
-  };
+  const create = useCreation(choices, values, () => onCreate(wantedOf(values, chosen), acts));
   const step = (by: number) => setAt((now) => Math.max(0, Math.min(fields.length, now + by)));
   const choose = (name: keyof typeof offered, by: number) => {
     const options = offered[name];
@@ -155,6 +147,23 @@ export function NewSessionForm(props: FormProps): ReactNode {
       </Box>
     </Box>
   );
+}
+
+/** Returns what creates the session once; the next form has the same choices, and the prompt only if the server refused it. */
+function useCreation(
+  choices: Observable<Choices>,
+  values: Choices,
+  onCreate: () => Promise<boolean>,
+): () => Promise<void> {
+  const [isCreating, setCreating] = useState(false);
+  return async () => {
+    if (isCreating) return;
+    setCreating(true);
+    choices.set(values);
+    const isCreated = await onCreate();
+    if (isCreated) choices.set({ ...values, prompt: emptyEditor });
+    else setCreating(false);
+  };
 }
 
 interface WrittenProps extends Omit<Parameters<typeof PermissionField>[0], 'hasRoom'> {

@@ -210,6 +210,8 @@ export class Git {
     const call = newUuid();
     const started: { startFailure: Error | undefined } = { startFailure: undefined };
     let failure: GitFailure | undefined;
+    // Outside of `try`: no caller may take it for a refusal of git.
+    if (!signal.aborted) keeper?.ensure();
     try {
       signal.throwIfAborted();
       const git = simpleGit({
@@ -241,7 +243,6 @@ export class Git {
         // cleanup.
         stdout.once('end', () => stdout.emit('data', Buffer.alloc(0)));
       });
-      keeper?.ensure();
       await calls.run(started, () => git.raw([...args]));
       return enough.signal.aborted;
     } catch (error) {

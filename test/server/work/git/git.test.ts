@@ -39,6 +39,16 @@ test('A git command that finds no free descriptor fails with the reason, and doe
   expect(stdout).toMatch(/^Error cannot start git: spawn git EMFILE\ngit version /);
 });
 
+test('A git command without a keeper fails with the reason, which is no refusal of git.', async () => {
+  const missing = new Error('cannot start the keeper');
+  const ensure = () => {
+    throw missing;
+  };
+  const { signal } = new AbortController();
+  const git = new Git({ marker: '', signal, keeper: { ensure } });
+  await expect(git.text(['--version'])).rejects.toBe(missing);
+});
+
 test('A git command that the stop of the server ends is answered with 503, and any other failure is a bug.', async () => {
   const stop = new AbortController();
   const git = new Git({ marker: '', signal: stop.signal });
