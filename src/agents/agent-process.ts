@@ -141,8 +141,8 @@ export async function answered<T>(
   const lost = gone.then((how): never => {
     throw new Error(`the agent ${how}`);
   });
-  const said = answer.then((value) => ({ value }));
-  const first = await within(Promise.race([said, lost]), ms, clock);
+  const arrived = answer.then((value) => ({ value }));
+  const first = await within(Promise.race([arrived, lost]), ms, clock);
   if (first === null) throw new Error(`the agent sent no answer within ${ms / 1000} s`);
   return first.value;
 }

@@ -77,9 +77,9 @@ export function failed(code: string, message: string): TurnOutcome {
 /** A usage limit of which the agent says nothing else. */
 export const unknownLimit: ReportedLimit = { resetsAt: null, isOfAccount: true };
 
-/** The outcome of a turn that a usage limit has ended. `said`: the agent's own words. */
-export function limited(who: string, said: string, limit: ReportedLimit): TurnOutcome {
-  return { ...failed('usage_limit', `${who} has reached a usage limit: ${said}`), limit };
+/** The outcome of a turn that a usage limit has ended. `reason`: the agent's own words. */
+export function limited(who: string, reason: string, limit: ReportedLimit): TurnOutcome {
+  return { ...failed('usage_limit', `${who} has reached a usage limit: ${reason}`), limit };
 }
 
 export async function lostTurn(gone: Promise<string>): Promise<TurnOutcome> {

@@ -71,20 +71,24 @@ const methodShape = z.looseObject({
 });
 
 const methods = arrayOf(
-  methodShape.transform((said): AuthMethod => {
-    const { id, description, link, _meta: meta } = said;
-    const name = said.name ?? id;
+  methodShape.transform((method): AuthMethod => {
+    const { id, description, link, _meta: meta } = method;
+    const name = method.name ?? id;
     const old = meta?.['terminal-auth'] ?? null;
     const type =
-      said.type === 'terminal' || said.type === 'env_var' ? said.type : old ? 'terminal' : 'agent';
+      method.type === 'terminal' || method.type === 'env_var'
+        ? method.type
+        : old
+          ? 'terminal'
+          : 'agent';
     return {
       id,
       name,
       description,
       type,
-      variables: variablesOf(said, `${id} ${name} ${description ?? ''}`),
+      variables: variablesOf(method, `${id} ${name} ${description ?? ''}`),
       isKey: Boolean(meta?.['api-key']) || /api[ _-]?key/i.test(`${id} ${name}`),
-      program: type === 'terminal' ? programOf(said, old) : null,
+      program: type === 'terminal' ? programOf(method, old) : null,
       link,
     };
   }),

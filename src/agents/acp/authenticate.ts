@@ -105,9 +105,9 @@ export class Login {
 
   /** Returns the agent's words if it refused because nobody is logged in. Null for any other failure. */
   refusalIn(error: unknown): string | null {
-    const said = agentError(error) ?? agentError((error as Error | null)?.cause);
-    if (!said) return null;
-    const { code, message } = said;
+    const failure = agentError(error) ?? agentError((error as Error | null)?.cause);
+    if (!failure) return null;
+    const { code, message } = failure;
     const isRefusal =
       code === 401 ||
       LOGGED_OUT_WORDS.test(message) ||

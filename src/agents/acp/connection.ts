@@ -50,8 +50,8 @@ class ErrorResponse extends Refusal {
   readonly code: number;
   readonly data: unknown;
 
-  constructor({ code, message: said, data }: { code: number; message: string; data?: unknown }) {
-    super(said);
+  constructor({ code, message: text, data }: { code: number; message: string; data?: unknown }) {
+    super(text);
     this.code = code;
     this.data = data;
   }
@@ -284,16 +284,16 @@ function readableAnswer({ id, error, ...rest }: Record<string, unknown>): Record
   const answer = ours === undefined ? rest : { ...rest, id: ours };
   if (error === undefined || (error === null && rest.result !== undefined)) return answer;
   if (goodError.safeParse(error).success) return { ...answer, error };
-  const said = anyError.safeParse(error).data ?? { code: INTERNAL_ERROR, message: '' };
-  return { ...answer, error: { code: said.code, message: said.message, data: error } };
+  const failure = anyError.safeParse(error).data ?? { code: INTERNAL_ERROR, message: '' };
+  return { ...answer, error: { code: failure.code, message: failure.message, data: error } };
 }
 
 /** Returns the reason in the data of an error, where many agents write it. Null if the data has no text. */
 function reasonIn(data: unknown): string | null {
   if (typeof data === 'string') return data.trim() === '' ? null : data.trim().slice(0, MAX_REASON);
   if (typeof data !== 'object' || data === null) return null;
-  const { details, detail, message: said, reason, error } = message.safeParse(data).data ?? {};
-  const parts = Array.isArray(data) ? data : [details, detail, said, reason, error];
+  const { details, detail, message: text, reason, error } = message.safeParse(data).data ?? {};
+  const parts = Array.isArray(data) ? data : [details, detail, text, reason, error];
   for (const part of parts) {
     const found = reasonIn(part);
     if (found !== null) return found;

@@ -28,11 +28,11 @@ export function detailsOf(
   const isMuch = all.length > DERIVED_LIMITS.entries;
   const parts = isMuch ? [] : all;
   const diffs = diffsIn(parts);
-  const said = new Set<unknown>(isRecord(rawInput) ? Object.values(rawInput) : [rawInput]);
+  const inputValues = new Set<unknown>(isRecord(rawInput) ? Object.values(rawInput) : [rawInput]);
   const details = [
     ...inputOf(rawInput, diffs, cwd),
     ...diffs.map((one) => changeOf(one, diffs.length, budget)),
-    ...parts.flatMap((part) => contentOf(part, said)),
+    ...parts.flatMap((part) => contentOf(part, inputValues)),
     ...inputDetails({ content: isMuch ? all : null }),
   ];
   if (details.length === 0)
@@ -75,15 +75,15 @@ function changeOf(change: Diff, among: number, budget: MessageBudget): ApprovalD
 }
 
 /** Returns a part of the content that is not a diff and not a text of the input. */
-function contentOf(part: unknown, said: ReadonlySet<unknown>): ApprovalDetail[] {
+function contentOf(part: unknown, inputValues: ReadonlySet<unknown>): ApprovalDetail[] {
   if (diffsIn([part]).length > 0) return [];
   const value = textIn(part) ?? part;
   const args = argumentsIn(part);
   if (args !== null)
     return filledFields(args)
-      .filter(([, one]) => !said.has(one))
+      .filter(([, one]) => !inputValues.has(one))
       .map(([name, one]) => ({ type: 'input', name, value: one }));
-  return said.has(value) ? [] : inputDetails({ content: value });
+  return inputValues.has(value) ? [] : inputDetails({ content: value });
 }
 
 function isRecord(value: unknown): value is object {

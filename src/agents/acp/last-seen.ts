@@ -77,11 +77,11 @@ class AuthRecord {
   /** Takes the parameters of `_auth/status_update` or `auth/status_update`. */
   updated(params: unknown): void {
     const { state = null, authStatus } = statusShape.safeParse(params).data ?? {};
-    const said = state ?? authStatus?.kind ?? null;
-    const label = authStatus?.label ?? said;
-    if (said === 'unauthenticated' || said === 'none')
+    const loginState = state ?? authStatus?.kind ?? null;
+    const label = authStatus?.label ?? loginState;
+    if (loginState === 'unauthenticated' || loginState === 'none')
       this.#set(false, 'the agent reports: not logged in');
-    else if (state === null ? said !== null : KNOWN_STATES.has(state))
+    else if (state === null ? loginState !== null : KNOWN_STATES.has(state))
       this.#set(true, `the agent reports: ${label}`);
   }
 

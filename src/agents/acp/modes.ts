@@ -27,8 +27,8 @@ export function modeFor(
   if (mode === null || mode === 'default') return null;
   const alias = ownEntry(aliases, mode);
   const byName: Readonly<Record<string, string | undefined>> = modes;
-  const said = ownEntry(byName, mode) ?? (alias === undefined ? undefined : byName[alias]);
-  if (said !== undefined && offered.includes(said)) return said;
+  const configured = ownEntry(byName, mode) ?? (alias === undefined ? undefined : byName[alias]);
+  if (configured !== undefined && offered.includes(configured)) return configured;
   if (mode === 'require_approval') return null;
   const names = alias === undefined ? [mode] : [mode, alias];
   return (

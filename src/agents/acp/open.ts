@@ -59,9 +59,9 @@ async function isForked(
       await agent.create(ref, earlierDefaults(session));
       return true;
     } catch (error) {
-      const said = agentError((error as Error).cause);
-      if (!said || login.refusalIn(error)) throw error;
-      refusal = said.message;
+      const failure = agentError((error as Error).cause);
+      if (!failure || login.refusalIn(error)) throw error;
+      refusal = failure.message;
     }
   await reportNoFork(sink, refusal);
   return false;

@@ -142,11 +142,11 @@ export function choiceIn(offer: Offer, which: ChoiceName): Choice {
   const found = optionFor(which, offer.configOptions ?? []);
   if (found) return byOption(found);
   const older = olderForms[which];
-  const said = older && offer[older.form];
-  if (!said) return notOffered;
+  const choice = older && offer[older.form];
+  if (!choice) return notOffered;
   const { method, field, isOpen } = older;
   const request = (value: string) => ({ method, params: { [field]: value } });
-  return { ...said, isOpen, canBeSet: true, request };
+  return { ...choice, isOpen, canBeSet: true, request };
 }
 
 const notOffered: Choice = {
@@ -210,6 +210,6 @@ export function withCurrent(offer: Offer, which: ChoiceName, current: string): O
     return { ...offer, configOptions };
   }
   const older = olderForms[which];
-  const said = older && offer[older.form];
-  return said ? { ...offer, [older.form]: { ...said, current } } : offer;
+  const choice = older && offer[older.form];
+  return choice ? { ...offer, [older.form]: { ...choice, current } } : offer;
 }

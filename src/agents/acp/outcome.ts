@@ -38,11 +38,11 @@ export async function outcomeOfError(
   rateLimit: RateLimit | null,
 ): Promise<TurnOutcome> {
   if (error instanceof ProviderError) return failed(error.code, error.message);
-  const said = agentError(error);
-  if (!said) return failed('provider_exited', await process.describeLoss());
+  const failure = agentError(error);
+  if (!failure) return failed('provider_exited', await process.describeLoss());
   const limit = limitIn(error, rateLimit);
-  if (limit) return limited('the agent', said.message, limit);
-  const why = process.withNonProtocolOutput(`the agent failed: ${said.message}`);
+  if (limit) return limited('the agent', failure.message, limit);
+  const why = process.withNonProtocolOutput(`the agent failed: ${failure.message}`);
   return failed('provider_error', why);
 }
 

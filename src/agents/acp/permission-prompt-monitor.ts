@@ -98,6 +98,6 @@ function isUnchosen({ agentMode, permissionMode }: TurnSettings): boolean {
 
 /** Whether a call looks like one of cadre's own tools, for which the gateway asks. */
 function isOwn({ name, title, rawInput }: ReportedCall): boolean {
-  const said = JSON.stringify([name, title, rawInput]);
-  return toolNames.some((one) => said.includes(one));
+  const text = JSON.stringify([name, title, rawInput]);
+  return toolNames.some((one) => text.includes(one));
 }

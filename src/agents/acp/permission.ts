@@ -156,12 +156,12 @@ function notShownBy(
   let room = MAX_COMPARED;
   let lineRoom = MAX_IN_ONE_LINE;
   const comparable = (detail: ApprovalDetail): Comparable => {
-    const said = textOf(detail);
-    const size = said?.length ?? (room > 0 ? JSON.stringify(detail).length : 0);
-    if (said === null) room -= size;
-    const isInOneLine = said !== null && size <= lineRoom;
+    const text = textOf(detail);
+    const size = text?.length ?? (room > 0 ? JSON.stringify(detail).length : 0);
+    if (text === null) room -= size;
+    const isInOneLine = text !== null && size <= lineRoom;
     if (isInOneLine) lineRoom -= size;
-    return { detail, line: isInOneLine ? oneLine(said) : null, size };
+    return { detail, line: isInOneLine ? oneLine(text) : null, size };
   };
   const all = details.map(comparable);
   for (const one of earlier.map(comparable)) {
@@ -234,11 +234,11 @@ const requestFields = new Set(['sessionId', 'toolCall', 'options', '_meta']);
  * always shown.
  */
 function othersIn(
-  said: object,
+  fields: object,
   known: ReadonlySet<string>,
   name: string | null = null,
 ): Record<string, unknown> {
-  const others = Object.entries(said).filter(([field]) => !known.has(field));
+  const others = Object.entries(fields).filter(([field]) => !known.has(field));
   return Object.fromEntries(others.filter(([, value]) => value !== name));
 }
 

@@ -49,15 +49,15 @@ export async function reopen(
       return openedIn(await process.ask('session/resume', params));
     } catch (error) {
       // Some agents can do one of the two only, whatever they say.
-      const said = agentError((error as Error).cause);
-      if (!can.load || !said || process.login.refusalIn(error)) throw error;
+      const failure = agentError((error as Error).cause);
+      if (!can.load || !failure || process.login.refusalIn(error)) throw error;
       return await load();
     }
   } catch (error) {
-    const said = agentError((error as Error).cause);
-    if (!said || process.login.refusalIn(error) || !(await isGone(process, params, said)))
+    const failure = agentError((error as Error).cause);
+    if (!failure || process.login.refusalIn(error) || !(await isGone(process, params, failure)))
       throw error;
-    const message = `acp: the agent cannot resume the session: ${said.message}`;
+    const message = `acp: the agent cannot resume the session: ${failure.message}`;
     throw new ProviderError('resume_failed', message, { cause: error });
   }
 }
@@ -73,7 +73,7 @@ export async function untilSilent(opening: { lastHeardAt: number }, clock: Clock
   }
 }
 
-type Said = NonNullable<ReturnType<typeof agentError>>;
+type AgentError = NonNullable<ReturnType<typeof agentError>>;
 
 /**
  * Whether an agent that refused to take up a session has lost it; another failure may pass. Its list of sessions says so,
@@ -82,21 +82,21 @@ type Said = NonNullable<ReturnType<typeof agentError>>;
 async function isGone(
   process: AcpProcess,
   params: { sessionId: string; cwd: string },
-  said: Said,
+  failure: AgentError,
 ): Promise<boolean> {
-  if (said.code === NO_METHOD) return true;
+  if (failure.code === NO_METHOD) return true;
   const refs = await listedAnywhere(process, params.cwd);
   if (refs) return !refs.has(params.sessionId);
-  if (GONE_CODES.has(said.code) || GONE_WORDS.test(said.message)) return true;
-  if (!SESSION_WORDS.test(said.message)) return false;
+  if (GONE_CODES.has(failure.code) || GONE_WORDS.test(failure.message)) return true;
+  if (!SESSION_WORDS.test(failure.message)) return false;
   const never = { ...params, sessionId: newUuid() };
   try {
     await process.ask(process.can.load ? 'session/load' : 'session/resume', never);
     return false;
   } catch (error) {
     const other = agentError((error as Error).cause);
-    const words = said.message.replaceAll(params.sessionId, never.sessionId);
-    return other?.code === said.code && other.message === words;
+    const words = failure.message.replaceAll(params.sessionId, never.sessionId);
+    return other?.code === failure.code && other.message === words;
   }
 }
 

@@ -64,18 +64,18 @@ export function withMessage(
   messages: readonly ReportedCall[],
   news: ReportedCall,
 ): readonly ReportedCall[] {
-  const said = Object.fromEntries(filledFields(news, NOT_SHOWN));
+  const message = Object.fromEntries(filledFields(news, NOT_SHOWN));
   // The rest of `_meta` is output and names.
   const inMeta = argumentsInMeta(news._meta);
-  if (inMeta !== null) said._meta = inMeta;
-  if (Object.keys(said).length === 0) return messages;
+  if (inMeta !== null) message._meta = inMeta;
+  if (Object.keys(message).length === 0) return messages;
   const before = Number(messages.at(-1)?.[NOT_KEPT] ?? 0);
   const others = messages
     .map(({ [NOT_KEPT]: _count, ...one }) => one)
-    .filter((one) => !isContinued(one, said));
+    .filter((one) => !isContinued(one, message));
   const kept = others.slice(0, MAX_MESSAGES - 1);
   const left = before + others.length - kept.length;
-  return [...kept, left > 0 ? { ...said, [NOT_KEPT]: left } : said];
+  return [...kept, left > 0 ? { ...message, [NOT_KEPT]: left } : message];
 }
 
 /** The depth to which values are compared: deeper ones count as different. */
@@ -106,7 +106,7 @@ function isContinuedJson(before: string, after: string, depth: number): boolean 
 
 /** The object of a text in JSON; undefined for any other value. */
 export function objectIn(text: unknown): object | undefined {
-  const said = typeof text === 'string' ? text.trim() : '';
-  const isObject = said.startsWith('{') && said.endsWith('}');
-  return isObject ? (parsedJson(said) as object | undefined) : undefined;
+  const json = typeof text === 'string' ? text.trim() : '';
+  const isObject = json.startsWith('{') && json.endsWith('}');
+  return isObject ? (parsedJson(json) as object | undefined) : undefined;
 }

@@ -18,7 +18,7 @@ interface Shown {
 interface Open {
   /** All that was said of it. */
   call: ReportedCall;
-  /** Fields of the call since the last turn began. They may be about another call with the same id. */
+  /** Fields of the call since the last turn began. They may be about another call with the same id. The name is stored. */
   said: ReportedCall;
   /** The messages since then, without those that a later one repeats. */
   messages: readonly ReportedCall[];
@@ -151,7 +151,7 @@ export class ToolCallTracker {
       this.#shown.delete(ref);
     }
     const call = mergeCalls(before?.call ?? {}, news);
-    const said = mergeCalls(before?.said ?? {}, raw);
+    const inTurn = mergeCalls(before?.said ?? {}, raw);
     const isWhole = before?.isShown === false;
     const whole = isWhole ? { ...this.#soFar(ref, call), ...change } : change;
     // A call that has ended is forgotten: a later call may have the same id.
@@ -160,7 +160,7 @@ export class ToolCallTracker {
       this.#ended.add(ref);
     } else {
       const messages = withMessage(before?.messages ?? [], raw);
-      this.#keep(ref, { call, said, messages, isShown: true, isFresh: true });
+      this.#keep(ref, { call, said: inTurn, messages, isShown: true, isFresh: true });
       this.#forgetOldest(ref);
     }
     for (const listener of this.#listeners.get(ref) ?? []) listener();

@@ -93,8 +93,8 @@ export function contentText(content: readonly unknown[], budget: MessageBudget):
       return budget.diff(path, oldText, newText, among) ?? `[${path}: omitted, too large]`;
     }
     const block = blockPart.safeParse(part).data?.content;
-    const said = block === undefined ? null : blockText(block);
-    if (said !== null) return [said];
+    const shownText = block === undefined ? null : blockText(block);
+    if (shownText !== null) return [shownText];
     const untyped = textIn(part);
     if (untyped !== undefined) return [untyped];
     const type = block?.type ?? otherPart.safeParse(part).data?.type ?? 'terminal';

@@ -164,12 +164,12 @@ const tokens = z
     cachedReadTokens: count,
     totalTokens: count,
   })
-  .transform((said): Tokens => {
+  .transform((counts): Tokens => {
     return {
-      input_tokens: said.inputTokens,
-      output_tokens: said.outputTokens,
-      cached_input_tokens: said.cachedReadTokens,
-      total_tokens: said.totalTokens,
+      input_tokens: counts.inputTokens,
+      output_tokens: counts.outputTokens,
+      cached_input_tokens: counts.cachedReadTokens,
+      total_tokens: counts.totalTokens,
     };
   });
 

@@ -42,20 +42,23 @@ export function outcomeOf(
   if (LIMITS.has(data.subtype))
     return failed('limit_reached', `claude reached one of its own limits: ${data.subtype}`);
   if (data.subtype === 'success' && !data.is_error) return { status: 'completed', error: null };
-  const said = data.result ?? (data.errors.join('; ') || data.subtype);
+  const reason = data.result ?? (data.errors.join('; ') || data.subtype);
   const limit = limitIn(data, rateLimit);
-  if (limit) return limited('claude', said, limit);
-  if (isLogout(data, said))
-    return failed('auth_required', `claude failed: ${said}: ${loginHint(login)}`);
-  return failed('provider_error', `claude failed: ${said}`);
+  if (limit) return limited('claude', reason, limit);
+  if (isLogout(data, reason))
+    return failed('auth_required', `claude failed: ${reason}: ${loginHint(login)}`);
+  return failed('provider_error', `claude failed: ${reason}`);
 }
 
 const LOGOUT_WORDS =
   /not logged in|\/login\b|invalid api key|failed to authenticate|authentication_(error|failed)|oauth (token|session).*(expired|revoked|invalid)|API Error: 401\b/i;
 
 /** Reports whether the API refused a request because nobody is logged in, or the login has ended. */
-function isLogout({ api_error, api_error_status }: z.output<typeof result>, said: string): boolean {
-  return api_error_status === 401 || LOGOUT_WORDS.test(`${api_error ?? ''} ${said}`);
+function isLogout(
+  { api_error, api_error_status }: z.output<typeof result>,
+  reason: string,
+): boolean {
+  return api_error_status === 401 || LOGOUT_WORDS.test(`${api_error ?? ''} ${reason}`);
 }
 
 /** The usage limit that a failed turn has reached, which newer versions name as such; null where it is another failure. */

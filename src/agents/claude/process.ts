@@ -172,12 +172,12 @@ async function initialize(
   } catch (error) {
     await claude.end(0, true);
     signal.throwIfAborted();
-    const said = claude.stderr();
-    if (GONE_WORDS.test(said)) {
-      const message = `claude: cannot resume the session: ${said}`;
+    const stderrTail = claude.stderr();
+    if (GONE_WORDS.test(stderrTail)) {
+      const message = `claude: cannot resume the session: ${stderrTail}`;
       throw new ProviderError('resume_failed', message, { cause: error });
     }
-    if (ROOT_WORDS.test(said)) throw bypassRefused();
+    if (ROOT_WORDS.test(stderrTail)) throw bypassRefused();
     throw error;
   }
 }

@@ -42,12 +42,12 @@ const used = z.looseObject({
 
 /** The title of a call for people: a command as it is, else the tool and what it is used on. */
 export function toolTitleOf(tool: string, input: unknown): string {
-  const said = used.safeParse(input).data;
-  if (!said) return cutTitle(tool);
-  if (tool === 'Bash' && said.command) return cutTitle(said.command);
-  if (said.questions.length > 0)
-    return cutTitle(said.questions.map(({ question }) => question).join(' '));
-  const { file_path, notebook_path, command, pattern, url, query, description } = said;
+  const fields = used.safeParse(input).data;
+  if (!fields) return cutTitle(tool);
+  if (tool === 'Bash' && fields.command) return cutTitle(fields.command);
+  if (fields.questions.length > 0)
+    return cutTitle(fields.questions.map(({ question }) => question).join(' '));
+  const { file_path, notebook_path, command, pattern, url, query, description } = fields;
   const on = file_path ?? notebook_path ?? command ?? pattern ?? url ?? query ?? description;
   return cutTitle(on ? `${tool} ${on}` : tool);
 }

@@ -157,7 +157,7 @@ function addBlocks(raw: unknown, turn: StoredTurn, tools: Map<unknown, StoredIte
 }
 
 function itemOf(block: unknown): StoredItem | null {
-  const said = (name: string) => {
+  const textField = (name: string) => {
     const value = fieldOf(block, name);
     return typeof value === 'string' ? value : '';
   };
@@ -165,14 +165,15 @@ function itemOf(block: unknown): StoredItem | null {
     text === '' ? null : { kind, status: 'completed', title: null, text };
   switch (fieldOf(block, 'type')) {
     case 'text':
-      return spoken('message', said('text'));
+      return spoken('message', textField('text'));
     case 'thinking':
       // Some models sign or encrypt their reasoning, which leaves an empty text.
-      return spoken('reasoning', said('thinking'));
+      return spoken('reasoning', textField('thinking'));
     case 'tool_use': {
       const input = fieldOf(block, 'input');
       const about = fieldOf(input, 'command') ?? fieldOf(input, 'file_path');
-      const title = typeof about === 'string' ? `${said('name')}: ${about}` : said('name');
+      const title =
+        typeof about === 'string' ? `${textField('name')}: ${about}` : textField('name');
       return { kind: 'tool', status: 'unknown', title, text: '' };
     }
     default:
@@ -230,9 +231,9 @@ export function textOf(row: unknown): string {
 
 function textIn(blocks: readonly unknown[]): string {
   const texts = blocks.flatMap((block) => {
-    const said = fieldOf(block, 'text');
+    const text = fieldOf(block, 'text');
     if (fieldOf(block, 'type') === 'image') return ['[image]'];
-    return fieldOf(block, 'type') === 'text' && typeof said === 'string' ? [said] : [];
+    return fieldOf(block, 'type') === 'text' && typeof text === 'string' ? [text] : [];
   });
   return texts.join('\n');
 }

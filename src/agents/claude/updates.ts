@@ -69,8 +69,8 @@ function readRetry(message: Message): AgentUpdate[] {
   const { data } = retried.safeParse(message);
   if (!data) return [];
   const why = [data.error, data.error_status].filter((part) => part !== null);
-  const said = why.length > 0 ? ` (${why.join(' ')})` : '';
-  const text = `claude: the request failed${said}, retry ${data.attempt}/${data.max_retries}`;
+  const reason = why.length > 0 ? ` (${why.join(' ')})` : '';
+  const text = `claude: the request failed${reason}, retry ${data.attempt}/${data.max_retries}`;
   return [{ type: 'notice', code: 'waiting', message: text }];
 }
 

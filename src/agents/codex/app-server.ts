@@ -51,7 +51,7 @@ interface Start extends ProgramOptions {
   /** Called with the version that the server names; null where it names none. */
   onVersion: (version: string | null) => void;
   /** Called when the server has ended unasked, with the end of its stderr, where commands of it may have written, too. */
-  onLost: (said: string) => void;
+  onLost: (reason: string) => void;
 }
 
 type ServerOptions = Pick<Start, 'clock' | 'onUnknown' | 'onVersion' | 'onLost'>;
@@ -102,13 +102,14 @@ export class AppServer {
     };
     this.connection = new Connection(child, handlers, from);
     const { readProgress: heard } = this.connection;
-    const said = tailOf(child.stderr);
+    const stderrTail = tailOf(child.stderr);
     // Once the server serves sessions, a line on stderr may be about any of them, so no session is given it.
-    const stderr = () => (this.#isUp ? '' : said());
+    const stderr = () => (this.#isUp ? '' : stderrTail());
     this.isLost = lossOf(child, heard);
     this.gone = agentEndOf(child, { heard, stderr, clock });
     void this.gone.then((how) => {
-      if (this.#isUp && !this.#isEnding) onLost(`the agent ${how}${said() && `: ${said()}`}`);
+      if (this.#isUp && !this.#isEnding)
+        onLost(`the agent ${how}${stderrTail() && `: ${stderrTail()}`}`);
     });
   }
 
@@ -131,9 +132,9 @@ export class AppServer {
         clientInfo: { name: 'cadre', title: 'cadre', version },
         capabilities: { experimentalApi: true, requestAttestation: false },
       });
-      const said = await answered(hello, server.#limits);
+      const answer = await answered(hello, server.#limits);
       server.connection.notify('initialized');
-      server.#noteVersion(versionIn(said));
+      server.#noteVersion(versionIn(answer));
       server.#isUp = true;
       return server;
     } catch (error) {

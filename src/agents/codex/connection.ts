@@ -211,19 +211,19 @@ export class Connection extends JsonConnection<RequestId> {
   protected receive(json: unknown, text: string, line: BoundedLine): Promise<void> | undefined {
     if (json === undefined)
       throw new Error(`codex sent a line that is not JSON: ${text.slice(0, 200)}`);
-    const said: Message | undefined = message.safeParse(json).data;
-    const lines = this.#linesFor(said);
+    const received: Message | undefined = message.safeParse(json).data;
+    const lines = this.#linesFor(received);
     this.#handlers.onLine(line, lines);
     this.read = line.end;
-    if (!lines) return this.#handle(json, said, null);
+    if (!lines) return this.#handle(json, received, null);
     if (lines.hasRead(line)) return undefined;
     const begun = lines.begin(line);
-    return begun.during(() => this.#handle(json, said, begun));
+    return begun.during(() => this.#handle(json, received, begun));
   }
 
-  #linesFor(said: Message | undefined): OutputLines | null {
-    if (!said) return null;
-    const { id: answered = '', method, params } = said;
+  #linesFor(received: Message | undefined): OutputLines | null {
+    if (!received) return null;
+    const { id: answered = '', method, params } = received;
     return method === undefined
       ? (this.#asking.get(answered) ?? null)
       : this.#handlers.linesFor(params);
@@ -231,25 +231,25 @@ export class Connection extends JsonConnection<RequestId> {
 
   #handle(
     json: unknown,
-    said: Message | undefined,
+    received: Message | undefined,
     line: OutputLine | null,
   ): Promise<void> | undefined {
     const excess = excessOf(json);
-    if (excess && excess.bytes > MAX_LINE_BYTES) return this.#lose(said);
-    if (excess) noteExcess(said?.result, excess);
-    if (said?.method === undefined) return this.#settleBy(said);
-    const { id: asked, method, params } = said;
+    if (excess && excess.bytes > MAX_LINE_BYTES) return this.#lose(received);
+    if (excess) noteExcess(received?.result, excess);
+    if (received?.method === undefined) return this.#settleBy(received);
+    const { id: asked, method, params } = received;
     if (excess) noteExcess(params, excess);
     if (asked === undefined) return this.#handlers.onNotification(method, params, line);
     this.#handlers.onRequest({ id: asked, method, params }, line);
     return undefined;
   }
 
-  #settleBy(said: Message | undefined): Promise<void> | undefined {
-    const answer = said?.error
-      ? { refusal: new Refusal(said.error.message) }
-      : { result: said?.result };
-    const to = said?.id ?? '';
+  #settleBy(received: Message | undefined): Promise<void> | undefined {
+    const answer = received?.error
+      ? { refusal: new Refusal(received.error.message) }
+      : { result: received?.result };
+    const to = received?.id ?? '';
     this.#asking.delete(to);
     const settled = this.settle(to, answer);
     if (settled) return settled;
@@ -258,9 +258,9 @@ export class Connection extends JsonConnection<RequestId> {
   }
 
   /** A line is too long to be read: it is lost for the request or the thread that it names. Throws where it names none. */
-  #lose(said: Message | undefined): undefined {
-    const { threadId: thread } = said?.params ?? {};
-    if (said?.method === undefined && this.fail(Number(said?.id), TOO_LONG)) return;
+  #lose(received: Message | undefined): undefined {
+    const { threadId: thread } = received?.params ?? {};
+    if (received?.method === undefined && this.fail(Number(received?.id), TOO_LONG)) return;
     if (typeof thread !== 'string') throw new Error('codex sent a line that is too long');
     this.#handlers.onLost(thread);
   }

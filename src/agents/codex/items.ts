@@ -252,16 +252,16 @@ export class Reader {
     return updates;
   }
 
-  #whole(type: 'message' | 'reasoning', ref: string, said: string): AgentUpdate[] {
-    return this.#streamed.has(ref) || said === '' ? [] : [{ type, text: said, ref }];
+  #whole(type: 'message' | 'reasoning', ref: string, text: string): AgentUpdate[] {
+    return this.#streamed.has(ref) || text === '' ? [] : [{ type, text, ref }];
   }
 
   #wholeReasoning({ id, summary, content }: Item): AgentUpdate[] {
     const parts = [
-      ...summary.map((said, at) => [`${id}/s${at}`, said] as const),
-      ...texts.parse(content).map((said, at) => [`${id}/c${at}`, said] as const),
+      ...summary.map((text, at) => [`${id}/s${at}`, text] as const),
+      ...texts.parse(content).map((text, at) => [`${id}/c${at}`, text] as const),
     ];
-    return parts.flatMap(([ref, said]) => this.#whole('reasoning', ref, said));
+    return parts.flatMap(([ref, text]) => this.#whole('reasoning', ref, text));
   }
 
   #readTool(found: Item, isDone: boolean): AgentUpdate[] {

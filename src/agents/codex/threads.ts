@@ -273,8 +273,8 @@ function turnOf(raw: unknown): StoredTurn | null {
 function promptIn(item: unknown): string {
   if (fieldOf(item, 'type') !== 'userMessage') return '';
   const texts = anyList.parse(fieldOf(item, 'content')).map((part) => {
-    const said = fieldOf(part, 'text');
-    return typeof said === 'string' ? said : '[image]';
+    const text = fieldOf(part, 'text');
+    return typeof text === 'string' ? text : '[image]';
   });
   return texts.join('\n');
 }

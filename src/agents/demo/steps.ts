@@ -108,8 +108,8 @@ async function think({ text }: CommandNamed<'think'>, turn: Turn): Promise<void>
 
 async function repeat({ count, ms, text }: CommandNamed<'repeat'>, turn: Turn): Promise<void> {
   const messageId = turn.newId('message');
-  for (let said = 0; said < count; said += 1) {
-    if (said > 0) await sleep(ms, undefined, { signal: turn.signal });
+  for (let sent = 0; sent < count; sent += 1) {
+    if (sent > 0) await sleep(ms, undefined, { signal: turn.signal });
     await turn.sayChunk(messageId, text);
   }
 }
@@ -117,8 +117,8 @@ async function repeat({ count, ms, text }: CommandNamed<'repeat'>, turn: Turn): 
 /** Each chunk begins with its number, so that a lost or repeated chunk is noticed. */
 async function flood({ count, bytes }: CommandNamed<'flood'>, turn: Turn): Promise<void> {
   const messageId = turn.newId('message');
-  for (let said = 0; said < count; said += 1) {
-    await turn.sayChunk(messageId, `${said} `.padEnd(bytes, '.').slice(0, bytes));
+  for (let sent = 0; sent < count; sent += 1) {
+    await turn.sayChunk(messageId, `${sent} `.padEnd(bytes, '.').slice(0, bytes));
   }
 }
 

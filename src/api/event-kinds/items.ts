@@ -27,7 +27,7 @@ const status = item.shape.status.exclude(['open']).meta({
   description:
     'Final status of the item: its own status, or the status of its turn if the turn ended first.',
 });
-const said = { item_id, offset: whole, status, text: text('Complete text.') };
+const completedText = { item_id, offset: whole, status, text: text('Complete text.') };
 const toolStatus = z
   .enum(['pending', 'running', 'completed', 'failed'])
   .describe('Status, as the agent reports it.');
@@ -55,7 +55,7 @@ export const itemKinds = {
   }),
   'message.completed': kind({
     when: 'Emitted when a message is complete, no later than the end of its turn.',
-    payload: said,
+    payload: completedText,
     part: 'end',
     example: { ...message, status: 'completed', text: 'The tests pass.' },
   }),
@@ -67,7 +67,7 @@ export const itemKinds = {
   }),
   'reasoning.completed': kind({
     when: 'Emitted when a part of the reasoning is complete, no later than the end of its turn.',
-    payload: said,
+    payload: completedText,
     part: 'end',
     example: { ...reasoning, status: 'completed', text: 'I read the manifest first.' },
   }),
@@ -87,7 +87,7 @@ export const itemKinds = {
   'tool.completed': kind({
     when: 'Emitted when a tool call has ended, no later than the end of its turn.',
     payload: {
-      ...said,
+      ...completedText,
       text: text('Complete output of the tool call.'),
       tool: toolCall,
     },
