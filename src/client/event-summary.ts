@@ -86,8 +86,8 @@ function summaryOfQueue({ kind, payload }: EventOf<KindIn<'queue'>>): string {
   if (!('entry' in payload)) return payload.hold.message;
   const { id, name, hold } = payload.entry;
   const isSaid = kind === 'queue.added' || kind === 'queue.edited';
-  const said = isSaid ? summaryOfInput(payload.entry.input ?? []) : '';
-  const label = name ?? (said === '' ? id.slice(-8) : said);
+  const prompt = isSaid ? summaryOfInput(payload.entry.input ?? []) : '';
+  const label = name ?? (prompt === '' ? id.slice(-8) : prompt);
   if (kind === 'queue.skipped')
     return `${label}: ${counted(payload.count, 'run')} (${payload.why})`;
   if (kind === 'queue.held' && hold) return `${label}: ${hold.message}`;

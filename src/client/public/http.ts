@@ -59,8 +59,8 @@ async function unlessAborted<T>(
 
 function refused(url: string, response: Response, text: string): CadreError {
   const { status, headers } = response;
-  const said = refusal(status, text);
-  if (!said) return foreign(url, response);
+  const reported = refusal(status, text);
+  if (!reported) return foreign(url, response);
   const requestId = headers.get('x-request-id');
-  return new CadreError(said.code as ErrorCode, said.message, { status, requestId });
+  return new CadreError(reported.code as ErrorCode, reported.message, { status, requestId });
 }

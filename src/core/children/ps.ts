@@ -16,8 +16,8 @@ export const ps: ProcessTable = {
   },
   find,
   isInForeground: () => {
-    const said = ask(['-o', 'pgid=', '-o', 'tpgid=', '-p', String(process.pid)]);
-    const [group, foreground] = said.trim().split(/ +/);
+    const output = ask(['-o', 'pgid=', '-o', 'tpgid=', '-p', String(process.pid)]);
+    const [group, foreground] = output.trim().split(/ +/);
     return group === foreground;
   },
   membersOf,

@@ -3,9 +3,9 @@ import { nearest } from '../lib/nearest.ts';
 import { configurableActions, keyProblem } from '../lib/screen-keys.ts';
 import { colorNames, colorRoles, diffLayouts, themes } from '../lib/screen-settings.ts';
 
-const color = z.string().superRefine((said, issue) => {
-  if (colorNames.includes(said) || /^#[\da-f]{6}$/i.test(said)) return;
-  issue.addIssue(`"${said}" is not a colour: use ${meant(colorNames, said)}, or #rrggbb`);
+const color = z.string().superRefine((name, issue) => {
+  if (colorNames.includes(name) || /^#[\da-f]{6}$/i.test(name)) return;
+  issue.addIssue(`"${name}" is not a colour: use ${meant(colorNames, name)}, or #rrggbb`);
 });
 
 const role = nameOf('a role of a colour', colorRoles);
@@ -13,8 +13,8 @@ const role = nameOf('a role of a colour', colorRoles);
 const action = nameOf('an action of the screen', configurableActions);
 
 function noConflict(keys: Record<string, string>, issue: z.RefinementCtx): void {
-  for (const [name, said] of Object.entries(keys)) {
-    const message = keyProblem(name, said, keys);
+  for (const [name, key] of Object.entries(keys)) {
+    const message = keyProblem(name, key, keys);
     if (message !== null) issue.addIssue({ code: 'custom', message, path: [name] });
   }
 }
@@ -36,14 +36,14 @@ export const screenSection = z
   .prefault({});
 
 function nameOf(noun: string, names: readonly string[]): z.ZodString {
-  return z.string().superRefine((said, issue) => {
-    if (!names.includes(said))
-      issue.addIssue(`"${said}" is not ${noun}: use ${meant(names, said)}`);
+  return z.string().superRefine((name, issue) => {
+    if (!names.includes(name))
+      issue.addIssue(`"${name}" is not ${noun}: use ${meant(names, name)}`);
   });
 }
 
-function meant(names: readonly string[], said: string): string {
-  const [near] = nearest(names, said, (name) => name);
+function meant(names: readonly string[], typed: string): string {
+  const [near] = nearest(names, typed, (name) => name);
   return near === undefined ? `one of ${names.join(', ')}` : `"${near}"`;
 }
 

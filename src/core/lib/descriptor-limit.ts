@@ -19,6 +19,6 @@ function limitInProc(): number {
 /** Takes 10 ms, twenty times as long as the file of /proc. Without a limit the report has a word for a number. */
 function limitInReport(): number {
   Object.assign(process.report, { excludeNetwork: true });
-  const said = process.report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } };
-  return Number(said.userLimits?.open_files?.soft);
+  const report = process.report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } };
+  return Number(report.userLimits?.open_files?.soft);
 }

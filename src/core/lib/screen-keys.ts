@@ -29,33 +29,33 @@ const named: Readonly<Record<string, string>> = {
 export const keyForms = `one character, ${Object.keys(named).join(', ')}, or ctrl-LETTER`;
 
 /** The key that the configuration means, by the name that the screen has for it; null for none. */
-export function readKey(said: string): string | null {
-  const control = /^ctrl-([a-z])$/i.exec(said)?.[1];
+export function readKey(text: string): string | null {
+  const control = /^ctrl-([a-z])$/i.exec(text)?.[1];
   if (control) return `ctrl ${control.toLowerCase()}`;
-  if (Object.hasOwn(named, said)) return named[said] ?? null;
-  return /^[\p{L}\p{N}\p{P}\p{S}]$/u.test(said) ? said : null;
+  if (Object.hasOwn(named, text)) return named[text] ?? null;
+  return /^[\p{L}\p{N}\p{P}\p{S}]$/u.test(text) ? text : null;
 }
 
 /** Why an action cannot have the key that the configuration gives it; null where it can. */
 export function keyProblem(
   action: string,
-  said: string,
+  text: string,
   configured: Readonly<Record<string, string>>,
 ): string | null {
-  const key = readKey(said);
-  if (key === null) return `"${said}" is not a key: use ${keyForms}`;
-  if (fixedKeys.includes(key)) return `"${said}" moves or leaves, and cannot be changed`;
+  const key = readKey(text);
+  if (key === null) return `"${text}" is not a key: use ${keyForms}`;
+  if (fixedKeys.includes(key)) return `"${text}" moves or leaves, and cannot be changed`;
   if (paneKeys.includes(key) && !ofList.test(action))
-    return `"${said}" is a key of the pane: use another key`;
+    return `"${text}" is a key of the pane: use another key`;
   const other = configurableActions.find(
     (name) => name !== action && keyOf(name as ActionName, configured) === key,
   );
   return other === undefined
     ? null
-    : `"${said}" is the key of ${other}: use another key, or give ${other} another key, too`;
+    : `"${text}" is the key of ${other}: use another key, or give ${other} another key, too`;
 }
 
 export function keyOf(action: ActionName, configured: Readonly<Record<string, string>>): string {
-  const said = configured[action];
-  return (said === undefined ? null : readKey(said)) ?? defaultKeys[action];
+  const text = configured[action];
+  return (text === undefined ? null : readKey(text)) ?? defaultKeys[action];
 }

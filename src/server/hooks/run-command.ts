@@ -47,14 +47,14 @@ export async function runCommand(
   using _limit = deps.clock.after(hook.timeoutMs, () =>
     end(`timed out after ${hook.timeoutMs} ms`),
   );
-  const said = watchOutput(child, () => end(`printed more than ${MAX_OUTPUT_BYTES} bytes`));
+  const output = watchOutput(child, () => end(`printed more than ${MAX_OUTPUT_BYTES} bytes`));
   child.stdin.end(`${body}\n`);
   try {
     const { code, signal: killedBy } = await child.exited;
     if (why !== null) await child.rest;
     if (why === null && code === 0) return { ok: true };
     const how = why ?? (killedBy === null ? `exit code ${code}` : `killed by ${killedBy}`);
-    const words = secret === null ? said() : said().replaceAll(secret, '…');
+    const words = secret === null ? output() : output().replaceAll(secret, '…');
     const last = cutLine(words, ERROR_UNITS);
     return { ok: false, error: last === null ? how : `${how}: ${last}`, code, signal: killedBy };
   } finally {

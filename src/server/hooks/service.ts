@@ -72,8 +72,8 @@ export class HookService {
   problems(): string[] {
     const now = this.#deps.clock.now();
     return this.#definitions.flatMap(({ name, problem, enabled }) => {
-      const said = problem ?? this.#runners.get(name)?.problem(now) ?? null;
-      return enabled && said !== null ? [`hook "${name}": ${said}`] : [];
+      const reason = problem ?? this.#runners.get(name)?.problem(now) ?? null;
+      return enabled && reason !== null ? [`hook "${name}": ${reason}`] : [];
     });
   }
 

@@ -19,10 +19,10 @@ export function readSecret(file: string): Buffer {
     );
   if (process.getuid && stat.uid !== process.getuid())
     throw new Error(`the secret file ${file} belongs to another user`);
-  const said = text.trim();
-  const key = said.startsWith(PREFIX)
-    ? Buffer.from(said.slice(PREFIX.length), 'base64')
-    : Buffer.from(said);
+  const encoded = text.trim();
+  const key = encoded.startsWith(PREFIX)
+    ? Buffer.from(encoded.slice(PREFIX.length), 'base64')
+    : Buffer.from(encoded);
   if (key.length >= MIN_SECRET_BYTES) return key;
   throw new Error(
     `the secret file ${file} contains no secret of at least ${MIN_SECRET_BYTES} bytes`,

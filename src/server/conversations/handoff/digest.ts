@@ -239,8 +239,8 @@ function declinedLine({ title, reason }: Approval): string {
 function quotedPrompt({ turn }: RecordedTurn, limit: number): string {
   const { input, source, trimmed } = turn;
   if (trimmed) return '(the text was deleted)';
-  const said = source === 'handoff' ? input.slice(-1) : input;
-  const texts = said.map((one) => (one.type === 'text' ? one.text : '(an image)'));
+  const shown = source === 'handoff' ? input.slice(-1) : input;
+  const texts = shown.map((one) => (one.type === 'text' ? one.text : '(an image)'));
   return quoted(cutMiddle(texts.join('\n\n'), limit));
 }
 

@@ -195,9 +195,9 @@ export function isSameTurn(
     occurredAt === null ||
     (occurredAt >= started_at - CLOCK_MS && occurredAt <= (ended_at ?? Infinity) + CLOCK_MS);
   if (!isThen) return false;
-  const said = comparable(prompt);
+  const stored = comparable(prompt);
   const sent = input.map((one) => (one.type === 'text' ? one.text : '[image]')).join('\n');
-  return said.startsWith(CONTINUATION) || said === comparable(sent);
+  return stored.startsWith(CONTINUATION) || stored === comparable(sent);
 }
 
 function comparable(text: string): string {

@@ -104,9 +104,9 @@ export class QueueService {
     const { db, store, sessions, line, clock } = this.#deps;
     const known = await this.get(id);
     const settings = { ...known, ...changeOf(body, known, clock.now()) };
-    const said = body.input ?? { type: 'text' as const, text: '' };
+    const requested = body.input ?? { type: 'text' as const, text: '' };
     const input = await sessions.prepareInput(known.session_id, {
-      input: said,
+      input: requested,
       ...requestedSettings(settings),
     });
     if (body.input !== undefined) assertSize(input);

@@ -150,7 +150,7 @@ export class ReviewService {
     by: string,
     saveResponse?: SaveResponse,
   ): Promise<Sent> {
-    const { text: said, queue: isQueued, expected_turn_id, ...settings } = body;
+    const { text: preface, queue: isQueued, expected_turn_id, ...settings } = body;
     if (isQueued && (expected_turn_id ?? null) !== null)
       throw invalidError(
         'body.expected_turn_id: the fields "queue" and "expected_turn_id" cannot be combined: send only one of the two fields',
@@ -158,7 +158,7 @@ export class ReviewService {
     const { comments } = await this.get(sessionId);
     if (comments.length === 0)
       throw conflictError(`the review of session ${sessionId} has no comments`);
-    const text = reviewText(comments, said ?? '');
+    const text = reviewText(comments, preface ?? '');
     assertSize(text);
     const input = { type: 'text' as const, text };
     let sent: Sent | undefined;

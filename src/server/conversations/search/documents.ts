@@ -22,9 +22,9 @@ const MAX_VALUE = 2000;
 
 /** The prompt of a turn; null where it has no text, or retention has deleted it. */
 export function promptOf(turn: Turn): Document | null {
-  const said = turn.input.flatMap((one) => (one.type === 'text' ? [one.text] : []));
+  const texts = turn.input.flatMap((one) => (one.type === 'text' ? [one.text] : []));
   const { session_id, turn_id, accepted_at } = turn;
-  return document({ kind: 'prompt', session_id, turn_id, item_id: null, at: accepted_at }, said);
+  return document({ kind: 'prompt', session_id, turn_id, item_id: null, at: accepted_at }, texts);
 }
 
 /** Returns the message of an agent or the input of a tool; null for reasoning, and for an open item. */

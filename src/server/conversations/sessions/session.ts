@@ -87,8 +87,8 @@ export function beginTurn(session: Session, turn: Turn, now: number): Session {
 const BLANK_TITLE = /^(?:new|untitled) (?:session|chat|conversation|thread)\b/i;
 
 /** Returns the session with the title that its agent gives; the same session if a person gave it one. */
-export function titledByAgent(session: Session, said: string, now: number): Session {
-  const title = titleFrom(said);
+export function titledByAgent(session: Session, text: string, now: number): Session {
+  const title = titleFrom(text);
   const isGiven =
     session.title_source === 'person' || (!session.title_source && session.title !== null);
   if (title === null || title === session.title || isGiven) return session;
@@ -102,8 +102,8 @@ export function titleFrom(prompt: string | null | undefined): string | null {
 }
 
 /** Returns a person's title on one line, without control characters. Throws `invalid` for a blank one. */
-export function titleOfPerson(said: string): string {
-  const title = lineWithoutControls(said);
+export function titleOfPerson(text: string): string {
+  const title = lineWithoutControls(text);
   if (oneLine(title) === '')
     throw invalidError('body.title: the title is blank: send a title, or null to remove the title');
   return title;
@@ -112,8 +112,8 @@ export function titleOfPerson(said: string): string {
 /** Returns the first text that a person says in a turn; undefined for any other turn, and for images alone. */
 function promptOf({ source, input }: Turn): string | undefined {
   const isOfPerson = source === 'user' || source === 'queue';
-  const said = isOfPerson ? input.find(({ type }) => type === 'text') : undefined;
-  return said?.type === 'text' ? said.text : undefined;
+  const item = isOfPerson ? input.find(({ type }) => type === 'text') : undefined;
+  return item?.type === 'text' ? item.text : undefined;
 }
 
 /** Returns the changed session; the same one if nothing changed. Throws `invalid` for a `seen_seq` of no event yet. */

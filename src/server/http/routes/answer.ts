@@ -41,12 +41,12 @@ export function answerRoutes(
     );
     scope.setErrorHandler(async (error, request, reply) => {
       const { status, body, isBug } = errorReply(error);
-      const said = status === 415 ? 'only the form of the page is accepted' : undefined;
+      const reason = status === 415 ? 'only the form of the page is accepted' : undefined;
       if (isBug) request.log.error({ err: error }, 'a request failed because of a bug');
       // The rest of a body that was refused is not read.
       reply.header('connection', 'close');
       const { refusalPage } = await pages.load();
-      return send(reply, status, refusalPage(said ?? (body as { error: string }).error));
+      return send(reply, status, refusalPage(reason ?? (body as { error: string }).error));
     });
     const config = { access: 'link', path: '/answer/{secret}' } as const;
     scope.get(PATH, { exposeHeadRoute: true, config }, async (request: Asked, reply) => {

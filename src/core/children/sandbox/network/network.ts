@@ -229,7 +229,7 @@ async function receive(
   const printed = text(helper.stderr as Readable);
   helper.once('error', reject);
   helper.once('exit', () => {
-    void printed.then((said) => reject(new Error(said.trim() || 'the process in it ended')));
+    void printed.then((output) => reject(new Error(output.trim() || 'the process in it ended')));
   });
   helper.on('message', (message: { port: number; pid: number }, server) => {
     const accept = ports.find(({ port }) => port === message.port)?.accept;

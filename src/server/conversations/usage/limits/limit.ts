@@ -62,12 +62,12 @@ function whyForAPerson({ resetsAt, resumes, fruitless }: Reached): ReasonForUser
 
 export function holdMessage(limit: UsageLimit): string {
   const { message, waits_because: why, hands_over_to: next, handoff_failure: failure } = limit;
-  const said =
+  const reason =
     failure === undefined ? message : `${message} (the handoff has failed: ${oneLine(failure)})`;
-  if (why === 'handoff') return `${said} (the session is being handed over to ${next})`;
+  if (why === 'handoff') return `${reason} (the session is being handed over to ${next})`;
   if (why === 'consent')
-    return `${said} (nobody has allowed ${next} to continue sessions of this repository)`;
-  return why === null ? said : `${said} (${sentences[why]})`;
+    return `${reason} (nobody has allowed ${next} to continue sessions of this repository)`;
+  return why === null ? reason : `${reason} (${sentences[why]})`;
 }
 
 const sentences: Record<ReasonForUser, string> = {

@@ -62,7 +62,7 @@ export class Limits implements HoldSource {
       return false;
     }
     const [turnId = null] = this.#deps.inbox.entries.order(tx, sessionId, OWNER);
-    const reached = { said: limit.message, resetsAt: limit.until, fruitless: 0 };
+    const reached = { message: limit.message, resetsAt: limit.until, fruitless: 0 };
     this.#wait(tx, session, reached, turnId);
     return true;
   }
@@ -125,11 +125,11 @@ export class Limits implements HoldSource {
     this.#store.use();
     const session = sessionStore.session(tx, session_id);
     const now = clock.now();
-    const said = cutLine(turn.error?.message ?? '', MESSAGE_CHARACTERS) ?? '';
+    const message = cutLine(turn.error?.message ?? '', MESSAGE_CHARACTERS) ?? '';
     const resets = knownReset(resetsAt, now);
-    const reached = { said, resetsAt: resets, fruitless: this.#fruitless(tx, turn) };
+    const reached = { message, resetsAt: resets, fruitless: this.#fruitless(tx, turn) };
     if (isOfAccount)
-      this.#store.put(tx, session, { message: said, since: now, until: limitEndOf(reached, now) });
+      this.#store.put(tx, session, { message, since: now, until: limitEndOf(reached, now) });
     inbox.entries.put(tx, { session_id, owner: OWNER, ref: turn_id, rank: RANK });
     this.#wait(tx, session, reached, turn_id);
   }
@@ -137,12 +137,12 @@ export class Limits implements HoldSource {
   #wait(
     tx: Writer,
     session: Session,
-    reached: { said: string; resetsAt: number | null; fruitless: number },
+    reached: { message: string; resetsAt: number | null; fruitless: number },
     turn_id: string | null,
     handoff: Handoff | null = turn_id === null ? null : this.#handoffOf(tx, session),
   ): void {
     const { clock, inbox, observer } = this.#deps;
-    const { said: message, ...times } = reached;
+    const { message, ...times } = reached;
     const now = clock.now();
     const usage_limit: UsageLimit = {
       message,
@@ -160,8 +160,8 @@ export class Limits implements HoldSource {
   /** Lets a session that waits for a limit wait in another way. */
   #waitOn(tx: Writer, session: Session, handoff?: Handoff): void {
     if (!session.usage_limit) return;
-    const { message: said, resets_at: resetsAt, turn_id } = session.usage_limit;
-    this.#wait(tx, session, { said, resetsAt, fruitless: 0 }, turn_id, handoff);
+    const { message, resets_at: resetsAt, turn_id } = session.usage_limit;
+    this.#wait(tx, session, { message, resetsAt, fruitless: 0 }, turn_id, handoff);
   }
 
   /** Returns the agent that continues a session at a limit; null if the session waits for its own agent. */
