@@ -26,7 +26,7 @@ export interface EndpointCommand<E extends Endpoint> extends Omit<CommandEntry, 
   /** A remark on an empty list. */
   empty?: string;
   /** The question on a terminal before the request, with the text of the first argument; --yes answers it. */
-  confirm?: (said: string) => string;
+  confirm?: (reference: string) => string;
   /** Runs after the answer was printed, for the exit code and for notes on stderr. */
   after?(answer: ResponseOf<E>, world: World): void;
 }
@@ -80,7 +80,7 @@ export function endpointCommand<E extends Endpoint>(entry: EndpointCommand<E>): 
   ) => {
     const options = typed.pop() as Options;
     const operands = typed as Value[];
-    const [said] = operands;
+    const [reference] = operands;
     const values = attributes.map((one) => (one === null ? operands.shift() : options[one]));
     const fields: Record<string, unknown> = { ...entry.fields?.(options) };
     for (const [at, one] of parameters.entries())
@@ -88,7 +88,7 @@ export function endpointCommand<E extends Endpoint>(entry: EndpointCommand<E>): 
         fields,
         await fieldsOf(one, values[at], { world, client, global, options, fields }),
       );
-    if (entry.confirm) await confirm(world, options, entry.confirm(oneLine(String(said))));
+    if (entry.confirm) await confirm(world, options, entry.confirm(oneLine(String(reference))));
     const { value: answer, headers } = await client.ask(endpoint, inputOf(endpoint, fields));
     const call = { fields, options, now: world.clock.now(), layout };
     const document = entry.document ? entry.document(answer, call) : answer;

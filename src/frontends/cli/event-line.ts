@@ -24,8 +24,8 @@ export function descriptorOf(output: NodeJS.WritableStream): number | null {
 
 export function eventLine(event: RuntimeEventRecord): string {
   const { seq, kind, session_id, process_id, team_id, created_at } = event;
-  const said = summarizeEvent(event);
-  const cut = shorten(said, LINE_CHARACTERS);
+  const summary = summarizeEvent(event);
+  const cut = shorten(summary, LINE_CHARACTERS);
   const time = new Date(created_at).toISOString().slice(11, 23);
   const whose = session_id ?? process_id ?? team_id;
   const who = whose ? shortId(whose) : '-'.padEnd(8);

@@ -38,9 +38,11 @@ export const deliveryId = finderOf(deliveries);
 export const messageId = finderOf(messages);
 
 /** The session of a team's member, by its title in the team, else as `sessionId` finds it. */
-export async function memberId(client: Client, said: string, team: string): Promise<string> {
-  const found = await matches(members, client, said, team);
-  return found.length > 0 ? members.idOf(onlyOne(members, found, said)) : sessionId(client, said);
+export async function memberId(client: Client, reference: string, team: string): Promise<string> {
+  const found = await matches(members, client, reference, team);
+  return found.length > 0
+    ? members.idOf(onlyOne(members, found, reference))
+    : sessionId(client, reference);
 }
 
 /** The kind of a record whose placeholder is a shorter word. */
@@ -90,50 +92,50 @@ export async function lastTurn(client: Client, session_id: string): Promise<stri
 export async function find<T, Within extends unknown[]>(
   noun: Noun<T, Within>,
   client: Client,
-  said: string,
+  reference: string,
   ...within: Within
 ): Promise<T> {
-  return onlyOne(noun, await matches(noun, client, said, ...within), said);
+  return onlyOne(noun, await matches(noun, client, reference, ...within), reference);
 }
 
 function finderOf<T, Within extends unknown[]>(noun: Noun<T, Within>) {
   const whole = new RegExp(`^${noun.prefix}_[0-9a-f]{32}$`);
-  return async (client: Client, said: string, ...within: Within): Promise<string> =>
-    whole.test(said) ? said : noun.idOf(await find(noun, client, said, ...within));
+  return async (client: Client, reference: string, ...within: Within): Promise<string> =>
+    whole.test(reference) ? reference : noun.idOf(await find(noun, client, reference, ...within));
 }
 
 /** The records that have this end of their id; without one, those with this name, if possible of the present. */
 export async function matches<T, Within extends unknown[]>(
   noun: Noun<T, Within>,
   client: Client,
-  said: string,
+  reference: string,
   ...within: Within
 ): Promise<readonly T[]> {
   const byId: T[] = [];
   const byName: T[] = [];
   for await (const one of noun.all(client, ...within)) {
-    if (isLongEnough(said) && noun.idOf(one).endsWith(said)) byId.push(one);
-    else if (isNamed(noun.name?.of(one), said)) byName.push(one);
+    if (isLongEnough(reference) && noun.idOf(one).endsWith(reference)) byId.push(one);
+    else if (isNamed(noun.name?.of(one), reference)) byName.push(one);
   }
   if (byId.length > 0) return byId;
   const present = byName.filter((one) => noun.isPast?.(one) !== true);
   return present.length > 0 ? present : byName;
 }
 
-/** Whether a name is the one that was said, as it is or as lists show it. */
-function isNamed(name: string | null | undefined, said: string): boolean {
-  return typeof name === 'string' && (name === said || oneLine(name) === said);
+/** Whether a name is the reference, as it is or as lists show it. */
+function isNamed(name: string | null | undefined, reference: string): boolean {
+  return typeof name === 'string' && (name === reference || oneLine(name) === reference);
 }
 
 export function onlyOne<T>(
   { what, idOf, name, see }: Pick<Noun<T, never[]>, 'what' | 'idOf' | 'name' | 'see'>,
   found: readonly T[],
-  said: string,
+  reference: string,
 ): T {
   const [only, ...others] = found;
-  const quoted = `"${shorten(plain(said), 80)}"`;
+  const quoted = `"${shorten(plain(reference), 80)}"`;
   if (only === undefined) {
-    if (isLongEnough(said)) throw notFoundError(`${what} ${quoted} not found: see ${see}`);
+    if (isLongEnough(reference)) throw notFoundError(`${what} ${quoted} not found: see ${see}`);
     const remedy = 'pass the last 6 or more characters of the id';
     // A short text may be a name; of what has no names, it cannot stand for anything.
     if (!name) throw usageError(`${what} ${quoted} not found: ${remedy}`);
@@ -142,7 +144,7 @@ export function onlyOne<T>(
   if (others.length === 0) return only;
   const list = found.map((one) => labelOf(idOf(one), name?.of(one) ?? null)).join(', ');
   throw usageError(
-    found.every((one) => name?.of(one) === said)
+    found.every((one) => name?.of(one) === reference)
       ? `the ${name?.field} ${quoted} matches several ${plural(what)}: pass one of the ids ${list}`
       : `several ${what} ids end with ${quoted}: pass more characters of one of the ids ${list}`,
   );
@@ -154,6 +156,6 @@ function plural(what: string): string {
 }
 
 /** Whether a text is long enough to be the end of an id: shorter ones are too likely to be the end of several. */
-function isLongEnough(said: string): boolean {
-  return said.length >= 6;
+function isLongEnough(reference: string): boolean {
+  return reference.length >= 6;
 }

@@ -70,8 +70,8 @@ export async function createProgram(
     .exitOverride();
   addParameters(program, globalOptions);
   const [first, second] = argv ? operandsOf(argv) : [];
-  const said = first === 'help' ? second : first;
-  const named = (said && singulars[said]) ?? said;
+  const noun = first === 'help' ? second : first;
+  const named = (noun && singulars[noun]) ?? noun;
   if (named === undefined && asksVersionOnly(argv)) return program;
   const { completeHelp, helpStyle } = await import('./help.ts');
   program.configureHelp(helpStyle).addHelpText('after', HELP_END);

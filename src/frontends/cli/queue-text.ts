@@ -56,6 +56,6 @@ function dueText({ next_at, status }: QueueEntry, now: number): string {
 }
 
 function saying({ input }: QueueEntry): string {
-  const said = input.map((item) => (item.type === 'text' ? item.text : '[image]')).join(' ');
-  return shorten(oneLine(said), 60);
+  const prompt = input.map((item) => (item.type === 'text' ? item.text : '[image]')).join(' ');
+  return shorten(oneLine(prompt), 60);
 }

@@ -40,16 +40,16 @@ export function timesOf({ at, every, zone }: TimeOptions, now: number) {
   return { at: momentOf(at ?? '', now, time_zone), time_zone };
 }
 
-/** Adds a prompt to the queue of the session that `said` names, and says when it is due. */
+/** Adds a prompt to the queue of the session that `reference` names, and says when it is due. */
 export async function addToQueue(
   { client, world, show }: CommandContext,
-  said: string,
+  reference: string,
   input: InputItem[],
   options: TimeOptions & TurnSettingOptions,
 ): Promise<void> {
   const { entryStateText } = await import('./queue-text.ts');
   const now = world.clock.now();
-  const params = { session_id: await sessionId(client, said) };
+  const params = { session_id: await sessionId(client, reference) };
   if (options.permissionMode !== undefined) {
     const session = await client.call(endpoints.getSession, { params });
     const { assertPermissionMode } = await import('./talk/assert-mode.ts');

@@ -93,9 +93,9 @@ export class ServerStart {
   #failure({ code, why }: Ended, before: number): AppError {
     const { text } = readSmallFile(this.log, { maxBytes: 2 * MAX_LOG_BYTES });
     const lines = Buffer.from(text).subarray(before).toString().trim().split('\n');
-    const said = lines.findLast((line) => line.startsWith('cadre: '))?.slice('cadre: '.length);
-    const last = why ?? said ?? (lines.at(-1) || `see ${this.log}`);
-    return new AppError(errorOf(code), said ?? `the server exited: ${last}`);
+    const reason = lines.findLast((line) => line.startsWith('cadre: '))?.slice('cadre: '.length);
+    const last = why ?? reason ?? (lines.at(-1) || `see ${this.log}`);
+    return new AppError(errorOf(code), reason ?? `the server exited: ${last}`);
   }
 }
 

@@ -4,10 +4,10 @@ import { usageError } from '../../api/errors.ts';
 import { parseDuration } from '../../core/lib/duration.ts';
 
 /** The time zone of `--zone`, else of this machine. Throws `usage` for an unknown time zone. */
-export function zoneOf(said: string | undefined): string {
-  if (said === undefined) return ownTimeZone();
-  if (isTimeZone(said)) return said;
-  throw usageError(`invalid --zone "${said}": expected a time zone such as Europe/Berlin or UTC`);
+export function zoneOf(zone: string | undefined): string {
+  if (zone === undefined) return ownTimeZone();
+  if (isTimeZone(zone)) return zone;
+  throw usageError(`invalid --zone "${zone}": expected a time zone such as Europe/Berlin or UTC`);
 }
 
 /**

@@ -171,8 +171,8 @@ export function formatsOf({ theme, colors }: ScreenSettings, env: Env): Formats 
 }
 
 /** A variable of terminals such as Konsole and rxvt: the numbers of the text's colour and, last, of the background. */
-function hasLightBackground({ COLORFGBG: said = '' }: Env): boolean {
-  const background = Number(said.split(';').at(-1) || Number.NaN);
+function hasLightBackground({ COLORFGBG: colors = '' }: Env): boolean {
+  const background = Number(colors.split(';').at(-1) || Number.NaN);
   return background === 7 || (background > 8 && background < 16);
 }
 

@@ -111,14 +111,14 @@ function readComments(text: string, lines: readonly Line[]): Read[] {
     const comment = /^#(?:\[(\d+)\])? ?(.*)$/.exec(line);
     if (comment && next === 0) continue;
     if (comment) {
-      const [, count, said = ''] = comment;
+      const [, count, words = ''] = comment;
       const open = isOpen && count === undefined ? found.at(-1) : undefined;
-      if (open) open.lines.push(said);
+      if (open) open.lines.push(words);
       else
         found.push({
           place: placeAbove(lines, next - 1, Number(count ?? 1), i + 1),
           text: '',
-          lines: [said],
+          lines: [words],
         });
       isOpen = true;
       continue;

@@ -62,8 +62,11 @@ export function reviewLinesOf(
   const add = (row: Partial<ReviewLine> & Pick<ReviewLine, 'key' | 'kind' | 'text'>) =>
     rows.push({ ...blank, ...row });
   const write = (comment: ReviewComment, file: number, head: string, isStale: boolean) => {
-    const said = wrapped(revealed(comment.text).replaceAll('\t', '  '), Math.max(10, columns - 8));
-    for (const [part, text] of [...(head === '' ? [] : [head]), ...said].entries())
+    const shownText = wrapped(
+      revealed(comment.text).replaceAll('\t', '  '),
+      Math.max(10, columns - 8),
+    );
+    for (const [part, text] of [...(head === '' ? [] : [head]), ...shownText].entries())
       add({
         key: `c${comment.id}.${part}`,
         kind: 'comment',

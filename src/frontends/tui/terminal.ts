@@ -62,7 +62,7 @@ export function takeTerminal(options: TerminalOptions): Terminal & Disposable {
     const reports = [...String(data).matchAll(FOCUS)];
     idle?.[Symbol.dispose]();
     if (reports.length > 0) idle = null;
-    for (const [, said] of reports) hasFocus.set(said === 'I');
+    for (const [, report] of reports) hasFocus.set(report === 'I');
     if (!idle) return;
     hasFocus.set(true);
     idle = away();

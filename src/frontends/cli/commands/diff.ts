@@ -23,11 +23,11 @@ export const diffCommand = clientCommand({
   ],
   async run(
     { world, client, global, layout },
-    said: string,
+    reference: string,
     paths: string[],
     { stat = false, head = false, since, at }: DiffOptions,
   ) {
-    const params = { session_id: await sessionId(client, said) };
+    const params = { session_id: await sessionId(client, reference) };
     const against = head ? ('head' as const) : ('start' as const);
     const query = {
       against,

@@ -85,10 +85,10 @@ async function tail(
 ): Promise<void> {
   const { world, client: all, global } = base;
   const { session, process, team, kind, cursorFile: file } = options;
-  const [said, ...others] = [session, process, team].filter((one) => one !== undefined);
+  const [owner, ...others] = [session, process, team].filter((one) => one !== undefined);
   if (others.length > 0) throw usageError('pass only one of --session, --process and --team');
   const servers = serversOf(all);
-  if (servers && said === undefined) {
+  if (servers && owner === undefined) {
     onBegin();
     return (await import('../tail-all.ts')).tailAll(base, servers, options);
   }

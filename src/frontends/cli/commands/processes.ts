@@ -137,7 +137,7 @@ export const processCommands = commandGroup(
       description: 'Stop a process and all its child processes',
       endpoint: endpoints.killProcess,
       parameters: [process, reason],
-      confirm: (said) => `stop process "${said}" and its child processes?`,
+      confirm: (reference) => `stop process "${reference}" and its child processes?`,
       document: ({ process }) => process,
       print: ({ process }) =>
         process.ended_at === null

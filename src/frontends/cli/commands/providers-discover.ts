@@ -42,9 +42,9 @@ export const providersDiscover = localCommand({
   ],
   run: async ({ world, global, show, layout }, { all }: { all?: boolean }) => {
     const config = await configuration(global, world.env);
-    const said = config === null ? () => false : await settingsOf(global, world.env);
+    const isConfigured = config === null ? () => false : await settingsOf(global, world.env);
     const server = await listedBy(world, global);
-    const found = discover(config, world.env, { said, server });
+    const found = discover(config, world.env, { isConfigured, server });
     show(found, () => textOf(found, all === true, layout));
   },
 });
@@ -84,9 +84,9 @@ function discover(
   config: Config | null,
   env: NodeJS.ProcessEnv,
   {
-    said,
+    isConfigured,
     server,
-  }: { said: (provider: ProviderId) => boolean; server: readonly ProviderRecord[] | null },
+  }: { isConfigured: (provider: ProviderId) => boolean; server: readonly ProviderRecord[] | null },
 ): Discovered[] {
   const known = new Map(knownAgents().map((agent) => [agent.name, agent]));
   const acp = config?.providers.acp ?? null;
@@ -97,7 +97,7 @@ function discover(
   return names.map((name) => {
     const agent = known.get(name);
     const provider: ProviderId = loginProviderIds.find((id) => id === name) ?? agentProvider;
-    const section = sectionOf(config, { provider, name, said });
+    const section = sectionOf(config, { provider, name, isConfigured });
     const command = section?.command ?? agent?.command ?? null;
     const path = section?.env.PATH ?? env.PATH;
     const installed = command === null ? null : findProgram(command, path);
@@ -121,11 +121,11 @@ function sectionOf(
   {
     provider,
     name,
-    said,
-  }: { provider: ProviderId; name: string; said: (provider: ProviderId) => boolean },
+    isConfigured,
+  }: { provider: ProviderId; name: string; isConfigured: (provider: ProviderId) => boolean },
 ): { command: string | null; env: Readonly<Record<string, string>> } | null {
   if (config === null) return null;
-  if (provider !== agentProvider) return said(provider) ? config.providers[provider] : null;
+  if (provider !== agentProvider) return isConfigured(provider) ? config.providers[provider] : null;
   const { acp } = config.providers;
   return (name === DEFAULT_AGENT ? acp : acp?.agents[name]) ?? null;
 }

@@ -26,9 +26,12 @@ export const queueCommands = commandGroup(
       description: 'Queue a prompt to send when the session is idle, or at a set time',
       parameters: [sessionArgument, ...promptParameters, ...turnSettingOptions, ...timeOptions],
       action:
-        (world) => async (said: string, words: string[], options: AddOptions, self: Command) => {
+        (world) =>
+        async (reference: string, words: string[], options: AddOptions, self: Command) => {
           const input = await readInput(words, options, world);
-          await clientAction(world, (context) => addToQueue(context, said, input, options))(self);
+          await clientAction(world, (context) => addToQueue(context, reference, input, options))(
+            self,
+          );
         },
     }),
     endpointCommand({
@@ -64,7 +67,7 @@ export const queueCommands = commandGroup(
       ],
       async run(
         { client, show, world },
-        said: string,
+        reference: string,
         words: readonly string[],
         options: EditOptions,
       ) {
@@ -83,7 +86,7 @@ export const queueCommands = commandGroup(
           overlap,
           model,
         };
-        const params = { entry_id: await entryId(client, said) };
+        const params = { entry_id: await entryId(client, reference) };
         const edited = await client.call(endpoints.editQueueEntry, { params, body });
         show(edited, () => entryStateText(edited, now));
       },
@@ -119,11 +122,11 @@ export const queueCommands = commandGroup(
         '--zone <zone>  Time zone for --until (default: time zone of this machine)',
         '--reason <text>  Reason for the pause (cadre stores the reason)',
       ],
-      async run(context, said: string | undefined, options: PauseOptions) {
+      async run(context, reference: string | undefined, options: PauseOptions) {
         const { client, show, world } = context;
         const now = world.clock.now();
         const { session, reason, until } = options;
-        assertOne(said, session);
+        assertOne(reference, session);
         if (options.zone !== undefined && until === undefined)
           throw usageError('--zone requires --until');
         if (session !== undefined) {
@@ -134,7 +137,7 @@ export const queueCommands = commandGroup(
           return show(queue, () => holdsText(queue, now, options.zone));
         }
         if (until !== undefined) throw usageError('--until requires --session');
-        const params = { entry_id: await entryId(client, said ?? '') };
+        const params = { entry_id: await entryId(client, reference ?? '') };
         const paused = await client.call(endpoints.pauseQueueEntry, { params, body: { reason } });
         show(paused, () => entryStateText(paused, now));
       },
@@ -148,17 +151,17 @@ export const queueCommands = commandGroup(
       ],
       async run(
         { client, show, world },
-        said: string | undefined,
+        reference: string | undefined,
         { session }: { session?: string },
       ) {
         const now = world.clock.now();
-        assertOne(said, session);
+        assertOne(reference, session);
         if (session !== undefined) {
           const params = { session_id: await sessionId(client, session) };
           const queue = await client.call(endpoints.resumeSessionQueue, { params, body: {} });
           return show(queue, () => holdsText(queue, now));
         }
-        const params = { entry_id: await entryId(client, said ?? '') };
+        const params = { entry_id: await entryId(client, reference ?? '') };
         const resumed = await client.call(endpoints.resumeQueueEntry, { params, body: {} });
         show(resumed, () => entryStateText(resumed, now));
       },
@@ -168,8 +171,8 @@ export const queueCommands = commandGroup(
       alias: 'drop',
       description: 'Remove an entry from the queue of a session',
       parameters: [entryArgument, '--yes  Remove the queue entry without asking for confirmation'],
-      async run({ client, show, world }, said: string, { yes }: { yes?: boolean }) {
-        const params = { entry_id: await entryId(client, said) };
+      async run({ client, show, world }, reference: string, { yes }: { yes?: boolean }) {
+        const params = { entry_id: await entryId(client, reference) };
         if (yes !== true) {
           const { name } = await client.call(endpoints.getQueueEntry, { params });
           const question = `remove "${oneLine(name ?? params.entry_id)}" from the queue? Its text is deleted.`;

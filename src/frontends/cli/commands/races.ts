@@ -69,8 +69,8 @@ export const raceCommand = command({
   ],
   action: (world) => async (words: string[], options: RaceOptions, self) => {
     assertOptions(options);
-    const [said] = await readInput(words, { image: [] }, world);
-    const prompt = said?.type === 'text' ? said.text : '';
+    const [first] = await readInput(words, { image: [] }, world);
+    const prompt = first?.type === 'text' ? first.text : '';
     await clientAction(world, (context: CommandContext) => race(context, prompt, options))(self);
   },
 });
@@ -124,8 +124,8 @@ async function raceBody(
   const { permissionMode: mode } = options;
   const shared = { hasPerson, ...(mode === undefined ? {} : { permissionMode: mode }) };
   const contenders: RaceBody['contenders'] = [];
-  for (const said of options.with) {
-    const { provider, ...named } = contenderFrom(said);
+  for (const contender of options.with) {
+    const { provider, ...named } = contenderFrom(contender);
     const about = { ...shared, ...named };
     const { title: _title, ...settings } = await agentBody(context, provider, defaults, about);
     contenders.push(settings);
@@ -145,11 +145,11 @@ async function raceBody(
 
 /** Reads `PROVIDER[:MODEL]` or `AGENT[:MODEL]`. */
 function contenderFrom(
-  said: string,
+  contender: string,
 ): Pick<AgentOptions, 'agent' | 'model'> & { provider: ProviderId } {
-  const [, name = '', model = null] = /^([^:]+)(?::(.+))?$/s.exec(said) ?? [];
+  const [, name = '', model = null] = /^([^:]+)(?::(.+))?$/s.exec(contender) ?? [];
   if (name === '')
-    throw usageError(`invalid contender "${said}": expected PROVIDER or PROVIDER:MODEL`);
+    throw usageError(`invalid contender "${contender}": expected PROVIDER or PROVIDER:MODEL`);
   const provider = providerId.options.find((one) => one === name);
   return {
     ...(provider ? { provider } : { provider: agentProvider, agent: name }),
@@ -258,8 +258,8 @@ export const raceCommands = commandGroup(
         'Keep one contender of a race, close the other sessions, and archive and remove their worktrees',
       endpoint: endpoints.keepContender,
       parameters: [raceArgument, '<contender>  Name of the contender in the table of the race'],
-      confirm: (said) =>
-        `close the other sessions of race "${said}", and archive and remove their worktrees?`,
+      confirm: (reference) =>
+        `close the other sessions of race "${reference}", and archive and remove their worktrees?`,
       print: ({ race: { contenders, kept }, cleanups }) => {
         const found = contenders.find(({ contender }) => contender === kept);
         const worktree = found?.worktree_name ?? '';

@@ -27,12 +27,12 @@ export const reviewCommands = clientCommand({
   // Adds a comment, or opens the diff with all comments in an editor.
   async run(
     context,
-    said: string | undefined,
+    reference: string | undefined,
     words: readonly string[],
     { comment, removed = false }: ReviewOptions,
   ) {
-    if (said === undefined) throw usageError('no session given: see cadre review --help');
-    const session = await sessionId(context.client, said);
+    if (reference === undefined) throw usageError('no session given: see cadre review --help');
+    const session = await sessionId(context.client, reference);
     if (comment !== undefined)
       return addComment(context, session, comment, words.join(' '), removed);
     if (words.length > 0 || removed)
@@ -46,11 +46,12 @@ export const reviewCommands = clientCommand({
       name: 'show',
       description: 'Show review comments that you have not sent to the agent yet',
       parameters: [...recordOptions, sessionArgument],
-      async run({ client, show, note, layout }, said: string) {
-        const params = { session_id: await sessionId(client, said) };
+      async run({ client, show, note, layout }, reference: string) {
+        const params = { session_id: await sessionId(client, reference) };
         const found = await client.call(endpoints.getReview, { params });
         show(found, () => reviewText(found, layout));
-        if (found.comments.length === 0) note(`no comments: add some with cadre review ${said}`);
+        if (found.comments.length === 0)
+          note(`no comments: add some with cadre review ${reference}`);
       },
     }),
     clientCommand({
@@ -65,12 +66,12 @@ export const reviewCommands = clientCommand({
       ],
       async run(
         { client, show, world },
-        said: string,
+        reference: string,
         comment: string | undefined,
         { all = false, yes = false }: DropOptions,
       ) {
         if ((comment === undefined) !== all) throw usageError('pass either a comment or --all');
-        const session_id = await sessionId(client, said);
+        const session_id = await sessionId(client, reference);
         if (comment !== undefined) {
           const comment_id = await commentId(client, comment, session_id);
           const dropped = await client.call(endpoints.dropReviewComment, {
@@ -102,12 +103,12 @@ export const reviewCommands = clientCommand({
         '--effort <effort>  Reasoning effort of the model for this turn',
         ...followOptions,
       ],
-      async run(context, said: string, words: readonly string[], options: SendOptions) {
+      async run(context, reference: string, words: readonly string[], options: SendOptions) {
         const { client, show } = context;
         const { queue = false, wait, expect, model, effort } = options;
         if (queue && expect !== undefined)
           throw usageError('--expect cannot be combined with --queue');
-        const params = { session_id: await sessionId(client, said) };
+        const params = { session_id: await sessionId(client, reference) };
         // Whatever the turn does comes after what the log holds now.
         const { value: session, headers } = await client.ask(endpoints.getSession, { params });
         const sent = await client.call(endpoints.sendReview, {
@@ -217,8 +218,8 @@ function commentText(comment: ReviewComment, { palette }: Layout): string {
     if (line.startsWith('+')) return palette.added(shown);
     return line.startsWith('-') ? palette.removed(shown) : shown;
   });
-  const said = text.split('\n').map((line) => `  ${revealed(line)}`);
-  return [head, ...quoted, ...said].map((line) => `${line.trimEnd()}\n`).join('');
+  const shownText = text.split('\n').map((line) => `  ${revealed(line)}`);
+  return [head, ...quoted, ...shownText].map((line) => `${line.trimEnd()}\n`).join('');
 }
 
 function placeText({ path, side, first_line, last_line }: ReviewComment): string {

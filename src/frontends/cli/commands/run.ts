@@ -60,9 +60,9 @@ export const runCommand = command({
       return clientAction(world, send)(self);
     }
     // Before the server is looked for, because without a prompt there is nothing to ask of it.
-    const said = untangled(words, options);
-    const input = await readInput(said.words, said.options, world);
-    const send = (context: CommandContext) => run(context, input, said.options);
+    const typed = untangled(words, options);
+    const input = await readInput(typed.words, typed.options, world);
+    const send = (context: CommandContext) => run(context, input, typed.options);
     await clientAction(world, send)(self);
   },
 });

@@ -38,17 +38,19 @@ export function homeCommand(program: Command, world: World): void {
 /** Finds the row that the screen selects first by an id, the end of an id or a title; without one, a notice says so. */
 async function startFor(
   client: Client,
-  said: string | undefined,
+  reference: string | undefined,
 ): Promise<{ select?: string; notice?: string }> {
-  if (said === undefined) return {};
+  if (reference === undefined) return {};
   const found = [
-    ...(await matches(sessions, client, said)).map(({ id }) => id),
-    ...(await matches(approvals, client, said, 'pending')).map(({ id }) => id),
-    ...(await matches(processes, client, said)).map(({ process_id }) => process_id),
+    ...(await matches(sessions, client, reference)).map(({ id }) => id),
+    ...(await matches(approvals, client, reference, 'pending')).map(({ id }) => id),
+    ...(await matches(processes, client, reference)).map(({ process_id }) => process_id),
   ];
   const [select] = found;
   if (select !== undefined) return { select };
-  return { notice: `--select: no session, process or approval request "${oneLine(said)}" found` };
+  return {
+    notice: `--select: no session, process or approval request "${oneLine(reference)}" found`,
+  };
 }
 
 /** A server that answers; null where none does. Throws what `connect` throws, unless it can be helped by starting one. */

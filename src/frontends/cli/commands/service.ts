@@ -108,14 +108,14 @@ export const serviceCommands = commandGroup(
         const write = (line: string) => void world.stdout.write(`${form(line)}\n`);
         const { code, stderr } = await runAndFollow(program, write, signal);
         if (signal.aborted) return world.exit(Number(signal.reason));
-        const said = plain(stderr.trim());
+        const errorOutput = plain(stderr.trim());
         if (code !== 0)
           throw new AppError(
             'internal',
-            `the command ${program.command} exited with code ${code}: ${said}`,
+            `the command ${program.command} exited with code ${code}: ${errorOutput}`,
           );
         // Such as that some of the journal may not be read.
-        if (said !== '') world.stderr.write(`cadre: ${said}\n`);
+        if (errorOutput !== '') world.stderr.write(`cadre: ${errorOutput}\n`);
       },
     }),
     localCommand({

@@ -34,11 +34,16 @@ export const sessionUntil = clientCommand({
     ...goalOptions(),
     '--cancel  Cancel the goal of the session, and kill a running check',
   ],
-  async run({ client, show }, said: string, command: string | undefined, options: UntilOptions) {
+  async run(
+    { client, show },
+    reference: string,
+    command: string | undefined,
+    options: UntilOptions,
+  ) {
     if (command !== undefined && options.cancel)
       throw usageError('pass either a command or --cancel, not both');
     if (command === undefined) assertNoGoalOptions(options, 'a command to check');
-    const params = { session_id: await sessionId(client, said) };
+    const params = { session_id: await sessionId(client, reference) };
     const call = (): Promise<Goal> => {
       if (options.cancel) return client.call(endpoints.cancelGoal, { params });
       if (command === undefined) return client.call(endpoints.getGoal, { params });
@@ -120,7 +125,7 @@ export const sessionWatch = clientCommand({
   ],
   async run(
     { client, show, layout },
-    said: string | undefined,
+    reference: string | undefined,
     words: string[],
     options: WatchOptions,
   ) {
@@ -131,7 +136,7 @@ export const sessionWatch = clientCommand({
       throw usageError(
         stop ? 'pass either a command or --stop, not both' : 'these options require a command',
       );
-    if (said === undefined) {
+    if (reference === undefined) {
       if (stop) throw usageError('--stop requires a session');
       const found = await client.call(endpoints.listWatches, { query: { limit: 500 } });
       const active = found.filter(({ status }) => status !== 'ended');
@@ -139,7 +144,7 @@ export const sessionWatch = clientCommand({
         active.length === 0 ? 'no watches\n' : listed(active, { now: 0, layout }),
       );
     }
-    const params = { session_id: await sessionId(client, said) };
+    const params = { session_id: await sessionId(client, reference) };
     const body = { command, every_ms, max_turns, now };
     const watch = await (stop
       ? client.call(endpoints.stopWatch, { params })
@@ -195,10 +200,10 @@ export const sessionWait = clientCommand({
     },
     reconnectOption,
   ],
-  async run(context, said: string[], options: WaitOptions) {
+  async run(context, references: string[], options: WaitOptions) {
     const { world, client, show, layout } = context;
     const ids: string[] = [];
-    for (const one of said) ids.push(await sessionId(client, one));
+    for (const one of references) ids.push(await sessionId(client, one));
     // Looked at before the time runs, so that an idle session is found however short the time is.
     const looks = await Promise.all([...new Set(ids)].map((id) => idleNow(client, id)));
     const found = await within(context, options.timeout, (signal) => {

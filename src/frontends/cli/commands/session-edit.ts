@@ -72,9 +72,9 @@ export const sessionAfterLimit = clientCommand({
     sessionArgument,
     '<action>  Action at a usage limit: resume when the limit resets, wait for a command of yours, or handoff:AGENT, such as handoff:codex',
   ],
-  async run(context, said: string, after_limit: string) {
+  async run(context, reference: string, after_limit: string) {
     const { client, show, world } = context;
-    const params = { session_id: await sessionId(client, said) };
+    const params = { session_id: await sessionId(client, reference) };
     const consent = await askForConsent(context, params.session_id, handoffNameOf(after_limit));
     const updated = await client.call(endpoints.updateSession, { params, body: { after_limit } });
     if (consent) await client.call(endpoints.trustContent, { body: consent });
@@ -151,13 +151,13 @@ export const sessionHandoff = clientCommand({
     '--full  Also write a longer record to a file for the new agent',
     '--close  Close the old session in the same step',
   ],
-  async run(context, said: string, options: HandoffOptions) {
+  async run(context, reference: string, options: HandoffOptions) {
     const { client, show } = context;
     const named = options.agent === undefined ? undefined : agentProvider;
     const provider = options.provider ?? named;
     if (provider === undefined)
       throw usageError('name the new agent with --provider or --agent, such as --provider codex');
-    const session_id = await sessionId(client, said);
+    const session_id = await sessionId(client, reference);
     const [{ defaultsOf }, { agentBody }] = await Promise.all([
       import('../talk/defaults.ts'),
       import('../talk/open-session.ts'),
@@ -189,8 +189,8 @@ type Origin = NonNullable<Session['forked_from']>;
 const title = '--title <title>  Title of the new session';
 
 /** Reads a turn of the session that an earlier parameter names, by its id or the end of it. */
-async function readTurn(said: string, { client, fields }: Reading) {
-  return { turn_id: await turnId(client, said, String(fields.session_id)) };
+async function readTurn(reference: string, { client, fields }: Reading) {
+  return { turn_id: await turnId(client, reference, String(fields.session_id)) };
 }
 
 export const sessionFork = endpointCommand({
@@ -226,7 +226,7 @@ export const sessionRewind = endpointCommand({
     '--files  Restore the files to the end of the turn',
     title,
   ],
-  confirm: (said) => `close session "${said}", and continue from the earlier turn?`,
+  confirm: (reference) => `close session "${reference}", and continue from the earlier turn?`,
   print: (rewound) => forkedText('Rewound', rewound),
 });
 

@@ -31,10 +31,10 @@ export const sessionFileCommands: readonly Register[] = [
     ],
     async run(
       { client, show, note, layout, world },
-      said: string,
+      reference: string,
       state: (typeof states)[number] | undefined,
     ) {
-      const params = { session_id: await sessionId(client, said) };
+      const params = { session_id: await sessionId(client, reference) };
       const enabled = { on: true, off: false, default: null };
       const found = await (state === undefined
         ? client.call(endpoints.getSnapshots, { params })
@@ -68,11 +68,11 @@ export const sessionFileCommands: readonly Register[] = [
     ],
     async run(
       { client, show, layout },
-      said: string,
+      reference: string,
       below: string | undefined,
       { tree = false, ...options }: AtOptions & { tree?: boolean },
     ) {
-      const params = { session_id: await sessionId(client, said) };
+      const params = { session_id: await sessionId(client, reference) };
       const moment = await momentOf(client, params.session_id, options);
       if (moment?.moment === 'end' && !tree) {
         const query = { at: moment.turn_id, stat: true, path: below === undefined ? [] : [below] };
@@ -98,11 +98,11 @@ export const sessionFileCommands: readonly Register[] = [
     ],
     async run(
       { client, show },
-      said: string,
+      reference: string,
       file: string,
       { force = false, ...options }: AtOptions & { force?: boolean },
     ) {
-      const params = { session_id: await sessionId(client, said) };
+      const params = { session_id: await sessionId(client, reference) };
       const moment = await momentOf(client, params.session_id, options);
       if (moment === null) throw usageError('no turn given: pass --at or --before');
       const body = { file, force, ...moment };

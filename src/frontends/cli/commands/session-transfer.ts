@@ -32,11 +32,11 @@ export const sessionExport = clientCommand({
   name: 'export',
   description: 'Export the conversation of a session as HTML, Markdown or JSON',
   parameters: [sessionArgument, ...exportOptions],
-  async run(context, said: string, options: ExportOptions) {
+  async run(context, reference: string, options: ExportOptions) {
     const { client } = context;
     const { readSession, sessionExport: exportOf } = await import('../export/read.ts');
     const { writeExport } = await import('../export/write.ts');
-    const read = await readSession(client, await sessionId(client, said));
+    const read = await readSession(client, await sessionId(client, reference));
     await writeExport(context, options, {
       document: conversationDocument(read),
       exported: exportOf(read),
@@ -48,11 +48,11 @@ export const teamExport = clientCommand({
   name: 'export',
   description: 'Export the conversations of all members of a team as HTML, Markdown or JSON',
   parameters: [teamArgument, ...exportOptions],
-  async run(context, said: string, options: ExportOptions) {
+  async run(context, reference: string, options: ExportOptions) {
     const { client } = context;
     const { readSession, teamExport: exportOf } = await import('../export/read.ts');
     const { writeExport } = await import('../export/write.ts');
-    const params = { team_id: await teamId(client, said) };
+    const params = { team_id: await teamId(client, reference) };
     const found = await client.call(endpoints.getTeam, { params });
     const sessions = [];
     for (const { agent_id } of found.members) sessions.push(await readSession(client, agent_id));
@@ -93,9 +93,12 @@ export const sessionImport = clientCommand({
     '--permission-mode <mode>  Permission mode: which agent actions need approval',
     ...agentOptions,
   ],
-  async run({ client, show, world }, said: string, options: ImportOptions) {
+  async run({ client, show, world }, reference: string, options: ImportOptions) {
     const here = world.cwd();
-    const { provider, agent, ref } = await findConversation(client, said, { ...options, here });
+    const { provider, agent, ref } = await findConversation(client, reference, {
+      ...options,
+      here,
+    });
     const { title, history, fork, cwd, permissionMode } = options;
     const opened = await client.call(endpoints.createSession, {
       body: {
@@ -160,11 +163,11 @@ interface ImportOptions extends AgentOptions {
   permissionMode?: string;
 }
 
-function history(said: string): number {
-  const wanted = said === 'none' ? 0 : /^\d+$/.test(said) ? Number(said) : Number.NaN;
+function history(argument: string): number {
+  const wanted = argument === 'none' ? 0 : /^\d+$/.test(argument) ? Number(argument) : Number.NaN;
   if (wanted >= 0 && wanted <= MAX_PAST_TURNS) return wanted;
   throw usageError(
-    `invalid --history "${said}": expected none, or a number up to ${MAX_PAST_TURNS}`,
+    `invalid --history "${argument}": expected none, or a number up to ${MAX_PAST_TURNS}`,
   );
 }
 
@@ -182,20 +185,22 @@ function importedText({ id, title, imported, forked_from: origin }: Session): st
 }
 
 /** Finds a conversation by its id, or by the beginning of the id. Throws `not_found` and `usage`. */
-async function findConversation(client: Client, said: string, wanted: AgentSelection) {
+async function findConversation(client: Client, reference: string, wanted: AgentSelection) {
   const found = await listAll(client, wanted, { limit: MAX_LISTED });
-  const exact = found.filter(({ ref }) => ref === said);
+  const exact = found.filter(({ ref }) => ref === reference);
   const matching =
-    exact.length > 0 || said.length < MIN_REF
+    exact.length > 0 || reference.length < MIN_REF
       ? exact
-      : found.filter(({ ref }) => ref.startsWith(said));
+      : found.filter(({ ref }) => ref.startsWith(reference));
   const [one, ...others] = matching;
   if (!one)
     throw notFoundError(
-      `conversation "${said}" not found: list conversations with cadre sessions import list`,
+      `conversation "${reference}" not found: list conversations with cadre sessions import list`,
     );
   if (others.length > 0)
-    throw usageError(`"${said}" matches ${matching.length} conversations: pass more of the id`);
+    throw usageError(
+      `"${reference}" matches ${matching.length} conversations: pass more of the id`,
+    );
   return one;
 }
 

@@ -115,11 +115,11 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     ],
     async run(
       context,
-      said: string,
+      reference: string,
       { markdown = false, full = false, turns: count, turn }: ShowOptions,
     ) {
       const { world, client, global, layout } = context;
-      const session_id = await sessionId(client, said);
+      const session_id = await sessionId(client, reference);
       const { value: session, headers } = await client.ask(endpoints.getSession, {
         params: { session_id },
       });
@@ -177,9 +177,10 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       ...followOptions,
     ],
     action:
-      (world) => async (said: string, words: string[], options: SendOptions, self: Command) => {
+      (world) =>
+      async (reference: string, words: string[], options: SendOptions, self: Command) => {
         const input = await readInput(words, options, world);
-        await clientAction(world, (context) => send(context, said, input, options))(self);
+        await clientAction(world, (context) => send(context, reference, input, options))(self);
       },
   }),
   clientCommand({
@@ -192,8 +193,8 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       '--permission-mode <mode>  Permission mode for turns that you send: which agent actions need your approval',
       '--agent-mode <mode>  Name of a mode that the agent itself defines, such as plan, for turns that you send',
     ],
-    run: async (context, said: string | undefined, options: AttachOptions) =>
-      (await import('../talk/attach.ts')).attach(context, said, options),
+    run: async (context, reference: string | undefined, options: AttachOptions) =>
+      (await import('../talk/attach.ts')).attach(context, reference, options),
   }),
   sessionWait,
   sessionUntil,
@@ -272,7 +273,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
     description: 'Close a session permanently',
     endpoint: endpoints.closeSession,
     parameters: [session, reason],
-    confirm: (said) => `close session "${said}" permanently?`,
+    confirm: (reference) => `close session "${reference}" permanently?`,
     print: ({ id, title }) => `Closed session ${labelOf(id, title)}\n`,
   }),
   endpointCommand({
@@ -305,8 +306,8 @@ function statusOf(one: Session): string {
 
 /** The text or the error of a turn, short enough for a table. */
 function oneLine({ text, error }: Turn): string {
-  const said = (text ?? inOptions(error?.message ?? '')).replaceAll(/\s+/g, ' ');
-  return shorten(said, 60);
+  const outcome = (text ?? inOptions(error?.message ?? '')).replaceAll(/\s+/g, ' ');
+  return shorten(outcome, 60);
 }
 
 interface SendOptions extends FollowOptions, TimeOptions, TurnSettingOptions {
@@ -318,14 +319,14 @@ interface SendOptions extends FollowOptions, TimeOptions, TurnSettingOptions {
 
 async function send(
   context: CommandContext,
-  said: string,
+  reference: string,
   input: InputItem[],
   options: SendOptions,
 ): Promise<void> {
   if (options.queue || options.at !== undefined || options.every !== undefined) {
     if (options.expect !== undefined)
       throw usageError('--expect cannot be combined with --queue, --at or --every');
-    return addToQueue(context, said, input, options);
+    return addToQueue(context, reference, input, options);
   }
   const extra = (['zone', 'name', 'reason', 'overlap'] as const).find(
     (one) => options[one] !== undefined,
@@ -333,7 +334,7 @@ async function send(
   if (extra) throw usageError(`--${extra} requires --queue, --at or --every`);
   const { after, mode, ...accepted } = await sendTurn(
     context,
-    await sessionId(context.client, said),
+    await sessionId(context.client, reference),
     {
       input,
       expected_turn_id: options.expect,

@@ -24,9 +24,9 @@ export const mergeCommands: readonly Register[] = [
       '--dry-run  Show the preview of the result, and change nothing',
       '--yes  Skip the confirmation',
     ],
-    async run(context, said: string, options: MergeCommandOptions) {
+    async run(context, reference: string, options: MergeCommandOptions) {
       const { client } = context;
-      const params = { worktree_id: await worktreeId(client, said) };
+      const params = { worktree_id: await worktreeId(client, reference) };
       const { into, squash, message, commit: commit_message } = options;
       const wish = { into, squash, message, commit_message };
       await finish(context, options, (more) =>
@@ -44,9 +44,9 @@ export const mergeCommands: readonly Register[] = [
       '--dry-run  Show the preview of the result, and change nothing',
       '--yes  Skip the confirmation',
     ],
-    async run(context, said: string, options: MergeOptions & { onto?: string }) {
+    async run(context, reference: string, options: MergeOptions & { onto?: string }) {
       const { client } = context;
-      const params = { worktree_id: await worktreeId(client, said) };
+      const params = { worktree_id: await worktreeId(client, reference) };
       const wish = { onto: options.onto, commit_message: options.commit };
       await finish(context, options, (more) =>
         client.call(endpoints.rebaseWorktree, { params, body: { ...wish, ...more } }),
@@ -68,10 +68,10 @@ export const mergeCommands: readonly Register[] = [
       '--dry-run  Show the preview of the result, and change nothing',
       '--yes  Skip the confirmation',
     ],
-    async run(context, said: string, { dryRun, yes, ...wish }: PullRequestOptions) {
+    async run(context, reference: string, { dryRun, yes, ...wish }: PullRequestOptions) {
       const { client, show, layout, world } = context;
       const style = { ...layout, withRemedy: withCommand };
-      const params = { worktree_id: await worktreeId(client, said) };
+      const params = { worktree_id: await worktreeId(client, reference) };
       const call = (more: object): Promise<PullRequest> =>
         client.call(endpoints.openPullRequest, { params, body: { ...wish, ...more } });
       const plan = await call({ dry_run: true });

@@ -157,7 +157,7 @@ export const worktreeCommands = commandGroup(
       description: 'Archive and remove a worktree that no session claims',
       endpoint: endpoints.cleanUpWorktree,
       parameters: [worktree, reason],
-      confirm: (said) => `archive and remove worktree "${said}"?`,
+      confirm: (reference) => `archive and remove worktree "${reference}"?`,
       print: cleanupText,
       after({ status }, world) {
         if (status !== 'cleaned') world.exit(exitCodes.conflict);

@@ -239,10 +239,14 @@ function offersOf(kind: Kind, row: Row, typed: string): Offer[] {
 const ABOUT_CHARACTERS = 60;
 
 /** The whole id of a record that an argument names by its id, the end of it, or its name. */
-async function wholeId(noun: string, said: string | undefined, get: Get): Promise<string | null> {
-  if (said === undefined || /_[0-9a-f]{32}$/.test(said)) return said ?? null;
+async function wholeId(
+  noun: string,
+  reference: string | undefined,
+  get: Get,
+): Promise<string | null> {
+  if (reference === undefined || /_[0-9a-f]{32}$/.test(reference)) return reference ?? null;
   const found = rowsOf(await get(`/v1/${noun}s?limit=500`)).find(
-    ({ id, name, title }) => textOf(id).endsWith(said) || (name ?? title) === said,
+    ({ id, name, title }) => textOf(id).endsWith(reference) || (name ?? title) === reference,
   );
   return found ? textOf(found.id) : null;
 }

@@ -161,11 +161,11 @@ async function run(
 ): Promise<void> {
   const { code, stdout, stderr } = await runAndRead({ command: program, args, env });
   if (code === 0) return;
-  const said = plain((stderr.trim() || stdout.trim()).split('\n').slice(-3).join(' '));
+  const output = plain((stderr.trim() || stdout.trim()).split('\n').slice(-3).join(' '));
   const shown = [path.basename(program), ...args.slice(0, 2)].join(' ');
   throw new AppError(
     'provider_unavailable',
-    `the command ${shown} exited with code ${code}: ${said}`,
+    `the command ${shown} exited with code ${code}: ${output}`,
   );
 }
 

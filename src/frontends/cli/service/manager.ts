@@ -65,8 +65,8 @@ export class Runner {
     const { code, stdout, stderr } = await this.run(...words);
     const line = words.join(' ');
     if (code === 0) return line;
-    const said = plain((stderr.trim() || stdout.trim()).split('\n').slice(0, 3).join(' '));
-    throw new AppError('internal', `${line} exited with code ${code}: ${said}`);
+    const output = plain((stderr.trim() || stdout.trim()).split('\n').slice(0, 3).join(' '));
+    throw new AppError('internal', `${line} exited with code ${code}: ${output}`);
   }
 }
 

@@ -35,11 +35,11 @@ export interface AttachOptions extends Pick<TurnSettingOptions, 'permissionMode'
 
 /**
  * Shows the end of a conversation, follows it, and sends each line that is typed, until somebody leaves with Ctrl-D or the
- * session is closed. Throws `usage` without a terminal, and where `said` names no session, as `find`.
+ * session is closed. Throws `usage` without a terminal, and where `reference` names no session, as `find`.
  */
 export async function attach(
   context: CommandContext,
-  said: string | undefined,
+  reference: string | undefined,
   { verbose = false, ...options }: AttachOptions,
 ): Promise<void> {
   const { world, client, layout, global } = context;
@@ -49,15 +49,15 @@ export async function attach(
       'not a terminal: use cadre sessions send, cadre sessions show, cadre sessions wait or cadre events tail',
     );
   const found =
-    said === undefined
+    reference === undefined
       ? await latestHere(client, world.cwd())
-      : await find(sessionNoun, client, said);
+      : await find(sessionNoun, client, reference);
   await assertPermissionMode(context, found, options.permissionMode);
   const leaving = new AbortController();
   const leave = (code: number) => leaving.abort(code);
   const history = await promptHistory(context);
   const actions: LineActions = {
-    said: (text) => attached.say(text),
+    submit: (text) => attached.say(text),
     interrupt: () => void attached.interrupt(),
     leave: () => leave(0),
     complete: async (typed) =>

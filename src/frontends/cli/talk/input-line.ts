@@ -8,8 +8,8 @@ import { StringDecoder } from 'node:string_decoder';
 import { plain } from '../../../core/lib/plain.ts';
 
 export interface LineActions {
-  /** They typed a line, which is not blank. */
-  said(text: string): void;
+  /** Takes a line that was typed, which is not blank. */
+  submit(text: string): void;
   interrupt(): void;
   /** Ctrl-D on an empty line, or the terminal is gone. */
   leave(): void;
@@ -33,7 +33,7 @@ export class InputLine implements TalkOutput {
   /** The last row of the text above, which may grow, what it is part of, and whether it is shown above the line. */
   #rest = '';
   #showsRest = false;
-  #restOf: 'said' | 'beside' | null = null;
+  #restOf: 'message' | 'detail' | null = null;
   #kept: (() => void)[] | null = null;
 
   constructor(
@@ -67,14 +67,14 @@ export class InputLine implements TalkOutput {
     });
     this.#line = line;
     line.on('history', (history) => (this.#history = history));
-    line.on('line', (said) => {
+    line.on('line', (typed) => {
       // The row that could grow is above what was typed now.
       this.#rest = '';
       this.#showsRest = false;
-      const text = withBreaks(said);
+      const text = withBreaks(typed);
       if (text.trim() !== '') {
         this.#prompts?.add(text);
-        this.#actions.said(text);
+        this.#actions.submit(text);
       }
       this.#line?.prompt();
     });
@@ -112,11 +112,11 @@ export class InputLine implements TalkOutput {
   }
 
   message(text: string): void {
-    this.#do(() => this.#add('said', text));
+    this.#do(() => this.#add('message', text));
   }
 
   detail(text: string): void {
-    this.#do(() => this.#add('beside', text));
+    this.#do(() => this.#add('detail', text));
   }
 
   status(text: string): void {
@@ -140,7 +140,7 @@ export class InputLine implements TalkOutput {
     };
   }
 
-  #add(what: 'said' | 'beside', text: string): void {
+  #add(what: 'message' | 'detail', text: string): void {
     if (this.#restOf !== what) this.#endLine();
     this.#restOf = what;
     const lines = (this.#rest + text).split('\n');

@@ -26,9 +26,9 @@ export async function readInput(
   world: World,
 ): Promise<InputItem[]> {
   const isAwaited = words.at(-1) === '-';
-  const said = (isAwaited ? words.slice(0, -1) : words).join(' ');
+  const typed = (isAwaited ? words.slice(0, -1) : words).join(' ');
   const piped = isAwaited ? await text(world.stdin) : await pipedText(world);
-  const prompt = [said, piped].filter((part) => part.trim() !== '').join('\n\n');
+  const prompt = [typed, piped].filter((part) => part.trim() !== '').join('\n\n');
   if (prompt === '') {
     const taken =
       typeof worktree === 'string'

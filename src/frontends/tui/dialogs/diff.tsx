@@ -186,13 +186,14 @@ function headOf(sheet: ReviewLines, { diff, review }: DiffAndReview, index: numb
       ? 'No changes'
       : `${(row?.file ?? 0) + 1}/${files.length} ${fileName(sheet, row)}`;
   const stale = sheet.stale === 0 ? '' : `, ${sheet.stale} stale`;
-  const said = comments.length === 0 ? '' : `  ${counted(comments.length, 'comment')}${stale}`;
+  const commentCount =
+    comments.length === 0 ? '' : `  ${counted(comments.length, 'comment')}${stale}`;
   const left = (
     <Text bold wrap="truncate-start">
       {name}
     </Text>
   );
-  return <Bar left={left} right={`+${additions} -${deletions}${said}`} />;
+  return <Bar left={left} right={`+${additions} -${deletions}${commentCount}`} />;
 }
 
 const ESCAPE = 'esc';

@@ -74,16 +74,16 @@ export function EventPage(props: EventPageProps): ReactNode {
   const back = () => setLayer(list);
   const page: Page = { ...props, notices, layer, setLayer, back, approval, showDetail };
   const right = layer.name === 'list' ? '? help  q quit' : 'esc back';
-  const said = noticeLines(
+  const notice = noticeLines(
     { notice: notices.notice, connection },
     { columns, beside: right.length },
   );
-  const footRows = Math.max(1, said.length);
+  const footRows = Math.max(1, notice.length);
   const height = Math.max(1, rows - 1 - footRows - (approval ? 1 : 0));
   const status = (
     <Bar
       rows={footRows}
-      left={<Notice lines={said} hint={statusOf(model, place.client.url)} />}
+      left={<Notice lines={notice} hint={statusOf(model, place.client.url)} />}
       right={right}
     />
   );

@@ -69,8 +69,8 @@ export function Foot({ shown }: { shown: ScreenState }): ReactNode {
     default:
       return (
         <Bar
-          rows={Math.max(1, shown.said.length)}
-          left={<Notice lines={shown.said} hint={hintFor(shown)} />}
+          rows={Math.max(1, shown.noticeLines.length)}
+          left={<Notice lines={shown.noticeLines} hint={hintFor(shown)} />}
           right={rightOf(mode.name, columns, place.keys)}
         />
       );
@@ -78,7 +78,7 @@ export function Foot({ shown }: { shown: ScreenState }): ReactNode {
 }
 
 /** The lines of the notice; empty in a mode that uses the last line itself. */
-export function saidIn(
+export function noticeLinesIn(
   mode: string,
   notices: Parameters<typeof noticeLines>[0],
   columns: number,

@@ -30,10 +30,10 @@ export function SavePrompt({ shown, thing }: { shown: ScreenState; thing: ListIt
     const lost = missing === 0 ? '' : `; ${missing} bytes of the output are no longer stored`;
     tell(`Saved ${file} (${Buffer.byteLength(text)} bytes${lost})`);
   };
-  const answer = (said: string) => {
+  const answer = (name: string) => {
     back();
-    if (said === '') return;
-    const file = path.resolve(directory, said.replace(/^~(?=\/|$)/, os.homedir()));
+    if (name === '') return;
+    const file = path.resolve(directory, name.replace(/^~(?=\/|$)/, os.homedir()));
     const found = fs.lstatSync(file, { throwIfNoEntry: false });
     if (!found) return attempt(save(file, false));
     if (!found.isFile() && !found.isSymbolicLink())

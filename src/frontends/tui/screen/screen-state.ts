@@ -51,7 +51,7 @@ export interface ScreenState extends Notices {
   /** Whether the pane is beside the list. */
   isWide: boolean;
   /** The lines of the notice, in place of hints; empty without a notice. */
-  said: readonly string[];
+  noticeLines: readonly string[];
   /** The lines and columns of everything between the first line and the last ones. */
   height: number;
   columns: number;

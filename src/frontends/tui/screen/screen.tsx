@@ -5,7 +5,7 @@ import { useKeys } from '../keyboard.ts';
 import type { Hold, PaneModel } from '../panes/pane-model.ts';
 import { useNotice, useResolved, useSource } from '../react-hooks.ts';
 import { Body } from './body.tsx';
-import { Foot, saidIn } from './foot.tsx';
+import { Foot, noticeLinesIn } from './foot.tsx';
 import { Head } from './head.tsx';
 import { listKeys, paneKeys } from './keys.ts';
 import type { ScreenContext } from './screen-context.ts';
@@ -42,7 +42,12 @@ export function Screen(props: ScreenProps): ReactNode {
   const [peeks, setPeeks] = useState(false);
   const [hold, setHold] = useState<Hold>(null);
   const connection = useSource(place.overviewStore.connection);
-  const said = saidIn(mode.name, { notice: notices.notice, connection }, columns, place.keys);
+  const noticeLines = noticeLinesIn(
+    mode.name,
+    { notice: notices.notice, connection },
+    columns,
+    place.keys,
+  );
   const isWide = columns >= WIDE;
   const thing = view.chosen && 'thing' in view.chosen ? view.chosen.thing : undefined;
 
@@ -74,8 +79,8 @@ export function Screen(props: ScreenProps): ReactNode {
     peeks,
     setPeeks,
     isWide,
-    said,
-    height: Math.max(1, rows - 1 - Math.max(1, said.length)),
+    noticeLines,
+    height: Math.max(1, rows - 1 - Math.max(1, noticeLines.length)),
     columns,
     showAt,
     onEvents,
