@@ -7,24 +7,24 @@ import type { AppendedEntry, EventLog } from './log.ts';
 export interface FeedPage {
   /** The events as frames of a stream, one after the other; empty only if the page reports deleted events. */
   frames: Buffer;
-  /** The seq of the last event; without one, a seq that the follower has read up to. */
+  /** The seq of the last event; without one, a seq that the subscriber has read up to. */
   last: number;
-  /** The highest deleted seq, if retention has deleted events of the scope after the follower's cursor; else null. */
+  /** The highest deleted seq, if retention has deleted events of the scope after the subscriber's cursor; else null. */
   trimmed: number | null;
 }
 
-/** The maximum size of a page, and of the events that a follower holds in memory. */
+/** The maximum size of a page, and of the events that a subscriber holds in memory. */
 const PAGE_EVENTS = 256;
 const PAGE_BYTES = 256 * 1024;
-/** The newest events are cached as text up to this size, so that followers at the head need no SQL. */
+/** The newest events are cached as text up to this size, so that subscribers at the head need no SQL. */
 const RING_BYTES = 4 * 1024 * 1024;
-/** The maximum number of pages read from the log in one turn of the event loop, for followers that lag. */
+/** The maximum number of pages read from the log in one turn of the event loop, for subscribers that lag. */
 const PAGES_PER_TURN = 8;
 
 /**
- * Sends the events of the log to followers. A follower is a cursor: it reads the durable events after its cursor. If
- * there are none, it registers to be woken in the same tick, so that it misses and repeats no event. A slow follower
- * only lags; nothing is queued for it.
+ * Sends the events of the log to subscribers. A subscriber is a cursor: it reads the durable events after its cursor.
+ * If there are none, it registers to be woken in the same tick, so that it misses and repeats no event. A slow
+ * subscriber only lags; nothing is queued for it.
  */
 export class Feed {
   readonly #db: Database;
@@ -65,13 +65,13 @@ export class Feed {
     return this.#log.trimmedSeq(scope);
   }
 
-  /** Returns the number of followers, of those that wait for a new event, and the lag of the slowest in events. */
+  /** Returns the number of subscribers, of those that wait for a new event, and the lag of the slowest in events. */
   stats(): { followers: number; waiting: number; max_lag: number } {
     let waiting = 0;
     let cursor = this.latestSeq;
-    for (const follower of this.#subscribers) {
-      if (follower.wake) waiting++;
-      else cursor = Math.min(cursor, follower.cursor);
+    for (const subscriber of this.#subscribers) {
+      if (subscriber.wake) waiting++;
+      else cursor = Math.min(cursor, subscriber.cursor);
     }
     return { followers: this.#subscribers.size, waiting, max_lag: this.latestSeq - cursor };
   }
@@ -79,8 +79,8 @@ export class Feed {
   /**
    * Yields the events of a scope after the seq `after`, in pages, as soon as they are durable. Ends when `signal`
    * aborts, or when `ending` has aborted and every event up to then was yielded. If retention has deleted events that
-   * the follower has not read yet, the next page reports it, once. A follower that waited for an event awaits `gather`
-   * before it reads: what comes meanwhile is in the same page.
+   * the subscriber has not read yet, the next page reports it, once. A subscriber that waited for an event awaits
+   * `gather` before it reads: what comes meanwhile is in the same page.
    */
   async *subscribe(
     scope: Scope,
@@ -89,30 +89,30 @@ export class Feed {
     ending?: AbortSignal,
     gather?: () => Promise<void>,
   ): AsyncGenerator<FeedPage, void> {
-    const follower: Subscriber = { cursor: after, reportedTrim: after, wake: undefined };
-    const isCovered = () => this.#ring.covers(follower.cursor);
-    const wakeUp = () => follower.wake?.(null);
-    this.#subscribers.add(follower);
+    const subscriber: Subscriber = { cursor: after, reportedTrim: after, wake: undefined };
+    const isCovered = () => this.#ring.covers(subscriber.cursor);
+    const wakeUp = () => subscriber.wake?.(null);
+    this.#subscribers.add(subscriber);
     signal.addEventListener('abort', wakeUp);
     ending?.addEventListener('abort', wakeUp);
     try {
-      let trimmed = this.#newlyTrimmed(scope, follower);
+      let trimmed = this.#newlyTrimmed(scope, subscriber);
       while (!signal.aborted) {
-        const before = follower.cursor;
+        const before = subscriber.cursor;
         let page: Frames;
         if (isCovered()) {
-          page = this.#ring.page(scope, follower);
+          page = this.#ring.page(scope, subscriber);
         } else {
           await this.#pages.turn();
-          trimmed ??= this.#newlyTrimmed(scope, follower);
-          page = this.#readPage(scope, follower);
+          trimmed ??= this.#newlyTrimmed(scope, subscriber);
+          page = this.#readPage(scope, subscriber);
         }
         if (page.frames.length > 0 || trimmed !== null) yield { ...page, trimmed };
         // The scanned events were all of other kinds, and the cursor has moved past them.
-        else if (follower.cursor > before) continue;
+        else if (subscriber.cursor > before) continue;
         else if (signal.aborted || ending?.aborted) break;
         else if (isCovered()) {
-          await this.#wait(scope, follower);
+          await this.#wait(scope, subscriber);
           await gather?.();
         }
         trimmed = null;
@@ -120,45 +120,45 @@ export class Feed {
     } finally {
       signal.removeEventListener('abort', wakeUp);
       ending?.removeEventListener('abort', wakeUp);
-      this.#subscribers.delete(follower);
+      this.#subscribers.delete(subscriber);
     }
   }
 
-  #readPage(scope: Scope, follower: Subscriber): Frames {
+  #readPage(scope: Scope, subscriber: Subscriber): Frames {
     const upTo = this.latestSeq;
-    const bounds = { after: follower.cursor, upTo, limit: PAGE_EVENTS, maxBytes: PAGE_BYTES };
+    const bounds = { after: subscriber.cursor, upTo, limit: PAGE_EVENTS, maxBytes: PAGE_BYTES };
     this.#page.clear();
     const { end, last } = this.#log.page(scope, bounds, (seq, kind, text) => {
       this.#page.ascii(headOfFrame(seq, kind));
       this.#page.bytes(text);
       this.#page.ascii(END_OF_FRAME);
     });
-    follower.cursor = end;
+    subscriber.cursor = end;
     return { frames: this.#page.flush(), last };
   }
 
-  /** Returns the highest deleted seq after the follower's cursor, unless it was reported to the follower; else null. */
-  #newlyTrimmed(scope: Scope, follower: Subscriber): number | null {
+  /** Returns the highest deleted seq after the subscriber's cursor, unless that was reported to it; else null. */
+  #newlyTrimmed(scope: Scope, subscriber: Subscriber): number | null {
     const trimmed = this.#log.trimmedSeq(scope);
-    if (trimmed <= follower.cursor || trimmed <= follower.reportedTrim) return null;
-    follower.reportedTrim = trimmed;
+    if (trimmed <= subscriber.cursor || trimmed <= subscriber.reportedTrim) return null;
+    subscriber.reportedTrim = trimmed;
     return trimmed;
   }
 
   /** Waits for a new event. Must be called in the tick that found the ring empty, so that no event is missed. */
-  async #wait(scope: Scope, follower: Subscriber): Promise<void> {
+  async #wait(scope: Scope, subscriber: Subscriber): Promise<void> {
     const key = scopeKey(scope);
     const peers = this.#waiting.get(key) ?? new Set();
-    this.#waiting.set(key, peers.add(follower));
+    this.#waiting.set(key, peers.add(subscriber));
     const firstNew = await new Promise<number | null>((resolve) => {
-      follower.wake = resolve;
+      subscriber.wake = resolve;
     });
-    follower.wake = undefined;
-    peers.delete(follower);
+    subscriber.wake = undefined;
+    peers.delete(subscriber);
     if (peers.size === 0 && this.#waiting.get(key) === peers) this.#waiting.delete(key);
-    // The scope has no events between the cursor and the one that woke it, so a follower of a quiet scope stays in the
-    // ring.
-    if (firstNew !== null) follower.cursor = firstNew - 1;
+    // The scope has no events between the cursor and the one that woke it, so a subscriber of a quiet scope stays in
+    // the ring.
+    if (firstNew !== null) subscriber.cursor = firstNew - 1;
   }
 
   #publish(entries: AppendedEntry[]): void {
@@ -174,7 +174,7 @@ export class Feed {
     const peers = this.#waiting.get(key);
     if (!peers) return;
     this.#waiting.delete(key);
-    for (const follower of peers) follower.wake?.(seq);
+    for (const subscriber of peers) subscriber.wake?.(seq);
   }
 }
 
@@ -225,13 +225,16 @@ class Ring {
     this.#head = 0;
   }
 
-  /** Returns the frames of the next page of a scope after the follower's cursor, and moves the cursor past every scanned event. */
-  page(scope: Scope, follower: Subscriber): Frames {
+  /**
+   * Returns the frames of the next page of a scope after the subscriber's cursor, and moves the cursor past every
+   * scanned event.
+   */
+  page(scope: Scope, subscriber: Subscriber): Frames {
     const column = scopeColumn(scope);
     const page: Buffer[] = [];
-    let last = follower.cursor;
+    let last = subscriber.cursor;
     let bytes = 0;
-    for (let i = this.#after(follower.cursor); i < this.#entries.length; i++) {
+    for (let i = this.#after(subscriber.cursor); i < this.#entries.length; i++) {
       const entry = this.#entries[i];
       if (!entry || page.length === PAGE_EVENTS) break;
       const isOfScope =
@@ -242,9 +245,9 @@ class Ring {
         page.push(frameOf(entry));
         last = entry.seq;
       }
-      follower.cursor = entry.seq;
+      subscriber.cursor = entry.seq;
     }
-    // Followers that are up to date share the frame of a single event.
+    // Subscribers that are up to date share the frame of a single event.
     const [first] = page;
     return { frames: first && page.length === 1 ? first : Buffer.concat(page), last };
   }
@@ -262,7 +265,7 @@ class Ring {
   }
 }
 
-/** Admits a few reads in each turn of the event loop, so that many lagging followers do not block it. */
+/** Admits a few reads in each turn of the event loop, so that many lagging subscribers do not block it. */
 class PageQueue {
   readonly #queue: (() => void)[] = [];
   #scheduled = false;

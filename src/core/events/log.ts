@@ -19,7 +19,7 @@ import type { Reader, Writer } from '../store/transaction.ts';
 import { type ClosingEntry, type DeltaRow, ItemDeltas } from './item-deltas.ts';
 import { type EventDraft, eventRecord, type Scope, scopeColumn, scopeKey } from './event.ts';
 
-/** The time for which the deltas of a settled item stay in the log, in ms, for followers that are reading them. */
+/** The time for which the deltas of a settled item stay in the log, in ms, for subscribers that are reading them. */
 const SETTLED_KEEP_MS = 60_000;
 /** The number of items whose deltas one transaction removes, so that no other transaction waits for long. */
 const COMPACT_ITEMS = 20;

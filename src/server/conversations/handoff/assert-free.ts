@@ -18,10 +18,10 @@ export function assertFree(
       'turn_in_progress',
       `turn ${active} of session ${id} is still running: wait until the turn ends, or interrupt the turn`,
     );
-  const follower = next === undefined ? undefined : store.sessions.get(rx, next);
-  if (follower && follower.status !== 'closed')
+  const continuation = next === undefined ? undefined : store.sessions.get(rx, next);
+  if (continuation && continuation.status !== 'closed')
     throw conflictError(
-      `session ${id} was handed over to session ${follower.id}: hand over or close session ${follower.id}`,
+      `session ${id} was handed over to session ${continuation.id}: hand over or close session ${continuation.id}`,
     );
   const check = inbox.holds.of(rx, id).find(({ code }) => code === 'goal');
   if (check) throw conflictError(`session ${id} is busy, because ${check.message}`);

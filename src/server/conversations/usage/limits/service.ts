@@ -178,8 +178,9 @@ export class Limits implements HoldSource {
     }
     const limit = this.#store.of(rx, next);
     const isLimited = limit !== undefined && (limit.until ?? Infinity) > clock.now();
-    const follower = session.continued_by && sessionStore.sessions.get(rx, session.continued_by);
-    const isContinued = follower && follower.status !== 'closed';
+    const continuation =
+      session.continued_by && sessionStore.sessions.get(rx, session.continued_by);
+    const isContinued = continuation && continuation.status !== 'closed';
     // An agent whose last turn of this conversation ended at a limit does not get it back.
     const hasStopped = chainOf(rx, session, sessionStore).some(
       (one) => isSameAgent(one, next) && one.last_turn_error?.code === 'usage_limit',
