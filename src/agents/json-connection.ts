@@ -10,7 +10,7 @@ export class Refusal extends Error {
   override readonly name = 'Refusal';
 }
 
-export type AgentPipes = Pick<Child, 'stdin' | 'stdout' | 'tell'>;
+export type AgentPipes = Pick<Child, 'stdin' | 'stdout' | 'writeInput'>;
 
 /** Handles the value of a line, in order; undefined for a line that is not JSON. A promise delays the next line. */
 type TakeJson = (json: unknown, text: string, line: BoundedLine) => Promise<void> | undefined;
@@ -41,7 +41,7 @@ export abstract class JsonConnection<Id> {
 
   /** Writes a line that the agent must get once; resolves when the agent's input has taken it, or is closed. */
   protected write(line: string, key: string): Promise<void> {
-    return this.#child.tell(line, key);
+    return this.#child.writeInput(line, key);
   }
 
   /** Sends the messages of an earlier server that the agent may not have got. */

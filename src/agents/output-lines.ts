@@ -134,14 +134,14 @@ export class OutputLines {
   send(
     line: string,
     { answers = null, hold = null }: { answers?: string | null; hold?: Disposable | null },
-    tell: (key: string) => Promise<void>,
+    write: (key: string) => Promise<void>,
   ): void {
     const rows = this.#rows;
     const onStored = () => hold?.[Symbol.dispose]();
     const n = ++this.#sent;
     const key = this.keyOf(n);
-    if (rows) return rows.queue({ n, line, answers, onStored, send: () => tell(key) });
-    void tell(key);
+    if (rows) return rows.queue({ n, line, answers, onStored, send: () => write(key) });
+    void write(key);
     onStored();
   }
 

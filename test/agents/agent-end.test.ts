@@ -22,7 +22,7 @@ function child(): Child & { exit: (code: number) => void; endings: number[] } {
     stderr: new PassThrough(),
     exited,
     rest: exited.then(() => []),
-    tell: async () => undefined,
+    writeInput: async () => undefined,
     acknowledge: () => undefined,
     endOutputs: () => false,
     forget: () => undefined,

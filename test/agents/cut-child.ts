@@ -78,7 +78,7 @@ export function childWith(stdout: PassThrough, onLine: (line: string) => unknown
     stderr: new PassThrough(),
     exited: never,
     rest: never,
-    tell: async (message) => hear(message),
+    writeInput: async (message) => hear(message),
     acknowledge: () => undefined,
     endOutputs: () => false,
     forget: () => undefined,

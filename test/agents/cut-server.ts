@@ -177,9 +177,9 @@ export class CutServer {
     const child = childWith(this.stdout, (line) => !this.isDead && this.#hear(line));
     return {
       ...child,
-      tell: async (message, key) => {
+      writeInput: async (message, key) => {
         if (this.isDead) return never;
-        return held.takes(key) ? child.tell(message, key) : undefined;
+        return held.takes(key) ? child.writeInput(message, key) : undefined;
       },
       acknowledge: (upTo) => !this.isDead && held.acknowledge(upTo),
     };

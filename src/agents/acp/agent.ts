@@ -256,8 +256,8 @@ export class AcpAgent implements Agent {
           return !waiting.has(which) && !signal.aborted;
         },
       );
-      for (const message of left) await this.#tell({ code: 'choice_kept', message });
-      await this.#tell(this.#promptMonitor.beforeTurn(settings, this.#choices));
+      for (const message of left) await this.#reportNotice({ code: 'choice_kept', message });
+      await this.#reportNotice(this.#promptMonitor.beforeTurn(settings, this.#choices));
       const prompt = await Promise.all(
         input.map((item) => contentOf(item, this.process.can.image)),
       );
@@ -289,7 +289,7 @@ export class AcpAgent implements Agent {
       settings: this.#settings,
       waiting,
       ask: (method, params) => this.process.ask(method, { sessionId: this.ref, ...params }),
-      tell: (notice) => this.#tell(notice),
+      reportNotice: (notice) => this.#reportNotice(notice),
       refuse: ({ code, message }) => this.#refuse(code, message),
     });
     const params = { sessionId: this.ref, prompt };
@@ -324,7 +324,7 @@ export class AcpAgent implements Agent {
   }
 
   /** Reports what people should know and the agent does not say. */
-  async #tell(notice: Notice | null): Promise<void> {
+  async #reportNotice(notice: Notice | null): Promise<void> {
     if (notice) await this.#options.sink.update({ type: 'notice', ...notice });
   }
 

@@ -23,7 +23,7 @@ interface Deferral {
   waiting: Set<ChoiceName>;
   /** Sends a request to the agent. */
   ask: (method: string, params: object) => Promise<unknown>;
-  tell: (notice: Notice) => Promise<void>;
+  reportNotice: (notice: Notice) => Promise<void>;
   /** Fails the turn. */
   refuse: (error: ProviderError) => void;
 }
@@ -152,7 +152,7 @@ export class DeferredOptions {
       late.waiting.delete(which);
       try {
         const value = await setChoice(choices, which, late.settings, late.ask);
-        if (value !== null) await late.tell(deferredNotice(which, value));
+        if (value !== null) await late.reportNotice(deferredNotice(which, value));
       } catch (error) {
         if (!(error instanceof ProviderError)) throw error;
         late.refuse(error);

@@ -44,17 +44,17 @@ export class PermissionPromptMonitor {
     }: Pick<Choices, 'missingAskingMode' | 'permissiveMode'>,
   ): Notice | null {
     if (this.#asks() !== false && permissiveMode !== null && isUnchosen(settings))
-      return this.#tellOfMode(permissiveMode);
+      return this.#modeNotice(permissiveMode);
     if (this.#asks() !== false) {
       if (missingMode === null || settings.agentMode !== null) return null;
-      return this.#tell(settings, {
+      return this.#noticeOnce(settings, {
         code: 'asking_mode_missing',
         message:
           `the agent does not offer its mode "${missingMode}", so it can act without approval: ` +
           'set agent_mode to a mode in which the agent requests approval',
       });
     }
-    return this.#tell(settings, {
+    return this.#noticeOnce(settings, {
       code: 'agent_never_asks',
       message:
         'permission_mode "require_approval" has no effect: this agent never requests approval',
@@ -66,7 +66,7 @@ export class PermissionPromptMonitor {
     if (this.#asks() !== null || this.#memory.hasAsked) return null;
     if (call.status !== 'completed' || !GRAVE.has(call.kind) || isOwn(call)) return null;
     const title = typeof call.title === 'string' ? `"${call.title}"` : 'a tool';
-    return this.#tell(settings, {
+    return this.#noticeOnce(settings, {
       code: 'agent_did_not_ask',
       message:
         `the agent ran ${title} without requesting approval, although permission_mode is "require_approval": ` +
@@ -74,7 +74,7 @@ export class PermissionPromptMonitor {
     });
   }
 
-  #tellOfMode({ id, name }: Offered): Notice | null {
+  #modeNotice({ id, name }: Offered): Notice | null {
     if (this.#memory.isModeTold) return null;
     this.#memory.isModeTold = true;
     return {
@@ -85,7 +85,7 @@ export class PermissionPromptMonitor {
     };
   }
 
-  #tell({ permissionMode }: TurnSettings, notice: Notice): Notice | null {
+  #noticeOnce({ permissionMode }: TurnSettings, notice: Notice): Notice | null {
     if (permissionMode !== 'require_approval' || this.#memory.isTold) return null;
     this.#memory.isTold = true;
     return notice;

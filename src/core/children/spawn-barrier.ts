@@ -85,7 +85,7 @@ export interface BarrierProcess {
   /** Lets the command run. Whoever reads its output must begin in the same turn of the event loop. */
   open(): void;
   /** Writes a message to its input; resolves when the input has taken the message or is closed. */
-  tell(message: string, key: string): Promise<void>;
+  writeInput(message: string, key: string): Promise<void>;
   /** Says that an output up to an offset is handled. */
   acknowledge(upTo: number, stream: 'stdout' | 'stderr'): void;
   /** See `Child.endOutputs`. */
@@ -155,7 +155,7 @@ class OwnProcess implements BarrierProcess {
     gate.end('\n');
   }
 
-  tell(message: string): Promise<void> {
+  writeInput(message: string): Promise<void> {
     const { stdin } = this;
     return new Promise((resolve) => {
       if (stdin?.writable) stdin.write(message, () => resolve());

@@ -55,7 +55,7 @@ export interface Child {
    * Writes a message to its input; resolves when the input has taken the message, or is closed. In the shim, the input takes
    * one message of each key, also if two servers send it, and takes it whole or not at all.
    */
-  tell(message: string, key: string): Promise<void>;
+  writeInput(message: string, key: string): Promise<void>;
   /** Says that an output (default: stdout) up to this offset is handled: the shim keeps the rest for another server. */
   acknowledge(upTo: number, stream?: 'stdout' | 'stderr'): void;
   /**
@@ -301,7 +301,7 @@ export class Supervisor {
       exited: group.sandbox ? exit.promise.then(exitInside) : exit.promise,
       // The leader's remaining processes are killed at once, or have the grace period of an `end` that is under way.
       rest: exit.promise.catch(() => undefined).then(() => group.ending ?? this.#end(group, 0)),
-      tell: (message, key) => process.tell(message, key),
+      writeInput: (message, key) => process.writeInput(message, key),
       acknowledge: (upTo, stream = 'stdout') => process.acknowledge(upTo, stream),
       endOutputs: () => process.endOutputs(),
       forget: () => process.forget(),

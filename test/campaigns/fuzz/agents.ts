@@ -76,7 +76,7 @@ class WireProcess implements Child {
       if (request_id !== undefined) this.#ids.push(request_id);
   }
 
-  tell(message: string): Promise<void> {
+  writeInput(message: string): Promise<void> {
     return new Promise((resolve) => void this.stdin.write(message, () => resolve()));
   }
 

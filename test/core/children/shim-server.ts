@@ -19,7 +19,7 @@ void child.rest.then(() => setImmediate(() => report({ isOver: true })));
 for await (const line of createInterface({ input: process.stdin })) {
   const { tell, acknowledge } = JSON.parse(line) as Order;
   if (acknowledge !== undefined) child.acknowledge(acknowledge);
-  if (tell) void child.tell(...tell).then(() => report({ took: tell[1] }));
+  if (tell) void child.writeInput(...tell).then(() => report({ took: tell[1] }));
 }
 
 function report(said: Report): void {

@@ -195,10 +195,10 @@ test('The input of a child takes a message of each key once, also from another s
 
   const next = await testHost(directory);
   const attached = next.supervisor.attach(child.pid, 0) as Child;
-  await attached.tell('two again\n', '2');
-  await attached.tell('three\n', '3');
-  await attached.tell('without a key\n', '');
-  await attached.tell('without a key\n', '');
+  await attached.writeInput('two again\n', '2');
+  await attached.writeInput('three\n', '3');
+  await attached.writeInput('without a key\n', '');
+  await attached.writeInput('without a key\n', '');
   attached.stdin.end();
   expect(await text(attached.stdout)).toBe('one\ntwo\nthree\nwithout a key\nwithout a key\n');
 });
@@ -216,7 +216,7 @@ test('A message reaches the input of a child whole or not at all.', async () => 
 
   const next = await testHost(directory);
   const attached = next.supervisor.attach(child.pid, 0) as Child;
-  await attached.tell('a whole message\n', 'half');
+  await attached.writeInput('a whole message\n', 'half');
   attached.stdin.end();
   expect(await text(attached.stdout)).toBe('a whole message\n');
 });
@@ -301,7 +301,7 @@ test('A SIGKILL of the shim ends its children, also those that left their group,
   const killed = [identified(child.pid), await grandchildIn(directory), keeperOfShim(first)];
   process.kill(first.pid, 'SIGKILL');
   expect(await child.exited).toEqual({ code: null, signal: 'SIGKILL' });
-  await child.tell('to nobody', 'key');
+  await child.writeInput('to nobody', 'key');
   await expectGone(first, ...killed);
   await expectEventually(() => supervisor.live).toBe(0);
   const next = await run('echo again');
@@ -376,7 +376,7 @@ test('A sweep spares the shim that is connected, and the children that were take
   const attached = next.supervisor.attach(child.pid, 0) as Child;
   expect(await next.ledger.sweep(next.log, next.shim.process, [child])).toEqual([]);
   expect([child, shim, grandchild].map(isAlive)).toEqual([true, true, true]);
-  await attached.tell('still here', '');
+  await attached.writeInput('still here', '');
   expect((await read(attached, 10)).toString()).toBe('still here');
 });
 
@@ -406,7 +406,7 @@ test('The end of a child that is not taken over spares those that are.', async (
   const attached = next.supervisor.attach(kept?.pid ?? 0, 0) as Child;
   await next.supervisor.endUnattached();
   await expectGone(...left);
-  await attached.tell('still here', '');
+  await attached.writeInput('still here', '');
   expect((await read(attached, 10)).toString()).toBe('still here');
 });
 

@@ -220,7 +220,7 @@ class ShimProcess implements BarrierProcess {
     this.#link.send({ type: 'go', child: this.#child });
   }
 
-  tell(message: string, key: string): Promise<void> {
+  writeInput(message: string, key: string): Promise<void> {
     const bytes = Buffer.from(message);
     this.#keys.set(bytes, key);
     return new Promise((resolve) => {

@@ -81,7 +81,7 @@ class ShimProgram {
         for (const frame of reader.read(chunk)) {
           if (frame.type === 'control') this.#handle(connection, frame.message as ServerMessage);
           else if (frame.type === 'input' && this.#server === connection)
-            this.#children.get(frame.child)?.tell(frame.key, frame.bytes, connection);
+            this.#children.get(frame.child)?.writeInput(frame.key, frame.bytes, connection);
           else throw new Error(`an unexpected frame of the type ${frame.type}`);
         }
       } catch {
@@ -321,7 +321,7 @@ class HeldChild {
   }
 
   /** Gives its input a message, unless it has been given one with that key. */
-  tell(key: string, bytes: Buffer, server: Connection): void {
+  writeInput(key: string, bytes: Buffer, server: Connection): void {
     const took = () => server.send({ type: 'took', child: this.number, key });
     const known = key === '' ? undefined : this.#keys.get(key);
     if (known === true) return took();
