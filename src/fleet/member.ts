@@ -154,7 +154,7 @@ export class Member {
       const isReserved = joining !== null && (await this.#isReserved(joining));
       const isOurs = !isReserved && (await sign.renew());
       const detail = isReserved ? reservedDetail(name) : takenDetail(name);
-      this.#tell(isOurs ? { state: 'member', detail: null } : { state: 'name_taken', detail });
+      this.#setStatus(isOurs ? { state: 'member', detail: null } : { state: 'name_taken', detail });
       return isOurs;
     } catch (error) {
       this.#fail(error);
@@ -214,11 +214,14 @@ export class Member {
 
   #fail(error: unknown): void {
     const detail = error instanceof Error ? error.message : String(error);
-    this.#tell({ state: this.#status.state === 'joining' ? 'joining' : 'unreachable', detail });
+    this.#setStatus({
+      state: this.#status.state === 'joining' ? 'joining' : 'unreachable',
+      detail,
+    });
   }
 
   /** Logs each change of the state, once. */
-  #tell(status: MemberStatus): void {
+  #setStatus(status: MemberStatus): void {
     const before = this.#status;
     this.#status = status;
     if (before.state === status.state && before.detail === status.detail) return;

@@ -62,10 +62,10 @@ export class ToolOffers {
     if (offer?.state !== 'offered' || !Number.isFinite(withinMs)) return;
     if (db.peek((rx) => sessionStore.turns.get(rx, turnId)?.status) !== 'completed') return;
     offer.state = 'waiting';
-    offer.limit = clock.after(withinMs, () => void this.#tell(id, offer));
+    offer.limit = clock.after(withinMs, () => void this.#reportMissingTools(id, offer));
   }
 
-  async #tell(session_id: string, offer: Offer): Promise<void> {
+  async #reportMissingTools(session_id: string, offer: Offer): Promise<void> {
     const { db, log } = this.#deps;
     offer.state = 'not_taken';
     const message =

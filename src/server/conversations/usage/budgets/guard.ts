@@ -133,7 +133,7 @@ export class BudgetGuard implements HoldSource {
     if (budget.status !== 'reached') return inbox.wake(tx);
     if (approval.status !== 'accepted') {
       const declined = this.#write(tx, { ...budget, status: 'declined' });
-      return store.tell(tx, declined, { kind: 'budget.declined', payload: { budget: declined } });
+      return store.append(tx, declined, { kind: 'budget.declined', payload: { budget: declined } });
     }
     this.#release(tx, { ...budget, allowed: onceMore(budget) }, 'accepted');
     inbox.wake(tx);
@@ -149,10 +149,13 @@ export class BudgetGuard implements HoldSource {
     const put: Budget = { ...budget, ...day, spent, ...notReached };
     if (before) store.budgets.update(tx, put);
     else store.insert(tx, put);
-    store.tell(tx, put, { kind: 'budget.set', payload: { budget: put } });
+    store.append(tx, put, { kind: 'budget.set', payload: { budget: put } });
     const judged = this.#judge(tx, put, null);
     if (before && before.status !== 'open' && judged.status === 'open') {
-      store.tell(tx, judged, { kind: 'budget.released', payload: { budget: judged, why: 'set' } });
+      store.append(tx, judged, {
+        kind: 'budget.released',
+        payload: { budget: judged, why: 'set' },
+      });
       inbox.wake(tx);
     }
     return store.budget(tx, put.id);
@@ -226,7 +229,7 @@ export class BudgetGuard implements HoldSource {
     const last = turn ?? (usedUp(budget).length > 0 ? asking.lastTurn(tx, budget) : null);
     const asked = last ? asking.ask(tx, reached, last) : {};
     const stored = this.#write(tx, { ...reached, ...asked });
-    store.tell(tx, stored, { kind: 'budget.reached', payload: { budget: stored } });
+    store.append(tx, stored, { kind: 'budget.reached', payload: { budget: stored } });
     const end = stored.day_ends_at;
     if (end !== null) tx.whenDurable(() => scheduler.wake(end));
     if (stored.hard) this.#interruptAll(tx, stored);
@@ -276,7 +279,7 @@ export class BudgetGuard implements HoldSource {
   #release(tx: Writer, budget: Budget, why: 'accepted' | 'day'): Budget {
     const released = this.#write(tx, { ...budget, ...notReached });
     const payload = { budget: released, why };
-    this.#deps.store.tell(tx, released, { kind: 'budget.released', payload });
+    this.#deps.store.append(tx, released, { kind: 'budget.released', payload });
     return released;
   }
 

@@ -73,10 +73,10 @@ export class BudgetStore {
   delete(tx: Writer, budget: Budget, why: Payload<'budget.removed'>['why']): void {
     this.budgets.deleteWhere(tx, 'id = ?', budget.id);
     this.#forget(tx);
-    this.tell(tx, budget, { kind: 'budget.removed', payload: { budget, why } });
+    this.append(tx, budget, { kind: 'budget.removed', payload: { budget, why } });
   }
 
-  tell(tx: Writer, { session_id, team_id }: Budget, body: EventDraft<KindIn<'budget'>>): void {
+  append(tx: Writer, { session_id, team_id }: Budget, body: EventDraft<KindIn<'budget'>>): void {
     this.#log.append(tx, { ...body, session_id, team_id });
   }
 
