@@ -25,7 +25,7 @@ export async function tailAll(
   const width = Math.max(0, ...names.map((name) => name.length));
   const away = new Set<string>();
   const say = (text: string) => void world.stderr.write(`cadre: ${text}\n`);
-  const tell = (node: string, notice: Notice) => {
+  const printNotice = (node: string, notice: Notice) => {
     if (notice.state === 'gap') say(`${node}: ${notice.text}`);
     else if (notice.state === 'unreachable') {
       away.add(node);
@@ -39,7 +39,7 @@ export async function tailAll(
   try {
     for await (const one of events) {
       if ('notice' in one) {
-        tell(one.node, one.notice);
+        printNotice(one.node, one.notice);
         continue;
       }
       const { node, epoch, event } = one;

@@ -39,7 +39,7 @@ interface Dependencies {
   /** Keeps what the editor is shown of a call, which the agent may not tell again. */
   noteChanges: (item_id: string, content: readonly ToolCallContent[]) => void;
   update: (update: SessionUpdate) => Promise<void>;
-  tell: (text: string) => void;
+  warn: (text: string) => void;
 }
 
 /**
@@ -77,7 +77,7 @@ export class ApprovalRelay {
       .catch((error: unknown) => {
         if (withdrawal.signal.aborted) return;
         const why = error instanceof Error ? error.message : String(error);
-        this.#deps.tell(
+        this.#deps.warn(
           `Cannot answer the approval request here: ${why}: run cadre approvals show ${id}`,
         );
       })

@@ -72,7 +72,7 @@ export class AttachedSession {
       callOf: (request) => this.#callIn(request),
       noteChanges: (item, content) => this.#reader.noteChanges(item, content),
       update: (update) => this.update(update),
-      tell: (text) => void this.#notice('warning', text),
+      warn: (text) => void this.#notice('warning', text),
     });
   }
 

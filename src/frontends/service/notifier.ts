@@ -65,17 +65,17 @@ export class Notifier {
   }
 
   ready(status: string): Promise<void> {
-    return this.#tell('READY=1', statusOf(status));
+    return this.#notify('READY=1', statusOf(status));
   }
 
   /** Before the configuration is read again; `ready` follows. */
   reloading(): Promise<void> {
-    return this.#tell('RELOADING=1');
+    return this.#notify('RELOADING=1');
   }
 
   /** The server stops, which takes at most `ms`. */
   stopping(ms: number): Promise<void> {
-    return this.#tell(
+    return this.#notify(
       'STOPPING=1',
       `EXTEND_TIMEOUT_USEC=${Math.ceil(ms) * 1000}`,
       statusOf('stopping'),
@@ -84,7 +84,7 @@ export class Notifier {
 
   /** The server could not start, and will end. */
   failed(why: string): Promise<void> {
-    return this.#tell(statusOf(why));
+    return this.#notify(statusOf(why));
   }
 
   /**
@@ -98,7 +98,7 @@ export class Notifier {
       if (isProving) return;
       isProving = true;
       void prove()
-        .then(() => this.#tell('WATCHDOG=1', statusOf(status())))
+        .then(() => this.#notify('WATCHDOG=1', statusOf(status())))
         .catch((error: unknown) =>
           this.#needs.onTrouble(`no watchdog ping sent: ${(error as Error).message}`),
         )
@@ -106,7 +106,7 @@ export class Notifier {
     });
   }
 
-  #tell(...assignments: readonly string[]): Promise<void> {
+  #notify(...assignments: readonly string[]): Promise<void> {
     this.#last = this.#last.then(() =>
       this.#send(assignments).catch((error: unknown) =>
         this.#needs.onTrouble(`cannot notify the service manager: ${(error as Error).message}`),

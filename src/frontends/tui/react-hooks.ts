@@ -27,11 +27,11 @@ export function useNow(clock: Clock, isActive = true): number {
 /** Shows a notice for every approval that is resolved, by this client or another, and calls `close` with its id. */
 export function useResolved(
   { overviewStore: { overview }, acts }: { overviewStore: OverviewStore; acts: Acts },
-  tell: (text: string) => void,
+  showNotice: (text: string) => void,
   close: (id: string) => void,
 ): void {
   const onResolved = useEffectEvent((resolved: Resolved) => {
-    tell(describeResolved(resolved, acts.isMine(resolved.id)));
+    showNotice(describeResolved(resolved, acts.isMine(resolved.id)));
     close(resolved.id);
   });
   useEffect(() => {
@@ -72,7 +72,7 @@ const CHARACTER_MS = 60;
 export interface Notices {
   /** The text of the notice; empty without a notice. */
   notice: string;
-  tell: (text: string) => void;
+  showNotice: (text: string) => void;
   /** Waits for a piece of work, and shows the reason if the server refuses it. */
   attempt: (work: Promise<unknown>) => void;
 }
@@ -81,7 +81,7 @@ export interface Notices {
 export function useNotice(clock: Clock, { overview }: OverviewStore): Notices {
   const [notice, setNotice] = useState('');
   const ends = useRef<Disposable>(undefined);
-  const tell = (text: string) => {
+  const showNotice = (text: string) => {
     ends.current?.[Symbol.dispose]();
     setNotice(text);
     const ms = Math.max(NOTICE_MS, text.length * CHARACTER_MS);
@@ -91,10 +91,10 @@ export function useNotice(clock: Clock, { overview }: OverviewStore): Notices {
   const attempt = (work: Promise<unknown>) => {
     work.catch((error: unknown) => {
       if (!(error instanceof AppError)) throw error;
-      tell(withTitles(oneLine(error.message), overview.get()));
+      showNotice(withTitles(oneLine(error.message), overview.get()));
     });
   };
-  return { notice, tell, attempt };
+  return { notice, showNotice, attempt };
 }
 
 /** The result of `read`, which is called again when `deps` change; null until the first result. */

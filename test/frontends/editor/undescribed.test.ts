@@ -27,7 +27,7 @@ async function answered(more: Partial<Approval>, ...options: string[]) {
     callOf: () => null,
     noteChanges: () => undefined,
     update: () => Promise.resolve(),
-    tell: (text: string) => decided.reject(new Error(text)),
+    warn: (text: string) => decided.reject(new Error(text)),
     link: {
       call: async (endpoint: unknown, { body }: { body?: unknown }) =>
         endpoint === endpoints.getApproval ? { ...approval, ...more } : decided.resolve(body),

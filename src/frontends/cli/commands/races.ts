@@ -91,18 +91,18 @@ async function race(context: CommandContext, prompt: string, options: RaceOption
   const body = await raceBody(context, prompt, options);
   const signal = world.interrupted();
   const { id, name, base_ref, base_commit } = await client.call(endpoints.startRace, { body });
-  const tell = (line: string) => {
+  const report = (line: string) => {
     if (!global.json) world.stderr.write(`cadre: ${plain(line)}\n`);
   };
   const start = `${base_ref} (${base_commit.slice(0, 8)})`;
-  tell(`race ${name}: ${body.contenders.length} contenders start from ${start}`);
+  report(`race ${name}: ${body.contenders.length} contenders start from ${start}`);
   const stop = () => {
-    tell('stopping the race; press Ctrl-C again to exit at once');
+    report('stopping the race; press Ctrl-C again to exit at once');
     void client.call(endpoints.stopRace, { params: { race_id: id }, body: {} }).catch(() => null);
   };
   if (signal.aborted) stop();
   signal.addEventListener('abort', stop, { once: true });
-  await followRace(context, id, options, tell);
+  await followRace(context, id, options, report);
   signal.removeEventListener('abort', stop);
   const ended = await client.call(endpoints.getRace, { params: { race_id: id } });
   show(ended, () => raceTable(ended, layout, world.clock.now()));
@@ -162,30 +162,30 @@ async function followRace(
   context: CommandContext,
   race_id: string,
   options: RaceOptions,
-  tell: (line: string) => void,
+  report: (line: string) => void,
 ): Promise<void> {
   const client = await context.client.clientOf(race_id);
   const { value: race, headers } = await client.ask(endpoints.getRace, { params: { race_id } });
   const names = new ContenderNames(client, race);
-  for (const one of race.contenders) if (one.ended_at !== null) tell(resultText(one));
+  for (const one of race.contenders) if (one.ended_at !== null) report(resultText(one));
   if (race.status !== 'running') return;
   const events = followEvents(context, {
     client,
     after: Number(headers['x-seq'] ?? 0),
     kinds: ['race.*', 'goal.checked', 'approval.requested', 'queue.session_held'],
     reconnectMs: reconnectMs(options, context.world),
-    tell: (text) => context.world.stderr.write(text),
+    report: (text) => context.world.stderr.write(text),
     see: `cadre races show ${shortId(race_id)}`,
   });
   for await (const event of events) {
     if (!isDescribed(event)) continue;
     if (event.kind === 'race.judged' && event.payload.race_id === race_id)
-      tell(resultText(event.payload.contender));
+      report(resultText(event.payload.contender));
     if (event.kind === 'race.ended' && event.payload.race.id === race_id) return;
     const progress = progressText(event);
     if (progress === null || event.session_id === null) continue;
     const name = await names.of(event.session_id);
-    if (name !== null) tell(`${name}: ${progress}`);
+    if (name !== null) report(`${name}: ${progress}`);
   }
 }
 

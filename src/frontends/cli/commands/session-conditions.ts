@@ -273,7 +273,7 @@ async function untilIdle(
     reconnectMs: reconnectMs(options, world),
     signal,
     kinds: ['turn.*', 'session.*', 'approval.requested'],
-    tell: (text) => world.stderr.write(text),
+    report: (text) => world.stderr.write(text),
   });
   for await (const event of events) {
     if (event.kind === 'approval.requested') tellOfApproval(context, id);

@@ -49,7 +49,7 @@ export async function backUp(world: World, options: GlobalOptions, file: string)
         signal.throwIfAborted();
         await target.writeFile(piece);
         written += piece.length;
-        progress.tell(`${mebibytes(written)} of ${mebibytes(bytes)}`);
+        progress.show(`${mebibytes(written)} of ${mebibytes(bytes)}`);
       }
       if (written === bytes) return { path: file, bytes, seq };
       throw unreachableError(`the backup stopped after ${written} of ${bytes} bytes: try again`);

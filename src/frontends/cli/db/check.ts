@@ -99,14 +99,14 @@ async function withFilesBeside(
     const logs = await checkLogs({
       logs: path.join(directory, 'logs'),
       signal,
-      onProgress: (files, bytes) => progress.tell(`logs: ${files} files, ${mebibytes(bytes)}`),
+      onProgress: (files, bytes) => progress.show(`logs: ${files} files, ${mebibytes(bytes)}`),
       onDamage: (log) =>
         find(`logs/${log}`, 'the log differs from what was written: restore it from a copy'),
     });
     const images = await checkImages({
       images: path.join(directory, 'blobs'),
       signal,
-      onProgress: (files, bytes) => progress.tell(`images: ${files} files, ${mebibytes(bytes)}`),
+      onProgress: (files, bytes) => progress.show(`images: ${files} files, ${mebibytes(bytes)}`),
       onDamage: (image) =>
         find(`blobs/${image}`, 'the file differs from what was stored: restore it from a copy'),
     });
@@ -115,7 +115,7 @@ async function withFilesBeside(
       wasm: sqlWasm,
       bootId: bootId(),
       signal,
-      onProgress: (texts) => progress.tell(`search index: ${texts} texts`),
+      onProgress: (texts) => progress.show(`search index: ${texts} texts`),
       onDamage: (problem) =>
         find('search.cadre', `${problem}: stop the server and delete the file; it is built again`),
     });
@@ -142,6 +142,6 @@ async function checkFile(world: World, file: string): Promise<CheckReport> {
     wasm: sqlWasm,
     version,
     signal: world.interrupted(),
-    onProgress: (part, rows) => progress.tell(`${part}${rows > 0 ? `: ${rows} rows` : ''}`),
+    onProgress: (part, rows) => progress.show(`${part}${rows > 0 ? `: ${rows} rows` : ''}`),
   });
 }

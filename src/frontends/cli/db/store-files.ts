@@ -49,11 +49,11 @@ export async function withStoreFiles<T>(place: string, work: () => T | Promise<T
 const EVERY_MS = 100;
 
 /** A progress line on stderr, if that is a terminal. It is erased when it is disposed. */
-export function progressLine({ stderr, clock }: World): Disposable & { tell(text: string): void } {
+export function progressLine({ stderr, clock }: World): Disposable & { show(text: string): void } {
   const isSeen = stderr.isTTY === true;
   let toldAt = Number.NEGATIVE_INFINITY;
   return {
-    tell(text) {
+    show(text) {
       const now = clock.monotonic();
       if (!isSeen || now - toldAt < EVERY_MS) return;
       toldAt = now;

@@ -97,7 +97,7 @@ export async function attach(
     after,
     reconnectMs: undefined,
     signal: leaving.signal,
-    tell: (what) => line.status(what),
+    report: (what) => line.status(what),
     onReturn: () => asker.askedIn(session.id),
   });
   using silence = new SilenceNote(context, session.id, line);

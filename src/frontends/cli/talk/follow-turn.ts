@@ -74,7 +74,7 @@ export async function followTurn(
     after,
     reconnectMs: reconnectMs(options, world),
     signal: leaving.signal,
-    tell: (line) => talkOutput.status(line),
+    report: (line) => talkOutput.status(line),
     onReturn: () => global.json || asker.askedIn(params.session_id),
   });
   for await (const event of events) {

@@ -13,7 +13,7 @@ interface Following {
   signal?: AbortSignal;
   /** Only events of these kinds, or groups of kinds. */
   kinds?: readonly string[];
-  tell: (text: string) => void;
+  report: (text: string) => void;
   /** Called when the connection is back. */
   onReturn?: () => unknown;
 }
@@ -41,7 +41,7 @@ export async function* followEvents(
   { world }: Pick<CommandContext, 'world'>,
   deps: Following & { client: Client; sessionId?: string; see: string },
 ): AsyncGenerator<RuntimeEventRecord, void> {
-  const { reconnectMs, tell, see, ...more } = deps;
+  const { reconnectMs, report, see, ...more } = deps;
   let isLost = false;
   try {
     yield* streamEvents({
@@ -51,11 +51,11 @@ export async function* followEvents(
       onConnection(state) {
         isLost = state.lost;
         if (!state.lost) {
-          tell('cadre: reconnected\n');
+          report('cadre: reconnected\n');
           deps.onReturn?.();
           return;
         }
-        tell(lostText(state.error));
+        report(lostText(state.error));
       },
     });
   } catch (error) {

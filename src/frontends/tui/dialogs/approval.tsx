@@ -66,7 +66,7 @@ function PermissionDialog(props: PermissionProps): ReactNode {
   const left = isWhole ? unread : 'unknown';
   const accept = (scope: 'once' | 'session') => () => {
     const why = obstacle(approval, scope, left);
-    if (why !== null) notices.tell(why);
+    if (why !== null) notices.showNotice(why);
     else if (needsConfirmation(approval)) setAsks(scope);
     else decide({ decision: 'accept', scope, reason });
   };
@@ -87,7 +87,7 @@ function PermissionDialog(props: PermissionProps): ReactNode {
     },
     asks === 'nothing',
     // A notice about what is left to read is out of date after the next key.
-    () => notices.tell(''),
+    () => notices.showNotice(''),
   );
   const foot =
     asks === 'nothing' ? (

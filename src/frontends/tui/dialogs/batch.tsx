@@ -26,13 +26,13 @@ export function BatchDialog(props: BatchDialogProps): ReactNode {
   const carryOut = async (key: string) => {
     const { text, failed } = await carriedOut(batch, key);
     onDone(failed);
-    notices.tell(text);
+    notices.showNotice(text);
   };
   const answers: KeyTable = Object.fromEntries(
     offers.map(({ key }) => [
       key,
       () => {
-        if (unread > 0) return notices.tell(`not yet: ${unread} more below`);
+        if (unread > 0) return notices.showNotice(`not yet: ${unread} more below`);
         onLeave();
         notices.attempt(carryOut(key));
       },

@@ -143,10 +143,10 @@ export function diffKeys(context: DiffKeys): KeyTable {
     x: () => drop(context),
     s() {
       if (comments.length > 0) setAsking({ what: 'send', count: comments.length });
-      else context.notices.tell('no comments: press c to add one');
+      else context.notices.showNotice('no comments: press c to add one');
     },
     e: context.edit,
-    '?': () => context.notices.tell(DIFF_KEYS),
+    '?': () => context.notices.showNotice(DIFF_KEYS),
     r: context.reload,
     t: context.toggleSplit,
     escape: () => (view.from === null ? onLeave() : setView({ ...view, from: null })),
@@ -170,20 +170,20 @@ function comment(context: DiffKeys): void {
   const hunk = file?.hunks[range?.hunk ?? -1];
   const anchor = file && hunk && range ? anchorIn(file, hunk, range.from, range.to) : null;
   if (!anchor)
-    return notices.tell(
+    return notices.showNotice(
       view.from === null
         ? 'select a line or a comment'
         : 'a comment covers lines of one hunk: press v to end the range',
     );
   if (anchor.lines.length > ANCHOR_LINES)
-    return notices.tell(`a comment covers at most ${ANCHOR_LINES} lines`);
+    return notices.showNotice(`a comment covers at most ${ANCHOR_LINES} lines`);
   setAsking({ what: 'text', title: `Comment on ${commentLinesText(anchor)}`, anchor });
 }
 
 function drop(context: DiffKeys): void {
   const known = commentAt(context);
   if (known) context.setAsking({ what: 'drop', comment: known });
-  else context.notices.tell('select a comment: press tab for the next one');
+  else context.notices.showNotice('select a comment: press tab for the next one');
 }
 
 function commentAt({ sheet, comments, index }: DiffKeys): ReviewComment | undefined {

@@ -54,7 +54,8 @@ export function DiffDialog(props: DiffDialogProps): ReactNode {
   // The dialog ignores all keys while the editor is open.
   const edit = () => {
     if (!read) return;
-    if (!place.edit) return notices.tell('no editor is available: press c to write a comment');
+    if (!place.edit)
+      return notices.showNotice('no editor is available: press c to write a comment');
     setAsking({ what: 'wait' });
     const done = () => setAsking(null);
     notices.attempt(editReview(place.client, read, reviewFile, place.edit).finally(done));
@@ -167,9 +168,9 @@ function answerKeys(
         await client.call(endpoints.sendReview, { params: { session_id }, body: { queue } });
       } catch (error) {
         if (!(error instanceof AppError) || error.code !== 'turn_in_progress') throw error;
-        return notices.tell('a turn is running: press s, then w to queue the comments');
+        return notices.showNotice('a turn is running: press s, then w to queue the comments');
       }
-      notices.tell(`Comments ${queue ? 'queued' : 'sent'} as one turn`);
+      notices.showNotice(`Comments ${queue ? 'queued' : 'sent'} as one turn`);
       onLeave();
     };
     notices.attempt(work());

@@ -38,7 +38,7 @@ export function MergeDialog(props: MergeDialogProps): ReactNode {
     const work = async () => {
       const tree = { expected_tree: plan.result_tree };
       const done = await mergeOrRebase(place.client, worktreeId, wished, tree);
-      notices.tell(mergedText(done, how));
+      notices.showNotice(mergedText(done, how));
     };
     notices.attempt(work());
     onLeave();

@@ -34,7 +34,8 @@ export function QuestionDialog(props: QuestionProps): ReactNode {
   const next = () => {
     const after = taken(state);
     const answers = answersOf(after);
-    if (question?.required && !answers[question.id]) return notices.tell('an answer is required');
+    if (question?.required && !answers[question.id])
+      return notices.showNotice('an answer is required');
     setState(movedTo(after, 1));
     if (state.at === questions.length - 1) decide({ decision: 'accept', answers });
   };

@@ -89,7 +89,7 @@ interface Choice {
 
 /** The keys of the list: they choose an entry, and change the one that is chosen. */
 function listKeys(
-  { place: { client }, notices: { attempt, tell }, onLeave }: QueueDialogProps,
+  { place: { client }, notices: { attempt, showNotice }, onLeave }: QueueDialogProps,
   entries: readonly QueueEntry[],
   place: number,
   choose: (choice: Choice) => void,
@@ -123,7 +123,7 @@ function listKeys(
     J: move(1),
     e: withChosen((entry) => {
       if (textOf(entry) === null)
-        tell('the prompt has several lines: edit it with cadre queue edit');
+        showNotice('the prompt has several lines: edit it with cadre queue edit');
       else setMode({ act: 'edit', entry });
     }),
     p: withChosen(({ id: entry_id, hold }) => {

@@ -40,9 +40,9 @@ export function SettingsDialog(props: SettingsDialogProps): ReactNode {
     acts.update(session.id, option.change).then(
       () => {
         setSettings((before) => ({ ...before, ...option.change }));
-        notices.tell(`From the next turn on: ${option.name}`);
+        notices.showNotice(`From the next turn on: ${option.name}`);
       },
-      (error: unknown) => notices.tell(oneLine((error as Error).message)),
+      (error: unknown) => notices.showNotice(oneLine((error as Error).message)),
     );
   };
   useKeys({ ...keys, return: select, ' ': select, escape: onLeave, q: onLeave, c: onLeave });

@@ -37,6 +37,6 @@ export interface PaneProps<Model extends PaneModel = PaneModel> {
   /** Whether keys go to the pane. */
   isFocused: boolean;
   palette: Palette;
-  tell: (text: string) => void;
+  showNotice: (text: string) => void;
   onHold: (hold: Hold) => void;
 }

@@ -81,11 +81,11 @@ export function ReaderPane(props: ReaderPaneProps): ReactNode {
   );
 }
 
-function readerKeys({ model, tell }: PaneProps, height: number, ask: () => void) {
+function readerKeys({ model, showNotice }: PaneProps, height: number, ask: () => void) {
   const { reader } = model;
   const up = (by: number) => () => {
     reader.scroll(by);
-    if (reader.isAtStart()) attempt(model.older(), tell);
+    if (reader.isAtStart()) attempt(model.older(), showNotice);
   };
   const toStart = async () => {
     reader.toStart();
@@ -97,7 +97,7 @@ function readerKeys({ model, tell }: PaneProps, height: number, ask: () => void)
     ...moveKeys({
       height,
       by: (lines) => (lines > 0 ? () => reader.scroll(lines) : up(lines)),
-      toStart: () => attempt(toStart(), tell),
+      toStart: () => attempt(toStart(), showNotice),
       toEnd: () => reader.toEnd(),
     }),
     pageDown: () => reader.scroll(Math.max(1, height - 1)),
@@ -108,10 +108,10 @@ function readerKeys({ model, tell }: PaneProps, height: number, ask: () => void)
   };
 }
 
-function attempt(work: Promise<void>, tell: (text: string) => void): void {
+function attempt(work: Promise<void>, showNotice: (text: string) => void): void {
   work.catch((error: unknown) => {
     if (!(error instanceof AppError)) throw error;
-    tell(oneLine(error.message));
+    showNotice(oneLine(error.message));
   });
 }
 

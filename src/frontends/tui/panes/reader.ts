@@ -122,14 +122,14 @@ export class Reader {
   changed(before = 0): void {
     if (this.#top) this.#top = shifted(this.#top, before);
     if (this.#cursor) this.#cursor = shifted(this.#cursor, before);
-    this.#tell();
+    this.#signalChange();
   }
 
   /** Searches backwards from the cursor or the last visible line, then from the end; the empty text ends the search. */
   find(search: string): void {
     this.#search = search;
     if (!this.#hasCursor) this.#cursor = null;
-    if (search === '') return this.#tell();
+    if (search === '') return this.#signalChange();
     const last = this.#cursor ?? this.#visible().at(-1)?.place ?? { at: 0, line: 0 };
     const below = { at: last.at, line: last.line + 1 };
     this.#goToMatch(this.#nearest(-1, below) ?? this.#nearest(-1, this.#far(-1)));
@@ -185,13 +185,13 @@ export class Reader {
   }
 
   #goToMatch(place: LinePosition | null): void {
-    if (!place) return this.#tell();
+    if (!place) return this.#signalChange();
     if (this.#hasCursor) return this.select(place.at);
     this.#cursor = place;
     const isShown = this.#visible().some(
       (one) => one.place.at === place.at && one.place.line === place.line,
     );
-    if (isShown) return this.#tell();
+    if (isShown) return this.#signalChange();
     const above = Math.floor(this.#shape.rows / 3);
     this.#goTo(moved(this.#blocks(), place, -above, this.#shape.rows));
   }
@@ -203,10 +203,10 @@ export class Reader {
   #goTo(top: LinePosition | null): void {
     this.#top = top;
     this.follows.set(top === null);
-    this.#tell();
+    this.#signalChange();
   }
 
-  #tell(): void {
+  #signalChange(): void {
     this.changes.change((count) => count + 1);
   }
 

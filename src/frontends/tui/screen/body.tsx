@@ -103,7 +103,7 @@ function openHit(shown: ScreenState, hit: SearchHit): void {
   const { session_id, turn_id, item_id, session_title } = hit;
   shown.back();
   if (!shown.place.listState.select(session_id))
-    return shown.tell(
+    return shown.showNotice(
       `${sessionName(session_id, session_title)} is not in the list: see cadre sessions show ${session_id}`,
     );
   const keys = [item_id, turn_id].filter((key) => key !== null);

@@ -59,7 +59,7 @@ export function EventPage(props: EventPageProps): ReactNode {
   const waiting = [...useSource(overviewStore.overview).approvals.values()];
   const notices = useNotice(place.clock, overviewStore);
   const [layer, setLayer] = useState<Layer>(list);
-  useResolved(place, notices.tell, (id) =>
+  useResolved(place, notices.showNotice, (id) =>
     setLayer((at) => (at.name === 'approval' && at.asked.approval.id === id ? list : at)),
   );
   const [turn, setTurn] = useState(0);
@@ -102,9 +102,9 @@ export function EventPage(props: EventPageProps): ReactNode {
           {...{ model, columns, palette }}
           rows={rows - 1}
           isFocused={layer.name === 'list'}
-          tell={notices.tell}
+          showNotice={notices.showNotice}
           onHold={ignoreHold}
-          onKey={() => notices.tell('')}
+          onKey={() => notices.showNotice('')}
           keys={{ ...listKeys(page), tab: () => setTurn(index + 1) }}
           empty="No events yet"
           status=""
@@ -142,7 +142,7 @@ function FilterPrompt({ page }: { page: Page }): ReactNode {
         back();
         const { kinds, unknown } = readKinds(text);
         if (unknown === null) model.open({ ...scope, kinds });
-        else notices.tell(unknown);
+        else notices.showNotice(unknown);
       }}
     />
   );
@@ -150,7 +150,7 @@ function FilterPrompt({ page }: { page: Page }): ReactNode {
 
 function listKeys({
   model,
-  notices: { tell },
+  notices: { showNotice },
   approval,
   setLayer,
   showDetail,
@@ -160,11 +160,11 @@ function listKeys({
   const narrow = ({ noun, option, field }: (typeof scopes)[number]) => {
     const id = model.selected()?.[field];
     if (id) model.open({ kinds: model.scope.get().kinds, [option]: id });
-    else tell(`this event has no ${noun}`);
+    else showNotice(`this event has no ${noun}`);
   };
   const ask = (intent: Asked['intent']) => () => {
     if (approval) setLayer({ name: 'approval', asked: { approval, intent } });
-    else tell('no pending approval');
+    else showNotice('no pending approval');
   };
   return {
     ...Object.fromEntries(scopes.map((scope) => [scope.key, () => narrow(scope)])),

@@ -14,7 +14,7 @@ import type { Choice } from '../list/layout.ts';
 
 /** The last line: the question of the mode, else a notice or the keys for what is selected. */
 export function Foot({ shown }: { shown: ScreenState }): ReactNode {
-  const { place, mode, back, attempt, tell, view, columns } = shown;
+  const { place, mode, back, attempt, showNotice, view, columns } = shown;
   switch (mode.name) {
     case 'filter':
       return (
@@ -39,7 +39,7 @@ export function Foot({ shown }: { shown: ScreenState }): ReactNode {
           onAnswer={(text) => {
             const ms = parseDuration(text === '' ? '1h' : text);
             back();
-            if (ms === null) return tell(`invalid time "${text}": expected 30m, 2h or 1d`);
+            if (ms === null) return showNotice(`invalid time "${text}": expected 30m, 2h or 1d`);
             attempt(place.acts.update(mode.session.id, { snoozed_until: place.clock.now() + ms }));
           }}
         />
@@ -136,14 +136,14 @@ function Confirm({ shown, question }: { shown: ScreenState; question: Question }
 
 /** Asks what is to be copied to the clipboard of the terminal. */
 function CopyMenu({ shown }: { shown: ScreenState }): ReactNode {
-  const { place, tell, back } = shown;
+  const { place, showNotice, back } = shown;
   const offers = shown.copyable();
   useKey((input) => {
     const offer = offers[Number(input) - 1];
     back();
     if (!offer) return;
     const isSent = place.terminal.copy(offer.text);
-    tell(
+    showNotice(
       isSent
         ? `Copied: ${offer.name}`
         : `cannot copy ${offer.name}: too long for the clipboard of the terminal`,

@@ -65,22 +65,22 @@ export function actionKeys(shown: ScreenState): Record<ActionName, () => void> {
 
 /** The actions that the list and the pane have in common. */
 function listItemKeys(shown: ScreenState) {
-  const { setMode, onEvents, tell, attempt, place } = shown;
+  const { setMode, onEvents, showNotice, attempt, place } = shown;
   const withListItem = (act: (thing: ListItem) => void) => () => {
     if (shown.thing) act(shown.thing);
-    else tell(noRow(shown));
+    else showNotice(noRow(shown));
   };
   const withSession = (only: string, act: (session: Session) => void) =>
     withListItem((thing) => {
       const session = sessionOf(shown, thing);
       if (session) act(session);
-      else tell(`only sessions ${only}`);
+      else showNotice(`only sessions ${only}`);
     });
   const update = (session: Session, change: Parameters<typeof place.acts.update>[1]) =>
     attempt(place.acts.update(session.id, change));
   return {
     next: () => {
-      if (!place.listState.nextThatNeedsMe()) tell('nothing needs you');
+      if (!place.listState.nextThatNeedsMe()) showNotice('nothing needs you');
     },
     prompt: withListItem((thing) => say(shown, thing)),
     new_session: () => setMode({ name: 'new' }),
@@ -94,7 +94,7 @@ function listItemKeys(shown: ScreenState) {
     rename: withSession('can be renamed', (session) => setMode({ name: 'rename', session })),
     mode: withSession('have a model and a mode', (session) => {
       if (session.status !== 'closed') setMode({ name: 'settings', session });
-      else tell(`session "${sessionTitleOf(session)}" is closed`);
+      else showNotice(`session "${sessionTitleOf(session)}" is closed`);
     }),
     fork: withSession('can be forked', (session) => setMode({ name: 'fork', session })),
     queue: withSession('have a queue', (session) => setMode({ name: 'queue', session })),
@@ -103,11 +103,11 @@ function listItemKeys(shown: ScreenState) {
     diff: withSession('have a diff', (session) => setMode({ name: 'diff', session })),
     merge: withSession('with a worktree can be merged', (session) => {
       if (session.worktree_id !== null) setMode({ name: 'finish', session });
-      else tell('only sessions with a worktree can be merged');
+      else showNotice('only sessions with a worktree can be merged');
     }),
     copy: withListItem(() => setMode({ name: 'copy' })),
     save: withListItem((thing) => {
-      if (thing.kind === 'team') tell('only conversations and logs can be saved');
+      if (thing.kind === 'team') showNotice('only conversations and logs can be saved');
       else setMode({ name: 'save', thing });
     }),
     events: withListItem((thing) => onEvents(scopeOf(thing), thing.id)),
@@ -142,8 +142,8 @@ function noRow({ view }: ScreenState): string {
 
 /** Marks the selected row, or unmarks it, and goes to the next one. */
 function mark(shown: ScreenState): void {
-  const { thing, marks, place, tell } = shown;
-  if (!thing) return tell(noRow(shown));
+  const { thing, marks, place, showNotice } = shown;
+  if (!thing) return showNotice(noRow(shown));
   marks.toggle(thing.id);
   place.listState.step(1);
 }
@@ -178,33 +178,34 @@ function sessionOf({ place }: ScreenState, thing: ListItem) {
 
 function say(shown: ScreenState, thing: ListItem): void {
   const session = sessionOf(shown, thing);
-  if (!session) return shown.tell(`"${nameOf(thing)}" is not a session: cannot send a prompt`);
+  if (!session)
+    return shown.showNotice(`"${nameOf(thing)}" is not a session: cannot send a prompt`);
   if (session.status === 'closed')
-    return shown.tell(
+    return shown.showNotice(
       `session "${sessionTitleOf(session)}" is closed: press ${shown.place.keys.label('new_session')} to open a new one`,
     );
   shown.setMode({ name: 'say', session });
 }
 
-function stop({ place, setMode, tell }: ScreenState, thing: ListItem): void {
+function stop({ place, setMode, showNotice }: ScreenState, thing: ListItem): void {
   const question = stopping(thing, place.overviewStore.overview.get(), place.client);
-  if (typeof question === 'string') tell(question);
+  if (typeof question === 'string') showNotice(question);
   else setMode({ name: 'confirm', question });
 }
 
 function restart(shown: ScreenState, thing: ListItem): void {
-  const { place, setMode, tell, attempt } = shown;
+  const { place, setMode, showNotice, attempt } = shown;
   const { client } = place;
   if (thing.kind === 'session' && thing.now.session.status === 'failed') {
     const call = { params: { session_id: thing.id }, body: {} };
     return attempt(client.call(endpoints.resumeSession, call));
   }
-  if (thing.kind !== 'process') return tell('select a process or a failed session');
+  if (thing.kind !== 'process') return showNotice('select a process or a failed session');
   const work = async () => {
     const call = { params: { process_id: thing.id }, body: {} };
     const { process } = await client.call(endpoints.restartProcess, call);
     place.listState.selectOnceThere(process.process_id);
-    tell(`Restarted "${nameOf(thing)}"`);
+    showNotice(`Restarted "${nameOf(thing)}"`);
   };
   if (thing.process.ended_at !== null) return attempt(work());
   const answers = [{ keys: 'yr', label: 'y yes', work }];
@@ -220,7 +221,7 @@ function answer(shown: ScreenState, thing: ListItem, intent: 'accept' | 'decline
       : [...approvals.values()].find(({ session_id }) => session_id === session);
   if (approval) shown.setMode({ name: 'sheet', asked: { approval, intent } });
   else
-    shown.tell(
+    shown.showNotice(
       `no pending approval here: press ${shown.place.keys.label('next')} for the next one`,
     );
 }
@@ -236,10 +237,10 @@ function snooze({ place, attempt, setMode }: ScreenState, session: Session): voi
 
 /** Opens the shell or the editor of the user in the directory of a session or process. */
 function visit(shown: ScreenState, thing: ListItem, program: VisitProgram): void {
-  const { place, attempt, tell } = shown;
+  const { place, attempt, showNotice } = shown;
   const directory = directoryOf(thing);
-  if (directory === null) return tell(`"${nameOf(thing)}" has no directory`);
-  if (!place.visit) return tell(`no ${program} is available here`);
+  if (directory === null) return showNotice(`"${nameOf(thing)}" has no directory`);
+  if (!place.visit) return showNotice(`no ${program} is available here`);
   attempt(place.visit(program, { directory, url: clientOf(place, { id: thing.id }).url }));
 }
 

@@ -71,10 +71,10 @@ function Title({ thing, now }: { thing: ListItem; now: number }): ReactNode {
 
 function Opened({ shown, rows, columns }: PartProps): ReactNode {
   const palette = useContext(Colors);
-  const { pane, mode, tell, setHold } = shown;
+  const { pane, mode, showNotice, setHold } = shown;
   if (!pane || rows < 3) return <Box height={Math.max(0, rows)} flexShrink={0} />;
   const isFocused = mode.name === 'pane';
-  const room = { rows, columns, isFocused, palette, tell, onHold: setHold };
+  const room = { rows, columns, isFocused, palette, showNotice, onHold: setHold };
   switch (pane.kind) {
     case 'conversation':
       return <ConversationPane key={pane.id} model={pane.model} {...room} />;
@@ -105,7 +105,11 @@ async function send(shown: ScreenState, session: Session, text: string): Promise
 }
 
 /** Queues it, and forgets the draft. */
-async function queue({ place, tell }: ScreenState, session: Session, text: string): Promise<void> {
+async function queue(
+  { place, showNotice }: ScreenState,
+  session: Session,
+  text: string,
+): Promise<void> {
   const call = {
     params: { session_id: session.id },
     body: { input: { type: 'text' as const, text } },
@@ -113,7 +117,7 @@ async function queue({ place, tell }: ScreenState, session: Session, text: strin
   const { session_holds: holds } = await place.client.call(endpoints.addToQueue, call);
   place.drafts.delete(session.id);
   const why = holds.map(({ message }) => oneLine(message)).join('; ');
-  tell(
+  showNotice(
     why === '' ? 'Queued: sent when the turn ends (w shows the queue)' : `Queued, on hold: ${why}`,
   );
 }

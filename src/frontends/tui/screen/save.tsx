@@ -19,7 +19,7 @@ import { type Output, outputs } from '../panes/log-text.ts';
 
 /** Asks for the file to which the conversation or log of a row is saved, and asks again before it replaces one. */
 export function SavePrompt({ shown, thing }: { shown: ScreenState; thing: ListItem }): ReactNode {
-  const { place, back, attempt, tell, setMode, columns } = shown;
+  const { place, back, attempt, showNotice, setMode, columns } = shown;
   const { directory } = place.terminal;
   const save = async (file: string, replaces: boolean) => {
     const { client, clock } = place;
@@ -28,7 +28,7 @@ export function SavePrompt({ shown, thing }: { shown: ScreenState; thing: ListIt
       : wholeConversation(client, sessionIdOf(thing) ?? thing.id));
     write(file, text, replaces);
     const lost = missing === 0 ? '' : `; ${missing} bytes of the output are no longer stored`;
-    tell(`Saved ${file} (${Buffer.byteLength(text)} bytes${lost})`);
+    showNotice(`Saved ${file} (${Buffer.byteLength(text)} bytes${lost})`);
   };
   const answer = (name: string) => {
     back();
@@ -37,7 +37,7 @@ export function SavePrompt({ shown, thing }: { shown: ScreenState; thing: ListIt
     const found = fs.lstatSync(file, { throwIfNoEntry: false });
     if (!found) return attempt(save(file, false));
     if (!found.isFile() && !found.isSymbolicLink())
-      return tell(`cannot replace ${file}: not a regular file`);
+      return showNotice(`cannot replace ${file}: not a regular file`);
     const work = () => save(file, true);
     const text = `${path.basename(file)} exists. Replace it?`;
     setMode({

@@ -53,10 +53,10 @@ export function Screen(props: ScreenProps): ReactNode {
 
   const marks = useMarks(view.things);
 
-  useResolved(place, notices.tell, (id) => {
+  useResolved(place, notices.showNotice, (id) => {
     if (mode.name === 'sheet' && mode.asked.approval.id === id) setMode({ name: base });
   });
-  useFirstNotice(notices.tell, first);
+  useFirstNotice(notices.showNotice, first);
   useAlerts(place);
   const showsPane = isWide || peeks || mode.name === 'pane' || mode.name === 'say';
   const pane = usePane(place, thing);
@@ -87,7 +87,7 @@ export function Screen(props: ScreenProps): ReactNode {
     onLeave,
   };
   // A notice stands where the keys are shown of what comes next.
-  const endNotice = () => notices.tell('');
+  const endNotice = () => notices.showNotice('');
   useKeys(listKeys(shown), mode.name === 'list', endNotice);
   useKeys(paneKeys(shown), mode.name === 'pane' && hold !== 'all', endNotice);
 
@@ -101,9 +101,9 @@ export function Screen(props: ScreenProps): ReactNode {
   );
 }
 
-function useFirstNotice(tell: (text: string) => void, first: string | undefined): void {
+function useFirstNotice(showNotice: (text: string) => void, first: string | undefined): void {
   const tellFirst = useEffectEvent(() => {
-    if (first !== undefined) tell(first);
+    if (first !== undefined) showNotice(first);
   });
   useEffect(() => tellFirst(), []);
 }
@@ -137,9 +137,9 @@ function useSeen(
     const look = () => {
       wait?.[Symbol.dispose]();
       // If the server refuses this, the session stays unseen until the next attempt.
-      const tell = () => void acts.update(id, { seen_seq: news }).catch(() => undefined);
+      const markSeen = () => void acts.update(id, { seen_seq: news }).catch(() => undefined);
       const isShown = hasFocus.get() && model.reader.follows.get() && model.seq.get() >= news;
-      wait = isShown ? clock.after(LOOK_MS, tell) : undefined;
+      wait = isShown ? clock.after(LOOK_MS, markSeen) : undefined;
     };
     look();
     const stops = [hasFocus, model.reader.follows, model.seq].map((one) => one.subscribe(look));

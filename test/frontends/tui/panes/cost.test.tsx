@@ -41,7 +41,7 @@ function flooded(check: (terminal: Terminal) => Promise<void>): Promise<void> {
     const app = render(
       <ConversationPane
         {...place}
-        {...{ model, isFocused: true, tell: nothing, onHold: nothing }}
+        {...{ model, isFocused: true, showNotice: nothing, onHold: nothing }}
       />,
       {
         stdin: keyboard(),

@@ -24,11 +24,11 @@ export function testPane<Model extends PaneModel>(
   const told: string[] = [];
   let hold: Hold = null;
   const onHold = (next: Hold) => (hold = next);
-  const tell = (text: string) => void told.push(text);
+  const showNotice = (text: string) => void told.push(text);
   function Frame() {
     const [listeners] = useState(() => emptyKeyboard());
     useKeyboard(listeners, () => undefined);
-    const place = { ...size, isFocused: true, palette: colorless, tell, onHold };
+    const place = { ...size, isFocused: true, palette: colorless, showNotice, onHold };
     return (
       <Listeners value={listeners}>
         <Pane model={model} {...place} />
