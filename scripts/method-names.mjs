@@ -2,7 +2,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { parseSync, Visitor } from 'oxc-parser';
 
-const verbs = ['take', 'follow', 'hear', 'push', 'join'];
+const verbs = ['take', 'follow', 'hear', 'push', 'join', 'tell'];
 const most = 2;
 
 /** The classes that have each verb, as `file:line`. */
