@@ -116,8 +116,8 @@ export function boundedTurn(turn: StoredTurn): StoredTurn {
   };
   const prompt = cut(turn.prompt);
   const items = turn.items.slice(-MAX_ITEMS);
-  const isSaid = ({ kind }: StoredItem) => Number(kind === 'message');
-  const byWeight = items.toReversed().toSorted((a, b) => isSaid(b) - isSaid(a));
+  const weightOf = ({ kind }: StoredItem) => Number(kind === 'message');
+  const byWeight = items.toReversed().toSorted((a, b) => weightOf(b) - weightOf(a));
   const texts = new Map(byWeight.map((item) => [item, cut(item.text)]));
   return {
     ...turn,

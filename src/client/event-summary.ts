@@ -85,8 +85,8 @@ function summaryOfQueue({ kind, payload }: EventOf<KindIn<'queue'>>): string {
   if (kind === 'queue.moved') return '';
   if (!('entry' in payload)) return payload.hold.message;
   const { id, name, hold } = payload.entry;
-  const isSaid = kind === 'queue.added' || kind === 'queue.edited';
-  const prompt = isSaid ? summaryOfInput(payload.entry.input ?? []) : '';
+  const hasPrompt = kind === 'queue.added' || kind === 'queue.edited';
+  const prompt = hasPrompt ? summaryOfInput(payload.entry.input ?? []) : '';
   const label = name ?? (prompt === '' ? id.slice(-8) : prompt);
   if (kind === 'queue.skipped')
     return `${label}: ${counted(payload.count, 'run')} (${payload.why})`;

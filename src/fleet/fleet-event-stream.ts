@@ -78,14 +78,14 @@ export class FleetEventStream implements ServersEventStream {
       { follow: isStoredOnly !== true, signal, begin },
     );
     for await (const item of items) {
-      const one = this.#told(item);
+      const one = this.#itemForReaders(item);
       if (one) yield one;
     }
   }
 
   /** Returns null for an item that readers do not need. */
-  #told(item: FleetItem): FromServer | null {
-    if ('notice' in item) return toldNotice(item.notice);
+  #itemForReaders(item: FleetItem): FromServer | null {
+    if ('notice' in item) return noticeForReaders(item.notice);
     const { node, epoch, seq, kind, text } = item.event;
     const { kinds } = this.#options;
     if (kinds && !kinds.some((pattern) => matches(pattern, kind))) return null;
@@ -131,7 +131,7 @@ function cursorOf(from: FollowAll['from']): FleetCursor {
     : FleetCursor.start();
 }
 
-function toldNotice(notice: FleetNotice): FromServer | null {
+function noticeForReaders(notice: FleetNotice): FromServer | null {
   const { node } = notice;
   if (node === null) return null;
   if (notice.kind === 'epoch') {

@@ -136,7 +136,7 @@ const MAX_COLLECTED = 32_768;
 /** The oldest items of a turn with more items are dropped. */
 const MAX_ITEMS = 1000;
 
-type Said = Extract<AgentUpdate, { type: 'message' | 'reasoning' }>;
+type TextUpdate = Extract<AgentUpdate, { type: 'message' | 'reasoning' }>;
 type Tool = Extract<AgentUpdate, { type: 'tool' }>;
 
 interface OpenTurn {
@@ -232,7 +232,7 @@ export class ReplayedTurns {
   }
 }
 
-function addText(items: OpenTurn['items'], { type: kind, text, ref }: Said): void {
+function addText(items: OpenTurn['items'], { type: kind, text, ref }: TextUpdate): void {
   const last = items.at(-1);
   if (last?.kind !== kind || last.ref !== ref)
     items.push({ ref, kind, status: 'completed', title: null, text });

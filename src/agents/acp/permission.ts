@@ -86,9 +86,9 @@ export function approvalRequest(
     ...metas.flatMap((meta) => metaDetails(meta, isStated)),
   ];
   // Beside arguments the name of a tool says nothing more of what the call would do.
-  const isSaid = (title: string) => (states ? TOOL_NAME.test(title) : title === name);
-  const context = { cwd, budget, isSaid };
-  const before = earlier.flatMap((one) => saidBefore(withoutTerminals(one), context));
+  const isKnownTitle = (title: string) => (states ? TOOL_NAME.test(title) : title === name);
+  const context = { cwd, budget, isKnownTitle };
+  const before = earlier.flatMap((one) => earlierDetails(withoutTerminals(one), context));
   const added = notShownBy(shownDetails, before);
   const binding = kind === 'execute' ? added.filter((one) => !isLabel(one, cwd)) : added;
   const wholeSubject = isWhole(kind, call)
@@ -111,15 +111,15 @@ export function approvalRequest(
 }
 
 /** Returns the fields of an earlier message that describe the effect of a call. */
-function saidBefore(
+function earlierDetails(
   call: ReportedCall,
-  context: { cwd: string; budget: MessageBudget; isSaid: (title: string) => boolean },
+  context: { cwd: string; budget: MessageBudget; isKnownTitle: (title: string) => boolean },
 ): AgentRequest['details'] {
   const title = typeof call.title === 'string' ? call.title : '';
   const details = detailsOf({ ...call, locations: null }, '', context).filter(
     (one) => one.type !== 'input' || one.name !== 'title',
   );
-  const titles = context.isSaid(title.trim()) ? [] : inputDetails({ title });
+  const titles = context.isKnownTitle(title.trim()) ? [] : inputDetails({ title });
   const others = inputDetails(othersIn(call, callFields));
   return [...details, ...titles, ...others, ...metaDetails(call._meta, true)];
 }

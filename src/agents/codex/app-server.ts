@@ -272,7 +272,7 @@ export class AppServer {
     const { id, method, params } = request;
     const route = this.#routeFor(params);
     if (method === 'currentTime/read') {
-      void this.#tellTime(id, route?.lines ?? null, line?.hold() ?? null);
+      void this.#answerTime(id, route?.lines ?? null, line?.hold() ?? null);
     } else if (route && line) {
       route.asked(request, line);
     } else {
@@ -281,7 +281,7 @@ export class AppServer {
     }
   }
 
-  async #tellTime(
+  async #answerTime(
     id: RequestId,
     lines: OutputLines | null,
     hold: Disposable | null,

@@ -38,7 +38,7 @@ export function readCaller(directory: string, name: string): CallerFile | null {
     if (isWhole && places.every((one) => one === null || typeof one === 'string'))
       return { name, token_id, token, session_id, url };
   } catch {
-    // Said below.
+    // The error is thrown below.
   }
   throw invalidError(
     `the file ${file} contains no valid token of an agent: set up the agent again with cadre mcp install`,

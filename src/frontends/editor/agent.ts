@@ -100,19 +100,19 @@ class Handlers {
 
   async open({ cwd, mcpServers }: NewSessionRequest): Promise<NewSessionResponse> {
     const { link, fixed } = this.#options;
-    const { attached, tellHistory } = fixed
+    const { attached, sendHistory } = fixed
       ? await this.#sessions.load(await link.use(fixed))
       : {
           attached: await this.#sessions.create(cwd, { mcp_servers: serversOf(mcpServers) }),
-          tellHistory: undefined,
+          sendHistory: undefined,
         };
-    attached.begin(tellHistory);
+    attached.begin(sendHistory);
     return { sessionId: attached.id, ...attached.choosing.offer };
   }
 
   async load(sessionId: string): Promise<Offer> {
-    const { attached, tellHistory } = await this.#sessions.load(sessionId);
-    await tellHistory();
+    const { attached, sendHistory } = await this.#sessions.load(sessionId);
+    await sendHistory();
     attached.begin();
     return attached.choosing.offer;
   }

@@ -32,7 +32,7 @@ interface Dependencies extends EditorConnection {
   /** The editor receives the events after this seq. */
   after: number;
   /** The turns that the editor has already. */
-  told: ReadonlySet<string>;
+  sentTurns: ReadonlySet<string>;
 }
 
 /** A session in an editor, which receives all its events in order, whoever caused them. */
@@ -87,7 +87,7 @@ export class AttachedSession {
       if (!this.#detached.signal.aborted) void this.#notice('error', why.message);
     });
     // An older server has none.
-    this.#tellCommands().catch(() => undefined);
+    this.#sendCommands().catch(() => undefined);
   }
 
   /** Puts to the editor what waits for an answer. */
@@ -135,11 +135,11 @@ export class AttachedSession {
       signal: this.#detached.signal,
       onLost: () => {
         this.#limit = clock.after(PATIENCE_MS, () => this.#ends.fail(awayFor(PATIENCE_MS)));
-        void this.#tellIfShown('warning', 'Connection to the cadre server lost', 'Reconnecting.');
+        void this.#noticeIfShown('warning', 'Connection to the cadre server lost', 'Reconnecting.');
       },
       onBack: () => {
         this.#limit?.[Symbol.dispose]();
-        void this.#tellIfShown('info', 'Connected to the cadre server again');
+        void this.#noticeIfShown('info', 'Connected to the cadre server again');
       },
     });
     for await (const event of events) await this.#take(event);
@@ -147,7 +147,7 @@ export class AttachedSession {
 
   async #take(event: RuntimeEventRecord): Promise<void> {
     if (!isDescribed(event)) return;
-    if (event.turn_id !== null && this.#deps.told.has(event.turn_id)) return;
+    if (event.turn_id !== null && this.#deps.sentTurns.has(event.turn_id)) return;
     const whole = await this.#whole(event);
     for (const update of this.#reader.read(whole)) await this.update(update);
     switch (whole.kind) {
@@ -186,7 +186,7 @@ export class AttachedSession {
     if (!(await this.#prompting.sent(turn.turn_id)))
       for (const update of remarksOf(turn)) await this.update(update);
     // An agent can change them at any time, and no event reports that.
-    await this.#tellCommands().catch(() => undefined);
+    await this.#sendCommands().catch(() => undefined);
     this.#ends.ended(turn);
   }
 
@@ -224,7 +224,7 @@ export class AttachedSession {
   }
 
   /** Sends the slash commands of the agent, if they have changed. */
-  async #tellCommands(): Promise<void> {
+  async #sendCommands(): Promise<void> {
     const params = { session_id: this.id };
     const commands = await this.#deps.link.call(endpoints.listCommands, { params });
     const text = JSON.stringify(commands);
@@ -240,11 +240,11 @@ export class AttachedSession {
 
   /** Shows a notice outside of the conversation; inside of it, if the editor has no other place. */
   async #notice(severity: Severity, title: string): Promise<void> {
-    const isShown = await this.#tellIfShown(severity, title);
+    const isShown = await this.#noticeIfShown(severity, title);
     if (!isShown) await this.update(remark(`[${title}]`));
   }
 
-  async #tellIfShown(severity: Severity, title: string, description?: string): Promise<boolean> {
+  async #noticeIfShown(severity: Severity, title: string, description?: string): Promise<boolean> {
     if (!this.#deps.capabilities.session?.notices) return false;
     const more = description === undefined ? {} : { description };
     await this.update({ sessionUpdate: 'notice', severity, title, ...more });

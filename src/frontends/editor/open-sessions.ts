@@ -42,28 +42,28 @@ export class OpenSessions {
     const body = { ...(await link.use((client) => opening(client, cwd))), ...more };
     const session = await link.call(endpoints.createSession, { body });
     // The log holds nothing of it but that it was created.
-    return this.#attach(session, { after: 0, told: new Set() });
+    return this.#attach(session, { after: 0, sentTurns: new Set() });
   }
 
   /** Attaches to a session, without its conversation so far. Throws `not_found`. */
   async resume(id: string): Promise<AttachedSession> {
     const { session, seq } = await this.#read(id);
-    return this.#attach(session, { after: seq, told: new Set() });
+    return this.#attach(session, { after: seq, sentTurns: new Set() });
   }
 
-  /** Attaches to a session; `tellHistory` sends its conversation so far. Throws `not_found`. */
-  async load(id: string): Promise<{ attached: AttachedSession; tellHistory: () => Promise<void> }> {
+  /** Attaches to a session; `sendHistory` sends its conversation so far. Throws `not_found`. */
+  async load(id: string): Promise<{ attached: AttachedSession; sendHistory: () => Promise<void> }> {
     const { link } = this.#deps;
     const { session, seq } = await this.#read(id);
     const running = session.active_turn_id;
     const turns = await endedTurns(link, id, running);
-    const told = new Set(turns.map(({ turn_id }) => turn_id));
+    const sentTurns = new Set(turns.map(({ turn_id }) => turn_id));
     const after = running === null ? seq : await this.#beforeRunning(id, seq);
-    const attached = await this.#attach(session, { after, told });
-    const tellHistory = async () => {
+    const attached = await this.#attach(session, { after, sentTurns });
+    const sendHistory = async () => {
       for await (const update of historyOf(link, id, turns)) await attached.update(update);
     };
-    return { attached, tellHistory };
+    return { attached, sendHistory };
   }
 
   /** Sends no more updates of a session, which continues. */
@@ -95,7 +95,7 @@ export class OpenSessions {
 
   async #attach(
     session: Session,
-    from: { after: number; told: ReadonlySet<string> },
+    from: { after: number; sentTurns: ReadonlySet<string> },
   ): Promise<AttachedSession> {
     const choosing = new EditorSettings(session, await this.#offered(session));
     const attached = new AttachedSession({ ...this.#deps, session, choosing, ...from });

@@ -26,8 +26,11 @@ export function toolFields(
   status: string,
   { output = '', changes = [] }: ToolContent = {},
 ) {
-  const told = diffs.flatMap(({ path, diff }) => diffContent(path, diff));
-  const content = [...(told.length > 0 ? told : changes), ...textContent(without(output, diffs))];
+  const diffContents = diffs.flatMap(({ path, diff }) => diffContent(path, diff));
+  const content = [
+    ...(diffContents.length > 0 ? diffContents : changes),
+    ...textContent(without(output, diffs)),
+  ];
   return {
     toolCallId: item_id,
     title,

@@ -162,7 +162,7 @@ async function follow(
     clock: world.clock,
     ...reading,
     signal,
-    onGap: (gap) => tellGap(world, gap),
+    onGap: (gap) => reportGap(world, gap),
     onConnection: (state) =>
       world.stderr.write(
         state.lost ? lostText(state.error) : `cadre: reconnected after event ${state.after}\n`,
@@ -173,10 +173,12 @@ async function follow(
 }
 
 function stored({ world, client }: CommandContext, { after, ...scope }: Reading) {
-  return after === 'latest' ? [] : storedEvents(client, scope, after, (gap) => tellGap(world, gap));
+  return after === 'latest'
+    ? []
+    : storedEvents(client, scope, after, (gap) => reportGap(world, gap));
 }
 
-function tellGap({ stderr }: World, gap: StreamGap): void {
+function reportGap({ stderr }: World, gap: StreamGap): void {
   stderr.write(`cadre: ${describeGap(gap)}\n`);
 }
 

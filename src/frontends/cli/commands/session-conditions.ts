@@ -266,7 +266,7 @@ async function untilIdle(
   const { world, client } = context;
   if (first.idle) return first.idle;
   const { id } = first.session;
-  if (first.session.status === 'waiting_for_approval') tellOfApproval(context, id);
+  if (first.session.status === 'waiting_for_approval') noteApproval(context, id);
   const events = sessionEvents(context, {
     sessionId: id,
     after: first.seq,
@@ -276,7 +276,7 @@ async function untilIdle(
     report: (text) => world.stderr.write(text),
   });
   for await (const event of events) {
-    if (event.kind === 'approval.requested') tellOfApproval(context, id);
+    if (event.kind === 'approval.requested') noteApproval(context, id);
     const isOver = isEnding(event) || ['session.closed', 'session.failed'].includes(event.kind);
     const idle = isOver ? (await idleNow(client, id)).idle : null;
     if (idle) return idle;
@@ -284,7 +284,7 @@ async function untilIdle(
   return null;
 }
 
-function tellOfApproval({ note }: CommandContext, id: string): void {
+function noteApproval({ note }: CommandContext, id: string): void {
   note(`session ${shortId(id)} needs approval: see cadre approvals list --session ${shortId(id)}`);
 }
 

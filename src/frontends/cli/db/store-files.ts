@@ -51,16 +51,16 @@ const EVERY_MS = 100;
 /** A progress line on stderr, if that is a terminal. It is erased when it is disposed. */
 export function progressLine({ stderr, clock }: World): Disposable & { show(text: string): void } {
   const isSeen = stderr.isTTY === true;
-  let toldAt = Number.NEGATIVE_INFINITY;
+  let shownAt = Number.NEGATIVE_INFINITY;
   return {
     show(text) {
       const now = clock.monotonic();
-      if (!isSeen || now - toldAt < EVERY_MS) return;
-      toldAt = now;
+      if (!isSeen || now - shownAt < EVERY_MS) return;
+      shownAt = now;
       stderr.write(`\r\u001B[K${text}`);
     },
     [Symbol.dispose]() {
-      if (isSeen && toldAt > Number.NEGATIVE_INFINITY) stderr.write('\r\u001B[K');
+      if (isSeen && shownAt > Number.NEGATIVE_INFINITY) stderr.write('\r\u001B[K');
     },
   };
 }

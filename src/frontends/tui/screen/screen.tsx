@@ -102,10 +102,10 @@ export function Screen(props: ScreenProps): ReactNode {
 }
 
 function useFirstNotice(showNotice: (text: string) => void, first: string | undefined): void {
-  const tellFirst = useEffectEvent(() => {
+  const showFirst = useEffectEvent(() => {
     if (first !== undefined) showNotice(first);
   });
-  useEffect(() => tellFirst(), []);
+  useEffect(() => showFirst(), []);
 }
 
 function TooSmall({ rows, columns }: { rows: number; columns: number }): ReactNode {
