@@ -54,8 +54,7 @@ export function DiffDialog(props: DiffDialogProps): ReactNode {
   // The dialog ignores all keys while the editor is open.
   const edit = () => {
     if (!read) return;
-    if (!place.edit)
-      return notices.showNotice('no editor is available: press c to write a comment');
+    if (!place.edit) return notices.showNotice(NO_EDITOR);
     setAsking({ what: 'wait' });
     const done = () => setAsking(null);
     notices.attempt(editReview(place.client, read, reviewFile, place.edit).finally(done));
@@ -198,6 +197,7 @@ function headOf(sheet: ReviewLines, { diff, review }: DiffAndReview, index: numb
 }
 
 const ESCAPE = 'esc';
+const NO_EDITOR = 'no editor is available: press c to write a comment';
 
 function hintOf(columns: number, isSplit: boolean): string {
   if (columns < 60) return 'c comment  v range  s send  ? help';
