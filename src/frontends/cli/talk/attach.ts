@@ -1,5 +1,6 @@
 import { endpoints } from '../../../api/index.ts';
 import type { Session } from '../../../api/sessions.ts';
+import type { Client } from '../../../client/client.ts';
 import { replayBefore } from '../../../client/replay.ts';
 import { slashMatches } from '../../../client/slash.ts';
 import { usageError } from '../../../api/errors.ts';
@@ -60,13 +61,7 @@ export async function attach(
     submit: (text) => attached.say(text),
     interrupt: () => void attached.interrupt(),
     leave: () => leave(0),
-    complete: async (typed) =>
-      typed.startsWith('/')
-        ? slashMatches(
-            typed,
-            await client.call(endpoints.listCommands, { params: { session_id: found.id } }),
-          ).map(({ name }) => `/${name} `)
-        : fileMatches(typed, found.cwd),
+    complete: (typed) => completionsOf(client, found, typed),
   };
   const line = new InputLine(
     stdin as NodeJS.ReadStream,
@@ -119,6 +114,13 @@ export async function attach(
     );
   context.note(`attach again with cadre sessions attach ${shortId(session.id)}`);
   world.exit(Number(leaving.signal.reason));
+}
+
+/** The completions of a typed text: commands of the agent after a slash, else files of the directory of the session. */
+async function completionsOf(client: Client, { id, cwd }: Session, typed: string) {
+  if (!typed.startsWith('/')) return fileMatches(typed, cwd);
+  const commands = await client.call(endpoints.listCommands, { params: { session_id: id } });
+  return slashMatches(typed, commands).map(({ name }) => `/${name} `);
 }
 
 /** Shows the last turns that have ended. Returns the seq after which the events contain everything else. */

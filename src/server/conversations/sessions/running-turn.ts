@@ -9,7 +9,6 @@ import { hasEnded } from './turn.ts';
 import type { TurnOutput } from './output.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
-import type { AgentPool } from './agent-pool.ts';
 import type { SessionStore } from './store.ts';
 
 /** An agent of this server, and where its updates go. */
@@ -98,7 +97,10 @@ export const INTERRUPT_MS = 10_000;
 
 interface RunningTurnsDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
   store: SessionStore;
-  pool: Pick<AgentPool, 'end' | 'release'>;
+  pool: {
+    release: (live: LiveAgent) => void;
+    end: (sessionId: string, graceMs: number) => Promise<unknown>;
+  };
   /** Aborts when the server stops, which ends all agents. */
   stopping: AbortSignal;
 }
