@@ -4,7 +4,7 @@ import fs from 'node:fs';
 /** Whether limits of running processes can be set. */
 export const canLimit = spawnSync('prlimit', ['--version']).status === 0;
 
-/** Sets a limit of a running process. Returns a function that restores it. */
+/** Sets a limit of a running process, at most its hard limit. Returns a function that restores it. */
 export function limit(pid: number, resource: 'nofile' | 'fsize' | 'as', to: number): () => void {
   const line = fs
     .readFileSync(`/proc/${pid}/limits`, 'utf8')
@@ -13,7 +13,7 @@ export function limit(pid: number, resource: 'nofile' | 'fsize' | 'as', to: numb
   const [soft = 'unlimited', hard = 'unlimited'] = (line ?? '').slice(26).trim().split(/\s+/);
   const set = (value: string) =>
     execFileSync('prlimit', [`--pid=${pid}`, `--${resource}=${value}`], { stdio: 'pipe' });
-  set(`${to}:${hard}`);
+  set(`${hard === 'unlimited' ? to : Math.min(to, Number(hard))}:${hard}`);
   return () => {
     try {
       set(`${soft}:${hard}`);
