@@ -19,12 +19,12 @@ import {
 /** How long an agent has to end by itself before it is killed. */
 const AGENT_GRACE_MS = 2000;
 
-/** After so many ms, a turn that waits for a place says so. */
+/** After so many ms, a turn that waits for a slot says so. */
 const TELL_MS = 5000;
 
 interface Entry {
   live: LiveAgent;
-  place: AgentSlot;
+  slot: AgentSlot;
   sink: AgentSink;
   /** The number of turns that lease the agent. The next turn may lease it before the last one has released it. */
   leases: number;
@@ -50,7 +50,7 @@ interface AgentPoolDeps {
 /**
  * The live agents, never more than `maxLive` at once. An agent is ended after the idle timeout. If the pool is full,
  * the agent that has been idle for longest is ended to make room. An agent whose session could not be resumed is lasting:
- * it is ended only after the idle timeout, and only if a turn waits for its place. Lasting agents have a quota, and so has
+ * it is ended only after the idle timeout, and only if a turn waits for its slot. Lasting agents have a quota, and so has
  * a session with all sessions spawned from it. Agents of a kind that has not started yet start one at a time.
  */
 export class AgentPool {
@@ -113,11 +113,11 @@ export class AgentPool {
     if (entry) await this.#end(entry, AGENT_GRACE_MS);
     await this.#barred.get(session.id);
     if (this.#entries.has(session.id)) return this.lease(session, sinkFor, signal, onWait);
-    const place = this.#placeFor(session);
-    await this.#reserveRoom(place, signal, onWait);
+    const slot = this.#slotFor(session);
+    await this.#reserveRoom(slot, signal, onWait);
     this.#lastStart = this.#lastStart.then(yieldToEventLoop);
     await this.#lastStart;
-    return this.#start({ session, kind, place }, sinkFor, signal);
+    return this.#start({ session, kind, slot }, sinkFor, signal);
   }
 
   /**
@@ -137,7 +137,7 @@ export class AgentPool {
     if (!attached) throw unavailable('the agent of the turn is gone');
     const { agent, outcome } = attached;
     live.agent = agent;
-    this.#enter({ live, place: this.#placeFor(session), sink, leases: 1, idle: undefined });
+    this.#enter({ live, slot: this.#slotFor(session), sink, leases: 1, idle: undefined });
     return { live, outcome };
   }
 
@@ -148,8 +148,8 @@ export class AgentPool {
     signal: AbortSignal,
   ): Promise<LiveAgent | undefined> {
     const { id } = session;
-    const place = this.#placeFor(session);
-    const isFull = this.#shortageFor(place) !== null;
+    const slot = this.#slotFor(session);
+    const isFull = this.#shortageFor(slot) !== null;
     if (this.#entries.has(id) || this.#barred.has(id) || isFull) return this.find(id);
     const kind = this.#deps.kinds.usable(session.provider, session.agent);
     const done = Promise.withResolvers<void>();
@@ -157,10 +157,10 @@ export class AgentPool {
     this.#barred.set(id, done.promise);
     this.#trying.set(id, trying);
     this.#moving++;
-    this.#starting.add(place);
+    this.#starting.add(slot);
     try {
       const live = await this.#start(
-        { session, kind, place },
+        { session, kind, slot },
         sinkFor,
         AbortSignal.any([signal, trying.signal]),
       );
@@ -177,7 +177,7 @@ export class AgentPool {
   release(live: LiveAgent): void {
     const entry = this.#entries.get(live.session.id);
     if (entry?.live !== live || --entry.leases > 0) return;
-    entry.place.isBusy = false;
+    entry.slot.isBusy = false;
     const { clock, idleTimeoutMs } = this.#deps;
     const { canResume } = live.agent;
     const unload = clock.after(idleTimeoutMs(), () => {
@@ -190,13 +190,13 @@ export class AgentPool {
     this.admit();
   }
 
-  /** The turns that wait for a place, the one that has waited for longest first. */
+  /** The turns that wait for a slot, the one that has waited for longest first. */
   get waiting(): WaitingForSlot[] {
     const now = this.#deps.clock.monotonic();
-    return this.#waiting.map(({ place, since }) => ({
-      session_id: place.sessionId,
+    return this.#waiting.map(({ slot, since }) => ({
+      session_id: slot.sessionId,
       waited_ms: Math.round(now - since),
-      reason: this.#whyWaiting(place),
+      reason: this.#whyWaiting(slot),
     }));
   }
 
@@ -204,10 +204,10 @@ export class AgentPool {
   admit(): void {
     for (const one of Array.from(this.#waiting)) {
       if (this.#entries.size + this.#moving >= this.#deps.maxLive()) break;
-      if (this.#shortageFor(one.place) !== null) continue;
+      if (this.#shortageFor(one.slot) !== null) continue;
       this.#waiting.splice(this.#waiting.indexOf(one), 1);
       this.#moving++;
-      this.#starting.add(one.place);
+      this.#starting.add(one.slot);
       one.admitted.resolve();
     }
     for (const one of this.#waiting) {
@@ -223,37 +223,37 @@ export class AgentPool {
 
   /** Ends the agent that has been idle for longest among those whose end helps a lease that waits. */
   #makeRoom(waiting: Waiting): void {
-    const shortage = this.#shortageFor(waiting.place);
+    const shortage = this.#shortageFor(waiting.slot);
     if (!shortage) return;
     const helps: Record<Shortage['by'], (one: AgentSlot) => boolean> = {
       lasting: (one) => one.isLasting === true,
       // The start that it waits for needs no further room.
       unknown: () => false,
-      family: (one) => one.family === waiting.place.family,
+      family: (one) => one.family === waiting.slot.family,
       all: () => true,
     };
     const longest = this.#longestIdle(helps[shortage.by]);
     if (longest === undefined) return;
     waiting.isServed = true;
-    if (longest.place.isLasting) void longest.sink.update(endedToMakeRoom);
+    if (longest.slot.isLasting) void longest.sink.update(endedToMakeRoom);
     void this.#end(longest, AGENT_GRACE_MS, () => (waiting.isServed = false));
   }
 
-  #placeFor({ id, provider, agent }: Session): AgentSlot {
+  #slotFor({ id, provider, agent }: Session): AgentSlot {
     const kind = JSON.stringify([provider, agent]);
     const family = this.#deps.familyOf(id);
     return { family, sessionId: id, kind, isLasting: null, isBusy: true };
   }
 
-  #shortageFor(place: AgentSlot): Shortage | null {
-    place.isLasting = this.#lasting.get(place.kind) ?? null;
-    const live = [...this.#entries.values()].map((one) => one.place);
+  #shortageFor(slot: AgentSlot): Shortage | null {
+    slot.isLasting = this.#lasting.get(slot.kind) ?? null;
+    const live = [...this.#entries.values()].map((one) => one.slot);
     const ending = this.#moving - this.#starting.size;
-    return shortageFor(place, [...live, ...this.#starting], this.#deps.maxLive(), ending);
+    return shortageFor(slot, [...live, ...this.#starting], this.#deps.maxLive(), ending);
   }
 
-  #whyWaiting(place: AgentSlot): string {
-    return this.#shortageFor(place)?.message ?? 'stopping an idle agent to make room';
+  #whyWaiting(slot: AgentSlot): string {
+    return this.#shortageFor(slot)?.message ?? 'stopping an idle agent to make room';
   }
 
   /** Ends the agent of a session, if it has one. Resolves once the agent has exited. */
@@ -309,7 +309,7 @@ export class AgentPool {
   }
 
   async #start(
-    { session, kind, place }: { session: Session; kind: AgentKind; place: AgentSlot },
+    { session, kind, slot }: { session: Session; kind: AgentKind; slot: AgentSlot },
     sinkFor: (live: LiveAgent) => AgentSink,
     signal: AbortSignal,
   ): Promise<LiveAgent> {
@@ -317,19 +317,19 @@ export class AgentPool {
     try {
       const sink = sinkFor(live);
       live.agent = await kind.open(session, sink, signal, this.#deps.forkPointOf(session));
-      this.#enter({ live, place, sink, leases: 1, idle: undefined });
+      this.#enter({ live, slot, sink, leases: 1, idle: undefined });
       return live;
     } finally {
-      this.#starting.delete(place);
+      this.#starting.delete(slot);
       this.#moving--;
       this.admit();
     }
   }
 
   #enter(entry: Entry): void {
-    const { live, place } = entry;
-    place.isLasting = !live.agent.canResume;
-    this.#lasting.set(place.kind, place.isLasting);
+    const { live, slot } = entry;
+    slot.isLasting = !live.agent.canResume;
+    this.#lasting.set(slot.kind, slot.isLasting);
     this.#entries.set(live.session.id, entry);
     void live.agent.gone.then(() => {
       this.#forget(entry);
@@ -346,14 +346,14 @@ export class AgentPool {
 
   /** Reserves room for one more agent, once there is some. First come, first served, but for leases beyond a quota. */
   async #reserveRoom(
-    place: AgentSlot,
+    slot: AgentSlot,
     signal: AbortSignal,
     onWait: (reason: string) => void,
   ): Promise<void> {
     signal.throwIfAborted();
     const { clock } = this.#deps;
     const admitted = Promise.withResolvers<void>();
-    const waiting: Waiting = { place, since: clock.monotonic(), admitted, isServed: false };
+    const waiting: Waiting = { slot, since: clock.monotonic(), admitted, isServed: false };
     const leave = () => {
       const at = this.#waiting.indexOf(waiting);
       if (at >= 0) this.#waiting.splice(at, 1);
@@ -363,7 +363,7 @@ export class AgentPool {
     this.#waiting.push(waiting);
     this.admit();
     using _tell = this.#waiting.includes(waiting)
-      ? clock.after(TELL_MS, () => onWait(this.#whyWaiting(place)))
+      ? clock.after(TELL_MS, () => onWait(this.#whyWaiting(slot)))
       : null;
     try {
       await admitted.promise;
@@ -373,12 +373,12 @@ export class AgentPool {
   }
 
   /** Returns the endable agent that has been idle for longest, a lasting one only where there is no other. */
-  #longestIdle(matches: (place: AgentSlot) => boolean): Entry | undefined {
+  #longestIdle(matches: (slot: AgentSlot) => boolean): Entry | undefined {
     return [...this.#entries.values()]
-      .filter(({ idle, place }) => idle?.isEndable === true && matches(place))
+      .filter(({ idle, slot }) => idle?.isEndable === true && matches(slot))
       .toSorted(
         (a, b) =>
-          Number(a.place.isLasting) - Number(b.place.isLasting) ||
+          Number(a.slot.isLasting) - Number(b.slot.isLasting) ||
           (a.idle?.since ?? 0) - (b.idle?.since ?? 0),
       )[0];
   }
@@ -387,7 +387,7 @@ export class AgentPool {
 function leased(entry: Entry): LiveAgent {
   entry.idle?.unload[Symbol.dispose]();
   entry.idle = undefined;
-  entry.place.isBusy = true;
+  entry.slot.isBusy = true;
   entry.leases++;
   return entry.live;
 }

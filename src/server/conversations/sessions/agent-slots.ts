@@ -21,7 +21,7 @@ export interface AgentKinds {
 
 /** One live agent, or one that starts, as the quotas count it. */
 export interface AgentSlot {
-  /** The session that owns the place: the root of those that agents have spawned. */
+  /** The session that owns the slot: the root of those that agents have spawned. */
   readonly family: string;
   readonly sessionId: string;
   readonly kind: string;
@@ -39,19 +39,19 @@ export const endedToMakeRoom: AgentUpdate = {
     'the idle agent of this session was stopped to make room for another session, and the agent cannot resume this session: open a new session',
 };
 
-/** The part of the places that agents may take which cannot be ended when idle. */
+/** The part of the slots that agents may take which cannot be ended when idle. */
 const LASTING_PART = 1 / 2;
-/** The part of the places that one family may take. */
+/** The part of the slots that one family may take. */
 const FAMILY_PART = 3 / 4;
-/** So many sessions are named that hold places. */
+/** So many sessions are named that hold slots. */
 const NAMED = 3;
 
 export type Shortage = { by: 'lasting' | 'family' | 'unknown' | 'all'; message: string };
 
 /**
- * Returns why an agent of a family gets none of `max` places; null if it does. Agents of a kind that has not
+ * Returns why an agent of a family gets none of `max` slots; null if it does. Agents of a kind that has not
  * started yet start one at a time, because all may be lasting. If they could exceed the quota of lasting agents, only one
- * agent of all such kinds starts. `ending`: the number of places of agents that are ending.
+ * agent of all such kinds starts. `ending`: the number of slots of agents that are ending.
  */
 export function shortageFor(
   { family, kind, isLasting }: Pick<AgentSlot, 'family' | 'kind' | 'isLasting'>,
@@ -107,7 +107,7 @@ export interface WaitingForSlot {
 }
 
 export interface Waiting {
-  place: AgentSlot;
+  slot: AgentSlot;
   /** When it began to wait (monotonic, in ms). */
   since: number;
   admitted: PromiseWithResolvers<void>;

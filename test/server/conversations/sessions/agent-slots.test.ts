@@ -59,7 +59,7 @@ function poolOf(max: number) {
   return { pool, clock, told, lease, start, isLive };
 }
 
-it('Agents that cannot be ended when idle take at most half of the places, so that a turn of any other agent starts.', async () => {
+it('Agents that cannot be ended when idle take at most half of the slots, so that a turn of any other agent starts.', async () => {
   const { pool, told, lease, start, isLive, clock } = poolOf(4);
   await start('a/lasting/1', 'b/lasting/1');
   const third = lease('c/lasting/1');
@@ -71,7 +71,7 @@ it('Agents that cannot be ended when idle take at most half of the places, so th
     'c/lasting/1 waits: sessions that cannot be resumed already use 2 agents, and may use at most 2 of the 4 agents that providers.max_live allows: 0 busy; 2 idle that cannot be resumed: a/lasting/1, b/lasting/1',
   ]);
   expect(pool.waiting[0]?.reason).toContain('a/lasting/1');
-  // The place of one that has been idle for so long is lent to the turn that waits.
+  // The slot of one that has been idle for so long is lent to the turn that waits.
   clock.advance(IDLE_MS);
   await third;
   expect([isLive('a/lasting/1'), isLive('b/lasting/1')]).toEqual([false, true]);
@@ -80,7 +80,7 @@ it('Agents that cannot be ended when idle take at most half of the places, so th
   await pool.endAll();
 });
 
-it('An idle agent that cannot be resumed lives on for as long as no turn waits for its place.', async () => {
+it('An idle agent that cannot be resumed lives on for as long as no turn waits for its slot.', async () => {
   const { pool, start, clock, isLive, told } = poolOf(4);
   await start('a/lasting/1');
   clock.advance(10 * IDLE_MS);
@@ -90,7 +90,7 @@ it('An idle agent that cannot be resumed lives on for as long as no turn waits f
   await pool.endAll();
 });
 
-it('A session and all that its agents have spawned take at most three quarters of the places; others pass them in the queue.', async () => {
+it('A session and all that its agents have spawned take at most three quarters of the slots; others pass them in the queue.', async () => {
   const { pool, lease, clock, told } = poolOf(4);
   const first = await lease('a/plain/1');
   await Promise.all([lease('a/plain/2'), lease('a/plain/3')]);
@@ -108,7 +108,7 @@ it('A session and all that its agents have spawned take at most three quarters o
   await pool.endAll();
 });
 
-it('One place alone is lent to every kind of agent, one after the other.', async () => {
+it('One slot alone is lent to every kind of agent, one after the other.', async () => {
   const { pool, start, lease, clock, isLive } = poolOf(1);
   await start('a/lasting/1');
   const next = lease('b/plain/1');
@@ -129,7 +129,7 @@ it('A burst of first starts of a kind that turns out to be lasting takes no more
   await pool.endAll();
 });
 
-it('A burst of first starts of a kind whose sessions can be resumed takes all places, once the first has started.', async () => {
+it('A burst of first starts of a kind whose sessions can be resumed takes all slots, once the first has started.', async () => {
   const { pool, lease } = poolOf(4);
   await Promise.all(['a', 'b', 'c', 'd'].map((family) => lease(`${family}/plain/1`)));
   expect(pool.count()).toBe(4);
@@ -137,19 +137,19 @@ it('A burst of first starts of a kind whose sessions can be resumed takes all pl
 });
 
 it('First starts of several kinds wait for each other only where they could exceed the quota of lasting agents.', () => {
-  const place = (kind: string, isLasting: boolean | null) => ({
+  const slot = (kind: string, isLasting: boolean | null) => ({
     family: kind,
     sessionId: kind,
     kind,
     isLasting,
     isBusy: true,
   });
-  const shortage = (...taken: ReturnType<typeof place>[]) =>
-    shortageFor(place('new', null), taken, 4)?.by ?? null;
-  expect(shortage(place('a', null))).toBe(null);
-  expect(shortage(place('new', null))).toBe('unknown');
-  expect(shortage(place('a', null), place('b', null))).toBe('unknown');
-  expect(shortage(place('a', null), place('b', true))).toBe('unknown');
+  const shortage = (...taken: ReturnType<typeof slot>[]) =>
+    shortageFor(slot('new', null), taken, 4)?.by ?? null;
+  expect(shortage(slot('a', null))).toBe(null);
+  expect(shortage(slot('new', null))).toBe('unknown');
+  expect(shortage(slot('a', null), slot('b', null))).toBe('unknown');
+  expect(shortage(slot('a', null), slot('b', true))).toBe('unknown');
   // All live agents have answered. One more may exceed the quota, so that its answer becomes known, too.
-  expect(shortage(place('a', true), place('b', true))).toBe(null);
+  expect(shortage(slot('a', true), slot('b', true))).toBe(null);
 });
