@@ -30,16 +30,16 @@ interface Pair {
  * Returns the changes in the checkout of a session, which is only read: nothing of the repository runs. Throws
  * `not_found`, also for a snapshot, and `conflict` if git cannot compare.
  */
-export async function diffSession(place: WorkContext, query: Query): Promise<SessionDiff> {
-  const taken_at = place.requests.now();
+export async function diffSession(work: WorkContext, query: Query): Promise<SessionDiff> {
+  const taken_at = work.requests.now();
   const pair = await (query.at === undefined
-    ? untilNow(place, query)
-    : untilTurn(place, query.at, query.since ?? query.at));
+    ? untilNow(work, query)
+    : untilTurn(work, query.at, query.since ?? query.at));
   const { path: paths, stat, exact } = query;
   const trees = [pair.before, pair.after] as const;
   const compared = await compareTrees(pair.git, trees, { paths, stat, exact });
   return {
-    session_id: place.session.id,
+    session_id: work.session.id,
     root: pair.root,
     base: pair.base,
     head_commit: pair.head,
@@ -52,15 +52,15 @@ export async function diffSession(place: WorkContext, query: Query): Promise<Ses
 }
 
 /** Compares a snapshot or a commit with the files as they are. */
-async function untilNow(place: WorkContext, query: Query): Promise<Pair> {
-  const start = startOf(place, query);
-  const checkout = await place.checkout();
+async function untilNow(work: WorkContext, query: Query): Promise<Pair> {
+  const start = startOf(work, query);
+  const checkout = await work.checkout();
   const now = await readFilesNow(checkout, {
-    ...place,
-    objects: path.join(place.scratch, 'objects'),
-    lent: start === null ? [] : [place.requests.snapshotObjectStores.pathOf(start.depot)],
+    ...work,
+    objects: path.join(work.scratch, 'objects'),
+    lent: start === null ? [] : [work.requests.snapshotObjectStores.pathOf(start.depot)],
   });
-  const base = start === null ? await commitBase(place, checkout, query) : turnBase(start);
+  const base = start === null ? await commitBase(work, checkout, query) : turnBase(start);
   return {
     git: now.git,
     before: start?.tree ?? base.commit ?? (await emptyTree(now.git)),
@@ -83,12 +83,12 @@ function startOf(
 }
 
 /** Compares the beginning of one turn with the end of another. */
-async function untilTurn(place: WorkContext, at: string, since: string): Promise<Pair> {
-  const { requests, session } = place;
+async function untilTurn(work: WorkContext, at: string, since: string): Promise<Pair> {
+  const { requests, session } = work;
   const start = requests.snapshotAt(session.id, since, 'start');
   const end = requests.snapshotAt(session.id, at, 'end');
   return {
-    git: await requests.openSnapshots(place, end, [start]),
+    git: await requests.openSnapshots(work, end, [start]),
     before: start.tree,
     after: end.tree,
     base: turnBase(start),

@@ -32,23 +32,23 @@ export class SnapshotObjectStores {
     this.#deps = deps;
   }
 
-  pathOf(depot: string): string {
-    return path.join(this.#deps.root, depot);
+  pathOf(objectStore: string): string {
+    return path.join(this.#deps.root, objectStore);
   }
 
   /** Runs `work` with the object store of a session for new objects, which is not removed meanwhile. */
-  async use<T>(sessionId: string, work: (depot: string) => Promise<T>): Promise<T> {
+  async use<T>(sessionId: string, work: (objectStore: string) => Promise<T>): Promise<T> {
     const open = this.#open.get(sessionId) ?? (await this.#newest(sessionId));
     if (open.bytes > FULL_BYTES) Object.assign(open, { number: open.number + 1, bytes: 0 });
     this.#open.set(sessionId, open);
-    const depot = path.join(sessionId, String(open.number));
-    this.#busy.add(depot);
+    const objectStore = path.join(sessionId, String(open.number));
+    this.#busy.add(objectStore);
     try {
-      await fs.mkdir(this.pathOf(depot), { recursive: true, mode: 0o700 });
-      return await work(depot);
+      await fs.mkdir(this.pathOf(objectStore), { recursive: true, mode: 0o700 });
+      return await work(objectStore);
     } finally {
-      open.bytes = await treeBytes(this.pathOf(depot));
-      this.#busy.delete(depot);
+      open.bytes = await treeBytes(this.pathOf(objectStore));
+      this.#busy.delete(objectStore);
     }
   }
 
@@ -68,32 +68,32 @@ export class SnapshotObjectStores {
     const oldest = clock.now() - max_age_days * DAY_MS;
     const snapshotObjectStores = (await this.#all()).toSorted((one, other) => one.at - other.at);
     let total = snapshotObjectStores.reduce((sum, { bytes }) => sum + bytes, 0);
-    for (const { depot, at, bytes } of snapshotObjectStores) {
+    for (const { objectStore, at, bytes } of snapshotObjectStores) {
       if (at >= oldest && total <= max_bytes) return;
-      if (this.#busy.has(depot)) continue;
-      await this.#remove(depot);
+      if (this.#busy.has(objectStore)) continue;
+      await this.#remove(objectStore);
       total -= bytes;
     }
   }
 
-  async #remove(depot: string): Promise<void> {
+  async #remove(objectStore: string): Promise<void> {
     const { db, store } = this.#deps;
-    this.#open.delete(path.dirname(depot));
-    await db.transact((tx) => store.forgetObjectStore(tx, depot));
-    await fs.rm(this.pathOf(depot), { recursive: true, force: true });
+    this.#open.delete(path.dirname(objectStore));
+    await db.transact((tx) => store.forgetObjectStore(tx, objectStore));
+    await fs.rm(this.pathOf(objectStore), { recursive: true, force: true });
     // Only an empty directory of a session goes.
-    await fs.rmdir(path.dirname(this.pathOf(depot))).catch(() => undefined);
+    await fs.rmdir(path.dirname(this.pathOf(objectStore))).catch(() => undefined);
   }
 
   /** Lists all object stores, with the time of their newest snapshot; 0 without a snapshot. */
-  async #all(): Promise<{ depot: string; at: number; bytes: number }[]> {
+  async #all(): Promise<{ objectStore: string; at: number; bytes: number }[]> {
     const { db, store, root } = this.#deps;
-    const found: { depot: string; at: number; bytes: number }[] = [];
+    const found: { objectStore: string; at: number; bytes: number }[] = [];
     for (const session of await namesIn(root))
       for (const number of await namesIn(path.join(root, session))) {
-        const depot = path.join(session, number);
-        const at = (await db.read((rx) => store.newestIn(rx, depot))) ?? 0;
-        found.push({ depot, at, bytes: await treeBytes(this.pathOf(depot)) });
+        const objectStore = path.join(session, number);
+        const at = (await db.read((rx) => store.newestIn(rx, objectStore))) ?? 0;
+        found.push({ objectStore, at, bytes: await treeBytes(this.pathOf(objectStore)) });
       }
     return found;
   }

@@ -33,20 +33,20 @@ const NAMED = 3;
  * it since, unless `force` is set: then what is there is kept beside it.
  */
 export async function restoreSessionFile(
-  place: WorkContext,
+  work: WorkContext,
   { file, turn_id, moment, force }: BodyOf<typeof restoreFile>,
 ): Promise<ResponseOf<typeof restoreFile>> {
-  const { requests, session } = place;
+  const { requests, session } = work;
   const name = relativeName(file);
   const { id: session_id } = session;
   assertIdle(session);
   const target = requests.snapshotAt(session_id, turn_id, moment);
-  const checkout = await checkoutOf(place, target);
+  const checkout = await checkoutOf(work, target);
   const { files } = checkout;
   const since = requests.snapshotsSince(target);
-  const git = await requests.openSnapshots(place, target, since);
+  const git = await requests.openSnapshots(work, target, since);
   const entry = await entryAt(git, target.tree, name);
-  const content = await contentAt(place, checkout, git, entry);
+  const content = await contentAt(work, checkout, git, entry);
   const wanted: ForeignEntry = {
     kind: entry.mode === '120000' ? 'link' : 'file',
     content,
@@ -76,8 +76,8 @@ function assertIdle({ id, active_turn_id: active }: Session): void {
 }
 
 /** Resolves with the checkout of a session. Throws `conflict` if the snapshot is of another one. */
-async function checkoutOf(place: WorkContext, snapshot: Taken): Promise<SessionCheckout> {
-  const checkout = await place.checkout();
+async function checkoutOf(work: WorkContext, snapshot: Taken): Promise<SessionCheckout> {
+  const checkout = await work.checkout();
   const { files, repository } = checkout;
   if (files === snapshot.root && repository.commonDir === snapshot.repository) return checkout;
   throw conflictError(
@@ -163,13 +163,13 @@ function refused(error: unknown): never {
 
 /** Writes the files of a snapshot into a new worktree, which has the commit of the snapshot. Throws `conflict`. */
 export async function writeSnapshot(
-  place: WorkContext,
+  work: WorkContext,
   worktree: Worktree,
   snapshot: Taken,
 ): Promise<void> {
   const { path: cwd } = worktree;
-  const checkout = await checkoutOfSession(place.git, { ...place.session, cwd }, worktree);
-  const { git, tree } = await readNow(place, checkout, [snapshot]);
+  const checkout = await checkoutOfSession(work.git, { ...work.session, cwd }, worktree);
+  const { git, tree } = await readNow(work, checkout, [snapshot]);
   await checkOut(git, tree, snapshot.tree);
 }
 
@@ -177,12 +177,12 @@ export async function writeSnapshot(
  * Restores the files that turns of a session have changed since a snapshot. Other files stay, and so do the commit and the
  * index. Throws `conflict`, and changes nothing, if somebody else may have changed one of the files too.
  */
-export async function restoreSnapshot(place: WorkContext, snapshot: Taken): Promise<void> {
-  const { requests, session } = place;
+export async function restoreSnapshot(work: WorkContext, snapshot: Taken): Promise<void> {
+  const { requests, session } = work;
   assertIdle(session);
-  const checkout = await checkoutOf(place, snapshot);
+  const checkout = await checkoutOf(work, snapshot);
   const since = takenSince(session, snapshot, requests.snapshotsSince(snapshot));
-  const { git, tree } = await readNow(place, checkout, since);
+  const { git, tree } = await readNow(work, checkout, since);
   const changes = await changesOfTurns(git, since, { tree, snapshot });
   if (changes.length === 0) return;
   await assertWithoutLfs(git, changes);
@@ -238,14 +238,16 @@ async function changesOfTurns(
 
 /** Reads the files as they are, as a tree. The returned git also reads the trees of snapshots. */
 async function readNow(
-  place: WorkContext,
+  work: WorkContext,
   checkout: SessionCheckout,
   snapshots: readonly Taken[],
 ): Promise<{ git: Git; tree: string }> {
-  const objects = path.join(place.scratch, 'now');
-  const depots = new Set(snapshots.map(({ depot }) => depot));
-  const lent = [...depots].map((depot) => place.requests.snapshotObjectStores.pathOf(depot));
-  const { filters, scratch, signal } = place;
+  const objects = path.join(work.scratch, 'now');
+  const objectStores = new Set(snapshots.map(({ depot }) => depot));
+  const lent = [...objectStores].map((objectStore) =>
+    work.requests.snapshotObjectStores.pathOf(objectStore),
+  );
+  const { filters, scratch, signal } = work;
   const now = await readFilesNow(checkout, { scratch, objects, lent, filters, signal });
   if (now.isCut)
     throw conflictError('cannot restore the files, because too many files have changed');

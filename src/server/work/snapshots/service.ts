@@ -47,21 +47,21 @@ export class SnapshotService {
   }
 
   diff(sessionId: string, query: QueryOf<typeof getSessionDiff>): Promise<SessionDiff> {
-    return this.#deps.requests.work(sessionId, (place) => diffSession(place, query));
+    return this.#deps.requests.work(sessionId, (work) => diffSession(work, query));
   }
 
   /** Returns the branch that is checked out; null if none is. Throws `not_found`, and `conflict` without a checkout. */
   branch(sessionId: string): Promise<string | null> {
-    return this.#deps.requests.work(sessionId, async (place) =>
-      branchAt((await place.checkout()).git),
+    return this.#deps.requests.work(sessionId, async (work) =>
+      branchAt((await work.checkout()).git),
     );
   }
 
   restore(
     sessionId: string,
-    wish: BodyOf<typeof restoreFile>,
+    request: BodyOf<typeof restoreFile>,
   ): Promise<ResponseOf<typeof restoreFile>> {
-    return this.#deps.requests.work(sessionId, (place) => restoreSessionFile(place, wish));
+    return this.#deps.requests.work(sessionId, (work) => restoreSessionFile(work, request));
   }
 
   /** Returns the snapshot of the end of a turn. Throws `not_found`, and `conflict` if it could not be taken. */
@@ -73,16 +73,14 @@ export class SnapshotService {
 
   /** Writes the files of a snapshot into a new worktree, which has the commit of the snapshot. Throws `conflict`. */
   writeTo(worktree: Worktree, snapshot: Taken): Promise<void> {
-    return this.#deps.requests.work(snapshot.session_id, (place) =>
-      writeSnapshot(place, worktree, snapshot),
+    return this.#deps.requests.work(snapshot.session_id, (work) =>
+      writeSnapshot(work, worktree, snapshot),
     );
   }
 
   /** Restores the directory of a session to a snapshot. Throws `conflict` if somebody else changed files since. */
   restoreAll(snapshot: Taken): Promise<void> {
-    return this.#deps.requests.work(snapshot.session_id, (place) =>
-      restoreSnapshot(place, snapshot),
-    );
+    return this.#deps.requests.work(snapshot.session_id, (work) => restoreSnapshot(work, snapshot));
   }
 
   /** Lists the files of a session, now or at a turn. Throws `not_found`, and `conflict` if they cannot be read. */
@@ -91,19 +89,19 @@ export class SnapshotService {
     { turn_id, moment, path: below }: QueryOf<typeof listSessionFiles>,
   ): Promise<ResponseOf<typeof listSessionFiles>> {
     const { requests } = this.#deps;
-    return requests.work(sessionId, async (place) => {
+    return requests.work(sessionId, async (work) => {
       const paths = below === undefined ? [] : [below];
       if (turn_id === undefined) {
-        const checkout = await place.checkout();
-        const objects = path.join(place.scratch, 'objects');
+        const checkout = await work.checkout();
+        const objects = path.join(work.scratch, 'objects');
         const taken_at = requests.now();
-        const now = await readFilesNow(checkout, { ...place, objects });
+        const now = await readFilesNow(checkout, { ...work, objects });
         const listed = await listTree(now.git, now.tree, paths);
         const about = { session_id: sessionId, turn_id: null, moment: null };
         return { ...about, root: checkout.files, taken_at, ...listed };
       }
       const snapshot = requests.snapshotAt(sessionId, turn_id, moment);
-      const git = await requests.openSnapshots(place, snapshot);
+      const git = await requests.openSnapshots(work, snapshot);
       const { tree, root, taken_at } = snapshot;
       const listed = await listTree(git, tree, paths);
       return { session_id: sessionId, turn_id, moment, root: root ?? '', taken_at, ...listed };

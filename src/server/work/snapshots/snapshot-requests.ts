@@ -66,7 +66,7 @@ export class SnapshotRequests {
   }
 
   /** Runs `work` for a session. Throws `not_found`, and `conflict` if git fails or the time is over. */
-  async work<T>(sessionId: string, work: (place: WorkContext) => Promise<T>): Promise<T> {
+  async work<T>(sessionId: string, work: (work: WorkContext) => Promise<T>): Promise<T> {
     const { db, clock, sessionStore, worktrees, gitContext } = this.#deps;
     const [session, worktree] = await db.read((rx) => {
       const found = sessionStore.session(rx, sessionId);
@@ -117,10 +117,10 @@ export class SnapshotRequests {
     snapshot: Taken,
     others: readonly StoredSnapshot[] = [],
   ): Promise<Git> {
-    const depots = new Set([snapshot, ...others].map(({ depot }) => depot));
-    const lent = [...depots]
-      .filter((depot) => depot !== null)
-      .map((depot) => this.#deps.snapshotObjectStores.pathOf(depot));
+    const objectStores = new Set([snapshot, ...others].map(({ depot }) => depot));
+    const lent = [...objectStores]
+      .filter((objectStore) => objectStore !== null)
+      .map((objectStore) => this.#deps.snapshotObjectStores.pathOf(objectStore));
     return openTrees(repositoryAt(git, snapshot.repository), { scratch, lent });
   }
 

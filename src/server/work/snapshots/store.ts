@@ -64,13 +64,13 @@ export class SnapshotStore {
   }
 
   /** Returns when the newest snapshot in an object store was taken; null if there is no snapshot. */
-  newestIn(rx: Reader, depot: string): number | null {
+  newestIn(rx: Reader, objectStore: string): number | null {
     const newest = { index: 'snapshots_depot', where: 'depot = ?', order: 'n DESC' };
-    return this.#table.first(rx, newest, 1, depot)[0]?.taken_at ?? null;
+    return this.#table.first(rx, newest, 1, objectStore)[0]?.taken_at ?? null;
   }
 
-  forgetObjectStore(tx: Writer, depot: string): void {
-    this.#table.deleteWhere(tx, 'depot = ?', depot);
+  forgetObjectStore(tx: Writer, objectStore: string): void {
+    this.#table.deleteWhere(tx, 'depot = ?', objectStore);
   }
 
   forgetSession(tx: Writer, sessionId: string): void {

@@ -112,8 +112,8 @@ export class SnapshotTaker {
       if ((this.#slow.get(session.id) ?? 0) >= SLOW) return;
       try {
         // An object store without a row counts as left over, so it is in use until its row is there.
-        await snapshotObjectStores.use(session.id, async (depot) => {
-          const snapshot = await this.#snapshot(session, turn, moment, depot);
+        await snapshotObjectStores.use(session.id, async (objectStore) => {
+          const snapshot = await this.#snapshot(session, turn, moment, objectStore);
           await db.transact((tx) => store.add(tx, { ...snapshot, is_late: isLate() }));
         });
         await snapshotObjectStores.trim();
@@ -130,7 +130,7 @@ export class SnapshotTaker {
     session: Session,
     turn: Turn,
     moment: Moment,
-    depot: string,
+    objectStore: string,
   ): Promise<StoredSnapshot> {
     const { clock } = this.#deps;
     const began = clock.monotonic();
@@ -141,7 +141,7 @@ export class SnapshotTaker {
     const about = { session_id: session.id, turn_id: turn.turn_id, moment, taken_at: clock.now() };
     const end = () => ({ is_late: false, took_ms: Math.round(clock.monotonic() - began) });
     try {
-      const taken = await this.#read(session, depot, late.signal);
+      const taken = await this.#read(session, objectStore, late.signal);
       this.#slow.delete(session.id);
       return { ...about, ...taken, problem: null, ...end() };
     } catch (error) {
@@ -151,7 +151,7 @@ export class SnapshotTaker {
     }
   }
 
-  async #read(session: Session, depot: string, signal: AbortSignal) {
+  async #read(session: Session, objectStore: string, signal: AbortSignal) {
     const { db, worktrees, gitContext, snapshotObjectStores } = this.#deps;
     const git = gitContext.git.within(signal);
     const id = session.worktree_id;
@@ -161,12 +161,19 @@ export class SnapshotTaker {
     return gitContext.withScratch(session, async (scratch) => {
       const { tree, leftOut, isCut } = await readFilesNow(checkout, {
         scratch,
-        objects: snapshotObjectStores.pathOf(depot),
+        objects: snapshotObjectStores.pathOf(objectStore),
         filters: gitContext.filtersOf(repository),
         signal,
       });
       const is_whole = leftOut.length === 0 && !isCut;
-      return { tree, head_commit, root, depot, repository: repository.commonDir, is_whole };
+      return {
+        tree,
+        head_commit,
+        root,
+        depot: objectStore,
+        repository: repository.commonDir,
+        is_whole,
+      };
     });
   }
 }

@@ -21,7 +21,7 @@ async function onDepots(
     there: () => { files: string[]; rows: string[] };
   }) => Promise<void>,
 ): Promise<void> {
-  await using own = tempDirectory('depots');
+  await using own = tempDirectory('stores');
   const db = await openDatabase(own.path);
   const clock = new ManualClock();
   const store = new SnapshotStore(db);
@@ -37,9 +37,9 @@ async function onDepots(
       snapshotObjectStores,
       async add(session, bytes) {
         sessions.add(session);
-        await snapshotObjectStores.use(session, async (depot) => {
+        await snapshotObjectStores.use(session, async (objectStore) => {
           count += 1;
-          fs.writeFileSync(path.join(root, depot, `object-${count}`), 'x'.repeat(bytes));
+          fs.writeFileSync(path.join(root, objectStore, `object-${count}`), 'x'.repeat(bytes));
           const snapshot: StoredSnapshot = {
             session_id: session,
             turn_id: `turn-${count}`,
@@ -52,7 +52,7 @@ async function onDepots(
             problem: null,
             is_late: false,
             took_ms: 1,
-            depot,
+            depot: objectStore,
             repository: '/repo/.git',
           };
           await db.transact((tx) => store.add(tx, snapshot));

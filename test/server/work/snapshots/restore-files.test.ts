@@ -65,8 +65,8 @@ describe('a fork with files', () => {
     const { client, session: session_id } = stage;
     const first = await turn(stage, { 'a.txt': 'changed\n' });
     await fork(stage, { worktree: { worktree_name: 'taken' } });
-    const wish = { worktree: { worktree_name: 'taken' }, files: true };
-    await expect(fork(stage, { turn_id: first, ...wish })).rejects.toMatchObject(
+    const request = { worktree: { worktree_name: 'taken' }, files: true };
+    await expect(fork(stage, { turn_id: first, ...request })).rejects.toMatchObject(
       anError('conflict', 'taken'),
     );
     const named = { worktree: { base_ref: 'main' }, files: true };
