@@ -80,9 +80,9 @@ export function buildNouns(base: Base, options: RuntimeOptions, shim: Shim | nul
   const teams = buildTeams(base, { ...served, store: rows.teams });
   const queueStore = new QueueStore(base.db);
   const queued = { ...base, store: queueStore, inbox };
-  const line = new QueueInboxSource({ ...queued, scheduler });
+  const source = new QueueInboxSource({ ...queued, scheduler });
   const conversations = { sessionStore, sessions: sessionService };
-  const queue = new QueueService({ ...queued, ...conversations, line, limits });
+  const queue = new QueueService({ ...queued, ...conversations, source, limits });
   const reviews = new ReviewService({
     ...base,
     ...conversations,
@@ -219,7 +219,7 @@ function buildForks(
     ...sessions,
     sessions: sessions.service,
     claims: worktrees.claims,
-    openInWorktree: (...wish) => worktrees.opening.openDrafted(...wish),
+    openInWorktree: (...args) => worktrees.opening.openDrafted(...args),
     async filesOf(turn) {
       const snapshot = await files.endOf(turn);
       if (snapshot.head_commit === null)

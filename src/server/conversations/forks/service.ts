@@ -30,7 +30,7 @@ const TITLE_CHARACTERS = 200;
 
 type ForkRequest = BodyOf<typeof forkSession>;
 type RewindRequest = BodyOf<typeof rewindSession>;
-type WorktreeWish = NonNullable<ForkRequest['worktree']>;
+type WorktreeRequest = NonNullable<ForkRequest['worktree']>;
 
 /** The files of the end of a turn. */
 interface TurnFiles {
@@ -50,7 +50,7 @@ interface ForkServiceDeps extends Pick<ServerParts, 'db' | 'failpoint'> {
   };
   /** Opens a session in a worktree. Session, worktree and claim are all created, or none is. */
   openInWorktree: (
-    wish: WorktreeWish,
+    request: WorktreeRequest,
     session: Session,
     how: {
       store: (tx: Writer, session: Session) => void;
@@ -95,13 +95,13 @@ export class ForkService {
   /** Opens a session with the history of another one up to a turn, which must have completed. */
   async fork(
     sessionId: string,
-    { worktree, files, ...wish }: ForkRequest,
+    { worktree, files, ...request }: ForkRequest,
     saveResponse?: SaveResponse,
   ): Promise<Session> {
     const { db, claims, openInWorktree, filesOf, failpoint } = this.#deps;
     if (files === true && !worktree)
       throw invalidError('body.files: the files need a new worktree: set worktree too');
-    const plan = await this.#plan(sessionId, wish);
+    const plan = await this.#plan(sessionId, request);
     const { origin, session, turn } = plan;
     const snapshot = files === true ? await filesOf(turn) : null;
     failpoint('fork.prepared');
@@ -109,7 +109,7 @@ export class ForkService {
       ? await openInWorktree(
           snapshot ? withBase(worktree, snapshot.commit) : worktree,
           session,
-          { store: (tx, placed) => this.#store(tx, plan, placed), fill: snapshot?.writeTo ?? null },
+          { store: (tx, opened) => this.#store(tx, plan, opened), fill: snapshot?.writeTo ?? null },
           saveResponse,
         )
       : await db.transact((tx) => {
@@ -125,17 +125,17 @@ export class ForkService {
   /** Opens a fork that continues in place of a session, and closes this session, in one transaction. */
   async rewind(
     sessionId: string,
-    { files, ...wish }: RewindRequest,
+    { files, ...request }: RewindRequest,
     saveResponse?: SaveResponse,
   ): Promise<Session> {
     const { db, store, inbox, sessions, claims, restoreFiles, failpoint } = this.#deps;
     db.peek((rx) => assertFree(rx, store.session(rx, sessionId), { store, inbox }));
-    const plan = await this.#plan(sessionId, wish);
+    const plan = await this.#plan(sessionId, request);
     const { origin, session, turn } = plan;
     if (files === true) await restoreFiles(turn);
     failpoint('fork.prepared');
     const { title, title_source } = origin;
-    const draft = wish.title == null ? { ...session, title, title_source } : session;
+    const draft = request.title == null ? { ...session, title, title_source } : session;
     const forked = await db.transact((tx) => {
       const now = store.session(tx, sessionId);
       assertFree(tx, now, { store, inbox });
@@ -167,7 +167,7 @@ export class ForkService {
       const last = this.#turnOf(rx, found, turn_id ?? null);
       return { origin: found, turn: last, history: readHistory(rx, found, last, rows) };
     });
-    const draft = await sessions.draft({ ...settingsOf(origin), title });
+    const draft = await sessions.draft({ ...forkSettings(origin), title });
     const session: Session = {
       ...draft,
       ...(draft.title === null && origin.title !== null
@@ -214,7 +214,7 @@ export class ForkService {
   }
 }
 
-function settingsOf(origin: Session) {
+function forkSettings(origin: Session) {
   const { provider, agent, model, cwd, permission_mode, agent_mode, thinking_effort } = origin;
   const { after_limit, sandbox } = origin;
   const settings = { model, cwd, permission_mode, agent_mode, thinking_effort, sandbox };
@@ -227,8 +227,8 @@ function titleOfFork(title: string): string {
 }
 
 /** A worktree for files starts from the commit of these files. */
-function withBase(wish: WorktreeWish, base_ref: string): WorktreeWish {
-  const named = wish === true ? {} : wish;
+function withBase(request: WorktreeRequest, base_ref: string): WorktreeRequest {
+  const named = request === true ? {} : request;
   if (named.base_ref != null)
     throw invalidError('body.worktree.base_ref: the files determine the commit: omit it');
   return { ...named, base_ref };

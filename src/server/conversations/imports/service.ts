@@ -33,7 +33,7 @@ interface ImportServiceDeps extends Pick<ServerParts, 'db' | 'clock'> {
 }
 
 type Request = BodyOf<typeof createSession>;
-type Wish = NonNullable<Request['import']>;
+type ImportRequest = NonNullable<Request['import']>;
 
 /** The use cases of conversations that agents' own programs store. */
 export class ImportService {
@@ -67,7 +67,7 @@ export class ImportService {
 
   /** Opens a session that continues a conversation. Returns the open session with this conversation if there is one. */
   async open(
-    { import: wish, worktree, ...body }: Request & { import: Wish },
+    { import: request, worktree, ...body }: Request & { import: ImportRequest },
     saveResponse?: SaveResponse,
   ): Promise<Session> {
     if (worktree)
@@ -75,15 +75,15 @@ export class ImportService {
     const { kinds, reader, sessions, db } = this.#deps;
     const { provider } = body;
     const agent = kinds.agentFor(provider, body.agent ?? null);
-    const isFork = wish.fork === true;
+    const isFork = request.fork === true;
     const known =
-      !isFork && (await db.read((rx) => this.#existing(rx, { provider, agent, ref: wish.ref })));
+      !isFork && (await db.read((rx) => this.#existing(rx, { provider, agent, ref: request.ref })));
     if (known) return db.transact(() => known, saveResponse);
     const conversations = reader.conversationsOf({ provider, agent });
-    const found = await refusing(conversations.find(wish.ref, new AbortController().signal));
+    const found = await refusing(conversations.find(request.ref, new AbortController().signal));
     if (!found)
       throw notFoundError(
-        `conversation "${wish.ref}" of ${provider} not found: list conversations to see their ids`,
+        `conversation "${request.ref}" of ${provider} not found: list conversations to see their ids`,
       );
     // The agent may accept another form of the id, and a conversation has one form here.
     const { ref } = found;
@@ -91,7 +91,7 @@ export class ImportService {
     if (held) throw conflictError(inUseText(held));
     const draft = await sessions.draft({ ...body, cwd: body.cwd ?? found.cwd });
     if (isFork) {
-      const query = { after: null, max: wish.history, cwd: found.cwd };
+      const query = { after: null, max: request.history, cwd: found.cwd };
       const history = await refusing(conversations.turns(ref, query, new AbortController().signal));
       const { turns, omitted } = history;
       const forked_from: Session['forked_from'] = {
@@ -107,7 +107,7 @@ export class ImportService {
     }
     const session = await db.transact((tx) => {
       const other = this.#existing(tx, { provider, agent, ref });
-      return other ?? this.#create(tx, draft, found, { ...body, import: wish });
+      return other ?? this.#create(tx, draft, found, { ...body, import: request });
     }, saveResponse);
     // If this fails, the session is open all the same, and its next turn reads the past turns.
     await reader.read(session.id).catch(() => undefined);
@@ -118,7 +118,7 @@ export class ImportService {
     tx: Writer,
     draft: Session,
     found: StoredConversation,
-    { mcp_servers, import: { history } }: Request & { import: Wish },
+    { mcp_servers, import: { history } }: Request & { import: ImportRequest },
   ): Session {
     const { store, sessionStore } = this.#deps;
     const { provider, agent } = draft;

@@ -200,12 +200,12 @@ interface Settled {
 type Schedule = Pick<StoredQueueEntry, 'every' | 'time_zone'>;
 
 function nextOf({ every, time_zone }: Schedule, after: number): number | null {
-  return every === null ? null : timesOf({ every, time_zone }).after(after);
+  return every === null ? null : recurrenceIn({ every, time_zone }).after(after);
 }
 
 /** Settles the times of a schedule after `from` and up to `now`: however many they are, one at most is due. */
 function settle(schedule: Schedule, from: number, now: number): Settled {
-  const times = timesOf(schedule);
+  const times = recurrenceIn(schedule);
   const newest = times.upTo(now);
   if (newest === null || newest <= from) return { due: null, missed: null, until: from };
   const due = now - newest <= LATE_MS ? newest : null;
@@ -213,7 +213,7 @@ function settle(schedule: Schedule, from: number, now: number): Settled {
   return { due, missed: last > from ? span(times.after, from, last) : null, until: newest };
 }
 
-function timesOf({ every, time_zone }: Schedule): Recurrence {
+function recurrenceIn({ every, time_zone }: Schedule): Recurrence {
   const times = recurrenceOf(every ?? '', time_zone ?? 'UTC');
   if (!times) throw new Error(`the stored schedule "${every}" cannot be read`);
   return times;

@@ -30,7 +30,7 @@ import type { StoredInputItem } from '../../../api/input.ts';
 
 interface QueueServiceDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids'> {
   store: QueueStore;
-  line: QueueInboxSource;
+  source: QueueInboxSource;
   inbox: Inbox;
   sessionStore: SessionStore;
   sessions: Pick<SessionService, 'prepareInput'>;
@@ -53,7 +53,7 @@ export class QueueService {
     by: string,
     saveResponse?: SaveResponse,
   ): Promise<QueueEntry> {
-    const { db, store, sessionStore, sessions, line, inbox, clock, ids } = this.#deps;
+    const { db, store, sessionStore, sessions, source, inbox, clock, ids } = this.#deps;
     const times = timesOf(body, clock.now());
     const input = await sessions.prepareInput(sessionId, body);
     assertSize(input);
@@ -72,26 +72,29 @@ export class QueueService {
         created_by: by,
       };
       const entry = newEntry(request, clock.now());
-      line.add(tx, entry);
+      source.add(tx, entry);
       if (entry.status === 'waiting') {
         // As a turn that is sent, it ends the rest after an interrupt.
         inbox.holds.endPause(tx, sessionId);
         inbox.beginNextTurn(tx, sessionId);
       }
-      return this.#placed(tx, store.entry(tx, entry.id));
+      return this.#withPosition(tx, store.entry(tx, entry.id));
     }, saveResponse);
   }
 
   get(id: string): Promise<QueueEntry> {
-    return this.#deps.db.read((rx) => this.#placed(rx, this.#deps.store.entry(rx, id)));
+    return this.#deps.db.read((rx) => this.#withPosition(rx, this.#deps.store.entry(rx, id)));
   }
 
   list({ limit, cursor, ...filters }: QueryOf<typeof listQueue>): Promise<RecordPage<QueueEntry>> {
     return this.#deps.db.read((rx) => {
       if (filters.session_id !== undefined) this.#deps.sessionStore.session(rx, filters.session_id);
       const page = this.#deps.store.entries.page(rx, filters, limit, cursor);
-      const lines = new Map<string, Line>();
-      return { ...page, records: page.records.map((entry) => this.#placed(rx, entry, lines)) };
+      const positions = new Map<string, QueuePositions>();
+      return {
+        ...page,
+        records: page.records.map((entry) => this.#withPosition(rx, entry, positions)),
+      };
     });
   }
 
@@ -101,7 +104,7 @@ export class QueueService {
 
   /** Changes an entry. Throws `conflict` for one whose only turn has begun. */
   async edit(id: string, body: BodyOf<typeof editQueueEntry>): Promise<QueueEntry> {
-    const { db, store, sessions, line, clock } = this.#deps;
+    const { db, store, sessions, source, clock } = this.#deps;
     const known = await this.get(id);
     const settings = { ...known, ...changeOf(body, known, clock.now()) };
     const requested = body.input ?? { type: 'text' as const, text: '' };
@@ -118,10 +121,10 @@ export class QueueService {
         throw conflictError(
           `turn ${before.turn_id} of schedule ${id} is running: wait until the turn ends, or interrupt the turn`,
         );
-      const wish = body.input === undefined ? change : { ...change, input };
-      const after = editedEntry(before, wish, clock.now());
-      if (after !== before) line.edit(tx, before, after);
-      return this.#placed(tx, store.entry(tx, id));
+      const request = body.input === undefined ? change : { ...change, input };
+      const after = editedEntry(before, request, clock.now());
+      if (after !== before) source.edit(tx, before, after);
+      return this.#withPosition(tx, store.entry(tx, id));
     });
   }
 
@@ -131,28 +134,28 @@ export class QueueService {
     { before, to }: BodyOf<typeof moveQueueEntry>,
     saveResponse?: SaveResponse,
   ): Promise<SessionQueue> {
-    const { db, store, line } = this.#deps;
+    const { db, store, source } = this.#deps;
     return db.transact((tx) => {
       const { session_id } = store.entry(tx, id);
-      const order = line.order(tx, session_id);
+      const order = source.order(tx, session_id);
       const others = order.filter((one) => one !== id);
-      const place =
+      const index =
         to === 'first'
           ? 0
           : (before ?? null) === null
             ? others.length
             : others.indexOf(before ?? '');
-      if (place < 0 && before !== id)
+      if (index < 0 && before !== id)
         throw notFoundError(`the queue of session "${session_id}" has no entry "${before}"`);
-      if (place >= 0 && order[place] !== id)
-        line.arrange(tx, session_id, others.toSpliced(place, 0, id));
+      if (index >= 0 && order[index] !== id)
+        source.arrange(tx, session_id, others.toSpliced(index, 0, id));
       return this.#sessionQueue(tx, session_id);
     }, saveResponse);
   }
 
   /** Holds an entry until it is resumed, also where its session is brought back before. One that is paused stays as it is. */
   pause(id: string, reason: string | null, saveResponse?: SaveResponse): Promise<QueueEntry> {
-    const { db, store, line, clock } = this.#deps;
+    const { db, store, source, clock } = this.#deps;
     return db.transact((tx) => {
       const entry = store.entry(tx, id);
       assertNotBegun(entry, 'paused');
@@ -160,31 +163,31 @@ export class QueueService {
       const message = reason ?? 'paused by a user';
       const hold = { code: 'paused', message, since: now, until: null };
       if (entry.hold === null || entry.hold.code === 'session_failed')
-        line.write(tx, 'queue.held', heldEntry(entry, hold, now));
-      return this.#placed(tx, store.entry(tx, id));
+        source.write(tx, 'queue.held', heldEntry(entry, hold, now));
+      return this.#withPosition(tx, store.entry(tx, id));
     }, saveResponse);
   }
 
   /** Ends the pause of an entry. Throws `session_closed` or `session_failed` if its session can have no turn. */
   resume(id: string, saveResponse?: SaveResponse): Promise<QueueEntry> {
-    const { db, store, sessionStore, line, clock } = this.#deps;
+    const { db, store, sessionStore, source, clock } = this.#deps;
     return db.transact((tx) => {
       const entry = store.entry(tx, id);
       assertOpen(sessionStore.session(tx, entry.session_id));
       if (entry.hold !== null)
-        line.age(tx, entry, releasedEntry(entry, clock.now()), 'queue.released');
-      return this.#placed(tx, store.entry(tx, id));
+        source.age(tx, entry, releasedEntry(entry, clock.now()), 'queue.released');
+      return this.#withPosition(tx, store.entry(tx, id));
     }, saveResponse);
   }
 
   /** Removes an entry. Throws `conflict` for one whose only turn has begun. */
   drop(id: string): Promise<QueueEntry> {
-    const { db, store, line } = this.#deps;
+    const { db, store, source } = this.#deps;
     return db.transact((tx) => {
       const entry = store.entry(tx, id);
       assertNotBegun(entry, 'dropped');
-      const answer = this.#placed(tx, entry);
-      line.remove(tx, entry, 'dropped');
+      const answer = this.#withPosition(tx, entry);
+      source.remove(tx, entry, 'dropped');
       return answer;
     });
   }
@@ -222,7 +225,7 @@ export class QueueService {
   /** Removes the entries of a closed session whose contents retention deletes. */
   sessionTrimmed(tx: Writer, sessionId: string): void {
     for (const entry of this.#deps.store.ofSession(tx, sessionId))
-      this.#deps.line.remove(tx, entry, 'trimmed');
+      this.#deps.source.remove(tx, entry, 'trimmed');
   }
 
   diagnostics(): QueueDiagnostics {
@@ -252,31 +255,35 @@ export class QueueService {
   #sessionQueue(rx: Reader, sessionId: string): SessionQueue {
     const { store, sessionStore, inbox } = this.#deps;
     const session = sessionStore.session(rx, sessionId);
-    const lines = new Map<string, Line>();
+    const positions = new Map<string, QueuePositions>();
     const entries = store
       .ofSession(rx, sessionId)
-      .map((entry) => this.#placed(rx, entry, lines))
+      .map((entry) => this.#withPosition(rx, entry, positions))
       .toSorted((a, b) => a.position - b.position);
     const isOver = session.status === 'closed' || session.status === 'failed';
     const end = isOver ? [holdFor(session, session.updated_at)] : [];
     return { session_id: sessionId, holds: [...end, ...inbox.holds.of(rx, sessionId)], entries };
   }
 
-  /** Returns an entry with its position. `lines`: the queues of the sessions that were read before. */
-  #placed(rx: Reader, entry: StoredQueueEntry, lines = new Map<string, Line>()): QueueEntry {
+  /** Returns an entry with its position. `positions`: the queues that were read before, by session. */
+  #withPosition(
+    rx: Reader,
+    entry: StoredQueueEntry,
+    positions = new Map<string, QueuePositions>(),
+  ): QueueEntry {
     const { session_id } = entry;
-    const { line, inbox } = this.#deps;
-    const { order, session_holds } = lines.get(session_id) ?? {
-      order: line.order(rx, session_id),
+    const { source, inbox } = this.#deps;
+    const { order, session_holds } = positions.get(session_id) ?? {
+      order: source.order(rx, session_id),
       session_holds: inbox.holds.of(rx, session_id),
     };
-    lines.set(session_id, { order, session_holds });
+    positions.set(session_id, { order, session_holds });
     return { ...entry, position: order.indexOf(entry.id) + 1, session_holds };
   }
 }
 
 /** The entries of a session in their order, and what is in their way. */
-interface Line {
+interface QueuePositions {
   order: readonly string[];
   session_holds: Hold[];
 }

@@ -66,15 +66,15 @@ export class ReviewService {
     const { db, log, clock, ids, sessionStore } = this.#deps;
     await db.read((rx) => assertNotClosed(sessionStore.session(rx, sessionId)));
     const { path, first_line, text } = body;
-    const place = {
+    const location = {
       path,
       side: body.side ?? ('new' as const),
       first_line,
       last_line: body.last_line ?? first_line,
     };
     const diff = await this.#diffOf(sessionId);
-    const lines = body.lines ?? linesAt(place, diff.files);
-    const state = anchorStateOf({ ...place, lines }, diff.files, diff);
+    const lines = body.lines ?? linesAt(location, diff.files);
+    const state = anchorStateOf({ ...location, lines }, diff.files, diff);
     return db.transact((tx) => {
       assertNotClosed(sessionStore.session(tx, sessionId));
       if (this.#of(tx, sessionId).length >= reviewLimits.comments)
@@ -86,7 +86,7 @@ export class ReviewService {
       const comment: StoredReviewComment = {
         id: ids.next('cmt'),
         session_id: sessionId,
-        ...place,
+        ...location,
         lines,
         text,
         created_by: by,
@@ -245,16 +245,16 @@ export class ReviewService {
 type Sent = ResponseOf<typeof sendReview>;
 
 function linesAt(
-  place: Pick<StoredReviewComment, 'path' | 'side' | 'first_line' | 'last_line'>,
+  location: Pick<StoredReviewComment, 'path' | 'side' | 'first_line' | 'last_line'>,
   files: readonly DiffFile[],
 ): string[] {
-  const lines = anchorOf(files, place)?.lines;
+  const lines = anchorOf(files, location)?.lines;
   if (lines && lines.length <= reviewLimits.lines) return lines;
   const why = lines
     ? `exceed ${reviewLimits.lines} lines, the maximum for a comment`
     : 'are not in one hunk of the session diff: check the diff, or send the lines as text';
   throw invalidError(
-    `body: cannot comment on lines ${place.first_line} to ${place.last_line} of "${place.path}", because these lines ${why}`,
+    `body: cannot comment on lines ${location.first_line} to ${location.last_line} of "${location.path}", because these lines ${why}`,
   );
 }
 
@@ -292,14 +292,14 @@ function commentText(comment: ReviewComment, number: number): string {
   const { lines, text, state } = comment;
   const isStale = !fresh.has(state);
   return [
-    `## ${number}. ${placeText(comment)}`,
+    `## ${number}. ${locationText(comment)}`,
     ...(isStale ? [`(${staleText(comment)})`] : []),
     numberedLines(comment, lines),
     text.trim(),
   ].join('\n\n');
 }
 
-function placeText({ path, side, first_line, last_line }: ReviewComment): string {
+function locationText({ path, side, first_line, last_line }: ReviewComment): string {
   const removed = side === 'old' ? ' (removed)' : '';
   const lines =
     first_line === last_line ? `line ${first_line}` : `lines ${first_line} to ${last_line}`;

@@ -32,23 +32,23 @@ export function itemDocument(item: Item): Document | null {
   const { session_id, turn_id, item_id, created_at, completed_at, tool } = item;
   if (item.kind === 'reasoning' || item.status === 'open') return null;
   const at = completed_at ?? created_at;
-  const place = { session_id, turn_id, item_id, at };
-  if (item.kind === 'message') return document({ kind: 'answer', ...place }, [item.text]);
-  return tool && document({ kind: 'tool', ...place }, [tool.title, ...textsIn(tool.input)]);
+  const fields = { session_id, turn_id, item_id, at };
+  if (item.kind === 'message') return document({ kind: 'answer', ...fields }, [item.text]);
+  return tool && document({ kind: 'tool', ...fields }, [tool.title, ...textsIn(tool.input)]);
 }
 
 /** The title of a session; null where it has none, or its first prompt says the same. */
 export function titleDocumentOf(session: Session): Document | null {
   const { id: session_id, title, title_source, created_at } = session;
-  const place = { session_id, turn_id: null, item_id: null, at: created_at };
+  const fields = { session_id, turn_id: null, item_id: null, at: created_at };
   return title === null || title_source === 'prompt'
     ? null
-    : document({ kind: 'title', ...place }, [title]);
+    : document({ kind: 'title', ...fields }, [title]);
 }
 
-function document(place: Omit<Document, 'text'>, texts: readonly string[]): Document | null {
+function document(fields: Omit<Document, 'text'>, texts: readonly string[]): Document | null {
   const text = plain([...new Set(texts)].join('\n').slice(0, MAX_TEXT));
-  return /\S/.test(text) ? { ...place, text } : null;
+  return /\S/.test(text) ? { ...fields, text } : null;
 }
 
 /** The texts of the input of a tool: commands, paths, patterns. */

@@ -159,16 +159,16 @@ class TimeSlices {
   }
 }
 
-/** A part of a text as one line, with the places of what was found in it, in UTF-16 code units. */
+/** A part of a text as one line, with the positions of what was found in it, in UTF-16 code units. */
 interface Snippet {
   text: string;
   marks: { start: number; end: number }[];
 }
 
-/** The length of the part that is shown, and how much of it stands before the first place, in UTF-16 code units. */
+/** The length of the part that is shown, and how much of it stands before the first position, in UTF-16 code units. */
 const LENGTH = 200;
 const BEFORE = 40;
-/** So many places are tried as the first one that is shown. */
+/** So many positions are tried as the first one that is shown. */
 const TRIED = 200;
 
 /** The part of a text that has the most of what was found. The text has no control characters. */
@@ -190,7 +190,7 @@ export function snippetOf(text: string, spans: readonly Span[]): Snippet {
   return snippet;
 }
 
-/** The place after which most terms stand close by. */
+/** The position after which most terms stand close by. */
 function bestOf(spans: readonly Span[]): number {
   let best = { start: spans[0]?.start ?? 0, terms: 0 };
   for (const [at, { start }] of spans.slice(0, TRIED).entries()) {
@@ -205,11 +205,11 @@ function bestOf(spans: readonly Span[]): number {
   return best.start;
 }
 
-/** The part around a place; it begins and ends between words where a space is near. */
-function windowAt(text: string, place: number): { from: number; to: number } {
-  let from = Math.max(0, place - BEFORE);
+/** The part around a position; it begins and ends between words where a space is near. */
+function windowAt(text: string, position: number): { from: number; to: number } {
+  let from = Math.max(0, position - BEFORE);
   if (from > 0) {
-    const space = text.slice(from, place).search(/\s/);
+    const space = text.slice(from, position).search(/\s/);
     from = space < 0 ? whole(text, from) : from + space + 1;
   }
   let to = Math.min(text.length, from + LENGTH);
@@ -217,7 +217,7 @@ function windowAt(text: string, place: number): { from: number; to: number } {
     const space = text.slice(to - BEFORE, to).search(/\s\S*$/);
     to = space < 0 ? whole(text, to) : to - BEFORE + space;
   }
-  return { from, to: Math.max(to, place) };
+  return { from, to: Math.max(to, position) };
 }
 
 function whole(text: string, at: number): number {

@@ -69,13 +69,13 @@ export class Indexer {
     const rows: Row[] = [];
     const readPositions: Record<string, number> = {};
     for (const table of tables) {
-      const page = await this.#rows.page('after', table, this.#placeOf(table), STEP_ROWS);
+      const page = await this.#rows.page('after', table, this.#positionOf(table), STEP_ROWS);
       rows.push(...page.rows);
       const last = page.rows.at(-1);
       if (last) readPositions[table] = last.n;
     }
     const arrived = await this.#arrived();
-    const { seq, ids } = await this.#rows.changedSessions(this.#placeOf('events'), STEP_ROWS);
+    const { seq, ids } = await this.#rows.changedSessions(this.#positionOf('events'), STEP_ROWS);
     if (ids.length > 0) readPositions.events = seq;
     const titled = rows.flatMap(({ table, sessionId }) => (table === 'items' ? [] : [sessionId]));
     const entries = [
@@ -124,7 +124,7 @@ export class Indexer {
     this.#index.add({ ...batch, entries }, false);
   }
 
-  #placeOf(name: Table | 'events'): number {
+  #positionOf(name: Table | 'events'): number {
     return this.#index.readPositions[name] ?? 0;
   }
 
@@ -233,7 +233,7 @@ class OlderRows {
     return total === 0 ? 1 : Math.max(0, 1 - rest / total);
   }
 
-  /** The next rows, the oldest first, and the places to store with them. They are read again until `took` is called. */
+  /** The next rows, oldest first, and the positions to store with them. They are read again until `took` is called. */
   async next(): Promise<{ rows: Row[]; readPositions: ReadPositions }> {
     for (const table of tables) await this.#fill(table);
     const readPositions: Record<string, number> = {};

@@ -74,23 +74,23 @@ function textsOf(words: readonly Word[]): string[] {
   return words.map(({ text }) => text);
 }
 
-/** A place of a text at which a term of the query stands, in UTF-16 code units. */
+/** A position in a text at which a term of the query stands, in UTF-16 code units. */
 export interface Span {
   start: number;
   end: number;
   term: number;
 }
 
-/** Returns the places of the terms in a text, in order; null if it does not match. The index only proposes texts. */
+/** Returns the positions of the terms in a text, in order; null if it does not match. The index only proposes texts. */
 export function spansIn(text: string, terms: readonly Term[]): Span[] | null {
   const words = wordsOf(text);
   const parts = apart(text, words);
   const all: Span[] = [];
   for (const [term, wanted] of terms.entries()) {
     const found = [
-      ...placesOf(words, wanted.words, wanted.isPrefix),
-      ...(parts ? placesOf(parts, wanted.words, wanted.isPrefix) : []),
-      ...(wanted.apart ? placesOf(parts ?? words, wanted.apart, wanted.isPrefix) : []),
+      ...positionsOf(words, wanted.words, wanted.isPrefix),
+      ...(parts ? positionsOf(parts, wanted.words, wanted.isPrefix) : []),
+      ...(wanted.apart ? positionsOf(parts ?? words, wanted.apart, wanted.isPrefix) : []),
     ];
     if (found.length > 0 === wanted.isExcluded) return null;
     for (const span of found) all.push({ ...span, term });
@@ -98,7 +98,7 @@ export function spansIn(text: string, terms: readonly Term[]): Span[] | null {
   return all.toSorted((a, b) => a.start - b.start || b.end - a.end);
 }
 
-function placesOf(
+function positionsOf(
   words: readonly Word[],
   wanted: readonly string[],
   isPrefix: boolean,

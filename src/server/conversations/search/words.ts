@@ -1,4 +1,4 @@
-/** A word of a text as the index has it, and its place in the text in UTF-16 code units. */
+/** A word of a text as the index has it, and its position in the text in UTF-16 code units. */
 export interface Word {
   text: string;
   start: number;

@@ -119,26 +119,27 @@ function promptOf({ source, input }: Turn): string | undefined {
 /** Returns the changed session; the same one if nothing changed. Throws `invalid` for a `seen_seq` of no event yet. */
 export function changeSession(
   session: Session,
-  wish: SessionChange,
+  change: SessionChange,
   { now, newestSeq }: { now: number; newestSeq: number },
 ): Session {
-  if ((wish.seen_seq ?? 0) > newestSeq)
+  if ((change.seen_seq ?? 0) > newestSeq)
     throw invalidError(
-      `body.seen_seq: no event has the sequence number ${wish.seen_seq} yet: the newest event has ${newestSeq}`,
+      `body.seen_seq: no event has the sequence number ${change.seen_seq} yet: the newest event has ${newestSeq}`,
     );
   const after = {
     ...session,
-    ...(wish.title === undefined
+    ...(change.title === undefined
       ? {}
-      : wish.title === null
+      : change.title === null
         ? { title: null, title_source: null }
-        : { title: titleOfPerson(wish.title), title_source: 'person' as const }),
-    pinned: wish.pinned ?? session.pinned,
-    snoozed_until: wish.snoozed_until === undefined ? session.snoozed_until : wish.snoozed_until,
-    muted: wish.muted ?? session.muted,
-    seen_seq: Math.max(session.seen_seq, wish.seen_seq ?? 0),
-    ...(wish.after_limit === undefined ? {} : { after_limit: wish.after_limit }),
-    ...changedSettings(session, wish),
+        : { title: titleOfPerson(change.title), title_source: 'person' as const }),
+    pinned: change.pinned ?? session.pinned,
+    snoozed_until:
+      change.snoozed_until === undefined ? session.snoozed_until : change.snoozed_until,
+    muted: change.muted ?? session.muted,
+    seen_seq: Math.max(session.seen_seq, change.seen_seq ?? 0),
+    ...(change.after_limit === undefined ? {} : { after_limit: change.after_limit }),
+    ...changedSettings(session, change),
   };
   return isDeepStrictEqual(after, session) ? session : { ...after, updated_at: now };
 }

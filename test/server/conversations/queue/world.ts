@@ -216,11 +216,11 @@ function liveOn(db: Database, clock: ManualClock) {
     tryAgent: () => Promise.resolve({ is: 'ready' }),
   });
   const queue = new QueueStore(db);
-  const line = new QueueInboxSource({ db, store: queue, inbox, scheduler, log, clock });
+  const source = new QueueInboxSource({ db, store: queue, inbox, scheduler, log, clock });
   const service = new QueueService({
     db,
     store: queue,
-    line,
+    source,
     inbox,
     clock,
     ids,

@@ -29,7 +29,7 @@ function aliasesIn(command: Command): Command[] {
     const [, name = '', value = ''] = ALIAS.exec(word) ?? [];
     if (at <= git || command[at - 1] !== '-c' || value === '') return [];
     const use = command.findIndex(
-      (one, place) => place > at && one.toLowerCase() === name.toLowerCase(),
+      (one, index) => index > at && one.toLowerCase() === name.toLowerCase(),
     );
     const read = wordsOf(value.replace(/^!/, ''));
     if (!('words' in read)) return [];
@@ -75,7 +75,7 @@ function fits(pattern: readonly string[], command: Command): boolean {
     others.every((wanted, offset) => gapsIn(wanted, command[at + offset] ?? '') !== null);
   const fitting = Array.from({ length: command.length + 1 }, (_, at) => restFits(at));
   let next = command.length + 1;
-  /** The first place from each one on where the rest fits. */
+  /** The first index from each one on where the rest fits. */
   const nextFitting = fitting.map(() => 0);
   for (let at = command.length; at >= 0; at--) {
     if (fitting[at] === true) next = at;
@@ -88,7 +88,7 @@ function fits(pattern: readonly string[], command: Command): boolean {
 
 interface ProgramWord {
   names: readonly string[];
-  /** The place of the word behind it, and the last place where its subcommand may be; null where it has none. */
+  /** The index of the word behind it, and the last index where its subcommand may be; null where it has none. */
   from: number;
   last: number | null;
 }
@@ -115,7 +115,7 @@ function readPrograms(command: Command): ProgramWord[] {
   });
 }
 
-/** The places of the words that may be the program of a command. */
+/** The indexes of the words that may be the program of a command. */
 function programsOf(command: Command): number[] {
   const all = command.map((_, at) => at);
   if (isWrapper(command)) return all;
@@ -132,8 +132,8 @@ function programsOf(command: Command): number[] {
 }
 
 /**
- * For each place, where the subcommand of a program before it is at the latest: the first word that neither is an option
- * nor follows one, which it may be the value of. `push` of `git -C directory push`.
+ * For each index, where the subcommand of a program before it is at the latest: the first word that neither is an
+ * option nor follows one, which it may be the value of. `push` of `git -C directory push`.
  */
 function subcommandsOf(command: Command): number[] {
   const isOption = (at: number) => command[at]?.startsWith('-') === true;

@@ -12,7 +12,7 @@ export interface CommandPattern {
 /** How strictly a `*` is taken. To allow, it has to be harmless what it stands for; to deny or ask, it is anything. */
 export type Strictness = 'strict' | 'any';
 
-/** The first word of a command that does not fit a pattern, by its place from 0, and why, for people. */
+/** The first word of a command that does not fit a pattern, by its index from 0, and why, for people. */
 export interface Misfit {
   at: number;
   why: string;
@@ -166,8 +166,8 @@ function meaningOf(word: string): string | null {
 const MAX_JOINED = 64;
 
 /**
- * Each text, by the place where it begins, that a program may take for a name of a file: the parts of the word between
- * `=`, `:`, `,` and the like, and what can follow the letters of short options, where a `*` stands for some of it.
+ * Each text, by the position where it begins, that a program may take for a name of a file: the parts of the word
+ * between `=`, `:`, `,` and the like, and what can follow the letters of short options, where a `*` stands for some of it.
  */
 function namesIn(word: string, gaps: readonly Gap[]): { text: string; at: number }[] {
   const names: { text: string; at: number }[] = [];
@@ -202,15 +202,16 @@ function harmOfName(
     context,
   }: { wanted: string; word: string; gaps: readonly Gap[]; context: StarContext },
 ): string | null {
-  const isOpen = (place: number) => gaps.some(({ start, end }) => place >= start && place < end);
+  const isOpen = (position: number) =>
+    gaps.some(({ start, end }) => position >= start && position < end);
   if (text.startsWith('/') && isOpen(at))
     return 'is or contains an absolute path, which * does not match';
   if (text.startsWith('~') && isOpen(at)) return 'names a home directory, which * does not match';
-  let place = at;
+  let position = at;
   for (const name of text.split('/')) {
     if (name === '..') return LEADS_OUT;
-    if (isOpen(place) && isHidden(name)) return 'names a hidden file, which * does not match';
-    place += name.length + 1;
+    if (isOpen(position) && isHidden(name)) return 'names a hidden file, which * does not match';
+    position += name.length + 1;
   }
   if (reachesOwnName(text, wanted)) return 'names files of git or agents, which * does not match';
   // The pattern has the directory of an absolute path up to its first `*`.

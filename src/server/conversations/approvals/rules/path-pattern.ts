@@ -45,7 +45,7 @@ interface NameRules {
   mayPass: (name: string) => boolean;
 }
 
-/** Whether the names fit the names of a pattern: each run of names between two `**` is found at its earliest place. */
+/** Whether the names fit the names of a pattern: each run of names between two `**` has its earliest position. */
 function fitsNames(
   runs: readonly (readonly string[])[],
   names: readonly string[],

@@ -49,10 +49,10 @@ export class BudgetService {
     saveResponse?: SaveResponse,
   ): Promise<Budget> {
     const { db, store, guard, clock, ids, logger } = this.#deps;
-    const wish = budgetRequestOf(body);
+    const request = budgetRequestOf(body);
     const set = await db.transact((tx) => {
-      this.#assertThere(tx, wish);
-      const before = store.of(tx, wish).find(({ per }) => per === wish.per);
+      this.#assertThere(tx, request);
+      const before = store.of(tx, request).find(({ per }) => per === request.per);
       if (!before && store.count(tx) >= MAX_BUDGETS)
         throw new AppError(
           'too_many',
@@ -61,8 +61,8 @@ export class BudgetService {
       const now = clock.now();
       const budget: Budget = {
         id: before?.id ?? ids.next('bud'),
-        ...wish,
-        allowed: wish.limit,
+        ...request,
+        allowed: request.limit,
         ...notReached,
         spent: nothing,
         ...dayAt(null, now),

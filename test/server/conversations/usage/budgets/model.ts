@@ -16,7 +16,7 @@ interface Step {
 }
 
 interface Modelled {
-  wish: { session_id?: string; team_id?: string; time_zone?: string };
+  request: { session_id?: string; team_id?: string; time_zone?: string };
   limit: number;
   allowed: number;
   status: 'open' | 'reached' | 'declined';
@@ -35,8 +35,12 @@ export class Model {
   private constructor(stage: Stage, agents: readonly Session[], teamId: string) {
     this.#stage = stage;
     this.#agents = agents;
-    const of = (wish: Modelled['wish'], limit: number, day: string | null = null): Modelled => ({
-      wish,
+    const of = (
+      request: Modelled['request'],
+      limit: number,
+      day: string | null = null,
+    ): Modelled => ({
+      request,
       limit,
       allowed: limit,
       status: 'open',
@@ -52,8 +56,8 @@ export class Model {
   static async on(stage: Stage): Promise<Model> {
     const { team, agents } = await makeTeam(stage, 3);
     const model = new Model(stage, agents, team.id);
-    for (const { wish, limit } of model.#budgets)
-      await budgetsOf(stage).set({ ...wish, tokens: limit });
+    for (const { request, limit } of model.#budgets)
+      await budgetsOf(stage).set({ ...request, tokens: limit });
     return model;
   }
 
@@ -115,7 +119,7 @@ export class Model {
   }
 
   async #set(budget: Modelled, tokens: number): Promise<void> {
-    await budgetsOf(this.#stage).set({ ...budget.wish, tokens });
+    await budgetsOf(this.#stage).set({ ...budget.request, tokens });
     Object.assign(budget, { limit: tokens, allowed: tokens, status: 'open' });
     this.#reach();
   }
@@ -145,8 +149,8 @@ export class Model {
         budget.status = 'reached';
   }
 
-  #isOf({ wish }: Modelled, of: number): boolean {
-    return wish.session_id === undefined || wish.session_id === this.#agents[of]?.id;
+  #isOf({ request }: Modelled, of: number): boolean {
+    return request.session_id === undefined || request.session_id === this.#agents[of]?.id;
   }
 
   #spent(budget: Modelled): number {
@@ -157,11 +161,12 @@ export class Model {
       .reduce((sum, { tokens }) => sum + tokens, 0);
   }
 
-  async #stored({ wish }: Modelled) {
+  async #stored({ request }: Modelled) {
     const all = await budgetsOf(this.#stage).list();
     return all.find(
       (one) =>
-        one.session_id === (wish.session_id ?? null) && one.team_id === (wish.team_id ?? null),
+        one.session_id === (request.session_id ?? null) &&
+        one.team_id === (request.team_id ?? null),
     );
   }
 }
