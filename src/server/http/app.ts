@@ -7,7 +7,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { descriptorLimit } from '../../core/lib/descriptor-limit.ts';
 import { AppError, invalidError } from '../../api/errors.ts';
-import { inexactNumbers } from '../../core/lib/exact-numbers.ts';
+import { inexactNumbers } from './exact-numbers.ts';
 import { type Scanned, closingQuote } from '../../core/lib/json-string.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { inexactNumbers } from '../../../src/core/lib/exact-numbers.ts';
+import { inexactNumbers } from '../../../src/server/http/exact-numbers.ts';
 import { atLength, isAtLength } from '../../support/at-length.ts';
 
 test.for([

@@ -1,4 +1,4 @@
-import { closingQuote } from './json-string.ts';
+import { closingQuote } from '../../core/lib/json-string.ts';
 
 /** The most significant digits that a double can keep: with more, two different literals become the same double. */
 const DOUBLE_DIGITS = 17;
