@@ -41,7 +41,7 @@ function definitionOf(hook: Config['hooks'][number]): HookDefinition {
     name,
     enabled,
     patterns,
-    scope: { ...placeOf(hook), kinds },
+    scope: { ...scopeOf(hook), kinds },
     target: command === null ? { url: url ?? '', secretFile: secret_file ?? '' } : { command },
     timeoutMs: timeout_ms,
     link,
@@ -68,7 +68,7 @@ function notifyDefinition(command: string): HookDefinition {
   };
 }
 
-function placeOf(hook: Config['hooks'][number]): Scope {
+function scopeOf(hook: Config['hooks'][number]): Scope {
   for (const name of ['session', 'team', 'process', 'worktree'] as const) {
     const id = hook[name];
     if (id !== null) return { name, id };

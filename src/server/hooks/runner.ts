@@ -63,7 +63,7 @@ export class HookRunner {
     this.#done = this.#runUntilStopped();
   }
 
-  /** Ends what is under way within `graceMs`; resolves once nothing of the hook runs and its place is stored. */
+  /** Ends what is under way within `graceMs`; resolves once nothing of the hook runs and its position is stored. */
   async stop(graceMs = 0): Promise<void> {
     this.#stopping.abort();
     this.#wake?.();

@@ -30,7 +30,7 @@ interface HookServiceDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'id
   pendingApproval: (id: string) => Approval | null;
 }
 
-/** The hooks of the configuration, each with its place in the log. */
+/** The hooks of the configuration, each with its position in the log. */
 export class HookService {
   readonly #deps: HookServiceDeps;
   readonly #store: HookStore;
@@ -115,12 +115,12 @@ export class HookService {
     const { scope } = this.#definition(name);
     const runner = this.#runners.get(name);
     const stored = db.peek((rx) => this.#store.get(rx, name))?.cursor;
-    const place = runner?.cursor ?? stored ?? feed.latestSeq;
-    const target = all ? feed.latestSeq : headAfter(place, scope, this.#deps);
+    const position = runner?.cursor ?? stored ?? feed.latestSeq;
+    const target = all ? feed.latestSeq : headAfter(position, scope, this.#deps);
     assertWaits(name, target, seq);
     const skipped = await db.transact((tx) => {
-      const state = this.#store.begin(tx, name, place);
-      const after_seq = Math.max(state.cursor, place);
+      const state = this.#store.begin(tx, name, position);
+      const after_seq = Math.max(state.cursor, position);
       const up_to_seq = Math.max(after_seq, target);
       const answer = { name, after_seq, up_to_seq };
       if (up_to_seq === after_seq) return answer;
@@ -250,7 +250,7 @@ export class HookService {
 
   #described(definition: HookDefinition): Hook {
     const { name, problem, enabled, patterns, scope, target, link } = definition;
-    const place = scope.name === 'runtime' ? null : { type: scope.name, id: scope.id };
+    const subject = scope.name === 'runtime' ? null : { type: scope.name, id: scope.id };
     const stored = () => this.#deps.db.peek((rx) => this.#store.get(rx, name));
     const progress = this.#runners.get(name)?.describe() ?? progressOf(stored());
     return {
@@ -259,7 +259,7 @@ export class HookService {
       state: problem !== null ? 'broken' : enabled ? progress.state : 'off',
       problem,
       kinds: [...patterns],
-      scope: place,
+      scope: subject,
       target: 'command' in target ? 'command' : new URL(target.url).origin,
       links: link,
     };
@@ -274,14 +274,14 @@ export interface SkipRequest {
   by: string;
 }
 
-/** Returns the first event of a scope after `place`; null: there is none, or it cannot be read. */
+/** Returns the first event of a scope after `position`; null: there is none, or it cannot be read. */
 function headAfter(
-  place: number,
+  position: number,
   scope: HookDefinition['scope'],
   { log, feed }: Pick<HookServiceDeps, 'log' | 'feed'>,
 ): number | null {
   const upTo = feed.latestSeq;
-  for (let after = place; after < upTo;) {
+  for (let after = position; after < upTo;) {
     const bounds = { after, upTo, limit: 1, maxBytes: 1 };
     try {
       const { count, last, end } = log.page(scope, bounds, () => undefined);

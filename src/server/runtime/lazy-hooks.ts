@@ -57,8 +57,8 @@ export function lazyHooks(base: Base, parts: HookParts) {
       return hooks.loaded?.service.list() ?? [];
     },
     test: async (name: string) => (await serviceFor(name)).test(name),
-    skip: async (name: string, wish: SkipRequest, saveResponse: SaveResponse) =>
-      (await serviceFor(name)).skip(name, wish, saveResponse),
+    skip: async (name: string, request: SkipRequest, saveResponse: SaveResponse) =>
+      (await serviceFor(name)).skip(name, request, saveResponse),
     link: async (...request: Parameters<ApprovalLinks['make']>) => (await links()).make(...request),
     look: async (secret: string) => (await links()).look(secret),
     answer: async (...given: Parameters<ApprovalLinks['answer']>) =>

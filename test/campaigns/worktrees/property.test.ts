@@ -98,12 +98,12 @@ function contentsOf(directory: string): Map<string, string> {
   return found;
 }
 
-async function take(stage: Stage, state: { tree: Worktree; session: string }, wish: Step) {
+async function take(stage: Stage, state: { tree: Worktree; session: string }, one: Step) {
   const { tree } = state;
   const place = tree.path;
-  const target = path.join(place, wish.file ?? '');
+  const target = path.join(place, one.file ?? '');
   const isThere = fs.existsSync(place);
-  switch (wish.do) {
+  switch (one.do) {
     case 'create':
       state.session = (await openSession(stage.client, stage.repo)).id;
       await orRefused(
@@ -135,13 +135,13 @@ async function take(stage: Stage, state: { tree: Worktree; session: string }, wi
       return;
   }
   if (!isThere) return;
-  switch (wish.do) {
+  switch (one.do) {
     case 'write':
       if (fs.lstatSync(target, { throwIfNoEntry: false })?.isDirectory()) return;
       if (!fs.existsSync(path.dirname(target)))
         fs.mkdirSync(path.dirname(target), { recursive: true });
       fs.rmSync(target, { force: true });
-      fs.writeFileSync(target, wish.text ?? '', 'latin1');
+      fs.writeFileSync(target, one.text ?? '', 'latin1');
       return;
     case 'remove':
       fs.rmSync(target, { force: true, recursive: true });
@@ -216,10 +216,10 @@ test(
         onStage(async (stage) => {
           const state = { tree: await create(stage), session: stage.session };
           const memory = new Memory();
-          for (const wish of steps as Step[]) {
+          for (const one of steps as Step[]) {
             if (fs.existsSync(state.tree.path)) memory.note(state.tree);
             const before = memory.files;
-            await take(stage, state, wish);
+            await take(stage, state, one);
             const { tree } = state;
             const now = await get(stage, tree);
             const isThere = now.status === 'active' || now.status === 'retained';

@@ -449,8 +449,8 @@ async function thingsToRead(given: TestRuntime): Promise<Record<string, string>>
   const { team } = await client.call(endpoints.createTeam, {
     body: { name: 'team', lead_agent_id: id },
   });
-  const wish = { source_session_id: id, repo_root, worktree_name: 'tree' };
-  const worktree = await client.call(endpoints.createWorktree, { body: wish });
+  const request = { source_session_id: id, repo_root, worktree_name: 'tree' };
+  const worktree = await client.call(endpoints.createWorktree, { body: request });
   const entry = await client.call(endpoints.addToQueue, { params: { session_id: id }, body });
   const ofSession = { session_id: id };
   await client.call(endpoints.setGoal, { params: ofSession, body: { command: 'true' } });

@@ -22,10 +22,10 @@ function onRuntime(work: (given: TestRuntime, clock: ManualClock) => Promise<voi
 
 test('Snapshots that are too old are removed also where no more are taken.', () =>
   onRuntime(async ({ directory }, clock) => {
-    const depot = path.join(directory, 'snapshots', 'ses_of_before', '1');
-    fs.mkdirSync(depot, { recursive: true });
+    const objectStore = path.join(directory, 'snapshots', 'ses_of_before', '1');
+    fs.mkdirSync(objectStore, { recursive: true });
     clock.advance(10_000);
-    await expectEventually(() => fs.existsSync(depot)).toBe(false);
+    await expectEventually(() => fs.existsSync(objectStore)).toBe(false);
   }));
 
 test('A server continues although the snapshots of a removed session cannot be removed.', () =>

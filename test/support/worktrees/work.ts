@@ -27,7 +27,7 @@ export interface Stage extends TestRuntime {
   session: string;
 }
 
-export type Wish = Partial<BodyInputOf<typeof createWorktree>>;
+export type WorktreeRequest = Partial<BodyInputOf<typeof createWorktree>>;
 
 export const ENVIRONMENT = {
   PATH: process.env.PATH ?? '',
@@ -148,15 +148,18 @@ export function sharedStages() {
 }
 
 /** Opens a stage with a worktree of its session. */
-export async function withTree(opening: Promise<Stage>, wish?: Wish) {
+export async function withTree(opening: Promise<Stage>, request?: WorktreeRequest) {
   const stage = await opening;
-  return { stage, tree: await create(stage, wish) };
+  return { stage, tree: await create(stage, request) };
 }
 
 /** Creates a worktree for the session of the stage. */
-export function create({ client, session }: Server & { session: string }, wish: Wish = {}) {
+export function create(
+  { client, session }: Server & { session: string },
+  request: WorktreeRequest = {},
+) {
   return client.call(endpoints.createWorktree, {
-    body: { source_session_id: session, worktree_name: 'tree', ...wish },
+    body: { source_session_id: session, worktree_name: 'tree', ...request },
   });
 }
 

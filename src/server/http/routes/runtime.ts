@@ -78,7 +78,7 @@ export interface Hooks {
   test(name: string): Promise<HookTest>;
   skip(
     name: string,
-    wish: { all: boolean; seq: number | null; by: string },
+    request: { all: boolean; seq: number | null; by: string },
     saveResponse?: SaveResponse,
   ): Promise<HookSkip>;
   link(
@@ -92,8 +92,8 @@ export function hookRoutes(mount: Mount, hooks: Hooks): void {
   mount(endpoints.testHook, ({ params }) => hooks.test(params.hook_name));
   mount(endpoints.skipHook, ({ params, body, bearer, saveResponse }) => {
     const by = senderOf({ bearer });
-    const wish = { all: body.all ?? false, seq: body.event_seq ?? null, by };
-    return hooks.skip(params.hook_name, wish, saveResponse);
+    const request = { all: body.all ?? false, seq: body.event_seq ?? null, by };
+    return hooks.skip(params.hook_name, request, saveResponse);
   });
   mount(endpoints.linkApproval, ({ params, body, bearer }) =>
     hooks.link(params.approval_id, {

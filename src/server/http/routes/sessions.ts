@@ -44,8 +44,10 @@ export function conversationRoutes(mount: Mount, services: Conversations): void 
 }
 
 function sessionRoutes(mount: Mount, { sessions, opening, imports }: Conversations): void {
-  mount(endpoints.createSession, ({ body: { import: wish, ...body }, saveResponse }) =>
-    wish ? imports.open({ ...body, import: wish }, saveResponse) : opening.open(body, saveResponse),
+  mount(endpoints.createSession, ({ body: { import: request, ...body }, saveResponse }) =>
+    request
+      ? imports.open({ ...body, import: request }, saveResponse)
+      : opening.open(body, saveResponse),
   );
   mount(endpoints.listConversations, ({ params, query, disconnected }) =>
     imports.list(params.provider, query, disconnected),

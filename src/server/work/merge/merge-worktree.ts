@@ -177,8 +177,8 @@ function turnsIn(
     const claiming = store
       .activeClaimsOn(rx, id)
       .map(({ session_id }) => sessionStore.session(rx, session_id));
-    const places = checkout === null ? [path] : [path, checkout];
-    const inside = places.flatMap((one) => sessionStore.openIn(rx, one));
+    const directories = checkout === null ? [path] : [path, checkout];
+    const inside = directories.flatMap((one) => sessionStore.openIn(rx, one));
     const busy = [...claiming, ...inside].filter(
       ({ status }) => status === 'running' || status === 'waiting_for_approval',
     );

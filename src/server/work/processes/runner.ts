@@ -40,7 +40,7 @@ export class ProcessRunner {
   readonly #all = new Map<string, Running>();
   readonly #stopping = new AbortController();
   readonly ended: Record<string, number> = {};
-  /** The places in the queue that are reserved for requests under way. */
+  /** The reservations in the queue of requests under way. */
   readonly #reserved = new Set<{ owner: string | null }>();
   readonly #running = new Set<Running>();
 
@@ -53,8 +53,8 @@ export class ProcessRunner {
   }
 
   /**
-   * Reserves a place for a process of a session (null: of none), until it is disposed. Throws `too_many` if the queue
-   * is full, or if the session has reached its limit.
+   * Reserves room in the queue for a process of a session (null: of none), until it is disposed. Throws `too_many` if the
+   * queue is full, or if the session has reached its limit.
    */
   reserve(owner: string | null): Disposable {
     const { max_concurrent, max_queued } = this.#deps.settings();
@@ -68,9 +68,9 @@ export class ProcessRunner {
       );
     }
     if (owner !== null) this.#assertWithinQuota(owner);
-    const place = { owner };
-    this.#reserved.add(place);
-    return { [Symbol.dispose]: () => void this.#reserved.delete(place) };
+    const reservation = { owner };
+    this.#reserved.add(reservation);
+    return { [Symbol.dispose]: () => void this.#reserved.delete(reservation) };
   }
 
   #assertWithinQuota(owner: string): void {
@@ -92,7 +92,7 @@ export class ProcessRunner {
   }
 
   /**
-   * Prepares a process for `accept`. If there is a place for it, it takes that place and waits at its spawn barrier, so
+   * Prepares a process for `accept`. If there is room for it, it takes that room and waits at its spawn barrier, so
    * that its start is stored together with its acceptance. If it is not accepted, `Symbol.dispose` ends it.
    */
   prepare(process: Process, reserved: Disposable, start: ProcessStart): Prepared {
@@ -117,7 +117,7 @@ export class ProcessRunner {
     };
   }
 
-  /** Whether a process may start now. Queued processes wait for something else, or there would be no place. */
+  /** Whether a process may start now. Queued processes wait for something else, or there would be no room. */
   #hasRoomFor(process: Process): boolean {
     const { max_concurrent, max_per_session } = this.#deps.settings();
     const owner = ownerOf(process);
@@ -127,7 +127,7 @@ export class ProcessRunner {
 
   /**
    * Stores a process as queued, and as started if it waits at its spawn barrier. Once that is on disk, it runs: at once, or as
-   * soon as there is a place for it.
+   * soon as there is room for it.
    */
   accept(tx: Writer, { running }: Prepared): void {
     const { store, clock } = this.#deps;
@@ -260,7 +260,7 @@ export class ProcessRunner {
     return logPath(this.#deps.directory, processId, stream);
   }
 
-  /** Starts queued processes while there are places. Must be called when a process has ended or a limit was raised. */
+  /** Starts queued processes while there is room. Must be called when a process has ended or a limit was raised. */
   admit(): void {
     const { max_concurrent, max_per_session } = this.#deps.settings();
     const counts = new Map<string, number>();
@@ -280,7 +280,7 @@ export class ProcessRunner {
     }
   }
 
-  /** Runs a process, which has a place until it has ended. */
+  /** Runs a process, which takes up room until it has ended. */
   #occupy(running: Running): void {
     this.#running.add(running);
     void this.#run(running).finally(() => {

@@ -63,7 +63,7 @@ export class ProcessService {
     return this.run(await this.get(id, owner), andThen, id);
   }
 
-  /** Accepts a command. It starts as soon as there is a place for it, and after the end of the process `old`. */
+  /** Accepts a command. It starts as soon as there is room for it, and after the end of the process `old`. */
   async run(body: NewProcess, andThen?: AndThen, old?: string): Promise<Process> {
     this.#deps.assertRoom();
     const { command, session_id = null, caller_id = null, on_exit } = body;
@@ -81,9 +81,9 @@ export class ProcessService {
     if (body.outlive) this.#assertMayOutlive(body);
     await using published = new Undo();
     published.use(await this.#deps.sandbox.publish(sandbox?.kept ?? null, body.ports ?? []));
-    using place = this.#deps.runner.reserve(session_id ?? caller_id);
+    using reservation = this.#deps.runner.reserve(session_id ?? caller_id);
     const queued = this.#queued(body, cwd, sandbox !== null);
-    using prepared = this.#deps.runner.prepare(queued, place, { sandbox, after: old });
+    using prepared = this.#deps.runner.prepare(queued, reservation, { sandbox, after: old });
     await this.#deps.db.transact((tx) => {
       if (session_id) this.#owner(tx, session_id);
       if (old !== undefined) this.#kill(tx, old, undefined, 'restarted');

@@ -12,9 +12,11 @@ import { checkoutAround } from '../git/repository.ts';
 import type { WorktreeService } from './service.ts';
 
 type Body = BodyOf<typeof createSession>;
-type Wish = Exclude<Body['worktree'], true | null | undefined> & { base_commit?: string };
+type WorktreeRequest = Exclude<Body['worktree'], true | null | undefined> & {
+  base_commit?: string;
+};
 type OpenRequest = Omit<Body, 'import' | 'worktree'> & {
-  worktree?: Wish | true | null | undefined;
+  worktree?: WorktreeRequest | true | null | undefined;
 };
 
 interface Drafted {
@@ -38,25 +40,25 @@ export class SessionOpening {
 
   /** Opens a session. Session, worktree and claim are all created, or none is. `saveResponse` runs in their transaction. */
   async open(
-    { worktree: wish, ...body }: OpenRequest,
+    { worktree: requested, ...body }: OpenRequest,
     saveResponse?: SaveResponse,
   ): Promise<Session> {
-    if (!wish) return this.#deps.sessions.create(body, saveResponse);
+    if (!requested) return this.#deps.sessions.create(body, saveResponse);
     const session = await this.#deps.sessions.draft(body);
-    const store = (tx: Writer, placed: Session) =>
-      this.#deps.sessionStore.createSession(tx, placed, body.mcp_servers);
-    return this.openDrafted(wish, session, { store, fill: null }, saveResponse);
+    const store = (tx: Writer, opened: Session) =>
+      this.#deps.sessionStore.createSession(tx, opened, body.mcp_servers);
+    return this.openDrafted(requested, session, { store, fill: null }, saveResponse);
   }
 
   /** Opens a drafted session in a worktree. Throws `conflict` for an existing worktree if `fill` is to write its files. */
   async openDrafted(
-    wish: Wish | true,
+    requested: WorktreeRequest | true,
     session: Session,
     { store, fill }: Drafted,
     saveResponse?: SaveResponse,
   ): Promise<Session> {
     const { db, sessionStore, worktrees, claims } = this.#deps;
-    const request = requestOf(wish === true ? {} : wish, session);
+    const request = requestOf(requested === true ? {} : requested, session);
     const open = async (worktree: Worktree, created: boolean): Promise<Session> => {
       if (fill && !created)
         throw conflictError(
@@ -78,9 +80,9 @@ export class SessionOpening {
   }
 }
 
-function requestOf(wish: Wish, { id }: Session) {
-  const worktree_name = wish.worktree_name ?? `session-${id.slice(-8)}`;
-  return { ...wish, worktree_name, source_session_id: id };
+function requestOf(requested: WorktreeRequest, { id }: Session) {
+  const worktree_name = requested.worktree_name ?? `session-${id.slice(-8)}`;
+  return { ...requested, worktree_name, source_session_id: id };
 }
 
 /**

@@ -108,8 +108,8 @@ export async function takeSnapshot(
 ): Promise<Snapshot> {
   const { branch, path: directory } = worktree;
   const gitDir = await adminDirectory(repository, directory, at);
-  const place = { gitDir, files: (await isThere(at)) ? at : null };
-  await assertReadable(place.files, gitDir);
+  const location = { gitDir, files: (await isThere(at)) ? at : null };
+  await assertReadable(location.files, gitDir);
   const alike = (await branchesAlike(repository, directory)).filter((one) => one !== branch);
   const passing = { ...beside, branches: [...beside.branches, ...alike] };
   return gitContext.withScratch(worktree, async (scratch) => {
@@ -118,11 +118,11 @@ export async function takeSnapshot(
     const headRef = gitDir === null ? `refs/heads/${branch}` : await refIn(gitDir);
     const filters = gitContext.filtersOf(repository);
     const about = { head: heads.head, scratch, filters, settings };
-    const opened = await openCheckout(repository, place, about);
+    const opened = await openCheckout(repository, location, about);
     const { tip, head, main, more: archive } = heads;
     const reachability = { ...refs, repository, beside: passing, main };
     const own = await unreachableCommits(reachability, [head, tip]);
-    const content = await contentOf(opened, place, { heads, own: own.own });
+    const content = await contentOf(opened, location, { heads, own: own.own });
     const sparse = gitDir === null ? null : await sparseOf(opened.settings, gitDir, opened.absent);
     return { head, headRef, tip, archive, sparse, ...own, ...content };
   });

@@ -24,18 +24,18 @@ import { openSession, send } from '../../../support/turns.ts';
 
 const onStage = sharedStages();
 
-type MergeWish = BodyInputOf<typeof endpoints.mergeWorktree>;
-type RebaseWish = BodyInputOf<typeof endpoints.rebaseWorktree>;
+type MergeRequest = BodyInputOf<typeof endpoints.mergeWorktree>;
+type RebaseRequest = BodyInputOf<typeof endpoints.rebaseWorktree>;
 
-function merge({ client }: Server, { id }: Worktree, wish: MergeWish = {}, key?: string) {
+function merge({ client }: Server, { id }: Worktree, request: MergeRequest = {}, key?: string) {
   const params = { worktree_id: id };
-  const body = { dry_run: false, ...wish };
+  const body = { dry_run: false, ...request };
   return client.call(endpoints.mergeWorktree, { params, body }, undefined, key);
 }
 
-function rebase({ client }: Server, { id }: Worktree, wish: RebaseWish = {}) {
+function rebase({ client }: Server, { id }: Worktree, request: RebaseRequest = {}) {
   const params = { worktree_id: id };
-  return client.call(endpoints.rebaseWorktree, { params, body: { dry_run: false, ...wish } });
+  return client.call(endpoints.rebaseWorktree, { params, body: { dry_run: false, ...request } });
 }
 
 /** A worktree with a commit of its own, in a repository whose person git knows. */
@@ -298,15 +298,15 @@ test('A merge that another git command overtakes at the last moment changes noth
   const theirs = git(stage.repo, 'commit-tree', 'HEAD^{tree}', '-p', 'HEAD', '-m', 'theirs');
   write(tree.path, { 'open.txt': 'not committed\n' });
   overtake = () => void git(stage.repo, 'update-ref', 'refs/heads/release', theirs);
-  const wish = { into: 'release', commit_message: 'the rest' };
-  await expect(merge(stage, tree, wish)).rejects.toMatchObject(
+  const request = { into: 'release', commit_message: 'the rest' };
+  await expect(merge(stage, tree, request)).rejects.toMatchObject(
     anError('conflict', 'nothing was changed'),
   );
   expect(git(stage.repo, 'rev-parse', 'release')).toBe(theirs);
   expect(git(tree.path, 'log', '-1', '--format=%s')).toBe('mine');
   expect(git(tree.path, 'status', '--porcelain')).toBe('?? open.txt');
   overtake = () => {};
-  expect(await merge(stage, tree, wish)).toMatchObject({ outcome: 'done' });
+  expect(await merge(stage, tree, request)).toMatchObject({ outcome: 'done' });
   expect(git(tree.path, 'status', '--porcelain')).toBe('');
 });
 

@@ -58,11 +58,11 @@ async function working() {
 function open(
   { client }: Stage,
   { id }: Worktree,
-  wish: BodyInputOf<typeof endpoints.openPullRequest>,
+  request: BodyInputOf<typeof endpoints.openPullRequest>,
 ) {
   return client.call(endpoints.openPullRequest, {
     params: { worktree_id: id },
-    body: { dry_run: false, ...wish },
+    body: { dry_run: false, ...request },
   });
 }
 

@@ -165,8 +165,8 @@ describe('a race', () => {
   it('An existing worktree is not used by a contender.', async () => {
     const races = racesOn(stage());
     const source = await stage().open({ cwd: races.cwd });
-    const wish = { source_session_id: source.id, worktree_name: 'taken-acp-a' };
-    await stage().post('/v1/worktrees', wish);
+    const request = { source_session_id: source.id, worktree_name: 'taken-acp-a' };
+    await stage().post('/v1/worktrees', request);
     const { body: race } = await races.start({ name: 'taken' });
     (await races.turns(1))['acp-b']?.end(completed);
     const ended = await races.ended(race.id);

@@ -52,8 +52,8 @@ describe('concurrent worktrees', { timeout: scaled(180_000) }, () => {
   test('A worktree with delete_if_clean is removed if another worktree has its commit.', async () => {
     const { stage, tree: one } = await withTree(testStage(), { worktree_name: 'one' });
     const tip = commit(one.path, 'mine');
-    const wish = { worktree_name: 'two', base_ref: 'cadre/one' };
-    const two = await create(stage, { ...wish, deletion_policy: 'delete_if_clean' });
+    const request = { worktree_name: 'two', base_ref: 'cadre/one' };
+    const two = await create(stage, { ...request, deletion_policy: 'delete_if_clean' });
     const { cleanup } = await release(stage, two, stage.session);
     expect(cleanup?.status).toBe('cleaned');
     expect(git((await restore(stage, two)).path, 'rev-parse', 'HEAD')).toBe(tip);
@@ -64,8 +64,8 @@ describe('concurrent worktrees', { timeout: scaled(180_000) }, () => {
     const deletion_policy = 'delete_if_clean';
     const one = await create(stage, { worktree_name: 'one', deletion_policy });
     const tip = commit(one.path, 'mine');
-    const wish = { worktree_name: 'two', base_ref: 'cadre/one', deletion_policy };
-    const two = await create(stage, wish as never);
+    const request = { worktree_name: 'two', base_ref: 'cadre/one', deletion_policy };
+    const two = await create(stage, request as never);
     const ends = await Promise.all([one, two].map((tree) => release(stage, tree, stage.session)));
     expect(ends.map(({ cleanup }) => cleanup?.status)).toContain('retained_by_policy');
     git(stage.repo, 'reflog', 'expire', '--expire=now', '--all');

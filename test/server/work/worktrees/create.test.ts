@@ -172,10 +172,10 @@ test.for([
   { base_ref: 'HEAD' },
   { branch_prefix: 'other' },
   { deletion_policy: 'delete_if_clean' as const },
-])('A taken name with %j is refused, because the existing worktree differs.', async (wish) => {
+])('A taken name with %j is refused, because the existing worktree differs.', async (request) => {
   const stage = await onShared();
   await create(stage);
-  await expectError(create(stage, wish), 'conflict');
+  await expectError(create(stage, request), 'conflict');
   const same = { base_ref: 'main', branch_prefix: 'cadre' };
   const asked = create(stage, { ...same, deletion_policy: 'delete_on_last_claim' });
   expect((await asked).created).toBe(false);
@@ -348,10 +348,10 @@ test('A second server on the same repository leaves the worktree of the first on
   const one = await testStage();
   const two = await testStage();
   const made = await create(one);
-  const wish = { repo_root: one.repo };
-  await expectError(create(two, wish), 'conflict');
+  const request = { repo_root: one.repo };
+  await expectError(create(two, request), 'conflict');
   expect(read(made.path, 'a.txt')).toBe('one\n');
-  const other = await create(two, { ...wish, worktree_name: 'two' });
+  const other = await create(two, { ...request, worktree_name: 'two' });
   expect(known(one.repo).toSorted()).toEqual([made.path, other.path].toSorted());
   expect((await get(one, made)).status).toBe('active');
 });

@@ -170,8 +170,8 @@ test('Only the committed init script of the main worktree runs, never an uncommi
   withScript(stage, 'touch hostile\n');
   git(stage.repo, 'checkout', '--quiet', 'main');
   write(stage.repo, { [SCRIPT]: 'touch uncommitted\n' });
-  const wish = { base_ref: 'pr-123', run_init_script: true };
-  const made = await create(stage, wish);
+  const request = { base_ref: 'pr-123', run_init_script: true };
+  const made = await create(stage, request);
   const left = fs.readdirSync(made.path).filter((name) => !['.git', '.cadre'].includes(name));
   expect(left.toSorted()).toEqual(['a.txt', 'ran', 'sub']);
   git(stage.repo, 'rm', '--quiet', '--cached', SCRIPT);

@@ -21,9 +21,9 @@ import {
 } from '../../../support/worktrees/work.ts';
 
 const onShared = sharedStages();
-type Wish = Partial<BodyInputOf<typeof createSession>>;
+type OpenRequest = Partial<BodyInputOf<typeof createSession>>;
 
-function open({ client }: Server, body: Wish) {
+function open({ client }: Server, body: OpenRequest) {
   return client.call(endpoints.createSession, { body: { provider: 'acp', ...body } });
 }
 
@@ -105,7 +105,7 @@ test('The agent of a session, and the processes of the agent, run in its worktre
   expect(fs.readlinkSync(`/proc/${await said('pid')}/cwd`)).toBe(session.cwd);
 });
 
-test.for<[why: string, wish: Wish, code: string, prepare?: (repo: string) => void]>([
+test.for<[why: string, more: OpenRequest, code: string, prepare?: (repo: string) => void]>([
   ['whose directory is in no repository', { cwd: '/', worktree: true }, 'invalid'],
   ['whose base does not exist', { worktree: { base_ref: 'nope' } }, 'invalid'],
   [
@@ -126,11 +126,11 @@ test.for<[why: string, wish: Wish, code: string, prepare?: (repo: string) => voi
       fs.mkdirSync(path.join(repo, 'link'));
     },
   ],
-])('A session %s is refused, and nothing is left.', async ([, { cwd, ...wish }, code, prepare]) => {
+])('A session %s is refused, and nothing is left.', async ([, { cwd, ...more }, code, prepare]) => {
   const stage = await testStage();
   prepare?.(stage.repo);
   const before = branches(stage.repo);
-  const body = { ...wish, cwd: path.resolve(stage.repo, cwd ?? '.') };
+  const body = { ...more, cwd: path.resolve(stage.repo, cwd ?? '.') };
   await expect(open(stage, body)).rejects.toMatchObject({ code });
   expect(branches(stage.repo)).toEqual(before);
   const sessions = await stage.client.call(endpoints.listSessions, { query: {} });
