@@ -248,7 +248,7 @@ export class BoundedLine {
   }
 }
 
-/** The place of the next quote or backslash from `at` on; the end of the part where there is none. */
+/** The position of the next quote or backslash from `at` on; the end of the part where there is none. */
 function endOfRun(part: Buffer, at: number): number {
   let end = at;
   for (; end < part.length; end++) if (part[end] === QUOTE || part[end] === BACKSLASH) break;

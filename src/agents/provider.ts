@@ -42,7 +42,7 @@ export interface ToolChange {
   /** The whole output so far, as text. */
   output?: string;
   status?: 'pending' | 'running' | 'completed' | 'failed';
-  /** The places that it is about, all of them. */
+  /** The locations that it is about, all of them. */
   locations?: NonNullable<ToolCall['locations']>;
   /** The changes of files that it makes or would make, all of them. */
   diffs?: NonNullable<ToolCall['diffs']>;
@@ -207,7 +207,7 @@ export function defaultSettings(): TurnSettings {
 export interface Agent {
   /** The provider's own name for the session, by which another agent resumes it. */
   readonly ref: string;
-  /** The settings that the session began with: they hold where a turn wishes for nothing. */
+  /** The settings that the session began with: they hold where a turn requests none. */
   readonly defaults: TurnSettings;
   /** False: it never asks for a permission, in no mode; absent or null: it does, or nobody knows. */
   readonly asks?: boolean | null;

@@ -24,18 +24,18 @@ const PATIENCE_MS = 60_000;
 /** A session whose agent requests two actions: the first before the server is killed, the second after the restart. */
 class Scene {
   readonly row: RequestRow;
-  readonly #wishes: readonly object[];
+  readonly #requests: readonly object[];
   #at = 0;
   #place = '';
 
-  constructor(row: RequestRow, wishes: readonly [object, object]) {
+  constructor(row: RequestRow, requests: readonly [object, object]) {
     this.row = row;
-    this.#wishes = wishes;
+    this.#requests = requests;
   }
 
   /** Returns the next request, and a function that performs its action: it appends a line to a file. */
   next(): { shown: object; effect: string; done: () => void } {
-    const shown = this.#wishes[this.#at++] as object;
+    const shown = this.#requests[this.#at++] as object;
     const effect = this.#at === 1 ? 'first' : 'second';
     return { shown, effect, done: () => appendFileSync(this.#marker(), `${effect}\n`) };
   }

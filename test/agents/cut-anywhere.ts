@@ -114,8 +114,8 @@ export class CutTurn {
     this.sessions = protocol.refs.map((ref) => {
       const id = `sess_${++turns}`;
       const session = aSession({ id, permission_mode: wire.mode ?? null });
-      const wishes = { model: wire.model ?? null, thinking_effort: wire.effort ?? null };
-      const turn = aTurn({ session_id: id, turn_id: `turn_${turns}`, accepted_at: 1, ...wishes });
+      const settings = { model: wire.model ?? null, thinking_effort: wire.effort ?? null };
+      const turn = aTurn({ session_id: id, turn_id: `turn_${turns}`, accepted_at: 1, ...settings });
       return {
         turn: { ...startTurn(turn, 1), provider_turn_ref: `run_${turns}` },
         session: { ...beginTurn(session, turn, 1), provider_session_ref: ref },

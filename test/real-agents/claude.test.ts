@@ -233,8 +233,8 @@ test.skipIf(process.getuid?.() !== 0)(
       await expect(client.call(endpoints.sendTurn, { params, body })).rejects.toMatchObject(
         refused,
       );
-      const wish = { provider: 'claude', permission_mode: 'full_access' } as const;
-      await expect(openSession(client, work, wish)).rejects.toMatchObject(refused);
+      const settings = { provider: 'claude', permission_mode: 'full_access' } as const;
+      await expect(openSession(client, work, settings)).rejects.toMatchObject(refused);
     });
   },
 );

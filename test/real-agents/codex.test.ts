@@ -172,9 +172,9 @@ test('The model and the effort of a turn of Codex apply only to this turn.', asy
       // Not its only one: for another model codex has the conversation shortened by the one before.
       last.push(model.requests.at(-1));
     }
-    const [usual, wished, again] = last.map((one) => [one?.model, one?.effort]);
+    const [usual, changed, again] = last.map((one) => [one?.model, one?.effort]);
     expect(usual).toEqual(['gpt-5.5', 'medium']);
-    expect(wished).toEqual([other, 'low']);
+    expect(changed).toEqual([other, 'low']);
     expect(again).toEqual(usual);
     const body = { input: [{ type: 'text' as const, text: 'x' }], thinking_effort: 'enormous' };
     const refused = client.call(endpoints.sendTurn, { params, body });

@@ -23,7 +23,7 @@ interface Step {
   method: string;
   params: object;
   /** Whether the turn wants it; else it is what the session began with. */
-  isWish: boolean;
+  isRequested: boolean;
   /** Whether the turn fails if the agent refuses the choice. Otherwise the turn continues with the current value. */
   isNeeded: boolean;
 }
@@ -141,8 +141,8 @@ export class Choices {
    */
   objection(settings: TurnSettings): ProviderError | null {
     for (const which of choiceNames) {
-      const wish = this.#wish(which, settings);
-      const objection = this.#objectionTo(which, wish, settings);
+      const requested = this.#requested(which, settings);
+      const objection = this.#objectionTo(which, requested, settings);
       if (objection) return objection;
       if (this.hasToBeSet(which, settings)) return null;
     }
@@ -151,8 +151,8 @@ export class Choices {
 
   /** Reports whether the settings name another value than the current one. */
   hasToBeSet(which: ChoiceName, settings: TurnSettings): boolean {
-    const wish = this.#wish(which, settings);
-    return wish !== null && wish !== this.choice(which).current;
+    const requested = this.#requested(which, settings);
+    return requested !== null && requested !== this.choice(which).current;
   }
 
   /**
@@ -161,7 +161,7 @@ export class Choices {
    */
   isMissing(which: ChoiceName, settings: TurnSettings): boolean {
     if (this.choice(which).canBeSet) return false;
-    return this.#wish(which, settings) !== null || this.isOptional(which, settings);
+    return this.#requested(which, settings) !== null || this.isOptional(which, settings);
   }
 
   /**
@@ -190,23 +190,23 @@ export class Choices {
 
   /** The request for one choice of a turn; null where there is nothing to set. Throws {@link ProviderError}. */
   step(which: ChoiceName, settings: TurnSettings): Step | null {
-    const wish = this.#wish(which, settings);
-    const objection = this.#objectionTo(which, wish, settings);
+    const requested = this.#requested(which, settings);
+    const objection = this.#objectionTo(which, requested, settings);
     if (objection) throw objection;
     const choice = this.choice(which);
-    const value = wish ?? this.#began[which];
+    const value = requested ?? this.#began[which];
     if (value === null || value === choice.current || !choice.canBeSet) return null;
     // The value that the session began with may be gone. An example is an effort that another model does not have.
-    if (wish === null && !this.#mayReturn(which, value)) return null;
-    const isWish = wish !== null;
+    if (requested === null && !this.#mayReturn(which, value)) return null;
+    const isRequested = requested !== null;
     // In the mode of another turn an agent might do what this turn did not allow.
-    const isNeeded = isWish || (which === 'agentMode' && choice.current === this.#wantedMode);
-    return { name: which, value, ...choice.request(value), isWish, isNeeded };
+    const isNeeded = isRequested || (which === 'agentMode' && choice.current === this.#wantedMode);
+    return { name: which, value, ...choice.request(value), isRequested, isNeeded };
   }
 
   /** Takes an answer to a {@link Step}: the whole list of options, in agents that send it. */
-  took({ name: which, value, isWish }: Step, answer: unknown): void {
-    if (which === 'agentMode') this.#wantedMode = isWish ? value : null;
+  took({ name: which, value, isRequested }: Step, answer: unknown): void {
+    if (which === 'agentMode') this.#wantedMode = isRequested ? value : null;
     this.#saved = null;
     const options = readOptions(answer);
     // An option was set, so a list without any is not the whole one.
@@ -261,17 +261,17 @@ export class Choices {
   }
 
   /** Returns the value that the settings name. Null if the value that the session began with applies. */
-  #wish(which: ChoiceName, settings: TurnSettings): string | null {
+  #requested(which: ChoiceName, settings: TurnSettings): string | null {
     if (which !== 'agentMode') return settings[which];
     return this.#modeNamed(modeFor(settings, this.#modes, this.#ids(which)));
   }
 
   /** The id of the mode that an agent names so: its ids may be addresses, and its names what people see. */
-  #modeNamed(wish: string | null): string | null {
+  #modeNamed(requested: string | null): string | null {
     const { offered } = this.choice('agentMode');
-    if (wish === null || offered.some(({ id }) => id === wish)) return wish;
-    const named = offered.filter(({ name }) => name.toLowerCase() === wish.toLowerCase());
-    return named.length === 1 ? (named[0]?.id ?? wish) : wish;
+    if (requested === null || offered.some(({ id }) => id === requested)) return requested;
+    const named = offered.filter(({ name }) => name.toLowerCase() === requested.toLowerCase());
+    return named.length === 1 ? (named[0]?.id ?? requested) : requested;
   }
 
   #mayKnow(which: ChoiceName, value: string): boolean {
@@ -289,12 +289,12 @@ export class Choices {
 
   #objectionTo(
     which: ChoiceName,
-    wish: string | null,
+    requested: string | null,
     settings: TurnSettings,
   ): ProviderError | null {
-    if (wish === null || this.#mayKnow(which, wish)) return null;
+    if (requested === null || this.#mayKnow(which, requested)) return null;
     const { code, field } = asked(which, settings);
-    const message = `unknown ${field} "${wish}": ${this.#offered(which)}`;
+    const message = `unknown ${field} "${requested}": ${this.#offered(which)}`;
     return new ProviderError(code, message);
   }
 

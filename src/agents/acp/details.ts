@@ -36,11 +36,14 @@ export function detailsOf(
     ...inputDetails({ content: isMuch ? all : null }),
   ];
   if (details.length === 0)
-    return [...inputDetails({ title }), ...inputDetails({ locations: places(locations) })];
-  // An agent may name the file in full, or where it is moved to, in the places alone.
+    return [
+      ...inputDetails({ title }),
+      ...inputDetails({ locations: unshownLocations(locations) }),
+    ];
+  // An agent may name the file in full, or where it is moved to, in the locations alone.
   if (diffs.length > 0) {
     const shown = new Set<unknown>(diffs.map(({ path }) => path));
-    details.push(...inputDetails({ locations: places(locations, shown) }));
+    details.push(...inputDetails({ locations: unshownLocations(locations, shown) }));
   }
   return isShown(title, details) ? details : [...inputDetails({ title }), ...details];
 }
@@ -91,7 +94,7 @@ function isRecord(value: unknown): value is object {
 }
 
 /** Returns the locations of a call that are not shown elsewhere. Null if the call has no such location. */
-function places(locations: unknown, shown: ReadonlySet<unknown> = new Set()): unknown {
+function unshownLocations(locations: unknown, shown: ReadonlySet<unknown> = new Set()): unknown {
   const found = anyList.parse(locations).filter((one) => !shown.has(fieldOf(one, 'path')));
   return found.length > 0 ? found : null;
 }

@@ -192,11 +192,11 @@ function byOption({ id: configId, isBoolean, offered, current }: Option): Choice
     current,
     isOpen: false,
     canBeSet: true,
-    request: (wish) => ({
+    request: (value) => ({
       method: 'session/set_config_option',
       params: isBoolean
-        ? { configId, type: 'boolean', value: wish === 'on' }
-        : { configId, value: wish },
+        ? { configId, type: 'boolean', value: value === 'on' }
+        : { configId, value },
     }),
   };
 }

@@ -303,11 +303,11 @@ function detailOf({ rawInput, content, locations }: ReportedCall): string | null
   const texts = parts.flatMap((part) => textIn(part) ?? []);
   if (texts.length > 0) return texts.join('\n');
   if (!isBlank(rawInput)) return wordsOf(rawInput);
-  const places = anyList
+  const located = anyList
     .parse(locations)
-    .map((place) => fieldOf(place, 'path'))
+    .map((location) => fieldOf(location, 'path'))
     .filter((path) => typeof path === 'string');
-  return places.length > 0 ? places.join(', ') : null;
+  return located.length > 0 ? located.join(', ') : null;
 }
 
 /** An input in one line: its value where that is a single text, else JSON. */

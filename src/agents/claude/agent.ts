@@ -289,7 +289,7 @@ export class ClaudeAgent implements Agent {
     if (!connected) return;
     connected.settings.begun(isForBypass);
     this.#use(connected);
-    // A turn that wishes for no model goes back to this one.
+    // A turn that requests no model goes back to this one.
     this.defaults.model = await process.ask('get_settings').then(readModel, () => null);
   }
 
@@ -316,7 +316,10 @@ export class ClaudeAgent implements Agent {
       onUnknown,
     };
     const process = new ClaudeProcess(child, clock, handlers, from?.at);
-    const settings = new AppliedSettings((subtype, wish) => process.ask(subtype, wish), onModes);
+    const settings = new AppliedSettings(
+      (subtype, request) => process.ask(subtype, request),
+      onModes,
+    );
     return { process, tools, settings };
   }
 

@@ -134,11 +134,11 @@ export class Connection extends JsonConnection<string> {
     }
   }
 
-  #answer({ request_id: key, request: wish }: z.output<typeof request>, line: OutputLine): void {
+  #answer({ request_id: key, request: body }: z.output<typeof request>, line: OutputLine): void {
     if (line.isDone) return;
     const hold = line.hold();
     const decide = (withdrawn: AbortSignal) =>
-      this.#handlers.onRequest(wish, { line, key, withdrawn, hold });
+      this.#handlers.onRequest(body, { line, key, withdrawn, hold });
     void this.#answerBy(key, { hold }, decide).finally(() => hold[Symbol.dispose]());
   }
 

@@ -185,8 +185,8 @@ const notebook = z
 function cellSource(content: string | null, cellId: string | null): string | null {
   if (cellId === null) return '';
   const { cells } = notebook.parse(parsedJson(content ?? ''));
-  const place = Number(/^cell-(\d+)$/.exec(cellId)?.[1]);
-  return (cells.find(({ id }) => id === cellId) ?? cells[place])?.source ?? null;
+  const index = Number(/^cell-(\d+)$/.exec(cellId)?.[1]);
+  return (cells.find(({ id }) => id === cellId) ?? cells[index])?.source ?? null;
 }
 
 const MAX_BYTES = 1024 * 1024;

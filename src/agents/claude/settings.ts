@@ -108,7 +108,7 @@ const applied = z.looseObject({
   applied: z.looseObject({ model: maybeText }),
 });
 
-/** The model of a turn that wishes for none, in the answer to `get_settings`. */
+/** The model of a turn that requests none, in the answer to `get_settings`. */
 export function readModel(raw: unknown): string | null {
   return applied.safeParse(raw).data?.applied.model ?? null;
 }
@@ -121,11 +121,11 @@ export class AppliedSettings {
   /** Null: what the process began with. */
   #model: string | null = null;
   #effort: string | null = null;
-  readonly #ask: (subtype: string, wish: object) => Promise<unknown>;
+  readonly #ask: (subtype: string, request: object) => Promise<unknown>;
   readonly #onModes: (modes: readonly string[]) => void;
 
   constructor(
-    ask: (subtype: string, wish: object) => Promise<unknown>,
+    ask: (subtype: string, request: object) => Promise<unknown>,
     onModes: (modes: readonly string[]) => void,
   ) {
     this.#ask = ask;
@@ -173,9 +173,9 @@ export class AppliedSettings {
     }
   }
 
-  async #set(code: ProviderError['code'], subtype: string, wish: object): Promise<void> {
+  async #set(code: ProviderError['code'], subtype: string, request: object): Promise<void> {
     try {
-      await this.#ask(subtype, wish);
+      await this.#ask(subtype, request);
     } catch (error) {
       const { cause, message } = error as Error;
       const named = code === 'invalid_permission_mode' ? readModes(message) : null;

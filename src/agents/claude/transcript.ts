@@ -91,7 +91,7 @@ function parentIn(rows: ReadonlyMap<string, Row>, { parent, before }: Row): Row 
   return parent === null ? undefined : (rows.get(parent) ?? rows.get(before ?? ''));
 }
 
-function rowOf(raw: unknown, place: Pick<Row, 'uuid' | 'before' | 'offset' | 'length'>): Row {
+function rowOf(raw: unknown, position: Pick<Row, 'uuid' | 'before' | 'offset' | 'length'>): Row {
   // A compaction begins a new chain, and names the row before it.
   const parent = fieldOf(raw, 'parentUuid') ?? fieldOf(raw, 'logicalParentUuid');
   const timestamp = fieldOf(raw, 'timestamp');
@@ -99,7 +99,7 @@ function rowOf(raw: unknown, place: Pick<Row, 'uuid' | 'before' | 'offset' | 'le
     parent: typeof parent === 'string' ? parent.slice(0, MAX_ID) : null,
     isPrompt: isPrompt(raw),
     at: typeof timestamp === 'string' ? Date.parse(timestamp) || null : null,
-    ...place,
+    ...position,
   };
 }
 

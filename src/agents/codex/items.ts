@@ -57,7 +57,7 @@ const planStatus: Record<string, string> = { inProgress: 'in_progress' };
 const SILENT = new Set(['userMessage', 'hookPrompt', 'functionCallOutput', 'subAgentActivity']);
 
 /** The intended effect of an open item, for a request about it. */
-type Wish = { changes: readonly Change[] } | { command: ItemCommand };
+type ItemRequest = { changes: readonly Change[] } | { command: ItemCommand };
 
 /** Turns the items of a thread into updates. It forgets an item that has ended. */
 export class Reader {
@@ -65,7 +65,7 @@ export class Reader {
   readonly #streamed = new Set<string>();
   readonly #omissions = new Omissions();
   readonly #outputs = new Map<string, string>();
-  readonly #wishes = new Map<string, Wish>();
+  readonly #requests = new Map<string, ItemRequest>();
   /** The open items whose messages an earlier server did not save whole. */
   #forgotten = new Set<string>();
   /** Why items were declined. It changes between two messages of codex, so all saved memories of a turn share it. */
@@ -78,7 +78,7 @@ export class Reader {
     this.#streamed.clear();
     this.#omissions.beginTurn();
     this.#outputs.clear();
-    this.#wishes.clear();
+    this.#requests.clear();
     this.#forgotten.clear();
     this.#declined = [];
   }
@@ -90,13 +90,13 @@ export class Reader {
 
   #save(): SavedReader {
     let room = MAX_SAVED_CHARACTERS;
-    const known = [...this.#wishes].filter(([, wish]) => (room -= sizeOf(wish)) >= 0);
+    const known = [...this.#requests].filter(([, request]) => (room -= sizeOf(request)) >= 0);
     const saved = new Set(known.map(([id]) => id));
     return {
       streamed: [...this.#streamed],
       outputs: [...this.#outputs].map(([id, { length }]) => [id, length]),
       wishes: known,
-      forgotten: [...this.#forgotten, ...[...this.#wishes.keys()].filter((id) => !saved.has(id))],
+      forgotten: [...this.#forgotten, ...[...this.#requests.keys()].filter((id) => !saved.has(id))],
       hasOmitted: this.#omissions.save(),
       declined: this.#declined,
     };
@@ -108,7 +108,7 @@ export class Reader {
     tools: readonly StoredTool[],
   ): void {
     for (const ref of streamed) this.#streamed.add(ref);
-    for (const [id, wish] of wishes) this.#wishes.set(id, wish);
+    for (const [id, request] of wishes) this.#requests.set(id, request);
     for (const [id, length] of outputs) {
       // The stored output may be newer. Then the message with its end is read again.
       const stored = tools.find(({ ref }) => ref === id)?.text ?? '';
@@ -121,14 +121,14 @@ export class Reader {
 
   /** The changes of files that an item would make. */
   changesOf(itemId: string): readonly Change[] {
-    const wish = this.#wishes.get(itemId);
-    return wish && 'changes' in wish ? wish.changes : [];
+    const request = this.#requests.get(itemId);
+    return request && 'changes' in request ? request.changes : [];
   }
 
   /** The command that an item would run; undefined where the item has named none. */
   commandOf(itemId: string): ItemCommand | undefined {
-    const wish = this.#wishes.get(itemId);
-    return wish && 'command' in wish ? wish.command : undefined;
+    const request = this.#requests.get(itemId);
+    return request && 'command' in request ? request.command : undefined;
   }
 
   /** Whether an item may do more than is known, because an earlier server did not save its messages. */
@@ -179,11 +179,11 @@ export class Reader {
   #say(
     type: 'message' | 'reasoning',
     params: Params,
-    placeOf: (data: z.output<typeof part>) => string,
+    suffixOf: (data: z.output<typeof part>) => string,
   ): AgentUpdate[] | 'unknown' {
     const { data } = part.safeParse(params);
     if (!data) return 'unknown';
-    const ref = data.itemId + placeOf(data);
+    const ref = data.itemId + suffixOf(data);
     this.#streamed.add(ref);
     return [{ type, text: data.delta, ref }];
   }
@@ -234,8 +234,8 @@ export class Reader {
     if (line !== '') this.#keep(found.id, { command: { command: line, cwd } });
   }
 
-  #keep(id: string, wish: Wish): void {
-    this.#wishes.set(id, wish);
+  #keep(id: string, request: ItemRequest): void {
+    this.#requests.set(id, request);
     this.#forgotten.delete(id);
   }
 
@@ -245,7 +245,7 @@ export class Reader {
     const id = ofItem.safeParse(params).data?.item.id;
     if (id === undefined) return updates;
     this.#outputs.delete(id);
-    this.#wishes.delete(id);
+    this.#requests.delete(id);
     this.#forgotten.delete(id);
     for (const ref of this.#streamed)
       if (ref === id || ref.startsWith(`${id}/`)) this.#streamed.delete(ref);
@@ -285,7 +285,7 @@ interface SavedReader {
   streamed: readonly string[];
   /** The lengths of the outputs of open items, whose texts are rows. */
   outputs: readonly (readonly [itemId: string, length: number])[];
-  wishes: readonly (readonly [itemId: string, wish: Wish])[];
+  wishes: readonly (readonly [itemId: string, request: ItemRequest])[];
   forgotten: readonly string[];
   hasOmitted: boolean;
   declined: [itemId: string, reason: string][];

@@ -5,7 +5,7 @@ import { arrayOf, fieldOf, maybeText } from '../lenient.ts';
 import { TOO_LONG } from './connection.ts';
 
 export interface CodexModel extends Model {
-  /** The effort of a turn that wishes for none. */
+  /** The effort of a turn that requests none. */
   defaultEffort: string | null;
 }
 

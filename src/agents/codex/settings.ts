@@ -53,7 +53,7 @@ function onRequest(sandboxPolicy: object): Permissions {
   return { approvalPolicy: 'on-request', sandboxPolicy };
 }
 
-/** Why codex cannot have the settings, or null. `model` is the model of a turn that wishes for none. */
+/** Why codex cannot have the settings, or null. `model` is the model of a turn that requests none. */
 export function objectionTo(
   settings: TurnSettings,
   model: string | null,
@@ -149,7 +149,7 @@ const opened = z.looseObject({
   activePermissionProfile: maybe(z.looseObject({ id: z.string() })),
 });
 
-/** The thread that codex has opened, with the settings of a turn that wishes for nothing. */
+/** The thread that codex has opened, with the settings of a turn that requests none. */
 export function readThread(raw: unknown) {
   const { data } = opened.safeParse(raw);
   if (!data) throw unavailable('codex: the agent returned no id for its new thread');

@@ -37,15 +37,16 @@ class Dependent {
   }
 
   set({ configId, value }: Record<string, unknown>): object {
-    const wish = String(value);
-    if (configId === 'mode') this.mode = wish;
+    const requested = String(value);
+    if (configId === 'mode') this.mode = requested;
     else if (configId === 'model') {
-      if (wish === 'custom') return refuse(-32_602, 'Invalid params');
-      this.model = wish;
-      if (!this.efforts[wish]?.includes(this.effort)) this.effort = this.efforts[wish]?.[0] ?? '';
+      if (requested === 'custom') return refuse(-32_602, 'Invalid params');
+      this.model = requested;
+      if (!this.efforts[requested]?.includes(this.effort))
+        this.effort = this.efforts[requested]?.[0] ?? '';
     } else {
-      if (!this.efforts[this.model]?.includes(wish)) return refuse(-32_602, 'Invalid params');
-      this.effort = wish;
+      if (!this.efforts[this.model]?.includes(requested)) return refuse(-32_602, 'Invalid params');
+      this.effort = requested;
     }
     return { configOptions: this.options() };
   }
@@ -96,8 +97,8 @@ test('A turn can choose a model together with an effort that only this model has
 test('A turn with an effort that the chosen model lacks fails with the list of efforts.', async () => {
   const { firstTurn } = on(new Dependent().role());
   const { session } = await firstTurn('one');
-  const wish = { model: 'large', thinking_effort: 'low' };
-  const turn = await session.run('two', wish);
+  const requested = { model: 'large', thinking_effort: 'low' };
+  const turn = await session.run('two', requested);
   expect(turn).toMatchObject({ status: 'failed', error: { code: 'invalid_thinking_effort' } });
   expect(turn.error?.message).toMatch(/"low".*medium, ultra/);
   expect((await session.run('three')).status).toBe('completed');
@@ -277,7 +278,7 @@ test('The list of models is available before the first prompt.', async () => {
   expect(wanted(stage.agents[0])).toEqual([]);
 });
 
-const asked = async (configOptions: object[], more: object, wish: object) => {
+const asked = async (configOptions: object[], more: object, requested: object) => {
   const role: Role = {
     methods: {
       'session/new': (_params, { pid }) => ({ sessionId: `raw-${pid}`, configOptions, ...more }),
@@ -285,7 +286,7 @@ const asked = async (configOptions: object[], more: object, wish: object) => {
     },
   };
   const { open, agents } = on(role);
-  const turn = await (await open()).run('hello', wish);
+  const turn = await (await open()).run('hello', requested);
   return [turn.error?.message ?? turn.status, ...wanted(agents[0])];
 };
 
@@ -377,13 +378,13 @@ test.each([
   ["a mode of the agent's own", { agent_mode: 'yolo' }, 'mode=yolo'],
   ['full_access', { permission_mode: 'full_access' }, 'mode=yolo'],
   ['require_approval', { permission_mode: 'require_approval' }, null],
-])('The first turn waits for deferred options: %s.', async (_what, wish, set) => {
+])('The first turn waits for deferred options: %s.', async (_what, requested, set) => {
   const modes = { full_access: 'yolo', require_approval: 'ask' };
   const { open, agents } = await testRawAgent(
     opensLate((agent) => agent.update(some())),
     { acp: { agents: { default: { modes } } } },
   );
-  const session = await open(wish);
+  const session = await open(requested);
   expect((await session.run('one')).status).toBe('completed');
   expect(wanted(agents[0])).toEqual([...(set === null ? [] : [set]), 'prompt']);
   await session.run('two');

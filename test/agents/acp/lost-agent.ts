@@ -87,6 +87,14 @@ export function untilNoneLives({ diagnostics }: RawStage): Promise<void> {
   return until('cadre knows of it', async () => (await diagnostics()).sessions === 0);
 }
 
-export async function expectWorks(session: RawSession, text = 'after', wish = {}): Promise<void> {
-  expect(await session.run(text, wish)).toMatchObject({ status: 'completed', text, error: null });
+export async function expectWorks(
+  session: RawSession,
+  text = 'after',
+  settings = {},
+): Promise<void> {
+  expect(await session.run(text, settings)).toMatchObject({
+    status: 'completed',
+    text,
+    error: null,
+  });
 }

@@ -345,10 +345,10 @@ const answers: [string, unknown, object?][] = [
 ];
 test.each(someOf(answers, 3))(
   'An agent that answers %s to the resume request resumes the session.',
-  async (_name, answer, wish = {}) => {
+  async (_name, answer, settings = {}) => {
     const role = reopened('session/resume', () => answer);
     const [{ agents }, session] = await withLost(role);
-    await expectWorks(session, 'after', wish);
+    await expectWorks(session, 'after', settings);
     expect(agents[1]?.last('session/prompt')?.params?.sessionId).toBe(refOf(agents));
     expect((await session.record()).provider_session_ref).toBe(refOf(agents));
   },

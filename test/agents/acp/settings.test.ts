@@ -134,13 +134,13 @@ test('A model of the session or the turn is chosen before the prompt.', async ()
 const lacking = [
   {
     what: 'mode',
-    wish: { permission_mode: 'yolo' },
+    settings: { permission_mode: 'yolo' },
     error: { code: 'invalid_permission_mode' },
     list: /"yolo".*build, plan/,
   },
   {
     what: 'model',
-    wish: { model: 'gpt-0' },
+    settings: { model: 'gpt-0' },
     error: { code: 'invalid_model' },
     list: /"gpt-0".*m\/one, m\/two/,
   },
@@ -148,9 +148,9 @@ const lacking = [
 
 test.for(lacking)(
   'A $what that the agent lacks fails the turn with the list of offered values.',
-  async ({ wish, error, list }) => {
+  async ({ settings, error, list }) => {
     const { firstTurn, agents } = on(withOptions());
-    const { session, turn } = await firstTurn('hello', wish);
+    const { session, turn } = await firstTurn('hello', settings);
     expect(turn).toMatchObject({ status: 'failed', error });
     expect(turn.error?.message).toMatch(list);
     expect(agents[0]?.last('session/prompt')).toBeUndefined();
@@ -160,21 +160,24 @@ test.for(lacking)(
 
 test.for(lacking)(
   'A $what that a running agent lacks is refused when the turn is sent, with the list.',
-  async ({ wish, list }) => {
+  async ({ settings, list }) => {
     const { firstTurn } = on(withOptions());
     const { session } = await firstTurn('hello');
-    await expect(session.send('more', wish)).rejects.toMatchObject(anError('invalid', list));
+    await expect(session.send('more', settings)).rejects.toMatchObject(anError('invalid', list));
   },
 );
 
-test.for(lacking)('A $what fails the turn if the agent offers none.', async ({ wish, error }) => {
-  const { open } = on({});
-  const turn = await (await open(wish)).run('hello');
-  expect(turn.error).toMatchObject({
-    ...error,
-    message: expect.stringContaining('the agent has not offered any yet') as string,
-  });
-});
+test.for(lacking)(
+  'A $what fails the turn if the agent offers none.',
+  async ({ settings, error }) => {
+    const { open } = on({});
+    const turn = await (await open(settings)).run('hello');
+    expect(turn.error).toMatchObject({
+      ...error,
+      message: expect.stringContaining('the agent has not offered any yet') as string,
+    });
+  },
+);
 
 function withOptions(): Role {
   const select = (id: string, category: string, ...values: string[]) => ({

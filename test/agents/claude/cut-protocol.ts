@@ -103,9 +103,9 @@ export function claudeProtocol() {
     },
   };
   /** Sends a prompt after the turn. The answer has the settings that claude was given, and the outcome. */
-  const next = (wishes: Partial<TurnSettings>): Step => ({
+  const next = (wantedSettings: Partial<TurnSettings>): Step => ({
     async ask(agent) {
-      const wanted = { ...defaultSettings(), ...wishes };
+      const wanted = { ...defaultSettings(), ...wantedSettings };
       const objection = agent.objection(wanted)?.message ?? null;
       settings = [];
       const late = async () => {

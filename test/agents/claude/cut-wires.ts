@@ -64,7 +64,7 @@ export const editing = {
 const asking = { mode: 'require_approval' };
 
 /** Returns turns of claude that show each kind of message. `next`: a prompt after the turn. */
-export function wiresOf(next: (wishes: Partial<TurnSettings>) => Step): Record<string, Wire> {
+export function wiresOf(next: (settings: Partial<TurnSettings>) => Step): Record<string, Wire> {
   return {
     'texts in pieces and as a whole': {
       steps: [

@@ -44,7 +44,7 @@ const toolCall = {
   _meta: { codex_approval_kind: 'mcp_tool_call', tool_name: 't', tool_params: { a: 1 } },
   requestedSchema: { type: 'object', properties: {} },
 };
-const wishes = { fileSystem: { write: ['/x'] }, network: null };
+const requested = { fileSystem: { write: ['/x'] }, network: null };
 
 interface Row {
   method: string;
@@ -77,11 +77,11 @@ const rows: Row[] = [
   },
   {
     method: 'item/permissions/requestApproval',
-    params: { itemId: 'i', reason: 'to build', permissions: wishes },
+    params: { itemId: 'i', reason: 'to build', permissions: requested },
     shown: {
       kind: 'tool',
       title: 'more permissions: to build: {"fileSystem":{"write":["/x"]}}',
-      request: { permissions: wishes },
+      request: { permissions: requested },
     },
     accept: { permissions: { fileSystem: { write: ['/x'] } }, scope: 'turn' },
     session: { permissions: { fileSystem: { write: ['/x'] } }, scope: 'session' },

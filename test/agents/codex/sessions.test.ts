@@ -19,9 +19,9 @@ const on = sharedRawCodex();
 const never = () => new Promise<never>(() => undefined);
 
 /** Runs a turn with the given settings. */
-async function runWith(client: Client, session: WatchedSession, wishes: object): Promise<void> {
+async function runWith(client: Client, session: WatchedSession, settings: object): Promise<void> {
   const params = { session_id: session.id };
-  const body = { input: [{ type: 'text' as const, text: 'x' }], ...wishes };
+  const body = { input: [{ type: 'text' as const, text: 'x' }], ...settings };
   const { turn_id } = await client.call(endpoints.sendTurn, { params, body });
   await session.watch.end(turn_id);
 }
@@ -37,8 +37,8 @@ const readOnly = { type: 'readOnly', networkAccess: false };
 test('The settings of a turn apply to that turn only, even if another process runs the next turn.', async () => {
   const { open, agents, client } = on({});
   const session = await open();
-  const wishes = { permission_mode: 'full_access', model: 'other', thinking_effort: 'high' };
-  await runWith(client, session, wishes);
+  const settings = { permission_mode: 'full_access', model: 'other', thinking_effort: 'high' };
+  await runWith(client, session, settings);
   await dies(agents[0]);
   await runWith(client, session, {});
   const told = agents.flatMap((server) => server.requests('turn/start'));
@@ -62,8 +62,8 @@ test('The settings of a turn apply to that turn only, even if another process ru
 
 test('The settings of the session apply to turns without settings.', async () => {
   const { open, agents, client } = on({});
-  const wishes = { permission_mode: 'read_only', model: 'mine', thinking_effort: 'high' };
-  const session = await open(wishes);
+  const settings = { permission_mode: 'read_only', model: 'mine', thinking_effort: 'high' };
+  const session = await open(settings);
   await runWith(client, session, {});
   await runWith(client, session, { permission_mode: 'default' });
   expect(agents[0]?.requests('thread/start')).toMatchObject([{ model: 'mine' }]);

@@ -12,7 +12,7 @@ import type { InputItem } from '../../../src/api/input.ts';
 export type Input = string | InputItem[];
 
 /** Settings of one turn. */
-export interface Wishes {
+export interface RequestedSettings {
   permission_mode?: string;
   agent_mode?: string;
   model?: string;
@@ -24,7 +24,7 @@ export async function send(
   client: Client,
   { id: session_id }: Pick<Session, 'id'>,
   input: Input,
-  more: Wishes = {},
+  more: RequestedSettings = {},
 ): Promise<string> {
   const items = typeof input === 'string' ? [{ type: 'text' as const, text: input }] : input;
   const body = { input: items, ...more };
@@ -38,7 +38,7 @@ export async function run(
   watch: Watch,
   session: Pick<Session, 'id'>,
   input: Input,
-  more: Wishes = {},
+  more: RequestedSettings = {},
 ): Promise<Turn> {
   const turnId = await send(client, session, input, more);
   await watch.end(turnId);

@@ -19,7 +19,7 @@ import {
   sessionOf,
   turnOf,
   until,
-  type Wishes,
+  type RequestedSettings,
 } from './calls.ts';
 import {
   type ProviderFixture,
@@ -46,16 +46,19 @@ export class WatchedSession {
     this.watch = new Watch(client, id, patienceMs);
   }
 
-  send(input: Input, more: Wishes = {}): Promise<string> {
+  send(input: Input, more: RequestedSettings = {}): Promise<string> {
     return send(this.client, this, input, more);
   }
 
-  run(input: Input, more: Wishes = {}): Promise<Turn> {
+  run(input: Input, more: RequestedSettings = {}): Promise<Turn> {
     return run(this.client, this.watch, this, input, more);
   }
 
   /** Sends a turn; resolves with its id and its first approval. */
-  async asks(input: Input, more: Wishes = {}): Promise<{ turnId: string; approval: Approval }> {
+  async asks(
+    input: Input,
+    more: RequestedSettings = {},
+  ): Promise<{ turnId: string; approval: Approval }> {
     const turnId = await this.send(input, more);
     return { turnId, approval: await asked(this.watch, turnId) };
   }
