@@ -29,7 +29,7 @@ const cursorState = z.object({
 
 type State = z.output<typeof cursorState>;
 
-/** The place of a reader in the stream, and in every log that it holds. */
+/** The position of a reader in the stream, and in every log that it holds. */
 export class FleetCursor {
   readonly #state: State;
 

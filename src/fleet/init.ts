@@ -110,7 +110,7 @@ async function make(
       metadata: { cadre_stream: streamId },
     },
     bucket(names.nodes),
-    { ...bucket(names.places), max_age: PLACEMENT_TTL_MS * NANOSECONDS },
+    { ...bucket(names.placements), max_age: PLACEMENT_TTL_MS * NANOSECONDS },
   ];
   const made: string[] = [];
   for (const stream of streams) {

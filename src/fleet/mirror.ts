@@ -87,7 +87,7 @@ export interface MirrorParts {
 /** So long after the first event of a batch it is made, in ms: whoever waits for that event to be stored goes first. */
 const GATHER_MS = 10;
 /** Two batches begin at least this far apart, in ms, unless the first was full. */
-const PACE_MS = 25;
+const MIN_BATCH_INTERVAL_MS = 25;
 /** A page of the feed with this many events may be followed by more at once. */
 const FULL_PAGE = 256;
 /** The pause before another attempt: it starts here and doubles up to the maximum, in ms. */
@@ -110,7 +110,7 @@ interface MirrorPosition {
   /** The seq of the newest event in the stream that stays. */
   prev: number;
   /** The end of the gap that the newest message reports. */
-  toldGap: number;
+  reportedGap: number;
 }
 
 /**
@@ -152,11 +152,11 @@ export class Mirror {
     while (!signal.aborted) {
       const { batches } = this.#status;
       try {
-        const place = await this.#resume(await this.#parts.stream.head());
+        const position = await this.#resume(await this.#parts.stream.head());
         // A stream that can be read may still refuse writes.
-        const isAll = place.after >= this.#parts.log.latestSeq;
+        const isAll = position.after >= this.#parts.log.latestSeq;
         if (isAll || this.#status.state === 'starting') this.#setState('following', null);
-        await this.#follow(place, signal);
+        await this.#follow(position, signal);
         pause = RETRY_MS;
         continue;
       } catch (error) {
@@ -181,12 +181,12 @@ export class Mirror {
       const row = rows.read();
       const after = row && row.epoch === log.epoch ? await this.#retiredUpTo(row) : 0;
       if (after === 0) this.#rowSeq = null;
-      return { expected: 0, after, prev: log.stayingUpTo(after), toldGap: 0 };
+      return { expected: 0, after, prev: log.stayingUpTo(after), reportedGap: 0 };
     }
     const { streamSeq: expected, epoch, seq } = head;
     if (epoch !== log.epoch) return this.#changeEpoch(head);
     assertSameLog(log, head);
-    return { expected, after: seq, prev: newestStaying(head), toldGap: toldGap(head) };
+    return { expected, after: seq, prev: newestStaying(head), reportedGap: reportedGap(head) };
   }
 
   /**
@@ -217,40 +217,41 @@ export class Mirror {
     const drafts = [{ kind: EPOCH_KIND, seq: after, text: JSON.stringify(mark) }];
     const prev = log.stayingUpTo(after);
     const expected = await this.#publish({ expected: head.streamSeq, prev }, drafts);
-    return { expected, after, prev, toldGap: 0 };
+    return { expected, after, prev, reportedGap: 0 };
   }
 
   /** Writes what happens, until it is time to look at the stream again: it may be another, or have lost something. */
-  async #follow(place: MirrorPosition, signal: AbortSignal): Promise<void> {
+  async #follow(position: MirrorPosition, signal: AbortSignal): Promise<void> {
     const { log, clock } = this.#parts;
     const look = new AbortController();
     using _soon = clock.after(LOOK_MS, () => look.abort());
     const ending = AbortSignal.any([signal, look.signal]);
     const gather = () => clock.sleep(GATHER_MS, ending).catch(() => undefined);
-    for await (const page of log.follow(place.after, ending, gather)) {
+    for await (const page of log.follow(position.after, ending, gather)) {
       const began = clock.monotonic();
-      await this.#mirror(page, place);
+      await this.#mirror(page, position);
       this.#setState('following', null);
       if (page.entries.length >= FULL_PAGE) continue;
       // Events of this pause form one batch.
-      const rest = PACE_MS - (clock.monotonic() - began);
+      const rest = MIN_BATCH_INTERVAL_MS - (clock.monotonic() - began);
       if (rest > 0) await clock.sleep(rest, signal).catch(() => undefined);
     }
-    await this.#keepRow(place);
+    await this.#keepRow(position);
   }
 
-  /** Writes a page of the log, and moves the place behind it. */
-  async #mirror({ entries, trimmed }: MirroredPage, place: MirrorPosition): Promise<void> {
-    const gap = trimmed !== null && trimmed !== place.toldGap ? gapDraft(place, trimmed) : null;
+  /** Writes a page of the log, and moves the position behind it. */
+  async #mirror({ entries, trimmed }: MirroredPage, position: MirrorPosition): Promise<void> {
+    const gap =
+      trimmed !== null && trimmed !== position.reportedGap ? gapDraft(position, trimmed) : null;
     const drafts: readonly Draft[] = gap ? [gap, ...entries] : entries;
     if (drafts.length === 0) return;
-    place.expected = await this.#publish(place, drafts);
-    place.after = entries.at(-1)?.seq ?? place.after;
-    place.prev = entries.findLast(({ kind }) => stays(kind))?.seq ?? place.prev;
-    this.#status.seq = place.after;
+    position.expected = await this.#publish(position, drafts);
+    position.after = entries.at(-1)?.seq ?? position.after;
+    position.prev = entries.findLast(({ kind }) => stays(kind))?.seq ?? position.prev;
+    this.#status.seq = position.after;
     this.#status.events += entries.length;
     this.#parts.onPublished?.(entries);
-    await this.#keepRow(place);
+    await this.#keepRow(position);
   }
 
   async #publish(
@@ -307,7 +308,7 @@ function gapDraft({ after }: MirrorPosition, trimmed: number): Draft {
   return { kind: GAP_KIND, seq: after, text: JSON.stringify(mark) };
 }
 
-function toldGap({ kind, text }: MirroredMessage): number {
+function reportedGap({ kind, text }: MirroredMessage): number {
   return kind === GAP_KIND ? (JSON.parse(text) as GapMark).up_to : 0;
 }
 

@@ -5,7 +5,7 @@
 
 /** The lifetime of a heartbeat, in milliseconds of the clock of NATS. A node renews it three times as often. */
 export const ALIVE_TTL_MS = 6000;
-/** How long the place of a new session is kept under its idempotency key, in milliseconds. */
+/** How long the placement of a new session is kept under its idempotency key, in milliseconds. */
 export const PLACEMENT_TTL_MS = 24 * 60 * 60 * 1000;
 /** How long a delta stays in the stream, as the header `Nats-TTL` has it: once its item is closed, it says nothing. */
 export const DELTA_TTL = '10m';
@@ -63,7 +63,7 @@ export type Names = ReturnType<typeof namesOf>;
 export function namesOf(fleet: string) {
   const events = `CADRE_${fleet}_EV`;
   const nodes = `cadre_${fleet}_nodes`;
-  const places = `cadre_${fleet}_places`;
+  const placements = `cadre_${fleet}_places`;
   return {
     fleet,
     /** The stream of all events. */
@@ -81,8 +81,8 @@ export function namesOf(fleet: string) {
     /** The bucket of the signs of life. */
     nodes,
     alive: (node: string) => `alive.${node}`,
-    /** The bucket of the places of new sessions. */
-    places,
+    /** The bucket of the placements of new sessions. */
+    placements,
     /** The stream that holds a bucket. */
     bucketStream: (bucket: string) => `KV_${bucket}`,
     key: (bucket: string, key: string) => `$KV.${bucket}.${key}`,

@@ -186,8 +186,8 @@ function personOf(
 ): MemberAccount {
   const stream = names.events;
   const alive = names.bucketStream(names.nodes);
-  const places = names.bucketStream(names.places);
-  const placing = [names.key(names.places, '>'), `$JS.API.STREAM.MSG.GET.${places}`];
+  const placements = names.bucketStream(names.placements);
+  const placing = [names.key(names.placements, '>'), `$JS.API.STREAM.MSG.GET.${placements}`];
   return {
     about: scope === 'admin' ? `User ${name}: all requests` : `User ${name}: read only`,
     name: `PERSON_${name}`,

@@ -10,7 +10,7 @@ import { type NodeHeartbeat, livingNodes } from './heartbeat.ts';
 import { createHash } from 'node:crypto';
 import { parsedJson } from '../core/lib/parsed-json.ts';
 
-/** How often a place is looked for, where each node that was chosen refuses. */
+/** How often a node is chosen anew, where each node that was chosen refuses. */
 const MAX_TRIES = 5;
 
 /** The codes of refusals after which nothing was done: another node may be asked. */
@@ -25,7 +25,7 @@ export interface Placing {
 }
 
 /**
- * Calls a node that has the labels and room for new work. The place of a new session is kept under the key of the
+ * Calls a node that has the labels and room for new work. The placement of a new session is kept under the key of the
  * request, so that a repeated request asks the same node. Other requests, such as the list of providers, go to the node
  * that would get the session now.
  */
@@ -74,14 +74,18 @@ export class PlacingClient extends Client {
     signal: AbortSignal | undefined,
   ): Promise<T> {
     const { connection, names, clock } = this.#visit;
-    const places = new Placements(new Bucket(connection, names, names.places));
+    const placements = new Placements(new Bucket(connection, names, names.placements));
     for (let tries = 1; ; tries++) {
-      const place = await patiently(clock, () => places.reserve(key, () => this.#choose()), signal);
+      const reservation = await patiently(
+        clock,
+        () => placements.reserve(key, () => this.#choose()),
+        signal,
+      );
       try {
-        return await ask(this.#node(place.node));
+        return await ask(this.#node(reservation.node));
       } catch (error) {
         if (!(error instanceof AppError) || !REFUSED.has(error.code)) throw error;
-        await places.release(key, place);
+        await placements.release(key, reservation);
         this.#chosen = null;
         if (tries === MAX_TRIES) throw error;
       }
@@ -144,7 +148,7 @@ export function noRoom(nodes: readonly NodeHeartbeat[], labels: readonly string[
       );
 }
 
-/** Places of requests, by their idempotency keys. */
+/** Placements of requests, by their idempotency keys. */
 export class Placements {
   readonly #bucket: Bucket;
 
@@ -157,7 +161,7 @@ export class Placements {
    * `choose` names, which is kept from now on.
    */
   async reserve(key: string, choose: () => Promise<string>): Promise<Reservation> {
-    const at = placeKey(key);
+    const at = placementKey(key);
     for (;;) {
       const { value, revision } = await this.#bucket.get(at);
       const kept = nodeIn(value);
@@ -172,9 +176,9 @@ export class Placements {
     }
   }
 
-  /** Gives a place up, after the node has refused, and did nothing. Another client may have given it up already. */
+  /** Gives a placement up, after the node has refused, and did nothing. Another client may have given it up already. */
   async release(key: string, { revision }: Reservation): Promise<void> {
-    await this.#bucket.remove(placeKey(key), revision).catch((error: unknown) => {
+    await this.#bucket.remove(placementKey(key), revision).catch((error: unknown) => {
       if (!(error instanceof Changed)) throw error;
     });
   }
@@ -186,7 +190,7 @@ interface Reservation {
 }
 
 /** A key as the engine takes it: itself, or else its digest. */
-function placeKey(key: string): string {
+function placementKey(key: string): string {
   return /^[\w-]{1,128}$/.test(key) ? key : createHash('sha256').update(key).digest('base64url');
 }
 

@@ -33,7 +33,7 @@ export interface ReaderParts {
   fill: (node: string, epoch: string, after: number, upTo: number) => Promise<FleetEvent[]>;
 }
 
-/** Where a cursor that is at no place yet begins. `since`: Unix milliseconds. */
+/** Where a cursor that has no position yet begins. `since`: Unix milliseconds. */
 export type Begin = 'start' | 'latest' | { since: number };
 
 export interface ReadOptions {

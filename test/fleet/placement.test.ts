@@ -26,8 +26,8 @@ function node(name: string, live: number, labels: string[] = []): NodeHeartbeat 
 
 function stage() {
   const engine = new ScriptedEngine(new ManualClock());
-  const places = new Placements(new Bucket(engine.connection(), names, names.places));
-  return { engine, places, subject: (key: string) => names.key(names.places, key) };
+  const placements = new Placements(new Bucket(engine.connection(), names, names.placements));
+  return { engine, placements, subject: (key: string) => names.key(names.placements, key) };
 }
 
 test('The chosen node has all labels and room, and of two that chance names it is the one with more room.', () => {
@@ -71,29 +71,29 @@ test.for([
   },
 );
 
-test('The place of a request is chosen once: whoever repeats the request gets the same node.', async () => {
-  const { places } = stage();
-  expect(await places.reserve('key', async () => 'a')).toMatchObject({ node: 'a' });
-  expect(await places.reserve('key', async () => 'b')).toMatchObject({ node: 'a' });
-  expect(await places.reserve('other key!', async () => 'b')).toMatchObject({ node: 'b' });
-  expect(await places.reserve('other key!', async () => 'c')).toMatchObject({ node: 'b' });
+test('The placement of a request is chosen once: whoever repeats the request gets the same node.', async () => {
+  const { placements } = stage();
+  expect(await placements.reserve('key', async () => 'a')).toMatchObject({ node: 'a' });
+  expect(await placements.reserve('key', async () => 'b')).toMatchObject({ node: 'a' });
+  expect(await placements.reserve('other key!', async () => 'b')).toMatchObject({ node: 'b' });
+  expect(await placements.reserve('other key!', async () => 'c')).toMatchObject({ node: 'b' });
 });
 
-test('The place of a request is the one of whoever was faster.', async () => {
-  const { engine, places, subject } = stage();
+test('The placement of a request is the one of whoever was faster.', async () => {
+  const { engine, placements, subject } = stage();
   engine.onRead = () => {
     engine.onRead = () => undefined;
     engine.write(subject('key'), '{"node":"theirs"}');
   };
-  expect(await places.reserve('key', async () => 'ours')).toMatchObject({ node: 'theirs' });
+  expect(await placements.reserve('key', async () => 'ours')).toMatchObject({ node: 'theirs' });
 });
 
-test('The place of a request that was given up is chosen anew, and one that another client has chosen since stays.', async () => {
-  const { engine, places, subject } = stage();
-  const first = await places.reserve('key', async () => 'a');
-  await places.release('key', first);
-  const second = await places.reserve('key', async () => 'b');
+test('The placement of a request that was given up is chosen anew, and one that another client has chosen since stays.', async () => {
+  const { engine, placements, subject } = stage();
+  const first = await placements.reserve('key', async () => 'a');
+  await placements.release('key', first);
+  const second = await placements.reserve('key', async () => 'b');
   expect(second.node).toBe('b');
-  await places.release('key', first);
+  await placements.release('key', first);
   expect(engine.read(subject('key'))).toBe('{"node":"b"}');
 });

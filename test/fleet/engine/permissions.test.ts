@@ -142,13 +142,13 @@ const cases: readonly Tried[] = [
     'keeps the place of a session',
     'alice',
     'done',
-    (own) => new Bucket(own, names, names.places).put('k', '{"node":"n1"}', 0),
+    (own) => new Bucket(own, names, names.placements).put('k', '{"node":"n1"}', 0),
   ],
   [
     'keeps the place of a session',
     'bob',
     'refused',
-    (own) => new Bucket(own, names, names.places).put('l', '{"node":"n1"}', 0),
+    (own) => new Bucket(own, names, names.placements).put('l', '{"node":"n1"}', 0),
   ],
 ];
 
@@ -160,13 +160,16 @@ test.for(cases)('A member that %s, as %s, is %s.', async ([, who, verdict, work]
 const FOREIGN = [
   names.event('n1', 'session.created'),
   names.key(names.nodes, names.alive('n3')),
-  names.key(names.places, 'taken'),
+  names.key(names.placements, 'taken'),
   names.request('n2', 'admin', 'alice'),
   names.newsOf(names.event('n1', 'session.created')),
   `${names.inbox('alice')}.x`,
 ];
 /** The cases that the key of alice allows. */
-const MEANT = new Set([names.request('n2', 'admin', 'alice'), names.key(names.places, 'taken')]);
+const MEANT = new Set([
+  names.request('n2', 'admin', 'alice'),
+  names.key(names.placements, 'taken'),
+]);
 const DIRECT = `$JS.API.DIRECT.GET.${names.events}`;
 
 /** Each has JetStream, or a node, send something to a subject: as the answer to a question, or as what a consumer delivers. */
