@@ -110,8 +110,8 @@ export function App(props: AppProps): ReactNode {
   const [events, setEvents] = useState(() =>
     start.page === 'tail' ? new EventModel({ client, clock, ...start }) : null,
   );
-  const [place] = useState(() => placeFor(props, lender(terminal, suspendTerminal)));
-  const { overviewStore, listState } = place;
+  const [context] = useState(() => contextFor(props, lender(terminal, suspendTerminal)));
+  const { overviewStore, listState } = context;
   useEffect(() => {
     listState.start();
     overviewStore.start();
@@ -140,15 +140,15 @@ export function App(props: AppProps): ReactNode {
   return (
     <Listeners value={keyboard}>
       {events ? (
-        <EventPage {...size} place={place} model={events} onLeave={leaveEvents} />
+        <EventPage {...size} context={context} model={events} onLeave={leaveEvents} />
       ) : (
         <Screen
           {...size}
-          place={place}
+          context={context}
           notice={start.page === 'top' ? start.notice : undefined}
           onEvents={(scope, id) => {
             const node = overviewStore.overview.get().nodes.get(id ?? '')?.name;
-            setEvents(new EventModel({ client: clientOf(place, { id }), clock, scope, node }));
+            setEvents(new EventModel({ client: clientOf(context, { id }), clock, scope, node }));
           }}
           onLeave={() => exit()}
         />
@@ -178,7 +178,7 @@ function lender(
   };
 }
 
-function placeFor(props: AppProps, lend: Lend): ScreenContext {
+function contextFor(props: AppProps, lend: Lend): ScreenContext {
   const { client, clock, defaults, start, terminal, edit, visit } = props;
   const { settings = defaultScreen, history = null } = props;
   const watches = start.page === 'tail' ? 'approvals' : 'everything';
@@ -188,7 +188,7 @@ function placeFor(props: AppProps, lend: Lend): ScreenContext {
     : new ServerOverview({ client, clock, watches });
   const wanted = start.page === 'top' ? start.select : undefined;
   const acts = new Acts(client, defaults);
-  const place: ScreenContext = {
+  const context: ScreenContext = {
     client,
     clock,
     overviewStore,
@@ -200,9 +200,9 @@ function placeFor(props: AppProps, lend: Lend): ScreenContext {
     acts,
     edit: edit ? (name, text, read) => lend(() => edit(name, text, read)) : null,
     visit: visit ? async (program, where) => lend(await visit(program, where)) : null,
-    actsOn: (name) => (servers ? acts.on(clientOf(place, { name })) : acts),
+    actsOn: (name) => (servers ? acts.on(clientOf(context, { name })) : acts),
     drafts: new Map(),
     choices: new Observable(firstChoices(terminal.directory)),
   };
-  return place;
+  return context;
 }

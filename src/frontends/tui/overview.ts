@@ -15,7 +15,7 @@ export interface Overview {
   /** Without deleted teams. */
   teams: ReadonlyMap<string, Team>;
   worktrees: ReadonlyMap<string, WorktreeLocation>;
-  /** The places of sessions in races, by the id of the session. */
+  /** The entries of sessions in races, by the id of the session. */
   contenders: ReadonlyMap<string, RaceEntry>;
   /** The sessions of the entries of all queues, by the id of the entry. */
   queued: ReadonlyMap<string, string>;
@@ -36,7 +36,7 @@ export interface Node {
 
 export type WorktreeLocation = Pick<Worktree, 'id' | 'repo_root' | 'branch'>;
 
-/** The place of a session in a race. */
+/** The entry of a session in a race. */
 export interface RaceEntry {
   race_id: string;
   race_name: string;

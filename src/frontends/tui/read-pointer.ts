@@ -1,6 +1,6 @@
 import { type DOMElement, type Key, measureElement } from 'ink';
 
-/** An act of a mouse, and its place in cells from 0. */
+/** An act of a mouse, and its position in cells from 0. */
 export interface Pointed {
   what: 'click' | 'up' | 'down';
   x: number;
@@ -36,10 +36,9 @@ export function handPointer(
   for (const { element, handle } of [...regions].toReversed()) {
     const found = element();
     if (!found) continue;
-    const place = measureElement(found);
-    const inside = { what, x: x - place.x, y: y - place.y };
-    if (inside.x < 0 || inside.y < 0 || inside.x >= place.width || inside.y >= place.height)
-      continue;
+    const area = measureElement(found);
+    const inside = { what, x: x - area.x, y: y - area.y };
+    if (inside.x < 0 || inside.y < 0 || inside.x >= area.width || inside.y >= area.height) continue;
     handle(inside);
     return [];
   }

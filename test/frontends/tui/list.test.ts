@@ -14,7 +14,7 @@ import { Observable } from '../../../src/frontends/tui/observable.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { approval, NOW, overviewOf, process, session } from './things.ts';
 
-const wish: ListSettings = {
+const settings: ListSettings = {
   lens: 'all',
   order: 'stable',
   filter: '',
@@ -24,7 +24,7 @@ const wish: ListSettings = {
 
 /** The ids in each section. */
 function ids(overview: Overview, more: Partial<ListSettings> = {}): Record<string, string[]> {
-  const sections = sectionsOf(listItemsOf(overview), { ...wish, ...more }, NOW);
+  const sections = sectionsOf(listItemsOf(overview), { ...settings, ...more }, NOW);
   return Object.fromEntries(
     sections.map(({ name, things, isFolded }) => [
       name,
@@ -182,7 +182,7 @@ test('The filter finds a title, an id, a directory and the last words, also in c
   expect(found('nowhere')).toEqual([]);
 });
 
-test('The row of a session has its state, place, agent, age and last words.', () => {
+test('The row of a session has its state, location, agent, age and last words.', () => {
   const words = session('s', 61, { title: null, cwd: '/home/ada/src/shop', last_words: 'done' });
   const [thing] = listItemsOf(overviewOf({ sessions: [{ ...words, id: 'sess_0123456789' }] }));
   if (!thing) throw new Error('no thing');
@@ -195,7 +195,7 @@ test('The row of a session has its state, place, agent, age and last words.', ()
     isBold: false,
     isPinned: false,
     isMuted: false,
-    place: 'src/shop',
+    location: 'src/shop',
     agent: 'acp',
     age: '1h',
     words: 'done',
@@ -216,7 +216,7 @@ test('The row of a session has its state, place, agent, age and last words.', ()
   if (!now) throw new Error('no session');
   const worktree = { id: 'wt', repo_root: '/home/ada/shop', branch: 'cadre/fix' };
   const text = rowTextOf({ kind: 'session', id: 'idle', now, worktree }, NOW);
-  expect(text.place).toBe('shop/cadre/fix');
+  expect(text.location).toBe('shop/cadre/fix');
   expect(containsText({ kind: 'session', id: 'idle', now, worktree }, 'cadre/fix')).toBe(true);
 });
 
@@ -236,7 +236,7 @@ const many = overviewOf({
   teams: ['shop'],
 });
 const shown = (height: number, chosen?: string, rowHeight = 1) =>
-  layout(sectionsOf(listItemsOf(many), wish, NOW), chosen, height, rowHeight).map((line) =>
+  layout(sectionsOf(listItemsOf(many), settings, NOW), chosen, height, rowHeight).map((line) =>
     'heading' in line ? `${line.heading.name} ${line.from}-${line.to}` : line.thing.id,
   );
 
@@ -266,7 +266,7 @@ test('It goes first to what runs or needs a person, and each section has a row.'
   );
   const ended = { status: 'completed', ended_at: NOW } as const;
   const processes = Array.from({ length: 10 }, (_, i) => process(`p${i}`, i, ended));
-  const sections = sectionsOf(listItemsOf(overviewOf({ sessions, processes })), wish, NOW);
+  const sections = sectionsOf(listItemsOf(overviewOf({ sessions, processes })), settings, NOW);
   const headings = layout(sections, undefined, 11, 1).flatMap((line) =>
     'heading' in line ? [`${line.heading.name} ${line.to}`] : [],
   );

@@ -18,7 +18,7 @@ const click = (column: number, line: number) =>
 const wheelUp = (column: number, line: number) => report(64, column, line);
 const wheelDown = (column: number, line: number) => report(65, column, line);
 
-test('A click selects a row and folds a section, and the wheel moves the place in the list.', async () => {
+test('A click selects a row and folds a section, and the wheel moves the selection in the list.', async () => {
   const { client, directory } = withRuntime();
   await openSession(client, directory, { title: 'the first' });
   await openSession(client, directory, { title: 'the second' });

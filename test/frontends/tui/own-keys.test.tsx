@@ -12,7 +12,7 @@ import { openSession } from '../../support/turns.ts';
 
 test('Every key of the list belongs to an action that can have another key, or is fixed.', () => {
   const shown = {
-    place: { keys: new OwnKeys() },
+    context: { keys: new OwnKeys() },
     view: { choices: [] },
     marks: { things: [] },
   } as unknown as ScreenState;

@@ -26,8 +26,8 @@ interface ApprovalDialogProps extends DialogProps {
 
 /** All that an approval would allow, and the answer to it. Nothing is accepted before its end was shown. */
 export function ApprovalDialog(props: ApprovalDialogProps): ReactNode {
-  const { asked, place, notices, onLeave } = props;
-  const { acts, client } = place;
+  const { asked, context, notices, onLeave } = props;
+  const { acts, client } = context;
   const { id: approval_id, session_id } = asked.approval;
   // An event may have a shortened request.
   const whole = useRead(notices, [], () =>

@@ -50,14 +50,14 @@ export function BatchDialog(props: BatchDialogProps): ReactNode {
     <Frame rows={rows} foot={foot}>
       <Text bold>{batch.title}</Text>
       {batch.rows.slice(top, top + height).map(({ thing, effect, answers: own }) => {
-        const { symbol, tone, title, place } = rowTextOf(thing, now);
+        const { symbol, tone, title, location } = rowTextOf(thing, now);
         return (
           <Box key={thing.id} height={1} flexShrink={0}>
             <Box flexGrow={1} flexShrink={1} minWidth={0}>
               <Text wrap="truncate-end">
                 <Tint tone={tone}>{` ${symbol} `}</Tint>
                 {title}
-                <Tint tone="faint">{`  ${place}`}</Tint>
+                <Tint tone="faint">{`  ${location}`}</Tint>
               </Text>
             </Box>
             <Box width={effectColumns} flexShrink={0} paddingLeft={1}>

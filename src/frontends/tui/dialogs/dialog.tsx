@@ -50,8 +50,8 @@ interface Scroll {
 }
 
 /**
- * The place in `count` lines of which `height` are shown at a time, and the keys that move it. Lines of another `text`
- * were never shown.
+ * The position in `count` lines of which `height` are shown at a time, and the keys that move it. Lines of another
+ * `text` were never shown.
  */
 export function useScroll(count: number, height: number, text: unknown = null): Scroll {
   const [state, setState] = useState({ text, top: 0, read: 0 });

@@ -30,10 +30,10 @@ const SPLIT_COLUMNS = 160;
 
 /** The changes of a session, line by line, with the draft comments and the keys to write and send them. */
 export function DiffDialog(props: DiffDialogProps): ReactNode {
-  const { place, rows, columns, notices, onLeave } = props;
+  const { context, rows, columns, notices, onLeave } = props;
   const palette = useContext(Colors);
   const { read, reload } = useDiff(props);
-  const [wanted, setWanted] = useState(place.diff);
+  const [wanted, setWanted] = useState(context.diff);
   const isSplit = wanted === 'auto' ? columns >= SPLIT_COLUMNS : wanted === 'split';
   const sheet = useMemo(
     () => (read ? reviewLinesOf(read.diff, read.review.comments, columns, isSplit) : null),
@@ -54,10 +54,10 @@ export function DiffDialog(props: DiffDialogProps): ReactNode {
   // The dialog ignores all keys while the editor is open.
   const edit = () => {
     if (!read) return;
-    if (!place.edit) return notices.showNotice(NO_EDITOR);
+    if (!context.edit) return notices.showNotice(NO_EDITOR);
     setAsking({ what: 'wait' });
     const done = () => setAsking(null);
-    notices.attempt(editReview(place.client, read, reviewFile, place.edit).finally(done));
+    notices.attempt(editReview(context.client, read, reviewFile, context.edit).finally(done));
   };
   const toggleSplit = () => setWanted(isSplit ? 'unified' : 'split');
   const shownRows = { comments, index, top, height, view };
@@ -111,8 +111,8 @@ export function DiffDialog(props: DiffDialogProps): ReactNode {
 }
 
 /** The diff and the draft: both are read again on request, and the draft also with each change of any review. */
-function useDiff({ session, place, notices }: DiffDialogProps) {
-  const { client, overviewStore } = place;
+function useDiff({ session, context, notices }: DiffDialogProps) {
+  const { client, overviewStore } = context;
   const { id: session_id } = session;
   const { reviewSeq } = useSource(overviewStore.overview);
   const [times, setTimes] = useState(0);
@@ -131,7 +131,7 @@ function useDiff({ session, place, notices }: DiffDialogProps) {
 
 /** Stores what was written: a new comment, or another text of one. */
 function saved(
-  { place: { client }, session: { id: session_id } }: DiffDialogProps,
+  { context: { client }, session: { id: session_id } }: DiffDialogProps,
   { comment, anchor }: Asking & { what: 'text' },
   text: string,
 ): Promise<unknown> {
@@ -145,7 +145,7 @@ function saved(
 
 /** The keys that answer a question about a comment, or about sending all. */
 function answerKeys(
-  { place: { client }, session: { id: session_id }, notices, onLeave }: DiffDialogProps,
+  { context: { client }, session: { id: session_id }, notices, onLeave }: DiffDialogProps,
   asking: Asking,
   done: () => void,
 ) {

@@ -18,8 +18,8 @@ const LIMIT = 500;
 
 /** The completed turns of a session, newest first, to fork the session after one of them. */
 export function ForkDialog(props: ForkDialogProps): ReactNode {
-  const { session, place, notices, rows, onFork, onLeave } = props;
-  const { client, clock } = place;
+  const { session, context, notices, rows, onFork, onLeave } = props;
+  const { client, clock } = context;
   const found = useRead(notices, [client, session.id], async () => {
     const call = { params: { session_id: session.id }, query: { limit: LIMIT } };
     const turns = await client.call(endpoints.listTurns, call);

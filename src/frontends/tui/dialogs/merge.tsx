@@ -20,14 +20,14 @@ interface MergeDialogProps extends DialogProps {
 
 /** The plan of a merge, squash or rebase of a worktree. One key carries out the plan once its end was shown. */
 export function MergeDialog(props: MergeDialogProps): ReactNode {
-  const { worktreeId, place, notices, rows, columns, onLeave } = props;
+  const { worktreeId, context, notices, rows, columns, onLeave } = props;
   const palette = useContext(Colors);
   // A new object with each key, so that the same key looks again.
-  const [wished, setWish] = useState<Wished>({ how: 'merge', commit_message: null });
+  const [request, setRequest] = useState<MergeRequest>({ how: 'merge', commit_message: null });
   const [isNaming, setNaming] = useState(false);
-  const { how } = wished;
-  const wish = (next: MergeAction) => () => setWish({ ...wished, how: next });
-  const { plan, problem } = usePlan(props, wished);
+  const { how } = request;
+  const choose = (next: MergeAction) => () => setRequest({ ...request, how: next });
+  const { plan, problem } = usePlan(props, request);
   const text = plan
     ? mergeResultLines(plan, { palette, withRemedy: (refusal) => refusal, isWhole: true })
     : [problem ?? 'Checking …'];
@@ -37,7 +37,7 @@ export function MergeDialog(props: MergeDialogProps): ReactNode {
     if (!plan || !mayHappen(plan) || obstacle(plan, unread) !== null) return;
     const work = async () => {
       const tree = { expected_tree: plan.result_tree };
-      const done = await mergeOrRebase(place.client, worktreeId, wished, tree);
+      const done = await mergeOrRebase(context.client, worktreeId, request, tree);
       notices.showNotice(mergedText(done, how));
     };
     notices.attempt(work());
@@ -48,9 +48,9 @@ export function MergeDialog(props: MergeDialogProps): ReactNode {
     {
       ...keys,
       y: act,
-      m: wish('merge'),
-      s: wish('squash'),
-      b: wish('rebase'),
+      m: choose('merge'),
+      s: choose('squash'),
+      b: choose('rebase'),
       c: () => setNaming(isOpen),
       escape: onLeave,
       q: onLeave,
@@ -66,7 +66,7 @@ export function MergeDialog(props: MergeDialogProps): ReactNode {
       columns={columns}
       onAnswer={(text) => {
         setNaming(false);
-        if (text !== '') setWish({ ...wished, commit_message: text });
+        if (text !== '') setRequest({ ...request, commit_message: text });
       }}
       onCancel={() => setNaming(false)}
     />
@@ -104,7 +104,7 @@ function mayHappen({ outcome, conflicts, obstacles }: MergeResult): boolean {
 
 type MergeAction = 'merge' | 'squash' | 'rebase';
 
-interface Wished {
+interface MergeRequest {
   how: MergeAction;
   /** The message of a commit of all changes of the worktree, which comes first; null: nothing is committed. */
   commit_message: string | null;
@@ -112,26 +112,26 @@ interface Wished {
 
 /** The plan of a merge, or the reason why the merge has no plan. Empty until the server has answered. */
 function usePlan(
-  { worktreeId, place: { client }, notices }: MergeDialogProps,
-  wished: Wished,
+  { worktreeId, context: { client }, notices }: MergeDialogProps,
+  request: MergeRequest,
 ): { plan: MergeResult | null; problem: string | null } {
-  const answer = useRead(notices, [client, worktreeId, wished], async () => {
+  const answer = useRead(notices, [client, worktreeId, request], async () => {
     try {
-      const plan = await mergeOrRebase(client, worktreeId, wished, null);
-      return { wished, plan, problem: null };
+      const plan = await mergeOrRebase(client, worktreeId, request, null);
+      return { request, plan, problem: null };
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      return { wished, plan: null, problem: plain(error.message) };
+      return { request, plan: null, problem: plain(error.message) };
     }
   });
-  return answer?.wished === wished ? answer : { plan: null, problem: null };
+  return answer?.request === request ? answer : { plan: null, problem: null };
 }
 
 /** Merges or rebases a worktree; without `tree`, plans that. */
 function mergeOrRebase(
   client: Client,
   worktree_id: string,
-  { how, commit_message }: Wished,
+  { how, commit_message }: MergeRequest,
   tree: { expected_tree: string | null } | null,
 ): Promise<MergeResult> {
   const params = { worktree_id };

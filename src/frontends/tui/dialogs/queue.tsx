@@ -20,16 +20,16 @@ interface QueueDialogProps extends DialogProps {
 
 /** The queue of a session in its order, with the keys that change it. */
 export function QueueDialog(props: QueueDialogProps): ReactNode {
-  const { session, place, notices, rows, columns } = props;
-  const { client, clock } = place;
-  const { queueSeq } = useSource(place.overviewStore.overview);
+  const { session, context, notices, rows, columns } = props;
+  const { client, clock } = context;
+  const { queueSeq } = useSource(context.overviewStore.overview);
   const queue = useRead(notices, [client, session.id, queueSeq], () =>
     client.call(endpoints.getSessionQueue, { params: { session_id: session.id } }),
   );
-  const [choice, choose] = useState<Choice>({ id: null, place: 0 });
+  const [choice, choose] = useState<Choice>({ id: null, index: 0 });
   const [mode, setMode] = useState<Mode>('list');
   const entries = queue?.entries ?? [];
-  const at = placeOf(choice, entries);
+  const at = indexOf(choice, entries);
   const chosen = entries[at];
   useKeys(listKeys(props, entries, at, choose, setMode), mode === 'list');
   const toList = () => setMode('list');
@@ -81,33 +81,33 @@ export function QueueDialog(props: QueueDialogProps): ReactNode {
 
 /** The list, or a question about an entry: the queue may change while a person answers. */
 type Mode = 'list' | { act: 'edit' | 'drop'; entry: QueueEntry };
-/** The entry that is chosen, and the place at which the choice stays once it has left the queue. */
+/** The entry that is chosen, and the index at which the choice stays once it has left the queue. */
 interface Choice {
   id: string | null;
-  place: number;
+  index: number;
 }
 
 /** The keys of the list: they choose an entry, and change the one that is chosen. */
 function listKeys(
-  { place: { client }, notices: { attempt, showNotice }, onLeave }: QueueDialogProps,
+  { context: { client }, notices: { attempt, showNotice }, onLeave }: QueueDialogProps,
   entries: readonly QueueEntry[],
-  place: number,
+  index: number,
   choose: (choice: Choice) => void,
   setMode: (mode: Mode) => void,
 ): KeyTable {
-  const chosen = entries[place];
+  const chosen = entries[index];
   const withChosen = (act: (entry: QueueEntry) => void) => () => {
     if (chosen) act(chosen);
   };
   const step = (by: number) => () => {
-    const to = Math.max(0, Math.min(place + by, entries.length - 1));
-    choose({ id: entries[to]?.id ?? null, place: to });
+    const to = Math.max(0, Math.min(index + by, entries.length - 1));
+    choose({ id: entries[to]?.id ?? null, index: to });
   };
   const move = (by: number) =>
     withChosen(({ id: entry_id }) => {
-      const before = entries.filter(({ id }) => id !== entry_id)[place + by]?.id;
-      if (place + by < 0) return;
-      choose({ id: entry_id, place });
+      const before = entries.filter(({ id }) => id !== entry_id)[index + by]?.id;
+      if (index + by < 0) return;
+      choose({ id: entry_id, index });
       const body = before === undefined ? { to: 'last' as const } : { before };
       attempt(client.call(endpoints.moveQueueEntry, { params: { entry_id }, body }));
     });
@@ -134,10 +134,10 @@ function listKeys(
   };
 }
 
-/** The place of the choice among the entries as they are now. */
-function placeOf({ id, place }: Choice, entries: readonly QueueEntry[]): number {
+/** The index of the choice among the entries as they are now. */
+function indexOf({ id, index }: Choice, entries: readonly QueueEntry[]): number {
   const found = entries.findIndex((one) => one.id === id);
-  return found === -1 ? Math.max(0, Math.min(place, entries.length - 1)) : found;
+  return found === -1 ? Math.max(0, Math.min(index, entries.length - 1)) : found;
 }
 
 function labelOf({ name, input }: QueueEntry): string {

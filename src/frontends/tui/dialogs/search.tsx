@@ -22,8 +22,8 @@ const LIMIT = 50;
 
 /** A search in all sessions, with results while the user types. */
 export function SearchDialog(props: SearchDialogProps): ReactNode {
-  const { place, notices, rows, columns, onOpen, onLeave } = props;
-  const { client, clock } = place;
+  const { context, notices, rows, columns, onOpen, onLeave } = props;
+  const { client, clock } = context;
   const [text, setText] = useState('');
   const found = useRead(notices, [client, clock, text], async (signal) => {
     await clock.sleep(REST_MS, signal);

@@ -9,8 +9,8 @@ import type { DialogProps } from '../screen/screen-context.ts';
 import { Tint } from '../tint.tsx';
 
 /** How the server is, or each of several, as of the last poll. */
-export function ServerDialog({ place, rows, onLeave }: DialogProps): ReactNode {
-  const { overviewStore, client } = place;
+export function ServerDialog({ context, rows, onLeave }: DialogProps): ReactNode {
+  const { overviewStore, client } = context;
   const server = useSource(overviewStore.server);
   const nodes = useSource(overviewStore.nodes);
   useKeys({ escape: onLeave, return: onLeave, q: onLeave, v: onLeave });

@@ -26,8 +26,8 @@ interface Option {
 
 /** Selects the model and the mode of the next turns of a session. */
 export function SettingsDialog(props: SettingsDialogProps): ReactNode {
-  const { session, place, notices, rows, columns, onLeave } = props;
-  const { acts } = place;
+  const { session, context, notices, rows, columns, onLeave } = props;
+  const { acts } = context;
   const { models, modes, note } = useOffers(props);
   const [settings, setSettings] = useState<Settings>(session);
   const options = optionsOf(session, settings, models, modes);
@@ -101,10 +101,10 @@ function optionsOf(
 }
 
 /** The models and the own modes of the agent of a session. The agent may have to be started for its models. */
-function useOffers({ session, place }: SettingsDialogProps) {
+function useOffers({ session, context }: SettingsDialogProps) {
   const { provider, agent } = session;
-  const node = place.overviewStore.overview.get().nodes.get(session.id)?.name ?? '';
-  const [source] = useState(() => place.actsOn(node));
+  const node = context.overviewStore.overview.get().nodes.get(session.id)?.name ?? '';
+  const [source] = useState(() => context.actsOn(node));
   const [models, setModels] = useState<readonly Model[]>([]);
   const [modes, setModes] = useState<readonly string[]>([]);
   const [note, setNote] = useState('Loading the models …');

@@ -14,8 +14,8 @@ import type { Overview } from '../overview.ts';
 import { sessionName } from '../titles.ts';
 
 /** The usage of the last 30 days by day, session, provider or team, and the budgets. */
-export function UsageDialog({ place, notices, rows, onLeave }: DialogProps): ReactNode {
-  const { client, overviewStore } = place;
+export function UsageDialog({ context, notices, rows, onLeave }: DialogProps): ReactNode {
+  const { client, overviewStore } = context;
   const { queueSeq, ...named } = useSource(overviewStore.overview);
   const [by, setBy] = useState<UsageReport['by']>('day');
   const found = useRead(notices, [client, by, queueSeq], async () => {

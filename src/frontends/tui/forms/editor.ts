@@ -1,7 +1,7 @@
 import { plain } from '../../../core/lib/plain.ts';
 import { widthOf } from '../../terminal/width.ts';
 
-/** A text that is being written, and the place of the cursor in it, in UTF-16 code units. */
+/** A text that is being written, and the position of the cursor in it, in UTF-16 code units. */
 export interface Editor {
   text: string;
   cursor: number;

@@ -14,7 +14,7 @@ import {
 } from './sections.ts';
 import { type ListItem, listItemsOf } from './list-items.ts';
 
-/** The list as it is shown, and the place in it. */
+/** The list as it is shown, and the position in it. */
 export interface ListView extends ListSettings {
   /** All things, also those that are not shown. */
   things: readonly ListItem[];
@@ -46,7 +46,7 @@ const before: ListView = {
   now: 0,
 };
 
-/** The list of all things, which keeps its place by id while they change. */
+/** The list of all things, which keeps its position by id while they change. */
 export class ListState {
   readonly view: Observable<ListView>;
   readonly #overview: Observable<Overview>;
@@ -73,20 +73,20 @@ export class ListState {
     for (const stop of this.#stops.splice(0)) stop();
   }
 
-  /** Changes what is shown, and how. The place stays at its id. A lens that is opened, also anew, keeps no rows. */
-  changeView(wish: Partial<ListSettings>): void {
+  /** Changes what is shown, and how. The position stays at its id. A lens that is opened, also anew, keeps no rows. */
+  changeView(change: Partial<ListSettings>): void {
     const view = this.view.get();
-    this.#show({ ...view, ...wish, ...(wish.lens === undefined ? {} : { kept: new Set() }) });
+    this.#show({ ...view, ...change, ...(change.lens === undefined ? {} : { kept: new Set() }) });
   }
 
   step(by: number): void {
     const view = this.view.get();
     const at = view.choices.findIndex(({ id }) => id === view.chosen?.id);
     const to = Math.max(0, Math.min(view.choices.length - 1, at + by));
-    this.#place(view.choices[to]);
+    this.#choose(view.choices[to]);
   }
 
-  /** Moves the place to an id, and shows it whatever is filtered or folded. False where there is no such thing. */
+  /** Moves the position to an id, and shows it whatever is filtered or folded. False where there is no such thing. */
   select(id: string): boolean {
     const found = this.view.get().things.find((thing) => thing.id.endsWith(id));
     if (!found) return false;
@@ -135,23 +135,23 @@ export class ListState {
     this.#show({ ...all, folded: new Set(), isReached: true });
   }
 
-  #place(chosen: Choice | undefined): void {
+  #choose(chosen: Choice | undefined): void {
     this.#wanted = undefined;
     this.view.change((view) => ({ ...view, chosen, isReached: true }));
   }
 
-  #show(wish: ListView): void {
+  #show(view: ListView): void {
     const now = this.#clock.now();
     const things = listItemsOf(this.#overview.get());
-    const isLens = wish.lens !== 'all';
-    const kept = isLens ? new Set([...wish.kept, ...idsInLens(things, wish.lens, now)]) : wish.kept;
-    const sections = sectionsOf(things, { ...wish, kept }, now);
+    const isLens = view.lens !== 'all';
+    const kept = isLens ? new Set([...view.kept, ...idsInLens(things, view.lens, now)]) : view.kept;
+    const sections = sectionsOf(things, { ...view, kept }, now);
     const choices = selectableIn(sections);
     const first = this.#first(things, choices, now);
-    const chosen = first?.choice ?? placed(wish, choices);
-    const isSame = wish.isReached && chosen?.id === wish.chosen?.id;
+    const chosen = first?.choice ?? nextChoice(view, choices);
+    const isSame = view.isReached && chosen?.id === view.chosen?.id;
     this.view.set({
-      ...wish,
+      ...view,
       kept,
       things,
       sections,
@@ -185,15 +185,15 @@ export class ListState {
   }
 }
 
-/** The choice with the id that was chosen; where it is gone, the one in its place. */
-function placed(
+/** The choice with the id that was chosen; where it is gone, the one at its position. */
+function nextChoice(
   { chosen, choices: before }: ListView,
   choices: readonly Choice[],
 ): Choice | undefined {
   const same = choices.find(({ id }) => id === chosen?.id);
   if (same || !chosen) return same ?? choices[0];
   const at = before.findIndex(({ id }) => id === chosen.id);
-  // The nearest one below that is still there, so that the place stays although rows above went, too.
+  // The nearest one below that is still there, so that the position stays although rows above went, too.
   const below = before.slice(at + 1).find(({ id }) => choices.some((one) => one.id === id));
   return choices.find(({ id }) => id === below?.id) ?? choices.at(-1);
 }

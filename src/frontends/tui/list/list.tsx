@@ -92,7 +92,7 @@ const Row = memo(function Row({ thing, now, ...rest }: RowProps): ReactNode {
 type Shown = RowText & Omit<RowProps, 'thing' | 'now'>;
 
 function Single(row: Shown): ReactNode {
-  const { columns, node, isAway, place, agent, age, words } = row;
+  const { columns, node, isAway, location, agent, age, words } = row;
   const isWide = columns >= ONE_LINE;
   const left = columns - 9;
   return (
@@ -110,7 +110,7 @@ function Single(row: Shown): ReactNode {
           )}
           <Box width={Math.floor(left * (node === '' ? 0.22 : 0.16))} flexShrink={0}>
             <Tint tone="faint" wrap="truncate-start">
-              {place}
+              {location}
             </Tint>
           </Box>
           {columns >= 100 && (
@@ -129,9 +129,9 @@ function Single(row: Shown): ReactNode {
 }
 
 function Double(row: Shown): ReactNode {
-  const { columns, node, isAway, place, agent, age, words, search } = row;
+  const { columns, node, isAway, location, agent, age, words, search } = row;
   // The last message is more useful than the whole path.
-  const where = [truncatedStart(place, Math.floor(columns * 0.3)), columns < 48 ? '' : agent];
+  const where = [truncatedStart(location, Math.floor(columns * 0.3)), columns < 48 ? '' : agent];
   return (
     <Box width={columns} height={2} flexDirection="column">
       <Box height={1}>

@@ -22,7 +22,7 @@ export interface RowText {
   /** Whether that server does not answer. */
   isAway: boolean;
   /** Repository and branch, or the directory. */
-  place: string;
+  location: string;
   agent: string;
   age: string;
   /** Its last message, or its present work. */
@@ -70,14 +70,14 @@ export function isMuted(thing: ListItem): boolean {
 function wordsOf(
   thing: ListItem,
   now: number,
-): Pick<RowText, 'title' | 'place' | 'agent' | 'words'> {
+): Pick<RowText, 'title' | 'location' | 'agent' | 'words'> {
   switch (thing.kind) {
     case 'approval': {
       const { title, kind } = thing.approval;
       const whose = thing.session;
       return {
         title: oneLine(title),
-        place: whose ? sessionTitleOf(whose) : thing.approval.session_id.slice(-8),
+        location: whose ? sessionTitleOf(whose) : thing.approval.session_id.slice(-8),
         agent: kind.replace('_', ' '),
         words: '',
       };
@@ -91,7 +91,7 @@ function wordsOf(
       const worktree = thing.worktree;
       return {
         title: sessionTitleOf(session),
-        place: worktree
+        location: worktree
           ? `${path.basename(worktree.repo_root)}/${oneLine(worktree.branch)}`
           : shortPath(session.cwd),
         agent: agentOf(session),
@@ -110,10 +110,15 @@ function wordsOf(
     case 'process': {
       const { process } = thing;
       const { command, cwd } = process;
-      return { title: oneLine(command), place: shortPath(cwd), agent: '', words: endOf(process) };
+      return {
+        title: oneLine(command),
+        location: shortPath(cwd),
+        agent: '',
+        words: endOf(process),
+      };
     }
     case 'team':
-      return { title: oneLine(thing.team.name), place: '', agent: '', words: '' };
+      return { title: oneLine(thing.team.name), location: '', agent: '', words: '' };
   }
 }
 
@@ -196,7 +201,7 @@ function ageOf(ms: number): string {
 export function containsText(thing: ListItem, text: string): boolean {
   if (text === '') return true;
   const wanted = text.toLowerCase();
-  const { title, place, agent, words } = wordsOf(thing, 0);
+  const { title, location, agent, words } = wordsOf(thing, 0);
   const node = thing.node?.name ?? '';
   const cwd =
     thing.kind === 'session'
@@ -204,7 +209,7 @@ export function containsText(thing: ListItem, text: string): boolean {
       : thing.kind === 'process'
         ? thing.process.cwd
         : '';
-  return [title, place, agent, words, node, thing.id, cwd].some((part) =>
+  return [title, location, agent, words, node, thing.id, cwd].some((part) =>
     part.toLowerCase().includes(wanted),
   );
 }

@@ -43,20 +43,24 @@ export interface ListSettings {
 const OLD_MS = 60_000;
 
 /** The sections that are not empty, as they are at a time. A filter and the lens of what has ended unfold them. */
-export function sectionsOf(all: readonly ListItem[], wish: ListSettings, now: number): Section[] {
+export function sectionsOf(
+  all: readonly ListItem[],
+  settings: ListSettings,
+  now: number,
+): Section[] {
   const lensOf = lensesOf(all, now);
   const shown = all
-    .filter((thing) => wish.kept.has(thing.id) || isInLens(lensOf(thing), wish.lens))
-    .filter((thing) => containsText(thing, wish.filter));
-  const isUnfolded = wish.filter !== '';
+    .filter((thing) => settings.kept.has(thing.id) || isInLens(lensOf(thing), settings.lens))
+    .filter((thing) => containsText(thing, settings.filter));
+  const isUnfolded = settings.filter !== '';
   return sectionNames.flatMap((name) => {
     const things = ordered(
       shown.filter((thing) => sectionFor(thing, now) === name),
-      wish.order,
+      settings.order,
       now,
     );
     const isFolded =
-      !isUnfolded && wish.folded.has(name) && !(wish.lens === 'ended' && name === 'ended');
+      !isUnfolded && settings.folded.has(name) && !(settings.lens === 'ended' && name === 'ended');
     const busy = things.filter((thing) => busyStandings.has(standingOf(thing, now))).length;
     return things.length === 0 ? [] : [{ name, things, isFolded, busy }];
   });

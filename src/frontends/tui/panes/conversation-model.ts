@@ -105,7 +105,7 @@ export class ConversationModel implements PaneModel {
     this.reader.changed(next < 0 ? 0 : next - at);
   }
 
-  /** My prompts, oldest first: the place of each block, and its first line. */
+  /** My prompts, oldest first: the index of each block, and its first line. */
   prompts(): { at: number; text: string }[] {
     return this.#text.blocks.flatMap((block, at) =>
       block.type === 'prompt' ? [{ at, text: promptLine(block) }] : [],

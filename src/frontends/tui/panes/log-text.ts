@@ -19,7 +19,7 @@ export interface LogState {
   before: Readonly<Record<Output, readonly LogLine[]>>;
   /** The lines of both outputs that arrived since. */
   live: readonly LogLine[];
-  /** The last line of each output while it has no end: its text as it came, and its place in `live`. */
+  /** The last line of each output while it has no end: its text as it came, and its index in `live`. */
   open: Readonly<Record<Output, { text: string; at: number } | null>>;
 }
 

@@ -29,7 +29,7 @@ export class ObjectCache<Of extends object, Made> {
 
 /** Where somebody is in a text, and what is searched for. */
 export class Reader {
-  /** Counts the changes, of the text and of the place. */
+  /** Counts the changes, of the text and of the position. */
   readonly changes = new Observable(0);
   readonly follows = new Observable(true);
   readonly #text: Text;
@@ -53,9 +53,9 @@ export class Reader {
   lines(shape: Shape): string[] {
     this.#shape = shape;
     const { found } = shape.palette;
-    return this.#visible().map(({ text, place }) => {
-      const isCursor = place.at === this.#cursor?.at;
-      const line = (isCursor && this.#text.lineWithCursor?.(place.at, shape)) || text;
+    return this.#visible().map(({ text, position }) => {
+      const isCursor = position.at === this.#cursor?.at;
+      const line = (isCursor && this.#text.lineWithCursor?.(position.at, shape)) || text;
       return this.#search === '' ? line : withMatches(line, this.#search, found);
     });
   }
@@ -68,12 +68,13 @@ export class Reader {
   /** Moves the cursor to a block, scrolls no more than needed to show it, and no longer follows the end. */
   select(at: number): void {
     if (this.#text.count() === 0) return;
-    const place = { at, line: 0 };
-    this.#cursor = place;
+    const position = { at, line: 0 };
+    this.#cursor = position;
     const { rows } = this.#shape;
     const top = this.top();
-    const lowest = moved(this.#blocks(), place, 1 - rows, rows) ?? topOfEnd(this.#blocks(), rows);
-    this.#goTo(isBefore(place, top) ? place : isBefore(top, lowest) ? lowest : top);
+    const lowest =
+      moved(this.#blocks(), position, 1 - rows, rows) ?? topOfEnd(this.#blocks(), rows);
+    this.#goTo(isBefore(position, top) ? position : isBefore(top, lowest) ? lowest : top);
   }
 
   visibleText(): string {
@@ -82,7 +83,7 @@ export class Reader {
       .join('\n');
   }
 
-  /** The place of the first line that is shown. */
+  /** The position of the first line that is shown. */
   top(): LinePosition {
     return this.#top ?? topOfEnd(this.#blocks(), this.#shape.rows);
   }
@@ -130,7 +131,7 @@ export class Reader {
     this.#search = search;
     if (!this.#hasCursor) this.#cursor = null;
     if (search === '') return this.#signalChange();
-    const last = this.#cursor ?? this.#visible().at(-1)?.place ?? { at: 0, line: 0 };
+    const last = this.#cursor ?? this.#visible().at(-1)?.position ?? { at: 0, line: 0 };
     const below = { at: last.at, line: last.line + 1 };
     this.#goToMatch(this.#nearest(-1, below) ?? this.#nearest(-1, this.#far(-1)));
   }
@@ -156,18 +157,18 @@ export class Reader {
     return { index, count };
   }
 
-  /** The place that a search in a direction comes from when it has passed the other end. */
+  /** The position that a search in a direction comes from when it has passed the other end. */
   #far(direction: 1 | -1): LinePosition {
     return { at: direction < 0 ? this.#text.count() : -1, line: 0 };
   }
 
   #nearest(direction: 1 | -1, from: LinePosition): LinePosition | null {
     for (let at = from.at; at >= -1 && at <= this.#text.count(); at += direction) {
-      const places = this.#matchesIn(at).map((line) => ({ at, line }));
+      const positions = this.#matchesIn(at).map((line) => ({ at, line }));
       const next =
         direction < 0
-          ? places.findLast((place) => isBefore(place, from))
-          : places.find((place) => isBefore(from, place));
+          ? positions.findLast((position) => isBefore(position, from))
+          : positions.find((position) => isBefore(from, position));
       if (next) return next;
     }
     return null;
@@ -184,16 +185,16 @@ export class Reader {
     return this.#found.get(lines, this.#search, () => matchingLines(lines, this.#search));
   }
 
-  #goToMatch(place: LinePosition | null): void {
-    if (!place) return this.#signalChange();
-    if (this.#hasCursor) return this.select(place.at);
-    this.#cursor = place;
+  #goToMatch(position: LinePosition | null): void {
+    if (!position) return this.#signalChange();
+    if (this.#hasCursor) return this.select(position.at);
+    this.#cursor = position;
     const isShown = this.#visible().some(
-      (one) => one.place.at === place.at && one.place.line === place.line,
+      (one) => one.position.at === position.at && one.position.line === position.line,
     );
     if (isShown) return this.#signalChange();
     const above = Math.floor(this.#shape.rows / 3);
-    this.#goTo(moved(this.#blocks(), place, -above, this.#shape.rows));
+    this.#goTo(moved(this.#blocks(), position, -above, this.#shape.rows));
   }
 
   get #hasCursor(): boolean {
@@ -262,7 +263,7 @@ export function topOfEnd(blocks: Blocks, rows: number): LinePosition {
   return { at: 0, line: 0 };
 }
 
-/** The place some lines further down, or up where `by` is negative; null where the end is shown from there. */
+/** The position some lines further down, or up where `by` is negative; null where the end is shown from there. */
 export function moved(
   blocks: Blocks,
   from: LinePosition,
@@ -275,21 +276,21 @@ export function moved(
   line = Math.max(0, line);
   while (at < blocks.count && line >= blocks.linesOf(at).length)
     line -= blocks.linesOf(at++).length;
-  const place = { at, line };
-  return isBefore(place, topOfEnd(blocks, rows)) ? place : null;
+  const position = { at, line };
+  return isBefore(position, topOfEnd(blocks, rows)) ? position : null;
 }
 
-/** The `rows` lines from a place on, fewer at the end, each with its place. */
+/** The `rows` lines from a position on, fewer at the end, each with its position. */
 export function linesFrom(
   blocks: Blocks,
   { at: first, line }: LinePosition,
   rows: number,
-): { text: string; place: LinePosition }[] {
-  const shown: { text: string; place: LinePosition }[] = [];
+): { text: string; position: LinePosition }[] {
+  const shown: { text: string; position: LinePosition }[] = [];
   for (let at = first; at < blocks.count && shown.length < rows; at++)
     for (const [index, text] of blocks.linesOf(at).entries())
       if ((at > first || index >= line) && shown.length < rows)
-        shown.push({ text, place: { at, line: index } });
+        shown.push({ text, position: { at, line: index } });
   return shown;
 }
 

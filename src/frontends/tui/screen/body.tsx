@@ -30,28 +30,28 @@ import type { Pane } from './use-pane.ts';
 
 /** Everything between the first line and the last: the list and the pane, or a dialog or a form over both. */
 export function Body({ shown }: { shown: ScreenState }): ReactNode {
-  const { mode, back, place, height, columns } = shown;
-  const dialog: DialogProps = { place, notices: shown, rows: height, columns, onLeave: back };
+  const { mode, back, context, height, columns } = shown;
+  const dialog: DialogProps = { context, notices: shown, rows: height, columns, onLeave: back };
   // Some dialogs have a last line of their own, in place of the one of the screen.
   const tall = { ...dialog, rows: height + 1 };
   switch (mode.name) {
     case 'help':
-      return <Help {...dialog} keys={keysFor(shown.pane, place.keys)} />;
+      return <Help {...dialog} keys={keysFor(shown.pane, context.keys)} />;
     case 'server':
       return <ServerDialog {...dialog} />;
     case 'new':
       return (
         <NewSessionForm
           {...dialog}
-          actsOn={place.actsOn}
-          nodes={liveNodes(place)}
-          choices={place.choices}
-          recent={recentDirectories(place.overviewStore.overview.get())}
+          actsOn={context.actsOn}
+          nodes={liveNodes(context)}
+          choices={context.choices}
+          recent={recentDirectories(context.overviewStore.overview.get())}
           onCreate={async (wanted, acts) => {
             const opening = acts.open(wanted).then(({ id }) => {
               back();
-              place.history?.add(wanted.prompt);
-              place.listState.selectOnceThere(id);
+              context.history?.add(wanted.prompt);
+              context.listState.selectOnceThere(id);
             });
             shown.attempt(opening);
             // The form stays open with its fields if the server refuses them.
@@ -81,8 +81,8 @@ export function Body({ shown }: { shown: ScreenState }): ReactNode {
           session={mode.session}
           onFork={(turnId) => {
             back();
-            const forking = place.acts.fork(mode.session.id, turnId);
-            shown.attempt(forking.then(({ id }) => place.listState.selectOnceThere(id)));
+            const forking = context.acts.fork(mode.session.id, turnId);
+            shown.attempt(forking.then(({ id }) => context.listState.selectOnceThere(id)));
           }}
         />
       );
@@ -102,7 +102,7 @@ export function Body({ shown }: { shown: ScreenState }): ReactNode {
 function openHit(shown: ScreenState, hit: SearchHit): void {
   const { session_id, turn_id, item_id, session_title } = hit;
   shown.back();
-  if (!shown.place.listState.select(session_id))
+  if (!shown.context.listState.select(session_id))
     return shown.showNotice(
       `${sessionName(session_id, session_title)} is not in the list: see cadre sessions show ${session_id}`,
     );
@@ -151,14 +151,14 @@ function ListAndPane({ shown }: { shown: ScreenState }): ReactNode {
 
 /** Shown instead of an empty list. */
 function Nothing({ shown }: { shown: ScreenState }): ReactNode {
-  const { view, height, place } = shown;
-  const isLive = useSource(place.overviewStore.connection).state === 'live';
+  const { view, height, context } = shown;
+  const isLive = useSource(context.overviewStore.connection).state === 'live';
   const text =
     view.things.length > 0
       ? view.filter === ''
-        ? `No rows here: press ${place.keys.label('show_all')} to show all ${view.things.length}`
+        ? `No rows here: press ${context.keys.label('show_all')} to show all ${view.things.length}`
         : `No row contains "${view.filter}": press esc to show all`
-      : `No sessions: press ${place.keys.label('new_session')} to open one`;
+      : `No sessions: press ${context.keys.label('new_session')} to open one`;
   return (
     <Box height={height} flexDirection="column" paddingLeft={2} paddingTop={1}>
       {isLive && (
@@ -173,13 +173,13 @@ function Nothing({ shown }: { shown: ScreenState }): ReactNode {
 /** Every action of the screen, and every session, team and process to go to. */
 function paletteEntries(shown: ScreenState): PaletteEntry[] {
   const table = actionKeys(shown);
-  const { place, view, back, setMode } = shown;
+  const { context, view, back, setMode } = shown;
   const run = (work: () => void) => () => {
     back();
     work();
   };
   const goTo = ({ id }: ListItem) => {
-    place.listState.select(id);
+    context.listState.select(id);
     setMode({ name: 'pane' });
   };
   return [
@@ -188,7 +188,7 @@ function paletteEntries(shown: ScreenState): PaletteEntry[] {
         .filter((name) => name !== 'palette')
         .map((name: ActionName) => ({
           id: name,
-          label: place.keys.label(name),
+          label: context.keys.label(name),
           name: wordsOf(name),
           detail: meaning,
           run: run(table[name]),

@@ -23,7 +23,7 @@ import type { ScreenContext } from './screen-context.ts';
 
 interface EventPageProps {
   model: EventModel;
-  place: ScreenContext;
+  context: ScreenContext;
   rows: number;
   columns: number;
   /** Leaves the page; on the first page, the program. */
@@ -51,15 +51,15 @@ interface Page extends EventPageProps {
 
 /** The events of a scope, and the pending approvals. */
 export function EventPage(props: EventPageProps): ReactNode {
-  const { model, place, rows, columns } = props;
-  const { overviewStore } = place;
+  const { model, context, rows, columns } = props;
+  const { overviewStore } = context;
   const palette = useContext(Colors);
   useSource(model.reader.changes);
   const connection = useSource(model.connection);
   const waiting = [...useSource(overviewStore.overview).approvals.values()];
-  const notices = useNotice(place.clock, overviewStore);
+  const notices = useNotice(context.clock, overviewStore);
   const [layer, setLayer] = useState<Layer>(list);
-  useResolved(place, notices.showNotice, (id) =>
+  useResolved(context, notices.showNotice, (id) =>
     setLayer((at) => (at.name === 'approval' && at.asked.approval.id === id ? list : at)),
   );
   const [turn, setTurn] = useState(0);
@@ -83,17 +83,17 @@ export function EventPage(props: EventPageProps): ReactNode {
   const status = (
     <Bar
       rows={footRows}
-      left={<Notice lines={notice} hint={statusOf(model, place.client.url)} />}
+      left={<Notice lines={notice} hint={statusOf(model, context.client.url)} />}
       right={right}
     />
   );
   return (
     <Box flexDirection="column" width={columns} height={rows}>
-      <Head model={model} place={place} />
+      <Head model={model} context={context} />
       {layer.name === 'approval' ? (
         <ApprovalDialog
           key={layer.asked.approval.id}
-          {...{ place, notices, columns, asked: layer.asked }}
+          {...{ context, notices, columns, asked: layer.asked }}
           rows={rows - 1}
           onLeave={back}
         />
@@ -208,10 +208,10 @@ function statusOf(model: EventModel, url: string): string {
 }
 
 /** The first line: the scope, whether the list is paused, and the state of the connection. */
-function Head({ model, place }: Pick<EventPageProps, 'model' | 'place'>): ReactNode {
+function Head({ model, context }: Pick<EventPageProps, 'model' | 'context'>): ReactNode {
   const scope = useSource(model.scope);
-  const title = useTitle(place, scope.sessionId);
-  const now = useNow(place.clock);
+  const title = useTitle(context, scope.sessionId);
+  const now = useNow(context.clock);
   const { unseen, reader, node } = model;
   const paused = unseen > 0 ? `paused, ${unseen} new  ` : 'paused  ';
   return (

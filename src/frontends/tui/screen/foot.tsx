@@ -14,7 +14,7 @@ import type { Choice } from '../list/layout.ts';
 
 /** The last line: the question of the mode, else a notice or the keys for what is selected. */
 export function Foot({ shown }: { shown: ScreenState }): ReactNode {
-  const { place, mode, back, attempt, showNotice, view, columns } = shown;
+  const { context, mode, back, attempt, showNotice, view, columns } = shown;
   switch (mode.name) {
     case 'filter':
       return (
@@ -22,9 +22,9 @@ export function Foot({ shown }: { shown: ScreenState }): ReactNode {
           columns={columns}
           question="/"
           initial={view.filter}
-          onChange={(filter) => place.listState.changeView({ filter })}
+          onChange={(filter) => context.listState.changeView({ filter })}
           onCancel={() => {
-            place.listState.changeView({ filter: '' });
+            context.listState.changeView({ filter: '' });
             back();
           }}
           onAnswer={back}
@@ -40,7 +40,9 @@ export function Foot({ shown }: { shown: ScreenState }): ReactNode {
             const ms = parseDuration(text === '' ? '1h' : text);
             back();
             if (ms === null) return showNotice(`invalid time "${text}": expected 30m, 2h or 1d`);
-            attempt(place.acts.update(mode.session.id, { snoozed_until: place.clock.now() + ms }));
+            attempt(
+              context.acts.update(mode.session.id, { snoozed_until: context.clock.now() + ms }),
+            );
           }}
         />
       );
@@ -53,7 +55,7 @@ export function Foot({ shown }: { shown: ScreenState }): ReactNode {
           onCancel={back}
           onAnswer={(text) => {
             back();
-            attempt(place.acts.update(mode.session.id, { title: text === '' ? null : text }));
+            attempt(context.acts.update(mode.session.id, { title: text === '' ? null : text }));
           }}
         />
       );
@@ -71,7 +73,7 @@ export function Foot({ shown }: { shown: ScreenState }): ReactNode {
         <Bar
           rows={Math.max(1, shown.noticeLines.length)}
           left={<Notice lines={shown.noticeLines} hint={hintFor(shown)} />}
-          right={rightOf(mode.name, columns, place.keys)}
+          right={rightOf(mode.name, columns, context.keys)}
         />
       );
   }
@@ -106,7 +108,7 @@ function rightOf(mode: string, columns: number, keys: OwnKeys): string {
 }
 
 /** The most useful keys for the marked rows, or for the selected row or section. */
-function hintFor({ place: { keys }, mode, view, marks }: ScreenState): string {
+function hintFor({ context: { keys }, mode, view, marks }: ScreenState): string {
   if (mode.name !== 'list' && mode.name !== 'pane') return '';
   const hints =
     marks.things.length > 0 && mode.name === 'list'
@@ -136,13 +138,13 @@ function Confirm({ shown, question }: { shown: ScreenState; question: Question }
 
 /** Asks what is to be copied to the clipboard of the terminal. */
 function CopyMenu({ shown }: { shown: ScreenState }): ReactNode {
-  const { place, showNotice, back } = shown;
+  const { context, showNotice, back } = shown;
   const offers = shown.copyable();
   useKey((input) => {
     const offer = offers[Number(input) - 1];
     back();
     if (!offer) return;
-    const isSent = place.terminal.copy(offer.text);
+    const isSent = context.terminal.copy(offer.text);
     showNotice(
       isSent
         ? `Copied: ${offer.name}`

@@ -12,7 +12,7 @@ import type { ScreenState } from './screen-state.ts';
 
 /** The first line: the lenses with how much each shows, and the state of the connection. */
 export function Head({ shown }: { shown: ScreenState }): ReactNode {
-  const { view, marks, place, columns } = shown;
+  const { view, marks, context, columns } = shown;
   const marked = marks.things.length;
   return (
     <Bar
@@ -39,7 +39,7 @@ export function Head({ shown }: { shown: ScreenState }): ReactNode {
       right={
         <>
           {marked > 0 && <Tint tone="asks">{`${marked} marked  `}</Tint>}
-          <Health place={place} />
+          <Health context={context} />
         </>
       }
     />
@@ -51,7 +51,7 @@ function capitalized(name: string): string {
 }
 
 /** The state of the connection; where the server is not well, its own word for that. */
-function Health({ place: { overviewStore, clock } }: { place: ScreenContext }): ReactNode {
+function Health({ context: { overviewStore, clock } }: { context: ScreenContext }): ReactNode {
   const connection = useSource(overviewStore.connection);
   const server = useSource(overviewStore.server);
   const nodes = useSource(overviewStore.nodes);

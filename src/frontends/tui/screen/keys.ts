@@ -11,11 +11,11 @@ import { list, type ScreenState } from './screen-state.ts';
 import { stopping } from './stop.ts';
 
 export function listKeys(shown: ScreenState): KeyTable {
-  const { place, view, height, setPeeks } = shown;
-  const { listState } = place;
+  const { context, view, height, setPeeks } = shown;
+  const { listState } = context;
   const step = (by: number) => () => listState.step(by);
   return {
-    ...place.keys.table(actionKeys(shown)),
+    ...context.keys.table(actionKeys(shown)),
     ...moveKeys({
       height,
       by: step,
@@ -35,14 +35,14 @@ export function paneKeys(shown: ScreenState): KeyTable {
   const back = () => shown.setMode(list);
   const { new_session: _ofList, ...actions } = listItemKeys(shown);
   return {
-    ...shown.place.keys.table({ ...actions, quit: back }),
+    ...shown.context.keys.table({ ...actions, quit: back }),
     escape: shown.hold === 'escape' ? undefined : back,
   };
 }
 
 export function actionKeys(shown: ScreenState): Record<ActionName, () => void> {
-  const { place, view, setMode, setPeeks, onLeave } = shown;
-  const { listState } = place;
+  const { context, view, setMode, setPeeks, onLeave } = shown;
+  const { listState } = context;
   const lens = (index: number) => () => listState.changeView({ lens: lenses[index] ?? 'all' });
   return {
     ...listItemKeys(shown),
@@ -65,7 +65,7 @@ export function actionKeys(shown: ScreenState): Record<ActionName, () => void> {
 
 /** The actions that the list and the pane have in common. */
 function listItemKeys(shown: ScreenState) {
-  const { setMode, onEvents, showNotice, attempt, place } = shown;
+  const { setMode, onEvents, showNotice, attempt, context } = shown;
   const withListItem = (act: (thing: ListItem) => void) => () => {
     if (shown.thing) act(shown.thing);
     else showNotice(noRow(shown));
@@ -76,11 +76,11 @@ function listItemKeys(shown: ScreenState) {
       if (session) act(session);
       else showNotice(`only sessions ${only}`);
     });
-  const update = (session: Session, change: Parameters<typeof place.acts.update>[1]) =>
-    attempt(place.acts.update(session.id, change));
+  const update = (session: Session, change: Parameters<typeof context.acts.update>[1]) =>
+    attempt(context.acts.update(session.id, change));
   return {
     next: () => {
-      if (!place.listState.nextThatNeedsMe()) showNotice('nothing needs you');
+      if (!context.listState.nextThatNeedsMe()) showNotice('nothing needs you');
     },
     prompt: withListItem((thing) => say(shown, thing)),
     new_session: () => setMode({ name: 'new' }),
@@ -121,8 +121,8 @@ function listItemKeys(shown: ScreenState) {
 }
 
 /** The keys that act on all marked rows in place of the selected one. */
-function markedKeys({ marks, place, setMode }: ScreenState) {
-  const { overviewStore, acts, client } = place;
+function markedKeys({ marks, context, setMode }: ScreenState) {
+  const { overviewStore, acts, client } = context;
   const overview = overviewStore.overview.get();
   const ask = (of: () => Batch) => () => setMode({ name: 'batch', batch: of() });
   return {
@@ -142,27 +142,27 @@ function noRow({ view }: ScreenState): string {
 
 /** Marks the selected row, or unmarks it, and goes to the next one. */
 function mark(shown: ScreenState): void {
-  const { thing, marks, place, showNotice } = shown;
+  const { thing, marks, context, showNotice } = shown;
   if (!thing) return showNotice(noRow(shown));
   marks.toggle(thing.id);
-  place.listState.step(1);
+  context.listState.step(1);
 }
 
-function enter({ view, place, setMode }: ScreenState): void {
+function enter({ view, context, setMode }: ScreenState): void {
   const { chosen } = view;
   if (!chosen) return;
-  if ('section' in chosen) place.listState.fold(chosen.section, false);
+  if ('section' in chosen) context.listState.fold(chosen.section, false);
   else setMode({ name: 'pane' });
 }
 
-function fold({ view, place }: ScreenState, isFolded: boolean): void {
+function fold({ view, context }: ScreenState, isFolded: boolean): void {
   const { chosen, sections } = view;
   if (!chosen) return;
   const name =
     'section' in chosen
       ? chosen.section
       : sections.find(({ things }) => things.some(({ id }) => id === chosen.id))?.name;
-  if (name !== undefined) place.listState.fold(name, isFolded);
+  if (name !== undefined) context.listState.fold(name, isFolded);
 }
 
 function scopeOf(thing: ListItem) {
@@ -171,8 +171,8 @@ function scopeOf(thing: ListItem) {
   return { sessionId: sessionIdOf(thing) ?? thing.id };
 }
 
-function sessionOf({ place }: ScreenState, thing: ListItem) {
-  const { sessions } = place.overviewStore.overview.get();
+function sessionOf({ context }: ScreenState, thing: ListItem) {
+  const { sessions } = context.overviewStore.overview.get();
   return sessions.get(sessionIdOf(thing) ?? '')?.session ?? null;
 }
 
@@ -182,20 +182,20 @@ function say(shown: ScreenState, thing: ListItem): void {
     return shown.showNotice(`"${nameOf(thing)}" is not a session: cannot send a prompt`);
   if (session.status === 'closed')
     return shown.showNotice(
-      `session "${sessionTitleOf(session)}" is closed: press ${shown.place.keys.label('new_session')} to open a new one`,
+      `session "${sessionTitleOf(session)}" is closed: press ${shown.context.keys.label('new_session')} to open a new one`,
     );
   shown.setMode({ name: 'say', session });
 }
 
-function stop({ place, setMode, showNotice }: ScreenState, thing: ListItem): void {
-  const question = stopping(thing, place.overviewStore.overview.get(), place.client);
+function stop({ context, setMode, showNotice }: ScreenState, thing: ListItem): void {
+  const question = stopping(thing, context.overviewStore.overview.get(), context.client);
   if (typeof question === 'string') showNotice(question);
   else setMode({ name: 'confirm', question });
 }
 
 function restart(shown: ScreenState, thing: ListItem): void {
-  const { place, setMode, showNotice, attempt } = shown;
-  const { client } = place;
+  const { context, setMode, showNotice, attempt } = shown;
+  const { client } = context;
   if (thing.kind === 'session' && thing.now.session.status === 'failed') {
     const call = { params: { session_id: thing.id }, body: {} };
     return attempt(client.call(endpoints.resumeSession, call));
@@ -204,7 +204,7 @@ function restart(shown: ScreenState, thing: ListItem): void {
   const work = async () => {
     const call = { params: { process_id: thing.id }, body: {} };
     const { process } = await client.call(endpoints.restartProcess, call);
-    place.listState.selectOnceThere(process.process_id);
+    context.listState.selectOnceThere(process.process_id);
     showNotice(`Restarted "${nameOf(thing)}"`);
   };
   if (thing.process.ended_at !== null) return attempt(work());
@@ -213,7 +213,7 @@ function restart(shown: ScreenState, thing: ListItem): void {
 }
 
 function answer(shown: ScreenState, thing: ListItem, intent: 'accept' | 'decline'): void {
-  const { approvals } = shown.place.overviewStore.overview.get();
+  const { approvals } = shown.context.overviewStore.overview.get();
   const session = sessionIdOf(thing);
   const approval =
     thing.kind === 'approval'
@@ -222,12 +222,12 @@ function answer(shown: ScreenState, thing: ListItem, intent: 'accept' | 'decline
   if (approval) shown.setMode({ name: 'sheet', asked: { approval, intent } });
   else
     shown.showNotice(
-      `no pending approval here: press ${shown.place.keys.label('next')} for the next one`,
+      `no pending approval here: press ${shown.context.keys.label('next')} for the next one`,
     );
 }
 
-function snooze({ place, attempt, setMode }: ScreenState, session: Session): void {
-  const { acts, clock } = place;
+function snooze({ context, attempt, setMode }: ScreenState, session: Session): void {
+  const { acts, clock } = context;
   const { snoozed_until: until } = session;
   // The same key wakes a session that sleeps.
   if (until !== null && until > clock.now())
@@ -237,11 +237,11 @@ function snooze({ place, attempt, setMode }: ScreenState, session: Session): voi
 
 /** Opens the shell or the editor of the user in the directory of a session or process. */
 function visit(shown: ScreenState, thing: ListItem, program: VisitProgram): void {
-  const { place, attempt, showNotice } = shown;
+  const { context, attempt, showNotice } = shown;
   const directory = directoryOf(thing);
   if (directory === null) return showNotice(`"${nameOf(thing)}" has no directory`);
-  if (!place.visit) return showNotice(`no ${program} is available here`);
-  attempt(place.visit(program, { directory, url: clientOf(place, { id: thing.id }).url }));
+  if (!context.visit) return showNotice(`no ${program} is available here`);
+  attempt(context.visit(program, { directory, url: clientOf(context, { id: thing.id }).url }));
 }
 
 function directoryOf(thing: ListItem): string | null {

@@ -20,7 +20,7 @@ interface PartProps {
 
 /** The pane of what is selected with its title, and below it what is being said. */
 export function PanePart({ shown, rows, columns }: PartProps): ReactNode {
-  const { place, thing, mode, attempt, view } = shown;
+  const { context, thing, mode, attempt, view } = shown;
   const saying = mode.name === 'say' ? mode : null;
   // The conversation keeps at least half of the room.
   const below = saying ? Math.min(6, Math.floor(rows / 2)) : 0;
@@ -40,9 +40,9 @@ export function PanePart({ shown, rows, columns }: PartProps): ReactNode {
           <Say
             key={saying.session.id}
             session={saying.session}
-            drafts={place.drafts}
-            history={place.history}
-            client={place.client}
+            drafts={context.drafts}
+            history={context.history}
+            client={context.client}
             columns={columns}
             rows={below - 1}
             onLeave={shown.back}
@@ -55,14 +55,16 @@ export function PanePart({ shown, rows, columns }: PartProps): ReactNode {
 }
 
 function Title({ thing, now }: { thing: ListItem; now: number }): ReactNode {
-  const { symbol, tone, title, place, agent } = rowTextOf(thing, now);
+  const { symbol, tone, title, location, agent } = rowTextOf(thing, now);
   const limit = thing.kind === 'session' ? limitText(thing.now.session, now) : '';
   const race = thing.kind === 'session' && thing.race ? raceDetails(thing.race) : '';
   return (
     <Text wrap="truncate-end">
       <Tint tone={tone}>{symbol} </Tint>
       <Text bold>{title}</Text>
-      <Tint tone="faint">{['', place, agent].filter((part, i) => i === 0 || part).join('  ')}</Tint>
+      <Tint tone="faint">
+        {['', location, agent].filter((part, i) => i === 0 || part).join('  ')}
+      </Tint>
       {race !== '' && <Tint tone="faint">{`  ${race}`}</Tint>}
       {limit !== '' && <Tint tone="asks">{`  ${limit}`}</Tint>}
     </Text>
@@ -87,9 +89,9 @@ function Opened({ shown, rows, columns }: PartProps): ReactNode {
 
 /** Says it, and forgets the draft; a refusal leaves the draft to be said later. While a turn runs it offers to queue it. */
 async function send(shown: ScreenState, session: Session, text: string): Promise<void> {
-  const { place, isWide, setMode, back } = shown;
+  const { context, isWide, setMode, back } = shown;
   try {
-    await place.acts.say(session.id, text);
+    await context.acts.say(session.id, text);
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'turn_in_progress') throw error;
     const answers = [{ keys: 'y', label: 'y yes', work: () => queue(shown, session, text) }];
@@ -98,7 +100,7 @@ async function send(shown: ScreenState, session: Session, text: string): Promise
       question: { text: 'A turn is running. Queue the prompt?', answers },
     });
   }
-  place.drafts.delete(session.id);
+  context.drafts.delete(session.id);
   // Where there is no room for both, the answer is what one wants to see next.
   if (isWide) back();
   else setMode({ name: 'pane' });
@@ -106,7 +108,7 @@ async function send(shown: ScreenState, session: Session, text: string): Promise
 
 /** Queues it, and forgets the draft. */
 async function queue(
-  { place, showNotice }: ScreenState,
+  { context, showNotice }: ScreenState,
   session: Session,
   text: string,
 ): Promise<void> {
@@ -114,8 +116,8 @@ async function queue(
     params: { session_id: session.id },
     body: { input: { type: 'text' as const, text } },
   };
-  const { session_holds: holds } = await place.client.call(endpoints.addToQueue, call);
-  place.drafts.delete(session.id);
+  const { session_holds: holds } = await context.client.call(endpoints.addToQueue, call);
+  context.drafts.delete(session.id);
   const why = holds.map(({ message }) => oneLine(message)).join('; ');
   showNotice(
     why === '' ? 'Queued: sent when the turn ends (w shows the queue)' : `Queued, on hold: ${why}`,

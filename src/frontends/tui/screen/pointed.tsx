@@ -23,7 +23,7 @@ interface PointedListProps {
   height: number;
 }
 
-/** The list, whose rows can be clicked: a click selects a row, and folds or unfolds a section; the wheel moves the place. */
+/** The list: a click selects a row, and folds or unfolds a section; the wheel moves the selection. */
 export function PointedList(props: PointedListProps): ReactNode {
   const { view, marks, mode } = props.shown;
   return (
@@ -40,8 +40,8 @@ export function PointedList(props: PointedListProps): ReactNode {
 }
 
 function inList(props: PointedListProps, { what, y }: Pointed): void {
-  const { mode, setMode, place } = props.shown;
-  const { listState } = place;
+  const { mode, setMode, context } = props.shown;
+  const { listState } = context;
   // A question, or a text that is being written, keeps what it is about.
   if (mode.name !== 'list' && mode.name !== 'pane') return;
   if (what !== 'click') return listState.step(what === 'up' ? -1 : 1);

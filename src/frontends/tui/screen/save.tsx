@@ -19,10 +19,10 @@ import { type Output, outputs } from '../panes/log-text.ts';
 
 /** Asks for the file to which the conversation or log of a row is saved, and asks again before it replaces one. */
 export function SavePrompt({ shown, thing }: { shown: ScreenState; thing: ListItem }): ReactNode {
-  const { place, back, attempt, showNotice, setMode, columns } = shown;
-  const { directory } = place.terminal;
+  const { context, back, attempt, showNotice, setMode, columns } = shown;
+  const { directory } = context.terminal;
   const save = async (file: string, replaces: boolean) => {
-    const { client, clock } = place;
+    const { client, clock } = context;
     const { text, missing } = await (thing.kind === 'process'
       ? wholeLog(client, clock, thing.id)
       : wholeConversation(client, sessionIdOf(thing) ?? thing.id));

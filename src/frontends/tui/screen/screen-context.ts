@@ -51,7 +51,7 @@ export interface ScreenContext {
 }
 
 export interface DialogProps {
-  place: ScreenContext;
+  context: ScreenContext;
   notices: Notices;
   rows: number;
   columns: number;

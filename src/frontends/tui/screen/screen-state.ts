@@ -31,7 +31,7 @@ export const list: Mode = { name: 'list' };
 
 /** The page at one moment: what its keys and its parts need of it. */
 export interface ScreenState extends Notices {
-  place: ScreenContext;
+  context: ScreenContext;
   view: ListView;
   thing: ListItem | undefined;
   marks: Marks;

@@ -20,7 +20,7 @@ import { needsMe } from '../list/sections.ts';
 const WIDE = 100;
 
 export interface ScreenProps {
-  place: ScreenContext;
+  context: ScreenContext;
   rows: number;
   columns: number;
   notice?: string | undefined;
@@ -30,9 +30,9 @@ export interface ScreenProps {
 
 /** The list of all items, and the pane of the selected one. */
 export function Screen(props: ScreenProps): ReactNode {
-  const { place, rows, columns, notice: first, onEvents, onLeave } = props;
-  const view = useSource(place.listState.view);
-  const notices = useNotice(place.clock, place.overviewStore);
+  const { context, rows, columns, notice: first, onEvents, onLeave } = props;
+  const view = useSource(context.listState.view);
+  const notices = useNotice(context.clock, context.overviewStore);
   const [mode, setAnyMode] = useState<Mode>(list);
   const [base, setBase] = useState<Base>('list');
   const setMode = (next: Mode) => {
@@ -41,31 +41,31 @@ export function Screen(props: ScreenProps): ReactNode {
   };
   const [peeks, setPeeks] = useState(false);
   const [hold, setHold] = useState<Hold>(null);
-  const connection = useSource(place.overviewStore.connection);
+  const connection = useSource(context.overviewStore.connection);
   const noticeLines = noticeLinesIn(
     mode.name,
     { notice: notices.notice, connection },
     columns,
-    place.keys,
+    context.keys,
   );
   const isWide = columns >= WIDE;
   const thing = view.chosen && 'thing' in view.chosen ? view.chosen.thing : undefined;
 
   const marks = useMarks(view.things);
 
-  useResolved(place, notices.showNotice, (id) => {
+  useResolved(context, notices.showNotice, (id) => {
     if (mode.name === 'sheet' && mode.asked.approval.id === id) setMode({ name: base });
   });
   useFirstNotice(notices.showNotice, first);
-  useAlerts(place);
+  useAlerts(context);
   const showsPane = isWide || peeks || mode.name === 'pane' || mode.name === 'say';
-  const pane = usePane(place, thing);
+  const pane = usePane(context, thing);
   const showAt = useTarget(pane, notices);
   const isOpened = view.isReached || mode.name === 'pane' || mode.name === 'say';
-  useSeen(place, showsPane && isOpened ? thing : undefined, pane?.model);
+  useSeen(context, showsPane && isOpened ? thing : undefined, pane?.model);
   const shown: ScreenState = {
     ...notices,
-    place,
+    context,
     view,
     thing,
     marks,

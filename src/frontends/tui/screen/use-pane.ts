@@ -16,15 +16,15 @@ export type Pane =
 const REST_MS = 100;
 
 /** The pane of a thing; null until the selection rests on it. */
-export function usePane(place: ScreenContext, thing: ListItem | undefined): Pane | null {
+export function usePane(context: ScreenContext, thing: ListItem | undefined): Pane | null {
   const [pane, setPane] = useState<Pane | null>(null);
   const kind = thing && kindOf(thing);
   const id = thing && idOf(thing);
   useEffect(() => {
     if (kind === undefined || id === undefined) return undefined;
     let open: Pane | undefined;
-    const rest = place.clock.after(REST_MS, () => {
-      open = paneFor(place, kind, id);
+    const rest = context.clock.after(REST_MS, () => {
+      open = paneFor(context, kind, id);
       open.model.start();
       setPane(open);
     });
@@ -32,7 +32,7 @@ export function usePane(place: ScreenContext, thing: ListItem | undefined): Pane
       rest[Symbol.dispose]();
       open?.model.stop();
     };
-  }, [place, kind, id]);
+  }, [context, kind, id]);
   return pane && pane.kind === kind && pane.id === id ? pane : null;
 }
 
@@ -61,7 +61,7 @@ interface Target {
   keys: readonly string[];
 }
 
-/** Returns the function that shows a place of a conversation, as soon as its pane is open. */
+/** Returns the function that shows a position of a conversation, as soon as its pane is open. */
 export function useTarget(
   pane: Pane | null,
   { attempt }: Notices,
