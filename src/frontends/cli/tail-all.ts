@@ -17,7 +17,7 @@ export async function tailAll(
     file === undefined ? null : new CursorFile<Position>(file, descriptorOf(world.stdout), content);
   const saved = cursor?.saved?.cursor ?? null;
   // The newest event of each server that is in the output already.
-  const newest = new Map((cursor?.linesBehind() ?? []).flatMap(placeOf));
+  const newest = new Map((cursor?.linesBehind() ?? []).flatMap(positionOf));
   const from = saved === null ? beginning(options, world.clock.now()) : { cursor: saved };
   const signal = world.interrupted();
   if (only !== undefined) await servers.named(only);
@@ -77,7 +77,7 @@ interface Position {
 const content = z.object({ cursor: z.string(), bytes });
 
 /** The server and the seq at the start of a line of several servers, as text or JSON; none for any other line. */
-function placeOf(line: string): [node: string, seq: number][] {
+function positionOf(line: string): [node: string, seq: number][] {
   const [, json, text, seq] = /^(?:\{"node":"([^"]+)","seq":|(\S+) +)(\d+)/.exec(line) ?? [];
   const node = json ?? text;
   return node === undefined || seq === undefined ? [] : [[node, Number(seq)]];

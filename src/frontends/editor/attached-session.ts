@@ -63,7 +63,7 @@ export class AttachedSession {
     this.#prompting = new Prompting({
       ...about,
       ends: this.#ends,
-      wishes: () => choosing.chosenSettings,
+      chosenSettings: () => choosing.chosenSettings,
     });
     this.#relay = new ApprovalRelay({
       ...about,

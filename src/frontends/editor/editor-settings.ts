@@ -28,7 +28,7 @@ export interface Offered {
 export class EditorSettings {
   readonly #session: Session;
   readonly #offered: Offered;
-  #wishes: ChosenSettings = {
+  #chosenSettings: ChosenSettings = {
     permission_mode: null,
     agent_mode: null,
     model: null,
@@ -41,20 +41,24 @@ export class EditorSettings {
   }
 
   get chosenSettings(): ChosenSettings {
-    return this.#wishes;
+    return this.#chosenSettings;
   }
 
   get offer(): { modes: SessionModeState; configOptions: SessionConfigOption[] } {
     return {
-      modes: modesOf(this.#session, this.#wishes),
-      configOptions: optionsOf(this.#session, this.#wishes, this.#offered),
+      modes: modesOf(this.#session, this.#chosenSettings),
+      configOptions: optionsOf(this.#session, this.#chosenSettings, this.#offered),
     };
   }
 
   /** Throws `invalid` for a choice that is not offered. */
   choose(option: string, value: unknown): void {
-    const context = { session: this.#session, wishes: this.#wishes, offered: this.#offered };
-    this.#wishes = chosen(option, value, context);
+    const context = {
+      session: this.#session,
+      chosenSettings: this.#chosenSettings,
+      offered: this.#offered,
+    };
+    this.#chosenSettings = chosen(option, value, context);
   }
 }
 
@@ -94,11 +98,11 @@ const modes: readonly SessionMode[] = [
 ];
 
 /** The permission modes of a session, and the one of the next turn. */
-function modesOf(session: Settings, wishes: ChosenSettings): SessionModeState {
+function modesOf(session: Settings, chosenSettings: ChosenSettings): SessionModeState {
   const own = session.permission_mode;
   const isKnown = own === null || modes.some(({ id }) => id === own);
   return {
-    currentModeId: wishes.permission_mode ?? own ?? DEFAULT,
+    currentModeId: chosenSettings.permission_mode ?? own ?? DEFAULT,
     availableModes: isKnown ? [...modes] : [...modes, { id: own, name: own }],
   };
 }
@@ -106,10 +110,10 @@ function modesOf(session: Settings, wishes: ChosenSettings): SessionModeState {
 /** The choices of a session, with their values for the next turn. */
 function optionsOf(
   session: Settings,
-  wishes: ChosenSettings,
+  chosenSettings: ChosenSettings,
   { models, agentModes }: Offered,
 ): SessionConfigOption[] {
-  const { currentModeId, availableModes } = modesOf(session, wishes);
+  const { currentModeId, availableModes } = modesOf(session, chosenSettings);
   const mode = select(
     'mode',
     'Permissions',
@@ -122,10 +126,10 @@ function optionsOf(
   );
   const choice = (id: Exclude<OptionId, 'mode'>, name: string, known: readonly Named[]) => {
     const { setting } = kinds[id];
-    const current = currentOf(setting, session, wishes);
+    const current = currentOf(setting, session, chosenSettings);
     return known.length === 0
       ? []
-      : [select(id, name, current, valuesOf(setting, session, wishes, known))];
+      : [select(id, name, current, valuesOf(setting, session, chosenSettings, known))];
   };
   const named = (value: string) => [value, value] as const;
   return [
@@ -136,19 +140,19 @@ function optionsOf(
       'Model',
       models.map(({ id, display_name }) => [id, display_name]),
     ),
-    ...choice('effort', 'Thinking effort', levelsOf(session, wishes, models).map(named)),
+    ...choice('effort', 'Thinking effort', levelsOf(session, chosenSettings, models).map(named)),
   ];
 }
 
-/** The wishes after a choice. Throws `invalid` for one that is not offered. */
+/** The chosen settings after a choice. Throws `invalid` for one that is not offered. */
 function chosen(
   option: string,
   value: unknown,
-  context: { session: Settings; wishes: ChosenSettings; offered: Offered },
+  context: { session: Settings; chosenSettings: ChosenSettings; offered: Offered },
 ): ChosenSettings {
-  const { session, wishes, offered } = context;
+  const { session, chosenSettings, offered } = context;
   const { models } = offered;
-  const options = optionsOf(session, wishes, offered);
+  const options = optionsOf(session, chosenSettings, offered);
   const found = options.find(({ id }) => id === option);
   if (!found || !Object.hasOwn(kinds, option))
     throw invalidError(
@@ -165,7 +169,7 @@ function chosen(
   const names =
     setting === 'agent_mode' ? offered.agentModes.map(([id]) => id) : models.map(({ id }) => id);
   const isName = setting !== 'thinking_effort' && names.includes(DEFAULT);
-  const after = { ...wishes, [setting]: isNone && !isName ? null : value };
+  const after = { ...chosenSettings, [setting]: isNone && !isName ? null : value };
   // Each model has its own levels.
   const levels = levelsOf(session, after, models);
   const effort = after.thinking_effort;
@@ -186,18 +190,22 @@ function select(
 /** The settings whose values the agent names. */
 type FreeSetting = Exclude<keyof ChosenSettings, 'permission_mode'>;
 
-function currentOf(setting: FreeSetting, session: Settings, wishes: ChosenSettings): string {
-  return wishes[setting] ?? session[setting] ?? DEFAULT;
+function currentOf(
+  setting: FreeSetting,
+  session: Settings,
+  chosenSettings: ChosenSettings,
+): string {
+  return chosenSettings[setting] ?? session[setting] ?? DEFAULT;
 }
 
 function valuesOf(
   setting: FreeSetting,
   session: Settings,
-  wishes: ChosenSettings,
+  chosenSettings: ChosenSettings,
   known: readonly Named[],
 ): SessionConfigSelectOption[] {
   const offered = known.map(([value, name]) => ({ value, name }));
-  const current = currentOf(setting, session, wishes);
+  const current = currentOf(setting, session, chosenSettings);
   const others = [...(session[setting] === null ? [DEFAULT] : []), current];
   for (const value of others) {
     if (offered.some((one) => one.value === value)) continue;
@@ -209,8 +217,12 @@ function valuesOf(
 }
 
 /** The levels of the model of the next turn; where nobody says which that is, of all models. */
-function levelsOf(session: Settings, wishes: ChosenSettings, models: readonly Model[]): string[] {
-  const id = wishes.model ?? session.model ?? session.provider_defaults?.model ?? DEFAULT;
+function levelsOf(
+  session: Settings,
+  chosenSettings: ChosenSettings,
+  models: readonly Model[],
+): string[] {
+  const id = chosenSettings.model ?? session.model ?? session.provider_defaults?.model ?? DEFAULT;
   const model = models.find((one) => one.id === id);
   const levels = model ? model.reasoning_levels : models.flatMap((one) => one.reasoning_levels);
   return [...new Set(levels)];

@@ -29,7 +29,7 @@ function joined(before: Part[], next: Part): Part[] {
 
 function partOf(block: ContentBlock): Part {
   if (block.type === 'resource_link') {
-    const text = `[${block.title ?? block.name}](${placeOf(block.uri)})`;
+    const text = `[${block.title ?? block.name}](${sourceOf(block.uri)})`;
     return { item: { type: 'text', text }, isLink: true };
   }
   return { item: itemOf(block), isLink: false };
@@ -53,19 +53,19 @@ function itemOf(block: Exclude<ContentBlock, { type: 'resource_link' }>): InputI
 type Resource = Extract<ContentBlock, { type: 'resource' }>['resource'];
 
 function embedded(resource: Resource): InputItem {
-  const place = placeOf(resource.uri);
+  const source = sourceOf(resource.uri);
   if ('text' in resource) {
-    const text = `<context source=${JSON.stringify(place)}>\n${resource.text}\n</context>`;
+    const text = `<context source=${JSON.stringify(source)}>\n${resource.text}\n</context>`;
     return { type: 'text', text };
   }
   if (resource.mimeType?.startsWith('image/')) return { type: 'image', data: resource.blob };
   throw invalidError(
-    `cannot embed "${place}" in the prompt, because the content is neither text nor an image: link the file instead`,
+    `cannot embed "${source}" in the prompt, because the content is neither text nor an image: link the file instead`,
   );
 }
 
 /** The path of a file on this machine, with the lines that are meant; else the whole address. */
-function placeOf(uri: string): string {
+function sourceOf(uri: string): string {
   try {
     const { hash } = new URL(uri);
     return `${fileURLToPath(hash === '' ? uri : uri.slice(0, -hash.length))}${hash}`;

@@ -20,7 +20,7 @@ interface Dependencies {
   link: ServerLink;
   sessionId: string;
   ends: TurnEnds;
-  wishes: () => ChosenSettings;
+  chosenSettings: () => ChosenSettings;
 }
 
 /**
@@ -109,8 +109,8 @@ export class Prompting {
   }
 
   async #send(prompt: Prompt, input: InputItem[]): Promise<string> {
-    const { link, sessionId: session_id, wishes } = this.#deps;
-    const body = { input, ...wishes() };
+    const { link, sessionId: session_id, chosenSettings } = this.#deps;
+    const body = { input, ...chosenSettings() };
     const params = { session_id };
     const { turn_id } = await link.call(endpoints.sendTurn, { params, body }, PATIENCE_MS);
     this.#own.add(turn_id);

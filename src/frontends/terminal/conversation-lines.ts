@@ -113,10 +113,10 @@ function toolLines(tool: Tool, shape: ConversationShape): string[] {
   return [toolLine(tool, shape), ...body.map((line) => palette.faint('│ ') + line)];
 }
 
-/** The fields of the input and the places of a tool call, each behind its name. */
+/** The fields of the input and the locations of a tool call, each behind its name. */
 function fieldLines({ input, locations }: Tool, { columns, palette }: LineShape): string[] {
-  const places = locationsText(locations);
-  const fields = [...inputFields(input), ...(places === '' ? [] : [['at', places]])];
+  const found = locationsText(locations);
+  const fields = [...inputFields(input), ...(found === '' ? [] : [['at', found]])];
   return fields.flatMap(([name, text]) =>
     wrapped(plain(`${name}: ${text}`), columns).map(palette.faint),
   );

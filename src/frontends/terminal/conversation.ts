@@ -227,16 +227,16 @@ export function inputFields(input: unknown, indent?: number): [name: string, tex
   ]);
 }
 
-/** A tool call in a line: its title, and the places that it is about where the title does not name their files. */
+/** A tool call in a line: its title, and the locations that it is about where the title does not name their files. */
 export function toolText({ title, locations = [] }: Pick<ToolCall, 'title' | 'locations'>): string {
-  const places = locations.filter(({ path }) => !title.includes(path.split('/').at(-1) ?? path));
-  return oneLine([title, locationsText(places)].filter(Boolean).join(': '));
+  const unnamed = locations.filter(({ path }) => !title.includes(path.split('/').at(-1) ?? path));
+  return oneLine([title, locationsText(unnamed)].filter(Boolean).join(': '));
 }
 
-/** Places as a text: `src/a.ts:12, src/b.ts`. */
+/** Locations as a text: `src/a.ts:12, src/b.ts`. */
 export function locationsText(locations: ToolCall['locations'] = []): string {
-  const places = locations.map(({ path, line }) => (line === null ? path : `${path}:${line}`));
-  return [...new Set(places)].join(', ');
+  const texts = locations.map(({ path, line }) => (line === null ? path : `${path}:${line}`));
+  return [...new Set(texts)].join(', ');
 }
 
 export function approvalText(approval: ConversationApproval): string {

@@ -30,25 +30,30 @@ interface HunkLines {
 /** A line of the diff in the file; `at`: its index in the hunk, null for a line that is in none. */
 type Line = { text: string } & ({ at: number; file: DiffFile; hunk: DiffHunk } | { at: null });
 
-/** Makes the file. Comments that are stale stand in no place of it: it leaves them as they are. */
+/** Makes the file. Comments that are stale have no location in it: it leaves them as they are. */
 export function reviewFile(
   changes: readonly FileChange[],
   comments: readonly ReviewComment[],
 ): ReviewFile {
   const files = readPatches(changes);
   const lines = files.flatMap((file, i) => linesOf(file, changes[i]?.no_patch ?? null));
-  const placed = comments.flatMap((comment) => {
-    const place = locateAnchor(comment, files);
-    return place ? [{ comment, place }] : [];
+  const located = comments.flatMap((comment) => {
+    const location = locateAnchor(comment, files);
+    return location ? [{ comment, location }] : [];
   });
   const body = lines.flatMap((line) => {
-    const here = placed.filter(({ place }) => line.at === place.to && line.hunk === place.hunk);
-    return [line.text, ...here.flatMap(({ comment, place }, i) => written(comment.text, place, i))];
+    const here = located.filter(
+      ({ location }) => line.at === location.to && line.hunk === location.hunk,
+    );
+    return [
+      line.text,
+      ...here.flatMap(({ comment, location }, i) => written(comment.text, location, i)),
+    ];
   });
-  const left = comments.length - placed.length;
+  const left = comments.length - located.length;
   return {
     text: `${[...headOf(left), ...body].join('\n')}\n`,
-    read: (text) => changesOf(readComments(text, lines), placed),
+    read: (text) => changesOf(readComments(text, lines), located),
   };
 }
 
@@ -96,7 +101,7 @@ function written(text: string, { hunk, from, to }: HunkLines, before: number): s
 }
 
 interface Read {
-  place: HunkLines;
+  location: HunkLines;
   text: string;
 }
 
@@ -116,7 +121,7 @@ function readComments(text: string, lines: readonly Line[]): Read[] {
       if (open) open.lines.push(words);
       else
         found.push({
-          place: placeAbove(lines, next - 1, Number(count ?? 1), i + 1),
+          location: locationAbove(lines, next - 1, Number(count ?? 1), i + 1),
           text: '',
           lines: [words],
         });
@@ -134,12 +139,17 @@ function readComments(text: string, lines: readonly Line[]): Read[] {
   if (next < lines.length)
     throw wrong(null, `the line "${shorten(lines[next]?.text ?? '', 40)}" of the diff is missing`);
   return found
-    .map((one) => ({ place: one.place, text: one.lines.join('\n').trim() }))
+    .map((one) => ({ location: one.location, text: one.lines.join('\n').trim() }))
     .filter((one) => one.text !== '');
 }
 
 /** The lines above a comment, the last of which is `at`. */
-function placeAbove(lines: readonly Line[], at: number, count: number, number: number): HunkLines {
+function locationAbove(
+  lines: readonly Line[],
+  at: number,
+  count: number,
+  number: number,
+): HunkLines {
   const line = lines[at];
   if (line?.at === null || line === undefined)
     throw wrong(number, 'this comment is not below a line of a file');
@@ -155,18 +165,18 @@ function placeAbove(lines: readonly Line[], at: number, count: number, number: n
 
 function changesOf(
   read: readonly Read[],
-  placed: readonly { comment: ReviewComment; place: HunkLines }[],
+  located: readonly { comment: ReviewComment; location: HunkLines }[],
 ): ReviewChanges {
-  const left = [...placed];
-  const added = read.filter(({ place, text }) => {
+  const left = [...located];
+  const added = read.filter(({ location, text }) => {
     const same = left.findIndex(
-      (one) => isSame(one.place, place) && shownText(one.comment.text) === text,
+      (one) => isSame(one.location, location) && shownText(one.comment.text) === text,
     );
     if (same >= 0) left.splice(same, 1);
     return same === -1;
   });
   return {
-    add: added.flatMap(({ place: { file, hunk, from, to }, text }) => {
+    add: added.flatMap(({ location: { file, hunk, from, to }, text }) => {
       const anchor = anchorIn(file, hunk, from, to);
       return anchor ? [{ ...anchor, text }] : [];
     }),
@@ -183,8 +193,8 @@ function shownText(text: string): string {
 }
 
 function isSame(one: HunkLines, other: HunkLines): boolean {
-  const end = (place: HunkLines) =>
-    place.hunk.lines.findLastIndex((line, i) => i <= place.to && line.mark !== '\\');
+  const end = (location: HunkLines) =>
+    location.hunk.lines.findLastIndex((line, i) => i <= location.to && line.mark !== '\\');
   return one.hunk === other.hunk && one.from === other.from && end(one) === end(other);
 }
 

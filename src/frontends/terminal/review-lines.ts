@@ -50,14 +50,14 @@ export function reviewLinesOf(
 ): ReviewLines {
   const files = readPatches(diff.files);
   const judged = comments.map((comment) => {
-    const place = locateAnchor(comment, files);
+    const location = locateAnchor(comment, files);
     return {
       comment,
-      place,
-      lost: place ? null : anchorStateOf(comment, files, { isCut: diff.is_cut }),
+      location,
+      lost: location ? null : anchorStateOf(comment, files, { isCut: diff.is_cut }),
     };
   });
-  const byHunk = Map.groupBy(judged, ({ place }) => place?.hunk);
+  const byHunk = Map.groupBy(judged, ({ location }) => location?.hunk);
   const rows: ReviewLine[] = [];
   const add = (row: Partial<ReviewLine> & Pick<ReviewLine, 'key' | 'kind' | 'text'>) =>
     rows.push({ ...blank, ...row });
@@ -89,8 +89,8 @@ export function reviewLinesOf(
       const here = byHunk.get(hunk) ?? [];
       for (const { at, beside } of isSplit ? sideBySide(hunk.lines) : inOrder(hunk.lines)) {
         add({ key: lineKey(f, h, at), kind: 'line', file: f, hunk: h, at, beside, text: '' });
-        for (const { comment, place } of here)
-          if (place?.to === at || place?.to === beside) write(comment, f, '', false);
+        for (const { comment, location } of here)
+          if (location?.to === at || location?.to === beside) write(comment, f, '', false);
       }
     }
   }
@@ -160,9 +160,9 @@ function headOf({ path, old_path, status, additions, deletions }: FileChange): s
 
 /** The line above a comment whose lines are not in the diff. */
 function lostHead(comment: ReviewComment, lost: AnchorState): string {
-  const place = `on ${commentLinesText(comment)}`;
-  if (!isStale(lost)) return place;
-  return `stale: ${place}, ${lost.found_at === null ? 'changed' : `now at ${lost.found_at}`}`;
+  const location = `on ${commentLinesText(comment)}`;
+  if (!isStale(lost)) return location;
+  return `stale: ${location}, ${lost.found_at === null ? 'changed' : `now at ${lost.found_at}`}`;
 }
 
 /** The lines of a comment, such as `line 3` or `lines 3-5 (removed)`. */

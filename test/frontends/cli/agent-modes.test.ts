@@ -34,8 +34,8 @@ test('The option --agent-mode chooses the mode of the agent for a session or a t
 test('The commands run and sessions create report once that an agent never requests approvals.', async () => {
   const server = withAgents();
   const cadre = cadreOn(server);
-  const wish = ['--permission-mode', 'require_approval'];
-  const create = (...more: string[]) => cadre(['sessions', 'create', ...wish, ...more]);
+  const flags = ['--permission-mode', 'require_approval'];
+  const create = (...more: string[]) => cadre(['sessions', 'create', ...flags, ...more]);
   const [asking, silent] = [await create(), await create('--agent', 'silent')];
   expect(asking.stderr).toBe('');
   expect(silent.stderr).toMatch(/never requests approval/);

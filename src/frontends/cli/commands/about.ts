@@ -40,8 +40,8 @@ export const upgradeCommand = localCommand({
 });
 
 function upgradeText({ method, program, directory, command, before }: Installation): string {
-  const place = directory === null ? '' : ` in ${directory}`;
-  return `cadre ${version} is ${program}, ${kinds[method]}${place}.
+  const location = directory === null ? '' : ` in ${directory}`;
+  return `cadre ${version} is ${program}, ${kinds[method]}${location}.
 To upgrade it:
   1. ${before}
   2. Run: ${command}

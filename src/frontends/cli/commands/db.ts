@@ -101,6 +101,6 @@ function indexText({ state, texts }: NonNullable<Checked['search']>): string {
 }
 
 function lineOf({ table, row, file, problem }: Finding): string {
-  const place = [file ?? table ?? 'file', ...(row === null ? [] : [`row ${row}`])].join(', ');
-  return `${place}: ${plain(problem).replaceAll(/\s+/g, ' ')}\n`;
+  const location = [file ?? table ?? 'file', ...(row === null ? [] : [`row ${row}`])].join(', ');
+  return `${location}: ${plain(problem).replaceAll(/\s+/g, ' ')}\n`;
 }

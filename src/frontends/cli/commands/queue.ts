@@ -103,11 +103,11 @@ export const queueCommands = commandGroup(
         ),
         {
           line: '--first  Move the entry to the front of the queue',
-          read: (_, { fields }) => placeAt('first', fields),
+          read: (_, { fields }) => positionAt('first', fields),
         },
         {
           line: '--last  Move the entry to the end of the queue (default)',
-          read: (_, { fields }) => placeAt('last', fields),
+          read: (_, { fields }) => positionAt('last', fields),
         },
       ],
       print: ({ entries }, call) => queueTable(entries, call),
@@ -186,7 +186,10 @@ export const queueCommands = commandGroup(
   ],
 );
 
-function placeAt(to: 'first' | 'last', { before, to: earlier }: Readonly<Record<string, unknown>>) {
+function positionAt(
+  to: 'first' | 'last',
+  { before, to: earlier }: Readonly<Record<string, unknown>>,
+) {
   if (before === undefined && earlier === undefined) return { to };
   throw usageError('pass only one of --before, --first and --last');
 }

@@ -143,14 +143,14 @@ interface ReviewOptions {
 async function addComment(
   { client, show }: CommandContext,
   session_id: string,
-  place: string,
+  location: string,
   text: string,
   isRemoved: boolean,
 ): Promise<void> {
   if (text.trim() === '')
     throw usageError('the comment has no text: pass the text of the comment after the session');
   const params = { session_id };
-  const { path, first_line, last_line } = placeIn(place);
+  const { path, first_line, last_line } = locationIn(location);
   const wanted = {
     path,
     first_line,
@@ -163,22 +163,22 @@ async function addComment(
     const isKnown = diff.files.some((file) => file.path === path || file.old_path === path);
     throw notFoundError(
       isKnown
-        ? `the diff does not contain all lines of ${place} in one hunk: see cadre diff`
+        ? `the diff does not contain all lines of ${location} in one hunk: see cadre diff`
         : `file "${path}" is not in the diff: see cadre diff --stat`,
     );
   }
   const body = { ...anchor, text };
   const added = await client.call(endpoints.addReviewComment, { params, body });
-  show(added, () => `Added comment ${added.id} on ${place}\n`);
+  show(added, () => `Added comment ${added.id} on ${location}\n`);
 }
 
 /** FILE:LINE or FILE:FIRST-LAST. */
-function placeIn(place: string): { path: string; first_line: number; last_line: number } {
-  const [, path = '', first = '', last = first] = /^(.+):(\d+)(?:-(\d+))?$/s.exec(place) ?? [];
+function locationIn(location: string): { path: string; first_line: number; last_line: number } {
+  const [, path = '', first = '', last = first] = /^(.+):(\d+)(?:-(\d+))?$/s.exec(location) ?? [];
   const [first_line, last_line] = [Number(first), Number(last)];
   if (path !== '' && first_line >= 1 && last_line >= first_line)
     return { path, first_line, last_line };
-  throw usageError(`invalid --comment "${place}": expected FILE:LINE or FILE:FIRST-LAST`);
+  throw usageError(`invalid --comment "${location}": expected FILE:LINE or FILE:FIRST-LAST`);
 }
 
 async function inEditor(context: CommandContext, session_id: string): Promise<void> {
@@ -204,7 +204,7 @@ interface DropOptions {
   yes?: boolean;
 }
 
-/** The comments of a review, each with its place, its lines and what it says; nothing for none. */
+/** The comments of a review, each with its location, its lines and what it says; nothing for none. */
 function reviewText({ comments }: Review, layout: Layout): string {
   return comments.map((one) => commentText(one, layout)).join('\n');
 }
@@ -212,7 +212,7 @@ function reviewText({ comments }: Review, layout: Layout): string {
 function commentText(comment: ReviewComment, { palette }: Layout): string {
   const { id, lines, text } = comment;
   const stale = staleText(comment);
-  const head = `${shortId(id)}  ${placeText(comment)}${stale === '' ? '' : `  ${palette.warn(stale)}`}`;
+  const head = `${shortId(id)}  ${locationText(comment)}${stale === '' ? '' : `  ${palette.warn(stale)}`}`;
   const quoted = lines.map((line) => {
     const shown = `    ${revealed(line)}`;
     if (line.startsWith('+')) return palette.added(shown);
@@ -222,7 +222,7 @@ function commentText(comment: ReviewComment, { palette }: Layout): string {
   return [head, ...quoted, ...shownText].map((line) => `${line.trimEnd()}\n`).join('');
 }
 
-function placeText({ path, side, first_line, last_line }: ReviewComment): string {
+function locationText({ path, side, first_line, last_line }: ReviewComment): string {
   const lines = first_line === last_line ? `${first_line}` : `${first_line}-${last_line}`;
   return `${oneLine(path)}:${lines}${side === 'old' ? ' (removed)' : ''}`;
 }

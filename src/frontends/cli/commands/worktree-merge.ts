@@ -28,9 +28,9 @@ export const mergeCommands: readonly Register[] = [
       const { client } = context;
       const params = { worktree_id: await worktreeId(client, reference) };
       const { into, squash, message, commit: commit_message } = options;
-      const wish = { into, squash, message, commit_message };
+      const request = { into, squash, message, commit_message };
       await finish(context, options, (more) =>
-        client.call(endpoints.mergeWorktree, { params, body: { ...wish, ...more } }),
+        client.call(endpoints.mergeWorktree, { params, body: { ...request, ...more } }),
       );
     },
   }),
@@ -47,9 +47,9 @@ export const mergeCommands: readonly Register[] = [
     async run(context, reference: string, options: MergeOptions & { onto?: string }) {
       const { client } = context;
       const params = { worktree_id: await worktreeId(client, reference) };
-      const wish = { onto: options.onto, commit_message: options.commit };
+      const request = { onto: options.onto, commit_message: options.commit };
       await finish(context, options, (more) =>
-        client.call(endpoints.rebaseWorktree, { params, body: { ...wish, ...more } }),
+        client.call(endpoints.rebaseWorktree, { params, body: { ...request, ...more } }),
       );
     },
   }),
@@ -68,12 +68,12 @@ export const mergeCommands: readonly Register[] = [
       '--dry-run  Show the preview of the result, and change nothing',
       '--yes  Skip the confirmation',
     ],
-    async run(context, reference: string, { dryRun, yes, ...wish }: PullRequestOptions) {
+    async run(context, reference: string, { dryRun, yes, ...request }: PullRequestOptions) {
       const { client, show, layout, world } = context;
       const style = { ...layout, withRemedy: withCommand };
       const params = { worktree_id: await worktreeId(client, reference) };
       const call = (more: object): Promise<PullRequest> =>
-        client.call(endpoints.openPullRequest, { params, body: { ...wish, ...more } });
+        client.call(endpoints.openPullRequest, { params, body: { ...request, ...more } });
       const plan = await call({ dry_run: true });
       const isRefused = plan.obstacles.length > 0;
       if (isRefused || dryRun) {

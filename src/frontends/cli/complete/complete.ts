@@ -35,14 +35,14 @@ async function offersFor(
   words: readonly string[],
   world: Surroundings,
 ): Promise<readonly Offer[]> {
-  const place = cursorContextOf(tree, words);
+  const context = cursorContextOf(tree, words);
   const typed = words.at(-1) ?? '';
-  if (place.flag === null && typed.startsWith('-')) return flagsOf(place);
-  const commands = place.takesCommand
-    ? (place.path.at(-1)?.commands ?? [])
-    : helpedBy(place, words);
+  if (context.flag === null && typed.startsWith('-')) return flagsOf(context);
+  const commands = context.takesCommand
+    ? (context.path.at(-1)?.commands ?? [])
+    : helpedBy(context, words);
   const named = commands.map(({ name, description }) => ({ word: name, about: description }));
-  return [...named, ...(await valuesFor(place, values, typed.replace(/^=/, ''), world))];
+  return [...named, ...(await valuesFor(context, values, typed.replace(/^=/, ''), world))];
 }
 
 /** The commands that may follow `help` and the words behind it. */

@@ -139,9 +139,9 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   item: {
     path: async ({ session, get }) => {
-      const place = below('sessions', await session(), '');
-      const { last_turn_id: turn } = place === null ? {} : ((await get(place)) as Row);
-      return typeof turn === 'string' ? `${place}/turns/${turn}/items` : null;
+      const sessionPath = below('sessions', await session(), '');
+      const { last_turn_id: turn } = sessionPath === null ? {} : ((await get(sessionPath)) as Row);
+      return typeof turn === 'string' ? `${sessionPath}/turns/${turn}/items` : null;
     },
     id: 'item_id',
     whole: true,
@@ -253,8 +253,8 @@ async function wholeId(
 
 /** The provider of a session; without one, the default of new sessions, else the only provider that is ready. */
 async function providerOf(session: string | null, get: Get): Promise<string | null> {
-  const place = below('sessions', session, '');
-  if (place !== null) return textOf(((await get(place)) as Row).provider) || null;
+  const sessionPath = below('sessions', session, '');
+  if (sessionPath !== null) return textOf(((await get(sessionPath)) as Row).provider) || null;
   const all = rowsOf(await get('/v1/providers'));
   const preferred = all.find((one) => one.default === true);
   const ready = preferred ? [preferred] : all.filter(({ healthy }) => healthy === true);

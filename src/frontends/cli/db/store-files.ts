@@ -32,14 +32,14 @@ export async function lockStore(directory: string): Promise<Disposable> {
 }
 
 /** Runs work on files of a store. Throws `invalid` where a system call fails. */
-export async function withStoreFiles<T>(place: string, work: () => T | Promise<T>): Promise<T> {
+export async function withStoreFiles<T>(file: string, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
     const { syscall, message } = error as NodeJS.ErrnoException;
     if (syscall === undefined) throw error;
     throw invalidError(
-      `cannot use ${place} (${message}): run this command as the owner of the data`,
+      `cannot use ${file} (${message}): run this command as the owner of the data`,
       { cause: error },
     );
   }

@@ -93,17 +93,17 @@ function hasSecrets(text: string, config: Config): boolean {
 }
 
 /** The path itself if it exists, else the nearest directory above it that does. */
-function nearest(place: string): string {
-  return fs.existsSync(place) ? place : nearest(path.dirname(place));
+function nearest(file: string): string {
+  return fs.existsSync(file) ? file : nearest(path.dirname(file));
 }
 
-function isOpen(place: string): boolean {
-  return (fs.statSync(place).mode & 0o077) !== 0;
+function isOpen(file: string): boolean {
+  return (fs.statSync(file).mode & 0o077) !== 0;
 }
 
-function mayWrite(place: string): boolean {
+function mayWrite(file: string): boolean {
   try {
-    fs.accessSync(place, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK);
+    fs.accessSync(file, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK);
     return true;
   } catch {
     return false;

@@ -102,10 +102,10 @@ function planHtml({ content, status }: { content: string; status: string }): str
 function toolHtml(tool: Extract<Block, { type: 'tool' }>): string {
   const output = plain(tool.output).replace(/\s+$/, '');
   const isChange = isDiff(output);
-  const places = locationsText(tool.locations);
+  const locations = locationsText(tool.locations);
   const parts = [
     ...inputHtml(tool.input),
-    places === '' ? '' : `<p class="faint">at ${lineHtml(places)}</p>`,
+    locations === '' ? '' : `<p class="faint">at ${lineHtml(locations)}</p>`,
     output === '' ? '' : `<pre>${isChange ? diffHtml(output) : textHtml(output)}</pre>`,
   ];
   const mark = `<span class="${tool.status}">${toolMarks[tool.status]}</span>`;

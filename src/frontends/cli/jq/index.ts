@@ -64,11 +64,11 @@ export class JqOutput extends Writable {
         stderr,
       ) ?? [];
     const shift = line === '1' ? this.#added : 0;
-    const place =
+    const location =
       line === undefined
         ? ''
         : ` at line ${line}${column === undefined ? '' : `, column ${Number(column) - shift}`}`;
-    throw usageError(`invalid --jq expression${place}: ${problem}`);
+    throw usageError(`invalid --jq expression${location}: ${problem}`);
   }
 
   #filter(documents: string): void {
