@@ -125,7 +125,7 @@ const spawnedMember = component(
 );
 export type SpawnedMember = z.output<typeof spawnedMember>;
 
-const worktreeWish = z
+const worktreeRequest = z
   .strictObject({
     mode: z.enum(['none', 'create', 'reuse']).meta({
       description:
@@ -163,7 +163,7 @@ export const spawnMember = endpoint('POST /v1/teams/{team_id}/members/spawn', {
       description: 'First message to the member.',
     }),
     image_paths: imagePaths,
-    worktree: worktreeWish.nullish(),
+    worktree: worktreeRequest.nullish(),
   }),
   bodyLimit: 8 * 1024 * 1024,
   response: spawnedMember,

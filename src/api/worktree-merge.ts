@@ -88,7 +88,7 @@ export type MergeResult = z.output<typeof finished>;
 /** Two messages of this length fit into a body, even if every character is escaped. */
 const commitMessage = z.string().min(1).max(16_384);
 
-const wish = {
+const requestFields = {
   commit_message: commitMessage.nullish().meta({
     description:
       'Message of a commit of all uncommitted changes in the worktree, which is created first. Default: nothing is committed.',
@@ -116,7 +116,7 @@ export const mergeWorktree = endpoint('POST /v1/worktrees/{worktree_id}/merge', 
       description:
         'Message of the merge commit. If set, a merge commit is created even if a fast-forward is possible.',
     }),
-    ...wish,
+    ...requestFields,
   }),
   response: finished,
   errors: ['conflict', 'invalid', 'storage_full'],
@@ -129,7 +129,7 @@ export const rebaseWorktree = endpoint('POST /v1/worktrees/{worktree_id}/rebase'
     onto: gitReference
       .nullish()
       .describe('Target branch. Default: the branch that the worktree was created from.'),
-    ...wish,
+    ...requestFields,
   }),
   response: finished,
   errors: ['conflict', 'invalid', 'storage_full'],
@@ -167,7 +167,7 @@ export const openPullRequest = endpoint('POST /v1/worktrees/{worktree_id}/pull-r
       description: 'Text of the pull request. Default: the subjects of the commits.',
     }),
     draft: optionalFlag('Whether to create a draft. Default: false.'),
-    dry_run: wish.dry_run,
+    dry_run: requestFields.dry_run,
     expected_commit: z
       .string()
       .regex(/^[0-9a-f]{40,64}$/)

@@ -104,7 +104,7 @@ function summaryOfHook({ kind, payload }: EventOf<KindIn<'hook'>>): string {
   return `${payload.hook}: ${first === end ? `event ${end}` : `events ${first} to ${end}`}`;
 }
 
-/** A comment on a diff by its place and text, or how many were sent or dropped. */
+/** A comment on a diff by its location and text, or how many were sent or dropped. */
 function summaryOfReview({ payload }: EventOf<KindIn<'review'>>): string {
   if (!('comment' in payload)) {
     const count = payload.comment_ids?.length;

@@ -60,17 +60,17 @@ export async function joinLists<E extends Endpoint>(
 ): Promise<Joined> {
   const list = lists.get(endpoint) ?? { id: 'id' };
   const { query = {} } = input as { query?: Query };
-  const places =
+  const cursors =
     query.cursor === undefined ? null : (JSON.parse(query.cursor) as Record<string, string>);
-  const entries = (await servers.list()).filter(({ name }) => !places || name in places);
+  const entries = (await servers.list()).filter(({ name }) => !cursors || name in cursors);
   const pages = await Promise.all(
     entries.map((entry) => {
-      const cursor = places?.[entry.name];
+      const cursor = cursors?.[entry.name];
       const ask = { servers, endpoint, list, signal, query: { ...query, cursor } };
       return pageOf(entry, ask);
     }),
   );
-  if (pages.length > 0 && pages.every(({ remark }) => remark !== null) && !places)
+  if (pages.length > 0 && pages.every(({ remark }) => remark !== null) && !cursors)
     throw unreachableError(pages.map(({ remark }) => remark).join('; '));
   const next = pages.flatMap(({ entry, next }) => (next === undefined ? [] : [[entry.name, next]]));
   return {
@@ -94,8 +94,8 @@ function newestFirst(pages: readonly Page[]): Row[] {
 /** The best of each server, then the second best of each: how good one is can be said on its own server alone. */
 function inTurns(pages: readonly Page[]): Row[] {
   return pages
-    .flatMap(({ rows }) => rows.map((row, place) => ({ row, place })))
-    .toSorted((a, b) => a.place - b.place)
+    .flatMap(({ rows }) => rows.map((row, index) => ({ row, index })))
+    .toSorted((a, b) => a.index - b.index)
     .map(({ row }) => row);
 }
 

@@ -34,8 +34,8 @@ export function readCaller(directory: string, name: string): CallerFile | null {
     const { token_id, token, ...more } = JSON.parse(text) as Partial<CallerFile>;
     const { session_id = null, url = null } = more;
     const isWhole = typeof token_id === 'string' && typeof token === 'string';
-    const places = [session_id, url];
-    if (isWhole && places.every((one) => one === null || typeof one === 'string'))
+    const fields = [session_id, url];
+    if (isWhole && fields.every((one) => one === null || typeof one === 'string'))
       return { name, token_id, token, session_id, url };
   } catch {
     // The error is thrown below.

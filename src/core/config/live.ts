@@ -86,14 +86,14 @@ export class LiveConfig {
     return {
       changed: changed.map(({ name }) => name),
       needRestart: needRestart.flatMap((key) =>
-        placesOf(key.name, valueAt(before, key.path), valueAt(next, key.path)),
+        changedNames(key.name, valueAt(before, key.path), valueAt(next, key.path)),
       ),
     };
   }
 }
 
 /** The name of a key that has changed; of a table of sections, the names of the sections. */
-function placesOf(name: string, before: unknown, after: unknown): string[] {
+function changedNames(name: string, before: unknown, after: unknown): string[] {
   if (!isTree(before ?? {}) || !isTree(after ?? {})) return [name];
   const [old, now] = [before ?? {}, after ?? {}] as [Tree, Tree];
   const names = Object.keys({ ...old, ...now });

@@ -19,7 +19,7 @@ import {
 export interface FoundConfig {
   /** Null where there are problems. */
   config: Config | null;
-  /** Every problem, with its place and what to write instead. */
+  /** Every problem, with its location and what to write instead. */
   problems: string[];
   /** The origin of a key's value, as `config show` prints it. */
   originOf: (name: string) => string;
@@ -27,7 +27,7 @@ export interface FoundConfig {
 
 /**
  * The configuration: flags override the environment, which overrides the file, which overrides the defaults. Throws
- * `invalid` with the place of the first problem and what to write instead, also where a file that was named is missing.
+ * `invalid` with the location of the first problem and what to write instead, also if a named file is missing.
  */
 export function loadConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): Config {
   return usable(findConfig(flags, env));
@@ -109,14 +109,14 @@ function contradictionsIn(settings: readonly Setting[]): string[] {
   const isOverridden = agent.origin.isFile && !provider.origin.isFile;
   if (isOverridden || typeof provider.value !== 'string') return [];
   return [
-    `defaults.agent: "${agent.value}" is an agent of ${agentProvider}, but defaults.provider is "${provider.value}": leave one of them out (${agent.origin.placeOf(agent.path)})`,
+    `defaults.agent: "${agent.value}" is an agent of ${agentProvider}, but defaults.provider is "${provider.value}": leave one of them out (${agent.origin.locationOf(agent.path)})`,
   ];
 }
 
 function explain(issue: z.core.$ZodIssue, settings: readonly Setting[]): string[] {
   const at = (path: readonly PropertyKey[]) => {
-    const place = settingOf(path, settings)?.origin.placeOf(path);
-    return place ? ` (${place})` : '';
+    const location = settingOf(path, settings)?.origin.locationOf(path);
+    return location ? ` (${location})` : '';
   };
   if (issue.code !== 'unrecognized_keys') {
     // The inner issue explains the problem of a name that the user chose.

@@ -105,7 +105,7 @@ const namedServer = z.strictObject({
 });
 
 /** Identifies a server. An invalid address is a separate problem. */
-function placeOf(url: string | null): string | null {
+function originOf(url: string | null): string | null {
   return url !== null && URL.canParse(url) ? new URL(url).origin : url;
 }
 
@@ -125,7 +125,7 @@ export const configSchema = z.strictObject({
       'contains a name twice',
     )
     .refine(
-      (all) => new Set(all.map(({ url }) => placeOf(url))).size === all.length,
+      (all) => new Set(all.map(({ url }) => originOf(url))).size === all.length,
       'contains a server twice: each server requires a different address, and only one may have no address',
     )
     .default([]),
@@ -203,7 +203,7 @@ export const configSchema = z.strictObject({
       allow_shell: z.boolean().default(true),
       /** The maximum number of processes that run at the same time. */
       max_concurrent: z.int().min(1).max(10_000).default(32),
-      /** The maximum number of processes that wait for a place. A further one is refused. */
+      /** The maximum number of processes that wait for room. A further one is refused. */
       max_queued: z.int().min(0).max(1_000_000).default(1000),
       /** The maximum number of running processes of one session. Further ones wait, without delaying other sessions. */
       max_per_session: z.int().min(1).max(10_000).default(16),

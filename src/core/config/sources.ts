@@ -29,8 +29,8 @@ export interface Origin {
   isFile: boolean;
   /** As `config show` prints it: `file PATH`, `environment NAME`, `flag --NAME`. */
   text: string;
-  /** The place of one value in it, as near as is known: `line 3 of PATH`. */
-  placeOf: (path: readonly PropertyKey[]) => string;
+  /** The location of one value in it, as near as is known: `line 3 of PATH`. */
+  locationOf: (path: readonly PropertyKey[]) => string;
 }
 
 export function configFile(flags: Pick<ConfigFlags, 'config'>, env: NodeJS.ProcessEnv): string {
@@ -45,7 +45,7 @@ export function fromFile(flags: ConfigFlags, env: NodeJS.ProcessEnv): Setting[] 
   const origin: Origin = {
     isFile: true,
     text: `file ${file}`,
-    placeOf(path) {
+    locationOf(path) {
       const line = lineOf(path);
       return line === null ? `file ${file}` : `line ${line} of ${file}`;
     },
@@ -80,7 +80,7 @@ export function fromFlags(flags: ConfigFlags): Setting[] {
 }
 
 function originNamed(text: string): Origin {
-  return { isFile: false, text, placeOf: () => text };
+  return { isFile: false, text, locationOf: () => text };
 }
 
 /** A limit far above every configuration that is written by hand. */
@@ -121,8 +121,8 @@ function lineFinder(text: string): (path: readonly PropertyKey[]) => number | nu
   };
   return (path) => {
     for (let length = path.length; length > 0; length--) {
-      const place = path.slice(0, length);
-      const has = (count: number) => valueAt(firstLines(count), place) !== undefined;
+      const prefix = path.slice(0, length);
+      const has = (count: number) => valueAt(firstLines(count), prefix) !== undefined;
       let [low, high] = [1, lines.length];
       if (!has(high)) continue;
       while (low < high) {

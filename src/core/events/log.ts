@@ -280,8 +280,8 @@ export class EventLog {
   }
 
   /**
-   * Throws `storage_damaged` if a damaged key has led the search for `after` past entries: the entry before the place that
-   * was found then has another seq in its record, or one that is beyond `after`.
+   * Throws `storage_damaged` if a damaged key has led the search for `after` past entries: the entry before the position
+   * that was found then has another seq in its record, or one that is beyond `after`.
    */
   #verifyBegin(after: number): void {
     this.#db.peek((rx) => {

@@ -63,7 +63,9 @@ export interface AnchorPosition {
 /** Where an anchor is in a diff, if its lines are there, unchanged and with the same numbers; else null. */
 export function locateAnchor(anchor: Anchor, files: readonly DiffFile[]): AnchorPosition | null {
   return (
-    placesOf(anchor, files).find((place) => numberAt(place, anchor) === anchor.first_line) ?? null
+    positionsOf(anchor, files).find(
+      (position) => numberAt(position, anchor) === anchor.first_line,
+    ) ?? null
   );
 }
 
@@ -79,8 +81,8 @@ export function anchorStateOf(
   const there = files.filter((file) => isAt(file, anchor.path, anchor.side));
   if (there.length === 0) return { state: isCut ? 'unknown' : 'gone', found_at: null };
   if (!there.some(({ isShown }) => isShown)) return { state: 'unknown', found_at: null };
-  const places = placesOf(anchor, files);
-  const numbers = places.map((place) => numberAt(place, anchor));
+  const positions = positionsOf(anchor, files);
+  const numbers = positions.map((position) => numberAt(position, anchor));
   if (numbers.includes(anchor.first_line)) return { state: 'current', found_at: null };
   const [only, ...others] = numbers;
   return only === undefined || only === null || others.length > 0
@@ -88,7 +90,7 @@ export function anchorStateOf(
     : { state: 'moved', found_at: only };
 }
 
-function placesOf({ path, side, lines }: Anchor, files: readonly DiffFile[]): AnchorPosition[] {
+function positionsOf({ path, side, lines }: Anchor, files: readonly DiffFile[]): AnchorPosition[] {
   const [first] = lines;
   return files
     .filter((file) => isAt(file, path, side))
@@ -105,7 +107,7 @@ function placesOf({ path, side, lines }: Anchor, files: readonly DiffFile[]): An
     });
 }
 
-/** The number of the first line of a place that has one on the side of the anchor. */
+/** The number of the first line of a position that has one on the side of the anchor. */
 function numberAt({ hunk, from, to }: AnchorPosition, { side }: Anchor): number | null {
   const numbered = hunk.lines.slice(from, to + 1).find((line) => line[side] !== null);
   return numbered?.[side] ?? null;

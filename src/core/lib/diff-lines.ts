@@ -2,13 +2,13 @@ export type DiffStyle = 'accent' | 'strong' | 'faint' | 'added' | 'removed';
 
 /** The lines of a unified diff, each with its style; null for a line without one. */
 export function partsOfDiff(diff: string): { line: string; style: DiffStyle | null }[] {
-  let place = outside;
+  let toCome = outside;
   return diff
     .replace(/\n$/, '')
     .split('\n')
     .map((line) => {
-      const style = styleOf(line, place);
-      place = after(line, place);
+      const style = styleOf(line, toCome);
+      toCome = after(line, toCome);
       return { line, style };
     });
 }
@@ -28,8 +28,8 @@ const outside: LinesToCome = { old: 0, new: 0 };
 const HUNK = /^@@+ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
 
 /** A line within a hunk is what its first character says, whatever follows: a removed line may begin with `--`. */
-function styleOf(line: string, place: LinesToCome): DiffStyle | null {
-  if (!isWithin(place)) {
+function styleOf(line: string, toCome: LinesToCome): DiffStyle | null {
+  if (!isWithin(toCome)) {
     if (HUNK.test(line)) return 'accent';
     if (/^(?:---|\+\+\+|diff |index )/.test(line)) return 'strong';
   }
@@ -38,13 +38,13 @@ function styleOf(line: string, place: LinesToCome): DiffStyle | null {
   return line.startsWith('-') ? 'removed' : null;
 }
 
-function after(line: string, place: LinesToCome): LinesToCome {
+function after(line: string, toCome: LinesToCome): LinesToCome {
   const hunk = HUNK.exec(line);
-  if (hunk && !isWithin(place)) return { old: Number(hunk[1] ?? 1), new: Number(hunk[2] ?? 1) };
-  if (!isWithin(place) || line.startsWith('\\')) return place;
+  if (hunk && !isWithin(toCome)) return { old: Number(hunk[1] ?? 1), new: Number(hunk[2] ?? 1) };
+  if (!isWithin(toCome) || line.startsWith('\\')) return toCome;
   return {
-    old: place.old - Number(!line.startsWith('+')),
-    new: place.new - Number(!line.startsWith('-')),
+    old: toCome.old - Number(!line.startsWith('+')),
+    new: toCome.new - Number(!line.startsWith('-')),
   };
 }
 

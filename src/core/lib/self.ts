@@ -87,7 +87,7 @@ function withoutDebugger(): string[] {
  */
 export function readAsset(name: string): Uint8Array {
   if (isPackaged()) return new Uint8Array(getRawAsset(name));
-  return readFileSync(isBundled ? join(dirname(modulePath), placeOf(name)) : sourceAsset(name));
+  return readFileSync(isBundled ? join(dirname(modulePath), builtPathOf(name)) : sourceAsset(name));
 }
 
 /** The bytes of SQLite, which is needed once a process. */
@@ -113,7 +113,7 @@ function bundlePath(): string {
 function sourceAsset(name: string): string {
   if (name === 'sql-wasm.wasm') return fromSourceRoot('node_modules/sql.js/dist/sql-wasm.wasm');
   if (name === 'jq.wasm') return fromSourceRoot('node_modules/jq-wasm/dist/build/jq.wasm');
-  if (built.has(name)) return fromSourceRoot(join('dist', placeOf(name)));
+  if (built.has(name)) return fromSourceRoot(join('dist', builtPathOf(name)));
   if (name === 'openapi.yaml') return fromSourceRoot('src/api/openapi.yaml');
   if (/^(_cadre|cadre\.(bash|fish))$/.test(name)) return fromSourceRoot(join('completions', name));
   throw new Error(
@@ -123,7 +123,7 @@ function sourceAsset(name: string): string {
 
 const built: ReadonlySet<string> = new Set(['commands.json', 'empty.cadre', LICENSES_FILE]);
 
-function placeOf(name: string): string {
+function builtPathOf(name: string): string {
   return name === LICENSES_FILE ? name : join('assets', name);
 }
 

@@ -54,14 +54,14 @@ export async function checkStore(options: {
     tables.push({ name, rows });
   }
   check.relations();
-  return { bytes: size, tables, damage: check.damage };
+  return { bytes: size, tables, damage: check.corruptions };
 }
 
 type RecordRow = [key: number, id: SqlValue, record: SqlValue, sum: number];
 
-/** One check of a store; its findings are in `damage`. */
+/** One check of a store; its findings are in `corruptions`. */
 class Check {
-  readonly damage: Corruption[] = [];
+  readonly corruptions: Corruption[] = [];
   readonly #connection: Connection;
   /** Whether a page or a row could not be read. */
   #isTorn = false;
@@ -211,7 +211,7 @@ class Check {
   }
 
   #report(table: string | null, row: string | number | null, problem: string): void {
-    this.damage.push({ table, row, problem: `${problem}: ${WAY_OUT}` });
+    this.corruptions.push({ table, row, problem: `${problem}: ${WAY_OUT}` });
   }
 
   /** The table that a message of SQLite names by its root page or its index. */

@@ -12,7 +12,7 @@ const FRAME_HEADER_BYTES = 24;
 export class WalBuffer implements WriteBuffer {
   readonly #file: Pick<HostFile, 'fs' | 'fd'>;
   #bytes: Buffer | undefined;
-  /** The number of collected bytes, and their place in the file. */
+  /** The number of collected bytes, and their position in the file. */
   #length = 0;
   #position = 0;
   /** The furthest byte that was written since SQLite began the WAL again. */
