@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import net, { type AddressInfo } from 'node:net';
+import os from 'node:os';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test, vi } from 'vitest';
 import {
@@ -58,6 +59,14 @@ async function onStage(
   }
 }
 
+const shared = { mac: '02:00:00:00:00:01', internal: false };
+/** The interfaces of a machine with public addresses. */
+const interfaces: ReturnType<typeof os.networkInterfaces> = {
+  eth0: [
+    { ...shared, address: '203.0.113.5', netmask: '255.255.255.0', family: 'IPv4', cidr: null },
+    { ...shared, address: '2001:db8::5', netmask: '64', family: 'IPv6', cidr: null, scopeid: 0 },
+  ],
+};
 const tunnel = (target: string) => `CONNECT ${target} HTTP/1.1\r\nHost: x\r\n\r\n`;
 const get = (url: string) => `GET ${url} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
 
@@ -104,6 +113,14 @@ describe('the proxy of a sandbox', () => {
       expect(await send(get(`http://${host}:${port}/`))).toMatch(/^HTTP\/1.1 403 /);
     }),
   );
+
+  test('A public host must not have an address of this machine, however the address is written.', () =>
+    onStage({ reach: 'public' }, async ({ send, port }) => {
+      using _interfaces = vi.spyOn(os, 'networkInterfaces').mockReturnValue(interfaces);
+      const own = ['203.0.113.5', '[::ffff:203.0.113.5]', '[::ffff:cb00:7105]'];
+      for (const host of [...own, '[2001:db8::5]', '[2001:db8:0:0:0:0:0:5]'])
+        expect(await send(tunnel(`${host}:${port}`))).toMatch(/^HTTP\/1.1 403 /);
+    }));
 
   test('No entry allows the server itself, nor addresses with secrets of clouds.', () =>
     onStage({ reach: 'any', ownPort: (port) => port }, async ({ send, port }) => {

@@ -5,7 +5,7 @@ import http, {
   type IncomingMessage,
   type ServerResponse,
 } from 'node:http';
-import net, { type Server, type Socket } from 'node:net';
+import net, { BlockList, type Server, type Socket } from 'node:net';
 import os from 'node:os';
 import { type Duplex, pipeline } from 'node:stream';
 import { conflictError } from '../../../../api/errors.ts';
@@ -165,9 +165,9 @@ export class SandboxProxy {
     return new RefusedError(refused.message);
   }
 
-  #isAllowed(address: string, own: ReadonlySet<string>, port: number, reach: Reach): boolean {
+  #isAllowed(address: string, own: BlockList, port: number, reach: Reach): boolean {
     if (isListed(forbidden, address)) return false;
-    const isHere = isListed(loopback, address) || own.has(address);
+    const isHere = isListed(loopback, address) || isListed(own, address);
     if (reach === 'any') return !isHere || port !== this.#options.ownPort();
     return !isHere && !isListed(privateNetworks, address);
   }
@@ -261,9 +261,12 @@ export function forward(socket: Socket, port: number): void {
   join(socket, net.connect({ host: 'localhost', port, allowHalfOpen: true }));
 }
 
-function ownAddresses(): ReadonlySet<string> {
-  const all = Object.values(os.networkInterfaces()).flat();
-  return new Set(all.flatMap((one) => one?.address ?? []));
+/** A list compares addresses, not their texts: an IPv6 address has many, and a mapped IPv4 address is the IPv4 address. */
+function ownAddresses(): BlockList {
+  const own = new BlockList();
+  for (const one of Object.values(os.networkInterfaces()).flat())
+    if (one) own.addAddress(one.address, one.family === 'IPv6' ? 'ipv6' : 'ipv4');
+  return own;
 }
 
 function forwarded(headers: IncomingHttpHeaders): IncomingHttpHeaders {
