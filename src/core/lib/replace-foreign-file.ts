@@ -1,8 +1,8 @@
 import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
+import { type HeldDirectory, holdDirectory } from './held-directory.ts';
 import { newUuid } from './ids.ts';
-import { hasProc } from './platform.ts';
 import { codeOf, unless } from './system-error.ts';
 
 /** An entry of a directory: the bytes of a file, or the target of a symbolic link. */
@@ -78,25 +78,24 @@ export async function readForeignEntry(
   return await readEntry(`${opened.path}/${path.basename(name)}`, maxBytes);
 }
 
-interface Opened extends AsyncDisposable {
-  /** A path that leads to this directory, whatever takes its place. */
-  path: string;
-}
-
-function openParent(root: string, below: string): Promise<Opened>;
-function openParent(root: string, below: string, how: { makes: false }): Promise<Opened | null>;
+function openParent(root: string, below: string): Promise<HeldDirectory>;
+function openParent(
+  root: string,
+  below: string,
+  how: { makes: false },
+): Promise<HeldDirectory | null>;
 /** Opens a directory below `root`, one step after the other, so that no link on the way is followed. */
 async function openParent(
   root: string,
   below: string,
   { makes }: { makes: boolean } = { makes: true },
-): Promise<Opened | null> {
-  let opened = await openDirectory(root);
+): Promise<HeldDirectory | null> {
+  let opened = await holdDirectory(root);
   for (const step of below.split('/').filter((one) => one !== '.' && one !== '')) {
     const next = `${opened.path}/${step}`;
     try {
       if (makes) await fs.mkdir(next).catch(unless('EEXIST'));
-      const inner = await openDirectory(next);
+      const inner = await holdDirectory(next);
       await opened[Symbol.asyncDispose]();
       opened = inner;
     } catch (error) {
@@ -107,15 +106,6 @@ async function openParent(
     }
   }
   return opened;
-}
-
-async function openDirectory(directory: string): Promise<Opened> {
-  const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
-  const handle = await fs.open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  return {
-    path: hasProc ? `/proc/self/fd/${handle.fd}` : directory,
-    [Symbol.asyncDispose]: () => handle.close(),
-  };
 }
 
 /** The permissions to read and write of the file that is there; null: there is none. */

@@ -33,6 +33,7 @@ import { readBase } from '../work/worktrees/create-worktree.ts';
 import { WorktreeStore } from '../work/worktrees/store.ts';
 import { lazyHooks } from './lazy-hooks.ts';
 import { lazySearch } from './search.ts';
+import { sessionEnded } from './session-end.ts';
 import type { Undo } from '../../core/lib/undo.ts';
 
 export type Nouns = ReturnType<typeof buildNouns>;
@@ -152,8 +153,8 @@ function buildRaces(
   base: Base,
   needs: Pick<Nouns, 'storage' | 'sessions' | 'processes' | 'worktrees' | 'snapshots' | 'goals'>,
 ) {
-  const { storage, processes, worktrees, snapshots } = needs;
-  const { store: sessionStore, inbox, pool, service: sessions } = needs.sessions;
+  const { storage, worktrees, snapshots } = needs;
+  const { store: sessionStore, inbox, service: sessions } = needs.sessions;
   const { goals } = needs;
   const store = new RaceStore({ ...base, sessionStore, inbox, goals });
   const runner = new RaceRunner({
@@ -180,11 +181,7 @@ function buildRaces(
     worktrees: worktrees.service,
     worktreeStore: worktrees.store,
     readBase: (directory, ref) => readBase(worktrees.git, directory, ref),
-    async sessionEnded(session_id) {
-      await pool.end(session_id);
-      const left = base.db.peek((rx) => processes.store.unfinishedOf(rx, { session_id }));
-      await Promise.all(left.map(({ process_id: id }) => processes.runner.done(id)));
-    },
+    sessionEnded: (id) => sessionEnded(base, needs, id),
     assertRoom: storage.assertRoom,
   });
   return { store, runner, service };

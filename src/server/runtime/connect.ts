@@ -1,4 +1,5 @@
 import path from 'node:path';
+import type { Session } from '../../api/sessions.ts';
 import { MCP_SESSION_VARIABLE } from '../../api/tool-names.ts';
 import { inputDetails } from '../../agents/details.ts';
 import type { HostAnswer } from '../../core/children/sandbox/network/asked-hosts.ts';
@@ -7,6 +8,7 @@ import { killCarriers } from '../../core/children/identity.ts';
 import type { SessionObserver } from '../conversations/sessions/observer.ts';
 import type { Base } from './base.ts';
 import type { Nouns } from './build.ts';
+import { sessionEnded } from './session-end.ts';
 
 /** Connects each noun with the nouns that are built after it. It must run before any agent starts. */
 export function connect(base: Base, nouns: Nouns): void {
@@ -28,7 +30,7 @@ export function connect(base: Base, nouns: Nouns): void {
       const { id, provider } = session;
       tx.whenDurable(() => {
         gateway.offers.forget(id);
-        void children.sandbox.removeSession(id);
+        removeSandbox(base, nouns, session);
         // A process of all sessions keeps the MCP servers of a closed one.
         const isShared = (providers.registry.find(provider)?.stats().pid ?? null) !== null;
         if (isShared)
@@ -58,6 +60,18 @@ export function connect(base: Base, nouns: Nouns): void {
       if (children.sandbox.filesOfAgent(session.id)) void children.sandbox.sweep(session.cwd);
     },
   } satisfies SessionObserver);
+}
+
+/** Removes the sandbox of a closed session once its children have ended: they can still write its directories. */
+function removeSandbox(base: Base, nouns: Nouns, { id, cwd }: Session): void {
+  const { sandbox } = nouns.children;
+  const hasAgent = sandbox.filesOfAgent(id) !== undefined;
+  const ended = sessionEnded(base, nouns, id).then(() => (hasAgent ? sandbox.sweep(cwd) : null));
+  void sandbox
+    .removeSession(id, ended)
+    .catch((error: unknown) =>
+      base.logger.warn({ err: error, session_id: id }, 'cannot remove a sandbox'),
+    );
 }
 
 /** Returns the session whose processes have these own directories; null: another owner. */

@@ -1,5 +1,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
+import { holdBelow, holdDirectory } from '../../lib/held-directory.ts';
+import { removeTree } from '../../lib/remove-tree.ts';
 import { unless } from '../../lib/system-error.ts';
 
 /** A file or directory that exists. */
@@ -71,15 +73,22 @@ function partsOf(file: string): string[] {
 }
 
 /**
- * Creates mount points in directories that sandboxed programs write. A link or a file of the wrong type is removed first, so
- * that no mount follows it. `points` has parents first.
+ * Creates mount points below a directory, in directories that sandboxed programs write. A link or a file of the wrong type is
+ * removed first, so that no mount follows it. `points` has parents first.
  */
-export async function createMountPoints(points: readonly MountPoint[]): Promise<void> {
-  for (const { path: at, isDirectory } of points) {
+export async function createMountPoints(
+  directory: string,
+  points: readonly MountPoint[],
+): Promise<void> {
+  await using top = await holdDirectory(directory);
+  for (const { path: point, isDirectory } of points) {
+    await using parent = await holdBelow(top, path.relative(directory, path.dirname(point)));
+    if (parent === null) throw new Error(`a program has replaced ${path.dirname(point)}`);
+    const at = `${parent.path}/${path.basename(point)}`;
     const now = await fs.lstat(at).catch(() => null);
     const isRight = isDirectory ? now?.isDirectory() : now?.isFile();
     if (isRight) continue;
-    if (now) await fs.rm(at, { recursive: true });
+    if (now) await removeTree(at);
     // Another child of the same session may be first.
     const isFirst = unless('EEXIST');
     if (isDirectory) await fs.mkdir(at, { mode: 0o700 }).catch(isFirst);

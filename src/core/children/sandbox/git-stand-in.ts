@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { newSecret } from '../../lib/ids.ts';
+import { removeTree } from '../../lib/remove-tree.ts';
 import { unless } from '../../lib/system-error.ts';
 import type { MountPoint } from './files.ts';
 import type { GitDirectories } from './git-directories.ts';
@@ -158,6 +159,6 @@ async function putLink(directory: string, name: string, target: string): Promise
   if ((await fs.readlink(link).catch(() => null)) === target) return;
   const draft = `${directory}.${newSecret()}`;
   await fs.symlink(target, draft);
-  await fs.rm(link, { recursive: true, force: true });
+  await removeTree(link);
   await fs.rename(draft, link);
 }

@@ -112,7 +112,7 @@ async function tryVariant(
       nests,
       maxProcesses: 4096,
     });
-    await createMountPoints(plan.mountPoints);
+    await createMountPoints(at.own, plan.mountPoints);
     await using entered = hasProxy(network) ? await openNetwork(searchPath, clock) : null;
     const mode = variant.filter === null ? 0 : 2;
     const text = `while read -r name value; do [ "$name" = Seccomp: ] && mode=$value; done < /proc/self/status

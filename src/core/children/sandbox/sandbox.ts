@@ -8,6 +8,7 @@ import type { Logger } from '../../lib/log.ts';
 import type { HeldRecord } from '../shim/frames.ts';
 import type { BarrierSandbox, KeptSandbox } from '../spawn-barrier.ts';
 import { isInside, realPath } from '../../lib/paths.ts';
+import { removeTree } from '../../lib/remove-tree.ts';
 import { Undo } from '../../lib/undo.ts';
 import type { Networks } from './network/networks.ts';
 import {
@@ -264,8 +265,8 @@ export class Sandbox {
     });
     for (const own of [request.own.home, request.own.tmp])
       await fs.mkdir(own, { recursive: true, mode: 0o700 });
-    await createMountPoints(plan.mountPoints);
     const { hosts, own } = request;
+    await createMountPoints(ownerOf(own), plan.mountPoints);
     const kept = { owner: ownerOf(own), isAgent, network, hosts, mounts: plan.mounts };
     const inNetwork = hasProxy(network) ? await this.#deps.networks.wordsFor(kept) : [];
     return {
@@ -316,16 +317,15 @@ export class Sandbox {
     return this.#deps.networks.close(ownerOf(own));
   }
 
-  /** Removes the network and the own directories of a session. Its processes may still be ending. */
-  async removeSession(id: string): Promise<void> {
+  /** Closes the network of a session, and removes its own directories once its children have ended. */
+  async removeSession(id: string, ended: Promise<unknown>): Promise<void> {
     const directory = path.join(this.#directory, id);
-    this.#filesOfAgents.delete(directory);
     await this.#deps.networks.close(directory);
-    await fs
-      .rm(directory, { recursive: true, force: true, maxRetries: 5 })
-      .catch((error: unknown) =>
-        this.#deps.logger.warn({ err: error, session_id: id }, 'cannot remove a sandbox'),
-      );
+    await ended;
+    this.#filesOfAgents.delete(directory);
+    await removeTree(directory).catch((error: unknown) =>
+      this.#deps.logger.warn({ err: error, session_id: id }, 'cannot remove a sandbox'),
+    );
   }
 
   /** Removes the own directories of sessions that are not open, and the files of an interrupted probe. */
@@ -333,7 +333,7 @@ export class Sandbox {
     const names = await fs.readdir(this.#directory).catch(() => []);
     const isLeft = (name: string) =>
       name.startsWith(PROBE_PREFIX) || (name.startsWith('sess_') && !isOpen(name));
-    for (const name of names.filter(isLeft)) await this.removeSession(name);
+    for (const name of names.filter(isLeft)) await this.removeSession(name, Promise.resolve());
   }
 
   get #directory(): string {

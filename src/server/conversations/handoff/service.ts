@@ -8,6 +8,7 @@ import type { Session } from '../../../api/sessions.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Failpoint } from '../../../core/lib/failpoint.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
+import { removeTree } from '../../../core/lib/remove-tree.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import type { ImportStore } from '../imports/store.ts';
@@ -162,7 +163,7 @@ export class HandoffService {
 
   async #removeRecord(session: Session): Promise<void> {
     const directory = this.#deps.temporaryDirectory(session);
-    await fs.rm(directory.path, { recursive: true, force: true }).catch(() => undefined);
+    await removeTree(directory.path).catch(() => undefined);
   }
 }
 

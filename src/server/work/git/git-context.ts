@@ -3,6 +3,7 @@ import path from 'node:path';
 import type { Failpoint } from '../../../core/lib/failpoint.ts';
 import { makeDirectory } from '../../../core/lib/make-directory.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
+import { removeTree } from '../../../core/lib/remove-tree.ts';
 import { filtersIn, type FiltersOf } from './isolated-git-dir.ts';
 import { filtersText, sha256Of } from './consent.ts';
 import type { Git } from './git.ts';
@@ -60,7 +61,7 @@ export class GitContext {
     try {
       return await work(scratch);
     } finally {
-      await fs.promises.rm(scratch, { recursive: true, force: true });
+      await removeTree(scratch);
     }
   }
 
@@ -88,22 +89,4 @@ export class GitContext {
     makeDirectory(directory);
     return directory;
   }
-}
-
-/** Removes a directory and its content, even if write permission was removed somewhere in it. */
-export async function removeTree(directory: string): Promise<void> {
-  const remove = () => fs.promises.rm(directory, { recursive: true, force: true, maxRetries: 2 });
-  try {
-    await remove();
-  } catch (error) {
-    if (!['EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
-    await openUp(directory);
-    await remove();
-  }
-}
-
-async function openUp(directory: string): Promise<void> {
-  await fs.promises.chmod(directory, 0o700);
-  for (const entry of await fs.promises.readdir(directory, { withFileTypes: true }))
-    if (entry.isDirectory()) await openUp(path.join(directory, entry.name));
 }

@@ -3,9 +3,10 @@ import path from 'node:path';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { conflictError, invalidError } from '../../../api/errors.ts';
 import { makeDirectory } from '../../../core/lib/make-directory.ts';
+import { removeTree } from '../../../core/lib/remove-tree.ts';
 import { openIsolatedGitDir } from '../git/isolated-git-dir.ts';
 import { isThere, entryKindOf, readNote } from '../git/foreign.ts';
-import { type GitContext, removeTree } from '../git/git-context.ts';
+import type { GitContext } from '../git/git-context.ts';
 import { GitFailure } from '../git/git.ts';
 import {
   adminDirectory,

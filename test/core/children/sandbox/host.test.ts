@@ -170,10 +170,21 @@ describe('mount points', () => {
       point(path.join(own, '.config/git'), true),
       point(path.join(own, '.gitconfig'), false),
     ];
-    await createMountPoints(points);
-    await createMountPoints(points);
+    await createMountPoints(directory.path, points);
+    await createMountPoints(directory.path, points);
     expect(fs.readdirSync(outside)).toEqual([]);
     expect(fs.lstatSync(path.join(own, '.config')).isDirectory()).toBe(true);
     expect(fs.lstatSync(path.join(own, '.gitconfig')).isFile()).toBe(true);
+  });
+
+  test('No mount point is created or removed behind a link that a program has put in place of a directory.', async () => {
+    await using directory = tempDirectory('points');
+    make(directory.path, ['own', 'outside/git']);
+    const at = (name: string) => path.join(directory.path, name);
+    fs.symlinkSync(at('outside'), at('own/.config'));
+    await expect(
+      createMountPoints(directory.path, [point(at('own/.config/git'), false)]),
+    ).rejects.toThrow(/replaced/);
+    expect(fs.readdirSync(at('outside'))).toEqual(['git']);
   });
 });
