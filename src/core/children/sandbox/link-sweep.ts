@@ -1,26 +1,52 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { realPath } from '../../lib/paths.ts';
+import { type HeldDirectory, holdBelow, holdIfThere } from '../../lib/held-directory.ts';
+import { removeTree } from '../../lib/remove-tree.ts';
+import { unless } from '../../lib/system-error.ts';
 import { findGitDirectories } from './git-directories.ts';
 
+/** Directories of a common directory in which programs inside write. Git makes no links there. */
+const SWEPT = ['logs/refs'];
+/** The number of levels of directories that git may have there. Deeper ones are removed: git would follow links in them. */
+const MAX_LEVELS = 64;
+
 /**
- * Removes the links among the reflogs of a repository, and among the files of its worktree. Git makes none there, and git outside
- * would write to their targets. Does nothing for a directory that is in no linked worktree.
+ * Removes the links that programs inside may have left in the repository of a worktree and in its git directory: git
+ * outside would read and write their targets. Does nothing for a directory that is in no linked worktree.
  */
 export async function removeGitLinks(root: string): Promise<void> {
   const found = await findGitDirectories(root);
   if (found === null || found.file === null) return;
-  for (const directory of [path.join(found.commonDirectory, 'logs/refs'), found.gitDirectory])
-    await removeLinks(directory);
+  const { commonDirectory, gitDirectory } = found;
+  await removeLinksBelow(commonDirectory, [...SWEPT, path.relative(commonDirectory, gitDirectory)]);
 }
 
-async function removeLinks(directory: string): Promise<void> {
-  // A process that still runs could replace the directory itself by a link.
-  if ((await realPath(directory)) !== directory) return;
-  const entries = await fs.readdir(directory, { withFileTypes: true }).catch(() => []);
-  for (const entry of entries) {
-    const at = path.join(directory, entry.name);
-    if (entry.isSymbolicLink()) await fs.rm(at, { force: true });
-    else if (entry.isDirectory()) await removeLinks(at);
+/** Programs inside may change the directories at the same time, so each is opened without following a link. */
+async function removeLinksBelow(directory: string, names: readonly string[]): Promise<void> {
+  await using top = await holdIfThere(directory);
+  // A program that can write a directory above may have replaced it.
+  if (top === null || (await fs.realpath(top.path)) !== directory) return;
+  for (const name of names) {
+    await using held = await holdBelow(top, name);
+    if (held !== null) await removeLinks(held, 1);
   }
+}
+
+async function removeLinks(directory: HeldDirectory, level: number): Promise<void> {
+  for (const entry of await fs.readdir(directory.path, { withFileTypes: true })) {
+    const at = `${directory.path}/${entry.name}`;
+    if (entry.isSymbolicLink()) {
+      if (!(await isSymbolicRef(at))) await fs.unlink(at).catch(unless('ENOENT'));
+    } else if (entry.isDirectory()) {
+      await using inner = level < MAX_LEVELS ? await holdIfThere(at) : null;
+      if (inner !== null) await removeLinks(inner, level + 1);
+      else await removeTree(at);
+    }
+  }
+}
+
+/** Whether a link is a ref that names another ref, as old versions of git have written them. It leads to no other directory. */
+async function isSymbolicRef(link: string): Promise<boolean> {
+  const target = await fs.readlink(link).catch(() => '');
+  return target.startsWith('refs/') && !target.split('/').includes('..');
 }
