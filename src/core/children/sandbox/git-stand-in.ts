@@ -6,7 +6,7 @@ import { removeTree } from '../../lib/remove-tree.ts';
 import { unless } from '../../lib/system-error.ts';
 import type { MountPoint } from './files.ts';
 import type { GitDirectories } from './git-directories.ts';
-import { removeGitLinks } from './link-sweep.ts';
+import { MARK, removeGitLinks } from './link-sweep.ts';
 import type { OwnDirectories } from './own-directories.ts';
 
 /**
@@ -41,12 +41,17 @@ export const GIT_SETTINGS: Readonly<Record<string, string>> = {
   'repack.updateServerInfo': 'false',
 };
 
+/**
+ * Directories that are mounted themselves, so that no program inside replaces them by a link. Only directories that git
+ * outside never removes can be among them: otherwise a program inside could replace one before the next child mounts it.
+ */
+const PINNED_DIRECTORIES = ['refs/heads', 'refs/tags', 'refs/remotes', 'objects/pack'];
 /** Directories that are created in the common directory, parents first. */
-const CREATED = ['refs/cadre', 'logs', 'logs/refs', 'logs/refs/cadre', 'objects/info'];
-/** The directory `logs/refs` is one of them, so that no program replaces it by a link. `logs/HEAD` is of the main worktree. */
-const WRITABLE = ['objects', 'refs', 'logs/refs'];
+const CREATED = ['refs/cadre', 'logs', 'logs/refs', MARK, 'objects/info', ...PINNED_DIRECTORIES];
+/** `logs/HEAD` is of the main worktree, so `logs` is not writable. */
+const WRITABLE = ['objects', 'refs', 'logs/refs', ...PINNED_DIRECTORIES];
 const WRITABLE_IF_THERE = ['lfs', 'rr-cache'];
-const READABLE = ['refs/cadre', 'logs/refs/cadre', 'objects/info'];
+const READABLE = ['refs/cadre', MARK, 'objects/info'];
 const READABLE_IF_THERE = ['hooks', 'info', 'modules'];
 /** The reflog of the main worktree. Git skips a link there. */
 const MAIN_REFLOG = 'logs/HEAD';

@@ -6,7 +6,9 @@ import { unless } from '../../lib/system-error.ts';
 import { findGitDirectories } from './git-directories.ts';
 
 /** Directories of a common directory in which programs inside write. Git makes no links there. */
-const SWEPT = ['logs/refs'];
+const SWEPT = ['refs', 'logs/refs', 'objects'];
+/** A directory that a stand-in creates in each repository that programs inside write. */
+export const MARK = 'logs/refs/cadre';
 /** The number of levels of directories that git may have there. Deeper ones are removed: git would follow links in them. */
 const MAX_LEVELS = 64;
 
@@ -19,6 +21,12 @@ export async function removeGitLinks(root: string): Promise<void> {
   if (found === null || found.file === null) return;
   const { commonDirectory, gitDirectory } = found;
   await removeLinksBelow(commonDirectory, [...SWEPT, path.relative(commonDirectory, gitDirectory)]);
+}
+
+/** Removes such links in a repository, if programs inside have ever been able to write it. Its git directory is the common one. */
+export async function removeLinksOfRepository(commonDirectory: string): Promise<void> {
+  const mark = await fs.lstat(path.join(commonDirectory, MARK)).catch(() => null);
+  if (mark?.isDirectory()) await removeLinksBelow(commonDirectory, SWEPT);
 }
 
 /** Programs inside may change the directories at the same time, so each is opened without following a link. */

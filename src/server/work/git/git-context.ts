@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Failpoint } from '../../../core/lib/failpoint.ts';
+import { removeLinksOfRepository } from '../../../core/children/sandbox/link-sweep.ts';
 import { makeDirectory } from '../../../core/lib/make-directory.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import { removeTree } from '../../../core/lib/remove-tree.ts';
@@ -46,7 +47,10 @@ export class GitContext {
    * reentrant: `work` must not call this, nor a method that acquires the mutex itself, for the same repository.
    */
   withRepositoryLock<T>({ commonDir }: Repository, work: () => Promise<T>): Promise<T> {
-    return this.#repositories.run(commonDir, work);
+    return this.#repositories.run(commonDir, async () => {
+      await removeLinksOfRepository(commonDir);
+      return work();
+    });
   }
 
   /** Runs `work`, which writes the files of a new checkout and moves no ref, with a few of its kind at once. */

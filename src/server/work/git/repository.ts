@@ -1,6 +1,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { AppError, conflictError, invalidError } from '../../../api/errors.ts';
+import { removeLinksOfRepository } from '../../../core/children/sandbox/link-sweep.ts';
 import { isAboutFile, nullUnlessShort } from '../../../core/lib/system-error.ts';
 import { assertGitDirectory, isThere, entryKindOf, readNote } from './foreign.ts';
 import { type Git, GitFailure, type GitLocation, orNull, toBytes, toText } from './git.ts';
@@ -48,6 +49,8 @@ export async function findRepository(
     const commonDir = await fs.realpath(toText(output.slice(0, end)));
     await assertGitDirectory(commonDir);
     if (output.slice(end + 1) === 'true' && !location.mayBeBare) throw new GitFailure(128, BARE);
+    // Programs in a sandbox may have left them for git to follow.
+    await removeLinksOfRepository(commonDir);
     const root = await rootOf(commonDir, ask);
     return repositoryAt(git, commonDir, await fs.realpath(root));
   } catch (error) {

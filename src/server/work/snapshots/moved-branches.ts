@@ -1,5 +1,6 @@
 import type { Session, Turn } from '../../../api/sessions.ts';
 import { findGitDirectories } from '../../../core/children/sandbox/git-directories.ts';
+import { removeLinksOfRepository } from '../../../core/children/sandbox/link-sweep.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { counted } from '../../../core/lib/counted.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
@@ -90,6 +91,7 @@ export class MovedBranches {
       if (found === null || found.file === null) return null;
       const { commonDirectory } = found;
       await assertGitDirectory(commonDirectory);
+      await removeLinksOfRepository(commonDirectory);
       const git = gitContext.git.within(AbortSignal.any([...signals, late.signal]));
       const format = '--format=%(objectname) %(refname)%00%(worktreepath)';
       const list = ['for-each-ref', format, 'refs/heads', 'refs/tags'];

@@ -2,7 +2,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { removeGitLinks } from '../../../../src/core/children/sandbox/link-sweep.ts';
+import {
+  removeGitLinks,
+  removeLinksOfRepository,
+} from '../../../../src/core/children/sandbox/link-sweep.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import { commit, git } from '../../../support/worktrees/work.ts';
 
@@ -27,7 +30,59 @@ async function onStage(run: (stage: Stage) => Promise<void>): Promise<void> {
 
 const isThere = (file: string) => fs.lstatSync(file, { throwIfNoEntry: false }) !== undefined;
 
+function plant({ common, victim }: Stage, names: readonly string[]): void {
+  for (const name of names) {
+    const link = path.join(common, name);
+    fs.mkdirSync(path.dirname(link), { recursive: true });
+    fs.rmSync(link, { recursive: true, force: true });
+    fs.symlinkSync(victim, link);
+  }
+}
+
+const LINKS = [
+  'refs/tags',
+  'refs/heads/k',
+  'refs/heads/deep/er/k',
+  'objects/pack',
+  'objects/zz',
+  'objects/aa/k',
+  'objects/info/k',
+  'logs/refs/heads/k',
+];
+
 describe('the sweep of links', () => {
+  test('Links among refs, objects, reflogs and files of the worktree are removed, and their targets are kept.', () =>
+    onStage(async (stage) => {
+      const own = ['worktrees/worktree/COMMIT_EDITMSG', 'worktrees/worktree/logs/HEAD'];
+      const names = [...LINKS, ...own];
+      plant(stage, names);
+      await removeGitLinks(stage.worktree);
+      expect(names.filter((name) => isThere(path.join(stage.common, name)))).toEqual([]);
+      expect(fs.readdirSync(stage.victim)).toEqual(['precious']);
+      expect(git(stage.worktree, 'log', '-1', '--format=%s')).toBe('one');
+    }));
+
+  test('Only a repository that a sandbox has written is swept by its common directory.', () =>
+    onStage(async (stage) => {
+      plant(stage, LINKS);
+      await removeLinksOfRepository(stage.common);
+      expect(LINKS.filter((name) => !isThere(path.join(stage.common, name)))).toEqual([]);
+      fs.mkdirSync(path.join(stage.common, 'logs/refs/cadre'));
+      await removeLinksOfRepository(stage.common);
+      expect(LINKS.filter((name) => isThere(path.join(stage.common, name)))).toEqual([]);
+    }));
+
+  test('A link that git writes for a symbolic ref is kept.', () =>
+    onStage(async ({ common, worktree }) => {
+      const head = path.join(common, 'refs/remotes/origin/HEAD');
+      const trap = path.join(common, 'refs/heads/trap');
+      fs.mkdirSync(path.dirname(head), { recursive: true });
+      fs.symlinkSync('refs/remotes/origin/main', head);
+      fs.symlinkSync('refs/../../../../victim', trap);
+      await removeGitLinks(worktree);
+      expect([isThere(head), isThere(trap)]).toEqual([true, false]);
+    }));
+
   test('The sweep follows no link that a program puts in place of a directory meanwhile.', () =>
     onStage(async ({ common, worktree, victim }) => {
       const heads = path.join(common, 'logs/refs/heads');
@@ -45,5 +100,15 @@ describe('the sweep of links', () => {
       await sweep;
       expect(fs.readdirSync(victim)).toHaveLength(3001);
       expect(fs.readdirSync(path.join(heads, 'old'))).toEqual([]);
+    }));
+
+  test('A directory that is too deep for git is removed with its links.', () =>
+    onStage(async ({ common, worktree, victim }) => {
+      const deep = path.join(common, 'refs/heads', ...Array<string>(100).fill('d'));
+      fs.mkdirSync(deep, { recursive: true });
+      fs.symlinkSync(victim, path.join(deep, 'k'));
+      await removeGitLinks(worktree);
+      expect(isThere(path.join(deep, 'k'))).toBe(false);
+      expect(fs.readdirSync(victim)).toEqual(['precious']);
     }));
 });

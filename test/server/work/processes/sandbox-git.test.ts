@@ -34,6 +34,10 @@ describe.skipIf(!hasSandbox)('git in a sandbox', () => {
         'worktrees',
         'hooks',
         'objects/info',
+        'objects/pack',
+        'refs/heads',
+        'refs/tags',
+        'refs/remotes',
         'real',
       ];
       const script = [
@@ -44,6 +48,13 @@ describe.skipIf(!hasSandbox)('git in a sandbox', () => {
       await ranTo(stage, `(${script}) 2>/dev/null; true`, stage.session);
       expect(contentsOf([...kept, pinned])).toEqual(before);
       expect(fs.readdirSync(common)).toEqual(expect.arrayContaining(['refs', 'logs', 'worktrees']));
+      expect(fs.readdirSync(path.join(common, 'objects'))).not.toContain('pack.2');
+      expect(fs.readdirSync(path.join(common, 'refs'))).toEqual([
+        'cadre',
+        'heads',
+        'remotes',
+        'tags',
+      ]);
       // A link that a process has left in the stand-in leads the server nowhere.
       await ranTo(
         stage,
@@ -100,7 +111,7 @@ done`;
       expect([...seen].filter((one) => one.startsWith('refs/tags/inside-'))).toHaveLength(rounds);
     }));
 
-  test('A link that a process leaves among reflogs or files of its worktree is removed when the process ends.', () =>
+  test('A link that a process leaves in the repository or among files of its worktree is removed when the process ends.', () =>
     onGitStage('worktree', async (stage) => {
       const victim = path.join(stage.main, 'victim');
       fs.writeFileSync(victim, 'kept\n');
@@ -109,6 +120,8 @@ done`;
         'logs/refs/heads/mine',
         'worktrees/mine/COMMIT_EDITMSG',
         'worktrees/mine/logs/HEAD',
+        'refs/heads/k',
+        'objects/zz',
       ];
       await ranTo(stage, `${IDENTITY}; git commit -q --allow-empty -m one`, stage.session);
       const command = links.map((name) => `ln -sf '${victim}' '${common}/${name}'`).join(' && ');
