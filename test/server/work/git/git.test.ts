@@ -39,7 +39,7 @@ test('A git command that finds no free descriptor fails with the reason, and doe
   expect(stdout).toMatch(/^Error cannot start git: spawn git EMFILE\ngit version /);
 });
 
-test('A git command without a keeper fails with the reason, which is no refusal of git.', async () => {
+test('A git command that finds no keeper fails with the error of the keeper.', async () => {
   const missing = new Error('cannot start the keeper');
   const ensure = () => {
     throw missing;
