@@ -67,7 +67,7 @@ const exitMeanings: Record<keyof typeof exitCodes, string> = {
   timeout: 'A time limit was exceeded.',
   notPassed: 'The goal of `cadre run --until` ended, but no check has passed.',
   interrupted: 'The command was interrupted with Ctrl-C.',
-  unread: 'The reader of the output left, and the turn or process continues.',
+  unread: 'The reader of the output left, and the process continues.',
 };
 
 function exitStatus(): string {

@@ -16,7 +16,7 @@ export const exitCodes = {
   notPassed: 9,
   /** Ended by Ctrl-C: 128 and the number of SIGINT, as shells report it. */
   interrupted: 130,
-  /** The reader of the output left while a turn or a process continues: 128 and the number of SIGPIPE. */
+  /** The reader of the output left while a process continues: 128 and the number of SIGPIPE. */
   unread: 141,
 } as const;
 

@@ -47,8 +47,6 @@ export async function followTurn(
   const { world, client, global } = context;
   const followed = new FollowedTurns(params, goal);
   const signal = world.interrupted();
-  const session = shortId(params.session_id);
-  world.unread?.(`the turn continues: interrupt it with cadre sessions interrupt ${session}`);
   const talkOutput = new StandardTalkOutput(world);
   const leaving = new AbortController();
   const asker = askerOf(context, talkOutput, {
