@@ -42,7 +42,9 @@ test('The error of a wrong value names its flag and the next step in one sentenc
     'cadre: invalid --limit "many": expected a whole number: see cadre sessions list --help\n',
   );
   const timeout = await runHere(home.path, ['processes', 'run', 'true', '--timeout', 'soon']);
-  expect(timeout.stderr).toContain('invalid --timeout "soon": expected a duration with a unit, such as');
+  expect(timeout.stderr).toContain(
+    'invalid --timeout "soon": expected a duration with a unit, such as',
+  );
 });
 
 test('A full disk on stdout is a clear error with exit code 1, without a stack trace.', () => {
