@@ -1,8 +1,6 @@
-import fs from 'node:fs/promises';
-import path from 'node:path';
 import type { FileChange } from '../../../api/diffs.ts';
 import { entryKindOf, readLog } from './foreign.ts';
-import { bytePath, type Git, quoted } from './git.ts';
+import { bytePath, type Git } from './git.ts';
 import {
   copyIndex,
   type FiltersOf,
@@ -10,6 +8,7 @@ import {
   openIsolatedGitDir,
   type Setting,
 } from './isolated-git-dir.ts';
+import { writeBlobs } from './private-copies.ts';
 import type { Repository } from './repository.ts';
 
 /**
@@ -138,40 +137,18 @@ export async function entriesOf(
   files: string,
   changed: readonly ChangedFile[],
 ): Promise<string[]> {
-  const scratch = path.dirname(isolated.location.index ?? '');
-  const existing: { name: string; mode: string; from: string }[] = [];
-  const deleted: string[] = [];
-  for (const { name, isThere } of changed) {
-    // A name that contains a symbolic link would reach a file of another directory.
-    const kind = isThere ? await entryKindOf(bytePath(files, name)) : null;
-    if (kind === 'link') {
-      const target = path.join(scratch, `link-${existing.length}`);
-      await fs.writeFile(target, await fs.readlink(bytePath(files, name), 'buffer'));
-      existing.push({ name, mode: '120000', from: Buffer.from(target).toString('latin1') });
-    } else if (kind === 'file') {
-      const { mode } = await fs.lstat(bytePath(files, name));
-      existing.push({ name, mode: mode & 0o100 ? '100755' : '100644', from: name });
-    } else deleted.push(name);
+  const existing = changed.filter(({ isThere }) => isThere).map(({ name }) => name);
+  const blobs = await writeBlobs(isolated, files, existing);
+  const blobOf = new Map(existing.map((name, at) => [name, blobs[at] ?? null]));
+  const zeros = '0'.repeat(blobs.find((one) => one !== null)?.sha.length ?? 40);
+  const [deleted, written]: [string[], string[]] = [[], []];
+  for (const { name } of changed) {
+    const blob = blobOf.get(name);
+    if (blob) written.push(`${blob.mode} ${blob.sha}\t${name}`);
+    else deleted.push(`0 ${zeros}\t${name}`);
   }
-  const names = existing.map(({ from }) => from);
-  const shas = await objectIdsOf(isolated, names, ['-w']);
-  const zeros = '0'.repeat(shas[0]?.length ?? 40);
-  return [
-    ...deleted.map((name) => `0 ${zeros}\t${name}`),
-    ...existing.map(({ name, mode }, at) => `${mode} ${shas[at]}\t${name}`),
-  ];
-}
-
-/** Returns the object ids of files; with the flag `-w`, the objects are written. */
-export async function objectIdsOf(
-  isolated: Git,
-  names: readonly string[],
-  flags: readonly string[] = [],
-): Promise<string[]> {
-  if (names.length === 0) return [];
-  const paths = names.map((name) => `${quoted(name)}\n`).join('');
-  const args = ['hash-object', ...flags, '--no-filters', '--stdin-paths'];
-  return (await isolated.bytes(args, paths)).trimEnd().split('\n');
+  // Removals first, because a file may take the place of a directory.
+  return [...deleted, ...written];
 }
 
 /** A file that differs between two trees; names have one character for each byte. */

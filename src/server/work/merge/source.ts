@@ -11,8 +11,9 @@ import {
   type TreeChange,
 } from '../git/changes.ts';
 import { assertFiles, assertGitDirectory, entryKindOf, readNote } from '../git/foreign.ts';
-import { bytePath, nulTerminated, toText } from '../git/git.ts';
+import { bytePath, toText } from '../git/git.ts';
 import { isOn, type Setting } from '../git/isolated-git-dir.ts';
+import { writeWorktreeTree } from '../git/private-copies.ts';
 import {
   adminDirectories,
   adminDirectory,
@@ -60,7 +61,7 @@ export async function lookAt(
     );
   const obstacles = await obstaclesIn(worktree, checkout);
   return readChanged(gitContext, repository, checkout, head ?? tip, async (status) => {
-    const { tracked, untracked, nested, isFiltered, isolated } = status;
+    const { tracked, untracked, nested, isFiltered } = status;
     const uncommitted = [...tracked, ...untracked, ...nested].map(toText);
     const found = { worktree, repository, checkout, tip, uncommitted, obstacles, tree: null };
     if (uncommitted.length === 0) return found;
@@ -68,9 +69,8 @@ export async function lookAt(
     else if (nested.length > 0) obstacles.push(nestedMessage(nested));
     else if (isFiltered) obstacles.push(filtersMessage(repository));
     if (!isCommitted || obstacles.length > 0) return found;
-    const add = ['update-index', '--add', '--remove', '--replace', '-z', '--stdin'];
-    await isolated.text(add, nulTerminated([...tracked, ...untracked]));
-    return { ...found, tree: await isolated.text(['write-tree']) };
+    const tree = await writeWorktreeTree(status, files, [...tracked, ...untracked]);
+    return { ...found, tree };
   });
 }
 

@@ -49,7 +49,7 @@ interface FilesNow {
 /**
  * Reads the files of a checkout, which nothing is written to: changed files and untracked ones as they are on the disk,
  * byte for byte, the others as they are committed. Objects are written to `objects`, a directory of ours; `scratch` is an
- * empty one. Throws GitFailure, also if `signal` aborts.
+ * empty one. Throws GitFailure, also if `signal` aborts, and ForeignFileError.
  */
 export async function readFilesNow(checkout: SessionCheckout, about: Reading): Promise<FilesNow> {
   for (let attempt = 1; ; attempt += 1) {

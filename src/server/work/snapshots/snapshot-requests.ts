@@ -1,16 +1,17 @@
 import type { Session } from '../../../api/sessions.ts';
 import type { Moment } from '../../../api/snapshots.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
-import { conflictError } from '../../../api/errors.ts';
+import { AppError, conflictError } from '../../../api/errors.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import { assertFiles } from '../git/foreign.ts';
 import type { FiltersOf } from '../git/isolated-git-dir.ts';
-import { type Git, GitFailure } from '../git/git.ts';
+import type { Git } from '../git/git.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { GitContext } from '../git/git-context.ts';
 import { repositoryAt } from '../git/repository.ts';
 import type { WorktreeStore } from '../worktrees/store.ts';
+import { reasonOf } from '../worktrees/worktree.ts';
 import { openTrees } from './files-now.ts';
 import { type SessionCheckout, checkoutOfSession } from './session-checkout.ts';
 import type { SnapshotObjectStores } from './object-stores.ts';
@@ -157,8 +158,7 @@ async function explained(
       cause: error,
     });
   }
-  if (!(error instanceof GitFailure)) return error;
-  return conflictError(`cannot read the files of the session: ${error.message}`, {
-    cause: error,
-  });
+  const reason = reasonOf(error);
+  if (reason === null || error instanceof AppError) return error;
+  return conflictError(`cannot read the files of the session: ${reason}`, { cause: error });
 }

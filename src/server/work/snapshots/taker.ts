@@ -1,8 +1,7 @@
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { Moment } from '../../../api/snapshots.ts';
-import { AppError } from '../../../api/errors.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
-import { GitFailure } from '../git/git.ts';
+import { reasonOf } from '../worktrees/worktree.ts';
 import { checkoutOfSession } from './session-checkout.ts';
 import { readFilesNow } from './files-now.ts';
 import type { SnapshotDependencies } from './snapshot-requests.ts';
@@ -189,6 +188,7 @@ const nothing = {
 
 function problemOf(error: unknown, signal: AbortSignal): string {
   if (signal.aborted) return `the snapshot took longer than ${LIMIT_MS / 1000} s`;
-  if (error instanceof AppError || error instanceof GitFailure) return error.message;
-  throw error;
+  const reason = reasonOf(error);
+  if (reason === null) throw error;
+  return reason;
 }

@@ -4,7 +4,6 @@ import type { Worktree } from '../../../api/worktrees.ts';
 import {
   type ChangedFile,
   entriesOf,
-  objectIdsOf,
   type OpenCheckout,
   openCheckout,
   readStatus,
@@ -14,6 +13,7 @@ import { assertFiles, assertGitDirectory, isThere, readNote } from '../git/forei
 import type { GitContext } from '../git/git-context.ts';
 import { type Git, nulTerminated } from '../git/git.ts';
 import { isOn, ownSettings, type Setting } from '../git/isolated-git-dir.ts';
+import { blobIdsOf } from '../git/private-copies.ts';
 import {
   adminDirectory,
   branchesAlike,
@@ -211,7 +211,7 @@ async function rawTree(
     .flatMap((found) => (found ? [{ sha: found[1], name: found[2] ?? '' }] : []))
     .filter(({ name }) => !left.has(name));
   const names = entries.map(({ name }) => name);
-  const shas = await objectIdsOf(isolated, names);
+  const shas = await blobIdsOf(files, names, asGitSees.length);
   const converted = entries
     .filter(({ sha }, at) => sha !== shas[at])
     .map(({ name }) => ({ name, isThere: true }));
