@@ -119,7 +119,7 @@ export class SpawnService {
     this.#deps.failpoint('spawn.begun');
     const done = this.#underWay.run(spawn.id, () =>
       this.#undoOnError(spawn, () =>
-        this.#inWorkplace(spawn, approved, async (workplace) => {
+        this.#inWorkplace(spawn, approved, spawner, async (workplace) => {
           const cwd = await workingDirectory(workplace.worktree?.path ?? session.cwd);
           this.#deps.failpoint('spawn.prepared');
           return this.#deps.db.transact((tx) => {
@@ -175,10 +175,12 @@ export class SpawnService {
 
   /** Runs `join` with the workplace of the member. No session claims the worktree before that. */
   async #inWorkplace<T>(
-    { id, team_id, source_session_id }: Spawn,
+    spawn: Spawn,
     { worktree: requested }: SpawnRequest,
+    spawner: Spawner | null,
     join: (workplace: Workplace) => Promise<T>,
   ): Promise<T> {
+    const { id, team_id, source_session_id } = spawn;
     if (!requested || !wantsWorktree({ worktree: requested }))
       return join({ worktree: null, created: false });
     const { mode, name, ...settings } = requested;
@@ -190,13 +192,26 @@ export class SpawnService {
       team_id,
       operation_id: id,
     };
-    return this.#deps.worktrees.use(worktreeRequest, (worktree, created) => {
+    return this.#deps.worktrees.use(worktreeRequest, async (worktree, created) => {
       if (mode === 'create' && !created)
         throw conflictError(
           `worktree ${worktree_name} already exists: reuse the worktree, or choose another name`,
         );
+      if (!created && spawner?.isLimited)
+        await this.#deps.db.read((rx) => this.#assertOfTeam(rx, spawn, worktree));
       return join({ worktree, created });
     });
+  }
+
+  /** Throws `conflict` unless a member of the team works in a worktree. Members may write each other's files, others' not. */
+  #assertOfTeam(rx: Reader, { team_id }: Spawn, { id, worktree_name }: Worktree): void {
+    const { store, worktreeStore } = this.#deps;
+    const members = new Set(store.members(rx, team_id).map(({ agent_id }) => agent_id));
+    const claims = worktreeStore.activeClaimsOn(rx, id);
+    if (claims.some(({ session_id }) => members.has(session_id))) return;
+    throw conflictError(
+      `worktree ${worktree_name} already exists, and no member of the team has a claim on it: choose another name`,
+    );
   }
 
   /** Stores session, member and first message, which is the last step of a spawn. */

@@ -222,6 +222,43 @@ it('A spawn with a worktree shows repository, name and branch before anything is
   expect((await adding).result.worktree).toMatchObject({ branch: 'cadre/feature' });
 });
 
+it('An agent adds a member in a worktree of its team, but not in the worktree of a session outside the team.', async () => {
+  const stage = await testStage();
+  const repo = makeRepository(path.join(path.dirname(stage.directory), 'repo'));
+  const lead = await stage.open({ cwd: repo, permission_mode: 'full_access' });
+  await stage.post('/v1/teams', { name: 'outside', lead_agent_id: lead.id });
+  const other = await stage.open({ cwd: repo });
+  const theirs = { source_session_id: other.id, worktree_name: 'theirs' };
+  expect((await stage.post('/v1/worktrees', theirs)).status).toBe(200);
+  const add = (worktree_name: string) =>
+    stage.callTool<SpawnedMember>(lead, 'cadre_team_manage', { worktree_name });
+  const refused = await add('theirs');
+  expect(refused.ok).toBe(false);
+  expect(JSON.stringify(refused)).toContain(
+    'worktree theirs already exists, and no member of the team has a claim on it',
+  );
+  const [own, again] = [await add('own'), await add('own')];
+  expect([own.ok, again.ok]).toEqual([true, true]);
+  expect(again.result.worktree?.id).toBe(own.result.worktree?.id);
+});
+
+it('The approval of a member in an existing worktree says that the member uses the worktree.', async () => {
+  const stage = await testStage();
+  const repo = makeRepository(path.join(path.dirname(stage.directory), 'repo'));
+  const lead = await stage.open({ cwd: repo, permission_mode: null });
+  await stage.post('/v1/teams', { name: 'users', lead_agent_id: lead.id });
+  const own = { source_session_id: lead.id, worktree_name: 'feature' };
+  expect((await stage.post('/v1/worktrees', own)).status).toBe(200);
+  await stage.play(lead);
+  const adding = stage.callTool<SpawnedMember>(lead, 'cadre_team_manage', {
+    worktree_name: 'feature',
+  });
+  const approval = await stage.asked(lead.id);
+  expect(approval.title).toBe(`add a member, use the worktree feature (cadre/feature) of ${repo}`);
+  await stage.decide(approval, 'decline');
+  expect((await adding).ok).toBe(false);
+});
+
 it('A spawn that is impossible is refused before an approval is requested.', async () => {
   const { stage, session: lead } = await testSession(undefined, { permission_mode: null });
   await stage.post('/v1/teams', { name: 'askers', lead_agent_id: lead.id });

@@ -16,6 +16,7 @@ import { SpawnService } from '../../teams/spawn.ts';
 import type { TeamStore } from '../../teams/store.ts';
 import { TeamViews } from '../../teams/view.ts';
 import { previewWorktree } from '../../work/worktrees/create-worktree.ts';
+import { isUsable } from '../../work/worktrees/worktree.ts';
 import { ownerOf } from '../../../core/children/sandbox/own-directories.ts';
 import { readNote } from '../shim-note.ts';
 import type { Base, RuntimeOptions } from '../base.ts';
@@ -114,6 +115,8 @@ export function buildGateway(
     filesOf: ({ id }) => sandbox.filesOfAgent(id),
     previewWorktree: (directory, worktree_name) =>
       previewWorktree(worktrees.git, { directory, worktree_name }),
+    hasWorktree: (repo_root, name) =>
+      base.db.read((rx) => worktrees.store.named(rx, repo_root, name).some(isUsable)),
   });
   const service = new ToolGateway({
     ...base,

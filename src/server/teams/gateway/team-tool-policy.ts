@@ -45,6 +45,8 @@ interface TeamToolPolicyDeps {
     cwd: string,
     name: string,
   ) => Promise<{ repo_root: string; worktree_name: string; branch: string }>;
+  /** Whether a repository has a worktree of this name that a member can use. */
+  hasWorktree: (repo_root: string, name: string) => Promise<boolean>;
   initScripts: InitScripts;
   /** Returns what the sandbox of the agent of a session shows; undefined: the agent has no sandbox. */
   filesOf: (session: Session) => FileOutside | undefined;
@@ -97,6 +99,9 @@ export class TeamToolPolicy {
     const { worktree_name: name } = args;
     const files = await this.#locate(args.image_paths, session);
     const worktree = name ? await this.#deps.previewWorktree(session.cwd, name) : null;
+    const isReused =
+      worktree !== null &&
+      (await this.#deps.hasWorktree(worktree.repo_root, worktree.worktree_name));
     const circumstances = await this.#deps.toolPolicy.circumstances(caller);
     const script = name ? await this.#scriptFor(session, name, circumstances) : null;
     const effects: Effect[] = [
@@ -106,7 +111,7 @@ export class TeamToolPolicy {
       ...(script && !script.trusted ? [{ tool, action: 'run_init_script' } as const] : []),
     ];
     const verdict = await this.#deps.toolPolicy.pass(caller, effects, () =>
-      questionFor(args, { files, worktree, script }),
+      questionFor(args, { files, worktree, isReused, script }),
     );
     const needsConsent = script !== null && !script.trusted;
     if (needsConsent && verdict === 'ask')
@@ -139,15 +144,16 @@ function questionFor(
   about: {
     files: readonly ImageFile[];
     worktree: { repo_root: string; worktree_name: string; branch: string } | null;
+    isReused: boolean;
     script: InitScript | null;
   },
 ): Question {
-  const { files, worktree, script } = about;
+  const { files, worktree, isReused, script } = about;
   const parts = [
     `add a member${args.title ? ` "${args.title}"` : ''}`,
     ...(worktree
       ? [
-          `create the worktree ${worktree.worktree_name} (${worktree.branch}) of ${worktree.repo_root}`,
+          `${isReused ? 'use' : 'create'} the worktree ${worktree.worktree_name} (${worktree.branch}) of ${worktree.repo_root}`,
         ]
       : []),
     ...(script ? ['run its init script'] : []),

@@ -19,6 +19,7 @@ import {
 import type { Git } from '../git/git.ts';
 import { findRepository, type Repository } from '../git/repository.ts';
 import type { WorktreeStore } from './store.ts';
+import { isUsable } from './worktree.ts';
 
 /** The file of a repository that names the ignored files which new worktrees get; it has the syntax of `.gitignore`. */
 const PATTERNS_FILE = '.worktreeinclude';
@@ -63,7 +64,7 @@ export class InitScripts {
     const named = await this.#deps.db.read((rx) =>
       this.#deps.worktrees.named(rx, root, request.worktree_name),
     );
-    if (named.some(({ status }) => status === 'active' || status === 'retained')) return null;
+    if (named.some(isUsable)) return null;
     const { script } = await this.committedIn(repository, { patterns: false });
     if (script === null) return null;
     return {

@@ -90,9 +90,14 @@ export function assertMatches(worktree: Worktree, request: WorktreeRequest): voi
   );
 }
 
+/** Whether the files of a worktree exist, as far as cadre knows. */
+export function isUsable({ status }: Pick<Worktree, 'status'>): boolean {
+  return status === 'active' || status === 'retained';
+}
+
 /** Throws `conflict` for a worktree that is missing or cleaned. */
 export function assertThere({ id, status }: Worktree): void {
-  if (status === 'active' || status === 'retained') return;
+  if (isUsable({ status })) return;
   throw conflictError(
     `cannot use worktree ${id}, which is ${status}: restore the worktree, or create another worktree`,
   );

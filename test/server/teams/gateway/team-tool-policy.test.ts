@@ -42,6 +42,7 @@ async function wantMember({ mode, canAsk = true, isOperator = false, ...scene }:
   const gate = new TeamToolPolicy({
     toolPolicy,
     previewWorktree: async () => tree,
+    hasWorktree: async () => false,
     filesOf: () => undefined,
     initScripts: {
       look: async () => (scene.found === undefined ? script : scene.found),
