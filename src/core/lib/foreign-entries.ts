@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import { ForeignFileError } from './foreign-file.ts';
 import { type HeldDirectory, holdDirectory, holdIfThere } from './held-directory.ts';
-import { codeOf } from './system-error.ts';
+import { codeOf, unless } from './system-error.ts';
 
 /** An open file, or the target of a symbolic link. */
 export type OpenEntry =
@@ -52,11 +52,13 @@ function split(name: string): [below: string, base: string] {
 
 /** Opens a directory below a root, step by step, so that no link is followed. Null: there is no such directory. */
 async function holdParent(root: string, below: string): Promise<HeldDirectory | null> {
-  let held: HeldDirectory | null = await holdDirectory(root);
+  let held = await holdDirectory(root);
   for (const step of below === '' ? [] : below.split('/')) {
-    await using outer: HeldDirectory = held;
-    held = ['', '.', '..'].includes(step) ? null : await holdIfThere(entryIn(outer, step));
-    if (held === null) return null;
+    await using outer = held;
+    const isStep = !['', '.', '..'].includes(step);
+    const inner = isStep && (await holdIfThere(entryIn(outer, step)).catch(unless('ENAMETOOLONG')));
+    if (!inner) return null;
+    held = inner;
   }
   return held;
 }

@@ -175,7 +175,9 @@ test('cadre worktrees trust shows the script and allows it after a confirmation,
   const asked = await create('asked', '--init-if-trusted');
   expect(asked.stderr).toContain(`cadre worktrees trust --repo ${repo}`);
   expect(fs.existsSync(path.join(asked.stdout.trim(), 'ran'))).toBe(false);
-  expect(fs.existsSync(path.join((await create('said')).stdout.trim(), 'ran'))).toBe(true);
+  const said = await create('said');
+  expect(said.stderr).toContain(`the init script did not run: not trusted yet`);
+  expect(fs.existsSync(path.join(said.stdout.trim(), 'ran'))).toBe(false);
   const none = await create('none', '--no-init');
   expect(fs.existsSync(path.join(none.stdout.trim(), 'ran'))).toBe(false);
 
@@ -193,4 +195,35 @@ test('cadre worktrees trust shows the script and allows it after a confirmation,
   expect(withdrawn.stdout).toBe(`Withdrew 1 permission for ${repo}\n`);
   const byDigest = await cadre(['worktrees', 'trust', ...at, '--sha256', sha256, '--json']);
   expect(byDigest.json()).toMatchObject([{ repo_root: repo, sha256 }]);
+});
+
+test('On a terminal, cadre worktrees create shows an untrusted init script, and runs it only if the user allows it.', async () => {
+  const { server, cadre } = await testCadre();
+  const repo = makeRepository(path.join(server.directory, 'repo'));
+  const { id: session } = await openSession(server.client, repo);
+  const create = (name: string, stdin: string, ...more: string[]) =>
+    cadre(['worktrees', 'create', name, '--session', session, ...more], {
+      isTerminal: true,
+      stdin,
+    });
+  const hasRun = ({ stdout }: { stdout: string }) => fs.existsSync(path.join(stdout.trim(), 'ran'));
+  write(repo, { '.cadre/worktree-init.sh': 'touch ran\n' });
+  commit(repo, 'with a script');
+  const ifTrusted = await create('if-trusted', '', '--init-if-trusted');
+  expect([ifTrusted.code, hasRun(ifTrusted)]).toEqual([0, false]);
+  expect(ifTrusted.stderr).not.toContain('allow running');
+  const declined = await create('declined', 'n\n');
+  expect([declined.code, hasRun(declined)]).toEqual([0, false]);
+  expect(declined.stderr).toContain('  | touch ran\n');
+  expect(declined.stderr).toContain('allow running this for worktrees of the repository?');
+  const allowed = await create('allowed', 'y\n');
+  expect([allowed.code, hasRun(allowed)]).toEqual([0, true]);
+  const again = await create('again', '');
+  expect([again.code, hasRun(again)]).toEqual([0, true]);
+  expect(again.stderr).not.toContain('touch ran');
+  write(repo, { '.cadre/worktree-init.sh': 'touch ran; touch moved\n' });
+  commit(repo, 'with another script');
+  const moved = await create('moved', 'n\n');
+  expect([moved.code, hasRun(moved)]).toEqual([0, false]);
+  expect(moved.stderr).toContain('  | touch ran; touch moved\n');
 });

@@ -201,14 +201,14 @@ export class Sandbox {
     return isWanted && network === 'none' && (await this.#probe()).level === 'full';
   }
 
-  /** Returns the settings for a session. A sandbox of its own holds its agent and its processes. */
+  /** Returns the settings for a session. A sandbox of its own holds its agent, its processes and init scripts for it. */
   #settingsFor(chosen: SessionSandbox | undefined): SandboxSettings {
     const { settings } = this.#deps;
     if (!chosen) return settings;
     return {
       ...settings,
       mode: chosen.mode,
-      children: [...settings.children, 'agents', 'tools'],
+      children: [...settings.children, 'agents', 'tools', 'init'],
       network: chosen.network ?? settings.network,
       hosts: [...settings.hosts, ...chosen.hosts],
       write: [...settings.write, ...chosen.write],

@@ -1,13 +1,14 @@
 import path from 'node:path';
 import { endpoints } from '../../../api/index.ts';
 import type { Brought, Trusted } from '../../../api/worktree-trust.ts';
-import { notFoundError, usageError } from '../../../api/errors.ts';
+import type { Worktree } from '../../../api/worktrees.ts';
+import { AppError, notFoundError, usageError } from '../../../api/errors.ts';
 import { askYes } from '../choose.ts';
 import { clientCommand, type Register } from '../command.ts';
 import { endpointCommand } from '../endpoint-command.ts';
 import { ago, listOf, plain } from '../output.ts';
 import { repositoryOption } from '../parameters.ts';
-import type { CommandContext } from '../world.ts';
+import type { CommandContext, World } from '../world.ts';
 import { counted } from '../../../core/lib/counted.ts';
 
 export const trustCommands: readonly Register[] = [
@@ -88,20 +89,54 @@ async function chosen(
     throw notFoundError(
       `nothing to trust: the repository ${repo_root} has no init script, no .worktreeinclude and no git filters`,
     );
-  const canAsk = world.stdin.isTTY && world.stderr.isTTY;
   const wanted: string[] = [];
   for (const one of brings) {
     world.stderr.write(broughtText(one));
     if (one.trusted) world.stderr.write('  already trusted\n');
-    else if (
-      yes ||
-      (canAsk && (await askYes(world, `  allow ${words[one.kind].use} of the repository? [y/N] `)))
-    )
-      wanted.push(one.sha256);
-    else if (!canAsk)
+    else if (yes || (canAsk(world) && (await isAllowed(world, one)))) wanted.push(one.sha256);
+    else if (!canAsk(world))
       throw usageError('not a terminal: read the printed content, then pass --yes or --sha256');
   }
   return wanted;
+}
+
+function canAsk({ stdin, stderr }: World): boolean {
+  return Boolean(stdin.isTTY && stderr.isTTY);
+}
+
+function isAllowed(world: World, { kind }: Brought): Promise<boolean> {
+  return askYes(world, `  allow ${words[kind].use} of the repository? [y/N] `);
+}
+
+/**
+ * Shows the untrusted content of these kinds that a new worktree would use, and trusts it if the user allows it. Without a
+ * terminal nothing is trusted, and the server then leaves the content out. `directory` is in the repository; `name` is the
+ * name of the worktree.
+ */
+export async function askForWorktree(
+  { world, client }: Pick<CommandContext, 'world' | 'client'>,
+  about: { directory: string; name: string; kinds: readonly Brought['kind'][] },
+): Promise<void> {
+  const { directory, name, kinds } = about;
+  if (kinds.length === 0 || !canAsk(world)) return;
+  const found = await client
+    .call(endpoints.lookAtBrought, { body: { repo_root: directory } })
+    .catch((error: unknown) => {
+      // The request for the worktree then says the same.
+      if (error instanceof AppError && error.code === 'invalid') return null;
+      throw error;
+    });
+  const untrusted = found?.brings.filter((one) => !one.trusted && kinds.includes(one.kind)) ?? [];
+  if (found === null || untrusted.length === 0) return;
+  const { repo_root } = found;
+  const worktrees = await client.call(endpoints.listWorktrees, { query: { repo_root } });
+  const isThere = (one: Worktree) => one.status === 'active' || one.status === 'retained';
+  if (worktrees.some((one) => one.worktree_name === name && isThere(one))) return;
+  for (const one of untrusted) {
+    world.stderr.write(broughtText(one));
+    if (await isAllowed(world, one))
+      await client.call(endpoints.trustContent, { body: { repo_root, sha256: one.sha256 } });
+  }
 }
 
 /** The words for each kind of content, and for what a user allows by trusting it. */

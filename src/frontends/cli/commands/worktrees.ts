@@ -1,7 +1,7 @@
 import { endpoints } from '../../../api/index.ts';
 import type { CleanupResult, Worktree } from '../../../api/worktrees.ts';
 import { commandGroup } from '../command.ts';
-import { endpointCommand } from '../endpoint-command.ts';
+import { endpointCommand, type Reading } from '../endpoint-command.ts';
 import { exitCodes } from '../exit.ts';
 import { ago, details, labelOf, listOf, mebibytes, plain, shortId, table } from '../output.ts';
 import {
@@ -17,7 +17,7 @@ import {
   worktree,
 } from '../parameters.ts';
 import { mergeCommands } from './worktree-merge.ts';
-import { trustCommands } from './worktree-trust.ts';
+import { askForWorktree, trustCommands } from './worktree-trust.ts';
 
 // A type alias, because options are matched by an index signature.
 type ConsentOptions = {
@@ -53,14 +53,18 @@ const create = endpointCommand({
       "--init-if-trusted  Run the repository's init script only if you have trusted its content with cadre worktrees trust",
     ),
     noIncludeOption,
-    unsent(
-      '--include-if-trusted  Copy the files listed in .worktreeinclude only if you have trusted its content with cadre worktrees trust',
-    ),
+    {
+      ...unsent(
+        '--include-if-trusted  Copy the files listed in .worktreeinclude only if you have trusted its content with cadre worktrees trust',
+      ),
+      read: (_, reading) => askForContent(reading),
+      absent: askForContent,
+    },
   ],
-  // The person who runs this command consents by that to the script and the copies, unless an option says otherwise.
-  fields: ({ init, initIfTrusted, include, includeIfTrusted }: ConsentOptions) => ({
-    run_init_script: init && initIfTrusted ? null : init,
-    copy_included: include && includeIfTrusted ? null : include,
+  // The server uses only trusted content. A sandboxed process may have moved the branch that has the content.
+  fields: ({ init, include }: ConsentOptions) => ({
+    run_init_script: init ? null : false,
+    copy_included: include ? null : false,
   }),
   print: (made) => `${plain(made.path)}\n`,
   after({ id, worktree_name, init_script, included, port_base }, { stderr }) {
@@ -77,6 +81,21 @@ const create = endpointCommand({
       );
   },
 });
+
+/** Asks about untrusted content of the repository, unless an option says what happens to it. Sets no field. */
+async function askForContent({ world, client, options, fields }: Reading): Promise<object> {
+  const { init, initIfTrusted, include, includeIfTrusted } = options as ConsentOptions;
+  const kinds = [
+    ...(init && !initIfTrusted ? (['init_script'] as const) : []),
+    ...(include && !includeIfTrusted ? (['included_files'] as const) : []),
+  ];
+  if (!world.stdin.isTTY || kinds.length === 0) return {};
+  const { repo_root, source_session_id, worktree_name } = fields as Record<string, string>;
+  const params = { session_id: source_session_id ?? '' };
+  const directory = repo_root ?? (await client.call(endpoints.getSession, { params })).cwd;
+  await askForWorktree({ world, client }, { directory, name: worktree_name ?? '', kinds });
+  return {};
+}
 
 export const worktreeCommands = commandGroup(
   'worktrees',

@@ -1,4 +1,5 @@
 import { realPath } from '../../../core/lib/paths.ts';
+import type { Session } from '../../../api/sessions.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { AppError, conflictError, invalidError } from '../../../api/errors.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
@@ -32,6 +33,12 @@ import {
 } from './worktree-files.ts';
 import { branchFor, newWorktree, reasonOf, renamed, type WorktreeRequest } from './worktree.ts';
 
+/** The directory that a worktree is requested in, and the sandbox of the session that it is for. */
+export interface WorktreeSource {
+  directory: string;
+  sandbox: Session['sandbox'];
+}
+
 /**
  * Creates a worktree. `finish` runs in the transaction that stores it; its result is returned. The caller holds the mutex
  * of the worktree's name.
@@ -39,7 +46,7 @@ import { branchFor, newWorktree, reasonOf, renamed, type WorktreeRequest } from 
 export async function createWorktree<T>(
   deps: WorktreeDependencies,
   repository: Repository,
-  directory: string,
+  { directory, sandbox }: WorktreeSource,
   request: WorktreeRequest,
   finish: (tx: Writer, made: Worktree) => T,
 ): Promise<T> {
@@ -79,7 +86,7 @@ export async function createWorktree<T>(
     const init_script =
       'content' in toRun
         ? await gitContext.withScratch(planned, (scratch) =>
-            runInitScript(deps, planned, toRun, scratch),
+            runInitScript(deps, planned, toRun, { scratch, chosen: sandbox }),
           )
         : { ...planned.init_script, ...toRun };
     return db.transact((tx) => {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import fs from 'node:fs/promises';
 import path from 'node:path';
+import type { Session } from '../../../api/sessions.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { agentEnvironment } from '../../../core/children/environment.ts';
 import { ownDirectoriesIn } from '../../../core/children/sandbox/own-directories.ts';
@@ -19,13 +20,14 @@ const TAIL_WAIT_MS = 1000;
 
 /**
  * Runs the init script of a repository in a new worktree. It runs a copy of the allowed content, made in `scratch`, in
- * the environment of agents. Throws `conflict` if it fails or takes longer than 10 minutes.
+ * the environment of agents, and in the sandbox of the session (`chosen`) if that has its own. Throws `conflict` if it
+ * fails or takes longer than 10 minutes.
  */
 export async function runInitScript(
   { supervisor, sandbox, clock, stopping, settings }: WorktreeDependencies,
   worktree: Worktree,
   script: Committed,
-  scratch: string,
+  { scratch, chosen }: { scratch: string; chosen: Session['sandbox'] },
 ): Promise<Worktree['init_script']> {
   const file = path.join(scratch, 'worktree-init');
   await fs.writeFile(file, script.content, { mode: script.isExecutable ? 0o500 : 0o400 });
@@ -37,6 +39,7 @@ export async function runInitScript(
     own,
     // Scripts copy files from the main worktree.
     read: [repo_root, file],
+    chosen,
   });
   const child = await supervisor.start({
     command: script.isExecutable ? file : '/bin/sh',

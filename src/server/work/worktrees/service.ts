@@ -26,7 +26,7 @@ import { conflictError } from '../../../api/errors.ts';
 import { treeBytes } from '../../../core/lib/directory-size.ts';
 import { assertOpen } from '../../conversations/sessions/session.ts';
 import type { RecordPage } from '../../../core/store/records.ts';
-import { createWorktree, restoreWorktree } from './create-worktree.ts';
+import { createWorktree, restoreWorktree, type WorktreeSource } from './create-worktree.ts';
 import type { WorktreeDependencies } from './dependencies.ts';
 import { mergeWorktree, rebaseWorktree } from '../merge/merge-worktree.ts';
 import { openPullRequest } from '../merge/pull-request.ts';
@@ -61,12 +61,12 @@ export class WorktreeService {
       saveResponse?.(tx, answer);
       return answer;
     };
-    return this.#inTurnOfRequest(request, async (repository, directory) => {
+    return this.#inTurnOfRequest(request, async (repository, place) => {
       const existing = await this.#findExisting(repository, request, (tx, { id }, held) =>
         claimed(tx, id, activeRole(held) ?? 'owner', false),
       );
       if (existing) return existing;
-      return createWorktree(this.#deps, repository, directory, request, (tx, { id }) =>
+      return createWorktree(this.#deps, repository, place, request, (tx, { id }) =>
         claimed(tx, id, 'owner', true),
       );
     });
@@ -82,20 +82,14 @@ export class WorktreeService {
     use: (worktree: Worktree, created: boolean) => Promise<T>,
     source?: Session,
   ): Promise<T> {
-    const work = async (repository: Repository, directory: string): Promise<T> => {
+    const work = async (repository: Repository, place: WorktreeSource): Promise<T> => {
       const existing = await this.#findExisting(repository, request, (_tx, worktree) => worktree);
       if (existing) return use(existing, false);
-      const made = await createWorktree(
-        this.#deps,
-        repository,
-        directory,
-        request,
-        (tx, worktree) => {
-          const unclaimed: Worktree = { ...worktree, status: 'retained' };
-          this.#deps.store.worktrees.update(tx, unclaimed);
-          return unclaimed;
-        },
-      );
+      const made = await createWorktree(this.#deps, repository, place, request, (tx, worktree) => {
+        const unclaimed: Worktree = { ...worktree, status: 'retained' };
+        this.#deps.store.worktrees.update(tx, unclaimed);
+        return unclaimed;
+      });
       this.#deps.failpoint('worktree.made');
       try {
         return await use(made, true);
@@ -284,10 +278,10 @@ export class WorktreeService {
     return this.#deps.mutexes.run(first, () => this.#holding(rest, work));
   }
 
-  /** Runs `work` holding the mutex of the requested name; passes the repository and the directory of the request. */
+  /** Runs `work` holding the mutex of the requested name; passes the repository and the source of the request. */
   async #inTurnOfRequest<T>(
     request: WorktreeRequest,
-    work: (repository: Repository, directory: string) => Promise<T>,
+    work: (repository: Repository, place: WorktreeSource) => Promise<T>,
     source?: Session,
   ): Promise<T> {
     const { db, sessionStore, gitContext, assertRoom } = this.#deps;
@@ -299,7 +293,7 @@ export class WorktreeService {
     const isNamed = (request.repo_root ?? null) !== null;
     const repository = await findRepository(gitContext.git, directory, { isNamed });
     return this.#holding([nameKey(repository.root, request.worktree_name)], () =>
-      work(repository, directory),
+      work(repository, { directory, sandbox: session.sandbox }),
     );
   }
 

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { hasSandbox, required } from '../../../support/sandbox/available.ts';
+import { openSession } from '../../../support/turns.ts';
 import {
   commit,
   create,
@@ -33,6 +34,16 @@ cat '${stage.directory}/auth/token'; git status --short; git log -1 --format=%s;
     expect(output_tail).toMatch(/home\n/);
     expect(output_tail).toMatch(/auth\/token: No such file/);
     expect(output_tail).toMatch(/\?\? copy\nwith a script\n/);
+  });
+
+  test('The init script of a worktree for a session with its own sandbox runs in that sandbox.', async () => {
+    const stage = await testStage();
+    const { id: session } = await openSession(stage.client, stage.repo, {
+      sandbox: { mode: 'require' },
+    });
+    const script = `test ! -e '${stage.directory}/auth/token'\n`;
+    const { init_script } = await createWith({ ...stage, session }, script);
+    expect(init_script).toMatchObject({ status: 'completed', exit_code: 0 });
   });
 
   test('A server without the class "init" runs init scripts without a sandbox.', async () => {
