@@ -3,7 +3,7 @@ import { createWriteStream } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { mapForeignEntries, type OpenEntry } from '../../../core/lib/foreign-entries.ts';
+import { mapForeignEntries, type OpenEntry } from '../../../core/lib/foreign-file.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import { bytePath, type Git, nulTerminated, quoted, toBytes, toText } from './git.ts';
 import { filtersIn, lastOf, type Setting } from './isolated-git-dir.ts';
