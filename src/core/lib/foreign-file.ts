@@ -109,10 +109,13 @@ export function readSmallFile(
   }
 }
 
+/** The flags that open a file for reading, without waiting and without following a link. */
+const READ_ONLY =
+  constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW | constants.O_NOCTTY;
+
 async function open(file: string): Promise<fs.FileHandle> {
-  const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW, O_NOCTTY } = constants;
   try {
-    return await fs.open(file, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
+    return await fs.open(file, READ_ONLY);
   } catch (error) {
     if (codeOf(error) === 'ELOOP') throw new ForeignFileError(`${file} is a symbolic link`);
     if (codeOf(error) === 'ENXIO')
@@ -265,8 +268,7 @@ async function openEntry(file: Buffer, name: string): Promise<OpenEntry | null> 
       if (found.isSymbolicLink())
         return { kind: 'link', target: await fs.readlink(file, 'buffer') };
       if (!found.isFile()) return null;
-      const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW, O_NOCTTY } = constants;
-      const handle = await fs.open(file, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
+      const handle = await fs.open(file, READ_ONLY);
       const opened = await handle.stat();
       const isExecutable = (opened.mode & 0o100) !== 0;
       if (opened.isFile()) return { kind: 'file', handle, size: opened.size, isExecutable };
