@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { type HeldDirectory, holdDirectory, holdIfThere } from './held-directory.ts';
+import { entryIn, type HeldDirectory, holdBelow, holdDirectory } from './held-directory.ts';
 import { hasProc } from './platform.ts';
 import { codeOf, unless } from './system-error.ts';
 
@@ -203,14 +203,14 @@ export async function mapForeignEntries<T>(
   names: readonly string[],
   work: (entry: OpenEntry, index: number) => Promise<T>,
 ): Promise<(T | null)[]> {
-  const root = await fs.realpath(directory);
+  await using root = await holdDirectory(await fs.realpath(directory));
   const results: (T | null)[] = [];
   while (results.length < names.length) {
     const from = results.length;
     const [below] = split(names[from] ?? '');
     let to = from + 1;
     while (to < names.length && split(names[to] ?? '')[0] === below) to += 1;
-    await using parent = await holdParent(root, below);
+    await using parent = await holdBelow(root, below, 'latin1');
     for (let at = from; at < to; at += AT_ONCE) {
       const slice = names.slice(at, Math.min(at + AT_ONCE, to));
       const passed = slice.map((name, index) => passEntry(parent, name, at + index, work));
@@ -227,31 +227,14 @@ function split(name: string): [below: string, base: string] {
   return [name.slice(0, Math.max(at, 0)), name.slice(at + 1)];
 }
 
-/** Opens a directory below a root, step by step, so that no link is followed. Null: there is no such directory. */
-async function holdParent(root: string, below: string): Promise<HeldDirectory | null> {
-  let held = await holdDirectory(root);
-  for (const step of below === '' ? [] : below.split('/')) {
-    await using outer = held;
-    const isStep = !['', '.', '..'].includes(step);
-    const inner = isStep && (await holdIfThere(entryIn(outer, step)).catch(unless('ENAMETOOLONG')));
-    if (!inner) return null;
-    held = inner;
-  }
-  return held;
-}
-
-/** Returns the path of an entry of an open directory. The name has one character for each byte. */
-function entryIn(directory: HeldDirectory, name: string): Buffer {
-  return Buffer.concat([Buffer.from(`${directory.path}/`), Buffer.from(name, 'latin1')]);
-}
-
 async function passEntry<T>(
   parent: HeldDirectory | null,
   name: string,
   index: number,
   work: (entry: OpenEntry, index: number) => Promise<T>,
 ): Promise<T | null> {
-  const entry = parent && (await openEntry(entryIn(parent, split(name)[1]), name));
+  const base = Buffer.from(split(name)[1], 'latin1');
+  const entry = parent && (await openEntry(entryIn(parent, base), name));
   if (entry === null) return null;
   try {
     return await work(entry, index);

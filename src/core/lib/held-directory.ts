@@ -28,13 +28,29 @@ export async function holdDirectory(directory: string | Buffer): Promise<HeldDir
   };
 }
 
-/** Opens a directory below an open one, step by step, so that no link is followed. Null: there is no such directory. */
-export async function holdBelow(top: HeldDirectory, below: string): Promise<HeldDirectory | null> {
-  const [name = '', ...deeper] = below.split('/');
-  const next = await holdIfThere(`${top.path}/${name}`);
-  if (next === null || deeper.length === 0) return next;
-  await using held = next;
-  return await holdBelow(held, deeper.join('/'));
+/**
+ * Opens a directory below an open one, step by step, so that no link is followed. An empty path is the open directory itself.
+ * Null: there is no such directory, or the path has a step `.` or `..`.
+ */
+export async function holdBelow(
+  top: HeldDirectory,
+  below: string,
+  encoding: BufferEncoding = 'utf8',
+): Promise<HeldDirectory | null> {
+  const steps = below === '' ? [] : below.split('/');
+  if (steps.some((step) => ['', '.', '..'].includes(step))) return null;
+  let held = await holdIfThere(`${top.path}/.`);
+  for (const step of steps) {
+    if (held === null) return null;
+    await using outer: HeldDirectory = held;
+    held = await holdIfThere(entryIn(outer, Buffer.from(step, encoding)));
+  }
+  return held;
+}
+
+/** Returns the path of an entry of an open directory. */
+export function entryIn(directory: HeldDirectory, name: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`${directory.path}/`), name]);
 }
 
 /** Opens a directory. Null: there is something else, or nothing. */
@@ -42,7 +58,7 @@ export async function holdIfThere(directory: string | Buffer): Promise<HeldDirec
   try {
     return await holdDirectory(directory);
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(codeOf(error))) return null;
+    if (['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG'].includes(codeOf(error))) return null;
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
-import { type HeldDirectory, holdDirectory, holdIfThere } from './held-directory.ts';
+import { entryIn, type HeldDirectory, holdDirectory, holdIfThere } from './held-directory.ts';
 import { newUuid } from './ids.ts';
 import { hasProc } from './platform.ts';
 import { codeOf, unless } from './system-error.ts';
@@ -42,7 +42,7 @@ async function removeOnce(directory: string): Promise<void> {
 async function empty(top: HeldDirectory): Promise<void> {
   const waiting = await removeFiles(top);
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
-    const at = join(top, name);
+    const at = entryIn(top, name);
     const held = await holdForRemoval(at);
     if (held === null) {
       await fs.rm(at, { force: true });
@@ -51,7 +51,7 @@ async function empty(top: HeldDirectory): Promise<void> {
     try {
       for (const inner of await removeFiles(held)) {
         const moved = Buffer.from(`.${newUuid()}`);
-        await move(join(held, inner), join(top, moved));
+        await move(entryIn(held, inner), entryIn(top, moved));
         waiting.push(moved);
       }
     } finally {
@@ -69,7 +69,7 @@ async function removeFiles(directory: HeldDirectory): Promise<Buffer[]> {
     await Promise.all(
       files
         .slice(at, at + AT_ONCE)
-        .map(({ name }) => fs.unlink(join(directory, name)).catch(unless('ENOENT'))),
+        .map(({ name }) => fs.unlink(entryIn(directory, name)).catch(unless('ENOENT'))),
     );
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }
@@ -104,8 +104,4 @@ async function allow(directory: string | Buffer): Promise<void> {
     O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW,
   );
   await fs.chmod(`/proc/self/fd/${handle.fd}`, 0o700);
-}
-
-function join(directory: HeldDirectory, name: Buffer): Buffer {
-  return Buffer.concat([Buffer.from(`${directory.path}/`), name]);
 }
