@@ -4,7 +4,6 @@ import { text } from 'node:stream/consumers';
 import { newUuid } from '../core/lib/ids.ts';
 import { makeDirectory } from '../core/lib/make-directory.ts';
 import { plain } from '../core/lib/plain.ts';
-import { killCarriers } from '../core/children/identity.ts';
 import type { BarrierSandbox } from '../core/children/spawn-barrier.ts';
 import type { Child, ChildExit, Supervisor } from '../core/children/supervisor.ts';
 import type { Clock } from '../core/lib/clock.ts';
@@ -32,26 +31,13 @@ export async function startAgent(
   start: Parameters<Supervisor['start']>[0],
   who: string,
 ): Promise<Child> {
-  const mark = newUuid();
-  const env = { ...start.env, [AGENT_VARIABLE]: mark };
+  const id = newUuid();
+  const env = { ...start.env, [AGENT_VARIABLE]: id };
   try {
-    return endingAll(await supervisor.start({ ...start, env }), `${AGENT_VARIABLE}=${mark}`);
+    return await supervisor.start({ ...start, env, mark: `${AGENT_VARIABLE}=${id}` });
   } catch (error) {
     throw unavailable(`${who} could not be started in "${start.cwd}"`, error);
   }
-}
-
-/** A child whose end also ends all processes that carry `marker`. */
-function endingAll(child: Child, marker: string): Child {
-  const then = async (left: readonly number[]) => {
-    await killCarriers(marker);
-    return left;
-  };
-  return {
-    ...child,
-    rest: child.rest.then(then),
-    end: async (graceMs) => then(await child.end(graceMs)),
-  };
 }
 
 /** Makes the home of an agent, which only its owner can enter. Throws {@link ProviderError}. */

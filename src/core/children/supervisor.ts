@@ -80,6 +80,8 @@ export interface ChildCommand extends BarrierCommand {
   outlives?: boolean;
   /** Keeps all its output, and its exit, for another server until this one has stored them. */
   isStored?: boolean;
+  /** A variable of its environment, as `NAME=value`: with the group, all processes end that have this variable. */
+  mark?: string;
 }
 
 /** A child that waits at the barrier: it has a pid and is on the keeper's list, but its command does not run. */
@@ -93,11 +95,10 @@ export interface Waiting {
   discard(): void;
 }
 
-interface Group {
+interface Group extends ChildAbout {
   readonly process: BarrierProcess;
-  /** The sandbox whose program is the leader: the command is one of its descendants. Null: the leader is the command. */
-  readonly sandbox: KeptSandbox | null;
-  readonly isStored: boolean;
+  /** The end of the processes that have the mark. */
+  marked?: Promise<unknown>;
   /** Whether the leader exited before this server took it over, and the rest of the group with it. */
   readonly isGone: boolean;
   /** The result of `end` with a grace period, once it was called. */
@@ -215,7 +216,7 @@ export class Supervisor {
   }
 
   #followHeld({ process, about, isGone }: HeldProcess): Child {
-    return this.#follow({ process, ...about, isGone }, about.what);
+    return this.#follow({ process, ...about, isGone });
   }
 
   async #startSomewhere(command: ChildCommand): Promise<BarrierProcess | Error> {
@@ -251,14 +252,14 @@ export class Supervisor {
   #waitingOf(process: BarrierProcess, command: ChildCommand): Waiting {
     const { keeper, failpoint } = this.#deps;
     const { leader } = process;
-    const { what, sandbox } = command;
+    const { sandbox } = command;
     return {
       pid: leader.pid,
       register: (tx) => this.#register(tx, process, command),
       open: () => {
         failpoint('child.registered');
         if (sandbox) watchStart(process, sandbox);
-        const child = this.#follow({ process, ...aboutOf(command), isGone: false }, what);
+        const child = this.#follow({ process, ...aboutOf(command), isGone: false });
         process.open();
         return child;
       },
@@ -280,11 +281,11 @@ export class Supervisor {
     ledger.add(tx, leader, what, holder?.marker);
   }
 
-  #follow(group: Group, what: string): Child {
+  #follow(group: Group): Child {
     const child = this.#childOf(group);
     this.#live.add(child);
-    this.#deps.log.debug({ pid: child.pid, what }, 'started');
-    void this.#release(group, child, what);
+    this.#deps.log.debug({ pid: child.pid, what: group.what }, 'started');
+    void this.#release(group, child);
     return child;
   }
 
@@ -316,7 +317,7 @@ export class Supervisor {
   }
 
   /** Removes the group from the lists once the rest of it has ended. */
-  async #release({ process, isStored }: Group, child: Child, what: string): Promise<void> {
+  async #release({ process, what, isStored }: Group, child: Child): Promise<void> {
     const left = await child.rest;
     this.#outOfReach += left.length;
     if (left.length > 0)
@@ -345,9 +346,9 @@ export class Supervisor {
   }
 
   async #end(group: Group, graceMs: number): Promise<readonly number[]> {
-    if (group.isGone) return [];
-    const left = await this.#endMembers(group, graceMs);
-    letGo(group.process);
+    const left = group.isGone ? [] : await this.#endMembers(group, graceMs);
+    if (!group.isGone) letGo(group.process);
+    if (group.mark) await (group.marked ??= killCarriers(group.mark));
     return left;
   }
 
@@ -393,6 +394,6 @@ export class Supervisor {
 }
 
 /** Returns the facts about a child that its end depends on, for the shim and for this server. */
-function aboutOf({ what, sandbox, isStored = false }: ChildCommand): ChildAbout {
-  return { what, sandbox: sandbox?.kept ?? null, isStored };
+function aboutOf({ what, sandbox, isStored = false, mark }: ChildCommand): ChildAbout {
+  return { what, sandbox: sandbox?.kept ?? null, isStored, mark };
 }

@@ -37,7 +37,7 @@ export const systemIds: Ids = {
   next: (prefix) => `${prefix}_${nextUuid7()}`,
 };
 
-/** A UUID (version 4), for other programs and for marks of processes. */
+/** A UUID (version 4), for ids of other programs and for marks in the environment of processes. */
 export function newUuid(): string {
   return randomUUID();
 }

@@ -36,10 +36,12 @@ export interface HeldRecord {
 
 export interface ChildAbout {
   what: string;
-  /** The sandbox whose program is the leader. Null: it has none. */
+  /** The sandbox whose program is the leader: the command is one of its descendants. Null: the leader is the command. */
   sandbox: KeptSandbox | null;
   /** Whether the server stores all its output and its exit. Both are kept until then. */
   isStored: boolean;
+  /** See `ChildCommand.mark`. Absent for a child of an earlier version. */
+  mark?: string | undefined;
 }
 
 /** A message of a server. Children have numbers, because a pid may be used again. */

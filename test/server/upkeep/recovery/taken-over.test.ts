@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Approval } from '../../../../src/api/approvals.ts';
+import { identify, isAlive } from '../../../../src/core/children/identity.ts';
 import { selfCommand } from '../../../../src/core/lib/self.ts';
 import { stringify } from 'smol-toml';
 import { Receiver } from '../../../support/hooks/receiver.ts';
@@ -149,6 +150,34 @@ it('A request of a tool of cadre is withdrawn when the server is killed, because
     });
     expect((await second.watch.end(turn_id)).kind).toBe('turn.completed');
     expect(storyOf(second.watch, turn_id).texts.join('')).toMatch(/over\n$/);
+  });
+});
+
+it('The end of an agent that was taken over also ends its processes in groups of their own.', async () => {
+  const agent = path.join(testDirectory('agent'), 'agent.mjs');
+  fs.writeFileSync(agent, SHELL_AGENT);
+  const config = stringify({ providers: { acp: { command: process.execPath, args: [agent] } } });
+  await withWatches(async (start) => {
+    const first = await start({ config });
+    const open = path.join(first.server.directory, 'open');
+    const escape = 'setsid sleep 300 </dev/null >/dev/null 2>&1 & echo $!';
+    const wait = `while ! test -e ${open}; do sleep 0.05; done`;
+    const { session_id, turn_id } = await prompted(first.server, `${escape}; ${wait}`);
+    await first.watch.kind('turn.started', turn_id);
+    await kill(first);
+
+    const second = await start({ config });
+    const { client } = second.server;
+    expect(await client.call(endpoints.getRecovery, {})).toMatchObject({
+      turns_attached: [turn_id],
+    });
+    fs.writeFileSync(open, '');
+    expect((await second.watch.end(turn_id)).kind).toBe('turn.completed');
+    const pid = Number(storyOf(second.watch, turn_id).texts.join(''));
+    const escaped = identify(pid);
+    if (!escaped) throw new Error(`no process ${pid}`);
+    await client.call(endpoints.closeSession, { params: { session_id }, body: {} });
+    await expectEventually(() => isAlive(escaped)).toBe(false);
   });
 });
 
