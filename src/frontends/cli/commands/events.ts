@@ -10,7 +10,8 @@ import { usageError } from '../../../api/errors.ts';
 import { lostText } from '../talk/session-events.ts';
 import { command, commandGroup } from '../command.ts';
 import { LogCursor } from '../cursor-file.ts';
-import { descriptorOf, eventLine, timeOf } from '../event-line.ts';
+import { descriptorOf, eventLine } from '../event-line.ts';
+import { sinceOf, zoneOf } from '../when.ts';
 import { processId, sessionId, teamId } from '../find.ts';
 import { milliseconds } from '../option-values.ts';
 import { openScreen } from '../screen.ts';
@@ -193,7 +194,8 @@ async function startingPoint(
   const { epoch } = cursor ? await client.call(endpoints.getVersion, {}) : { epoch: '' };
   const saved = cursor?.start(epoch) ?? null;
   if (saved !== null) return saved;
-  if (since !== undefined) return seqBefore(client, timeOf(since, world.clock.now()));
+  if (since !== undefined)
+    return seqBefore(client, sinceOf(since, world.clock.now(), zoneOf(undefined)));
   if (afterSeq === undefined) return 0;
   if (afterSeq === 'latest') return afterSeq;
   if (/^\d{1,16}$/.test(afterSeq)) return Number(afterSeq);
