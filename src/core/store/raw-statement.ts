@@ -153,8 +153,8 @@ export class RawStatement<Row extends readonly SqlValue[] = SqlValue[]> {
     // This must follow the allocation, because growing the memory detaches earlier views of it.
     const memory = this.#host.memory();
     let at = start;
-    // Each parameter is bound, NULL as a text without an address: after sqlite3_clear_bindings, SQLite prepares many
-    // statements again, which takes longer than the statement itself.
+    // The parameters of the last call are overwritten, with NULL (a text without an address) where this call has fewer.
+    // After sqlite3_clear_bindings, SQLite would prepare many statements again, which takes longer than to run them.
     for (let i = 0; i < Math.max(values.length, this.#bound); i++) {
       const value = values[i] ?? null;
       if (value === null) {

@@ -137,7 +137,7 @@ export function onlyOne<T>(
   if (only === undefined) {
     if (isLongEnough(reference)) throw notFoundError(`${what} ${quoted} not found: see ${see}`);
     const remedy = 'pass the last 6 or more characters of the id';
-    // A short text may be a name; of what has no names, it cannot stand for anything.
+    // Only things with names can be found by a text that is too short for the end of an id.
     if (!name) throw usageError(`${what} ${quoted} not found: ${remedy}`);
     throw notFoundError(`${what} ${quoted} not found: ${remedy}, or the ${name.field}`);
   }

@@ -7,6 +7,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { descriptorLimit } from '../../core/lib/descriptor-limit.ts';
 import { AppError, invalidError } from '../../api/errors.ts';
+import { endpoints } from '../../api/index.ts';
 import { inexactNumbers } from './exact-numbers.ts';
 import { type Scanned, closingQuote } from '../../core/lib/json-string.ts';
 import { shorten } from '../../core/lib/shorten.ts';
@@ -15,7 +16,7 @@ import { shorten } from '../../core/lib/shorten.ts';
 const MAX_HEADER_BYTES = 64 * 1024;
 const BODY_BYTES = 256 * 1024;
 /** The largest body that any route accepts. */
-const MAX_BODY_BYTES = 8 * 1024 * 1024;
+const MAX_BODY_BYTES = Math.max(...Object.values(endpoints).map(({ bodyLimit }) => bodyLimit));
 /** The maximum time for the headers of a request to arrive, in milliseconds, unless the whole request has less. */
 const HEADERS_TIMEOUT_MS = 15_000;
 /** How often Node checks for requests that are past their time limit, in milliseconds. */

@@ -65,7 +65,7 @@ const LINGER_MS = 2000;
  * if the server closes it before.
  */
 function linger(socket: Socket): void {
-  // Node calls this after the response, in place of a method that closes at once.
+  // Node calls `destroySoon` after the response. Its own version closes the connection at once.
   socket.destroySoon = () => {
     socket.end();
     socket.setTimeout(LINGER_MS, () => socket.destroy());

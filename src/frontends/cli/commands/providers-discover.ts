@@ -184,14 +184,11 @@ function textOf(found: readonly Discovered[], isAll: boolean, layout: Layout): s
     next,
   ]);
   const heading = ['AGENT', 'INSTALLED', 'CONFIGURED', 'LOGGED IN', 'NEXT'];
+  const listed = rows.length > 0 ? table(heading, rows, layout, { wraps: true }) : '';
+  if (layout.hasTabs === true) return listed;
+  if (there.length === 0)
+    return `${listed}no agent is installed: install one of these, or try the demo agent with cadre serve --demo\n`;
   const others = found.filter((one) => !shown.includes(one)).map(({ name }) => name);
-  const rest =
-    layout.hasTabs === true
-      ? ''
-      : there.length === 0
-        ? 'no agent is installed: install one of these, or try the demo agent with cadre serve --demo\n'
-        : others.length > 0
-          ? `not installed: ${others.join(', ')} (--all shows how to install them)\n`
-          : '';
-  return `${rows.length > 0 ? table(heading, rows, layout, { wraps: true }) : ''}${rest}`;
+  if (others.length === 0) return listed;
+  return `${listed}not installed: ${others.join(', ')} (--all shows how to install them)\n`;
 }

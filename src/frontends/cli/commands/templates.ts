@@ -1,5 +1,6 @@
 import { AppError, notFoundError } from '../../../api/errors.ts';
 import { clientCommand, commandGroup } from '../command.ts';
+import type { Layout } from '../layout.ts';
 import { details, plain, table } from '../output.ts';
 import { listOptions, recordOptions } from '../output-options.ts';
 import { storedTemplates, type StoredTemplate, textLines } from '../talk/use-template.ts';
@@ -19,20 +20,7 @@ export const templateCommands = commandGroup('templates', 'Show the prompts of a
       const found = (await storedTemplates(context, repo)).map(read);
       if (found.length === 0)
         context.note('no templates: commit a file .cadre/templates/NAME.toml');
-      context.show(found, () =>
-        found.length === 0
-          ? ''
-          : table(
-              ['TEMPLATE', 'TRUSTED', 'VARIABLES', 'DESCRIPTION'],
-              found.map(({ name, trusted, template, problem }) => [
-                name,
-                trusted ? 'yes' : 'no',
-                Object.keys(template?.variables ?? {}).join(', '),
-                problem ?? template?.description ?? '',
-              ]),
-              context.layout,
-            ),
-      );
+      context.show(found, () => (found.length > 0 ? listText(found, context.layout) : ''));
     },
   }),
   clientCommand({
@@ -82,6 +70,16 @@ function read(stored: StoredTemplate): ReadTemplate {
     if (!(error instanceof AppError)) throw error;
     return { ...stored, template: null, problem: plain(error.message) };
   }
+}
+
+function listText(found: readonly ReadTemplate[], layout: Layout): string {
+  const rows = found.map(({ name, trusted, template, problem }) => [
+    name,
+    trusted ? 'yes' : 'no',
+    Object.keys(template?.variables ?? {}).join(', '),
+    problem ?? template?.description ?? '',
+  ]);
+  return table(['TEMPLATE', 'TRUSTED', 'VARIABLES', 'DESCRIPTION'], rows, layout);
 }
 
 /** The settings of the session of a template, by the options of `cadre run`. */

@@ -210,7 +210,7 @@ export class Git {
     const call = newUuid();
     const started: { startFailure: Error | undefined } = { startFailure: undefined };
     let failure: GitFailure | undefined;
-    // Outside of `try`: no caller may take it for a refusal of git.
+    // Outside of `try`, so that an error of the keeper does not become a GitFailure.
     if (!signal.aborted) keeper?.ensure();
     try {
       signal.throwIfAborted();

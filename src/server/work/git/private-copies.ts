@@ -76,24 +76,26 @@ async function writeCopies(isolated: Git, copies: readonly string[]): Promise<st
 }
 
 /**
- * Copies files of a checkout to the same names below an empty directory; returns the modes. Links are not copied: a later
- * copy could follow one. Null for a name at which there is neither a file nor a link.
+ * Copies files of a checkout to the same names below an empty directory; returns the modes of files and links by name.
+ * Links are not copied: a later copy could follow one.
  */
 async function copyFiles(
   files: string,
   names: readonly string[],
   to: string,
-): Promise<(Blob['mode'] | null)[]> {
-  return mapForeignEntries(files, names, async (entry, at) => {
+): Promise<Map<string, Blob['mode']>> {
+  const modes = new Map<string, Blob['mode']>();
+  await mapForeignEntries(files, names, async (entry, at) => {
     const mode = modeOf(entry);
-    if (mode === '120000') return mode;
     const name = names[at] ?? '';
+    modes.set(name, mode);
+    if (mode === '120000') return;
     const copy = bytePath(to, name);
     await fs.mkdir(bytePath(to, path.posix.dirname(name)), { recursive: true });
     await copyContent(entry, copy);
     if (mode === '100755') await fs.chmod(copy, 0o700);
-    return mode;
   });
+  return modes;
 }
 
 interface OpenWorktree {
@@ -116,8 +118,8 @@ export async function writeWorktreeTree(
   const copies = path.join(path.dirname(isolated.location.index ?? ''), 'copies');
   await fs.mkdir(copies, { mode: 0o700 });
   const modes = await copyFiles(files, names, copies);
-  const links = names.filter((_, at) => modes[at] === '120000');
-  const copied = names.filter((_, at) => modes[at] !== null && modes[at] !== '120000');
+  const links = names.filter((name) => modes.get(name) === '120000');
+  const copied = names.filter((name) => modes.has(name) && modes.get(name) !== '120000');
   const filtered = await filteredOf(opened, copied);
   const apart = new Set([...links, ...filtered]);
   const add = ['update-index', '--add', '--remove', '--replace', '-z', '--stdin'];
@@ -129,7 +131,7 @@ export async function writeWorktreeTree(
   for (const name of filtered) {
     const copy = bytePath(copies, name).toString();
     const write = ['hash-object', '-w', `--path=${toText(name)}`, '--', copy];
-    const mode = modes[names.indexOf(name)] ?? '100644';
+    const mode = modes.get(name) ?? '100644';
     entries.push(`${indexModeOf(opened, name, mode)} ${await isolated.text(write)}\t${name}`);
   }
   const put = ['update-index', '--replace', '-z', '--index-info'];

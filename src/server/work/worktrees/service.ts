@@ -61,12 +61,12 @@ export class WorktreeService {
       saveResponse?.(tx, answer);
       return answer;
     };
-    return this.#inTurnOfRequest(request, async (repository, place) => {
+    return this.#inTurnOfRequest(request, async (repository, from) => {
       const existing = await this.#findExisting(repository, request, (tx, { id }, held) =>
         claimed(tx, id, activeRole(held) ?? 'owner', false),
       );
       if (existing) return existing;
-      return createWorktree(this.#deps, repository, place, request, (tx, { id }) =>
+      return createWorktree(this.#deps, repository, from, request, (tx, { id }) =>
         claimed(tx, id, 'owner', true),
       );
     });
@@ -82,10 +82,10 @@ export class WorktreeService {
     use: (worktree: Worktree, created: boolean) => Promise<T>,
     source?: Session,
   ): Promise<T> {
-    const work = async (repository: Repository, place: WorktreeSource): Promise<T> => {
+    const work = async (repository: Repository, from: WorktreeSource): Promise<T> => {
       const existing = await this.#findExisting(repository, request, (_tx, worktree) => worktree);
       if (existing) return use(existing, false);
-      const made = await createWorktree(this.#deps, repository, place, request, (tx, worktree) => {
+      const made = await createWorktree(this.#deps, repository, from, request, (tx, worktree) => {
         const unclaimed: Worktree = { ...worktree, status: 'retained' };
         this.#deps.store.worktrees.update(tx, unclaimed);
         return unclaimed;
@@ -281,7 +281,7 @@ export class WorktreeService {
   /** Runs `work` holding the mutex of the requested name; passes the repository and the source of the request. */
   async #inTurnOfRequest<T>(
     request: WorktreeRequest,
-    work: (repository: Repository, place: WorktreeSource) => Promise<T>,
+    work: (repository: Repository, from: WorktreeSource) => Promise<T>,
     source?: Session,
   ): Promise<T> {
     const { db, sessionStore, gitContext, assertRoom } = this.#deps;

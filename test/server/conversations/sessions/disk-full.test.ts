@@ -64,12 +64,7 @@ it('A turn is never completed with only a part of its text.', async () => {
 
 it('A turn whose output cannot be stored fails with storage_full, and its agent is cancelled.', async () => {
   using disk = new FullDisk();
-  const { stage, session, turn, turnId } = await talking();
-  disk.full = true;
-  void turn.sink.update({ type: 'reasoning', text: 'hm' });
-  await turn.cancelled;
-  await roomAgain(stage, disk);
-  await stage.until(endOf(turnId));
+  const { stage, session, turn, turnId } = await failed(disk);
   expect(await stage.turn(session.id, turnId)).toMatchObject({
     status: 'failed',
     error: { code: 'storage_full' },
@@ -87,7 +82,7 @@ async function failed(disk: FullDisk) {
   await turn.cancelled;
   await roomAgain(stage, disk);
   await stage.until(endOf(turnId));
-  return { stage, session, turn };
+  return { stage, session, turn, turnId };
 }
 
 it('An agent gets the next prompt only when it has ended the turn that failed on a full disk.', async () => {
