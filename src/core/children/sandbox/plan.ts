@@ -22,6 +22,14 @@ export function hasProxy(mode: NetworkMode): boolean {
 /** The port of the proxy in a network with listed hosts. The kernel gives it to no program, and few programs choose it. */
 export const PROXY_PORT = 61_128;
 
+/** The network of a sandbox in words, for people who decide about a command. */
+export const NETWORK_TEXTS: Record<NetworkMode, string> = {
+  none: 'no network',
+  hosts: 'the hosts of sandbox.hosts',
+  ask: 'the hosts of sandbox.hosts, and hosts that a person allows',
+  all: 'the whole network',
+};
+
 /** How much of a full sandbox the machine allows. */
 export interface SandboxVariant {
   /** `new`: only processes of the sandbox are in /proc. `host`: the kernel allows no new /proc. */
@@ -144,6 +152,26 @@ export function planOf(input: PlanInput): SandboxPlan {
     ...shellInside(maxProcesses),
   ];
   return { words, filter: variant.filter, mountPoints, mounts: sorted };
+}
+
+/**
+ * Returns the options of bubblewrap for a trusted command that sees all files, and can write only below some directories. If
+ * a link leads the command elsewhere, its write fails.
+ */
+export function writerOptions(directories: readonly string[]): string[] {
+  // A device in a read-only view cannot be opened, so there is a new /dev.
+  const devices = ['--dev', '/dev', '--ro-bind-try', '/dev/shm', '/dev/shm'];
+  const writable = directories.flatMap((one) => ['--bind', one, one]);
+  return [
+    '--unshare-user',
+    '--die-with-parent',
+    '--ro-bind',
+    '/',
+    '/',
+    ...devices,
+    ...writable,
+    '--',
+  ];
 }
 
 function hiddenDirectories(mounts: readonly Mount[]): string[] {

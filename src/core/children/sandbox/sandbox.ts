@@ -22,7 +22,7 @@ import { findGitDirectories } from './git-directories.ts';
 import { GIT_SETTINGS, standInOf } from './git-stand-in.ts';
 import { removeGitLinks } from './link-sweep.ts';
 import { directoriesOf, type HostPaths, type HostView, readHostView } from './host-view.ts';
-import { hasProxy, type NetworkMode, planOf, type SandboxVariant } from './plan.ts';
+import { hasProxy, NETWORK_TEXTS, planOf, type SandboxVariant, writerOptions } from './plan.ts';
 import { type OwnDirectories, ownDirectoriesIn, ownerOf, scratchOf } from './own-directories.ts';
 import type {
   SandboxedAgent,
@@ -43,13 +43,6 @@ interface SandboxDependencies {
 }
 
 type AvailableLevel = Exclude<SandboxLevel, { level: 'none' }>;
-
-const NETWORK_TEXTS: Record<NetworkMode, string> = {
-  none: 'no network',
-  hosts: 'the hosts of sandbox.hosts',
-  ask: 'the hosts of sandbox.hosts, and hosts that a person allows',
-  all: 'the whole network',
-};
 
 /** The time between two probes of the machine, in milliseconds. */
 const AGAIN_MS = 10_000;
@@ -173,6 +166,7 @@ export class Sandbox {
   async restore(children: readonly HeldRecord[]): Promise<void> {
     for (const { sandbox } of children.map(({ about }) => about))
       if (sandbox?.isAgent) this.#showFilesOf(sandbox);
+    if (children.some(({ about }) => about.sandbox)) await this.#probe();
     await this.#deps.networks.restore(children);
   }
 
@@ -237,9 +231,9 @@ export class Sandbox {
       Pick<SandboxSettings, 'read' | 'write' | 'hide' | 'network' | 'hosts' | 'nests'> &
       Pick<SandboxedAgent, 'scratch' | 'isReadOnly'>,
   ): Promise<BarrierSandbox> {
-    const { nests, network } = request;
+    const { nests, network, hosts, own } = request;
     const root = await this.#rootOf(request.root);
-    const scratch = await scratchOf(request.scratch, request.own);
+    const scratch = await scratchOf(request.scratch, own);
     const [view, read, write, hide, repository, cwd] = await Promise.all([
       this.#readView(),
       findExisting(request.read),
@@ -248,7 +242,7 @@ export class Sandbox {
       findGitDirectories(root),
       realPath(request.cwd),
     ]);
-    const standIn = request.isReadOnly ? null : await standInOf(root, repository, request.own);
+    const standIn = request.isReadOnly ? null : await standInOf(root, repository, own);
     const plan = planOf({
       ...request,
       view,
@@ -263,9 +257,7 @@ export class Sandbox {
       standIn,
       maxProcesses: this.#deps.settings.max_processes,
     });
-    for (const own of [request.own.home, request.own.tmp])
-      await fs.mkdir(own, { recursive: true, mode: 0o700 });
-    const { hosts, own } = request;
+    for (const one of [own.home, own.tmp]) await fs.mkdir(one, { recursive: true, mode: 0o700 });
     await createMountPoints(ownerOf(own), plan.mountPoints);
     const kept = { owner: ownerOf(own), isAgent, network, hosts, mounts: plan.mounts };
     const inNetwork = hasProxy(network) ? await this.#deps.networks.wordsFor(kept) : [];
@@ -303,6 +295,13 @@ export class Sandbox {
     throw invalidError(
       'ports: the sandbox has no network, so no program outside reaches its ports: set the network of the sandbox to "hosts", which reaches only the listed hosts',
     );
+  }
+
+  /** Resolves with the words before a command of the server that writes only below directories; none before a sandbox was used. */
+  async wordsForWriter(directories: readonly string[]): Promise<readonly string[]> {
+    const level = await this.#probed;
+    if (level === undefined || level.level === 'none') return [];
+    return [level.program, ...writerOptions(directories)];
   }
 
   /** Removes what processes of a sandbox have left in a worktree, and git outside would follow. */

@@ -80,7 +80,7 @@ export function buildWorktrees(
   const sessionStore = needs.sessions.store;
   const stopping = new AbortController();
   const claims = new Claims({ ...base, store, sessionStore });
-  const git = new Git({ marker, signal: stopping.signal, keeper });
+  const git = new Git({ marker, signal: stopping.signal, keeper, sandbox });
   const initScripts = new InitScripts({
     ...base,
     git,

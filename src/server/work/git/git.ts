@@ -1,10 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe } from 'node:diagnostics_channel';
 import type { EventEmitter } from 'node:events';
+import fs from 'node:fs/promises';
+import path from 'node:path';
 import { AppError } from '../../../api/errors.ts';
 import { GitPluginError, simpleGit } from 'simple-git';
 import { killCarriers, MARKER_VARIABLE } from '../../../core/children/identity.ts';
 import type { Keeper } from '../../../core/children/keeper.ts';
+import type { Sandbox } from '../../../core/children/sandbox/sandbox.ts';
 import { newUuid } from '../../../core/lib/ids.ts';
 import { cleanEnvironment } from '../../../core/children/environment.ts';
 
@@ -85,6 +88,11 @@ export interface GitLocation {
   mayConnect?: boolean | undefined;
   /** The directory of its objects, if that is not in `gitDir`. */
   objects?: string | undefined;
+  /**
+   * Whether git writes only below the work tree and beside its index, if the server has a sandbox: a process in a sandbox may
+   * replace a directory by a link to another directory at any time.
+   */
+  isConfined?: boolean | undefined;
 }
 
 /** The failure of a git command; the message is git's own. */
@@ -111,6 +119,8 @@ interface GitDependencies {
   maxOutputBytes?: number;
   /** Kills the processes with the marker when the server dies; absent for commands that belong to no server. */
   keeper?: Pick<Keeper, 'ensure'>;
+  /** Confines git where a location asks for it. */
+  sandbox?: Pick<Sandbox, 'wordsForWriter'>;
 }
 
 /**
@@ -216,6 +226,7 @@ export class Git {
       signal.throwIfAborted();
       const git = simpleGit({
         baseDir: directory,
+        binary: await this.#program(),
         config: mayBeBare ? [...CONFIG, 'safe.bareRepository=all'] : CONFIG,
         timeout: { block: SILENT_MS },
         completion: { onClose: true, onExit: false },
@@ -226,6 +237,7 @@ export class Git {
           allowUnsafeFsMonitor: true,
           allowUnsafeProtocolOverride: true,
           allowUnsafePack: true,
+          allowUnsafeCustomBinary: true,
         },
         input: () => Buffer.from(input, 'latin1'),
         errors: (error, { exitCode, stdErr }) => {
@@ -263,6 +275,20 @@ export class Git {
         throw new AppError(reason.code, reason.message, { cause: error });
       throw new GitFailure(-1, message.trim().split('\n')[0] ?? '', { cause: error });
     }
+  }
+
+  /** Returns the program that simple-git starts, which cannot have more than one argument of its own: git, or a script. */
+  async #program(): Promise<'git' | ['/bin/sh', script: string]> {
+    const { isConfined = false, gitDir, workTree, index } = this.location;
+    if (!isConfined || gitDir === undefined || workTree === undefined || index === undefined)
+      return 'git';
+    const directories = [workTree, path.dirname(index)];
+    const words = (await this.#deps.sandbox?.wordsForWriter(directories)) ?? [];
+    if (words.length === 0) return 'git';
+    const script = path.join(gitDir, 'confined-git');
+    const quotedWords = words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`);
+    await fs.writeFile(script, `exec ${quotedWords.join(' ')} git "$@"\n`);
+    return ['/bin/sh', script];
   }
 
   #environment(call: string): Record<string, string> {

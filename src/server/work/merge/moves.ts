@@ -211,7 +211,8 @@ async function takeSteps(
       const settled = await settledOf(isolated, checkout, changes);
       await putInIndex(isolated, settled, 'new');
       const base = settled.length === 0 ? from : await treeWith(isolated, from, settled);
-      await isolated.text([...WHOLE_INDEX, 'read-tree', '-m', '-u', base, to]);
+      const writer = isolated.with({ isConfined: true });
+      await writer.text([...WHOLE_INDEX, 'read-tree', '-m', '-u', base, to]);
     }
     await placeIndex(isolated.location.index ?? '', checkout.gitDir);
   });

@@ -257,7 +257,7 @@ async function readNow(
 /** Replaces the files of a tree by the files of another tree. Git refuses if a file differs from the first tree. */
 async function checkOut(git: Git, from: string, to: string): Promise<void> {
   await git.maybe(['update-index', '-q', '--really-refresh']);
-  await git.text(['read-tree', '-m', '-u', from, to]);
+  await git.with({ isConfined: true }).text(['read-tree', '-m', '-u', from, to]);
 }
 
 function namesOf(changes: readonly TreeChange[]): string {

@@ -152,7 +152,7 @@ export async function fillFromArchive(
   else await own.text(['read-tree', files]);
   const forget = ['update-index', '--force-remove', '-z', '--stdin'];
   if (absent.length > 0) await own.text(forget, nulTerminated(absent));
-  await own.text(['checkout-index', '--all', '--force', '--quiet']);
+  await own.with({ isConfined: true }).text(['checkout-index', '--all', '--force', '--quiet']);
 }
 
 /** Sets the skip-worktree flag of those absent files that the index lists. */

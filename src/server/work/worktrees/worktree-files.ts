@@ -68,7 +68,7 @@ export async function createFiles(
     const filters = gitContext.filtersOf(repository);
     const about = { gitDir, files, head, scratch, filters };
     const { isolated } = await openIsolatedGitDir(repository, about);
-    const own = isolated.with({ index: path.join(gitDir, 'index') });
+    const own = isolated.with({ index: path.join(gitDir, 'index'), isConfined: true });
     await own.text(['read-tree', '-m', '-u', head]);
   });
 }

@@ -1,11 +1,13 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../../src/api/index.ts';
 import { hasSandbox, required } from '../../../support/sandbox/available.ts';
 import { openSession } from '../../../support/turns.ts';
 import {
   commit,
   create,
+  git,
   testStage,
   read,
   type Stage,
@@ -53,3 +55,25 @@ cat '${stage.directory}/auth/token'; git status --short; git log -1 --format=%s;
     expect(init_script).toMatchObject({ status: 'completed', exit_code: 0 });
   });
 });
+
+test.skipIf(!hasSandbox).each([
+  ['on', required(), ['inside']],
+  ['off', {}, ['inside', 'outside']],
+])(
+  'With the sandbox %s, a filter of git writes there while a worktree is created.',
+  async (_mode, config, written) => {
+    const stage = await testStage({ config });
+    const outside = path.join(stage.directory, 'outside');
+    write(stage.repo, { '.gitattributes': '*.up filter=up\n', 'one.up': '' });
+    commit(stage.repo, 'with attributes');
+    git(stage.repo, 'config', 'filter.up.smudge', `touch inside '${outside}'; cat`);
+    const body = { repo_root: stage.repo };
+    const { brings } = await stage.client.call(endpoints.lookAtBrought, { body });
+    const sha256 = brings[0]?.sha256 ?? '';
+    await stage.client.call(endpoints.trustContent, { body: { ...body, sha256 } });
+    const { path: directory } = await create(stage);
+    const files = { inside: path.join(directory, 'inside'), outside };
+    const found = Object.entries(files).filter(([, file]) => fs.existsSync(file));
+    expect(found.map(([name]) => name)).toEqual(written);
+  },
+);
