@@ -182,8 +182,8 @@ contenders: deps ## SIGKILL the server twice in each of N races (N=200, SEED=...
 	KILLS=$(N) SEED=$(SEED) TEST_LIMIT_MS=21600000 $(CAMPAIGN) test/campaigns/worktrees/races-killed
 
 .PHONY: worktrees
-worktrees: deps ## Test worktrees with 1,000 random programs of eight sessions and with hostile files (PROGRAMS=..., SEED=...)
-	WORKTREE_PROGRAMS=$(or $(PROGRAMS),1000) $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 $(CAMPAIGN) test/campaigns/worktrees/programs
+worktrees: deps ## Test worktrees with 1,000 random programs of eight sessions and with hostile files (PROGRAMS=..., SEED=..., FROM=0 is the first program)
+	WORKTREE_PROGRAMS=$(or $(PROGRAMS),1000) WORKTREE_FROM=$(or $(FROM),0) $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 $(CAMPAIGN) test/campaigns/worktrees/programs
 	WORKTREE_RUNS=100 $(if $(SEED),WORKTREE_SEED=$(SEED)) TEST_LIMIT_MS=43200000 $(CAMPAIGN) test/campaigns/worktrees/property
 	WORKTREE_PLACES=all vitest run test/server/work/git/hostile
 
