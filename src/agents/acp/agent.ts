@@ -176,20 +176,18 @@ export class AcpAgent implements Agent {
     this.#onReplay = onReplay;
     const params = { sessionId: ref, ...this.#sessionParams() };
     this.#state = opening;
-    try {
-      const opened = await this.process.login.around('opening', () =>
-        reopen(
-          this.process,
-          params,
-          () => untilSilent(opening, this.#options.clock),
-          onReplay !== undefined,
-        ),
-      );
-      this.ref = ref;
-      this.#opened(opened, earlier);
-    } finally {
-      this.#state = { is: 'idle' };
-    }
+    // After a failure the agent stays deaf: it may continue with its history until it has ended.
+    const opened = await this.process.login.around('opening', () =>
+      reopen(
+        this.process,
+        params,
+        () => untilSilent(opening, this.#options.clock),
+        onReplay !== undefined,
+      ),
+    );
+    this.ref = ref;
+    this.#opened(opened, earlier);
+    this.#state = { is: 'idle' };
   }
 
   /** Earlier updates of the agent fill the fields that its answer leaves out. */

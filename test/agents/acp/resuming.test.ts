@@ -412,6 +412,26 @@ test('A history that the agent replays after its answer belongs to no turn.', ()
   return expectNothingOld(role, { clock });
 });
 
+test('A history that the agent replays after it has refused to load the session creates no events.', async () => {
+  const refusal = { code: -32_603, message: 'Internal error' };
+  const refuseAndReplay = (agent: RawAgent) => {
+    const request = agent.last('session/load');
+    const params = { sessionId: request?.params?.sessionId };
+    const rows = Array.from({ length: 10 }, () => history).flat();
+    const updates = rows.map((update) => ({
+      method: 'session/update',
+      params: { ...params, update },
+    }));
+    agent.send({ id: request?.id, error: refusal }, ...updates);
+    return never;
+  };
+  const [stage, session] = await withLost(reopened('session/load', sick(refuseAndReplay)));
+  expect(await session.run('hello')).toMatchObject(unavailable);
+  await stage.noAgents();
+  await expectWorks(session);
+  expect(JSON.stringify(session.watch.events)).not.toContain('an old');
+});
+
 test('A replayed tool call does not change a tool call of the turn with the same id.', async () => {
   const [{ client }, session] = await withLost({
     ...reopened('session/resume', replay),
