@@ -39,6 +39,20 @@ export const nullableInteger = (description: string) => z.int().nullable().descr
 /** A {@link timestamp} that may be null in a response. */
 export const nullableTime = (description: string) => timestamp.nullable().describe(description);
 
+/**
+ * An object with any fields. Unlike `z.record`, it keeps a field named `__proto__`, so that a later check can refuse it.
+ */
+export const anyObject = z
+  .unknown()
+  .refine((value) => typeof value === 'object' && value !== null && !Array.isArray(value), {
+    error: 'has to be an object',
+  })
+  .meta({
+    type: 'object',
+    propertyNames: { type: 'string' },
+    additionalProperties: {},
+  }) as z.ZodType<Record<string, unknown>>;
+
 export const errorBody = component('Error', 'Body of every error response except 401.', {
   error: z.string().describe('Error message: what failed and how to correct it.'),
   code: z.enum(serverErrorCodes),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { component, optionalText } from './common.ts';
+import { anyObject, component, optionalText } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 /** The error codes in the envelope of a tool call. */
@@ -117,7 +117,7 @@ const invocation = z
     namespace: z.enum(toolNamespaceNames).nullish().meta({
       description: 'Namespace of the tool. If set, it must be the prefix of the tool name.',
     }),
-    args: z.record(z.string(), z.unknown()).nullish(),
+    args: anyObject.nullish(),
   })
   .refine((body) => (body.tool_name ?? body.toolName) != null, {
     path: ['tool_name'],

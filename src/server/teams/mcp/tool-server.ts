@@ -1,6 +1,7 @@
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import {
+  CallToolRequestParamsSchema,
   CallToolRequestSchema,
   type CallToolResult,
   ErrorCode,
@@ -10,6 +11,7 @@ import {
   type ServerNotification,
 } from '@modelcontextprotocol/sdk/types.js';
 import type { ToolEnvelope, ToolInfo } from '../../../api/gateway.ts';
+import { anyObject } from '../../../api/common.ts';
 import { toolNamespaces } from '../../../api/tools.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import { version } from '../../../core/lib/self.ts';
@@ -22,6 +24,11 @@ const asksNobody = {
     );
   },
 };
+
+/** A call with all of its arguments, so that the tool can refuse each unknown one. */
+const toolCall = CallToolRequestSchema.extend({
+  params: CallToolRequestParamsSchema.extend({ arguments: anyObject.optional() }),
+});
 
 /** Lists and calls the tools on behalf of one session. */
 export interface ToolBackend {
@@ -54,7 +61,7 @@ export async function serveTools(
   server.setRequestHandler(ListToolsRequestSchema, async () => ({
     tools: (await backend.list()).map(mcpToolOf),
   }));
-  server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
+  server.setRequestHandler(toolCall, async ({ params }, extra) => {
     if (!isTool(params.name))
       throw new McpError(ErrorCode.InvalidParams, `unknown tool "${params.name}": see tools/list`);
     const token = params._meta?.progressToken;

@@ -77,6 +77,7 @@ it('The envelope reports a call of an unknown tool, or one with wrong arguments.
     [{}, 'command'],
     [{ command: 'true', caller_agent_id: id }, 'caller_agent_id'],
     [{ command: 'true', session_id: id }, 'session_id'],
+    [JSON.parse('{"command":"true","__proto__":{}}') as object, '__proto__'],
     [{ command: 7 }, 'command'],
     [{ command: 'true', wait_ms: 60_000 }, 'wait_ms'],
     [{ command: 'true', cwd: '/no/such/place' }, '/no/such/place'],

@@ -104,9 +104,12 @@ it('Rising progress is reported only to a caller with a progress token.', async 
 });
 
 /** Runs `test` with functions that write a line to a tool server and read its next answer as JSON. */
-function serveLines(): [write: (line: string) => void, answer: () => Promise<unknown>] {
+function serveLines(
+  call?: ToolBackend['call'],
+): [write: (line: string) => void, answer: () => Promise<unknown>] {
   const [input, output] = [new PassThrough(), new PassThrough()];
-  const serving = serveTools(new LineTransport(input, output, systemClock), backend(), systemClock);
+  const transport = new LineTransport(input, output, systemClock);
+  const serving = serveTools(transport, backend(call), systemClock);
   const lines = createInterface({ input: output })[Symbol.asyncIterator]();
   onTestFinished(async () => {
     input.end();
@@ -173,6 +176,21 @@ it('JSON that is not a message gets "invalid request", with its id if it has one
     write(line);
     expect(await answer()).toMatchObject({ id, error: { code: -32600 } });
   }
+});
+
+it('A tool gets each argument of a call, also one named "__proto__".', async () => {
+  const names: string[][] = [];
+  const [write, answer] = serveLines((_tool, args) => {
+    names.push(Object.keys(args));
+    return Promise.resolve(fine);
+  });
+  write(initialize);
+  await answer();
+  write(
+    '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"cadre_process_status","arguments":{"a":1,"__proto__":{}}}}',
+  );
+  await answer();
+  expect(names).toEqual([['a', '__proto__']]);
 });
 
 it('Wrong parameters get -32602 with a sentence that names the parameter.', async () => {
