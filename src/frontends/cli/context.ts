@@ -180,7 +180,7 @@ async function readConfiguration(
   return config;
 }
 
-/** The token for an address. Throws `usage` for a token file that does not exist, `unauthorized` where no token may be sent to the address. */
+/** The token for an address. Throws `usage` for an invalid address or a token file that does not exist, `unauthorized` where no token may be sent to the address. */
 export function tokenFor(
   url: string,
   { tokenFile: files }: Pick<GlobalOptions, 'tokenFile'>,
@@ -189,10 +189,11 @@ export function tokenFor(
   configured: { token: string | null } | null,
   remedy = 'set CADRE_TOKEN, or pass --token-file FILE',
 ): string {
+  const address = addressOf(url);
   const tokenFile = tokenFileOf({ tokenFile: files });
   if (tokenFile !== null) return readToken(tokenFile);
   if (env.CADRE_TOKEN) return env.CADRE_TOKEN;
-  const isRegistered = running !== null && addressOf(url) === addressOf(running.url);
+  const isRegistered = running !== null && address === addressOf(running.url);
   if (isRegistered) {
     const { token_file: file } = running;
     if (file && fs.existsSync(file)) return readToken(file);

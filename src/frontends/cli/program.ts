@@ -199,10 +199,10 @@ export async function runIn(
   if (!wantsJson(argv))
     for (const name of ['stdout', 'stderr'] as const)
       Object.defineProperty(world, name, { value: forLocale(world[name], world.env) });
-  const program = await createProgram(world, commands, argv);
+  const program = await createProgram(world, commands, withVersion(argv));
   const filter = jqFor(program, world);
   try {
-    await program.parseAsync(withFleet(argv), { from: 'user' });
+    await program.parseAsync(withVersion(withFleet(argv)), { from: 'user' });
   } catch (error) {
     code = exitCodeFor(error, wantsJson(argv), world);
   }
@@ -241,6 +241,12 @@ function withFleet(argv: readonly string[]): string[] {
     const isAlone = one === '--fleet' && !isFleetAddress(argv[at + 1]);
     return isAlone ? '--fleet=' : one;
   });
+}
+
+/** Replaces `--version` by the command `version` where JSON is wanted, which the option of commander does not write. */
+function withVersion(argv: readonly string[]): readonly string[] {
+  if (!wantsJson(argv) || operandsOf(argv).length > 0) return argv;
+  return argv.map((one) => (asksVersionOnly([one]) ? 'version' : one));
 }
 
 const SIGNAL_CODES = { SIGINT: exitCodes.interrupted, SIGTERM: 143 } as const;

@@ -19,6 +19,8 @@ test('cadre prints its version as one line or as JSON.', async () => {
   );
   const json = await runHere(home.path, ['version', '--json']);
   expect(json.json()).toMatchObject({ name: 'cadre', version, node: process.version });
+  for (const asked of ['--version --json', '--json -V', '--version --jq .'])
+    expect((await runHere(home.path, asked.split(' '))).json()).toEqual(json.json());
   expect(fs.readdirSync(home.path)).toEqual([]);
 });
 
@@ -82,6 +84,17 @@ test('A stale registration counts as no server.', async () => {
     /no server is running on/,
   );
 });
+
+test.each(['localhost:7433', 'ftp://127.0.0.1:1', 'http://127.0.0.1:70000'])(
+  'The invalid server address %s is refused, also with a token.',
+  async (url) => {
+    using home = tempDirectory();
+    for (const env of [{}, { CADRE_TOKEN: 'x'.repeat(32) }]) {
+      const ended = await runHere(home.path, ['--url', url, 'status'], { env });
+      expectFailure(ended, 2, /^cadre: invalid server address ".*": expected http:\/\/HOST:PORT$/m);
+    }
+  },
+);
 
 const wrong: string[][] = [
   ['nonsense'],
