@@ -10,6 +10,8 @@ import { agentSandboxSection, sandboxSection } from './sandbox-section.ts';
 import { valueText } from '../lib/value-text.ts';
 
 const milliseconds = z.int().min(0).max(2_147_483_647);
+const hostPort =
+  /^(\[[^\]]+\]|[^:]+):([0-5]?\d{1,4}|6([0-4]\d{3}|5([0-4]\d\d|5([0-2]\d|3[0-5]))))$/;
 
 /** The section of a provider whose agent is a program that the user has installed. */
 const installedAgent = (command: string) =>
@@ -134,7 +136,7 @@ export const configSchema = z.strictObject({
       /** Where the server listens. An address beyond this machine needs `allowed_hosts`. */
       bind_address: z
         .string()
-        .regex(/^(\[[^\]]+\]|[^:]+):\d{1,5}$/, 'has to be HOST:PORT')
+        .regex(hostPort, 'has to be HOST:PORT, with a port from 0 to 65535')
         .default('127.0.0.1:7433'),
       /** Host names by which clients may call the server, in addition to the names of this machine. */
       allowed_hosts: z.array(z.string()).default([]),

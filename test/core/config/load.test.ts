@@ -356,7 +356,11 @@ test.for([
 test.for([
   ['[server]\ndrain_ms = "soon"', 'server.drain_ms'],
   ['[server]\ndrain_ms = -1', 'server.drain_ms'],
-  ['[server]\nbind_address = "here"', 'server.bind_address: has to be HOST:PORT'],
+  [
+    '[server]\nbind_address = "here"',
+    'server.bind_address: has to be HOST:PORT, with a port from 0 to 65535',
+  ],
+  ['[server]\nbind_address = "localhost:70000"', 'server.bind_address: has to be HOST:PORT, with'],
   ['[log]\nlevel = "loud"', 'log.level'],
   ['[auth]\ntoken = "short"', 'auth.token'],
   ['[data]\ndurability = "maybe"', 'data.durability'],
@@ -379,9 +383,10 @@ test.for<[name: string, text: string, place: string]>([
 
 test('A wrong value of a flag is refused with its key and flag.', () => {
   expect(refusal(null, {}, { bind: 'here' })).toMatch(
-    /server\.bind_address: has to be HOST:PORT \(flag --bind\)$/,
+    /server\.bind_address: has to be HOST:PORT, with a port from 0 to 65535 \(flag --bind\)$/,
   );
-  expect(refusal(null, {}, { port: 'web' })).toContain('(flag --port)');
+  for (const port of ['web', '70000'])
+    expect(refusal(null, {}, { port })).toContain('port from 0 to 65535 (flag --port)');
 });
 
 test('A mistake in the file is reported with its line.', () => {
