@@ -26,7 +26,7 @@ export type CheckProgress = (table: string, rows: number) => void;
 const STEP_ROWS = 2000;
 /** At most this many findings of one kind are reported. */
 const MAX_REPORTED = 100;
-const WAY_OUT = 'stop the server and restore a backup';
+const RESTORE = 'stop the server and restore a backup';
 
 /**
  * Checks all of a closed store: the structure of its file, the checksum of every row, and the references between rows.
@@ -38,12 +38,14 @@ export async function checkStore(options: {
   version: string;
   signal: AbortSignal;
   onProgress: CheckProgress;
+  /** Remedy for a damaged file (default: restore a backup). */
+  wayOut?: string | undefined;
 }): Promise<CheckReport> {
-  const { file, wasm, version, signal, onProgress } = options;
+  const { file, wasm, version, signal, onProgress, wayOut = RESTORE } = options;
   const { size } = nodeFs.statSync(file);
-  if (size === 0) throw damagedError(`the file ${file} is empty: ${WAY_OUT}`);
+  if (size === 0) throw damagedError(`the file ${file} is empty: ${wayOut}`);
   using connection = await openReadOnly(file, wasm);
-  const check = new Check(connection);
+  const check = new Check(connection, wayOut);
   check.open(file, version);
   onProgress('structure', 0);
   await yieldToEventLoop();
@@ -63,11 +65,13 @@ type RecordRow = [key: number, id: SqlValue, record: SqlValue, sum: number];
 class Check {
   readonly corruptions: Corruption[] = [];
   readonly #connection: Connection;
+  readonly #wayOut: string;
   /** Whether a page or a row could not be read. */
   #isTorn = false;
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, wayOut: string) {
     this.#connection = connection;
+    this.#wayOut = wayOut;
   }
 
   /** Throws AppError for a file that is not a store, or is of a newer version. */
@@ -83,7 +87,7 @@ class Check {
         );
       assertKnownFormat(sql, version);
     } catch (error) {
-      throw asReadError(error, file, WAY_OUT);
+      throw asReadError(error, file, this.#wayOut);
     }
   }
 
@@ -211,7 +215,7 @@ class Check {
   }
 
   #report(table: string | null, row: string | number | null, problem: string): void {
-    this.corruptions.push({ table, row, problem: `${problem}: ${WAY_OUT}` });
+    this.corruptions.push({ table, row, problem: `${problem}: ${this.#wayOut}` });
   }
 
   /** The table that a message of SQLite names by its root page or its index. */

@@ -211,7 +211,7 @@ test('cadre db check reports a missing file, and a file that is not a database.'
   expectFailure(await cadre(['db', 'check', file]), 3, /file .* not found/);
   expectFailure(await cadre(['db', 'check', place.path]), 3, /file .* not found/);
   fs.writeFileSync(file, 'nonsense '.repeat(1000));
-  expectFailure(await cadre(['db', 'check', file]), 1, /not a database.*restore a backup/);
+  expectFailure(await cadre(['db', 'check', file]), 1, /not a database.*: use another backup$/m);
 });
 
 test('cadre db check refuses the file that a server has open.', async () => {

@@ -130,10 +130,10 @@ async function checkCopy(world: World, file: string): Promise<CheckReport> {
   // A file in a data directory may be in use, so the directory is locked. A copy has no lock beside it.
   const isInPlace = path.basename(file) === STORE && existsSync(path.join(directory, 'lock'));
   using _lock = isInPlace ? await lockStore(directory) : null;
-  return await checkFile(world, file);
+  return await checkFile(world, file, isInPlace ? undefined : 'use another backup');
 }
 
-async function checkFile(world: World, file: string): Promise<CheckReport> {
+async function checkFile(world: World, file: string, wayOut?: string): Promise<CheckReport> {
   await withStoreFiles(file, () => fs.access(file, fs.constants.R_OK));
   const { checkStore } = await import('../../../core/store/check.ts');
   using progress = progressLine(world);
@@ -142,6 +142,7 @@ async function checkFile(world: World, file: string): Promise<CheckReport> {
     wasm: sqlWasm,
     version,
     signal: world.interrupted(),
+    wayOut,
     onProgress: (part, rows) => progress.show(`${part}${rows > 0 ? `: ${rows} rows` : ''}`),
   });
 }
