@@ -38,7 +38,10 @@ export const commands: Commands = {
   say: { usage: 'say TEXT', parse: text },
   think: { usage: 'think TEXT', parse: text },
   tool: { usage: 'tool TITLE => OUTPUT', parse: titleAndOutput },
-  ask: { usage: 'ask TITLE', parse: (args) => (args ? { title: args } : undefined) },
+  ask: {
+    usage: 'ask TITLE, or ask run: COMMAND',
+    parse: (args) => (args ? { title: args } : undefined),
+  },
   'ask-all': { usage: 'ask-all TITLE | TITLE', parse: titles },
   edit: { usage: 'edit PATH => TEXT', parse: pathAndText },
   question: { usage: 'question TEXT | OPTION | OPTION', parse: entries },

@@ -16,6 +16,7 @@ test('A prompt without a command is answered by an introduction that lists the c
     /demo agent.*no model.*"Please fix the login bug that we saw ...".*/u,
   );
   expect(client.said()).toContain('\n  plan A | B | C\n');
+  expect(client.said()).toContain('\n  ask TITLE, or ask run: COMMAND\n');
   expect(client.updates.length).toBeGreaterThan(50); // streamed, not sent as one
   expect(response.stopReason).toBe('end_turn');
 });
