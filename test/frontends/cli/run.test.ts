@@ -45,6 +45,21 @@ test('A permission mode that neither cadre nor the agent has is refused before a
   expect(ran).toMatchObject({ code: 0, stdout: 'a\n' });
 });
 
+test('A run whose prompt or goal is refused leaves no open session.', async () => {
+  const server = demo();
+  const query = { status: 'ready' as const };
+  const sessions = async () => (await server.client.call(endpoints.listSessions, { query })).length;
+  const before = await sessions();
+  for (const options of [
+    ['--image', '/nonexistent.png'],
+    ['--until', 'true', '--max', '0'],
+  ]) {
+    const ran = await cadreOn(server)(['run', ...options, 'say a']);
+    expect(ran).toMatchObject({ code: 2, stdout: '' });
+  }
+  expect(await sessions()).toBe(before);
+});
+
 test('A run reads its prompt from stdin with -.', async () => {
   const server = demo();
   const ran = await cadreOn(server)(['run', '-'], { stdin: 'say from stdin\nsay and more\n' });

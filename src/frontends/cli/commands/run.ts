@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
-import { usageError } from '../../../api/errors.ts';
+import { AppError, usageError } from '../../../api/errors.ts';
 import type { Goal } from '../../../api/goals.ts';
 import { shorten } from '../../../core/lib/shorten.ts';
 import { command } from '../command.ts';
@@ -101,14 +101,12 @@ async function run(
   const earlier = await earlierSession(context, options);
   const session_id = earlier ?? (await open(context, options));
   const turnOnly = earlier === null ? {} : turnSettings(options);
-  const goal = await setGoal(context, session_id, options);
-  const body = { input, ...turnOnly };
-  const sending = sendTurn(context, session_id, body, keyFor('turn', options));
-  const accepted = await sending.catch(async (error: unknown) => {
-    const params = { session_id };
-    // With a key, the command can be repeated, and then sends the turn for the goal.
-    if (goal && options.key === undefined)
-      await context.client.call(endpoints.cancelGoal, { params }).catch(() => undefined);
+  const sending = sendWithGoal(context, session_id, { input, ...turnOnly }, options);
+  const { goal, accepted } = await sending.catch(async (error: unknown) => {
+    const isRefused = error instanceof AppError && error.code === 'invalid';
+    // Nothing was sent to the new session. With a key, the command can be repeated in that session.
+    if (isRefused && earlier === null && options.key === undefined)
+      await closeUnused(context, session_id);
     throw error;
   });
   if (options.template === undefined) await keepPrompt(context, input);
@@ -117,6 +115,32 @@ async function run(
   context.note(
     `continue with cadre run --session ${short} TEXT, or cadre sessions attach ${short}`,
   );
+}
+
+async function sendWithGoal(
+  context: CommandContext,
+  session_id: string,
+  body: Parameters<typeof sendTurn>[2],
+  options: RunOptions,
+) {
+  const goal = await setGoal(context, session_id, options);
+  try {
+    return { goal, accepted: await sendTurn(context, session_id, body, keyFor('turn', options)) };
+  } catch (error) {
+    // With a key, the command can be repeated, and then sends the turn for the goal.
+    if (goal && options.key === undefined)
+      await context.client
+        .call(endpoints.cancelGoal, { params: { session_id } })
+        .catch(() => undefined);
+    throw error;
+  }
+}
+
+async function closeUnused({ client }: CommandContext, session_id: string): Promise<void> {
+  const body = { reason: 'the prompt was refused' };
+  await client
+    .call(endpoints.closeSession, { params: { session_id }, body })
+    .catch(() => undefined);
 }
 
 /** Sets the goal before the turn is sent, so that the end of the turn is checked. */
