@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { AppError, conflictError } from '../../api/errors.ts';
+import { shellWord } from '../lib/shell-word.ts';
 
 /** Opens a lock file and locks it. Returns null if another process has the lock. */
 type Take = (file: string) => number | null;
@@ -32,7 +33,7 @@ export function lockDirectory(
     }
     throw conflictError(
       `another server${holder ? ` (pid ${holder})` : ''} uses the data directory ${directory}: stop ` +
-        'that server with cadre stop, or choose another directory with --data-dir',
+        `that server with cadre stop --data-dir ${shellWord(directory)}, or choose another directory with --data-dir`,
     );
   }
   fs.ftruncateSync(fd);

@@ -8,7 +8,7 @@ import { logFile, MAX_LOG_BYTES, setAside } from '../../core/lib/own-log.ts';
 import { selfCommand } from '../../core/lib/self.ts';
 import { serverOnceItAnswers } from './answering.ts';
 import { exitCodes } from './exit.ts';
-import { type ServeOptions, serveWords } from './serve-options.ts';
+import { type ServeOptions, serveWords, stopCommand } from './serve-options.ts';
 import type { World } from './world.ts';
 
 /** The maximum time to wait for the first answer: a migration of much data takes minutes. */
@@ -44,7 +44,7 @@ export class ServerStart {
   async run(isDemo: boolean): Promise<StartedServer> {
     const { clock } = this.#world;
     const found = findRegistration(this.#directory);
-    if (found?.runs) throw alreadyRuns(this.#directory, found.server);
+    if (found?.runs) throw alreadyRuns(this.#directory, found.server, this.#options);
     const printed = withDataDirectory(this.#directory, () => {
       // Before the log is there: with a file that is not its own, the directory would be refused by the server.
       prepareDirectory(this.#directory);
@@ -105,12 +105,13 @@ interface Ended {
   why?: string;
 }
 
-export function alreadyRuns(
+function alreadyRuns(
   directory: string,
   { url, pid }: { url: string; pid: number },
+  options: ServeOptions,
 ): AppError {
   return conflictError(
-    `a server is already running on ${directory}, at ${url} (pid ${pid}): stop that server with cadre stop`,
+    `a server is already running on ${directory}, at ${url} (pid ${pid}): stop that server with ${stopCommand(options)}`,
   );
 }
 

@@ -108,7 +108,9 @@ test('A data directory in use is refused with 7 and the pid of the other server.
   const second = await runCadre(directory, ['--data-dir', directory, 'serve', '--port', '0']);
   expect(second).toMatchObject({ code: 7, stdout: '' });
   expect(second.stderr.trim().split('\n').at(-1)).toMatch(
-    new RegExp(`^cadre: another server \\(pid ${process.pid}\\) uses the data directory`),
+    new RegExp(
+      `^cadre: another server \\(pid ${process.pid}\\) uses the data directory .* cadre stop --data-dir ${directory}, or `,
+    ),
   );
 });
 

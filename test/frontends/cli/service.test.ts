@@ -61,6 +61,8 @@ describe('serve --detach', () => {
     expect(second.stderr).toBe(
       `cadre: a server is already running on ${data}, at ${started.url} (pid ${started.pid}): stop that server with cadre stop\n`,
     );
+    const named = await here('serve', '--detach', '--data-dir', data);
+    expect(named.stderr).toMatch(`: stop that server with cadre stop --data-dir ${data}\n`);
   });
 
   test('A failed start prints the error of the server and ends with its exit code.', async () => {
