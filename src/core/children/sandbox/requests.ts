@@ -48,12 +48,22 @@ export interface SandboxedAgent extends Pick<SandboxRequest, 'root' | 'own' | 'c
   /** Such paths that are created if they are missing, because programs outside would use what the agent creates there. */
   pinned: readonly PinnedPath[];
   /** The keys of the section, with absolute paths. Null: none. */
-  more:
-    | (Pick<SandboxSettings, 'read' | 'write' | 'hide' | 'hosts'> & {
-        network: NetworkMode | null;
-        nests: boolean | null;
-      })
-    | null;
+  more: AgentSandboxSettings | null;
   /** The hosts that the agent needs, such as the host of its models. */
   hosts: readonly string[];
 }
+
+/** Additions to the sandbox of all agents, for one agent. Null: no addition. */
+type AgentSandboxSettings = Pick<SandboxSettings, 'read' | 'write' | 'hide' | 'hosts'> & {
+  network: NetworkMode | null;
+  nests: boolean | null;
+};
+
+export const NOTHING_MORE: AgentSandboxSettings = {
+  read: [],
+  write: [],
+  hide: [],
+  hosts: [],
+  network: null,
+  nests: null,
+};

@@ -24,11 +24,12 @@ import { removeGitLinks } from './link-sweep.ts';
 import { directoriesOf, type HostPaths, type HostView, readHostView } from './host-view.ts';
 import { hasProxy, NETWORK_TEXTS, planOf, type SandboxVariant, writerOptions } from './plan.ts';
 import { type OwnDirectories, ownDirectoriesIn, ownerOf, scratchOf } from './own-directories.ts';
-import type {
-  SandboxedAgent,
-  SandboxedClass,
-  SandboxRequest,
-  SandboxSettings,
+import {
+  NOTHING_MORE,
+  type SandboxedAgent,
+  type SandboxedClass,
+  type SandboxRequest,
+  type SandboxSettings,
 } from './requests.ts';
 import { PROBE_PREFIX, type SandboxLevel, writeFilter } from './probe.ts';
 import { NESTS_AS_ROOT, textOf } from './reasons.ts';
@@ -54,6 +55,8 @@ export class Sandbox {
   readonly #deps: SandboxDependencies;
   #probed: Promise<SandboxLevel> | undefined;
   #probedAt = 0;
+  /** Whether the configuration, a session or a child of an earlier server uses a sandbox. */
+  #isUsed: boolean;
   #level: SandboxLevel | undefined;
   /** The visible files of running agents, by their own directories. */
   readonly #filesOfAgents = new Map<string, FileOutside>();
@@ -61,6 +64,7 @@ export class Sandbox {
 
   constructor(deps: SandboxDependencies) {
     this.#deps = deps;
+    this.#isUsed = deps.settings.mode !== 'off';
   }
 
   get status(): SandboxStatus {
@@ -71,9 +75,9 @@ export class Sandbox {
     return { mode, level: this.#level.level, ...(detail === null ? {} : { detail }) };
   }
 
-  /** Probes the machine, unless the sandbox is off. */
+  /** Probes the machine, unless nothing uses a sandbox. */
   async open(): Promise<void> {
-    if (this.#deps.settings.mode !== 'off') await this.#probe();
+    if (this.#isUsed) await this.#probe();
   }
 
   /**
@@ -119,14 +123,7 @@ export class Sandbox {
     if (level === null) return null;
     const { paths } = this.#deps;
     const { root, own, isReadOnly, section, programs, state, scratch, pinned } = request;
-    const more = request.more ?? {
-      read: [],
-      write: [],
-      hide: [],
-      hosts: [],
-      network: null,
-      nests: null,
-    };
+    const more = request.more ?? NOTHING_MORE;
     if (more.network === 'none')
       throw new AppError(
         'sandbox_unavailable',
@@ -164,9 +161,9 @@ export class Sandbox {
 
   /** Continues with the sandboxes of children that an earlier server has left. */
   async restore(children: readonly HeldRecord[]): Promise<void> {
-    for (const { sandbox } of children.map(({ about }) => about))
-      if (sandbox?.isAgent) this.#showFilesOf(sandbox);
-    if (children.some(({ about }) => about.sandbox)) await this.#probe();
+    const sandboxes = children.flatMap(({ about }) => about.sandbox ?? []);
+    this.#isUsed ||= sandboxes.length > 0;
+    for (const one of sandboxes) if (one.isAgent) this.#showFilesOf(one);
     await this.#deps.networks.restore(children);
   }
 
@@ -297,11 +294,11 @@ export class Sandbox {
     );
   }
 
-  /** Resolves with the words before a command of the server that writes only below directories; none before a sandbox was used. */
+  /** Resolves with the words before a command of the server that writes only below directories; none if nothing uses a sandbox. */
   async wordsForWriter(directories: readonly string[]): Promise<readonly string[]> {
-    const level = await this.#probed;
-    if (level === undefined || level.level === 'none') return [];
-    return [level.program, ...writerOptions(directories)];
+    if (!this.#isUsed) return [];
+    const level = await this.#probe();
+    return level.level === 'none' ? [] : [level.program, ...writerOptions(directories)];
   }
 
   /** Removes what processes of a sandbox have left in a worktree, and git outside would follow. */
@@ -340,6 +337,7 @@ export class Sandbox {
   }
 
   #probe(): Promise<SandboxLevel> {
+    this.#isUsed = true;
     return (this.#probed ??= this.#probeOnce());
   }
 

@@ -10,6 +10,7 @@ import type { Keeper } from '../../../core/children/keeper.ts';
 import type { Sandbox } from '../../../core/children/sandbox/sandbox.ts';
 import { newUuid } from '../../../core/lib/ids.ts';
 import { cleanEnvironment } from '../../../core/children/environment.ts';
+import { shellWord } from '../../../core/lib/shell-word.ts';
 
 /** A git process without output for this long hangs: on a lock, a filter, or a disk that no longer responds. */
 const SILENT_MS = 10 * 60_000;
@@ -220,13 +221,14 @@ export class Git {
     const call = newUuid();
     const started: { startFailure: Error | undefined } = { startFailure: undefined };
     let failure: GitFailure | undefined;
-    // Outside of `try`, so that an error of the keeper does not become a GitFailure.
+    // Outside of `try`, so that an error here does not become a GitFailure.
     if (!signal.aborted) keeper?.ensure();
+    const binary = signal.aborted ? 'git' : await this.#program();
     try {
       signal.throwIfAborted();
       const git = simpleGit({
         baseDir: directory,
-        binary: await this.#program(),
+        binary,
         config: mayBeBare ? [...CONFIG, 'safe.bareRepository=all'] : CONFIG,
         timeout: { block: SILENT_MS },
         completion: { onClose: true, onExit: false },
@@ -280,14 +282,14 @@ export class Git {
   /** Returns the program that simple-git starts, which cannot have more than one argument of its own: git, or a script. */
   async #program(): Promise<'git' | ['/bin/sh', script: string]> {
     const { isConfined = false, gitDir, workTree, index } = this.location;
-    if (!isConfined || gitDir === undefined || workTree === undefined || index === undefined)
-      return 'git';
+    if (!isConfined) return 'git';
+    if (gitDir === undefined || workTree === undefined || index === undefined)
+      throw new Error('git can be confined only with a git directory, a work tree and an index');
     const directories = [workTree, path.dirname(index)];
     const words = (await this.#deps.sandbox?.wordsForWriter(directories)) ?? [];
     if (words.length === 0) return 'git';
     const script = path.join(gitDir, 'confined-git');
-    const quotedWords = words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`);
-    await fs.writeFile(script, `exec ${quotedWords.join(' ')} git "$@"\n`);
+    await fs.writeFile(script, `exec ${words.map(shellWord).join(' ')} git "$@"\n`);
     return ['/bin/sh', script];
   }
 

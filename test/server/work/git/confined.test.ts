@@ -43,7 +43,7 @@ describe.skipIf(!hasSandbox)('git that writes files', () => {
     expect(fs.readdirSync(at('outside'))).toEqual([]);
   });
 
-  test('Without that, git follows such a link, so the test above can fail.', async () => {
+  test('Git that is not confined writes through such a link.', async () => {
     await using directory = tempDirectory('unconfined');
     const at = (name: string) => path.join(directory.path, name);
     await checkOut(at, false);

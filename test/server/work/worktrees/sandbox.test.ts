@@ -57,23 +57,20 @@ cat '${stage.directory}/auth/token'; git status --short; git log -1 --format=%s;
 });
 
 test.skipIf(!hasSandbox).each([
-  ['on', required(), ['inside']],
-  ['off', {}, ['inside', 'outside']],
-])(
-  'With the sandbox %s, a filter of git writes there while a worktree is created.',
-  async (_mode, config, written) => {
-    const stage = await testStage({ config });
-    const outside = path.join(stage.directory, 'outside');
-    write(stage.repo, { '.gitattributes': '*.up filter=up\n', 'one.up': '' });
-    commit(stage.repo, 'with attributes');
-    git(stage.repo, 'config', 'filter.up.smudge', `touch inside '${outside}'; cat`);
-    const body = { repo_root: stage.repo };
-    const { brings } = await stage.client.call(endpoints.lookAtBrought, { body });
-    const sha256 = brings[0]?.sha256 ?? '';
-    await stage.client.call(endpoints.trustContent, { body: { ...body, sha256 } });
-    const { path: directory } = await create(stage);
-    const files = { inside: path.join(directory, 'inside'), outside };
-    const found = Object.entries(files).filter(([, file]) => fs.existsSync(file));
-    expect(found.map(([name]) => name)).toEqual(written);
-  },
-);
+  ['With the sandbox, a filter of git writes only the new worktree.', required(), ['inside']],
+  ['Without the sandbox, a filter of git also writes other files.', {}, ['inside', 'outside']],
+])('%s', async (_title, config, written) => {
+  const stage = await testStage({ config });
+  const outside = path.join(stage.directory, 'outside');
+  write(stage.repo, { '.gitattributes': '*.up filter=up\n', 'one.up': '' });
+  commit(stage.repo, 'with attributes');
+  git(stage.repo, 'config', 'filter.up.smudge', `touch inside '${outside}'; cat`);
+  const body = { repo_root: stage.repo };
+  const { brings } = await stage.client.call(endpoints.lookAtBrought, { body });
+  const sha256 = brings[0]?.sha256 ?? '';
+  await stage.client.call(endpoints.trustContent, { body: { ...body, sha256 } });
+  const { path: directory } = await create(stage);
+  const files = { inside: path.join(directory, 'inside'), outside };
+  const found = Object.entries(files).filter(([, file]) => fs.existsSync(file));
+  expect(found.map(([name]) => name)).toEqual(written);
+});
