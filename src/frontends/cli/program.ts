@@ -199,10 +199,11 @@ export async function runIn(
   if (!wantsJson(argv))
     for (const name of ['stdout', 'stderr'] as const)
       Object.defineProperty(world, name, { value: forLocale(world[name], world.env) });
-  const program = await createProgram(world, commands, withVersion(argv));
+  const words = withVersion(argv);
+  const program = await createProgram(world, commands, words);
   const filter = jqFor(program, world);
   try {
-    await program.parseAsync(withVersion(withFleet(argv)), { from: 'user' });
+    await program.parseAsync(withFleet(words), { from: 'user' });
   } catch (error) {
     code = exitCodeFor(error, wantsJson(argv), world);
   }

@@ -2,7 +2,7 @@ import type { Beginning, Notice, Servers } from '../../client/servers.ts';
 import { unreachableError, usageError } from '../../api/errors.ts';
 import type { TailOptions } from './commands/events.ts';
 import { descriptorOf, eventLine } from './event-line.ts';
-import { sinceOf, zoneOf } from './when.ts';
+import { sinceOf } from './when.ts';
 import { jsonFor, written, type CommandContext } from './world.ts';
 import { z } from 'zod';
 import { bytes, CursorFile } from './cursor-file.ts';
@@ -62,7 +62,7 @@ export async function tailAll(
 function beginning({ afterSeq, since }: TailOptions, now: number): Beginning {
   if (afterSeq !== undefined && since !== undefined)
     throw usageError('pass either --after-seq or --since, not both');
-  if (since !== undefined) return { since: sinceOf(since, now, zoneOf(undefined)) };
+  if (since !== undefined) return { since: sinceOf(since, now) };
   if (afterSeq === undefined) return 'start';
   if (afterSeq === 'latest') return 'latest';
   throw usageError(

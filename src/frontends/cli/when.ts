@@ -67,9 +67,9 @@ function isDate(text: string): boolean {
 
 /**
  * The moment of `--since`, in Unix ms: a length of time before now (`7d`), a day (`2026-11-01`) or a time
- * (`2026-11-01T08:00`) in `zone`, or `all` for 0. Throws `usage` for any other text.
+ * (`2026-11-01T08:00`) in `zone` (default: of this machine), or `all` for 0. Throws `usage` for any other text.
  */
-export function sinceOf(text: string, now: number, zone: string): number {
+export function sinceOf(text: string, now: number, zone = ownTimeZone()): number {
   if (text === 'all') return 0;
   const length = parseDuration(text);
   if (length !== null) return Math.max(0, now - length);

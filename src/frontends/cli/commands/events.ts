@@ -11,7 +11,7 @@ import { lostText } from '../talk/session-events.ts';
 import { command, commandGroup } from '../command.ts';
 import { LogCursor } from '../cursor-file.ts';
 import { descriptorOf, eventLine } from '../event-line.ts';
-import { sinceOf, zoneOf } from '../when.ts';
+import { sinceOf } from '../when.ts';
 import { processId, sessionId, teamId } from '../find.ts';
 import { milliseconds } from '../option-values.ts';
 import { openScreen } from '../screen.ts';
@@ -194,8 +194,7 @@ async function startingPoint(
   const { epoch } = cursor ? await client.call(endpoints.getVersion, {}) : { epoch: '' };
   const saved = cursor?.start(epoch) ?? null;
   if (saved !== null) return saved;
-  if (since !== undefined)
-    return seqBefore(client, sinceOf(since, world.clock.now(), zoneOf(undefined)));
+  if (since !== undefined) return seqBefore(client, sinceOf(since, world.clock.now()));
   if (afterSeq === undefined) return 0;
   if (afterSeq === 'latest') return afterSeq;
   if (/^\d{1,16}$/.test(afterSeq)) return Number(afterSeq);

@@ -10,7 +10,7 @@ import { choicesOf } from '../choices.ts';
 import { count } from '../option-values.ts';
 import { sessionId, teamId } from '../find.ts';
 import { details, ago, mebibytes, shortId } from '../output.ts';
-import { sinceOf, zoneOf } from '../when.ts';
+import { sinceOf } from '../when.ts';
 import type { CommandContext } from '../world.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import type { Layout } from '../layout.ts';
@@ -81,7 +81,7 @@ async function queryOf(
     ...(session === undefined ? {} : { session_id: await sessionId(client, session) }),
     ...(team === undefined ? {} : { team_id: await teamId(client, team) }),
     ...(cwd === undefined ? {} : { cwd: path.resolve(world.cwd(), cwd) }),
-    ...(since === undefined ? {} : { since: sinceOf(since, world.clock.now(), zoneOf(undefined)) }),
+    ...(since === undefined ? {} : { since: sinceOf(since, world.clock.now()) }),
     ...(best === true ? { order: 'best' as const } : {}),
   };
 }
