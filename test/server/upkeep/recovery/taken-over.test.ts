@@ -159,11 +159,13 @@ it('The end of an agent that was taken over also ends its processes in groups of
   const config = stringify({ providers: { acp: { command: process.execPath, args: [agent] } } });
   await withWatches(async (start) => {
     const first = await start({ config });
-    const open = path.join(first.server.directory, 'open');
+    const [running = '', open = ''] = ['running', 'open'].map((name) =>
+      path.join(first.server.directory, name),
+    );
     const escape = 'setsid sleep 300 </dev/null >/dev/null 2>&1 & echo $!';
-    const wait = `while ! test -e ${open}; do sleep 0.05; done`;
+    const wait = `touch ${running}; while ! test -e ${open}; do sleep 0.05; done`;
     const { session_id, turn_id } = await prompted(first.server, `${escape}; ${wait}`);
-    await first.watch.kind('turn.started', turn_id);
+    await expectEventually(() => fs.existsSync(running)).toBe(true);
     await kill(first);
 
     const second = await start({ config });
