@@ -176,7 +176,7 @@ export class AcpAgent implements Agent {
     this.#onReplay = onReplay;
     const params = { sessionId: ref, ...this.#sessionParams() };
     this.#state = opening;
-    // After a failure the agent stays deaf: it may continue with its history until it has ended.
+    // After a failure, updates are still ignored: the agent may replay more of its history until it has ended.
     const opened = await this.process.login.around('opening', () =>
       reopen(
         this.process,
