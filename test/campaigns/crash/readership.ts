@@ -11,7 +11,8 @@ import { scaled } from '../../support/patience.ts';
 
 /** So many sessions are followed at a time, the newest. */
 const FOLLOWED_SESSIONS = 8;
-const CATCH_UP_MS = 10_000;
+/** A reader that is shown nothing for this long is at the end of what it will be shown. */
+const SILENCE_MS = 10_000;
 export const FIRST_READER = 'the first reader';
 
 /** Subscribers that follow the log through all deaths of the server: two for all events, and one for each session. */
@@ -55,7 +56,7 @@ export class Readership {
       reader,
       seq: targetOf(reader, upTo, sessionLogs),
     }));
-    await unlessDead(server, Promise.all(waits.map(({ reader, seq }) => reader.until(seq))));
+    await this.#reach(waits, server);
     return waits
       .filter(({ reader, seq }) => reader.last < seq)
       .map(({ reader, seq }) => `${reader.name} stays at seq ${reader.last}, the log is at ${seq}`);
@@ -85,7 +86,7 @@ export class Readership {
     const reader = this.#add(server.client, 'a newcomer');
     const last = log.at(-1)?.seq ?? 0;
     try {
-      await unlessDead(server, reader.until(last));
+      await this.#reach([{ reader, seq: last }], server);
       const { events, complaints } = reader.take(last);
       return [...complaints, ...checkEqual(reader.name, events, log)];
     } finally {
@@ -96,7 +97,7 @@ export class Readership {
   /** Waits until the readers of the whole runtime have seen the stop in order that followed `upTo`. */
   async lastWords(upTo: number): Promise<Complaints> {
     const readers = this.#readers.filter(({ sessionId }) => sessionId === undefined);
-    await withinPatience(Promise.all(readers.map((reader) => reader.until(upTo + 1))));
+    await this.#reach(readers.map((reader) => ({ reader, seq: upTo + 1 })));
     return readers.flatMap((reader) => {
       const { events, complaints } = reader.take(Number.MAX_SAFE_INTEGER);
       const kinds = events.map(({ kind }) => kind).join(', ') || 'nothing';
@@ -115,6 +116,33 @@ export class Readership {
   async end(): Promise<void> {
     this.moveTo(null);
     for (const reader of this.#readers.slice()) await this.#dismiss(reader);
+  }
+
+  /**
+   * Waits until each reader was shown its event, but not for ever: what is missing shows. A log of a million events
+   * takes minutes, so the limit is on silence. Rejects with `unreachable` if the server dies.
+   */
+  async #reach(
+    waits: readonly { reader: Reader; seq: number }[],
+    server?: TestServer,
+  ): Promise<void> {
+    const done = Promise.all(waits.map(({ reader, seq }) => reader.until(seq))).then(() => true);
+    const dead = server?.exited.then(() => {
+      throw new AppError('unreachable', 'the server died');
+    });
+    const isDone = dead ? Promise.race([done, dead]) : done;
+    const shown = () => waits.reduce((sum, { reader }) => sum + reader.count, 0);
+    for (let before = -1; before !== shown();) {
+      before = shown();
+      const waiting = new AbortController();
+      const silence = pause(scaled(SILENCE_MS), false, { signal: waiting.signal });
+      try {
+        if (await Promise.race([isDone, silence])) return;
+      } finally {
+        waiting.abort();
+        await silence.catch(() => undefined);
+      }
+    }
   }
 
   #add(client: Client, name: string, sessionId?: string): Reader {
@@ -142,24 +170,4 @@ function targetOf(
   sessionLogs: Observation['sessionLogs'],
 ): number {
   return sessionId === undefined ? upTo : (sessionLogs.get(sessionId)?.at(-1)?.seq ?? 0);
-}
-
-async function unlessDead(server: TestServer, work: Promise<unknown>): Promise<void> {
-  const dead = server.exited.then(() =>
-    Promise.reject(new AppError('unreachable', 'the server died')),
-  );
-  await withinPatience(Promise.race([work, dead]));
-}
-
-/** Waits for it, but not for ever: what was not done by then shows. */
-async function withinPatience(work: Promise<unknown>): Promise<void> {
-  const done = new AbortController();
-  try {
-    await Promise.race([
-      work,
-      pause(scaled(CATCH_UP_MS), undefined, { signal: done.signal }).catch(() => undefined),
-    ]);
-  } finally {
-    done.abort();
-  }
 }
