@@ -72,9 +72,14 @@ export class AppError extends Error {
   }
 }
 
+/** Reports whether an error is an `AppError` with this code. */
+export function isAppError(error: unknown, code: ErrorCode): error is AppError {
+  return error instanceof AppError && error.code === code;
+}
+
 /** Reports whether a server did not answer. */
 export function isUnreachable(error: unknown): error is AppError {
-  return error instanceof AppError && error.code === 'unreachable';
+  return isAppError(error, 'unreachable');
 }
 
 type AppErrorOptions = ConstructorParameters<typeof AppError>[2];

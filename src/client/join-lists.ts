@@ -1,6 +1,6 @@
 import type { Endpoint } from '../api/endpoint.ts';
 import { endpoints } from '../api/index.ts';
-import { AppError, unreachableError } from '../api/errors.ts';
+import { isUnreachable, unreachableError } from '../api/errors.ts';
 import type { CallInput } from './client.ts';
 import type { ServerSnapshot, ServerEntry, Servers } from './servers.ts';
 
@@ -127,7 +127,7 @@ async function pageOf(entry: ServerEntry, ask: Asking): Promise<Page> {
       await servers.remember?.(name, { [list.kept]: found });
     return { entry, rows: found.map((row) => ({ node: name, ...row })), next, remark: null };
   } catch (error) {
-    if (!(error instanceof AppError) || error.code !== 'unreachable') throw error;
+    if (!isUnreachable(error)) throw error;
     return lastKnown(entry, error.message, ask);
   }
 }

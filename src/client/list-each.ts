@@ -2,7 +2,7 @@ import type { Approval } from '../api/approvals.ts';
 import type { Process } from '../api/processes.ts';
 import type { Diagnostics } from '../api/runtime.ts';
 import type { Session } from '../api/sessions.ts';
-import { AppError, unreachableError } from '../api/errors.ts';
+import { isUnreachable, unreachableError } from '../api/errors.ts';
 import { listAll } from './listing.ts';
 import type { ServerEntry, Servers } from './servers.ts';
 
@@ -29,7 +29,7 @@ export async function serverStateOf(servers: Servers, entry: ServerEntry): Promi
     await servers.remember?.(entry.name, { sessions, approvals, processes });
     return { entry, server, at: null, sessions, approvals, processes };
   } catch (error) {
-    if (!(error instanceof AppError) || error.code !== 'unreachable') throw error;
+    if (!isUnreachable(error)) throw error;
     const known = await servers.known(entry.name);
     const { sessions = [], approvals = [], processes = [] } = known ?? {};
     const away = { ...entry, state: 'unreachable', detail: error.message, client: null } as const;

@@ -1,5 +1,5 @@
 import { endpoints } from '../api/index.ts';
-import { AppError, unreachableError } from '../api/errors.ts';
+import { isUnreachable, unreachableError } from '../api/errors.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import type { Client } from './client.ts';
 import { framesOf, recordIn } from './frames.ts';
@@ -54,7 +54,7 @@ export async function* streamLogs(
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (!(error instanceof AppError) || error.code !== 'unreachable') throw error;
+      if (!isUnreachable(error)) throw error;
     }
     onConnection?.(true);
     await clock.sleep(RETRY_MS, signal).catch(() => undefined);

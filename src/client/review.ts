@@ -1,7 +1,7 @@
 import type { FileChange, SessionDiff } from '../api/diffs.ts';
 import { endpoints } from '../api/index.ts';
 import type { Review, ReviewComment } from '../api/reviews.ts';
-import { AppError, notFoundError } from '../api/errors.ts';
+import { isAppError, notFoundError } from '../api/errors.ts';
 import type { Anchor } from '../core/lib/diff-anchor.ts';
 import type { Client } from './client.ts';
 
@@ -59,6 +59,6 @@ async function dropComment(client: Client, session_id: string, comment_id: strin
   try {
     await client.call(endpoints.dropReviewComment, { params: { session_id, comment_id } });
   } catch (error) {
-    if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
+    if (!isAppError(error, 'not_found')) throw error;
   }
 }

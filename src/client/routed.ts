@@ -1,7 +1,7 @@
 import type http from 'node:http';
 import type { Endpoint, ResponseOf } from '../api/endpoint.ts';
 import { endpoints } from '../api/index.ts';
-import { AppError, unreachableError } from '../api/errors.ts';
+import { AppError, isUnreachable, unreachableError } from '../api/errors.ts';
 import { usable } from './addresses.ts';
 import { type Joined, joinLists, listOf } from './join-lists.ts';
 import { type Answer, type CallInput, Client } from './client.ts';
@@ -156,7 +156,7 @@ async function joinUsage(
       if (!client) throw unreachableError(detail ?? name);
       reports.push(await client.call(endpoints.getUsage, input, signal));
     } catch (error) {
-      if (!(error instanceof AppError) || error.code !== 'unreachable') throw error;
+      if (!isUnreachable(error)) throw error;
       away.set(name, `${error.message}: its usage is not included`);
     }
   };

@@ -1,4 +1,4 @@
-import { AppError } from '../../api/errors.ts';
+import { isAppError } from '../../api/errors.ts';
 import { checksum } from './corruption-log.ts';
 import type { Database } from './database.ts';
 import { SqliteError, type SqlValue } from './raw-statement.ts';
@@ -90,7 +90,7 @@ class TableCheck {
     try {
       for await (const _ of slices) yield { table: this.#table.name, row: this.#row };
     } catch (error) {
-      const isDamage = error instanceof AppError && error.code === 'storage_damaged';
+      const isDamage = isAppError(error, 'storage_damaged');
       if (!isDamage && !(error instanceof SqliteError)) throw error;
       this.#fault(index, `cannot be read: ${error.message}`);
     }

@@ -1,5 +1,5 @@
 import { serversOf } from '../../client/routed.ts';
-import { AppError, isUnreachable, unreachableError } from '../../api/errors.ts';
+import { AppError, isAppError, isUnreachable, unreachableError } from '../../api/errors.ts';
 import { findConfig, usable } from '../../core/config/load.ts';
 import { isStartForbidden } from '../../core/config/registration.ts';
 import { serverOnceItAnswers } from './answering.ts';
@@ -75,7 +75,7 @@ async function started(
     try {
       return await new ServerStart(world, options, directory).run(false);
     } catch (error) {
-      if (!(error instanceof AppError) || error.code !== 'conflict') throw error;
+      if (!isAppError(error, 'conflict')) throw error;
       // A conflict about the port is not about another server of this directory.
       if (error.message.startsWith('port ') || clock.monotonic() > until) throw error;
       const signal = world.interrupted();

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../../core/lib/self.ts';
 import { systemClock } from '../../core/lib/clock.ts';
-import { AppError, usageError } from '../../api/errors.ts';
+import { AppError, isUnreachable, usageError } from '../../api/errors.ts';
 import { isFleetAddress, operandsOf, singulars } from '../../bundles/choose.ts';
 import { forLocale } from '../terminal/ascii.ts';
 import { addParameters, repeated } from './command.ts';
@@ -186,7 +186,7 @@ export async function runIn(
       try {
         return await connect(options, env, clock);
       } catch (error) {
-        if (!starter || !(error instanceof AppError) || error.code !== 'unreachable') throw error;
+        if (!starter || !isUnreachable(error)) throw error;
         await (await import('./no-server.ts')).startServer(world, options, starter, error);
         return connect(options, env, clock);
       }

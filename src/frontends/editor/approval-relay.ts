@@ -12,7 +12,7 @@ import {
 } from '@agentclientprotocol/sdk/unstable';
 import type { Approval, Question } from '../../api/approvals.ts';
 import { endpoints } from '../../api/index.ts';
-import { AppError } from '../../api/errors.ts';
+import { isAppError } from '../../api/errors.ts';
 import {
   type AskedCall,
   confirmationOf,
@@ -107,7 +107,7 @@ export class ApprovalRelay {
     try {
       await link.call(endpoints.decideApproval, { params, body }, DELIVERY_MS);
     } catch (error) {
-      if (!(error instanceof AppError) || error.code !== 'approval_resolved') throw error;
+      if (!isAppError(error, 'approval_resolved')) throw error;
     }
   }
 

@@ -2,7 +2,7 @@ import { type PromptResponse, RequestError } from '@agentclientprotocol/sdk/unst
 import type { TurnInEvents } from '../../api/event-kinds/sessions.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Usage } from '../../api/sessions.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, isAppError } from '../../api/errors.ts';
 import type { ChosenSettings } from './editor-settings.ts';
 import type { ServerLink } from './server-link.ts';
 import type { InputItem } from '../../api/input.ts';
@@ -101,7 +101,7 @@ export class Prompting {
       try {
         return responseTo(await this.#deps.ends.of(await sending));
       } catch (error) {
-        if (!(error instanceof AppError) || error.code !== 'turn_in_progress') throw error;
+        if (!isAppError(error, 'turn_in_progress')) throw error;
         await this.#untilFree(signal);
       }
     }

@@ -1,6 +1,6 @@
 import type { Approval } from '../../api/approvals.ts';
 import type { BodyInputOf } from '../../api/endpoint.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, isAppError } from '../../api/errors.ts';
 import { endpoints } from '../../api/index.ts';
 import type { Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
@@ -56,7 +56,7 @@ export class Acts {
       });
     } catch (error) {
       this.#mine.delete(approval_id);
-      if (!(error instanceof AppError) || error.code !== 'approval_resolved') throw error;
+      if (!isAppError(error, 'approval_resolved')) throw error;
     }
   }
 

@@ -3,7 +3,7 @@ import type { Client } from '../../client/client.ts';
 import type { EventScope } from '../../client/event-scope.ts';
 import { isRestart } from '../../client/frames.ts';
 import { streamEvents } from '../../client/stream.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, isUnreachable } from '../../api/errors.ts';
 import type { Clock } from '../../core/lib/clock.ts';
 import type { Observable } from './observable.ts';
 
@@ -61,7 +61,7 @@ export async function untilAnswered<T>(
     try {
       return await begin();
     } catch (error) {
-      if (!(error instanceof AppError) || error.code !== 'unreachable') throw error;
+      if (!isUnreachable(error)) throw error;
       if (isFirst && !signal.aborted) connection.set({ state: 'lost', since: clock.now() });
       await clock.sleep(RETRY_MS, signal).catch(() => undefined);
     }

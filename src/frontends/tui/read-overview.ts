@@ -1,5 +1,5 @@
 import type { Approval } from '../../api/approvals.ts';
-import { AppError } from '../../api/errors.ts';
+import { isAppError } from '../../api/errors.ts';
 import { endpoints } from '../../api/index.ts';
 import type { QueueEntry } from '../../api/queue.ts';
 import type { Race } from '../../api/races.ts';
@@ -64,7 +64,7 @@ async function unlessOlder<T>(listing: Promise<T[]>): Promise<T[]> {
   try {
     return await listing;
   } catch (error) {
-    if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
+    if (!isAppError(error, 'not_found')) throw error;
     return [];
   }
 }

@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../api/endpoint.ts';
 import { statusOf } from '../../api/refusals.ts';
-import { AppError, invalidError, isServerError } from '../../api/errors.ts';
+import { AppError, invalidError, isAppError, isServerError } from '../../api/errors.ts';
 
 /**
  * Returns the response to an error, for a route with these `statuses`. An error that is not an AppError or a refusal of
@@ -23,7 +23,7 @@ export function errorReply(
 
 function stopOf(error: unknown): AppError | null {
   const { cause } = error as { cause?: unknown };
-  return cause instanceof AppError && cause.code === 'shutting_down' ? cause : null;
+  return isAppError(cause, 'shutting_down') ? cause : null;
 }
 
 /** Translates the framework's own refusals; returns null for any other error. */

@@ -1,5 +1,5 @@
 import { handoffNameOf } from '../../api/after-limit.ts';
-import { AppError, conflictError } from '../../api/errors.ts';
+import { conflictError, isAppError } from '../../api/errors.ts';
 import type { Shim } from '../../core/children/shim/shim.ts';
 import type { Base, RuntimeOptions } from './base.ts';
 import { buildChildren } from './build/children.ts';
@@ -245,7 +245,7 @@ async function readCheckout(
     const { head_commit: commit } = uncommitted;
     return { branch, commit, changed: changed.files, uncommitted: uncommitted.files };
   } catch (error) {
-    if (error instanceof AppError && error.code === 'conflict') return null;
+    if (isAppError(error, 'conflict')) return null;
     throw error;
   }
 }

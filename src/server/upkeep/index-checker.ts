@@ -1,4 +1,4 @@
-import { AppError } from '../../api/errors.ts';
+import { isAppError } from '../../api/errors.ts';
 import type { ServerParts } from '../../core/events/server-parts.ts';
 import { yieldToEventLoop } from '../../core/lib/slices.ts';
 import { checkIndexes, type CheckPosition, type IndexFault } from '../../core/store/index-check.ts';
@@ -32,7 +32,7 @@ export class IndexChecker {
     try {
       await this.#check(signal);
     } catch (error) {
-      const isStop = error instanceof AppError && error.code === 'shutting_down';
+      const isStop = isAppError(error, 'shutting_down');
       if (!signal.aborted && !isStop)
         this.#deps.logger.warn({ err: error }, 'the indexes of the store could not be checked');
     } finally {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
 import type { Client } from '../../../client/client.ts';
-import { AppError, notFoundError, usageError } from '../../../api/errors.ts';
+import { AppError, isAppError, notFoundError, usageError } from '../../../api/errors.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
 import { type GlobalOptions, serverDirectory } from '../context.ts';
 import { clientCommand, command, localCommand, type Register } from '../command.ts';
@@ -220,7 +220,7 @@ async function revoke(client: Client, token_id: string): Promise<void> {
   try {
     await client.call(endpoints.deleteToken, { params: { token_id } });
   } catch (error) {
-    if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
+    if (!isAppError(error, 'not_found')) throw error;
   }
 }
 

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { endpoints } from '../../../api/index.ts';
 import type { Brought, Trusted } from '../../../api/worktree-trust.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
-import { AppError, notFoundError, usageError } from '../../../api/errors.ts';
+import { isAppError, notFoundError, usageError } from '../../../api/errors.ts';
 import { askYes } from '../choose.ts';
 import { clientCommand, type Register } from '../command.ts';
 import { endpointCommand } from '../endpoint-command.ts';
@@ -123,7 +123,7 @@ export async function askForWorktree(
     .call(endpoints.lookAtBrought, { body: { repo_root: directory } })
     .catch((error: unknown) => {
       // The request for the worktree then says the same.
-      if (error instanceof AppError && error.code === 'invalid') return null;
+      if (isAppError(error, 'invalid')) return null;
       throw error;
     });
   const untrusted = found?.brings.filter((one) => !one.trusted && kinds.includes(one.kind)) ?? [];

@@ -1,6 +1,6 @@
 import { Box, Text } from 'ink';
 import { type ReactNode, useContext, useMemo, useState } from 'react';
-import { AppError } from '../../../api/errors.ts';
+import { isAppError } from '../../../api/errors.ts';
 import { endpoints } from '../../../api/index.ts';
 import { type DiffAndReview, editReview, readDiffAndReview } from '../../../client/review.ts';
 import { reviewFile } from '../../terminal/review-file.ts';
@@ -166,7 +166,7 @@ function answerKeys(
       try {
         await client.call(endpoints.sendReview, { params: { session_id }, body: { queue } });
       } catch (error) {
-        if (!(error instanceof AppError) || error.code !== 'turn_in_progress') throw error;
+        if (!isAppError(error, 'turn_in_progress')) throw error;
         return notices.showNotice('a turn is running: press s, then w to queue the comments');
       }
       notices.showNotice(`Comments ${queue ? 'queued' : 'sent'} as one turn`);

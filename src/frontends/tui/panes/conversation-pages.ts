@@ -1,7 +1,7 @@
 import type { PastTurn } from '../../../api/conversations.ts';
 import type { Approval } from '../../../api/approvals.ts';
 import type { RuntimeEventRecord } from '../../../api/events.ts';
-import { AppError } from '../../../api/errors.ts';
+import { isAppError } from '../../../api/errors.ts';
 import { endpoints } from '../../../api/index.ts';
 import type { Client } from '../../../client/client.ts';
 import { readNotices, replayBefore } from '../../../client/replay.ts';
@@ -89,7 +89,7 @@ export class ConversationPages {
     try {
       return (await this.#client.call(endpoints.listPastTurns, at)).toReversed();
     } catch (error) {
-      if (error instanceof AppError && error.code === 'not_found') return [];
+      if (isAppError(error, 'not_found')) return [];
       throw error;
     }
   }

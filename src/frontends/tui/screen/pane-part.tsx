@@ -1,6 +1,6 @@
 import { Box, Text } from 'ink';
 import { type ReactNode, useContext } from 'react';
-import { AppError } from '../../../api/errors.ts';
+import { isAppError } from '../../../api/errors.ts';
 import { endpoints } from '../../../api/index.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
@@ -93,7 +93,7 @@ async function send(shown: ScreenState, session: Session, text: string): Promise
   try {
     await context.acts.say(session.id, text);
   } catch (error) {
-    if (!(error instanceof AppError) || error.code !== 'turn_in_progress') throw error;
+    if (!isAppError(error, 'turn_in_progress')) throw error;
     const answers = [{ keys: 'y', label: 'y yes', work: () => queue(shown, session, text) }];
     return setMode({
       name: 'confirm',

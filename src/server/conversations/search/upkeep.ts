@@ -1,5 +1,5 @@
 import type { SearchIndex } from '../../../api/search.ts';
-import { AppError } from '../../../api/errors.ts';
+import { AppError, isAppError } from '../../../api/errors.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import { yieldToEventLoop } from '../../../core/lib/slices.ts';
@@ -164,7 +164,7 @@ export class Upkeep {
         else await yieldToEventLoop();
       }
     } catch (error) {
-      if (signal.aborted || (error instanceof AppError && error.code === 'shutting_down')) return;
+      if (signal.aborted || isAppError(error, 'shutting_down')) return;
       this.#noteFailure(error);
       if (isBroken(error)) await this.#beginAgain(error);
     }

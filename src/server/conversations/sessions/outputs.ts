@@ -1,5 +1,5 @@
 import type { Session, Turn, Usage } from '../../../api/sessions.ts';
-import { AppError } from '../../../api/errors.ts';
+import { isAppError } from '../../../api/errors.ts';
 import type { Agent, AgentSink, AgentUpdate } from '../../../agents/provider.ts';
 import type { AttachedTurn } from '../../../agents/attached-turn.ts';
 import type { AgentRows } from '../../../agents/read-position.ts';
@@ -123,7 +123,7 @@ export class AgentOutputs {
       saveFile: (data) => this.#deps.blobs.saveFile(data).catch(() => null),
       ask: (...asked) =>
         ask(...asked).catch((error: unknown) => {
-          if (!(error instanceof AppError) || error.code !== 'too_many') throw error;
+          if (!isAppError(error, 'too_many')) throw error;
           return { decision: 'decline', reason: error.message };
         }),
     };

@@ -3,7 +3,7 @@ import type { BodyOf, ResponseOf } from '../../../api/endpoint.ts';
 import type { getCapabilities, invokeTool, ToolEnvelope } from '../../../api/gateway.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { toolInfosOf, toolNamespaces } from '../../../api/tools.ts';
-import { AppError, invalidError } from '../../../api/errors.ts';
+import { invalidError, isAppError } from '../../../api/errors.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { keyedBy, type IdempotencyStore } from '../../../core/store/idempotency-store.ts';
 import { explain, issueInWords } from '../../../core/lib/explain.ts';
@@ -116,7 +116,7 @@ export class ToolGateway {
       );
       return 'value' in answer ? answer.value : (JSON.parse(answer.kept.text) as ToolEnvelope);
     } catch (error) {
-      if (error instanceof AppError && error.code === 'idempotency_conflict')
+      if (isAppError(error, 'idempotency_conflict'))
         return failure(
           'conflict',
           `invocation_id "${invocationId}" was already used for another call in the last 24 h: use a new one for each call`,

@@ -1,7 +1,7 @@
 import type { Approval, ApprovalDetail } from '../../../api/approvals.ts';
 import type { Session } from '../../../api/sessions.ts';
 import type { ToolName } from '../../../api/tool-names.ts';
-import { AppError } from '../../../api/errors.ts';
+import { isAppError } from '../../../api/errors.ts';
 import { cutTitle } from '../../../core/lib/cut-title.ts';
 import { filledFields } from '../../../core/lib/filled-fields.ts';
 import { stricterMode } from '../../../api/permission-modes.ts';
@@ -104,7 +104,7 @@ export class ToolPolicy {
     const answer = await this.#deps.runner
       .ask(session.id, asking, signal)
       .catch((error: unknown) => {
-        if (!(error instanceof AppError) || error.code !== 'too_many') throw error;
+        if (!isAppError(error, 'too_many')) throw error;
         throw new ToolError('limit_reached', `${error.message}, or ${wayOut(effect, mode)}`);
       });
     if (answer.decision === 'accept') return;

@@ -1,6 +1,6 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { AppError, conflictError, invalidError } from '../../../api/errors.ts';
+import { conflictError, invalidError, isAppError } from '../../../api/errors.ts';
 import { removeLinksOfRepository } from '../../../core/children/sandbox/link-sweep.ts';
 import { isAboutFile, nullUnlessShort } from '../../../core/lib/system-error.ts';
 import { assertGitDirectory, isThere, entryKindOf, readNote } from './foreign.ts';
@@ -82,7 +82,7 @@ function hintOf({ message }: Error): string {
 export async function recordedRepository(git: Git, root: string): Promise<Repository | null> {
   if (!(await isThere(root))) return null;
   const repository = await findRepository(git, root, { isNamed: true }).catch((error: unknown) => {
-    if (!(error instanceof AppError) || error.code !== 'invalid') throw error;
+    if (!isAppError(error, 'invalid')) throw error;
     const { cause } = error;
     if (cause instanceof GitFailure && !/not a git repository/.test(cause.message))
       throw conflictError(`${root}: ${cause.message}`, { cause });

@@ -1,6 +1,6 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { AppError } from '../../../api/errors.ts';
+import { isAppError } from '../../../api/errors.ts';
 import { ForeignFileError } from '../../../core/lib/foreign-file.ts';
 import { unless } from '../../../core/lib/system-error.ts';
 import { verifyLog } from './log-file.ts';
@@ -53,7 +53,7 @@ async function verdictOf(
   try {
     return await verifyLog(file);
   } catch (error) {
-    const isDamage = error instanceof AppError && error.code === 'storage_damaged';
+    const isDamage = isAppError(error, 'storage_damaged');
     if (!isDamage && !(error instanceof ForeignFileError)) throw error;
     // Retention removes the checksums before the log.
     const isThere = await fs.access(sumsPath(file)).then(

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ResponseOf } from '../../../api/endpoint.ts';
 import type { getProcessLogs } from '../../../api/processes.ts';
-import { AppError } from '../../../api/errors.ts';
+import { isAppError } from '../../../api/errors.ts';
 import { continuationBytes, incompleteBytes } from '../../../core/lib/utf8.ts';
 import type { StreamName } from './output.ts';
 import type { ProcessEnd } from './process.ts';
@@ -63,7 +63,7 @@ export async function digestPrinted(
 
 /** Returns null for the error of a damaged log; throws any other error. */
 function unlessDamaged(error: unknown): null {
-  if (error instanceof AppError && error.code === 'storage_damaged') return null;
+  if (isAppError(error, 'storage_damaged')) return null;
   throw error;
 }
 

@@ -10,7 +10,7 @@ import type {
   writeToProcess,
 } from '../../../api/processes.ts';
 import type { Session } from '../../../api/sessions.ts';
-import { AppError, invalidError } from '../../../api/errors.ts';
+import { invalidError, isAppError } from '../../../api/errors.ts';
 import { assertOpen } from '../../conversations/sessions/session.ts';
 import { workingDirectory } from '../../conversations/sessions/working-directory.ts';
 import type { RecordPage } from '../../../core/store/records.ts';
@@ -329,7 +329,7 @@ export class ProcessService {
     try {
       return await read;
     } catch (error) {
-      if (error instanceof AppError && error.code === 'storage_damaged')
+      if (isAppError(error, 'storage_damaged'))
         this.#deps.db.damage.note('logs of processes', what);
       throw error;
     }

@@ -1,6 +1,6 @@
 import type { Session } from '../../../api/sessions.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
-import { AppError, conflictError } from '../../../api/errors.ts';
+import { conflictError, isAppError } from '../../../api/errors.ts';
 import type { CheckoutLocation } from '../git/changes.ts';
 import type { Git } from '../git/git.ts';
 import {
@@ -48,7 +48,7 @@ async function recorded(git: Git, worktree: Worktree): Promise<Found> {
 
 async function around(git: Git, cwd: string): Promise<Found> {
   const repository = await findRepository(git, cwd).catch((error: unknown) => {
-    if (!(error instanceof AppError) || error.code !== 'invalid') throw error;
+    if (!isAppError(error, 'invalid')) throw error;
     throw conflictError(
       `"${cwd}" is not in a usable git repository, so there is nothing to compare`,
       { cause: error },

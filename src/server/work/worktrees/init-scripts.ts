@@ -2,7 +2,7 @@ import type { ServerParts } from '../../../core/events/server-parts.ts';
 import path from 'node:path';
 import type { BodyOf, QueryOf } from '../../../api/endpoint.ts';
 import type { Brought, listTrusted, lookAtBrought, Trusted } from '../../../api/worktree-trust.ts';
-import { AppError, notFoundError } from '../../../api/errors.ts';
+import { isAppError, notFoundError } from '../../../api/errors.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import { type RecordPage, RecordTable } from '../../../core/store/records.ts';
@@ -86,7 +86,7 @@ export class InitScripts {
       const { root } = await findRepository(this.#deps.git, path.resolve(directory));
       return await this.isTrusted(root, handoffDigest(agent));
     } catch (error) {
-      if (error instanceof AppError && error.code === 'invalid') return false;
+      if (isAppError(error, 'invalid')) return false;
       throw error;
     }
   }
