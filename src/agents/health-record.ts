@@ -1,3 +1,4 @@
+import { errorMessage } from '../core/lib/error-message.ts';
 import { plain } from '../core/lib/plain.ts';
 import { ProviderError } from './provider.ts';
 
@@ -22,7 +23,7 @@ export class HealthRecord {
   }
 
   note(error: unknown): void {
-    this.#lastError = plain(error instanceof Error ? error.message : String(error));
+    this.#lastError = plain(errorMessage(error));
   }
 
   /** Waits for work, and keeps its error if it fails. Work that fails after `signal` aborted has not failed. */

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { errorMessage } from '../core/lib/error-message.ts';
 import { plain } from '../core/lib/plain.ts';
 import { yieldToEventLoop } from '../core/lib/slices.ts';
 import { BoundedLine } from './bounded-line.ts';
@@ -63,7 +64,7 @@ export function readJsonLines(
       }
       return null;
     } catch (error) {
-      return error instanceof Error ? error.message : String(error);
+      return errorMessage(error);
     } finally {
       isBusy = false;
     }

@@ -9,6 +9,7 @@ import {
 } from '@nats-io/transport-node';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { AppError, invalidError, unreachableError } from '../api/errors.ts';
+import { errorMessage } from '../core/lib/error-message.ts';
 import { problemOfAddress, readPem, readSeed } from '../core/lib/nats-files.ts';
 import { version } from '../core/lib/self.ts';
 import { isError } from './engine.ts';
@@ -140,7 +141,7 @@ function authenticatorOf(credentials: string): Authenticator {
 function explained(error: unknown, { urls, name, credentials }: Access): AppError {
   if (error instanceof AppError) return error;
   const where = urls.join(', ');
-  const why = error instanceof Error ? error.message : String(error);
+  const why = errorMessage(error);
   if (error instanceof errors.UserAuthenticationExpiredError || /authorization/i.test(why))
     return new AppError(
       'unauthorized',

@@ -3,6 +3,7 @@ import type { Names } from './names.ts';
 import { JetStreamApiError } from '@nats-io/jetstream';
 import { AppError, type ErrorCode, isUnreachable } from '../api/errors.ts';
 import type { Clock } from '../core/lib/clock.ts';
+import { errorMessage } from '../core/lib/error-message.ts';
 
 /** The time limit for a response of NATS, in milliseconds: a new leader needs a second or two. */
 export const ANSWER_MS = 3000;
@@ -169,7 +170,7 @@ export function engineError(error: unknown, connection: NatsConnection, { fleet 
   if (error instanceof AppError) return error;
   const failure = (code: ErrorCode) => (message: string) =>
     new AppError(code, message, { cause: error });
-  const why = error instanceof Error ? error.message : String(error);
+  const why = errorMessage(error);
   const number =
     error instanceof EngineRefusal
       ? error.number

@@ -1,5 +1,6 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Clock } from '../core/lib/clock.ts';
+import { errorMessage } from '../core/lib/error-message.ts';
 import type { Logger } from '../core/lib/log.ts';
 import { Bucket } from './bucket.ts';
 import { type Access, connectTo } from './connection.ts';
@@ -213,7 +214,7 @@ export class Member {
   }
 
   #fail(error: unknown): void {
-    const detail = error instanceof Error ? error.message : String(error);
+    const detail = errorMessage(error);
     this.#setStatus({
       state: this.#status.state === 'joining' ? 'joining' : 'unreachable',
       detail,

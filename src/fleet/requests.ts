@@ -1,5 +1,6 @@
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
+import { errorMessage } from '../core/lib/error-message.ts';
 import { parsedJson } from '../core/lib/parsed-json.ts';
 import { askerOf, INBOXES, type Names, PASSED_ANSWERS } from './names.ts';
 
@@ -108,7 +109,7 @@ async function answerTo(message: Msg, ask: Ask): Promise<string> {
     // JSON is read at any depth, but not written.
     if (error instanceof RangeError)
       return refusal(400, 'invalid', 'the body of the fleet request is nested too deeply');
-    return refusal(500, 'internal', error instanceof Error ? error.message : String(error));
+    return refusal(500, 'internal', errorMessage(error));
   }
 }
 

@@ -13,6 +13,7 @@ import {
 import type { Approval, Question } from '../../api/approvals.ts';
 import { endpoints } from '../../api/index.ts';
 import { isAppError } from '../../api/errors.ts';
+import { errorMessage } from '../../core/lib/error-message.ts';
 import {
   type AskedCall,
   confirmationOf,
@@ -76,7 +77,7 @@ export class ApprovalRelay {
     this.#ask(id, withdrawal.signal)
       .catch((error: unknown) => {
         if (withdrawal.signal.aborted) return;
-        const why = error instanceof Error ? error.message : String(error);
+        const why = errorMessage(error);
         this.#deps.warn(
           `Cannot answer the approval request here: ${why}: run cadre approvals show ${id}`,
         );

@@ -4,6 +4,7 @@ import type { TokenHolder } from '../../core/access/tokens.ts';
 import type { FleetStatus } from '../../api/runtime.ts';
 import { type FleetMembership, membershipOf } from '../../core/config/fleet.ts';
 import type { Feed } from '../../core/events/feed.ts';
+import { errorMessage } from '../../core/lib/error-message.ts';
 import type { HttpServer } from '../http/server.ts';
 import { readSmallFile } from '../../core/lib/foreign-file.ts';
 import { newUuid } from '../../core/lib/ids.ts';
@@ -39,7 +40,7 @@ export function fleetMembership(base: Base) {
       joining = memberOf(base, membership, parts).then(
         (joined) => (member = joined),
         (error: unknown) => {
-          failure = error instanceof Error ? error.message : String(error);
+          failure = errorMessage(error);
           logger.error({ err: error }, 'cannot join the fleet');
           return null;
         },

@@ -1,3 +1,4 @@
+import { errorMessage } from '../../../core/lib/error-message.ts';
 import { configOption } from '../output-options.ts';
 import { agentFindings, providerFindings, rules, server } from '../doctor/server.ts';
 import {
@@ -72,7 +73,7 @@ async function verdictOf(check: Check, input: CheckInput): Promise<Verdict> {
   try {
     return await check(input);
   } catch (error) {
-    return fail(error instanceof Error ? error.message : String(error));
+    return fail(errorMessage(error));
   }
 }
 

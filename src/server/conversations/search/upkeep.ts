@@ -1,6 +1,7 @@
 import type { SearchIndex } from '../../../api/search.ts';
 import { AppError, isAppError } from '../../../api/errors.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
+import { errorMessage } from '../../../core/lib/error-message.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
 import { yieldToEventLoop } from '../../../core/lib/slices.ts';
 import { SqliteError } from '../../../core/store/raw-statement.ts';
@@ -212,11 +213,7 @@ export class Upkeep {
 
   #noteFailure(error: unknown): void {
     this.#deps.logger.warn({ err: error }, 'cannot write the search index');
-    this.#detail = isFull(error)
-      ? 'the disk is full: free some space'
-      : error instanceof Error
-        ? error.message
-        : String(error);
+    this.#detail = isFull(error) ? 'the disk is full: free some space' : errorMessage(error);
   }
 
   /** Makes an index in the place of a damaged one, without a search. Never rejects. */

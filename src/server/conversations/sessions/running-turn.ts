@@ -8,6 +8,7 @@ import { settingsOf } from './settings.ts';
 import { hasEnded } from './turn.ts';
 import type { TurnOutput } from './output.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
+import { errorMessage } from '../../../core/lib/error-message.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import type { SessionStore } from './store.ts';
 
@@ -256,7 +257,7 @@ export const stopped: TurnOutcome = {
 };
 
 export function storageFailure(error: unknown): TurnOutcome {
-  const message = `cannot store the output of the agent: ${error instanceof Error ? error.message : String(error)}`;
+  const message = `cannot store the output of the agent: ${errorMessage(error)}`;
   return { status: 'failed', error: { code: 'storage_full', message } };
 }
 

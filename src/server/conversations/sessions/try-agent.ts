@@ -1,4 +1,5 @@
 import { type Agent, type TurnSettings, ProviderError } from '../../../agents/provider.ts';
+import { errorMessage } from '../../../core/lib/error-message.ts';
 import type { LiveAgent } from './running-turn.ts';
 
 /** The result of a try: the agent is there, it could not be started, or this is not the time to find out. */
@@ -41,6 +42,6 @@ export function failureOf(error: unknown): { code: string; message: string } {
   if (error instanceof ProviderError) return { code: error.code, message: error.message };
   return {
     code: 'provider_unavailable',
-    message: error instanceof Error ? error.message : String(error),
+    message: errorMessage(error),
   };
 }
