@@ -82,6 +82,15 @@ export function isUnreachable(error: unknown): error is AppError {
   return isAppError(error, 'unreachable');
 }
 
+/** Returns an error as records contain it: only the server log has the details of a bug. */
+export function recordedError(error: unknown): { code: string; message: string } {
+  if (error instanceof AppError) return { code: error.code, message: error.message };
+  return {
+    code: 'internal',
+    message: 'an internal error occurred: the server log has the details',
+  };
+}
+
 type AppErrorOptions = ConstructorParameters<typeof AppError>[2];
 
 export const invalidError = (message: string, options?: AppErrorOptions) =>

@@ -2,7 +2,7 @@ import type { BodyOf } from '../../api/endpoint.ts';
 import { agentProvider, type ProviderId } from '../../api/provider-kinds.ts';
 import type { Session } from '../../api/sessions.ts';
 import type { SpawnedMember, spawnMember, Team } from '../../api/teams.ts';
-import { AppError, conflictError, invalidError } from '../../api/errors.ts';
+import { AppError, conflictError, invalidError, recordedError } from '../../api/errors.ts';
 import type { ServerParts } from '../../core/events/server-parts.ts';
 import type { SaveResponse } from '../../core/store/idempotency-store.ts';
 import type { NewSession, SessionService } from '../conversations/sessions/service.ts';
@@ -256,14 +256,7 @@ export class SpawnService {
     try {
       return await work();
     } catch (error) {
-      const reported =
-        error instanceof AppError
-          ? { code: error.code, message: error.message }
-          : {
-              code: 'internal',
-              message: 'an internal error occurred: the server log has the details',
-            };
-      await this.#undo(spawn, reported).catch((failure: unknown) =>
+      await this.#undo(spawn, recordedError(error)).catch((failure: unknown) =>
         this.#deps.logger.error({ err: failure, operation_id: spawn.id }, 'cannot undo a spawn'),
       );
       throw error;

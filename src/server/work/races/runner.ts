@@ -1,7 +1,7 @@
 import type { SessionDiff } from '../../../api/diffs.ts';
 import type { Contender, Race } from '../../../api/races.ts';
 import type { Session } from '../../../api/sessions.ts';
-import { AppError, conflictError } from '../../../api/errors.ts';
+import { AppError, conflictError, recordedError } from '../../../api/errors.ts';
 import type { Feed } from '../../../core/events/feed.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
@@ -170,13 +170,7 @@ export class RaceRunner {
     const { db, store, clock, logger } = this.#deps;
     if (!(error instanceof AppError))
       logger.error({ err: error, race_id: raceId, contender: name }, 'cannot start a contender');
-    const failure =
-      error instanceof AppError
-        ? { code: error.code, message: error.message }
-        : {
-            code: 'internal',
-            message: 'an internal error occurred: the server log has the details',
-          };
+    const failure = recordedError(error);
     await db.transact((tx) => {
       const race = store.race(tx, raceId);
       const contender = contenderIn(race, name);
