@@ -2,7 +2,7 @@ import type { BodyOf } from '../../../api/endpoint.ts';
 import type { CheckResult } from '../../../api/goals.ts';
 import { type startWatch, type Watch, watchLimits } from '../../../api/watches.ts';
 import { frame } from '../../../core/lib/frame.ts';
-import { commandLine, howItEnded, outputLines } from '../goals/goal.ts';
+import { commandLine, howItEnded, outputOf } from '../goals/goal.ts';
 
 /** The number of checks in a row that cannot run, after which a watch ends. */
 const MAX_FAILURES = 3;
@@ -88,7 +88,7 @@ export function promptAbout({ command, check_timeout_ms, changes, last }: Watch)
   const lines = [
     `The output of this command has changed (${howItEnded(last, check_timeout_ms)}):`,
     commandLine(command),
-    ...outputLines(last, 'The command printed nothing.'),
+    ...outputOf(last, 'The command printed nothing.'),
   ];
   return frame('watched_output', { change: String(changes) }, lines.join('\n'));
 }

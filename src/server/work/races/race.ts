@@ -5,7 +5,7 @@ import type { Hold } from '../../../api/queue.ts';
 import { type Contender, type Race, raceLimits, type startRace } from '../../../api/races.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
 import { conflictError, notFoundError } from '../../../api/errors.ts';
-import { isActive } from '../../conversations/goals/goal.ts';
+import { exitText, isActive } from '../../conversations/goals/goal.ts';
 
 type Request = BodyOf<typeof startRace>;
 type Failure = NonNullable<Contender['failure']>;
@@ -161,9 +161,7 @@ function failureOf({ session, lastTurn: turn, goal }: ContenderRows): Failure {
 }
 
 function howItFailed({ last }: Goal): string {
-  if (last?.timed_out === true) return 'time limit';
-  if (last?.exit_code != null) return `exit code ${last.exit_code}`;
-  return last?.signal == null ? 'no exit code' : `signal ${last.signal}`;
+  return last?.timed_out === true ? 'time limit' : exitText(last);
 }
 
 /** Returns a contender that has started and not ended, as clients see it now. */
