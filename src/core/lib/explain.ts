@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { firstNames } from './first-names.ts';
 import { nearest } from './nearest.ts';
 import { shorten } from './shorten.ts';
 
@@ -126,12 +127,9 @@ function tagOfAlternatives(issue: z.core.$ZodIssue): { field: string; values: st
 
 /** Field names that a caller sent, quoted; long names and long lists are cut, so that they fit on one line. */
 function quotedNames(keys: readonly string[]): string {
-  const names = keys.slice(0, MAX_NAMED).map((key) => `"${shorten(key, MAX_NAME_CHARACTERS)}"`);
-  const more = keys.length - names.length;
-  return more > 0 ? `${names.join(', ')} and ${more} more` : names.join(', ');
+  return firstNames(keys.map((key) => `"${shorten(key, MAX_NAME_CHARACTERS)}"`));
 }
 
-const MAX_NAMED = 10;
 const MAX_NAME_CHARACTERS = 100;
 
 /** The depth of the first issue in the value. A value of the right type counts one level more than another. */

@@ -5,6 +5,7 @@ import type {
   ProviderError,
   TurnSettings,
 } from '../../../agents/provider.ts';
+import { firstNames } from '../../../core/lib/first-names.ts';
 
 export interface AgentKinds {
   /** Returns a kind of agent. Throws `provider_unavailable`. */
@@ -94,10 +95,9 @@ function holders(taken: readonly AgentSlot[]): string {
   const busy = taken.filter(({ isBusy }) => isBusy).length;
   const idle = taken.filter((one) => !one.isBusy && one.isLasting);
   const rest = idle.length > 0 ? idle : taken;
-  const names = rest.slice(0, NAMED).map(({ sessionId }) => sessionId);
-  const more = rest.length > NAMED ? ` and ${rest.length - NAMED} more` : '';
+  const names = rest.map(({ sessionId }) => sessionId);
   const what = idle.length > 0 ? `${idle.length} idle that cannot be resumed` : 'sessions';
-  return `: ${busy} busy; ${what}: ${names.join(', ')}${more}`;
+  return `: ${busy} busy; ${what}: ${firstNames(names, NAMED)}`;
 }
 
 export interface WaitingForSlot {

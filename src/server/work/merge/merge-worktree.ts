@@ -6,12 +6,13 @@ import type {
 } from '../../../api/worktree-merge.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { conflictError } from '../../../api/errors.ts';
+import { firstNames } from '../../../core/lib/first-names.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import { type Repository, repositoryOf } from '../git/repository.ts';
 import type { WorktreeDependencies } from '../worktrees/dependencies.ts';
 import type { MergeEvent, Operation } from '../worktrees/store.ts';
-import { assertThere, firstOf } from '../worktrees/worktree.ts';
+import { assertThere } from '../worktrees/worktree.ts';
 import { completeMoves, HalfMoved, makeMoves } from './moves.ts';
 import { type MergePlanView, type Plan, planMerge, planRebase } from './plan.ts';
 import { refuse } from './source.ts';
@@ -124,7 +125,7 @@ function assertAsShown(shown: MergePlanView, expectedTree: string | null): void 
   refuse(shown.obstacles);
   const { conflicts, conflict_in, result_tree } = shown;
   if (conflicts.length > 0) {
-    const names = firstOf(conflicts.map(({ path }) => path));
+    const names = firstNames(conflicts.map(({ path }) => path));
     const where = conflict_in === null ? '' : ` (commit ${conflict_in})`;
     throw conflictError(
       `merge conflicts in ${names}${where}, so nothing was changed: resolve the conflicts in the worktree first`,

@@ -1,5 +1,6 @@
 import type { BodyOf } from '../../../api/endpoint.ts';
 import type { MergeResult, mergeWorktree, rebaseWorktree } from '../../../api/worktree-merge.ts';
+import { firstNames } from '../../../core/lib/first-names.ts';
 import { changesBetween, type CheckoutLocation, type TreeChange } from '../git/changes.ts';
 import { type Git, toText } from '../git/git.ts';
 import { isOn, settingsAt } from '../git/isolated-git-dir.ts';
@@ -30,7 +31,6 @@ import {
   refuse,
   targetOf,
 } from './source.ts';
-import { firstOf } from '../worktrees/worktree.ts';
 
 /** How many changed and uncommitted files an answer names, and how many commits a rebase writes again. */
 const FILES = 500;
@@ -348,7 +348,7 @@ async function notesOf(
   );
   if (modules.length > 0)
     found.push(
-      `submodules change, but their files are not updated: git submodule update (${firstOf(modules.map((one) => toText(one.path)))})`,
+      `submodules change, but their files are not updated: git submodule update (${firstNames(modules.map((one) => toText(one.path)))})`,
     );
   return found;
 }

@@ -2,6 +2,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { conflictError, invalidError } from '../../../api/errors.ts';
+import { firstNames } from '../../../core/lib/first-names.ts';
 import {
   type CheckoutLocation,
   type CheckoutStatus,
@@ -23,7 +24,7 @@ import {
   type Repository,
 } from '../git/repository.ts';
 import type { GitContext } from '../git/git-context.ts';
-import { firstOf, nestedMessage, unknownToGit } from '../worktrees/worktree.ts';
+import { nestedMessage, unknownToGit } from '../worktrees/worktree.ts';
 
 /** A worktree whose branch is to be merged or moved. */
 export interface MergeSource {
@@ -228,13 +229,13 @@ export async function reasonsNotToMove(
   if (absent.length > 0) found.push(`${files} is a sparse checkout: use git itself there`);
   if (tracked.length > 0 && !mayBeDirty)
     found.push(
-      `${files}, where ${branch} is checked out, has uncommitted changes (${firstOf(tracked.map(toText))}): commit or stash them first`,
+      `${files}, where ${branch} is checked out, has uncommitted changes (${firstNames(tracked.map(toText))}): commit or stash them first`,
     );
   if (isFiltered) found.push(filtersMessage(repository));
   const taken = await inTheWay(checkout, changes);
   if (taken.length > 0)
     found.push(
-      `untracked files in ${files} would be overwritten (${firstOf(taken)}): move them away`,
+      `untracked files in ${files} would be overwritten (${firstNames(taken)}): move them away`,
     );
   return found;
 }

@@ -4,6 +4,7 @@ import type { WorktreeInEvents } from '../../../api/event-kinds/worktrees.ts';
 import type { BodyOf } from '../../../api/endpoint.ts';
 import type { Claim, createWorktree, Worktree } from '../../../api/worktrees.ts';
 import { AppError, conflictError } from '../../../api/errors.ts';
+import { firstNames } from '../../../core/lib/first-names.ts';
 import { ForeignFileError } from '../../../core/lib/foreign-file.ts';
 import { isAboutFile } from '../../../core/lib/system-error.ts';
 import { GitFailure, toText } from '../git/git.ts';
@@ -135,18 +136,12 @@ export function worktreeInEvents({
 
 /** Says why a worktree with repositories inside cannot be removed. */
 export function nestedMessage(inner: readonly string[]): string {
-  return `the worktree contains repositories with unsaved work, which an archive cannot hold (${firstOf(inner.map(toText))}): push or move them`;
+  return `the worktree contains repositories with unsaved work, which an archive cannot hold (${firstNames(inner.map(toText))}): push or move them`;
 }
 
 /** Names the ignored files that were deleted with a worktree and are in no archive. */
 export function ignoredMessage(ignored: readonly string[]): string {
-  return `ignored files are not archived: ${firstOf(ignored.map(toText))}`;
-}
-
-/** Names the first ten of some things. */
-export function firstOf(names: readonly string[]): string {
-  const shown = names.slice(0, 10).join(', ');
-  return names.length > 10 ? `${shown} and ${names.length - 10} more` : shown;
+  return `ignored files are not archived: ${firstNames(ignored.map(toText))}`;
 }
 
 /** Returns the message of an error of git, the system or cadre itself; null for a bug. */
