@@ -46,15 +46,21 @@ type ServeHereOptions = ServeOptions & { detach?: boolean; takeOver?: boolean };
 
 async function detach(world: World, options: ServeHereOptions): Promise<void> {
   const { ServerStart } = await import('../server-start.ts');
-  const { config } = configured(world, options);
-  refuseRemote(config.server.bind_address, options.allowRemote === true, world);
-  const directory = dataDirectory(config, world.env);
-  if (options.takeOver) await endForNext(world, directory);
+  const { directory } = await prepared(world, options);
   const started = await new ServerStart(world, options, directory).run(options.demo === true);
   showDocument(world, options, started, () => {
     const { url, pid, data_dir, log } = started;
     return `cadre ${version} listens on ${url}\n  pid    ${pid}\n  data   ${data_dir}\n  log    ${log}\n  stop   ${stopCommand(options)}\n`;
   });
+}
+
+/** Reads the configuration, checks the address, and ends the server that the new one takes over from. */
+async function prepared(world: World, options: ServeHereOptions) {
+  const { config, isQuiet } = configured(world, options);
+  refuseRemote(config.server.bind_address, options.allowRemote === true, world);
+  const directory = dataDirectory(config, world.env);
+  if (options.takeOver) await endForNext(world, directory);
+  return { config, isQuiet, directory };
 }
 
 async function serve(world: World, options: ServeHereOptions): Promise<void> {
@@ -77,10 +83,7 @@ async function serveTelling(
   notifier: Notifier | null,
 ): Promise<void> {
   const { startRuntime } = await import('../../../server/runtime/start.ts');
-  const { config, isQuiet } = configured(world, options);
-  refuseRemote(config.server.bind_address, options.allowRemote === true, world);
-  const directory = dataDirectory(config, world.env);
-  if (options.takeOver) await endForNext(world, directory);
+  const { config, isQuiet, directory } = await prepared(world, options);
 
   const stop = new AbortController();
   const hurry = new AbortController();
