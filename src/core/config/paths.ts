@@ -45,6 +45,6 @@ export function baseDirectory(env: NodeJS.ProcessEnv, variable: string, usual: s
   return path.isAbsolute(named) ? named : path.join(home(env), usual);
 }
 
-function home(env: NodeJS.ProcessEnv): string {
+export function home(env: NodeJS.ProcessEnv): string {
   return env.HOME ?? os.homedir();
 }

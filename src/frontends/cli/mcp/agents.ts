@@ -1,7 +1,6 @@
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
-import { baseDirectory } from '../../../core/config/paths.ts';
+import { baseDirectory, home } from '../../../core/config/paths.ts';
 import { AppError, usageError } from '../../../api/errors.ts';
 import { valueAt, withoutValue, withValue } from './jsonc.ts';
 import { findProgram } from '../../../core/lib/find-program.ts';
@@ -41,7 +40,7 @@ export const mcpAgents: readonly McpAgent[] = [
       add: ({ command, args }) => ['mcp', 'add', '--scope', 'user', SERVER, '--', command, ...args],
       remove: ['mcp', 'remove', '--scope', 'user', SERVER],
     },
-    files: (env) => [path.join(env.CLAUDE_CONFIG_DIR ?? homeOf(env), '.claude.json')],
+    files: (env) => [path.join(env.CLAUDE_CONFIG_DIR ?? home(env), '.claude.json')],
     has: (text) => valueAt(text, ['mcpServers', SERVER]) !== undefined,
   },
   {
@@ -51,7 +50,7 @@ export const mcpAgents: readonly McpAgent[] = [
       add: ({ command, args }) => ['mcp', 'add', SERVER, '--', command, ...args],
       remove: ['mcp', 'remove', SERVER],
     },
-    files: (env) => [path.join(env.CODEX_HOME ?? path.join(homeOf(env), '.codex'), 'config.toml')],
+    files: (env) => [path.join(env.CODEX_HOME ?? path.join(home(env), '.codex'), 'config.toml')],
     has: (text) =>
       new RegExp(`^\\s*\\[\\s*mcp_servers\\s*\\.\\s*"?${SERVER}"?\\s*\\]`, 'm').test(text),
   },
@@ -82,7 +81,7 @@ export const mcpAgents: readonly McpAgent[] = [
       add: ({ command, args }) => ['mcp', 'add', '--scope', 'user', SERVER, command, ...args],
       remove: ['mcp', 'remove', '--scope', 'user', SERVER],
     },
-    files: (env) => [path.join(env.GEMINI_CLI_HOME ?? homeOf(env), '.gemini', 'settings.json')],
+    files: (env) => [path.join(env.GEMINI_CLI_HOME ?? home(env), '.gemini', 'settings.json')],
     has: (text) => valueAt(text, ['mcpServers', SERVER]) !== undefined,
   },
 ];
@@ -100,16 +99,17 @@ export function fileToChange(agent: McpAgent, env: NodeJS.ProcessEnv): string {
 }
 
 function hasEntry({ has }: McpAgent, file: string): boolean {
+  return naming(file, () => has(fs.readFileSync(file, 'utf8')));
+}
+
+/** Puts the name of the file before the message of an error. */
+function naming<T>(file: string, work: () => T): T {
   try {
-    return has(fs.readFileSync(file, 'utf8'));
+    return work();
   } catch (error) {
     if (error instanceof AppError) throw new AppError(error.code, `${file}: ${error.message}`);
     throw error;
   }
-}
-
-function homeOf(env: NodeJS.ProcessEnv): string {
-  return env.HOME ?? os.homedir();
 }
 
 /** Writes the entry, in place of an earlier one. Throws where the agent is not installed or refuses it. */
@@ -174,13 +174,7 @@ function changeFile(name: string, change: (text: string) => string): void {
   const exists = fs.existsSync(name);
   const file = exists ? fs.realpathSync(name) : name;
   const before = exists ? fs.readFileSync(file, 'utf8') : '';
-  let after: string;
-  try {
-    after = change(before);
-  } catch (error) {
-    if (error instanceof AppError) throw new AppError(error.code, `${name}: ${error.message}`);
-    throw error;
-  }
+  const after = naming(name, () => change(before));
   if (exists && after === before) return;
   makeDirectory(path.dirname(file), 0o777);
   const draft = `${file}.cadre-${process.pid}`;
