@@ -1,3 +1,4 @@
+import { notFoundError } from '../../api/errors.ts';
 import type { Database } from './database.ts';
 import { checksum } from './corruption-log.ts';
 import type { SqlValue } from './raw-statement.ts';
@@ -82,6 +83,13 @@ export class RecordTable<T extends object> {
     const record = this.#parse(row);
     this.#keep(id, record, String(row[2]));
     return record;
+  }
+
+  /** Like `get`. Throws `not_found`, with `noun` as the name of the record. */
+  require(rx: Reader, id: string, noun: string): T {
+    const record = this.get(rx, id);
+    if (record) return record;
+    throw notFoundError(`${noun} "${id}" not found`);
   }
 
   /** Returns all matching records, oldest first. For sets that are small by nature, such as unfinished turns. */

@@ -83,9 +83,7 @@ export class TeamStore {
 
   /** Returns a team. Throws `not_found`. */
   team(rx: Reader, id: string): Team {
-    const team = this.teams.get(rx, id);
-    if (team) return team;
-    throw notFoundError(`team "${id}" not found`);
+    return this.teams.require(rx, id, 'team');
   }
 
   /** Returns a team that is not deleted. Throws `not_found` or `team_deleted`. */

@@ -1,5 +1,4 @@
 import type { QueueDiagnostics, StoredQueueEntry } from '../../../api/queue.ts';
-import { notFoundError } from '../../../api/errors.ts';
 import type { Database } from '../../../core/store/database.ts';
 import { RecordTable } from '../../../core/store/records.ts';
 import type { Statement } from '../../../core/store/statement.ts';
@@ -28,9 +27,7 @@ export class QueueStore {
 
   /** Returns an entry. Throws `not_found`. */
   entry(rx: Reader, id: string): StoredQueueEntry {
-    const found = this.entries.get(rx, id);
-    if (found) return found;
-    throw notFoundError(`queue entry "${id}" not found`);
+    return this.entries.require(rx, id, 'queue entry');
   }
 
   ofSession(rx: Reader, sessionId: string): StoredQueueEntry[] {

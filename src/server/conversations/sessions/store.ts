@@ -52,9 +52,7 @@ export class SessionStore {
 
   /** Returns a session. Throws `not_found`. */
   session(rx: Reader, id: string): Session {
-    const session = this.sessions.get(rx, id);
-    if (session) return session;
-    throw notFoundError(`session "${id}" not found`);
+    return this.sessions.require(rx, id, 'session');
   }
 
   /** Returns a turn of the session. Throws `not_found`, also for another session's turn. */

@@ -1,7 +1,6 @@
 import type { KindIn } from '../../../api/events.ts';
 import type { Goal } from '../../../api/goals.ts';
 import type { Contender, Race } from '../../../api/races.ts';
-import { notFoundError } from '../../../api/errors.ts';
 import type { EventLog } from '../../../core/events/log.ts';
 import type { Database } from '../../../core/store/database.ts';
 import { RecordTable } from '../../../core/store/records.ts';
@@ -32,9 +31,7 @@ export class RaceStore {
 
   /** Returns a race. Throws `not_found`. */
   race(rx: Reader, id: string): Race {
-    const found = this.races.get(rx, id);
-    if (found) return found;
-    throw notFoundError(`race "${id}" not found`);
+    return this.races.require(rx, id, 'race');
   }
 
   isNamed(rx: Reader, name: string): boolean {

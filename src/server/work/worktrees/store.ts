@@ -1,7 +1,6 @@
 import path from 'node:path';
 import type { EventOf, KindIn } from '../../../api/events.ts';
 import type { Claim, Worktree } from '../../../api/worktrees.ts';
-import { notFoundError } from '../../../api/errors.ts';
 import type { EventBody } from '../../../core/events/event.ts';
 import type { EventLog } from '../../../core/events/log.ts';
 import type { Database } from '../../../core/store/database.ts';
@@ -69,9 +68,7 @@ export class WorktreeStore {
 
   /** Returns a worktree. Throws `not_found`. */
   worktree(rx: Reader, id: string): Worktree {
-    const worktree = this.worktrees.get(rx, id);
-    if (worktree) return worktree;
-    throw notFoundError(`worktree "${id}" not found`);
+    return this.worktrees.require(rx, id, 'worktree');
   }
 
   /** Returns the worktrees of a repository that have or had a name, oldest first; at most one is on the disk. */

@@ -8,7 +8,7 @@ import type {
 } from '../../../../api/approval-rules.ts';
 import type { BodyOf, QueryOf } from '../../../../api/endpoint.ts';
 import type { Session } from '../../../../api/sessions.ts';
-import { conflictError, invalidError, notFoundError } from '../../../../api/errors.ts';
+import { conflictError, invalidError } from '../../../../api/errors.ts';
 import type { AgentRequest } from '../../../../agents/provider.ts';
 import { workingDirectory } from '../../sessions/working-directory.ts';
 import type { ServerParts } from '../../../../core/events/server-parts.ts';
@@ -139,8 +139,7 @@ export class RuleService {
   /** Removes a rule, and all of the same conditions that an earlier version stored. Throws `not_found`. */
   async remove(id: string, by: string): Promise<ApprovalRule> {
     const removed = await this.#deps.db.transact((tx) => {
-      const found = this.#table.get(tx, id);
-      if (!found) throw notFoundError(`rule "${id}" not found`);
+      const found = this.#table.require(tx, id, 'rule');
       const conditions = conditionsOf(found);
       const same = this.#table
         .where(tx, 'true')

@@ -1,5 +1,4 @@
 import type { Budget } from '../../../../api/budgets.ts';
-import { notFoundError } from '../../../../api/errors.ts';
 import type { KindIn, Payload } from '../../../../api/events.ts';
 import type { EventDraft } from '../../../../core/events/event.ts';
 import type { EventLog } from '../../../../core/events/log.ts';
@@ -35,9 +34,7 @@ export class BudgetStore {
 
   /** Returns a budget. Throws `not_found`. */
   budget(rx: Reader, id: string): Budget {
-    const found = this.budgets.get(rx, id);
-    if (found) return found;
-    throw notFoundError(`budget "${id}" not found`);
+    return this.budgets.require(rx, id, 'budget');
   }
 
   all(rx: Reader): Budget[] {
