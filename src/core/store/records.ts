@@ -74,6 +74,12 @@ export class RecordTable<T extends object> {
     this.#keepWritten(tx, id, record, text);
   }
 
+  /** Writes a record in the place of the record with its id, if there is one. */
+  put(tx: Writer, record: T): void {
+    if (this.get(tx, this.#idOf(record))) this.update(tx, record);
+    else this.insert(tx, record);
+  }
+
   get(rx: Reader, id: string): T | undefined {
     assertReader(rx);
     const kept = this.#kept?.get(id);

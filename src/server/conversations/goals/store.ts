@@ -35,8 +35,7 @@ export class GoalStore {
 
   write(tx: Writer, goal: Goal, kind: KindIn<'goal'>): void {
     this.#without.delete(goal.session_id);
-    if (this.goals.get(tx, goal.session_id)) this.goals.update(tx, goal);
-    else this.goals.insert(tx, goal);
+    this.goals.put(tx, goal);
     this.append(tx, goal, kind);
   }
 

@@ -26,8 +26,7 @@ export class WatchStore {
 
   /** Stores a watch; with `kind`, also appends an event. Checks without a change have no event. */
   write(tx: Writer, watch: Watch, kind?: KindIn<'watch'>): void {
-    if (this.watches.get(tx, watch.session_id)) this.watches.update(tx, watch);
-    else this.watches.insert(tx, watch);
+    this.watches.put(tx, watch);
     const { session_id } = watch;
     if (kind) this.#log.append(tx, { kind, session_id, payload: { watch } });
   }

@@ -162,8 +162,7 @@ export class WorktreeStore {
     claim: Claim,
     kind: 'worktree.claimed' | 'worktree.released',
   ): void {
-    if (this.#claims.get(tx, claimId(claim))) this.#claims.update(tx, claim);
-    else this.#claims.insert(tx, claim);
+    this.#claims.put(tx, claim);
     this.move(tx, worktree, kind, { claim }, claim.session_id);
   }
 
