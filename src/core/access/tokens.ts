@@ -55,7 +55,7 @@ export class TokenStore {
   delete(tx: Writer, id: string): StoredToken {
     const token = this.#tokens.get(tx, id);
     if (!token) throw notFoundError(`token "${id}" not found`);
-    this.#tokens.deleteWhere(tx, 'id = ?', id);
+    this.#tokens.delete(tx, id);
     return whole(token);
   }
 }

@@ -117,6 +117,10 @@ export class RecordTable<T extends object> {
       .map((row) => this.#parse(row));
   }
 
+  delete(tx: Writer, id: string): void {
+    this.deleteWhere(tx, 'id = ?', id);
+  }
+
   deleteWhere(tx: Writer, condition: string, ...values: SqlValue[]): void {
     let statement = this.#deletes.get(condition);
     if (!statement) {

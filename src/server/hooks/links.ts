@@ -131,7 +131,7 @@ export class ApprovalLinks {
     this.#table.deleteWhere(tx, 'expires_at <= ?', now);
     const links = this.#table.where(tx, 'approval_id = ?', approvalId);
     for (const { id } of links.slice(0, Math.max(0, links.length - MAX_LINKS + 1)))
-      this.#table.deleteWhere(tx, 'id = ?', id);
+      this.#table.delete(tx, id);
   }
 }
 

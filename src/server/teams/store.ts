@@ -166,7 +166,7 @@ export class TeamStore {
   }
 
   removeMember(tx: Writer, member: Member): void {
-    this.#members.deleteWhere(tx, 'id = ?', memberId(member));
+    this.#members.delete(tx, memberId(member));
     this.#log.append(tx, { kind: 'team.member_left', ...idsOf(member), payload: { member } });
   }
 
@@ -279,7 +279,7 @@ export class TeamStore {
   }
 
   endSpawn(tx: Writer, { id }: Spawn): void {
-    this.spawns.deleteWhere(tx, 'id = ?', id);
+    this.spawns.delete(tx, id);
   }
 
   appendSpawnFailed(

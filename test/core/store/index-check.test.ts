@@ -64,7 +64,7 @@ test('The check finds nothing in an intact store under writes, and reads every t
     const id = `sess_${1 + (count++ % 200)}`;
     await store.db.transact((tx) => {
       store.notes.update(tx, note(id, { status: 'closed' }));
-      if (count % 7 === 0) store.notes.deleteWhere(tx, 'id = ?', `sess_${NOTES - (count % 50)}`);
+      if (count % 7 === 0) store.notes.delete(tx, `sess_${NOTES - (count % 50)}`);
       store.write(tx, `later_${count}`);
     });
   }

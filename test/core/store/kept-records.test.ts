@@ -44,7 +44,7 @@ test('A record that a table keeps in memory equals its row, whatever transaction
       const empty = new EmptyKeys(store.db, 'sessions', 'id');
       let version = 0;
       const run = (tx: Writer, { act, id }: Step) => {
-        if (act === 'delete') kept.deleteWhere(tx, 'id = ?', id);
+        if (act === 'delete') kept.delete(tx, id);
         if (act === 'write') {
           const record = note(id, { version: ++version });
           empty.delete(id);

@@ -25,7 +25,7 @@ async function storedBytes(): Promise<Buffer> {
       });
     await store.db.transact((tx) => {
       for (let round = 0; round < 20; round += 2)
-        for (let at = 1; at < 20; at += 3) store.notes.deleteWhere(tx, 'id = ?', `n${round}_${at}`);
+        for (let at = 1; at < 20; at += 3) store.notes.delete(tx, `n${round}_${at}`);
     });
   }
   return fs.readFileSync(path.join(directory, DATABASE_FILE));

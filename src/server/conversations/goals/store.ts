@@ -64,6 +64,6 @@ export class GoalStore {
   }
 
   forget(tx: Writer, sessionId: string): void {
-    this.goals.deleteWhere(tx, 'id = ?', sessionId);
+    this.goals.delete(tx, sessionId);
   }
 }

@@ -76,7 +76,7 @@ export class ImportStore {
   }
 
   forget(tx: Writer, sessionId: string): void {
-    this.imports.deleteWhere(tx, 'id = ?', sessionId);
+    this.imports.delete(tx, sessionId);
     this.turns.deleteWhere(tx, 'session_id = ?', sessionId);
   }
 }

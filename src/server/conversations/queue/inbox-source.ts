@@ -152,7 +152,7 @@ export class QueueInboxSource {
   }
 
   #forget(tx: Writer, entry: StoredQueueEntry, why: 'done' | 'dropped' | 'trimmed'): void {
-    this.#deps.store.entries.deleteWhere(tx, 'id = ?', entry.id);
+    this.#deps.store.entries.delete(tx, entry.id);
     const payload = { entry: inEvents(entry), why };
     this.#deps.log.append(tx, { kind: 'queue.removed', session_id: entry.session_id, payload });
   }

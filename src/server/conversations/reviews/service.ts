@@ -213,7 +213,7 @@ export class ReviewService {
   }
 
   #remove(tx: Writer, comments: readonly StoredReviewComment[]): void {
-    for (const { id } of comments) this.#table.deleteWhere(tx, 'id = ?', id);
+    for (const { id } of comments) this.#table.delete(tx, id);
   }
 
   #appendDropped(tx: Writer, session_id: string, comments: readonly StoredReviewComment[]): void {

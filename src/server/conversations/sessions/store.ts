@@ -98,7 +98,7 @@ export class SessionStore {
     const seq = tx.nextSeq();
     const written = kind === 'session.failed' ? { ...session, news_seq: seq } : session;
     this.sessions.update(tx, written);
-    if (kind === 'session.closed') this.#mcpServers.deleteWhere(tx, 'id = ?', session.id);
+    if (kind === 'session.closed') this.#mcpServers.delete(tx, session.id);
     const payload = { session: sessionInEvents(written) };
     this.#log.append(tx, { kind, session_id: session.id, payload }, seq);
   }

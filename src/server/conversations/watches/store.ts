@@ -45,6 +45,6 @@ export class WatchStore {
   }
 
   forget(tx: Writer, sessionId: string): void {
-    this.watches.deleteWhere(tx, 'id = ?', sessionId);
+    this.watches.delete(tx, sessionId);
   }
 }

@@ -97,7 +97,7 @@ export class RaceStore {
       const isLast = others.every(
         (one) => one === sessionId || this.#deps.sessionStore.session(tx, one).trimmed,
       );
-      if (isLast) this.races.deleteWhere(tx, 'id = ?', id);
+      if (isLast) this.races.delete(tx, id);
     }
   }
 

@@ -129,7 +129,7 @@ export class InitScripts {
         throw notFoundError(
           `content with the SHA-256 ${sha256} is not trusted for the repository ${repo_root}`,
         );
-      for (const one of withdrawn) this.#trusted.deleteWhere(tx, 'id = ?', trustId(one));
+      for (const one of withdrawn) this.#trusted.delete(tx, trustId(one));
       return { repo_root, withdrawn };
     }, saveResponse);
   }

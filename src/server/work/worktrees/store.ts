@@ -63,7 +63,7 @@ export class WorktreeStore {
   }
 
   endOperation(tx: Writer, worktreeId: string): void {
-    this.operations.deleteWhere(tx, 'id = ?', worktreeId);
+    this.operations.delete(tx, worktreeId);
   }
 
   /** Returns a worktree. Throws `not_found`. */

@@ -145,7 +145,7 @@ export class RuleService {
         .where(tx, 'true')
         .filter((one) => conditionsOf(one) === conditions)
         .map((one) => one.id);
-      for (const one of same) this.#table.deleteWhere(tx, 'id = ?', one);
+      for (const one of same) this.#table.delete(tx, one);
       tx.whenDurable(() => (this.#rules = this.#rules.filter((one) => !same.includes(one.id))));
       return withRefusal(found);
     });

@@ -68,7 +68,7 @@ export class BudgetStore {
   }
 
   delete(tx: Writer, budget: Budget, why: Payload<'budget.removed'>['why']): void {
-    this.budgets.deleteWhere(tx, 'id = ?', budget.id);
+    this.budgets.delete(tx, budget.id);
     this.#forget(tx);
     this.append(tx, budget, { kind: 'budget.removed', payload: { budget, why } });
   }
