@@ -29,7 +29,7 @@ export class TokenStore {
   }
 
   all(rx: Reader): StoredToken[] {
-    return this.#tokens.where(rx, 'true').map(whole);
+    return this.#tokens.all(rx).map(whole);
   }
 
   page(rx: Reader, limit: number, cursor?: string): RecordPage<StoredToken> {

@@ -98,6 +98,11 @@ export class RecordTable<T extends object> {
     throw notFoundError(`${noun} "${id}" not found`);
   }
 
+  /** Returns all records, oldest first. For small tables. */
+  all(rx: Reader): T[] {
+    return this.where(rx, 'true');
+  }
+
   /** Returns all matching records, oldest first. For sets that are small by nature, such as unfinished turns. */
   where(rx: Reader, condition: string, ...values: SqlValue[]): T[] {
     return this.#prepared(`WHERE ${condition} ORDER BY n`)

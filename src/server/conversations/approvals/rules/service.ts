@@ -44,7 +44,7 @@ export class RuleService {
     this.#deps = deps;
     this.#table = new RecordTable(deps.db, 'approval_rules', ({ id }) => id);
     this.#realPaths = new RealPaths(deps);
-    this.#rules = deps.db.peek((rx) => this.#table.where(rx, 'true').map(withRefusal));
+    this.#rules = deps.db.peek((rx) => this.#table.all(rx).map(withRefusal));
   }
 
   /** Decides a request of an agent of the session. A path that cannot be looked up in time is allowed by no rule. */
@@ -111,7 +111,7 @@ export class RuleService {
     assertUsable(made);
     const conditions = conditionsOf(made);
     const { isNew, rule: added } = await db.transact((tx) => {
-      const stored = this.#table.where(tx, 'true');
+      const stored = this.#table.all(tx);
       const same = stored.find((one) => conditionsOf(one) === conditions);
       if (!same && stored.length >= MAX_RULES)
         throw conflictError(
@@ -142,7 +142,7 @@ export class RuleService {
       const found = this.#table.require(tx, id, 'rule');
       const conditions = conditionsOf(found);
       const same = this.#table
-        .where(tx, 'true')
+        .all(tx)
         .filter((one) => conditionsOf(one) === conditions)
         .map((one) => one.id);
       for (const one of same) this.#table.delete(tx, one);

@@ -38,7 +38,7 @@ export class BudgetStore {
   }
 
   all(rx: Reader): Budget[] {
-    return this.isEmpty(rx) ? [] : this.budgets.where(rx, 'true');
+    return this.isEmpty(rx) ? [] : this.budgets.all(rx);
   }
 
   /** Returns the budgets of a session, of teams, and of all sessions. */
