@@ -13,8 +13,8 @@ import type { Usage } from '../api/sessions.ts';
 import { deciderText } from '../core/lib/decider-text.ts';
 import { spentText } from '../core/lib/amounts.ts';
 import { oneLine } from '../core/lib/plain.ts';
-import type { StoredInputItem } from '../api/input.ts';
 import { counted } from '../core/lib/counted.ts';
+import { inputText } from '../core/lib/input-text.ts';
 
 export { oneLine };
 
@@ -55,9 +55,9 @@ function summaryPart(event: DescribedEvent): string {
 function summaryOfInputOrEnd(event: DescribedEvent): string {
   const { kind, payload } = event;
   if (kind === 'session.notice' || kind === 'sandbox.host_refused') return payload.message;
-  if (kind === 'turn.accepted') return summaryOfInput(payload.turn.input ?? []);
+  if (kind === 'turn.accepted') return inputText(payload.turn.input ?? [], ' ');
   if ('turn' in payload) return payload.turn.error?.message ?? '';
-  if (kind === 'team.message_created') return summaryOfInput([payload.message.input ?? []].flat());
+  if (kind === 'team.message_created') return inputText([payload.message.input ?? []].flat(), ' ');
   if (kind === 'process.queued') return payload.process.command;
   if (!('process' in payload) || payload.process.exit_code === null) return '';
   return `exit code ${payload.process.exit_code}`;
@@ -86,7 +86,7 @@ function summaryOfQueue({ kind, payload }: EventOf<KindIn<'queue'>>): string {
   if (!('entry' in payload)) return payload.hold.message;
   const { id, name, hold } = payload.entry;
   const hasPrompt = kind === 'queue.added' || kind === 'queue.edited';
-  const prompt = hasPrompt ? summaryOfInput(payload.entry.input ?? []) : '';
+  const prompt = hasPrompt ? inputText(payload.entry.input ?? [], ' ') : '';
   const label = name ?? (prompt === '' ? id.slice(-8) : prompt);
   if (kind === 'queue.skipped')
     return `${label}: ${counted(payload.count, 'run')} (${payload.why})`;
@@ -137,10 +137,6 @@ function summaryOfPlan(entries: Payload<'plan.updated'>['entries']): string {
   const done = entries.filter(({ status }) => status === 'completed').length;
   const now = entries.find(({ status }) => status === 'in_progress');
   return `${done}/${entries.length}${now ? `: ${now.content}` : ''}`;
-}
-
-function summaryOfInput(input: readonly StoredInputItem[]): string {
-  return input.map((item) => (item.type === 'text' ? item.text : '[image]')).join(' ');
 }
 
 function summaryOfUsage({ context_tokens, context_window }: Usage): string {

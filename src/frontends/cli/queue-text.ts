@@ -1,4 +1,5 @@
 import type { QueueEntry } from '../../api/queue.ts';
+import { inputText } from '../../core/lib/input-text.ts';
 import { oneLine } from '../../core/lib/plain.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import { durationText } from '../terminal/time.ts';
@@ -56,6 +57,5 @@ function dueText({ next_at, status }: QueueEntry, now: number): string {
 }
 
 function saying({ input }: QueueEntry): string {
-  const prompt = input.map((item) => (item.type === 'text' ? item.text : '[image]')).join(' ');
-  return shorten(oneLine(prompt), 60);
+  return shorten(oneLine(inputText(input, ' ')), 60);
 }

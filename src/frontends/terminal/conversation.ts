@@ -4,8 +4,8 @@ import type { NoticeEvent } from '../../api/events.ts';
 import type { ToolCall } from '../../api/tool-call.ts';
 import type { Item, Turn } from '../../api/sessions.ts';
 import { deciderText } from '../../core/lib/decider-text.ts';
+import { inputText } from '../../core/lib/input-text.ts';
 import { oneLine, plain } from '../../core/lib/plain.ts';
-import type { StoredInputItem } from '../../api/input.ts';
 
 /** One thing in a conversation, in the order in which it happened. `key` is the id of what it shows. */
 export type Block =
@@ -145,11 +145,6 @@ export function turnEndText(turn: Pick<Turn, 'turn_id' | 'status' | 'error'>): B
   const { turn_id, status, error } = turn;
   if (status !== 'failed' && status !== 'interrupted') return [];
   return [{ type: 'end', key: `${turn_id} end`, status, message: error?.message ?? null }];
-}
-
-/** The text of an input, with a word for each image. */
-export function inputText(input: readonly StoredInputItem[]): string {
-  return input.map((item) => (item.type === 'text' ? item.text : '[image]')).join('\n');
 }
 
 /** The first line of a prompt that says something. */

@@ -3,7 +3,7 @@ import { isDescribed } from '../../../api/events.ts';
 import { endpoints } from '../../../api/index.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { AppError } from '../../../api/errors.ts';
-import { inputText } from '../../terminal/conversation.ts';
+import { inputText } from '../../../core/lib/input-text.ts';
 import { wrapped } from '../../terminal/width.ts';
 import { waitText } from '../limit-text.ts';
 import { plain, shortId } from '../output.ts';

@@ -4,7 +4,6 @@ import type { QueueEntry, SessionQueue } from '../../../api/queue.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { oneLine } from '../../../client/event-summary.ts';
 import { shorten } from '../../../core/lib/shorten.ts';
-import { inputText } from '../../terminal/conversation.ts';
 import { ago } from '../../terminal/time.ts';
 import { type KeyTable, useKeys } from '../keyboard.ts';
 import { Prompt } from '../prompt.tsx';
@@ -13,6 +12,7 @@ import type { DialogProps } from '../screen/screen-context.ts';
 import { Tint } from '../tint.tsx';
 import { ChoiceLine, Frame } from './dialog.tsx';
 import { counted } from '../../../core/lib/counted.ts';
+import { inputText } from '../../../core/lib/input-text.ts';
 
 interface QueueDialogProps extends DialogProps {
   session: Session;

@@ -11,6 +11,7 @@ import {
 } from '../../../agents/conversations.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
+import { inputText } from '../../../core/lib/input-text.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { assertFree } from '../handoff/assert-free.ts';
@@ -265,12 +266,11 @@ function copyOf({ ref, program, status, prompt, items, occurred_at }: PastTurn):
 }
 
 function storedTurn({ turn_id, status, input, accepted_at }: Turn, items: readonly Item[]) {
-  const texts = input.map((one) => (one.type === 'text' ? one.text : '[image]'));
   return {
     ref: turn_id,
     program: CADRE,
     status: status === 'failed' || status === 'interrupted' ? status : ('completed' as const),
-    prompt: texts.join('\n'),
+    prompt: inputText(input),
     items: items.map(storedItem),
     occurredAt: accepted_at,
   };

@@ -4,6 +4,7 @@ import { conflictError } from '../../../api/errors.ts';
 import type { Conversations, StoredTurn } from '../../../agents/conversations.ts';
 import { ProviderError } from '../../../agents/provider.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
+import { inputText } from '../../../core/lib/input-text.ts';
 import { plain } from '../../../core/lib/plain.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import type { AgentPool } from '../sessions/agent-pool.ts';
@@ -196,8 +197,7 @@ export function isSameTurn(
     (occurredAt >= started_at - CLOCK_MS && occurredAt <= (ended_at ?? Infinity) + CLOCK_MS);
   if (!isThen) return false;
   const stored = comparable(prompt);
-  const sent = input.map((one) => (one.type === 'text' ? one.text : '[image]')).join('\n');
-  return stored.startsWith(CONTINUATION) || stored === comparable(sent);
+  return stored.startsWith(CONTINUATION) || stored === comparable(inputText(input));
 }
 
 function comparable(text: string): string {
