@@ -2,7 +2,7 @@ import type { Usage } from '../../../api/sessions.ts';
 import { costInUsd, saturatingSum, tokenCount } from '../../../core/lib/reported-numbers.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import { noUsage } from './turn.ts';
-import { tokensOf } from './turn-usage.ts';
+import { summedFields, tokensOf } from './turn-usage.ts';
 
 const ranges = {
   input_tokens: tokenCount,
@@ -16,14 +16,6 @@ const ranges = {
 
 type UsageField = keyof typeof ranges;
 const fields = Object.keys(ranges) as UsageField[];
-
-export const summedFields = [
-  'input_tokens',
-  'output_tokens',
-  'cached_input_tokens',
-  'total_tokens',
-  'cost_usd',
-] as const;
 
 export class UsageReports {
   /** The fields that were out of range, and whether a notice named them. */

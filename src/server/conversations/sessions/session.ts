@@ -8,8 +8,9 @@ import { lineWithoutControls, oneLine } from '../../../core/lib/plain.ts';
 import { saturatingSum } from '../../../core/lib/reported-numbers.ts';
 import { hasContent } from '../../../agents/conversations.ts';
 import type { KnownSession } from '../../../agents/provider.ts';
-import { addUsage, summedFields } from './known-usage.ts';
+import { addUsage } from './known-usage.ts';
 import { changedSettings } from './settings.ts';
+import { summedFields } from './turn-usage.ts';
 import { noUsage } from './turn.ts';
 
 const TITLE_CHARACTERS = 80;

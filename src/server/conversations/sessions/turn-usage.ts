@@ -28,12 +28,19 @@ type SumRow = [
 ];
 type KeyedRow = [key: string | null, second: string | null, ...SumRow];
 
+/** The fields of the usage of a turn that sums of usage have too. */
+export const summedFields = [
+  'input_tokens',
+  'output_tokens',
+  'cached_input_tokens',
+  'total_tokens',
+  'cost_usd',
+] as const;
+
 /** Earlier builds stored numbers out of range: these are not known. A sum of reals cannot overflow. */
 const known = (column: string) =>
   `iif(${column} BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER}, ${column} * 1.0, NULL)`;
-const sums = ['input_tokens', 'output_tokens', 'cached_input_tokens', 'total_tokens', 'cost_usd']
-  .map((column) => `sum(${known(column)})`)
-  .join(', ');
+const sums = summedFields.map((column) => `sum(${known(column)})`).join(', ');
 const SUMS = `count(*), ${sums}, count(${known('total_tokens')}), count(${known('cost_usd')})`;
 
 /** The usage of turns: one row for each turn that an agent has seen, written in the transaction that ends the turn. */
