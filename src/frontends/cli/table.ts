@@ -1,4 +1,5 @@
 import { plain } from '../../core/lib/plain.ts';
+import { sum } from '../../core/lib/sum.ts';
 import { ago } from '../terminal/time.ts';
 import type { Style } from '../terminal/palette.ts';
 import { type Layout, stateStyle, whole } from './layout.ts';
@@ -155,10 +156,6 @@ function shareOf(widths: readonly number[], room: number): number {
     rest -= width;
   }
   return rest;
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, one) => total + one, 0);
 }
 
 /** The last 8 characters of an id, as tables show it. */

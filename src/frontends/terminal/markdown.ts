@@ -1,5 +1,6 @@
 import { Lexer, type MarkedToken, type Token, type Tokens } from 'marked';
 import { plain } from '../../core/lib/plain.ts';
+import { sum } from '../../core/lib/sum.ts';
 import { highlighted } from './highlight.ts';
 import type { LineShape, Palette } from './palette.ts';
 import { padded, truncated, widthOf, wrapped } from './width.ts';
@@ -239,8 +240,4 @@ function asLists(
 
 function widest(text: string): number {
   return Math.max(...text.split('\n').map(widthOf));
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, one) => total + one, 0);
 }

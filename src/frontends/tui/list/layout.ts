@@ -1,3 +1,4 @@
+import { sum } from '../../../core/lib/sum.ts';
 import type { ListItem } from './list-items.ts';
 import type { Section, SectionName } from './sections.ts';
 
@@ -47,15 +48,11 @@ export function layout(
 function sharesByNeed(needs: readonly number[], busy: readonly number[], room: number): number[] {
   const one = needs.map((need) => Math.min(1, need));
   const after = busy.map((count, i) => Math.max(0, count - (one[i] ?? 0)));
-  const more = shares(after, room - sumOf(one));
+  const more = shares(after, room - sum(one));
   const sure = one.map((rows, i) => rows + (more[i] ?? 0));
   const rest = needs.map((need, i) => need - (sure[i] ?? 0));
-  const others = shares(rest, room - sumOf(sure));
+  const others = shares(rest, room - sum(sure));
   return sure.map((rows, i) => rows + (others[i] ?? 0));
-}
-
-function sumOf(numbers: readonly number[]): number {
-  return numbers.reduce((sum, one) => sum + one, 0);
 }
 
 /** The heading and the rows of every section, of each as many as it has a share for. */
