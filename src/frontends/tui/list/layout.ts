@@ -65,8 +65,7 @@ function whole(
     const share = shares[i] ?? 0;
     const { name, things, isFolded } = section;
     const at = things.findIndex(({ id }) => id === chosen);
-    const last = Math.max(0, things.length - share);
-    const from = Math.max(0, Math.min(last, at - Math.floor(share / 2)));
+    const from = windowStart(things.length, share, at);
     const rows = isFolded ? [] : things.slice(from, from + share);
     return [
       { heading: section, from, to: from + rows.length, isChosen: chosen === idOfSection(name) },
@@ -95,7 +94,11 @@ export function shares(needs: readonly number[], room: number): number[] {
 function around(lines: readonly Line[], height: number, rowHeight: number): Line[] {
   const count = Math.max(1, Math.floor(height / rowHeight));
   const at = lines.findIndex(({ isChosen }) => isChosen);
-  const last = Math.max(0, lines.length - count);
-  const from = Math.max(0, Math.min(last, at - Math.floor(count / 2)));
+  const from = windowStart(lines.length, count, at);
   return lines.slice(from, from + count);
+}
+
+/** The first of the `shown` rows of `all` that have the row `at` in their middle, or as near to it as they can. */
+function windowStart(all: number, shown: number, at: number): number {
+  return Math.max(0, Math.min(all - shown, at - Math.floor(shown / 2)));
 }
