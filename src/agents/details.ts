@@ -127,6 +127,6 @@ function endsOf(text: string): string {
 
 const END = 4096;
 
-function onOneLine(text: string): string {
+export function onOneLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim();
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ApprovalDetail } from '../../api/approvals.ts';
-import { approvalTitle, inputDetails } from '../details.ts';
+import { approvalTitle, inputDetails, onOneLine } from '../details.ts';
 import { MessageBudget } from '../budget.ts';
 import type { AgentAnswer, AgentRequest, ToolChange } from '../provider.ts';
 import {
@@ -161,7 +161,7 @@ function notShownBy(
     if (text === null) room -= size;
     const isInOneLine = text !== null && size <= lineRoom;
     if (isInOneLine) lineRoom -= size;
-    return { detail, line: isInOneLine ? oneLine(text) : null, size };
+    return { detail, line: isInOneLine ? onOneLine(text) : null, size };
   };
   const all = details.map(comparable);
   for (const one of earlier.map(comparable)) {
@@ -351,10 +351,6 @@ export function outcomeFor(
 /** The outcome that allows a request for once; null where the agent does not offer that. */
 export function allowOnce(options: PermissionRequest['options']): object | null {
   return outcomeFor({ decision: 'accept', scope: 'once', answers: null }, options);
-}
-
-function oneLine(text: string): string {
-  return text.replaceAll(/\s+/g, ' ').trim();
 }
 
 /** Whether a text has only one word before its end. */
