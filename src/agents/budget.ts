@@ -1,6 +1,7 @@
 import { unifiedDiff } from './details.ts';
 import { type Excess, excessText } from './bounded-line.ts';
 import { excessOf } from './json-connection.ts';
+import { isObject } from './lenient.ts';
 import type { AgentUpdate } from './provider.ts';
 
 /** The limits of what is derived from one message of an agent. Texts are measured in UTF-16 code units. */
@@ -37,14 +38,14 @@ export class MessageBudget {
    */
   bounded(value: unknown): unknown {
     if (typeof value === 'string') return this.text(value);
-    if (!isNested(value)) return value;
+    if (!isObject(value)) return value;
     if (Array.isArray(value)) return this.list(value).map((one) => this.bounded(one));
     const fields = this.list(Object.keys(value)).map((name): [string, unknown] => {
-      const field = (value as Record<string, unknown>)[name];
+      const field = value[name];
       const short = name.length > DERIVED_LIMITS.shortText ? this.text(name) : name;
-      return [short, isNested(field) ? field : this.bounded(field)];
+      return [short, isObject(field) ? field : this.bounded(field)];
     });
-    for (const field of fields) if (isNested(field[1])) field[1] = this.bounded(field[1]);
+    for (const field of fields) if (isObject(field[1])) field[1] = this.bounded(field[1]);
     return Object.fromEntries(fields);
   }
 
@@ -95,10 +96,6 @@ export class MessageBudget {
     this.taken.diffLines += lines;
     return true;
   }
-}
-
-function isNested(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }
 
 function isCut(text: string): boolean {

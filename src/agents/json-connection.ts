@@ -5,6 +5,7 @@ import type { BoundedLine, Excess } from './bounded-line.ts';
 import { parsedJson } from '../core/lib/parsed-json.ts';
 import { type LinesRange, readJsonLines, type ReadProgress } from './json-lines.ts';
 import { yieldToEventLoop } from '../core/lib/slices.ts';
+import { isObject } from './lenient.ts';
 
 export class Refusal extends Error {
   override readonly name = 'Refusal';
@@ -110,19 +111,15 @@ const excesses = new WeakMap<object, Excess>();
 
 /** The limit that a message, its `params`, its `request` or its `update` exceeds; null: it is whole. */
 export function excessOf(message: unknown): Excess | null {
-  return (isRecord(message) && excesses.get(message)) || null;
+  return (isObject(message) && excesses.get(message)) || null;
 }
 
 export function noteExcess(message: unknown, excess: Excess): void {
-  if (!isRecord(message)) return;
+  if (!isObject(message)) return;
   const { params, request } = message;
-  const update = isRecord(params) ? params.update : undefined;
+  const update = isObject(params) ? params.update : undefined;
   for (const part of [message, params, request, update])
-    if (isRecord(part)) excesses.set(part, excess);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
+    if (isObject(part)) excesses.set(part, excess);
 }
 
 export function lineOf(message: object): string {

@@ -26,16 +26,19 @@ export const maybeText = maybe(z.string());
 /** A list that is empty if it is missing or cannot be read. */
 export const anyList = z.array(z.unknown()).catch([]);
 
+/** Reports whether a foreign value has fields or entries. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
 /** Returns the value of a field of a foreign value, or undefined. It costs less than a schema that does not match. */
 export function fieldOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null
-    ? (value as Record<string, unknown>)[name]
-    : undefined;
+  return isObject(value) ? value[name] : undefined;
 }
 
 /** Reports whether a foreign value says nothing: a missing value, a blank text, or a record or list without entries. */
 export function isBlank(value: unknown): boolean {
-  if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0;
+  if (isObject(value)) return Object.keys(value).length === 0;
   return (
     value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
   );

@@ -6,7 +6,7 @@ import { DERIVED_LIMITS, type MessageBudget } from '../budget.ts';
 import { commandDetail, inputDetails } from '../details.ts';
 import { objectIn, type ReportedCall } from './reported-call.ts';
 import { diffsIn, textIn } from './tool-call.ts';
-import { anyList, fieldOf, isBlank, maybeText } from '../lenient.ts';
+import { anyList, fieldOf, isBlank, isObject, maybeText } from '../lenient.ts';
 
 const commandInput = z.looseObject({
   command: z.union([z.string(), z.array(z.string())]),
@@ -28,7 +28,7 @@ export function detailsOf(
   const isMuch = all.length > DERIVED_LIMITS.entries;
   const parts = isMuch ? [] : all;
   const diffs = diffsIn(parts);
-  const inputValues = new Set<unknown>(isRecord(rawInput) ? Object.values(rawInput) : [rawInput]);
+  const inputValues = new Set<unknown>(isObject(rawInput) ? Object.values(rawInput) : [rawInput]);
   const details = [
     ...inputOf(rawInput, diffs, cwd),
     ...diffs.map((one) => changeOf(one, diffs.length, budget)),
@@ -87,10 +87,6 @@ function contentOf(part: unknown, inputValues: ReadonlySet<unknown>): ApprovalDe
       .filter(([, one]) => !inputValues.has(one))
       .map(([name, one]) => ({ type: 'input', name, value: one }));
   return inputValues.has(value) ? [] : inputDetails({ content: value });
-}
-
-function isRecord(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }
 
 /** Returns the locations of a call that are not shown elsewhere. Null if the call has no such location. */
