@@ -63,6 +63,14 @@ const forkedFrom = {
   way: null,
 };
 
+/** Describes a change of a session. `change`: the fields of the example that differ from `changed`. */
+const changeKind = ({ when, change }: { when: string; change?: Partial<SessionInEvents> }) =>
+  kind({
+    when,
+    payload: { session: sessionInEvents },
+    example: { session: { ...changed, ...change } },
+  });
+
 export const sessionKinds = {
   'session.created': kind({
     when: 'Emitted when a session is created. The agent of the session starts with the first turn.',
@@ -82,95 +90,64 @@ export const sessionKinds = {
       },
     },
   }),
-  'session.updated': kind({
+  'session.updated': changeKind({
     when: 'Emitted when the title, a setting (seen, pinned, snoozed, muted) or the worktree of a session changes, and when a restart of the server changes its status. Turn events report the changes that turns cause.',
-    payload: { session: sessionInEvents },
-    example: { session: { ...changed, worktree_id: 'wt_019aa8d411aa7f0e8d1c0b9e4f7a6c33' } },
+    change: { worktree_id: 'wt_019aa8d411aa7f0e8d1c0b9e4f7a6c33' },
   }),
-  'session.resumed': kind({
+  'session.resumed': changeKind({
     when: 'Emitted when a failed session is resumed, because the agent still stores the conversation.',
-    payload: { session: sessionInEvents },
-    example: { session: changed },
   }),
-  'session.closed': kind({
+  'session.closed': changeKind({
     when: 'Emitted when a session is closed. A closed session cannot be resumed.',
-    payload: { session: sessionInEvents },
-    example: {
-      session: {
-        ...changed,
-        status: 'closed',
-        close_reason: 'done',
-        updated_at: 1795312009000,
-        closed_at: 1795312009000,
-      },
+    change: {
+      status: 'closed',
+      close_reason: 'done',
+      updated_at: 1795312009000,
+      closed_at: 1795312009000,
     },
   }),
-  'session.failed': kind({
+  'session.failed': changeKind({
     when: 'Emitted when a session fails, because the agent no longer stores the conversation or cannot resume the session.',
-    payload: { session: sessionInEvents },
-    example: {
-      session: {
-        ...changed,
-        status: 'failed',
-        failure: { code: 'resume_failed', message: 'the agent no longer has this session' },
-      },
+    change: {
+      status: 'failed',
+      failure: { code: 'resume_failed', message: 'the agent no longer has this session' },
     },
   }),
-  'session.limited': kind({
+  'session.limited': changeKind({
     when: 'Emitted when an agent reports a usage limit, so that the queue of the session starts no turns for now. The limit ended a turn of this session, or of another session with the same account. The field `usage_limit` contains the time at which the session resumes.',
-    payload: { session: sessionInEvents },
-    example: {
-      session: {
-        ...changed,
-        usage_limit: {
-          message: "claude has reached a usage limit: You've hit your 5-hour limit",
-          since: 1795312004000,
-          resets_at: 1795322700000,
-          resumes_at: 1795322700000,
-          waits_because: null,
-          turn_id: changed.last_turn_id,
-        },
+    change: {
+      usage_limit: {
+        message: "claude has reached a usage limit: You've hit your 5-hour limit",
+        since: 1795312004000,
+        resets_at: 1795322700000,
+        resumes_at: 1795322700000,
+        waits_because: null,
+        turn_id: changed.last_turn_id,
       },
     },
   }),
-  'session.limit_ended': kind({
+  'session.limit_ended': changeKind({
     when: 'Emitted when a session no longer waits for a usage limit. The limit has reset, a user resumed the session or sent a turn, or a turn of the same account has completed.',
-    payload: { session: sessionInEvents },
-    example: { session: { ...changed, usage_limit: null } },
+    change: { usage_limit: null },
   }),
-  'session.handed_over': kind({
+  'session.handed_over': changeKind({
     when: 'Emitted when a session is handed over to another agent. The field `continued_by` contains the id of the new session, whose event `session.created` comes before.',
-    payload: { session: sessionInEvents },
-    example: {
-      session: { ...changed, continued_by: 'sess_019aa8d45e2f7b1c8a3d90e1f2b4c6d8' },
-    },
+    change: { continued_by: 'sess_019aa8d45e2f7b1c8a3d90e1f2b4c6d8' },
   }),
-  'session.forked': kind({
+  'session.forked': changeKind({
     when: 'Emitted when a session is created as a fork of another session or conversation. The field `forked_from` contains its id and the id of the last turn of the history. The past turns come before.',
-    payload: { session: sessionInEvents },
-    example: { session: { ...changed, forked_from: forkedFrom } },
+    change: { forked_from: forkedFrom },
   }),
-  'session.rewound': kind({
+  'session.rewound': changeKind({
     when: 'Emitted when a session is rewound. The field `continued_by` contains the id of the session that continues it, whose event `session.created` comes before. The event `session.closed` follows.',
-    payload: { session: sessionInEvents },
-    example: {
-      session: { ...changed, continued_by: 'sess_019aa8d45e2f7b1c8a3d90e1f2b4c6d8' },
-    },
+    change: { continued_by: 'sess_019aa8d45e2f7b1c8a3d90e1f2b4c6d8' },
   }),
-  'session.imported': kind({
+  'session.imported': changeKind({
     when: "Emitted when all past turns of a conversation are stored that was begun in the agent's own program.",
-    payload: { session: sessionInEvents },
-    example: {
-      session: {
-        ...changed,
-        imported: { program: 'cli', past_turns: 12, omitted_turns: 0, complete: true },
-      },
-    },
+    change: { imported: { program: 'cli', past_turns: 12, omitted_turns: 0, complete: true } },
   }),
-  'session.handed_back': kind({
+  'session.handed_back': changeKind({
     when: "Emitted when the idle agent of a session was ended, so that a user can continue the conversation in the agent's own program.",
-    payload: { session: sessionInEvents },
-    example: { session: changed },
   }),
   'session.notice': kind({
     when: 'Emitted when a session has a notice for the user, such as a warning of the agent, a compaction of the context, or a limit. A notice during a turn contains the id of the turn.',
