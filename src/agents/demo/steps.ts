@@ -9,10 +9,11 @@ import {
   type ToolCall,
   methods,
 } from '@agentclientprotocol/sdk/unstable';
+import { errorMessage } from '../../core/lib/error-message.ts';
 import type { Command, CommandName, CommandNamed } from './script.ts';
 import { type AnnouncedToolCall, type Turn, announceToolCall, withBlanks } from './turn.ts';
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, resolve, sep } from 'node:path';
 
 /** Executes one command. A stop reason ends the turn, even if commands are left. */
 export async function runStep(command: Command, turn: Turn): Promise<StopReason | void> {
@@ -167,15 +168,29 @@ async function limit({ ms }: CommandNamed<'limit'>, turn: Turn): Promise<void> {
   throw new RequestError(internalError, "You've hit your usage limit", { errorKind: 'rate_limit' });
 }
 
-/** Asks to give a file a new content, with the change. `\\n` in the text is a line break. No file is changed. */
+/** Asks to give a file a new content, with the change, and writes it. `\\n` in the text is a line break. */
 function askForEdit(turn: Turn, path: string, text: string): Promise<StopReason | void> {
-  const file = resolve(turn.session.history.cwd, path);
+  const { cwd } = turn.session.history;
+  const file = resolve(cwd, path);
   const newText = text === '' ? '' : `${withLineBreaks(text)}\n`;
-  return askForTool(turn, `Edit ${path}`, {
+  const asked: Partial<ToolCall> = {
     kind: 'edit',
     rawInput: undefined,
     content: [{ type: 'diff', path: file, oldText: contentOf(file), newText }],
+  };
+  return askForTool(turn, `Edit ${path}`, asked, {
+    isInWorkspace: file.startsWith(cwd + sep),
+    run: () => {
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, newText);
+    },
   });
+}
+
+/** What a tool call changes. A change in the working directory needs no approval in the mode `workspace_write`. */
+interface Change {
+  readonly isInWorkspace: boolean;
+  readonly run: () => void;
 }
 
 /** Asks each time: `allow_always` is reported, but not remembered, so that a script always behaves the same. */
@@ -183,10 +198,12 @@ async function askForTool(
   turn: Turn,
   title: string,
   more: Partial<ToolCall> = commandIn(title),
+  change?: Change,
 ): Promise<StopReason | void> {
   const call = await announceToolCall(turn, withLineBreaks(title), more);
   const { mode } = turn.session.history;
-  const isAllowed = mode === 'full_access' || (mode === 'workspace_write' && more.kind === 'edit');
+  const isAllowed =
+    mode === 'full_access' || (mode === 'workspace_write' && change?.isInWorkspace === true);
   const choice = isAllowed ? mode : await askPermission(turn, call);
   if (choice === 'cancelled') {
     await call.fail('cancelled');
@@ -198,6 +215,11 @@ async function askForTool(
     return;
   }
   await call.start();
+  try {
+    change?.run();
+  } catch (error) {
+    return call.fail(errorMessage(error));
+  }
   await call.complete(`allowed (${choice})`);
   await turn.say(`allowed (${choice}): ${title}`);
 }

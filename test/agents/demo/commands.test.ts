@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   RequestError,
@@ -183,6 +183,41 @@ test('`ask` with a command, and `edit`, show everything that they would do.', as
     },
     { title: 'Edit b', content: [{ oldText: null, newText: '' }] },
   ]);
+});
+
+test('`edit` writes the file when it is accepted, and fails if the file cannot be written.', async () => {
+  await using place = tempDirectory('edit');
+  const inPlace = (name: string) => join(place.path, name);
+  const client = await openClient({
+    askUser: ({ toolCall }) => ({
+      outcome: 'selected',
+      optionId: toolCall.title === 'Edit declined' ? 'reject_once' : 'allow_once',
+    }),
+  });
+  const sessionId = await client.newSession(place.path);
+  writeFileSync(inPlace('file'), 'old\n');
+  await client.prompt(sessionId, 'edit file => one\\ntwo; edit a/b => new; edit declined => no');
+  expect(readFileSync(inPlace('file'), 'utf8')).toBe('one\ntwo\n');
+  expect(readFileSync(inPlace('a/b'), 'utf8')).toBe('new\n');
+  expect(existsSync(inPlace('declined'))).toBe(false);
+  await client.prompt(sessionId, 'edit file/below => no');
+  expect(toolStates(client).at(-1)).toBe('failed');
+});
+
+test('`edit` asks in workspace_write only for a file outside the working directory.', async () => {
+  await using place = tempDirectory('edit');
+  const asked: string[] = [];
+  const client = await openClient({
+    askUser({ toolCall }) {
+      asked.push(toolCall.title ?? '');
+      return { outcome: 'selected', optionId: 'reject_once' };
+    },
+  });
+  const sessionId = await client.newSession(place.path);
+  await client.agent.request('session/set_mode', { sessionId, modeId: 'workspace_write' });
+  await client.prompt(sessionId, 'edit a => one; edit ../outside => two');
+  expect(readFileSync(join(place.path, 'a'), 'utf8')).toBe('one\n');
+  expect(asked).toEqual(['Edit ../outside']);
 });
 
 test('`ask-all` sends all its requests before the first answer.', async () => {

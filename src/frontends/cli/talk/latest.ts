@@ -20,8 +20,9 @@ export async function latestHere(clients: Client, here: string): Promise<Session
   const exactly = latestOf(open.filter(({ cwd }) => cwd === here));
   const found = exactly ?? latestOf(await inWorktrees(client, here, open));
   if (found) return found;
+  const isInRepository = repositoryOf(here) !== null;
   throw notFoundError(
-    `there is no open session in ${here} or in a worktree of that repository: ` +
+    `there is no open session in ${here}${isInRepository ? ' or in a worktree of its repository' : ''}: ` +
       'start a session with cadre run, or pass --session (see cadre sessions list)',
   );
 }
