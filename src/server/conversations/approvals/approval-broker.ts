@@ -124,9 +124,13 @@ export class ApprovalBroker {
     }
   }
 
-  /** Keeps requests pending for the next start, although the stop of the server makes their agents withdraw them. */
+  /** Keeps requests pending for the next start: they no longer expire, and their agents cannot withdraw them. */
   close(): void {
     this.#closed = true;
+  }
+
+  get isClosed(): boolean {
+    return this.#closed;
   }
 
   /** Whether an accepted approval and a new request have the same subject. False if either has none. */

@@ -296,7 +296,7 @@ export class SessionService extends SessionQueries {
   /** Expires an approval that nobody answered in time. Its agent receives a decline. */
   async expire(approval: Approval): Promise<void> {
     await this.#resolve(approval.session_id, approval.id, (now) =>
-      now.status === 'pending' ? EXPIRED : null,
+      now.status === 'pending' && !this.#deps.broker.isClosed ? EXPIRED : null,
     );
   }
 

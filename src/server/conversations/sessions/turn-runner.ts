@@ -195,11 +195,11 @@ export class TurnRunner {
     const { pool, broker } = this.#deps;
     this.#stopping.abort(STOPPING);
     await this.#running.drain(drainMs, hurry);
+    broker.close();
     const rest = this.#running.active;
     for (const turn of rest) turn.cutShort(stopped);
     await Promise.all(rest.map(({ done }) => done));
     this.#running.leaveAll();
-    broker.close();
     await (hurry.aborted ? pool.endAll(0) : pool.endAll());
   }
 
