@@ -102,8 +102,8 @@ export class TeamService {
     return this.#deps.db.transact((tx) => {
       const team = this.#deps.store.openTeam(tx, id);
       assertNotClosed(this.#deps.sessionStore.session(tx, body.agent_id));
-      if (body.added_by) this.#deps.sessionStore.session(tx, body.added_by);
-      if (body.worktree_id) this.#deps.worktrees.worktree(tx, body.worktree_id);
+      if (typeof body.added_by === 'string') this.#deps.sessionStore.session(tx, body.added_by);
+      if (typeof body.worktree_id === 'string') this.#deps.worktrees.worktree(tx, body.worktree_id);
       this.#join(tx, team, body);
       return this.#withMembers(tx, id);
     }, saveResponse);

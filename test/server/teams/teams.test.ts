@@ -86,6 +86,8 @@ it('Members are added once, and their changes are events of the team and of thei
   expect((await add({ agent_id: third.id, worktree_id: 'wt_none' })).status).toBe(404);
   const gone = await stage.del<Reply>(`${path}/members/${third.id}`);
   expect(idsOf(gone.body)).toEqual(agents.map(({ id }) => id));
+  for (const unknown of [{ worktree_id: '' }, { added_by: '' }])
+    expect((await add({ agent_id: third.id, ...unknown })).status).toBe(404);
   expect((await stage.del(`${path}/members/${third.id}`)).status).toBe(404);
   expect(kinds(await stage.events(third.id))).toEqual([
     'session.created',

@@ -55,7 +55,8 @@ export function processToolkit({
         const tool = 'cadre_process_status';
         await toolPolicy.passOne(caller, { tool, action: 'read' }, { process_id });
         const bytes = max_bytes ?? ANSWER_BYTES;
-        if (process_id) return bounded({ process: await processes.get(process_id, id) }, {}, bytes);
+        if (typeof process_id === 'string')
+          return bounded({ process: await processes.get(process_id, id) }, {}, bytes);
         const owner = caller.session ? { session_id: id } : { caller_id: id };
         const from = { ...owner, cursor: cursor ?? undefined };
         const read = (count: number) => processes.list({ ...from, limit: count });

@@ -69,11 +69,12 @@ export class ProcessService {
     const { command, session_id = null, caller_id = null, on_exit } = body;
     const settings = this.#deps.settings();
     assertCommand(command, settings.allow_shell);
-    if (on_exit && !session_id)
+    if (on_exit && session_id === null)
       throw invalidError(
         'on_exit: the process has no session to notify: set session_id to the session that owns the process',
       );
-    const owner = session_id ? this.#deps.db.peek((rx) => this.#owner(rx, session_id)) : null;
+    const owner =
+      session_id === null ? null : this.#deps.db.peek((rx) => this.#owner(rx, session_id));
     const cwd = await workingDirectory(path.resolve(owner?.cwd ?? '.', body.cwd ?? '.'));
     if (!settings.allow_shell) await assertProgram(command, cwd, globalThis.process.env.PATH);
     const own = this.#deps.sandbox.ownDirectories({ session_id, caller_id });
@@ -85,7 +86,7 @@ export class ProcessService {
     const queued = this.#queued(body, cwd, sandbox !== null);
     using prepared = this.#deps.runner.prepare(queued, reservation, { sandbox, after: old });
     await this.#deps.db.transact((tx) => {
-      if (session_id) this.#owner(tx, session_id);
+      if (session_id !== null) this.#owner(tx, session_id);
       if (old !== undefined) this.#kill(tx, old, undefined, 'restarted');
       this.#deps.runner.accept(tx, prepared);
       return queued;

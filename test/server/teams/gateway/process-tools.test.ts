@@ -82,7 +82,8 @@ it('A tool sees only the processes of its own session.', async () => {
   expect((await call(given(), one, 'status')).result.processes).toHaveLength(1);
   expect((await call(given(), other, 'status')).result.processes).toEqual([]);
   for (const tool of ['status', 'logs', 'kill'])
-    expect((await call(given(), other, tool, { process_id })).error.code).toBe('not_found');
+    for (const id of [process_id, ''])
+      expect((await call(given(), other, tool, { process_id: id })).error.code).toBe('not_found');
   // A process has some time to end by itself.
   given().clock.runFree();
   const killed = await call(given(), one, 'kill', { process_id, reason: 'enough' });

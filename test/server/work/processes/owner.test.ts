@@ -98,6 +98,17 @@ test('The list of a session has its processes alone; for an unknown session it i
   expect((await api('GET', '/v1/processes?session_id=sess_0123')).status).toBe(404);
 });
 
+test('A process cannot be created for an unknown session.', async () => {
+  const api = apiOf(on());
+  for (const session_id of ['sess_0123', ''])
+    for (const more of [{}, { on_exit: 'notify' }])
+      expectRefusal(
+        await api('POST', '/v1/processes', { body: { command: 'true', session_id, ...more } }),
+        404,
+        'not_found',
+      );
+});
+
 test('Only the event scope of the owner has the events of its processes.', async () => {
   const { given, mine, other, owned, free, gate } = await twoOwners();
   gate.open(2);
