@@ -187,7 +187,7 @@ function askForEdit(turn: Turn, path: string, text: string): Promise<StopReason 
   });
 }
 
-/** What a tool call changes. A change in the working directory needs no approval in the mode `workspace_write`. */
+/** The change of a tool call. A change in the working directory needs no approval in the mode `workspace_write`. */
 interface Change {
   readonly isInWorkspace: boolean;
   readonly run: () => void;
