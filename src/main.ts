@@ -1,9 +1,12 @@
 import { bundleFor } from './bundles/choose.ts';
 import { connectInside, listenInside } from './bundles/listen-inside.ts';
 import { startBundle } from './bundles/load.ts';
+import { homeDirectory } from './core/lib/home-directory.ts';
 import { CONNECT_INSIDE, LISTEN_INSIDE, refuseDebugger, SHIM, version } from './core/lib/self.ts';
 
 refuseDebugger();
+// All later code, and each program that it starts, finds the same directory.
+process.env.HOME = homeDirectory(process.env);
 main(process.argv.slice(2));
 
 function main(argv: readonly string[]): void {

@@ -1,10 +1,11 @@
-import os from 'node:os';
 import path from 'node:path';
+import { homeDirectory } from '../lib/home-directory.ts';
 
 /** The configuration file that is read unless a flag names one. */
 export function defaultConfigFile(env: NodeJS.ProcessEnv): string {
   return (
-    env.CADRE_CONFIG ??
+    // An empty variable is one that somebody unset.
+    env.CADRE_CONFIG ||
     path.join(baseDirectory(env, 'XDG_CONFIG_HOME', '.config'), 'cadre', 'config.toml')
   );
 }
@@ -32,7 +33,7 @@ export function cacheDirectory(
 
 /** A file that the configuration names: absolute, below the home directory with `~/`, else beside the configuration. */
 export function configuredFile(name: string, configFile: string, env: NodeJS.ProcessEnv): string {
-  if (name.startsWith('~/')) return path.join(home(env), name.slice(2));
+  if (name.startsWith('~/')) return path.join(homeDirectory(env), name.slice(2));
   return path.resolve(path.dirname(configFile), name);
 }
 
@@ -42,9 +43,5 @@ export function configuredFile(name: string, configFile: string, env: NodeJS.Pro
  */
 export function baseDirectory(env: NodeJS.ProcessEnv, variable: string, usual: string): string {
   const named = env[variable] ?? '';
-  return path.isAbsolute(named) ? named : path.join(home(env), usual);
-}
-
-export function home(env: NodeJS.ProcessEnv): string {
-  return env.HOME ?? os.homedir();
+  return path.isAbsolute(named) ? named : path.join(homeDirectory(env), usual);
 }

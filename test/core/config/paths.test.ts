@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest';
+import os from 'node:os';
+import path from 'node:path';
+import { expect, test, vi } from 'vitest';
 import {
   cacheDirectory,
   defaultConfigFile,
@@ -33,4 +35,23 @@ test('An XDG variable that is empty or a relative path counts as unset.', () => 
     );
     expect(cacheDirectory(env, 'linux')).toBe('/home/you/.cache/cadre');
   }
+});
+
+test('A HOME that is empty or a relative path counts as unset, so that each directory finds the same server.', () => {
+  const usual = path.join(os.userInfo().homedir, '.local/share/cadre');
+  for (const HOME of ['', 'relative', './here']) expect(defaultDataDirectory({ HOME })).toBe(usual);
+});
+
+test('The root is the home directory of a user without an account and without HOME.', () => {
+  using account = vi.spyOn(os, 'userInfo').mockImplementation(() => {
+    throw new Error('uv_os_get_passwd returned ENOENT');
+  });
+  expect(defaultDataDirectory({})).toBe('/.local/share/cadre');
+  expect(account).toHaveBeenCalledOnce();
+});
+
+test('An empty CADRE_CONFIG counts as unset.', () => {
+  expect(defaultConfigFile({ HOME, CADRE_CONFIG: '' })).toBe(
+    '/home/someone/.config/cadre/config.toml',
+  );
 });

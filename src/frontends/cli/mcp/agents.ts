@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { baseDirectory, home } from '../../../core/config/paths.ts';
+import { baseDirectory } from '../../../core/config/paths.ts';
+import { homeDirectory } from '../../../core/lib/home-directory.ts';
 import { AppError, usageError } from '../../../api/errors.ts';
 import { valueAt, withoutValue, withValue } from './jsonc.ts';
 import { findProgram } from '../../../core/lib/find-program.ts';
@@ -40,7 +41,7 @@ export const mcpAgents: readonly McpAgent[] = [
       add: ({ command, args }) => ['mcp', 'add', '--scope', 'user', SERVER, '--', command, ...args],
       remove: ['mcp', 'remove', '--scope', 'user', SERVER],
     },
-    files: (env) => [path.join(env.CLAUDE_CONFIG_DIR ?? home(env), '.claude.json')],
+    files: (env) => [path.join(env.CLAUDE_CONFIG_DIR ?? homeDirectory(env), '.claude.json')],
     has: (text) => valueAt(text, ['mcpServers', SERVER]) !== undefined,
   },
   {
@@ -50,7 +51,9 @@ export const mcpAgents: readonly McpAgent[] = [
       add: ({ command, args }) => ['mcp', 'add', SERVER, '--', command, ...args],
       remove: ['mcp', 'remove', SERVER],
     },
-    files: (env) => [path.join(env.CODEX_HOME ?? path.join(home(env), '.codex'), 'config.toml')],
+    files: (env) => [
+      path.join(env.CODEX_HOME ?? path.join(homeDirectory(env), '.codex'), 'config.toml'),
+    ],
     has: (text) =>
       new RegExp(`^\\s*\\[\\s*mcp_servers\\s*\\.\\s*"?${SERVER}"?\\s*\\]`, 'm').test(text),
   },
@@ -81,7 +84,9 @@ export const mcpAgents: readonly McpAgent[] = [
       add: ({ command, args }) => ['mcp', 'add', '--scope', 'user', SERVER, command, ...args],
       remove: ['mcp', 'remove', '--scope', 'user', SERVER],
     },
-    files: (env) => [path.join(env.GEMINI_CLI_HOME ?? home(env), '.gemini', 'settings.json')],
+    files: (env) => [
+      path.join(env.GEMINI_CLI_HOME ?? homeDirectory(env), '.gemini', 'settings.json'),
+    ],
     has: (text) => valueAt(text, ['mcpServers', SERVER]) !== undefined,
   },
 ];
