@@ -178,7 +178,7 @@ export const configSchema = z.strictObject({
   data: z
     .strictObject({
       /** The data directory. */
-      root_dir: z.string().nullable().default(null),
+      root_dir: z.string().min(1).nullable().default(null),
       /** full: each write is on disk before it is answered; normal: the newest writes may be lost with the power. */
       durability: z.enum(['full', 'normal']).default('full'),
     })

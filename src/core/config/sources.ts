@@ -1,6 +1,7 @@
 import { parse } from 'smol-toml';
 import { invalidError } from '../../api/errors.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
+import { codeOf } from '../lib/system-error.ts';
 import { parsedJson } from '../lib/parsed-json.ts';
 import { defaultConfigFile } from './paths.ts';
 import { isTree, type Key, keys, type Tree, valueAt } from './keys.ts';
@@ -40,7 +41,7 @@ export function configFile(flags: Pick<ConfigFlags, 'config'>, env: NodeJS.Proce
 /** Returns the values in the file. Throws `invalid` for invalid TOML, and for a named file that cannot be read. */
 export function fromFile(flags: ConfigFlags, env: NodeJS.ProcessEnv): Setting[] {
   const file = configFile(flags, env);
-  const text = readText(file, flags.config !== undefined || env.CADRE_CONFIG !== undefined);
+  const text = readText(file, flags.config !== undefined || Boolean(env.CADRE_CONFIG));
   const lineOf = lineFinder(text);
   const origin: Origin = {
     isFile: true,
@@ -53,12 +54,15 @@ export function fromFile(flags: ConfigFlags, env: NodeJS.ProcessEnv): Setting[] 
   return settingsIn(parseToml(text, file), [], origin);
 }
 
-/** The values in variables `CADRE_SECTION_KEY`. A variable for no key is ignored: it may belong to another program. */
+/**
+ * The values in variables `CADRE_SECTION_KEY`. A variable for no key is ignored: it may belong to another program. An
+ * empty variable counts as unset, or as an empty list.
+ */
 export function fromEnvironment(env: NodeJS.ProcessEnv): Setting[] {
   return keys.flatMap((key) => {
     const name = `CADRE_${key.path.join('_').toUpperCase()}`;
     const value = env[name];
-    if (value === undefined) return [];
+    if (value === undefined || (value === '' && key.schema.def.type !== 'array')) return [];
     return [
       { path: key.path, value: typed(value, key), origin: originNamed(`environment ${name}`) },
     ];
@@ -90,7 +94,8 @@ function readText(file: string, required: boolean): string {
   try {
     return readSmallFile(file, { maxBytes: MAX_BYTES }).text;
   } catch (error) {
-    if (!required && (error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    // Neither can exist: below `/dev/null` there is no directory.
+    if (!required && ['ENOENT', 'ENOTDIR'].includes(codeOf(error))) return '';
     throw invalidError(`cannot read the configuration file ${file}: ${(error as Error).message}`);
   }
 }

@@ -571,3 +571,24 @@ test('A table in the place of a name is refused with its content.', () => {
     '"{"toString":1}" is not a class of child processes',
   );
 });
+
+test('An empty variable counts as unset, except that an empty list is a list.', () => {
+  const toml = '[server]\nallowed_hosts = ["box"]\ndrain_ms = 5\n[data]\nroot_dir = "/data"\n';
+  const empty = {
+    CADRE_CONFIG: '',
+    CADRE_DATA_ROOT_DIR: '',
+    CADRE_SERVER_DRAIN_MS: '',
+    CADRE_SERVER_ALLOWED_HOSTS: '',
+  };
+  const { server, data } = load(toml, empty);
+  expect([server.allowed_hosts, server.drain_ms, data.root_dir]).toEqual([[], 5, '/data']);
+});
+
+test('An empty data directory is refused, because it would be the current directory.', () => {
+  expect(refusal(null, {}, { dataDir: '' })).toMatch(/data\.root_dir: .*flag --data-dir/);
+});
+
+test('No configuration file can exist below a file, so the defaults apply.', () => {
+  const { config } = findConfig({}, { HOME: '/dev/null', XDG_CONFIG_HOME: '/dev/null' });
+  expect(config?.log.level).toBe('info');
+});
