@@ -1,4 +1,5 @@
 import { AppError, type ErrorCode } from '../../api/errors.ts';
+import { isAboutFile } from '../../core/lib/system-error.ts';
 import { commandFor, inOptions, withCommand } from './hints.ts';
 
 /** The exit codes of commands; `cadre --help` lists them. */
@@ -64,18 +65,18 @@ export function reportFailure(
   json: boolean,
   stderr: NodeJS.WritableStream,
 ): number {
-  const known =
-    error instanceof AppError
-      ? error
-      : new AppError(
-          'internal',
-          error instanceof Error ? (error.stack ?? error.message) : String(error),
-        );
+  const known = error instanceof AppError ? error : new AppError('internal', textOf(error));
   const { code, message } = known;
   const hint = commandFor(message)?.replace(/^or /, '') ?? hintOf(inOptions(message));
   if (json) stderr.write(`${JSON.stringify({ error: { code, message, hint } })}\n`);
   else stderr.write(`cadre: ${withCommand(message)}\n`);
   return exitCodeOf[code];
+}
+
+/** Only a defect of cadre has a stack, which helps nobody where the system refuses a file. */
+function textOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return isAboutFile(error) ? error.message : (error.stack ?? error.message);
 }
 
 /** The part of a message behind its last colon or semicolon, where messages say what to do; null without one. */

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../../core/lib/self.ts';
 import { systemClock } from '../../core/lib/clock.ts';
+import { codeOf } from '../../core/lib/system-error.ts';
 import { AppError, isUnreachable, usageError } from '../../api/errors.ts';
 import { isFleetAddress, operandsOf, singulars } from '../../bundles/choose.ts';
 import { forLocale } from '../terminal/ascii.ts';
@@ -145,8 +146,10 @@ function asksVersionOnly(argv: readonly string[] = []): boolean {
 export async function runCli(commands: Commands): Promise<void> {
   const argv = process.argv.slice(2);
   let unread = '';
+  let isLossIgnored = false;
   // The reader of a pipe may close it, which is an error only if something continues without a reader.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (isLossIgnored) return;
     if (error.code === 'EPIPE' && unread === '') process.exit(exitCodes.ok);
     if (error.code === 'EPIPE') {
       process.stderr.write(`cadre: ${unread}\n`);
@@ -164,12 +167,24 @@ export async function runCli(commands: Commands): Promise<void> {
     stdout,
     stderr,
     env,
-    cwd: () => process.cwd(),
+    cwd: currentDirectory,
     clock: systemClock,
     interrupted: signalled,
     unread: (note: string) => void (unread = note),
+    ignoreLostOutput: () => void (isLossIgnored = true),
   };
   process.exitCode = await runIn(world, commands, argv);
+}
+
+function currentDirectory(): string {
+  try {
+    return process.cwd();
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error;
+    throw usageError('the current directory no longer exists: change to another directory', {
+      cause: error,
+    });
+  }
 }
 
 /** Runs a command line in a world; resolves with its exit code. */

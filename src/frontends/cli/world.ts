@@ -31,6 +31,8 @@ export interface World {
   exit(code: number): void;
   /** Says what continues on the server if the reader of the output leaves, for a note on stderr. */
   unread?(note: string): void;
+  /** From now on, the command continues if its output cannot be written. */
+  ignoreLostOutput?(): void;
 }
 
 /** The streams of a terminal that a screen can be drawn on. */

@@ -102,6 +102,7 @@ async function serveTelling(
   });
   // SIGHUP is also sent when the terminal is closed. The server keeps running then, although it can log nothing.
   world.stderr.on('error', () => undefined);
+  world.ignoreLostOutput?.();
   process.on('SIGHUP', () => {
     if (!runtime || stop.signal.aborted) return;
     void notifier?.reloading();

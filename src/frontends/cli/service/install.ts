@@ -7,6 +7,7 @@ import { defaultConfigFile } from '../../../core/config/paths.ts';
 import { conflictError, notFoundError, usageError } from '../../../api/errors.ts';
 import { makeDirectory } from '../../../core/lib/make-directory.ts';
 import { logFile } from '../../../core/lib/own-log.ts';
+import { isAboutFile } from '../../../core/lib/system-error.ts';
 import { removeLeftDrafts, replaceFile } from '../../../core/lib/replace-file.ts';
 import { type Seal, sealOf } from '../../service/sealed.ts';
 import { type ServiceStart, settingsLeftBehind, variablesOf } from '../../service/start.ts';
@@ -142,10 +143,20 @@ export async function uninstall(
 
 /** How the file of a service stands to what an install has written; null where there is none. */
 export function sealIn(file: string): Seal | null {
-  const found = fs.lstatSync(file, { throwIfNoEntry: false });
-  if (!found) return null;
+  const found = lookAt(file);
+  if (found === null) return null;
   // A link leads to a file of somebody who keeps it elsewhere.
   return found.isFile() ? sealOf(fs.readFileSync(file, 'utf8')) : 'foreign';
+}
+
+/** Null also where the file cannot exist or be read by this user, as below a HOME of `/dev/null`. */
+function lookAt(file: string): fs.Stats | null {
+  try {
+    return fs.lstatSync(file);
+  } catch (error) {
+    if (isAboutFile(error)) return null;
+    throw error;
+  }
 }
 
 function planOf(world: World, options: ServeOptions): { start: ServiceStart; directory: string } {

@@ -57,7 +57,8 @@ export class Runner {
       throw unreachableError(
         `cannot manage a service, because ${command} is not installed: start the server without a service, with cadre serve --detach`,
       );
-    return runAndRead({ command, args, env: this.#env });
+    // The current directory may be gone, or closed to this user.
+    return runAndRead({ command, args, env: this.#env, cwd: '/' });
   }
 
   /** As `run`; returns the command line. Throws `internal` with what it printed where it fails. */
