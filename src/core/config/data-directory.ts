@@ -3,6 +3,7 @@ import path from 'node:path';
 import { AppError, invalidError } from '../../api/errors.ts';
 import { readSmallFile } from '../lib/foreign-file.ts';
 import { makeDirectory } from '../lib/make-directory.ts';
+import { codeOf } from '../lib/system-error.ts';
 import { HISTORY_FILE } from '../lib/prompt-history.ts';
 import { createFile } from '../lib/replace-file.ts';
 
@@ -92,8 +93,10 @@ export function withDataDirectory<T>(directory: string, work: () => T): T {
   } catch (error) {
     if (error instanceof AppError || !(error as NodeJS.ErrnoException).syscall) throw error;
     const { message } = error as Error;
+    const isForbidden = ['EACCES', 'EPERM'].includes(codeOf(error));
+    const change = isForbidden ? 'change its owner to the user who runs the server, or ' : '';
     throw invalidError(
-      `cannot use the data directory ${directory} (${message}): change its owner to the user who runs the server, or name another directory with --data-dir`,
+      `cannot use the data directory ${directory} (${message}): ${change}name another directory with --data-dir`,
       { cause: error },
     );
   }

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { prepareDirectory } from '../../../src/core/config/data-directory.ts';
+import { prepareDirectory, withDataDirectory } from '../../../src/core/config/data-directory.ts';
 import { tempDirectory, testDirectory } from '../../support/temp.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -130,3 +130,12 @@ test.skipIf(!isRoot)(
     expectRefused(directory, /contains blobs, which belongs to another user/);
   },
 );
+
+test('The error about a data directory names a change of the owner only if the system forbids the access.', () => {
+  const messageOf = (code: string) => () =>
+    withDataDirectory('/data', () => {
+      throw Object.assign(new Error(`${code}: refused`), { code, syscall: 'open' });
+    });
+  expect(messageOf('EACCES')).toThrow(/\(EACCES: refused\): change its owner to .*--data-dir/);
+  expect(messageOf('EROFS')).toThrow(/\(EROFS: refused\): name another directory with --data-dir/);
+});
