@@ -189,6 +189,21 @@ test('A missing grep is a warning, because the server works without it.', async 
   ]);
 });
 
+test('The doctor names the problem if git refuses its configuration.', async () => {
+  using home = tempDirectory();
+  fs.writeFileSync(path.join(home.path, '.gitconfig'), '[core\n');
+  const ended = await runCadre(home.path, ['doctor', '--json']);
+  expect(findingsOf(ended).git).toEqual([
+    'warn',
+    expect.stringMatching(/^git does not work \(bad config line 1 in file .*\.gitconfig\): /),
+  ]);
+  const without = await runCadre(home.path, ['doctor', '--json'], { env: { PATH: '/nowhere' } });
+  expect(findingsOf(without).git).toEqual([
+    'warn',
+    'git not found: install git, and check that it is on the PATH of the server',
+  ]);
+});
+
 test('The doctor names the level of the sandbox, and fails if a required sandbox is not available.', async () => {
   const home = testDirectory();
   const bin = path.join(home, 'bin');

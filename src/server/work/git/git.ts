@@ -328,13 +328,18 @@ export async function orNull<T>(running: Promise<T>): Promise<T | null> {
 /** Returns the version of this machine's git, or the problem if it is missing or too old. */
 export async function findGit(): Promise<{ version: string } | { problem: string }> {
   const git = new Git({ marker: '', signal: new AbortController().signal });
-  const output = await git.text(['--version']).catch(() => null);
-  if (output === null) return { problem: NOT_FOUND };
+  const output = await git.text(['--version']).catch((error: unknown) => error as Error);
+  if (output instanceof Error) return { problem: problemOf(output) };
   const [version = '', major, minor] = /(\d+)\.(\d+)[\d.]*/.exec(output) ?? [];
   const isOld =
     Number(major) < OLDEST[0] || (Number(major) === OLDEST[0] && Number(minor) < OLDEST[1]);
   const problem = `git ${version} is too old for worktrees: install ${OLDEST.join('.')} or newer`;
   return isOld ? { problem } : { version };
+}
+
+function problemOf({ message }: Error): string {
+  if (message === NOT_FOUND || message.includes('ENOENT')) return NOT_FOUND;
+  return `git does not work (${message}): correct the installation or the configuration of git`;
 }
 
 const NOT_FOUND = 'git not found: install git, and check that it is on the PATH of the server';
