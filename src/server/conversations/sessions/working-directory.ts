@@ -11,8 +11,11 @@ export async function workingDirectory(requested: string | null | undefined): Pr
   if (Buffer.byteLength(directory) > MAX_PATH_BYTES)
     throw await refusal(directory, { code: 'ENAMETOOLONG' });
   try {
-    // The dot makes anything but a directory fail, in one call of the system.
-    return await fs.realpath(`${directory}/.`);
+    // The dot makes anything but a directory fail.
+    const real = await fs.realpath(`${directory}/.`);
+    // The system looks up the dot only in a directory that this user may enter.
+    await fs.stat(`${real}/.`);
+    return real;
   } catch (error) {
     throw await refusal(directory, error as { code?: string });
   }
@@ -27,5 +30,10 @@ async function refusal(directory: string, { code }: { code?: string }): Promise<
   if (code === 'ENOENT' || (code === 'ENOTDIR' && !(await isThere())))
     return invalidError(`cwd "${directory}" does not exist`);
   if (code === 'ENOTDIR') return invalidError(`cwd "${directory}" is not a directory`);
-  return invalidError(`cwd "${directory.slice(0, 200)}" cannot be used: ${code}`);
+  const cut = directory.slice(0, 200);
+  if (code === 'EACCES')
+    return invalidError(
+      `the user who runs the server has no permission to enter cwd "${cut}": choose another directory, or change its permissions`,
+    );
+  return invalidError(`cwd "${cut}" cannot be used: ${code}`);
 }
