@@ -44,6 +44,7 @@ const SHOWS_NO_COMMAND = new Set(
     'architecture',
     'design-core',
     'design-server',
+    'design-runtime',
     'design-frontends',
     'reference',
     'events',

@@ -12,7 +12,7 @@ const FILE = 'git -c protocol.file.allow=always';
 const DELETE_THERE = 'git -C "$(git config remote.origin.url)" update-ref -d refs/heads/there';
 
 /**
- * The commands of the table in docs/sandbox.md. Each begins in a clean worktree with three commits on the branch `main`. A
+ * The commands of the table in docs/sandbox-git.md. Each begins in a clean worktree with three commits on the branch `main`. A
  * command after `packed` changes a ref that git has packed.
  */
 const commands: Record<string, string> = {
@@ -101,10 +101,9 @@ function isNewEnough(cell: string): boolean {
 
 /** Returns the commands of the table, and whether each works in a worktree and in a main checkout. */
 function readTable(): Map<string, { worktree: boolean; main: boolean }> {
-  const page = fs.readFileSync('docs/sandbox.md', 'utf8');
-  const [section = ''] = page.split('## Git in the sandbox')[1]?.split('\n## ') ?? [];
+  const page = fs.readFileSync('docs/sandbox-git.md', 'utf8');
   const found = new Map<string, { worktree: boolean; main: boolean }>();
-  for (const line of section.split('\n').filter((one) => one.startsWith('| `'))) {
+  for (const line of page.split('\n').filter((one) => one.startsWith('| `'))) {
     const [, names = '', worktree = '', main = ''] = line.split('|').map((cell) => cell.trim());
     const prefix = names.endsWith('packed refs') ? 'packed ' : '';
     for (const [, name] of names.matchAll(/`([^`]+)`/g))
