@@ -15,7 +15,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { approval, NOW, overviewOf, process, session } from './things.ts';
 
 const settings: ListSettings = {
-  lens: 'all',
+  tab: 'all',
   order: 'stable',
   filter: '',
   folded: new Set(['ended']),
@@ -89,16 +89,16 @@ test('Pinned sessions are first in all orders.', () => {
   for (const order of orders) expect(ids(overview, { order }).sessions).toEqual(['old', 'new']);
 });
 
-test('Each lens shows its rows and their number.', () => {
-  expect(Object.values(ids(busy, { lens: 'needs you' })).flat()).toEqual([
+test('Each tab shows its rows and their number.', () => {
+  expect(Object.values(ids(busy, { tab: 'needs you' })).flat()).toEqual([
     'old',
     'new',
     'broken',
     'news',
   ]);
-  expect(Object.values(ids(busy, { lens: 'running' })).flat()).toEqual(['runs', 'p']);
-  expect(Object.values(ids(busy, { lens: 'idle' })).flat()).toEqual(['idle', 'sleeps']);
-  expect(Object.values(ids(busy, { lens: 'ended' })).flat()).toEqual(['done', 'q']);
+  expect(Object.values(ids(busy, { tab: 'running' })).flat()).toEqual(['runs', 'p']);
+  expect(Object.values(ids(busy, { tab: 'idle' })).flat()).toEqual(['idle', 'sleeps']);
+  expect(Object.values(ids(busy, { tab: 'ended' })).flat()).toEqual(['done', 'q']);
   // A waiting session is listed and counted through its approvals, and a team belongs to no filter.
   expect(countsOf(listItemsOf(busy), NOW)).toEqual({
     'needs you': 4,
@@ -109,12 +109,12 @@ test('Each lens shows its rows and their number.', () => {
   });
 });
 
-test('The number of a lens is the number of its rows, and an approval without its session is a row of all.', () => {
+test('The number of a tab is the number of its rows, and an approval without its session is a row of all.', () => {
   const lone = overviewOf({ approvals: [approval('lone', 'elsewhere', 1)] });
   for (const overview of [busy, lone])
-    for (const lens of ['needs you', 'running', 'idle', 'ended'] as const)
-      expect(Object.values(ids(overview, { lens })).flat()).toHaveLength(
-        countsOf(listItemsOf(overview), NOW)[lens],
+    for (const tab of ['needs you', 'running', 'idle', 'ended'] as const)
+      expect(Object.values(ids(overview, { tab })).flat()).toHaveLength(
+        countsOf(listItemsOf(overview), NOW)[tab],
       );
   expect(countsOf(listItemsOf(lone), NOW).all).toBe(1);
 });
@@ -154,7 +154,7 @@ test('A failed turn needs a person until its session was seen, and its row keeps
     ['✗', 'failed: boom'],
     ['○', 'failed: boom'],
   ]);
-  expect(ids(overview, { lens: 'needs you' })).toEqual({ sessions: ['new'] });
+  expect(ids(overview, { tab: 'needs you' })).toEqual({ sessions: ['new'] });
 });
 
 test('A snoozed session wakes at its time, and at once if it waits for an approval.', () => {
@@ -319,9 +319,9 @@ test('The next row that needs the user is found in all sections, if there is one
     return chosen();
   });
   expect(visited).toEqual(['new', 'broken', 'news', 'old', 'new']);
-  listState.changeView({ lens: 'ended' });
+  listState.changeView({ tab: 'ended' });
   expect(listState.nextThatNeedsMe()).toBe(true);
-  expect(listState.view.get().lens).toBe('all');
+  expect(listState.view.get().tab).toBe('all');
   expect(boardOf(overviewOf({ sessions: [session('a', 1)] })).listState.nextThatNeedsMe()).toBe(
     false,
   );
@@ -345,15 +345,15 @@ test('A row that is selected by its id becomes visible, whatever is filtered or 
   listState.changeView({ filter: 'news' });
   listState.select('done');
   expect(chosen()).toBe('done');
-  expect(listState.view.get()).toMatchObject({ filter: '', lens: 'all' });
+  expect(listState.view.get()).toMatchObject({ filter: '', tab: 'all' });
   listState.selectOnceThere('later');
   expect(chosen()).toBe('done');
 });
 
-test('A row stays in a lens until the lens is opened again, and the numbers go down at once.', () => {
+test('A row stays in a tab until the tab is opened again, and the numbers go down at once.', () => {
   const { listState, source } = boardOf(busy);
   const shown = () => listState.view.get().choices.map(({ id }) => id);
-  listState.changeView({ lens: 'needs you' });
+  listState.changeView({ tab: 'needs you' });
   expect(shown()).toEqual(['old', 'new', 'broken', 'news']);
   source.set(
     overviewOf({
@@ -362,7 +362,7 @@ test('A row stays in a lens until the lens is opened again, and the numbers go d
   );
   expect(shown()).toEqual(['news']);
   expect(listState.view.get().counts['needs you']).toBe(0);
-  listState.changeView({ lens: 'needs you' });
+  listState.changeView({ tab: 'needs you' });
   expect(shown()).toEqual([]);
 });
 
@@ -374,7 +374,7 @@ test('Only a row that a key went to is reached, not one that the program chose.'
   expect(reached()).toBe(true);
   source.set(overviewOf({ sessions: [session('news', 20, { news_seq: 7 })] }));
   expect([chosen(), reached()]).toEqual(['news', false]);
-  listState.changeView({ lens: 'needs you' });
+  listState.changeView({ tab: 'needs you' });
   expect(reached()).toBe(false);
   for (const go of [() => listState.nextThatNeedsMe(), () => listState.select('news')]) {
     go();
@@ -383,7 +383,7 @@ test('Only a row that a key went to is reached, not one that the program chose.'
   expect(boardOf(busy, 'runs').listState.view.get().isReached).toBe(false);
   listState.selectOnceThere('later');
   source.set(overviewOf({ sessions: [session('news', 20), session('later', 1)] }));
-  listState.changeView({ lens: 'all' });
+  listState.changeView({ tab: 'all' });
   expect([chosen(), reached()]).toEqual(['later', true]);
 });
 

@@ -4,8 +4,8 @@ import { Observable } from '../observable.ts';
 import { type Choice, selectableIn, idOfSection } from './layout.ts';
 import {
   countsOf,
-  idsInLens,
-  type Lens,
+  idsInTab,
+  type ListTab,
   needsMe,
   type Section,
   type SectionName,
@@ -23,7 +23,7 @@ export interface ListView extends ListSettings {
   chosen: Choice | undefined;
   /** Whether a key of the user went to the chosen row. False if the program chose it. */
   isReached: boolean;
-  counts: Record<Lens, number>;
+  counts: Record<ListTab, number>;
   /** The time that ages count to, in Unix milliseconds: it is renewed when an age may have changed. */
   now: number;
 }
@@ -32,7 +32,7 @@ export interface ListView extends ListSettings {
 const LOOK_MS = 5000;
 
 const before: ListView = {
-  lens: 'all',
+  tab: 'all',
   order: 'stable',
   filter: '',
   folded: new Set<SectionName>(['snoozed', 'ended']),
@@ -73,10 +73,10 @@ export class ListState {
     for (const stop of this.#stops.splice(0)) stop();
   }
 
-  /** Changes what is shown, and how. The position stays at its id. A lens that is opened, also anew, keeps no rows. */
+  /** Changes what is shown, and how. The position stays at its id. A tab that is opened, also anew, keeps no rows. */
   changeView(change: Partial<ListSettings>): void {
     const view = this.view.get();
-    this.#show({ ...view, ...change, ...(change.lens === undefined ? {} : { kept: new Set() }) });
+    this.#show({ ...view, ...change, ...(change.tab === undefined ? {} : { kept: new Set() }) });
   }
 
   step(by: number): void {
@@ -129,7 +129,7 @@ export class ListState {
     const chosen = { id: thing.id, thing };
     this.#show({ ...view, chosen, isReached: true });
     if (this.view.get().chosen?.id === thing.id) return;
-    const all = { ...view, lens: 'all', filter: '', kept: new Set<string>(), chosen } as const;
+    const all = { ...view, tab: 'all', filter: '', kept: new Set<string>(), chosen } as const;
     this.#show({ ...all, isReached: true });
     if (this.view.get().chosen?.id === thing.id) return;
     this.#show({ ...all, folded: new Set(), isReached: true });
@@ -143,8 +143,8 @@ export class ListState {
   #show(view: ListView): void {
     const now = this.#clock.now();
     const things = listItemsOf(this.#overview.get());
-    const isLens = view.lens !== 'all';
-    const kept = isLens ? new Set([...view.kept, ...idsInLens(things, view.lens, now)]) : view.kept;
+    const isTab = view.tab !== 'all';
+    const kept = isTab ? new Set([...view.kept, ...idsInTab(things, view.tab, now)]) : view.kept;
     const sections = sectionsOf(things, { ...view, kept }, now);
     const choices = selectableIn(sections);
     const first = this.#first(things, choices, now);

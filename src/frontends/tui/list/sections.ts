@@ -21,8 +21,8 @@ export interface Section {
 }
 
 /** The filters of the list, in the order of their number keys. */
-export const lenses = ['needs you', 'running', 'idle', 'ended', 'all'] as const;
-export type Lens = (typeof lenses)[number];
+export const listTabs = ['needs you', 'running', 'idle', 'ended', 'all'] as const;
+export type ListTab = (typeof listTabs)[number];
 
 /** The orders of the list, in the order in which a key goes through them. */
 export const orders = ['stable', 'attention', 'activity', 'title'] as const;
@@ -30,27 +30,27 @@ export type Order = (typeof orders)[number];
 
 /** The filter, order and collapsed sections that the user has chosen. */
 export interface ListSettings {
-  lens: Lens;
+  tab: ListTab;
   order: Order;
   /** Only things that contain this text; empty: all. */
   filter: string;
   folded: ReadonlySet<SectionName>;
-  /** The ids that the lens has shown since it was opened. They stay, so that no row goes before somebody has seen it. */
+  /** The ids that the tab has shown since it was opened. They stay, so that no row goes before somebody has seen it. */
   kept: ReadonlySet<string>;
 }
 
 /** A process that ended belongs to the section of what has ended after this time. */
 const OLD_MS = 60_000;
 
-/** The sections that are not empty, as they are at a time. A filter and the lens of what has ended unfold them. */
+/** The sections that are not empty, as they are at a time. A filter and the tab of what has ended unfold them. */
 export function sectionsOf(
   all: readonly ListItem[],
   settings: ListSettings,
   now: number,
 ): Section[] {
-  const lensOf = lensesOf(all, now);
+  const tabOf = lensesOf(all, now);
   const shown = all
-    .filter((thing) => settings.kept.has(thing.id) || isInLens(lensOf(thing), settings.lens))
+    .filter((thing) => settings.kept.has(thing.id) || isInTab(tabOf(thing), settings.tab))
     .filter((thing) => containsText(thing, settings.filter));
   const isUnfolded = settings.filter !== '';
   return sectionNames.flatMap((name) => {
@@ -60,7 +60,7 @@ export function sectionsOf(
       now,
     );
     const isFolded =
-      !isUnfolded && settings.folded.has(name) && !(settings.lens === 'ended' && name === 'ended');
+      !isUnfolded && settings.folded.has(name) && !(settings.tab === 'ended' && name === 'ended');
     const busy = things.filter((thing) => busyStandings.has(standingOf(thing, now))).length;
     return things.length === 0 ? [] : [{ name, things, isFolded, busy }];
   });
@@ -68,19 +68,19 @@ export function sectionsOf(
 
 const busyStandings: ReadonlySet<Standing> = new Set(['waiting', 'failed', 'unseen', 'running']);
 
-export function idsInLens(all: readonly ListItem[], lens: Lens, now: number): string[] {
-  const lensOf = lensesOf(all, now);
-  return all.flatMap((thing) => (isInLens(lensOf(thing), lens) ? [thing.id] : []));
+export function idsInTab(all: readonly ListItem[], tab: ListTab, now: number): string[] {
+  const tabOf = lensesOf(all, now);
+  return all.flatMap((thing) => (isInTab(tabOf(thing), tab) ? [thing.id] : []));
 }
 
-/** How many things each lens shows. In `all`, an approval and its session are one thing. */
-export function countsOf(all: readonly ListItem[], now: number): Record<Lens, number> {
-  const lensOf = lensesOf(all, now);
+/** How many things each tab shows. In `all`, an approval and its session are one thing. */
+export function countsOf(all: readonly ListItem[], now: number): Record<ListTab, number> {
+  const tabOf = lensesOf(all, now);
   const counts = { 'needs you': 0, running: 0, idle: 0, ended: 0, all: 0 };
   const sessions = new Set(all.flatMap(({ kind, id }) => (kind === 'session' ? [id] : [])));
   for (const thing of all) {
-    const lens = lensOf(thing);
-    if (lens !== null) counts[lens]++;
+    const tab = tabOf(thing);
+    if (tab !== null) counts[tab]++;
     if (thing.kind !== 'approval' || !sessions.has(thing.approval.session_id)) counts.all++;
   }
   return counts;
@@ -98,8 +98,8 @@ export function needsMe(thing: ListItem, all: readonly ListItem[], now: number):
   );
 }
 
-/** The lens of each standing: each thing is in one lens, so that their numbers add up. */
-const lensOfStanding: Record<Standing, Exclude<Lens, 'all'>> = {
+/** The tab of each standing: each thing is in one tab, so that their numbers add up. */
+const tabOfStatus: Record<Standing, Exclude<ListTab, 'all'>> = {
   waiting: 'needs you',
   failed: 'needs you',
   unseen: 'needs you',
@@ -110,13 +110,13 @@ const lensOfStanding: Record<Standing, Exclude<Lens, 'all'>> = {
 };
 
 /**
- * Returns the function that gives the lens of a thing beside `all`. It gives null for a team, and for a session that waits
+ * Returns the function that gives the tab of a thing beside `all`. It gives null for a team, and for a session that waits
  * for an approval in the list, which is shown in its place.
  */
 function lensesOf(
   all: readonly ListItem[],
   now: number,
-): (thing: ListItem) => Exclude<Lens, 'all'> | null {
+): (thing: ListItem) => Exclude<ListTab, 'all'> | null {
   const asking = new Set(
     all.flatMap((one) => (one.kind === 'approval' ? [one.approval.session_id] : [])),
   );
@@ -125,12 +125,12 @@ function lensesOf(
     const standing = standingOf(thing, now);
     if (thing.kind === 'process' && standing === 'failed') return 'ended';
     if (thing.kind === 'session' && standing === 'waiting' && asking.has(thing.id)) return null;
-    return lensOfStanding[standing];
+    return tabOfStatus[standing];
   };
 }
 
-function isInLens(own: Exclude<Lens, 'all'> | null, lens: Lens): boolean {
-  return lens === 'all' || own === lens;
+function isInTab(own: Exclude<ListTab, 'all'> | null, tab: ListTab): boolean {
+  return tab === 'all' || own === tab;
 }
 
 function sectionFor(thing: ListItem, now: number): SectionName {

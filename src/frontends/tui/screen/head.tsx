@@ -3,14 +3,14 @@ import type { ReactNode } from 'react';
 import { Bar } from '../bar.tsx';
 import { ago } from '../../terminal/time.ts';
 import { Link } from '../link.tsx';
-import { lenses } from '../list/sections.ts';
+import { listTabs } from '../list/sections.ts';
 import type { NodeState } from '../overview-store.ts';
 import { useNow, useSource } from '../react-hooks.ts';
 import { Tint } from '../tint.tsx';
 import type { ScreenContext } from './screen-context.ts';
 import type { ScreenState } from './screen-state.ts';
 
-/** The first line: the lenses with how much each shows, and the state of the connection. */
+/** The first line: the listTabs with how much each shows, and the state of the connection. */
 export function Head({ shown }: { shown: ScreenState }): ReactNode {
   const { view, marks, context, columns } = shown;
   const marked = marks.things.length;
@@ -19,16 +19,16 @@ export function Head({ shown }: { shown: ScreenState }): ReactNode {
       left={
         <Text wrap="truncate-end">
           <Text bold>{columns < 72 ? 'cadre' : 'cadre '}</Text>
-          {lenses.map((lens, i) => {
-            const isChosen = lens === view.lens;
-            const name = columns < 72 && !isChosen ? '' : `${capitalized(lens)} `;
+          {listTabs.map((tab, i) => {
+            const isChosen = tab === view.tab;
+            const name = columns < 72 && !isChosen ? '' : `${capitalized(tab)} `;
             const gap = columns < 72 ? '' : ' ';
-            const isCalling = lens === 'needs you' && view.counts[lens] > 0;
+            const isCalling = tab === 'needs you' && view.counts[tab] > 0;
             return (
-              <Text key={lens}>
+              <Text key={tab}>
                 <Tint tone="faint">{` ${i + 1}:`}</Tint>
                 <Tint tone={isCalling ? 'asks' : isChosen ? 'name' : 'faint'} bold={isChosen}>
-                  {`${name}${view.counts[lens]}${gap}`}
+                  {`${name}${view.counts[tab]}${gap}`}
                 </Tint>
               </Text>
             );

@@ -4,7 +4,7 @@ import type { ActionName } from '../../../core/lib/screen-actions.ts';
 import { type KeyTable, moveKeys } from '../keyboard.ts';
 import { type ListItem, sessionIdOf } from '../list/list-items.ts';
 import { nameOf, sessionTitleOf } from '../list/row-text.ts';
-import { lenses, orders } from '../list/sections.ts';
+import { listTabs, orders } from '../list/sections.ts';
 import { type Batch, declining, pinning, stoppingAll } from './batch.ts';
 import { clientOf, type VisitProgram } from './screen-context.ts';
 import { list, type ScreenState } from './screen-state.ts';
@@ -43,14 +43,14 @@ export function paneKeys(shown: ScreenState): KeyTable {
 export function actionKeys(shown: ScreenState): Record<ActionName, () => void> {
   const { context, view, setMode, setPeeks, onLeave } = shown;
   const { listState } = context;
-  const lens = (index: number) => () => listState.changeView({ lens: lenses[index] ?? 'all' });
+  const tab = (index: number) => () => listState.changeView({ tab: listTabs[index] ?? 'all' });
   return {
     ...listItemKeys(shown),
-    show_needs_you: lens(0),
-    show_running: lens(1),
-    show_idle: lens(2),
-    show_ended: lens(3),
-    show_all: lens(4),
+    show_needs_you: tab(0),
+    show_running: tab(1),
+    show_idle: tab(2),
+    show_ended: tab(3),
+    show_all: tab(4),
     sort: () => listState.changeView({ order: orders[orders.indexOf(view.order) + 1] ?? 'stable' }),
     filter: () => setMode({ name: 'filter' }),
     collapse: () => fold(shown, true),
