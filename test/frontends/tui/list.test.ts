@@ -8,7 +8,7 @@ import {
   sectionsOf,
   type ListSettings,
 } from '../../../src/frontends/tui/list/sections.ts';
-import { standingOf, listItemsOf } from '../../../src/frontends/tui/list/list-items.ts';
+import { itemStatusOf, listItemsOf } from '../../../src/frontends/tui/list/list-items.ts';
 import type { Overview } from '../../../src/frontends/tui/overview.ts';
 import { Observable } from '../../../src/frontends/tui/observable.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -160,11 +160,11 @@ test('A failed turn needs a person until its session was seen, and its row keeps
 test('A snoozed session wakes at its time, and at once if it waits for an approval.', () => {
   const [thing] = listItemsOf(overviewOf({ sessions: [session('s', 1, { snoozed_until: NOW })] }));
   if (!thing) throw new Error('no thing');
-  expect(standingOf(thing, NOW - 1)).toBe('snoozed');
-  expect(standingOf(thing, NOW)).toBe('idle');
+  expect(itemStatusOf(thing, NOW - 1)).toBe('snoozed');
+  expect(itemStatusOf(thing, NOW)).toBe('idle');
   const asks = session('s', 1, { snoozed_until: NOW, status: 'waiting_for_approval' });
   const [asking] = listItemsOf(overviewOf({ sessions: [asks] }));
-  expect(asking && standingOf(asking, NOW - 1)).toBe('waiting');
+  expect(asking && itemStatusOf(asking, NOW - 1)).toBe('waiting');
 });
 
 test('The filter finds a title, an id, a directory and the last words, also in collapsed sections.', () => {

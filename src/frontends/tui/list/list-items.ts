@@ -21,7 +21,7 @@ type Row =
   | { kind: 'team'; id: string; team: Team };
 
 /** How a thing stands, in the order in which it needs attention. */
-export const standings = [
+export const itemStatuses = [
   'waiting',
   'failed',
   'unseen',
@@ -30,13 +30,13 @@ export const standings = [
   'snoozed',
   'done',
 ] as const;
-export type Standing = (typeof standings)[number];
+export type ItemStatus = (typeof itemStatuses)[number];
 
 /** How a thing stands at a time in Unix milliseconds. */
-export function standingOf(thing: ListItem, now: number): Standing {
+export function itemStatusOf(thing: ListItem, now: number): ItemStatus {
   if (thing.kind === 'approval') return 'waiting';
   if (thing.kind === 'team') return 'idle';
-  if (thing.kind === 'process') return standingOfProcess(thing.process);
+  if (thing.kind === 'process') return statusOfProcess(thing.process);
   const { status, snoozed_until, news_seq, seen_seq, last_turn_status } = thing.now.session;
   if (status === 'closed') return 'done';
   if (status === 'waiting_for_approval') return 'waiting';
@@ -47,7 +47,7 @@ export function standingOf(thing: ListItem, now: number): Standing {
   return last_turn_status === 'failed' ? 'failed' : 'unseen';
 }
 
-function standingOfProcess({ status }: Process): Standing {
+function statusOfProcess({ status }: Process): ItemStatus {
   if (status === 'queued' || status === 'running') return 'running';
   return status === 'completed' || status === 'killed' ? 'done' : 'failed';
 }

@@ -7,7 +7,7 @@ import { lastTurnText } from '../../../client/last-turn.ts';
 import { ago, durationText } from '../../terminal/time.ts';
 import type { RaceEntry } from '../overview.ts';
 import type { Tone } from '../tint.tsx';
-import { type ListItem, type Standing, sinceOf, standingOf } from './list-items.ts';
+import { type ListItem, type ItemStatus, sinceOf, itemStatusOf } from './list-items.ts';
 
 /** The texts of a row, each one line of plain text; empty where a thing has no such text. */
 export interface RowText {
@@ -29,8 +29,8 @@ export interface RowText {
   words: string;
 }
 
-/** The symbol of each standing, one column wide, and its colour. */
-export const symbols: Record<Standing, readonly [symbol: string, tone: Tone]> = {
+/** The symbol of each itemStatus, one column wide, and its colour. */
+export const symbols: Record<ItemStatus, readonly [symbol: string, tone: Tone]> = {
   waiting: ['◆', 'asks'],
   failed: ['✗', 'bad'],
   unseen: ['●', 'name'],
@@ -45,8 +45,8 @@ const SILENT_MS = 5000;
 
 /** The texts of a thing's row at a time in Unix milliseconds. */
 export function rowTextOf(thing: ListItem, now: number): RowText {
-  const standing = standingOf(thing, now);
-  const [symbol, tone] = symbols[standing];
+  const itemStatus = itemStatusOf(thing, now);
+  const [symbol, tone] = symbols[itemStatus];
   const { name: node = '', isAway = false } = thing.node ?? {};
   return {
     symbol,
@@ -54,7 +54,7 @@ export function rowTextOf(thing: ListItem, now: number): RowText {
     node: isAway ? `${node}?` : node,
     isAway,
     age: ageOf(now - sinceOf(thing)),
-    isBold: standing === 'unseen' || standing === 'waiting',
+    isBold: itemStatus === 'unseen' || itemStatus === 'waiting',
     isPinned: thing.kind === 'session' && thing.now.session.pinned,
     isMuted: isMuted(thing),
     ...wordsOf(thing, now),

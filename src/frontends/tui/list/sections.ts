@@ -1,4 +1,10 @@
-import { type ListItem, type Standing, sinceOf, standingOf, standings } from './list-items.ts';
+import {
+  type ListItem,
+  type ItemStatus,
+  sinceOf,
+  itemStatusOf,
+  itemStatuses,
+} from './list-items.ts';
 import { containsText, rowTextOf } from './row-text.ts';
 
 /** The sections of the list, from top to bottom. */
@@ -61,12 +67,12 @@ export function sectionsOf(
     );
     const isFolded =
       !isUnfolded && settings.folded.has(name) && !(settings.tab === 'ended' && name === 'ended');
-    const busy = things.filter((thing) => busyStandings.has(standingOf(thing, now))).length;
+    const busy = things.filter((thing) => busyStatuses.has(itemStatusOf(thing, now))).length;
     return things.length === 0 ? [] : [{ name, things, isFolded, busy }];
   });
 }
 
-const busyStandings: ReadonlySet<Standing> = new Set(['waiting', 'failed', 'unseen', 'running']);
+const busyStatuses: ReadonlySet<ItemStatus> = new Set(['waiting', 'failed', 'unseen', 'running']);
 
 export function idsInTab(all: readonly ListItem[], tab: ListTab, now: number): string[] {
   const tabOf = lensesOf(all, now);
@@ -90,16 +96,16 @@ export function countsOf(all: readonly ListItem[], now: number): Record<ListTab,
 export function needsMe(thing: ListItem, all: readonly ListItem[], now: number): boolean {
   if (thing.kind === 'approval') return true;
   if (thing.kind !== 'session') return false;
-  const standing = standingOf(thing, now);
-  if (standing === 'failed' || standing === 'unseen') return true;
+  const itemStatus = itemStatusOf(thing, now);
+  if (itemStatus === 'failed' || itemStatus === 'unseen') return true;
   return (
-    standing === 'waiting' &&
+    itemStatus === 'waiting' &&
     !all.some((one) => one.kind === 'approval' && one.approval.session_id === thing.id)
   );
 }
 
-/** The tab of each standing: each thing is in one tab, so that their numbers add up. */
-const tabOfStatus: Record<Standing, Exclude<ListTab, 'all'>> = {
+/** The tab of each itemStatus: each thing is in one tab, so that their numbers add up. */
+const tabOfStatus: Record<ItemStatus, Exclude<ListTab, 'all'>> = {
   waiting: 'needs you',
   failed: 'needs you',
   unseen: 'needs you',
@@ -122,10 +128,10 @@ function lensesOf(
   );
   return (thing) => {
     if (thing.kind === 'team') return null;
-    const standing = standingOf(thing, now);
-    if (thing.kind === 'process' && standing === 'failed') return 'ended';
-    if (thing.kind === 'session' && standing === 'waiting' && asking.has(thing.id)) return null;
-    return tabOfStatus[standing];
+    const itemStatus = itemStatusOf(thing, now);
+    if (thing.kind === 'process' && itemStatus === 'failed') return 'ended';
+    if (thing.kind === 'session' && itemStatus === 'waiting' && asking.has(thing.id)) return null;
+    return tabOfStatus[itemStatus];
   };
 }
 
@@ -136,19 +142,19 @@ function isInTab(own: Exclude<ListTab, 'all'> | null, tab: ListTab): boolean {
 function sectionFor(thing: ListItem, now: number): SectionName {
   if (thing.kind === 'approval') return 'needs approval';
   if (thing.kind === 'team') return 'teams';
-  const standing = standingOf(thing, now);
+  const itemStatus = itemStatusOf(thing, now);
   if (thing.kind === 'process') {
-    const isOld = standing !== 'running' && now - sinceOf(thing) > OLD_MS;
+    const isOld = itemStatus !== 'running' && now - sinceOf(thing) > OLD_MS;
     return isOld ? 'ended' : 'processes';
   }
-  return standing === 'done' ? 'ended' : standing === 'snoozed' ? 'snoozed' : 'sessions';
+  return itemStatus === 'done' ? 'ended' : itemStatus === 'snoozed' ? 'snoozed' : 'sessions';
 }
 
 /** Pinned sessions first, and processes that run before those that ended. */
 function ordered(things: readonly ListItem[], order: Order, now: number): readonly ListItem[] {
   const rankOf = (thing: ListItem) => {
     if (thing.kind === 'session') return thing.now.session.pinned ? 0 : 1;
-    return thing.kind === 'process' && standingOf(thing, now) !== 'running' ? 1 : 0;
+    return thing.kind === 'process' && itemStatusOf(thing, now) !== 'running' ? 1 : 0;
   };
   const compare = comparisonFor(things, order, now);
   return things.toSorted((a, b) => rankOf(a) - rankOf(b) || compare(a, b));
@@ -166,7 +172,9 @@ const collator = new Intl.Collator(undefined, { numeric: true });
 
 /** Items that need the user come first, the longest wait at the top; the others follow, the newest activity first. */
 function byNeed(a: ListItem, b: ListItem, now: number): number {
-  const [one = 0, other = 0] = [a, b].map((thing) => standings.indexOf(standingOf(thing, now)));
-  const isWaiting = one < standings.indexOf('running');
+  const [one = 0, other = 0] = [a, b].map((thing) =>
+    itemStatuses.indexOf(itemStatusOf(thing, now)),
+  );
+  const isWaiting = one < itemStatuses.indexOf('running');
   return one - other || (sinceOf(a) - sinceOf(b)) * (isWaiting ? 1 : -1);
 }

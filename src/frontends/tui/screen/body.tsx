@@ -22,7 +22,7 @@ import { PointedList } from './pointed.tsx';
 import type { DialogProps, ScreenContext } from './screen-context.ts';
 import type { ScreenState } from './screen-state.ts';
 import { type ActionName, explainedKeys } from '../../../core/lib/screen-actions.ts';
-import { type ListItem, type Standing, standings } from '../list/list-items.ts';
+import { type ListItem, type ItemStatus, itemStatuses } from '../list/list-items.ts';
 import { nameOf, symbols } from '../list/row-text.ts';
 import { actionKeys } from './keys.ts';
 import { OwnKeys, wordsOf } from './own-keys.ts';
@@ -219,7 +219,7 @@ export function keysFor(pane: Pane | null, own = new OwnKeys()): Keys {
   ];
 }
 
-const standingNames: Record<Standing, string> = {
+const statusNames: Record<ItemStatus, string> = {
   waiting: 'Needs approval',
   failed: 'Failed',
   unseen: 'New output, not seen yet',
@@ -230,7 +230,7 @@ const standingNames: Record<Standing, string> = {
 };
 
 const legend: Keys = [
-  ...standings.map((standing) => [symbols[standing][0], standingNames[standing]] as const),
+  ...itemStatuses.map((itemStatus) => [symbols[itemStatus][0], statusNames[itemStatus]] as const),
   ['★ m', 'Pinned; muted'],
   ['*', 'Marked row'],
   ['▌', 'Selected row, line or field'],
