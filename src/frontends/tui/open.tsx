@@ -9,7 +9,7 @@ import type { Clock } from '../../core/lib/clock.ts';
 import type { PromptHistory } from '../../core/lib/prompt-history.ts';
 import { type ScreenSettings, defaultScreen } from '../../core/lib/screen-settings.ts';
 import { paletteFor } from '../terminal/palette.ts';
-import { Acts } from './acts.ts';
+import { UserActions } from './user-actions.ts';
 import { firstChoices } from './forms/new-session.tsx';
 import { JoinedOverview } from './joined-overview.ts';
 import { Listeners, emptyKeyboard, useKeyboard } from './keyboard.ts';
@@ -187,7 +187,7 @@ function contextFor(props: AppProps, lend: Lend): ScreenContext {
     ? new JoinedOverview(servers, clock)
     : new ServerOverview({ client, clock, watches });
   const wanted = start.page === 'top' ? start.select : undefined;
-  const acts = new Acts(client, defaults);
+  const actions = new UserActions(client, defaults);
   const context: ScreenContext = {
     client,
     clock,
@@ -197,10 +197,10 @@ function contextFor(props: AppProps, lend: Lend): ScreenContext {
     diff: settings.diff,
     history,
     listState: new ListState(overviewStore.overview, clock, wanted),
-    acts,
+    actions,
     edit: edit ? (name, text, read) => lend(() => edit(name, text, read)) : null,
     visit: visit ? async (program, where) => lend(await visit(program, where)) : null,
-    actsOn: (name) => (servers ? acts.on(clientOf(context, { name })) : acts),
+    actionsOn: (name) => (servers ? actions.on(clientOf(context, { name })) : actions),
     drafts: new Map(),
     choices: new Observable(firstChoices(terminal.directory)),
   };

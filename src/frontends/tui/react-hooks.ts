@@ -6,7 +6,7 @@ import type { Observable } from './observable.ts';
 import type { OverviewStore } from './overview-store.ts';
 import type { Resolved } from './overview.ts';
 import { withTitles } from './titles.ts';
-import type { Acts } from './acts.ts';
+import type { UserActions } from './user-actions.ts';
 import { graphemesOf } from './forms/editor.ts';
 
 export function useSource<T>(source: Observable<T>): T {
@@ -26,12 +26,12 @@ export function useNow(clock: Clock, isActive = true): number {
 
 /** Shows a notice for every approval that is resolved, by this client or another, and calls `close` with its id. */
 export function useResolved(
-  { overviewStore: { overview }, acts }: { overviewStore: OverviewStore; acts: Acts },
+  { overviewStore: { overview }, actions }: { overviewStore: OverviewStore; actions: UserActions },
   showNotice: (text: string) => void,
   close: (id: string) => void,
 ): void {
   const onResolved = useEffectEvent((resolved: Resolved) => {
-    showNotice(describeResolved(resolved, acts.isMine(resolved.id)));
+    showNotice(describeResolved(resolved, actions.isMine(resolved.id)));
     close(resolved.id);
   });
   useEffect(() => {

@@ -11,7 +11,7 @@ export interface Pointed {
 const REPORTS = /\u001B\[<(\d+);(\d+);(\d+)M/g;
 const wheels: Readonly<Record<number, Pointed['what']>> = { 0: 'click', 64: 'up', 65: 'down' };
 
-/** The acts of a mouse that a piece of input reports; none for other reports, such as the release of a button. */
+/** The actions of a mouse that a piece of input reports; none for other reports, such as the release of a button. */
 export function pointedIn(input: string): Pointed[] {
   return [...input.matchAll(REPORTS)].flatMap(([, button, column, line]) => {
     const what = wheels[Number(button)];

@@ -3,7 +3,7 @@ import type { Approval, ApprovalScope } from '../../../api/approvals.ts';
 import { endpoints } from '../../../api/index.ts';
 import { CONFIRMATION, needsConfirmation } from '../../../core/lib/arguments-missing.ts';
 import { approvalText } from '../../terminal/approval-text.ts';
-import type { Decision } from '../acts.ts';
+import type { Decision } from '../user-actions.ts';
 import { Bar } from '../bar.tsx';
 import { useKeys } from '../keyboard.ts';
 import { Prompt } from '../prompt.tsx';
@@ -27,14 +27,14 @@ interface ApprovalDialogProps extends DialogProps {
 /** All that an approval would allow, and the answer to it. Nothing is accepted before its end was shown. */
 export function ApprovalDialog(props: ApprovalDialogProps): ReactNode {
   const { asked, context, notices, onLeave } = props;
-  const { acts, client } = context;
+  const { actions, client } = context;
   const { id: approval_id, session_id } = asked.approval;
   // An event may have a shortened request.
   const whole = useRead(notices, [], () =>
     client.call(endpoints.getApproval, { params: { session_id, approval_id } }),
   );
   const decide = (body: Decision) => {
-    notices.attempt(acts.decide(asked.approval, body));
+    notices.attempt(actions.decide(asked.approval, body));
     onLeave();
   };
   const approval = whole ?? asked.approval;

@@ -4,7 +4,7 @@ import type { Question } from '../../../api/approvals.ts';
 import { oneLine } from '../../../client/event-summary.ts';
 import { plain } from '../../../core/lib/plain.ts';
 import { wrapped } from '../../terminal/width.ts';
-import type { Decision } from '../acts.ts';
+import type { Decision } from '../user-actions.ts';
 import { Bar } from '../bar.tsx';
 import { Field, type FieldProps } from '../forms/field.tsx';
 import { type KeyTable, useKeys } from '../keyboard.ts';

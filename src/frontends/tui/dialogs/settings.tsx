@@ -27,7 +27,7 @@ interface Option {
 /** Selects the model and the mode of the next turns of a session. */
 export function SettingsDialog(props: SettingsDialogProps): ReactNode {
   const { session, context, notices, rows, columns, onLeave } = props;
-  const { acts } = context;
+  const { actions } = context;
   const { models, modes, note } = useOffers(props);
   const [settings, setSettings] = useState<Settings>(session);
   const options = optionsOf(session, settings, models, modes);
@@ -37,7 +37,7 @@ export function SettingsDialog(props: SettingsDialogProps): ReactNode {
   const select = () => {
     const option = options[at];
     if (!option) return;
-    acts.update(session.id, option.change).then(
+    actions.update(session.id, option.change).then(
       () => {
         setSettings((before) => ({ ...before, ...option.change }));
         notices.showNotice(`From the next turn on: ${option.name}`);
@@ -104,7 +104,7 @@ function optionsOf(
 function useOffers({ session, context }: SettingsDialogProps) {
   const { provider, agent } = session;
   const node = context.overviewStore.overview.get().nodes.get(session.id)?.name ?? '';
-  const [source] = useState(() => context.actsOn(node));
+  const [source] = useState(() => context.actionsOn(node));
   const [models, setModels] = useState<readonly Model[]>([]);
   const [modes, setModes] = useState<readonly string[]>([]);
   const [note, setNote] = useState('Loading the models …');

@@ -4,7 +4,7 @@ import type { Model } from '../../../api/providers.ts';
 import type { AgentChoice } from '../../../client/agent-choices.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { widthOf } from '../../terminal/width.ts';
-import type { Acts, NewSession as Wanted } from '../acts.ts';
+import type { UserActions, NewSession as Wanted } from '../user-actions.ts';
 import { useKey } from '../keyboard.ts';
 import type { Observable } from '../observable.ts';
 import { Tint } from '../tint.tsx';
@@ -54,7 +54,7 @@ const PERMISSIONS = ['', ...Object.keys(permissionTexts)];
 
 interface FormProps {
   /** Carries out what is asked of a server; of several, the one with this name. */
-  actsOn: (node: string) => Acts;
+  actionsOn: (node: string) => UserActions;
   /** The names of several servers; empty where there is one. */
   nodes: readonly string[];
   choices: Observable<Choices>;
@@ -63,27 +63,27 @@ interface FormProps {
   columns: number;
   rows: number;
   /** Resolves with whether the session was created. */
-  onCreate: (wanted: Wanted, acts: Acts) => Promise<boolean>;
+  onCreate: (wanted: Wanted, actions: UserActions) => Promise<boolean>;
   onLeave: () => void;
 }
 
 /** Asks for a new session. Enter goes to the next field; the button below, or ^S anywhere, creates it. */
 export function NewSessionForm(props: FormProps): ReactNode {
-  const { actsOn, nodes, choices, recent, columns, rows, onCreate, onLeave } = props;
+  const { actionsOn, nodes, choices, recent, columns, rows, onCreate, onLeave } = props;
   const [values, setValues] = useState(choices.get());
   const [at, setAt] = useState(0);
   const fields = allFields.filter((name) => name !== 'node' || nodes.length > 0);
   const node = nodes.find((name) => name === values.node.text) ?? nodes[0] ?? '';
-  const acts = useMemo(() => actsOn(node), [actsOn, node]);
+  const actions = useMemo(() => actionsOn(node), [actionsOn, node]);
   const { chosen, hasNone, ...offers } = useOffers(
-    acts,
+    actions,
     values.provider.text,
     fields[at] === 'model',
   );
   const offered = { ...offers, node: nodes, permission: PERMISSIONS, cwd: recent };
   const change = (name: FieldName, next: (editor: Editor) => Editor) =>
     setValues((before) => ({ ...before, [name]: next(before[name]) }));
-  const create = useCreation(choices, values, () => onCreate(wantedOf(values, chosen), acts));
+  const create = useCreation(choices, values, () => onCreate(wantedOf(values, chosen), actions));
   const step = (by: number) => setAt((now) => Math.max(0, Math.min(fields.length, now + by)));
   const choose = (name: keyof typeof offered, by: number) => {
     const options = offered[name];
@@ -127,7 +127,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
             <Written
               name={name}
               editor={values[name]}
-              byDefault={acts.permissionMode}
+              byDefault={actions.permissionMode}
               columns={columns - 13 - widthOf(name === 'mode' ? modeName : '')}
               room={rows - fields.length}
               isActive={i === at}
@@ -215,7 +215,7 @@ function nameBehind(chosen: AgentChoice | undefined, mode: string): string {
  * models are asked for once `wantsModels`: an agent may have to be started for them.
  */
 function useOffers(
-  acts: Acts,
+  actions: UserActions,
   label: string,
   wantsModels: boolean,
 ): {
@@ -232,13 +232,13 @@ function useOffers(
   const chosen = agents.find((one) => one.label === label) ?? agents[0];
   // A server that is away, or an agent that does not answer, offers nothing: the fields can still be written.
   useEffect(() => {
-    acts.agents().then(setAgents, () => undefined);
-  }, [acts]);
+    actions.agents().then(setAgents, () => undefined);
+  }, [actions]);
   useEffect(() => {
     const keep = (of: AgentChoice) => (models: Model[]) =>
       setFound({ of, models: models.map(({ id }) => id) });
-    if (chosen && wantsModels) acts.models(chosen).then(keep(chosen), () => undefined);
-  }, [acts, chosen, wantsModels]);
+    if (chosen && wantsModels) actions.models(chosen).then(keep(chosen), () => undefined);
+  }, [actions, chosen, wantsModels]);
   // Without a model the session gets the agent's own.
   return {
     provider: agents.map((one) => one.label),

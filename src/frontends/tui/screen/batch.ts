@@ -1,6 +1,6 @@
 import { AppError } from '../../../api/errors.ts';
 import type { Client } from '../../../client/client.ts';
-import type { Acts } from '../acts.ts';
+import type { UserActions } from '../user-actions.ts';
 import { nameOf } from '../list/row-text.ts';
 import { type ListItem, sessionIdOf } from '../list/list-items.ts';
 import type { Overview } from '../overview.ts';
@@ -28,7 +28,11 @@ interface BatchRow {
 }
 
 /** Declines the marked requests, and the requests of the marked sessions. */
-export function declining(things: readonly ListItem[], { approvals }: Overview, acts: Acts): Batch {
+export function declining(
+  things: readonly ListItem[],
+  { approvals }: Overview,
+  actions: UserActions,
+): Batch {
   const rows = things.flatMap((thing): BatchRow[] => {
     const own =
       thing.kind === 'approval'
@@ -38,7 +42,7 @@ export function declining(things: readonly ListItem[], { approvals }: Overview, 
     return own
       .filter(({ id }) => thing.id === id || !things.some((other) => other.id === id))
       .map((approval) => {
-        const work = () => acts.decide(approval, { decision: 'decline', reason: null });
+        const work = () => actions.decide(approval, { decision: 'decline', reason: null });
         return {
           thing: { kind: 'approval', id: approval.id, approval, session: null },
           effect: 'decline',
@@ -70,13 +74,13 @@ export function stoppingAll(
 }
 
 /** Pins all sessions; unpins them where all are pinned. */
-export function pinning(things: readonly ListItem[], acts: Acts): Batch {
+export function pinning(things: readonly ListItem[], actions: UserActions): Batch {
   const sessions = things.filter((thing) => thing.kind === 'session');
   const pinned = sessions.some((thing) => !thing.now.session.pinned);
   const verb = pinned ? 'pin' : 'unpin';
   const rows = things.map((thing): BatchRow => {
     if (thing.kind !== 'session') return { thing, effect: 'skip: not a session', answers: [] };
-    const work = () => acts.update(thing.id, { pinned });
+    const work = () => actions.update(thing.id, { pinned });
     return { thing, effect: verb, answers: [{ keys: 'y', label: `y ${verb}`, work }] };
   });
   return batch(pinned ? 'Pin' : 'Unpin', rows, {

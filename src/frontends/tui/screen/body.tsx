@@ -43,12 +43,12 @@ export function Body({ shown }: { shown: ScreenState }): ReactNode {
       return (
         <NewSessionForm
           {...dialog}
-          actsOn={context.actsOn}
+          actionsOn={context.actionsOn}
           nodes={liveNodes(context)}
           choices={context.choices}
           recent={recentDirectories(context.overviewStore.overview.get())}
-          onCreate={async (wanted, acts) => {
-            const opening = acts.open(wanted).then(({ id }) => {
+          onCreate={async (wanted, actions) => {
+            const opening = actions.open(wanted).then(({ id }) => {
               back();
               context.history?.add(wanted.prompt);
               context.listState.selectOnceThere(id);
@@ -81,7 +81,7 @@ export function Body({ shown }: { shown: ScreenState }): ReactNode {
           session={mode.session}
           onFork={(turnId) => {
             back();
-            const forking = context.acts.fork(mode.session.id, turnId);
+            const forking = context.actions.fork(mode.session.id, turnId);
             shown.attempt(forking.then(({ id }) => context.listState.selectOnceThere(id)));
           }}
         />

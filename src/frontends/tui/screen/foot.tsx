@@ -41,7 +41,7 @@ export function Foot({ shown }: { shown: ScreenState }): ReactNode {
             back();
             if (ms === null) return showNotice(`invalid time "${text}": expected 30m, 2h or 1d`);
             attempt(
-              context.acts.update(mode.session.id, { snoozed_until: context.clock.now() + ms }),
+              context.actions.update(mode.session.id, { snoozed_until: context.clock.now() + ms }),
             );
           }}
         />
@@ -55,7 +55,7 @@ export function Foot({ shown }: { shown: ScreenState }): ReactNode {
           onCancel={back}
           onAnswer={(text) => {
             back();
-            attempt(context.acts.update(mode.session.id, { title: text === '' ? null : text }));
+            attempt(context.actions.update(mode.session.id, { title: text === '' ? null : text }));
           }}
         />
       );

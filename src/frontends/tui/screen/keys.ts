@@ -76,8 +76,8 @@ function listItemKeys(shown: ScreenState) {
       if (session) act(session);
       else showNotice(`only sessions ${only}`);
     });
-  const update = (session: Session, change: Parameters<typeof context.acts.update>[1]) =>
-    attempt(context.acts.update(session.id, change));
+  const update = (session: Session, change: Parameters<typeof context.actions.update>[1]) =>
+    attempt(context.actions.update(session.id, change));
   return {
     next: () => {
       if (!context.listState.nextThatNeedsMe()) showNotice('nothing needs you');
@@ -122,13 +122,13 @@ function listItemKeys(shown: ScreenState) {
 
 /** The keys that act on all marked rows in place of the selected one. */
 function markedKeys({ marks, context, setMode }: ScreenState) {
-  const { overviewStore, acts, client } = context;
+  const { overviewStore, actions, client } = context;
   const overview = overviewStore.overview.get();
   const ask = (of: () => Batch) => () => setMode({ name: 'batch', batch: of() });
   return {
-    decline: ask(() => declining(marks.things, overview, acts)),
+    decline: ask(() => declining(marks.things, overview, actions)),
     stop: ask(() => stoppingAll(marks.things, overview, client)),
-    pin: ask(() => pinning(marks.things, acts)),
+    pin: ask(() => pinning(marks.things, actions)),
   };
 }
 
@@ -227,11 +227,11 @@ function answer(shown: ScreenState, thing: ListItem, intent: 'accept' | 'decline
 }
 
 function snooze({ context, attempt, setMode }: ScreenState, session: Session): void {
-  const { acts, clock } = context;
+  const { actions, clock } = context;
   const { snoozed_until: until } = session;
   // The same key wakes a session that sleeps.
   if (until !== null && until > clock.now())
-    return attempt(acts.update(session.id, { snoozed_until: null }));
+    return attempt(actions.update(session.id, { snoozed_until: null }));
   setMode({ name: 'snooze', session });
 }
 

@@ -91,7 +91,7 @@ function Opened({ shown, rows, columns }: PartProps): ReactNode {
 async function send(shown: ScreenState, session: Session, text: string): Promise<void> {
   const { context, isWide, setMode, back } = shown;
   try {
-    await context.acts.say(session.id, text);
+    await context.actions.say(session.id, text);
   } catch (error) {
     if (!isAppError(error, 'turn_in_progress')) throw error;
     const answers = [{ keys: 'y', label: 'y yes', work: () => queue(shown, session, text) }];

@@ -3,7 +3,7 @@ import type { Edit } from '../../../client/review.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { PromptHistory } from '../../../core/lib/prompt-history.ts';
 import type { DiffLayout } from '../../../core/lib/screen-settings.ts';
-import type { Acts } from '../acts.ts';
+import type { UserActions } from '../user-actions.ts';
 import type { Editor } from '../forms/editor.ts';
 import type { Choices } from '../forms/new-session.tsx';
 import type { ListState } from '../list/list-state.ts';
@@ -32,9 +32,9 @@ export interface ScreenContext {
   clock: Clock;
   overviewStore: OverviewStore;
   listState: ListState;
-  acts: Acts;
+  actions: UserActions;
   /** The same on one of several servers, by its name. */
-  actsOn: (node: string) => Acts;
+  actionsOn: (node: string) => UserActions;
   terminal: Terminal;
   /** Has a person edit a text on the terminal; null where that cannot be. */
   edit: Edit | null;

@@ -124,7 +124,7 @@ const LOOK_MS = 1000;
  * that the program has selected.
  */
 function useSeen(
-  { clock, acts, terminal: { hasFocus } }: ScreenContext,
+  { clock, actions, terminal: { hasFocus } }: ScreenContext,
   shown: ListItem | undefined,
   model: PaneModel | undefined,
 ): void {
@@ -137,7 +137,7 @@ function useSeen(
     const look = () => {
       wait?.[Symbol.dispose]();
       // If the server refuses this, the session stays unseen until the next attempt.
-      const markSeen = () => void acts.update(id, { seen_seq: news }).catch(() => undefined);
+      const markSeen = () => void actions.update(id, { seen_seq: news }).catch(() => undefined);
       const isShown = hasFocus.get() && model.reader.follows.get() && model.seq.get() >= news;
       wait = isShown ? clock.after(LOOK_MS, markSeen) : undefined;
     };
@@ -147,7 +147,7 @@ function useSeen(
       for (const stop of stops) stop();
       wait?.[Symbol.dispose]();
     };
-  }, [acts, clock, hasFocus, id, news, model]);
+  }, [actions, clock, hasFocus, id, news, model]);
 }
 
 /**

@@ -20,7 +20,7 @@ export interface NewSession {
 }
 
 /** Carries out what a person decides. Each throws an AppError where the server refuses it. */
-export class Acts {
+export class UserActions {
   readonly #client: Client;
   readonly #defaults: Defaults;
   /** The approvals that this screen has answered. */
@@ -32,8 +32,8 @@ export class Acts {
   }
 
   /** Carries out on another server what a person decides. */
-  on(client: Client): Acts {
-    return new Acts(client, this.#defaults);
+  on(client: Client): UserActions {
+    return new UserActions(client, this.#defaults);
   }
 
   /** The permission mode of a new session for which none is chosen. On the screen somebody is there to be asked. */
