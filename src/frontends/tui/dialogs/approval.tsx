@@ -89,7 +89,7 @@ function PermissionDialog(props: PermissionProps): ReactNode {
     // A notice about what is left to read is out of date after the next key.
     () => notices.showNotice(''),
   );
-  const foot =
+  const footer =
     asks === 'nothing' ? (
       <Bar
         left={<Tint tone="asks">{notices.notice || `${offersOf(approval, left)}  d decline`}</Tint>}
@@ -114,7 +114,7 @@ function PermissionDialog(props: PermissionProps): ReactNode {
       />
     );
   return (
-    <Frame rows={rows} foot={foot}>
+    <Frame rows={rows} footer={footer}>
       <Lines lines={lines} top={top} height={height} />
     </Frame>
   );

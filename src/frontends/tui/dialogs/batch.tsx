@@ -40,14 +40,14 @@ export function BatchDialog(props: BatchDialogProps): ReactNode {
   );
   useKeys({ ...keys, ...answers, n: onLeave, escape: onLeave, q: onLeave });
   const effectColumns = Math.max(10, Math.floor(columns * 0.3));
-  const foot =
+  const footer =
     unread > 0 ? (
       `↓ ${unread} more  space next page`
     ) : (
       <Tint tone="asks">{[...offers.map(({ label }) => label), 'n cancel'].join('  ')}</Tint>
     );
   return (
-    <Frame rows={rows} foot={foot}>
+    <Frame rows={rows} footer={footer}>
       <Text bold>{batch.title}</Text>
       {batch.rows.slice(top, top + height).map(({ thing, effect, answers: own }) => {
         const { symbol, tone, title, location } = rowTextOf(thing, now);

@@ -40,7 +40,7 @@ export function CommandPalette(
   return (
     <Frame
       rows={rows}
-      foot={found.length === 0 ? none : '↑ ↓ select  tab complete  ⏎ run  esc back'}
+      footer={found.length === 0 ? none : '↑ ↓ select  tab complete  ⏎ run  esc back'}
     >
       <Box height={1} flexShrink={0}>
         <Tint tone="asks">: </Tint>

@@ -7,16 +7,16 @@ interface FrameProps {
   rows: number;
   children: ReactNode;
   /** The last line: the keys, or a question. A string is faint. */
-  foot: ReactNode;
+  footer: ReactNode;
 }
 
 /** The lines of a dialog, and its last line at the bottom. */
-export function Frame({ rows, children, foot }: FrameProps): ReactNode {
+export function Frame({ rows, children, footer }: FrameProps): ReactNode {
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
       {children}
       <Box flexGrow={1} />
-      {typeof foot === 'string' ? <Tint tone="faint">{foot}</Tint> : foot}
+      {typeof footer === 'string' ? <Tint tone="faint">{footer}</Tint> : footer}
     </Box>
   );
 }

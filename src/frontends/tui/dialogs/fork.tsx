@@ -34,10 +34,11 @@ export function ForkDialog(props: ForkDialogProps): ReactNode {
   };
   useKeys({ ...keys, return: choose, escape: onLeave, q: onLeave });
   const none = found === null ? 'Loading turns …' : 'No completed turn to fork after  esc back';
-  const foot = turns.length === 0 ? none : '↑ ↓ select the last turn of the fork  ⏎ fork  esc back';
+  const footer =
+    turns.length === 0 ? none : '↑ ↓ select the last turn of the fork  ⏎ fork  esc back';
   const now = clock.now();
   return (
-    <Frame rows={rows} foot={foot}>
+    <Frame rows={rows} footer={footer}>
       {turns.slice(first, first + height).map((turn, i) => (
         <ChoiceLine key={turn.turn_id} isChosen={first + i === at} detail={`  ${answerOf(turn)}`}>
           <Tint tone="faint">{`${ago(now - turn.accepted_at).padEnd(4)} `}</Tint>

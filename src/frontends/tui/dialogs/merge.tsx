@@ -60,7 +60,7 @@ export function MergeDialog(props: MergeDialogProps): ReactNode {
   );
   const why = plan && obstacle(plan, unread);
   const doing = plan && mayHappen(plan) ? `${why ?? 'y confirm'}  ` : '';
-  const foot = isNaming ? (
+  const footer = isNaming ? (
     <Prompt
       question="Commit message:"
       columns={columns}
@@ -74,7 +74,7 @@ export function MergeDialog(props: MergeDialogProps): ReactNode {
     `${doing}m merge  s squash  b rebase  ${isOpen ? 'c commit all  ' : ''}esc back`
   );
   return (
-    <Frame rows={rows} foot={foot}>
+    <Frame rows={rows} footer={footer}>
       <Lines lines={lines} top={top} height={rows - 1} />
     </Frame>
   );

@@ -64,7 +64,7 @@ export function QuestionDialog(props: QuestionProps): ReactNode {
   const enter = state.at < questions.length - 1 ? '⏎ next' : '⏎ send';
   const several = question?.multiple ? '  space select' : '';
   const offers = `${state.at + 1}/${questions.length}  ${enter}${several}`;
-  const foot = declines ? (
+  const footer = declines ? (
     <Prompt
       columns={columns}
       question="Reason (optional, ⏎ declines):"
@@ -78,7 +78,7 @@ export function QuestionDialog(props: QuestionProps): ReactNode {
     />
   );
   return (
-    <Frame rows={rows} foot={foot}>
+    <Frame rows={rows} footer={footer}>
       <Options
         state={state}
         isActive={!declines}

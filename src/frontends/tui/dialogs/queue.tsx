@@ -42,7 +42,7 @@ export function QueueDialog(props: QueueDialogProps): ReactNode {
   };
   useKeys({ y: drop, n: toList, escape: toList }, isDrop);
   const now = clock.now();
-  const foot =
+  const footer =
     asked && !isDrop ? (
       <Prompt
         columns={columns}
@@ -65,7 +65,7 @@ export function QueueDialog(props: QueueDialogProps): ReactNode {
       'J K move  e edit  p pause/resume  x drop  esc back'
     );
   return (
-    <Frame rows={rows} foot={foot}>
+    <Frame rows={rows} footer={footer}>
       <Tint tone="plain" bold>
         {headOf(queue, now)}
       </Tint>

@@ -35,7 +35,7 @@ export function SearchDialog(props: SearchDialogProps): ReactNode {
   useKeys(arrows);
   const now = clock.now();
   return (
-    <Frame rows={rows} foot={note || '↑ ↓ select  ⏎ open  esc back'}>
+    <Frame rows={rows} footer={note || '↑ ↓ select  ⏎ open  esc back'}>
       <Prompt
         columns={columns}
         question="Search:"

@@ -47,7 +47,7 @@ export function SettingsDialog(props: SettingsDialogProps): ReactNode {
   };
   useKeys({ ...keys, return: select, ' ': select, escape: onLeave, q: onLeave, c: onLeave });
   return (
-    <Frame rows={rows} foot={note || '↑ ↓ select  ⏎ apply  esc back'}>
+    <Frame rows={rows} footer={note || '↑ ↓ select  ⏎ apply  esc back'}>
       <Text bold wrap="truncate-end">
         {`Model and mode of ${agentOf(session)}, from the next turn on`}
       </Text>

@@ -40,7 +40,7 @@ export function UsageDialog({ context, notices, rows, onLeave }: DialogProps): R
     t: () => setBy('team'),
   });
   return (
-    <Frame rows={rows} foot="Group by: d day  s session  p provider  t team  esc back">
+    <Frame rows={rows} footer="Group by: d day  s session  p provider  t team  esc back">
       <Lines lines={lines} top={scroll.top} height={height} />
     </Frame>
   );

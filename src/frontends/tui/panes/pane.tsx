@@ -23,9 +23,9 @@ interface ReaderPaneProps extends PaneProps {
   /** Lines above the text, which do not scroll. */
   header?: readonly string[];
   /** Takes the place of the line of status. */
-  foot?: { rows: number; content: ReactNode };
+  footer?: { rows: number; content: ReactNode };
   /** A line between the text and the line of status. */
-  aboveFoot?: ReactNode;
+  aboveFooter?: ReactNode;
   /** Runs ahead of each key of the pane. */
   onKey?: () => void;
   /** Is shown instead of the text, and gets the keys; null for nothing. */
@@ -35,13 +35,13 @@ interface ReaderPaneProps extends PaneProps {
 /** A text to read: its lines, a line of status, and the keys to scroll and search. */
 export function ReaderPane(props: ReaderPaneProps): ReactNode {
   const { model, rows, columns, isFocused, palette, onHold, keys } = props;
-  const { overlay = null, header = [], foot, aboveFoot = null } = props;
+  const { overlay = null, header = [], footer, aboveFooter = null } = props;
   const { reader } = model;
   useSource(reader.changes);
   const { state } = useSource(model.connection);
   const [isAsking, setAsking] = useState(false);
   const hasPrompt = isAsking && isFocused;
-  const below = (hasPrompt ? 1 : (foot?.rows ?? 1)) + (aboveFoot === null ? 0 : 1);
+  const below = (hasPrompt ? 1 : (footer?.rows ?? 1)) + (aboveFooter === null ? 0 : 1);
   const height = Math.max(1, rows - header.length - below);
   const lines = reader.lines({ rows: height, columns, palette });
   const hold = hasPrompt || overlay !== null ? 'all' : reader.search === '' ? null : 'escape';
@@ -62,7 +62,7 @@ export function ReaderPane(props: ReaderPaneProps): ReactNode {
           />
         )}
       </Box>
-      {aboveFoot}
+      {aboveFooter}
       {hasPrompt ? (
         <Prompt
           columns={columns}
@@ -75,7 +75,7 @@ export function ReaderPane(props: ReaderPaneProps): ReactNode {
           }}
         />
       ) : (
-        (foot?.content ?? <StatusLine {...props} />)
+        (footer?.content ?? <StatusLine {...props} />)
       )}
     </Box>
   );

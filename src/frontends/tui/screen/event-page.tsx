@@ -89,7 +89,7 @@ export function EventPage(props: EventPageProps): ReactNode {
   );
   return (
     <Box flexDirection="column" width={columns} height={rows}>
-      <Head model={model} context={context} />
+      <Header model={model} context={context} />
       {layer.name === 'approval' ? (
         <ApprovalDialog
           key={layer.asked.approval.id}
@@ -108,11 +108,11 @@ export function EventPage(props: EventPageProps): ReactNode {
           keys={{ ...listKeys(page), tab: () => setTurn(index + 1) }}
           empty="No events yet"
           status=""
-          foot={{
+          footer={{
             rows: footRows,
             content: layer.name === 'filter' ? <FilterPrompt page={page} /> : status,
           }}
-          aboveFoot={
+          aboveFooter={
             approval && <Waiting {...{ approval, index, columns }} count={waiting.length} />
           }
           overlay={overlayOf(page, height)}
@@ -208,7 +208,7 @@ function statusOf(model: EventModel, url: string): string {
 }
 
 /** The first line: the scope, whether the list is paused, and the state of the connection. */
-function Head({ model, context }: Pick<EventPageProps, 'model' | 'context'>): ReactNode {
+function Header({ model, context }: Pick<EventPageProps, 'model' | 'context'>): ReactNode {
   const scope = useSource(model.scope);
   const title = useTitle(context, scope.sessionId);
   const now = useNow(context.clock);

@@ -5,8 +5,8 @@ import { useKeys } from '../keyboard.ts';
 import type { Hold, PaneModel } from '../panes/pane-model.ts';
 import { useNotice, useResolved, useSource } from '../react-hooks.ts';
 import { Body } from './body.tsx';
-import { Foot, noticeLinesIn } from './foot.tsx';
-import { Head } from './head.tsx';
+import { Footer, noticeLinesIn } from './footer.tsx';
+import { Header } from './header.tsx';
 import { listKeys, paneKeys } from './keys.ts';
 import type { ScreenContext } from './screen-context.ts';
 import { type Base, list, type Mode, type ScreenState, useMarks } from './screen-state.ts';
@@ -94,9 +94,9 @@ export function Screen(props: ScreenProps): ReactNode {
   if (rows < 12 || columns < 40) return <TooSmall rows={rows} columns={columns} />;
   return (
     <Box flexDirection="column" width={columns} height={rows}>
-      <Head shown={shown} />
+      <Header shown={shown} />
       <Body shown={shown} />
-      <Foot shown={shown} />
+      <Footer shown={shown} />
     </Box>
   );
 }

@@ -13,7 +13,7 @@ import type { Question } from './stop.ts';
 import type { Choice } from '../list/layout.ts';
 
 /** The last line: the question of the mode, else a notice or the keys for what is selected. */
-export function Foot({ shown }: { shown: ScreenState }): ReactNode {
+export function Footer({ shown }: { shown: ScreenState }): ReactNode {
   const { context, mode, back, attempt, showNotice, view, columns } = shown;
   switch (mode.name) {
     case 'filter':

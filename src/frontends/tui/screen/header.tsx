@@ -11,7 +11,7 @@ import type { ScreenContext } from './screen-context.ts';
 import type { ScreenState } from './screen-state.ts';
 
 /** The first line: the listTabs with how much each shows, and the state of the connection. */
-export function Head({ shown }: { shown: ScreenState }): ReactNode {
+export function Header({ shown }: { shown: ScreenState }): ReactNode {
   const { view, marks, context, columns } = shown;
   const marked = marks.things.length;
   return (
