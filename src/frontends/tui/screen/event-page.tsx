@@ -11,7 +11,7 @@ import { ApprovalDialog, type Asked } from '../dialogs/approval.tsx';
 import { Lines, useScroll } from '../dialogs/dialog.tsx';
 import { Help, type Keys } from '../help.tsx';
 import { type KeyTable, useKeys } from '../keyboard.ts';
-import { Link } from '../link.tsx';
+import { ConnectionStatus } from '../connection-status.tsx';
 import { Notice, noticeLines } from '../notice.tsx';
 import { describeScope, readKinds, scopes } from '../panes/event-row.ts';
 import type { EventModel } from '../panes/event-model.ts';
@@ -225,7 +225,7 @@ function Header({ model, context }: Pick<EventPageProps, 'model' | 'context'>): 
       right={
         <Text>
           <Tint tone="asks">{reader.follows.get() ? '' : paused}</Tint>
-          <Link connection={useSource(model.connection)} now={now} />
+          <ConnectionStatus connection={useSource(model.connection)} now={now} />
         </Text>
       }
     />

@@ -2,7 +2,7 @@ import { Text } from 'ink';
 import type { ReactNode } from 'react';
 import { Bar } from '../bar.tsx';
 import { ago } from '../../terminal/time.ts';
-import { Link } from '../link.tsx';
+import { ConnectionStatus } from '../connection-status.tsx';
 import { listTabs } from '../list/sections.ts';
 import type { NodeState } from '../overview-store.ts';
 import { useNow, useSource } from '../react-hooks.ts';
@@ -67,7 +67,7 @@ function Health({ context: { overviewStore, clock } }: { context: ScreenContext 
         {status}
       </Tint>
     );
-  return <Link connection={connection} now={now} />;
+  return <ConnectionStatus connection={connection} now={now} />;
 }
 
 /** How several servers are, in a few words: the one that is not well, or how many of them are. */

@@ -5,7 +5,13 @@ import { Tint } from './tint.tsx';
 type Lost = Extract<Connection, { state: 'lost' }>;
 
 /** The state of the connection in a word. */
-export function Link({ connection, now }: { connection: Connection; now: number }): ReactNode {
+export function ConnectionStatus({
+  connection,
+  now,
+}: {
+  connection: Connection;
+  now: number;
+}): ReactNode {
   const { state } = connection;
   if (state === 'reading') return <Tint tone="faint">loading</Tint>;
   if (state === 'live') return <Tint tone="good">live</Tint>;
