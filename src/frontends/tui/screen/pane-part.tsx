@@ -4,7 +4,7 @@ import { isAppError } from '../../../api/errors.ts';
 import { endpoints } from '../../../api/index.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
-import { Say } from '../forms/say.tsx';
+import { PromptField } from '../forms/prompt-field.tsx';
 import type { ListItem } from '../list/list-items.ts';
 import { limitText, raceDetails, rowTextOf } from '../list/row-text.ts';
 import { ConversationPane, LogPane, TeamPane } from '../panes/pane.tsx';
@@ -37,7 +37,7 @@ export function PanePart({ shown, rows, columns }: PartProps): ReactNode {
       {saying && (
         <>
           <Tint tone="faint">{'─'.repeat(columns)}</Tint>
-          <Say
+          <PromptField
             key={saying.session.id}
             session={saying.session}
             drafts={context.drafts}

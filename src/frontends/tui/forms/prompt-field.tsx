@@ -13,7 +13,7 @@ import { Tint } from '../tint.tsx';
 import { type Editor, emptyEditor, visibleLines } from './editor.ts';
 import { TextBox, useEditor } from './field.tsx';
 
-interface SayProps {
+interface PromptFieldProps {
   session: Session;
   drafts: Map<string, Editor>;
   history: PromptHistory | null;
@@ -26,7 +26,7 @@ interface SayProps {
 }
 
 /** A field for a prompt. The draft of each session is kept until it is sent. */
-export function Say(props: SayProps): ReactNode {
+export function PromptField(props: PromptFieldProps): ReactNode {
   const { session, drafts, columns, rows, client, onSend, onLeave } = props;
   const { editor, change, latest } = useEditor(drafts.get(session.id) ?? emptyEditor);
   const write = (next: (editor: Editor) => Editor) => {
