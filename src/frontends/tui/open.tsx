@@ -18,7 +18,7 @@ import { Observable } from './observable.ts';
 import { ServerOverview } from './overview-store.ts';
 import { EventModel } from './panes/event-model.ts';
 import { EventPage } from './screen/event-page.tsx';
-import { OwnKeys } from './screen/own-keys.ts';
+import { KeyBindings } from './screen/key-bindings.ts';
 import { clientOf, type ScreenContext, type Visit } from './screen/screen-context.ts';
 import { Screen } from './screen/screen.tsx';
 import { takeTerminal, type Terminal } from './terminal.ts';
@@ -193,7 +193,7 @@ function contextFor(props: AppProps, lend: Lend): ScreenContext {
     clock,
     overviewStore,
     terminal,
-    keys: new OwnKeys(settings.keys),
+    keys: new KeyBindings(settings.keys),
     diff: settings.diff,
     history,
     listState: new ListState(overviewStore.overview, clock, wanted),

@@ -3,7 +3,7 @@ import { defaultKeys } from '../../../src/core/lib/screen-actions.ts';
 import { fixedKeys } from '../../../src/core/lib/screen-keys.ts';
 import { defaultScreen } from '../../../src/core/lib/screen-settings.ts';
 import { listKeys } from '../../../src/frontends/tui/screen/keys.ts';
-import { OwnKeys } from '../../../src/frontends/tui/screen/own-keys.ts';
+import { KeyBindings } from '../../../src/frontends/tui/screen/key-bindings.ts';
 import type { ScreenState } from '../../../src/frontends/tui/screen/screen-state.ts';
 import { testRuntime } from '../../support/runtime.ts';
 import { scriptedProvider } from '../../support/scripted-provider.ts';
@@ -12,7 +12,7 @@ import { openSession } from '../../support/turns.ts';
 
 test('Every key of the list belongs to an action that can have another key, or is fixed.', () => {
   const shown = {
-    context: { keys: new OwnKeys() },
+    context: { keys: new KeyBindings() },
     view: { choices: [] },
     marks: { things: [] },
   } as unknown as ScreenState;
@@ -22,7 +22,7 @@ test('Every key of the list belongs to an action that can have another key, or i
 
 test('Two actions that swap their keys each have the key of the other one.', () => {
   const done: string[] = [];
-  const keys = new OwnKeys({ stop: 'r', restart: 'x', copy: 'ctrl-y' });
+  const keys = new KeyBindings({ stop: 'r', restart: 'x', copy: 'ctrl-y' });
   const table = keys.table({
     stop: () => void done.push('stop'),
     restart: () => void done.push('restart'),

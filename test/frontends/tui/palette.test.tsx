@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type ActionName, defaultKeys } from '../../../src/core/lib/screen-actions.ts';
-import { OwnKeys, wordsOf } from '../../../src/frontends/tui/screen/own-keys.ts';
+import { KeyBindings, wordsOf } from '../../../src/frontends/tui/screen/key-bindings.ts';
 import { testDemo } from '../../support/demo-server.ts';
 import { keys, testScreen } from './stage.tsx';
 import { openSession, withSession } from '../../support/turns.ts';
@@ -15,7 +15,7 @@ test('The command palette lists every action of the help with its key.', async (
   const shown = lines().map((line) => line.replace('▌', ' '));
   const names = Object.keys(defaultKeys) as ActionName[];
   for (const name of names.filter((one) => one !== 'palette')) {
-    const entry = ` ${new OwnKeys().label(name).padEnd(9)}${wordsOf(name)}`;
+    const entry = ` ${new KeyBindings().label(name).padEnd(9)}${wordsOf(name)}`;
     expect(shown.filter((line) => line.startsWith(entry))).toHaveLength(1);
   }
 });

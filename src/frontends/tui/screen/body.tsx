@@ -25,7 +25,7 @@ import { type ActionName, explainedKeys } from '../../../core/lib/screen-actions
 import { type ListItem, type ItemStatus, itemStatuses } from '../list/list-items.ts';
 import { nameOf, symbols } from '../list/row-text.ts';
 import { actionKeys } from './keys.ts';
-import { OwnKeys, wordsOf } from './own-keys.ts';
+import { KeyBindings, wordsOf } from './key-bindings.ts';
 import type { Pane } from './use-pane.ts';
 
 /** Everything between the first line and the last: the list and the pane, or a dialog or a form over both. */
@@ -207,7 +207,7 @@ function paletteEntries(shown: ScreenState): PaletteEntry[] {
 }
 
 /** The keys of the screen and of the open pane, and the symbols. */
-export function keysFor(pane: Pane | null, own = new OwnKeys()): Keys {
+export function keysFor(pane: Pane | null, own = new KeyBindings()): Keys {
   return [
     ...own.help(),
     ['', ''],

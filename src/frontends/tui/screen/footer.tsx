@@ -6,7 +6,7 @@ import { useKey } from '../keyboard.ts';
 import { Notice, noticeLines } from '../notice.tsx';
 import { Prompt } from '../prompt.tsx';
 import { Tint } from '../tint.tsx';
-import type { OwnKeys } from './own-keys.ts';
+import type { KeyBindings } from './key-bindings.ts';
 import { SavePrompt } from './save.tsx';
 import type { ScreenState } from './screen-state.ts';
 import type { Question } from './stop.ts';
@@ -84,7 +84,7 @@ export function noticeLinesIn(
   mode: string,
   notices: Parameters<typeof noticeLines>[0],
   columns: number,
-  keys: OwnKeys,
+  keys: KeyBindings,
 ): string[] {
   const isAsking = [
     'filter',
@@ -101,7 +101,7 @@ export function noticeLinesIn(
     : noticeLines(notices, { columns, beside: rightOf(mode, columns, keys).length });
 }
 
-function rightOf(mode: string, columns: number, keys: OwnKeys): string {
+function rightOf(mode: string, columns: number, keys: KeyBindings): string {
   if (mode === 'list')
     return columns < 60 ? keys.label('help') : `${keys.hint('help')}  ${keys.hint('quit')}`;
   return columns < 60 ? 'esc' : 'esc back';
@@ -160,7 +160,7 @@ function CopyMenu({ shown }: { shown: ScreenState }): ReactNode {
   );
 }
 
-function hintsOf(chosen: Choice | undefined, keys: OwnKeys): string[] {
+function hintsOf(chosen: Choice | undefined, keys: KeyBindings): string[] {
   const hint = keys.hint.bind(keys);
   if (!chosen) return [hint('new_session')];
   if ('section' in chosen) return [hint('open', 'expand')];

@@ -11,7 +11,7 @@ import type { Observable } from '../observable.ts';
 import type { OverviewStore } from '../overview-store.ts';
 import type { Notices } from '../react-hooks.ts';
 import type { Terminal } from '../terminal.ts';
-import type { OwnKeys } from './own-keys.ts';
+import type { KeyBindings } from './key-bindings.ts';
 
 /** The client of the server with a name, else of the one that has the thing with an id; of one server, the only one. */
 export function clientOf(
@@ -40,7 +40,7 @@ export interface ScreenContext {
   edit: Edit | null;
   /** Opens a shell or an editor on the terminal; null where that cannot be. */
   visit: LentVisit | null;
-  keys: OwnKeys;
+  keys: KeyBindings;
   diff: DiffLayout;
   /** The prompts that were sent before; null where nothing is kept. */
   history: PromptHistory | null;

@@ -4,7 +4,7 @@ import type { Keys } from '../help.tsx';
 import type { KeyTable } from '../keyboard.ts';
 
 /** The keys of the screen, with the keys of `[screen.keys]`, which has no conflicts. */
-export class OwnKeys {
+export class KeyBindings {
   readonly #configured: Readonly<Record<string, string>>;
 
   constructor(configured: Readonly<Record<string, string>> = {}) {
