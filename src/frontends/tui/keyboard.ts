@@ -1,7 +1,7 @@
 import { type Key, useInput, usePaste } from 'ink';
 import { createContext, useContext, useLayoutEffect, useState } from 'react';
 import { graphemesOf } from './forms/editor.ts';
-import { type Pointed, type PointerRegion, handPointer } from './read-pointer.ts';
+import { type MouseAction, type MouseRegion, dispatchMouseAction } from './mouse-actions.ts';
 
 export type Handler = (input: string, key: Key) => void;
 type PasteHandler = (text: string) => void;
@@ -11,7 +11,7 @@ export interface Keyboard {
   keys: Set<Handler>;
   pastes: Set<PasteHandler>;
   /** The parts of the screen that a mouse can point at. */
-  regions: Set<PointerRegion>;
+  regions: Set<MouseRegion>;
 }
 
 export const emptyKeyboard = (): Keyboard => ({
@@ -33,7 +33,7 @@ const MOST_TYPED = 32;
 export function useKeyboard(
   { keys, pastes, regions }: Keyboard,
   handler: Handler,
-  pointers?: Set<(pointed: Pointed) => void>,
+  pointers?: Set<(mouseAction: MouseAction) => void>,
 ): void {
   const [waiting] = useState<[input: string, key: Key][]>([]);
   const next = () => {
@@ -55,7 +55,7 @@ export function useKeyboard(
     if (!isBusy) next();
   };
   useInput((input, key) => pass(apart(input, key)));
-  useListener(pointers, (pointed) => pass(handPointer(regions, pointed)));
+  useListener(pointers, (mouseAction) => pass(dispatchMouseAction(regions, mouseAction)));
   usePaste((text) => {
     for (const listener of pastes) listener(text);
   });

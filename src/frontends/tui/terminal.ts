@@ -1,13 +1,13 @@
 import type { Clock } from '../../core/lib/clock.ts';
 import { Observable } from './observable.ts';
-import { type Pointed, pointedIn } from './read-pointer.ts';
+import { type MouseAction, mouseActionsIn } from './mouse-actions.ts';
 
 /** The terminal that the screen is on, beyond what ink draws. */
 export interface Terminal {
   /** Whether it has the focus. Until it reports that, a key in the last minute counts as the focus. */
   hasFocus: Observable<boolean>;
   /** Get what a mouse does, in order. */
-  pointers: Set<(pointed: Pointed) => void>;
+  pointers: Set<(mouseAction: MouseAction) => void>;
   /** The directory in which the program was started. */
   directory: string;
   /** Writes a sequence that is not part of a frame and moves no cursor. */
@@ -57,8 +57,8 @@ export function takeTerminal(options: TerminalOptions): Terminal & Disposable {
   let idle: Disposable | null = away();
   const pointers: Terminal['pointers'] = new Set();
   const look = (data: unknown) => {
-    for (const pointed of mouse ? pointedIn(String(data)) : [])
-      for (const pointer of pointers) pointer(pointed);
+    for (const mouseAction of mouse ? mouseActionsIn(String(data)) : [])
+      for (const pointer of pointers) pointer(mouseAction);
     const reports = [...String(data).matchAll(FOCUS)];
     idle?.[Symbol.dispose]();
     if (reports.length > 0) idle = null;

@@ -6,7 +6,7 @@ import type { PromptHistory } from '../../../src/core/lib/prompt-history.ts';
 import type { ScreenSettings } from '../../../src/core/lib/screen-settings.ts';
 import { App, type Start } from '../../../src/frontends/tui/open.tsx';
 import { Observable } from '../../../src/frontends/tui/observable.ts';
-import { type Pointed, pointedIn } from '../../../src/frontends/tui/read-pointer.ts';
+import { type MouseAction, mouseActionsIn } from '../../../src/frontends/tui/mouse-actions.ts';
 import { drawn, type Size } from './test-terminal.ts';
 
 /** The screen, with a keyboard and something to look at. */
@@ -53,7 +53,7 @@ export function testScreen(
     suspend: () => Promise.resolve(),
     lend: (work: () => Promise<void>) => work(),
     listen: () => undefined,
-    pointers: new Set<(pointed: Pointed) => void>(),
+    pointers: new Set<(mouseAction: MouseAction) => void>(),
   };
   const stage = drawn(
     <App
@@ -70,8 +70,8 @@ export function testScreen(
   );
   // As the terminal of the program: it looks on while ink reads.
   stage.keyboard.on('data', (data) => {
-    for (const pointed of pointedIn(String(data)))
-      for (const pointer of outside.pointers) pointer(pointed);
+    for (const mouseAction of mouseActionsIn(String(data)))
+      for (const pointer of outside.pointers) pointer(mouseAction);
   });
   onTestFinished(stage.end);
   return { ...stage, interrupted: () => interrupted, hasFocus, written: () => written };

@@ -17,8 +17,8 @@ import { Help, type Keys } from '../help.tsx';
 import { useSource } from '../react-hooks.ts';
 import { Tint } from '../tint.tsx';
 import { sessionName } from '../titles.ts';
-import { PanePart } from './pane-part.tsx';
-import { PointedList } from './pointed.tsx';
+import { PaneArea } from './pane-area.tsx';
+import { ClickableList } from './mouse-areas.tsx';
 import type { DialogProps, ScreenContext } from './screen-context.ts';
 import type { ScreenState } from './screen-state.ts';
 import { type ActionName, explainedKeys } from '../../../core/lib/screen-actions.ts';
@@ -122,27 +122,27 @@ function ListAndPane({ shown }: { shown: ScreenState }): ReactNode {
   const isInPane = mode.name === 'pane' || mode.name === 'say';
   if (!hasThing && !isInPane) return <Nothing shown={shown} />;
   if (isWide) {
-    if (peeks) return <PanePart shown={shown} rows={height} columns={columns} />;
+    if (peeks) return <PaneArea shown={shown} rows={height} columns={columns} />;
     const width = Math.max(40, Math.min(64, Math.floor(columns * 0.36)));
     return (
       <Box height={height}>
-        <PointedList shown={shown} columns={width} height={height} />
+        <ClickableList shown={shown} columns={width} height={height} />
         <Box width={2} height={height} flexShrink={0}>
           <Tint tone="faint">{Array.from({ length: height }, () => '│').join('\n')}</Tint>
         </Box>
-        <PanePart shown={shown} rows={height} columns={columns - width - 2} />
+        <PaneArea shown={shown} rows={height} columns={columns - width - 2} />
       </Box>
     );
   }
-  if (isInPane) return <PanePart shown={shown} rows={height} columns={columns} />;
+  if (isInPane) return <PaneArea shown={shown} rows={height} columns={columns} />;
   const below = peeks ? Math.floor(height / 2) : 0;
   return (
     <Box flexDirection="column" height={height}>
-      <PointedList shown={shown} columns={columns} height={height - below} />
+      <ClickableList shown={shown} columns={columns} height={height - below} />
       {below > 0 && (
         <>
           <Tint tone="faint">{'─'.repeat(columns)}</Tint>
-          <PanePart shown={shown} rows={below - 1} columns={columns} />
+          <PaneArea shown={shown} rows={below - 1} columns={columns} />
         </>
       )}
     </Box>

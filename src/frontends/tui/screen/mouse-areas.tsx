@@ -3,31 +3,34 @@ import { type ReactNode, useContext, useRef } from 'react';
 import { Listeners, useListener } from '../keyboard.ts';
 import { type Line, layout } from '../list/layout.ts';
 import { List, rowHeightOf } from '../list/list.tsx';
-import { type Pointed, WHEEL_LINES } from '../read-pointer.ts';
+import { type MouseAction, WHEEL_LINES } from '../mouse-actions.ts';
 import type { ScreenState } from './screen-state.ts';
 
 /** A box that gets what a mouse does over it. */
-export function PointerBox({
-  onPointer,
+export function MouseBox({
+  onMouseAction,
   ...rest
-}: BoxProps & { onPointer: (pointed: Pointed) => void; children: ReactNode }): ReactNode {
+}: BoxProps & {
+  onMouseAction: (mouseAction: MouseAction) => void;
+  children: ReactNode;
+}): ReactNode {
   const element = useRef<DOMElement>(null);
-  const region = { element: () => element.current, handle: onPointer };
+  const region = { element: () => element.current, handle: onMouseAction };
   useListener(useContext(Listeners).regions, region);
   return <Box ref={element} {...rest} />;
 }
 
-interface PointedListProps {
+interface ClickableListProps {
   shown: ScreenState;
   columns: number;
   height: number;
 }
 
 /** The list: a click selects a row, and folds or unfolds a section; the wheel moves the selection. */
-export function PointedList(props: PointedListProps): ReactNode {
+export function ClickableList(props: ClickableListProps): ReactNode {
   const { view, marks, mode } = props.shown;
   return (
-    <PointerBox flexShrink={0} onPointer={(pointed) => inList(props, pointed)}>
+    <MouseBox flexShrink={0} onMouseAction={(mouseAction) => inList(props, mouseAction)}>
       <List
         view={view}
         marked={marks.ids}
@@ -35,11 +38,11 @@ export function PointedList(props: PointedListProps): ReactNode {
         columns={props.columns}
         height={props.height}
       />
-    </PointerBox>
+    </MouseBox>
   );
 }
 
-function inList(props: PointedListProps, { what, y }: Pointed): void {
+function inList(props: ClickableListProps, { what, y }: MouseAction): void {
   const { mode, setMode, context } = props.shown;
   const { listState } = context;
   // A question, or a text that is being written, keeps what it is about.
@@ -53,7 +56,7 @@ function inList(props: PointedListProps, { what, y }: Pointed): void {
 }
 
 function lineAt(
-  { shown: { view }, columns, height }: PointedListProps,
+  { shown: { view }, columns, height }: ClickableListProps,
   y: number,
 ): Line | undefined {
   const rowHeight = rowHeightOf(columns, height);
@@ -65,7 +68,7 @@ function lineAt(
 }
 
 /** Over the pane, the wheel scrolls it, and a click gives it the keys. */
-export function inPane({ pane, mode, setMode, attempt }: ScreenState, { what }: Pointed): void {
+export function inPane({ pane, mode, setMode, attempt }: ScreenState, { what }: MouseAction): void {
   if (!pane) return;
   if (what === 'click') {
     if (mode.name === 'list') setMode({ name: 'pane' });

@@ -1,7 +1,7 @@
 import { type DOMElement, type Key, measureElement } from 'ink';
 
 /** An act of a mouse, and its position in cells from 0. */
-export interface Pointed {
+export interface MouseAction {
   what: 'click' | 'up' | 'down';
   x: number;
   y: number;
@@ -9,10 +9,10 @@ export interface Pointed {
 
 /** A report of a mouse in mode 1006. Ink drops it, so it is read beside ink. */
 const REPORTS = /\u001B\[<(\d+);(\d+);(\d+)M/g;
-const wheels: Readonly<Record<number, Pointed['what']>> = { 0: 'click', 64: 'up', 65: 'down' };
+const wheels: Readonly<Record<number, MouseAction['what']>> = { 0: 'click', 64: 'up', 65: 'down' };
 
 /** The actions of a mouse that a piece of input reports; none for other reports, such as the release of a button. */
-export function pointedIn(input: string): Pointed[] {
+export function mouseActionsIn(input: string): MouseAction[] {
   return [...input.matchAll(REPORTS)].flatMap(([, button, column, line]) => {
     const what = wheels[Number(button)];
     return what === undefined ? [] : [{ what, x: Number(column) - 1, y: Number(line) - 1 }];
@@ -20,18 +20,18 @@ export function pointedIn(input: string): Pointed[] {
 }
 
 /** A part of the screen that the pointer of a mouse may be over. */
-export interface PointerRegion {
+export interface MouseRegion {
   element: () => DOMElement | null;
-  handle: (pointed: Pointed) => void;
+  handle: (mouseAction: MouseAction) => void;
 }
 
 /**
  * Hands what a mouse did to the part of the screen under the pointer. Returns the keys that take its place where no part
  * is there: the wheel is as some arrows.
  */
-export function handPointer(
-  regions: ReadonlySet<PointerRegion>,
-  { what, x, y }: Pointed,
+export function dispatchMouseAction(
+  regions: ReadonlySet<MouseRegion>,
+  { what, x, y }: MouseAction,
 ): [input: string, key: Key][] {
   for (const { element, handle } of [...regions].toReversed()) {
     const found = element();

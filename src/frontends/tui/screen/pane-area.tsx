@@ -9,28 +9,28 @@ import type { ListItem } from '../list/list-items.ts';
 import { limitText, raceDetails, rowTextOf } from '../list/row-text.ts';
 import { ConversationPane, LogPane, TeamPane } from '../panes/pane.tsx';
 import { Colors, Tint } from '../tint.tsx';
-import { inPane, PointerBox } from './pointed.tsx';
+import { inPane, MouseBox } from './mouse-areas.tsx';
 import type { ScreenState } from './screen-state.ts';
 
-interface PartProps {
+interface PaneAreaProps {
   shown: ScreenState;
   rows: number;
   columns: number;
 }
 
 /** The pane of what is selected with its title, and below it what is being said. */
-export function PanePart({ shown, rows, columns }: PartProps): ReactNode {
+export function PaneArea({ shown, rows, columns }: PaneAreaProps): ReactNode {
   const { context, thing, mode, attempt, view } = shown;
   const saying = mode.name === 'say' ? mode : null;
   // The conversation keeps at least half of the room.
   const below = saying ? Math.min(6, Math.floor(rows / 2)) : 0;
   return (
-    <PointerBox
+    <MouseBox
       flexDirection="column"
       width={columns}
       height={rows}
       overflow="hidden"
-      onPointer={(pointed) => inPane(shown, pointed)}
+      onMouseAction={(mouseAction) => inPane(shown, mouseAction)}
     >
       {thing && <Title thing={thing} now={view.now} />}
       <Opened shown={shown} rows={rows - 1 - below} columns={columns} />
@@ -50,7 +50,7 @@ export function PanePart({ shown, rows, columns }: PartProps): ReactNode {
           />
         </>
       )}
-    </PointerBox>
+    </MouseBox>
   );
 }
 
@@ -71,7 +71,7 @@ function Title({ thing, now }: { thing: ListItem; now: number }): ReactNode {
   );
 }
 
-function Opened({ shown, rows, columns }: PartProps): ReactNode {
+function Opened({ shown, rows, columns }: PaneAreaProps): ReactNode {
   const palette = useContext(Colors);
   const { pane, mode, showNotice, setHold } = shown;
   if (!pane || rows < 3) return <Box height={Math.max(0, rows)} flexShrink={0} />;
