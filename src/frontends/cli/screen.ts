@@ -10,7 +10,7 @@ import { type CommandContext, terminalOf, type World } from './world.ts';
 import fs from 'node:fs/promises';
 import { notFoundError, usageError } from '../../api/errors.ts';
 import { findRegistration } from '../../core/config/registration.ts';
-import type { Visit } from '../tui/screen/screen-context.ts';
+import type { PrepareProgram } from '../tui/screen/screen-context.ts';
 import { runHere } from './run-program.ts';
 
 /**
@@ -42,7 +42,7 @@ export async function openScreen(
     settings: (await configuration(global, env))?.screen,
     history: await promptHistory({ world, global }),
     edit: editorOf(env),
-    visit: visitorOf(world, global),
+    runProgram: programRunnerOf(world, global),
   });
   if (signal.aborted) world.exit(Number(signal.reason));
   else if (interrupted) world.exit(exitCodes.interrupted);
@@ -53,7 +53,10 @@ export async function openScreen(
  * Returns what runs the shell or the editor of the user in a directory. Only the server that is registered on this
  * machine counts as one of this machine: the address of any other may be the end of a tunnel.
  */
-function visitorOf({ env, stdout }: Pick<World, 'env' | 'stdout'>, global: GlobalOptions): Visit {
+function programRunnerOf(
+  { env, stdout }: Pick<World, 'env' | 'stdout'>,
+  global: GlobalOptions,
+): PrepareProgram {
   return async (program, { directory, url }) => {
     const found = findRegistration(await serverDirectory(global, env));
     if (!found?.runs || addressOf(url) !== addressOf(found.server.url))

@@ -19,7 +19,7 @@ import { ServerOverview } from './overview-store.ts';
 import { EventModel } from './panes/event-model.ts';
 import { EventPage } from './screen/event-page.tsx';
 import { KeyBindings } from './screen/key-bindings.ts';
-import { clientOf, type ScreenContext, type Visit } from './screen/screen-context.ts';
+import { clientOf, type ScreenContext, type PrepareProgram } from './screen/screen-context.ts';
 import { Screen } from './screen/screen.tsx';
 import { takeTerminal, type Terminal } from './terminal.ts';
 import { Colors } from './tint.tsx';
@@ -48,7 +48,7 @@ interface AppProps {
   /** Has a person edit a text in a program that takes the terminal; without it nothing can be edited so. */
   edit?: Edit | undefined;
   /** Opens a shell or an editor in a directory; without it neither can be opened. */
-  visit?: Visit | undefined;
+  runProgram?: PrepareProgram | undefined;
 }
 
 /**
@@ -179,7 +179,7 @@ function lender(
 }
 
 function contextFor(props: AppProps, lend: Lend): ScreenContext {
-  const { client, clock, defaults, start, terminal, edit, visit } = props;
+  const { client, clock, defaults, start, terminal, edit, runProgram } = props;
   const { settings = defaultScreen, history = null } = props;
   const watches = start.page === 'tail' ? 'approvals' : 'everything';
   const servers = serversOf(client);
@@ -199,7 +199,9 @@ function contextFor(props: AppProps, lend: Lend): ScreenContext {
     listState: new ListState(overviewStore.overview, clock, wanted),
     actions,
     edit: edit ? (name, text, read) => lend(() => edit(name, text, read)) : null,
-    visit: visit ? async (program, where) => lend(await visit(program, where)) : null,
+    runProgram: runProgram
+      ? async (program, where) => lend(await runProgram(program, where))
+      : null,
     actionsOn: (name) => (servers ? actions.on(clientOf(context, { name })) : actions),
     drafts: new Map(),
     choices: new Observable(firstChoices(terminal.directory)),

@@ -6,7 +6,7 @@ import { type ListItem, sessionIdOf } from '../list/list-items.ts';
 import { nameOf, sessionTitleOf } from '../list/row-text.ts';
 import { listTabs, orders } from '../list/sections.ts';
 import { type Batch, declining, pinning, stoppingAll } from './batch.ts';
-import { clientOf, type VisitProgram } from './screen-context.ts';
+import { clientOf, type DirectoryProgram } from './screen-context.ts';
 import { list, type ScreenState } from './screen-state.ts';
 import { stopping } from './stop.ts';
 
@@ -98,8 +98,8 @@ function listItemKeys(shown: ScreenState) {
     }),
     fork: withSession('can be forked', (session) => setMode({ name: 'fork', session })),
     queue: withSession('have a queue', (session) => setMode({ name: 'queue', session })),
-    shell: withListItem((thing) => visit(shown, thing, 'shell')),
-    editor: withListItem((thing) => visit(shown, thing, 'editor')),
+    shell: withListItem((thing) => runProgram(shown, thing, 'shell')),
+    editor: withListItem((thing) => runProgram(shown, thing, 'editor')),
     diff: withSession('have a diff', (session) => setMode({ name: 'diff', session })),
     merge: withSession('with a worktree can be merged', (session) => {
       if (session.worktree_id !== null) setMode({ name: 'finish', session });
@@ -236,12 +236,12 @@ function snooze({ context, attempt, setMode }: ScreenState, session: Session): v
 }
 
 /** Opens the shell or the editor of the user in the directory of a session or process. */
-function visit(shown: ScreenState, thing: ListItem, program: VisitProgram): void {
+function runProgram(shown: ScreenState, thing: ListItem, program: DirectoryProgram): void {
   const { context, attempt, showNotice } = shown;
   const directory = directoryOf(thing);
   if (directory === null) return showNotice(`"${nameOf(thing)}" has no directory`);
-  if (!context.visit) return showNotice(`no ${program} is available here`);
-  attempt(context.visit(program, { directory, url: clientOf(context, { id: thing.id }).url }));
+  if (!context.runProgram) return showNotice(`no ${program} is available here`);
+  attempt(context.runProgram(program, { directory, url: clientOf(context, { id: thing.id }).url }));
 }
 
 function directoryOf(thing: ListItem): string | null {

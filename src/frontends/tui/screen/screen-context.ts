@@ -39,7 +39,7 @@ export interface ScreenContext {
   /** Has a person edit a text on the terminal; null where that cannot be. */
   edit: Edit | null;
   /** Opens a shell or an editor on the terminal; null where that cannot be. */
-  visit: LentVisit | null;
+  runProgram: RunProgram | null;
   keys: KeyBindings;
   diff: DiffLayout;
   /** The prompts that were sent before; null where nothing is kept. */
@@ -59,22 +59,22 @@ export interface DialogProps {
 }
 
 /** A program of the user that works in a directory. */
-export type VisitProgram = 'shell' | 'editor';
+export type DirectoryProgram = 'shell' | 'editor';
 
-interface VisitLocation {
+interface ProgramLocation {
   directory: string;
   /** The address of the server that has named the directory. */
   url: string;
 }
 
 /**
- * Checks a visit of a directory, and resolves with the function that runs the program until the user leaves it. Only that
+ * Checks a runProgram of a directory, and resolves with the function that runs the program until the user leaves it. Only that
  * function uses the terminal. Throws an AppError if the server is on another machine, or the directory is missing.
  */
-export type Visit = (
-  program: VisitProgram,
-  location: VisitLocation,
+export type PrepareProgram = (
+  program: DirectoryProgram,
+  location: ProgramLocation,
 ) => Promise<() => Promise<void>>;
 
 /** Runs a program in a directory, on the terminal of the screen. Throws an AppError. */
-export type LentVisit = (program: VisitProgram, location: VisitLocation) => Promise<void>;
+export type RunProgram = (program: DirectoryProgram, location: ProgramLocation) => Promise<void>;
