@@ -22,7 +22,8 @@ export interface FleetMembership extends FleetAccess {
   mirror: boolean;
 }
 
-export interface FleetVisit extends FleetAccess {
+/** The access of a user of a fleet. */
+export interface FleetUserAccess extends FleetAccess {
   scope: 'admin' | 'read';
 }
 
@@ -37,11 +38,11 @@ export function membershipOf({ fleet }: Pick<Config, 'fleet'>): FleetMembership 
  * How a command asks a fleet. `given`: the addresses from the command line, which the configured ones are the default of.
  * Throws `usage` where no address is known.
  */
-export function visitOf(
+export function fleetUserAccessOf(
   given: string | undefined,
   config: Config['fleet'],
   user: string,
-): FleetVisit {
+): FleetUserAccess {
   const url = given ?? config.url;
   if (url === null)
     throw usageError(

@@ -2,7 +2,7 @@ import os from 'node:os';
 import type { Client } from '../../client/client.ts';
 import { RoutedClient } from '../../client/routed.ts';
 import { usable } from '../../client/addresses.ts';
-import { type FleetVisit, visitOf } from '../../core/config/fleet.ts';
+import { type FleetUserAccess, fleetUserAccessOf } from '../../core/config/fleet.ts';
 import { loadConfig } from '../../core/config/load.ts';
 import { usageError } from '../../api/errors.ts';
 import type { Clock } from '../../core/lib/clock.ts';
@@ -11,7 +11,7 @@ import { configuration, type GlobalOptions } from './context.ts';
 
 /**
  * A client of the nodes of a fleet: of all of them, of the one that `--on` names, or of those with the labels that it
- * names. Throws `unreachable` for a node that is not alive, with its name, and as `fleetVisit` and `connectTo`.
+ * names. Throws `unreachable` for a node that is not alive, with its name, and as `readFleetUserAccess` and `connectTo`.
  */
 export async function connectFleet(
   options: GlobalOptions,
@@ -19,22 +19,22 @@ export async function connectFleet(
   clock: Clock,
 ): Promise<Client> {
   const { names: wanted, labels } = wantedOn(options.on ?? []);
-  const visit = await fleetVisit(options, env);
+  const access = await readFleetUserAccess(options, env);
   const { connectTo, FleetServers, namesOf } = await import('../../fleet/index.ts');
-  const connection = await connectTo(visit);
+  const connection = await connectTo(access);
   try {
-    const names = namesOf(visit.fleet);
+    const names = namesOf(access.fleet);
     const asking = {
       connection,
       names,
-      user: visit.name,
-      scope: visit.scope,
+      user: access.name,
+      scope: access.scope,
       clock,
       newKey: newUuid,
     };
     const servers = new FleetServers(asking, { labels, random });
     const [name] = wanted;
-    if (name === undefined) return new RoutedClient(servers, `fleet ${visit.fleet}`);
+    if (name === undefined) return new RoutedClient(servers, `fleet ${access.fleet}`);
     const { client } = usable(await servers.named(name));
     return Object.assign(client, { close: () => servers.close() });
   } catch (error) {
@@ -62,13 +62,13 @@ function wantedOn(on: readonly string[]): { names: string[]; labels: string[] } 
  * How the options and the configuration ask a fleet, and as whom. Throws `usage` where they name none, and `invalid` for a
  * configuration with problems.
  */
-export async function fleetVisit(
+export async function readFleetUserAccess(
   options: GlobalOptions,
   env: NodeJS.ProcessEnv,
-): Promise<FleetVisit> {
+): Promise<FleetUserAccess> {
   const config = (await configuration(options, env)) ?? loadConfig({}, env);
   const requested = options.fleet === true || !options.fleet ? env.CADRE_FLEET : options.fleet;
-  return visitOf(requested || undefined, config.fleet, userName());
+  return fleetUserAccessOf(requested || undefined, config.fleet, userName());
 }
 
 /** The name of who types, as it can be part of a subject. */

@@ -49,7 +49,7 @@ async function joined(
   await use({ ...fleet, n1, n2 });
 }
 
-function visitOf(user: string, scope: 'admin' | 'read' = 'admin') {
+function fleetContextOf(user: string, scope: 'admin' | 'read' = 'admin') {
   return {
     connection: nodes().connection,
     names,
@@ -61,7 +61,7 @@ function visitOf(user: string, scope: 'admin' | 'read' = 'admin') {
 }
 
 function asking(node: string, user = 'alice', scope: 'admin' | 'read' = 'admin') {
-  return new NodeClient(visitOf(user, scope), node);
+  return new NodeClient(fleetContextOf(user, scope), node);
 }
 
 const create = { body: { provider: 'acp', cwd: '/', title: 'one' } } as const;
@@ -188,7 +188,7 @@ test('A request through the fleet can be followed: the events of a session come 
   expect(kinds).toEqual(direct.map(({ kind }) => kind));
 });
 
-const placing = (labels: string[]) => new FleetServers(visitOf('alice'), { labels, random });
+const placing = (labels: string[]) => new FleetServers(fleetContextOf('alice'), { labels, random });
 const place = async (labels: string[], key?: string) =>
   (await placing(labels).first()).client?.call(endpoints.createSession, create, undefined, key);
 

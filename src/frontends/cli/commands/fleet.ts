@@ -1,4 +1,4 @@
-import type { FleetVisit } from '../../../core/config/fleet.ts';
+import type { FleetUserAccess } from '../../../core/config/fleet.ts';
 import { usageError } from '../../../api/errors.ts';
 import type { EngineStatus, FleetNode } from '../../../fleet/index.ts';
 import { commandGroup, localCommand, repeatable } from '../command.ts';
@@ -173,14 +173,14 @@ async function onFleet<T>(
   options: GlobalOptions,
   world: World,
   ask: (deps: Asked) => Promise<T>,
-  as: Partial<Pick<FleetVisit, 'name' | 'credentials'>> = {},
+  as: Partial<Pick<FleetUserAccess, 'name' | 'credentials'>> = {},
 ): Promise<T> {
-  const { fleetVisit } = await import('../fleet.ts');
-  const visit = await fleetVisit(options, world.env);
+  const { readFleetUserAccess } = await import('../fleet.ts');
+  const access = await readFleetUserAccess(options, world.env);
   const { connectTo, namesOf, patiently } = await import('../../../fleet/index.ts');
-  const connection = await connectTo({ ...visit, ...as });
+  const connection = await connectTo({ ...access, ...as });
   try {
-    const asked = { connection, names: namesOf(visit.fleet) };
+    const asked = { connection, names: namesOf(access.fleet) };
     return await patiently(world.clock, () => ask(asked));
   } finally {
     await connection.close();
@@ -244,26 +244,26 @@ async function createFleet({
   global: options,
   show,
 }: LocalContext<InitOptions>): Promise<void> {
-  const [{ fleetVisit }, part] = await Promise.all([
+  const [{ readFleetUserAccess }, part] = await Promise.all([
     import('../fleet.ts'),
     import('../../../fleet/index.ts'),
   ]);
-  const visit = await fleetVisit(options, world.env);
-  const credentials = options.credentials ?? visit.credentials;
-  const replicas = options.replicas ?? (visit.urls.length >= 3 ? 3 : 1);
+  const access = await readFleetUserAccess(options, world.env);
+  const credentials = options.credentials ?? access.credentials;
+  const replicas = options.replicas ?? (access.urls.length >= 3 ? 3 : 1);
   if (replicas !== 1 && replicas !== 3)
     throw usageError(
       `invalid --replicas "${replicas}": expected 1, or 3 for a fleet with three NATS servers`,
     );
-  const connection = await part.connectTo({ ...visit, name: part.ADMIN, credentials });
+  const connection = await part.connectTo({ ...access, name: part.ADMIN, credentials });
   try {
     const settings = { replicas, maxBytes: options.maxBytes, streamId: newUuid() };
-    const made = await part.initFleet(connection, visit.fleet, settings);
+    const made = await part.initFleet(connection, access.fleet, settings);
     const text =
       made.length === 0
-        ? `Fleet ${visit.fleet} already exists\n`
-        : `Created fleet ${visit.fleet}: ${made.join(', ')}\n`;
-    show({ fleet: visit.fleet, made }, () => text);
+        ? `Fleet ${access.fleet} already exists\n`
+        : `Created fleet ${access.fleet}: ${made.join(', ')}\n`;
+    show({ fleet: access.fleet, made }, () => text);
   } finally {
     await connection.close();
   }
