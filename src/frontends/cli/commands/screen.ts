@@ -74,14 +74,14 @@ async function offerServer(world: World, options: HomeOptions): Promise<boolean>
   const terminal = terminalOf(world);
   if (!terminal) return false;
   const directory = await serverDirectory(options, world.env);
-  const { openOffer } = await import('../../tui/offer.tsx');
+  const { offerServerStart } = await import('../../tui/start-offer.tsx');
   const { ServerStart } = await import('../server-start.ts');
   const { findConfig } = await import('../../../core/config/load.ts');
   const { originOf } = findConfig(options, world.env);
   const freePort = originOf('server.bind_address') === 'default';
   const start = new ServerStart(world, { ...options, freePort }, directory);
   const signal = world.interrupted();
-  const { isStarted, interrupted } = await openOffer({
+  const { isStarted, interrupted } = await offerServerStart({
     ...terminal,
     env: world.env,
     signal,

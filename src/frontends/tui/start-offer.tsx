@@ -8,7 +8,7 @@ import { Lines } from './dialogs/dialog.tsx';
 import { emptyKeyboard, Listeners, useKeyboard } from './keyboard.ts';
 import { Colors, Tint } from './tint.tsx';
 
-export interface OfferOptions {
+export interface StartOfferOptions {
   stdin: NodeJS.ReadStream;
   stdout: NodeJS.WriteStream;
   env: NodeJS.ProcessEnv;
@@ -23,8 +23,8 @@ export interface OfferOptions {
 }
 
 /** Offers to start a server. Resolves with whether one was started, and whether the user pressed Ctrl-C. */
-export async function openOffer(
-  options: OfferOptions,
+export async function offerServerStart(
+  options: StartOfferOptions,
 ): Promise<{ isStarted: boolean; interrupted: boolean }> {
   const { stdin, stdout, env, signal } = options;
   const end = { isStarted: false, interrupted: false };
@@ -43,7 +43,7 @@ export async function openOffer(
   return end;
 }
 
-type OfferProps = OfferOptions & { onStarted: () => void; onInterrupt: () => void };
+type StartOfferProps = StartOfferOptions & { onStarted: () => void; onInterrupt: () => void };
 
 const keys = [
   ['s', 'Start a server, which keeps running after you quit (stop it with cadre stop)'],
@@ -51,7 +51,7 @@ const keys = [
   ['q', 'Quit'],
 ] as const;
 
-function Offer({ directory, log, start, onStarted, onInterrupt }: OfferProps): ReactNode {
+function Offer({ directory, log, start, onStarted, onInterrupt }: StartOfferProps): ReactNode {
   const { exit } = useApp();
   const { rows, columns } = useWindowSize();
   const [state, setState] = useState<'asks' | 'starts' | { failed: string }>('asks');
