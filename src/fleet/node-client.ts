@@ -14,7 +14,7 @@ import { replay } from '../client/replay.ts';
 import { LogWakeup } from './log-wakeup.ts';
 
 /** Who asks, and over which connection. */
-export interface Visit {
+export interface FleetContext {
   connection: NatsConnection;
   names: Names;
   /** The person whose name the engine's permissions let into the subject. */
@@ -31,16 +31,16 @@ const PATIENCE_MS = 5000;
 /** Calls one node through the fleet. */
 export class NodeClient extends Client {
   readonly node: string;
-  readonly #visit: Visit;
+  readonly #context: FleetContext;
 
-  constructor(visit: Visit, node: string) {
+  constructor(context: FleetContext, node: string) {
     super();
-    this.#visit = visit;
+    this.#context = context;
     this.node = node;
   }
 
   get url(): string {
-    return `fleet ${this.#visit.names.fleet}, node ${this.node}`;
+    return `fleet ${this.#context.names.fleet}, node ${this.node}`;
   }
 
   protected override get messageName(): string {
@@ -67,7 +67,7 @@ export class NodeClient extends Client {
     after: number | 'latest',
     signal?: AbortSignal,
   ): AsyncIterable<RuntimeEventRecord | { latestSeq: number }> {
-    return followNode(this, this.#visit, scope, after, signal);
+    return followNode(this, this.#context, scope, after, signal);
   }
 
   /** Asks for smaller pages of a list until one fits into an answer. */
@@ -86,10 +86,10 @@ export class NodeClient extends Client {
     { params = {}, query = {}, body, signal, key }: RequestInput,
   ): Promise<FleetAnswer> {
     if (endpoint.answers === 'stream' || endpoint.answers === 'bytes') throw noStream(endpoint);
-    const { names, scope, user, newKey } = this.#visit;
+    const { names, scope, user, newKey } = this.#context;
     const isKeyed = endpoint.method === 'POST' && endpoint.access !== 'gateway' && !endpoint.secret;
     const asking = {
-      ...this.#visit,
+      ...this.#context,
       node: this.node,
       subject: names.request(this.node, scope, user),
       isRepeatable: isKeyed || endpoint.method === 'GET' || endpoint.method === 'PATCH',
@@ -136,7 +136,7 @@ const PAUSE_MS = 50;
  */
 async function* followNode(
   client: NodeClient,
-  { connection, names, clock }: Visit,
+  { connection, names, clock }: FleetContext,
   scope: EventScope,
   from: number | 'latest',
   signal: AbortSignal | undefined,
@@ -160,7 +160,7 @@ async function* followNode(
 }
 
 /** How a request to a node is sent, and how long it may take. */
-interface Asking extends Pick<Visit, 'connection' | 'clock'> {
+interface Asking extends Pick<FleetContext, 'connection' | 'clock'> {
   node: string;
   subject: string;
   /** Whether the same request may be sent again, because it is done once or changes nothing. */

@@ -5,7 +5,7 @@ import type { RequestInput } from '../client/wire.ts';
 import { AppError, unreachableError } from '../api/errors.ts';
 import { Bucket, Changed } from './bucket.ts';
 import { patiently } from './engine.ts';
-import { NodeClient, type Visit } from './node-client.ts';
+import { NodeClient, type FleetContext } from './node-client.ts';
 import { type NodeHeartbeat, livingNodes } from './heartbeat.ts';
 import { createHash } from 'node:crypto';
 import { parsedJson } from '../core/lib/parsed-json.ts';
@@ -30,26 +30,26 @@ export interface Placing {
  * that would get the session now.
  */
 export class PlacingClient extends Client {
-  readonly #visit: Visit;
+  readonly #context: FleetContext;
   readonly #placing: Placing;
   #chosen: string | null = null;
   #last: NodeClient | null = null;
 
-  constructor(visit: Visit, placing: Placing) {
+  constructor(context: FleetContext, placing: Placing) {
     super();
-    this.#visit = visit;
+    this.#context = context;
     this.#placing = placing;
   }
 
   get url(): string {
-    return `fleet ${this.#visit.names.fleet}`;
+    return `fleet ${this.#context.names.fleet}`;
   }
 
   protected override async send(
     endpoint: Endpoint,
     request: RequestInput,
   ): Promise<Answer<unknown>> {
-    const { signal, key = this.#visit.newKey() } = request;
+    const { signal, key = this.#context.newKey() } = request;
     const input = request as CallInput<Endpoint>;
     if (endpoint !== endpoints.createSession)
       return this.#node(await this.#choose()).ask(endpoint, input, signal, request.key);
@@ -73,7 +73,7 @@ export class PlacingClient extends Client {
     key: string,
     signal: AbortSignal | undefined,
   ): Promise<T> {
-    const { connection, names, clock } = this.#visit;
+    const { connection, names, clock } = this.#context;
     const placements = new Placements(new Bucket(connection, names, names.placements));
     for (let tries = 1; ; tries++) {
       const reservation = await patiently(
@@ -94,7 +94,7 @@ export class PlacingClient extends Client {
 
   async #choose(): Promise<string> {
     if (this.#chosen !== null) return this.#chosen;
-    const { connection, names, clock } = this.#visit;
+    const { connection, names, clock } = this.#context;
     const bucket = new Bucket(connection, names, names.nodes);
     const nodes = await patiently(clock, () => livingNodes(bucket));
     const found = chosenNode(nodes, this.#placing.labels, this.#placing.random);
@@ -104,7 +104,7 @@ export class PlacingClient extends Client {
   }
 
   #node(name: string): NodeClient {
-    if (this.#last?.node !== name) this.#last = new NodeClient(this.#visit, name);
+    if (this.#last?.node !== name) this.#last = new NodeClient(this.#context, name);
     return this.#last;
   }
 }

@@ -10,7 +10,7 @@ import { unreachableError } from '../api/errors.ts';
 import { type FleetNode, fleetNodes } from './status.ts';
 import { FleetEventStream, type FollowedNode } from './fleet-event-stream.ts';
 import { NatsReaderStream } from './nats-reader-stream.ts';
-import { NodeClient, type Visit } from './node-client.ts';
+import { NodeClient, type FleetContext } from './node-client.ts';
 import { NodeView, joined, viewKinds } from './node-view.ts';
 import { patiently } from './engine.ts';
 import { PlacingClient } from './placing-client.ts';
@@ -23,7 +23,7 @@ const FRESH_MS = 2000;
 
 /** The nodes of a fleet, as several servers that a command asks as if they were one. */
 export class FleetServers implements Servers {
-  readonly #visit: Visit;
+  readonly #context: FleetContext;
   readonly #labels: readonly string[];
   readonly #placing: PlacingClient;
   /** The node of each session that was made here. */
@@ -31,11 +31,11 @@ export class FleetServers implements Servers {
   #asked: { at: number; nodes: Promise<FleetNode[]> } | undefined;
 
   /** `labels`: only nodes that have all of them. */
-  constructor(visit: Visit, deps: { labels: readonly string[]; random: () => number }) {
-    this.#visit = visit;
+  constructor(context: FleetContext, deps: { labels: readonly string[]; random: () => number }) {
+    this.#context = context;
     this.#labels = deps.labels;
     const onPlaced = (id: string, node: string) => void this.#placed.set(id, node);
-    this.#placing = new PlacingClient(visit, { ...deps, onPlaced });
+    this.#placing = new PlacingClient(context, { ...deps, onPlaced });
   }
 
   async list(): Promise<FollowedNode[]> {
@@ -72,11 +72,11 @@ export class FleetServers implements Servers {
 
   /** Made from what the fleet has of the node's events. */
   known(name: string): Promise<ServerSnapshot | null> {
-    return patiently(this.#visit.clock, () => this.#known(name));
+    return patiently(this.#context.clock, () => this.#known(name));
   }
 
   async #known(name: string): Promise<ServerSnapshot | null> {
-    const { connection, names, clock } = this.#visit;
+    const { connection, names, clock } = this.#context;
     const { signal } = new AbortController();
     const readings = viewKinds.map((kind) =>
       new NatsReaderStream(connection, names, clock, names.event(name, kind)).read(
@@ -91,12 +91,12 @@ export class FleetServers implements Servers {
 
   /** The events of all nodes, or of one, as the fleet's stream has them: also of nodes that do not answer. */
   streamEvents(options: FollowAll, signal: AbortSignal): ServersEventStream {
-    const { connection, names, clock } = this.#visit;
+    const { connection, names, clock } = this.#context;
     const filter = options.node === undefined ? names.allEvents : names.eventsOf(options.node);
     const parts = {
       stream: new NatsReaderStream(connection, names, clock, filter),
       fill: (node: string, epoch: string, after: number, upTo: number) =>
-        fill(new NodeClient(this.#visit, node), { node, epoch, after, upTo }),
+        fill(new NodeClient(this.#context, node), { node, epoch, after, upTo }),
       clock,
       list: () => this.list(),
     };
@@ -104,11 +104,11 @@ export class FleetServers implements Servers {
   }
 
   close(): void {
-    void this.#visit.connection.close();
+    void this.#context.connection.close();
   }
 
   #nodes(): Promise<FleetNode[]> {
-    const { clock, connection, names } = this.#visit;
+    const { clock, connection, names } = this.#context;
     const at = clock.monotonic();
     if (!this.#asked || at - this.#asked.at > FRESH_MS) {
       const nodes = patiently(clock, () => fleetNodes(connection, names));
@@ -118,7 +118,7 @@ export class FleetServers implements Servers {
   }
 
   #entry({ node, state, mirror, detail }: FleetNode): FollowedNode {
-    const client = new NodeClient(this.#visit, node);
+    const client = new NodeClient(this.#context, node);
     const about = { name: node, url: client.url, remark: remarkOn(node, mirror, detail) };
     if (state === 'alive') return { ...about, state: 'reachable', detail: null, client };
     const why = `node "${node}" is unreachable: no heartbeat for 6 s`;

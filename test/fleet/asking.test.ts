@@ -15,8 +15,8 @@ function stage() {
   const engine = new ScriptedEngine(clock);
   let keys = 0;
   const newKey = () => `key${++keys}`;
-  const visit = { names, user: 'alice', scope: 'admin', clock, newKey } as const;
-  const client = () => new NodeClient({ ...visit, connection: engine.connection() }, 'n1');
+  const context = { names, user: 'alice', scope: 'admin', clock, newKey } as const;
+  const client = () => new NodeClient({ ...context, connection: engine.connection() }, 'n1');
   /** Lets time pass until a call has ended; returns its error, and after how long that came. */
   const failing = async (call: Promise<unknown>) => {
     let error: unknown;
