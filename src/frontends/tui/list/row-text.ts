@@ -29,7 +29,7 @@ export interface RowText {
   words: string;
 }
 
-/** The symbol of each itemStatus, one column wide, and its colour. */
+/** The symbol of each item status, one column wide, and its colour. */
 export const symbols: Record<ItemStatus, readonly [symbol: string, tone: Tone]> = {
   waiting: ['◆', 'asks'],
   failed: ['✗', 'bad'],

@@ -79,7 +79,7 @@ export function idsInTab(all: readonly ListItem[], tab: ListTab, now: number): s
   return all.flatMap((thing) => (isInTab(tabOf(thing), tab) ? [thing.id] : []));
 }
 
-/** How many things each tab shows. In `all`, an approval and its session are one thing. */
+/** The number of items in each tab. In `all`, an approval and its session are one thing. */
 export function countsOf(all: readonly ListItem[], now: number): Record<ListTab, number> {
   const tabOf = lensesOf(all, now);
   const counts = { 'needs you': 0, running: 0, idle: 0, ended: 0, all: 0 };
@@ -104,7 +104,7 @@ export function needsMe(thing: ListItem, all: readonly ListItem[], now: number):
   );
 }
 
-/** The tab of each itemStatus: each thing is in one tab, so that their numbers add up. */
+/** The tab of each item status: each item is in one tab, so that their numbers add up. */
 const tabOfStatus: Record<ItemStatus, Exclude<ListTab, 'all'>> = {
   waiting: 'needs you',
   failed: 'needs you',

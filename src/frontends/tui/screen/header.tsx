@@ -10,7 +10,7 @@ import { Tint } from '../tint.tsx';
 import type { ScreenContext } from './screen-context.ts';
 import type { ScreenState } from './screen-state.ts';
 
-/** The first line: the listTabs with how much each shows, and the state of the connection. */
+/** The first line: the tabs with the number of their items, and the state of the connection. */
 export function Header({ shown }: { shown: ScreenState }): ReactNode {
   const { view, marks, context, columns } = shown;
   const marked = marks.things.length;

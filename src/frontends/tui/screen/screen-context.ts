@@ -68,8 +68,8 @@ interface ProgramLocation {
 }
 
 /**
- * Checks whether a program can run in a directory, and resolves with the function that runs the program until the user leaves it. Only that
- * function uses the terminal. Throws an AppError if the server is on another machine, or the directory is missing.
+ * Checks whether a program can run in a directory, and resolves with the function that runs the program until the user leaves
+ * it. Only that function uses the terminal. Throws an AppError if the server is on another machine, or the directory is missing.
  */
 export type PrepareProgram = (
   program: DirectoryProgram,
