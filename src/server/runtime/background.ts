@@ -1,7 +1,7 @@
 import type { RecoverySummary } from '../../api/runtime.ts';
 import { verifySessions } from '../upkeep/recovery/verify.ts';
 import type { Base } from './base.ts';
-import type { Nouns } from './build.ts';
+import type { Components } from './build.ts';
 
 /** Work that the last run left unfinished, done while requests are served already. None of the promises rejects. */
 export interface Background {
@@ -18,16 +18,20 @@ export interface Background {
   stopVerification(): void;
 }
 
-export function startBackground(base: Base, nouns: Nouns, summary: RecoverySummary): Background {
-  const { sessions, teams } = nouns;
-  nouns.providers.registry.lookAtLogins();
+export function startBackground(
+  base: Base,
+  components: Components,
+  summary: RecoverySummary,
+): Background {
+  const { sessions, teams } = components;
+  components.providers.registry.lookAtLogins();
   const verifying = new AbortController();
   const orLog = (work: Promise<void>, message: string) =>
     work.catch((error: unknown) => base.logger.error({ err: error }, message));
   const background = {
-    cleanups: orLog(nouns.worktrees.service.resumeCleanups(), 'a due cleanup failed'),
-    spawns: orLog(undoUnfinished(nouns), 'cannot undo work that a crash interrupted'),
-    sandbox: orLog(openSandbox(base, nouns), 'cannot prepare the sandbox'),
+    cleanups: orLog(components.worktrees.service.resumeCleanups(), 'a due cleanup failed'),
+    spawns: orLog(undoUnfinished(components), 'cannot undo work that a crash interrupted'),
+    sandbox: orLog(openSandbox(base, components), 'cannot prepare the sandbox'),
     broadcasts: orLog(teams.broadcasts.recover(), 'cannot resume unfinished broadcasts'),
   };
   const pending = base.db.peek((rx) => sessions.store.allPendingApprovals(rx));
@@ -38,7 +42,7 @@ export function startBackground(base: Base, nouns: Nouns, summary: RecoverySumma
     pool: sessions.pool,
     inbox: sessions.inbox,
     observer: sessions.observer,
-    providers: nouns.providers.registry.all(),
+    providers: components.providers.registry.all(),
     summary,
     signal: verifying.signal,
   });
@@ -50,13 +54,13 @@ export function startBackground(base: Base, nouns: Nouns, summary: RecoverySumma
 }
 
 /** Probes the machine. A server that was killed may have left the directories of a closed session. */
-async function openSandbox({ db }: Base, { children, sessions }: Nouns): Promise<void> {
+async function openSandbox({ db }: Base, { children, sessions }: Components): Promise<void> {
   const statusOf = (id: string) => db.peek((rx) => sessions.store.sessions.get(rx, id)?.status);
   await children.sandbox.removeClosed((id) => (statusOf(id) ?? 'closed') !== 'closed');
   await children.sandbox.open();
 }
 
-async function undoUnfinished({ worktrees, teams }: Nouns): Promise<void> {
+async function undoUnfinished({ worktrees, teams }: Components): Promise<void> {
   await worktrees.service.undoUnused();
   await teams.spawns.undoUnfinished();
 }

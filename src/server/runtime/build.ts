@@ -36,10 +36,15 @@ import { lazySearch } from './search.ts';
 import { sessionEnded } from './session-end.ts';
 import type { Undo } from '../../core/lib/undo.ts';
 
-export type Nouns = ReturnType<typeof buildNouns>;
+export type Components = ReturnType<typeof buildComponents>;
 
 /** Builds each noun after those that it needs. Nothing runs by itself yet, and no row is written. */
-export function buildNouns(base: Base, options: RuntimeOptions, shim: Shim | null, undo: Undo) {
+export function buildComponents(
+  base: Base,
+  options: RuntimeOptions,
+  shim: Shim | null,
+  undo: Undo,
+) {
   const rows = { teams: new TeamStore(base), worktrees: new WorktreeStore(base) };
   const storage = buildStorage(base, undo);
   const children = buildChildren(base, rows.worktrees, shim);
@@ -116,7 +121,7 @@ export function buildNouns(base: Base, options: RuntimeOptions, shim: Shim | nul
 
 function buildChecks(
   base: Base,
-  needs: Pick<Nouns, 'sessions' | 'processes' | 'snapshots' | 'storage'>,
+  needs: Pick<Components, 'sessions' | 'processes' | 'snapshots' | 'storage'>,
 ) {
   const { processes, snapshots, storage } = needs;
   const { store: sessionStore, inbox, scheduler } = needs.sessions;
@@ -151,7 +156,10 @@ function buildChecks(
 
 function buildRaces(
   base: Base,
-  needs: Pick<Nouns, 'storage' | 'sessions' | 'processes' | 'worktrees' | 'snapshots' | 'goals'>,
+  needs: Pick<
+    Components,
+    'storage' | 'sessions' | 'processes' | 'worktrees' | 'snapshots' | 'goals'
+  >,
 ) {
   const { storage, worktrees, snapshots } = needs;
   const { store: sessionStore, inbox, service: sessions } = needs.sessions;
@@ -189,7 +197,7 @@ function buildRaces(
 
 function buildHandoffs(
   base: Base,
-  needs: Pick<Nouns, 'children' | 'sessions' | 'worktrees' | 'snapshots'>,
+  needs: Pick<Components, 'children' | 'sessions' | 'worktrees' | 'snapshots'>,
 ): HandoffService {
   const { children, sessions, worktrees, snapshots } = needs;
   return new HandoffService({
@@ -207,7 +215,7 @@ function buildHandoffs(
 
 function buildForks(
   base: Base,
-  needs: Pick<Nouns, 'sessions' | 'worktrees' | 'snapshots'>,
+  needs: Pick<Components, 'sessions' | 'worktrees' | 'snapshots'>,
 ): ForkService {
   const { sessions, worktrees, snapshots } = needs;
   const files = snapshots.service;

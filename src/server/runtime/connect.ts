@@ -7,14 +7,14 @@ import type { RefusedHost } from '../../core/children/sandbox/network/proxy.ts';
 import { killCarriers } from '../../core/children/identity.ts';
 import type { SessionObserver } from '../conversations/sessions/observer.ts';
 import type { Base } from './base.ts';
-import type { Nouns } from './build.ts';
+import type { Components } from './build.ts';
 import { sessionEnded } from './session-end.ts';
 
-/** Connects each noun with the nouns that are built after it. It must run before any agent starts. */
-export function connect(base: Base, nouns: Nouns): void {
+/** Connects each noun with the components that are built after it. It must run before any agent starts. */
+export function connect(base: Base, components: Components): void {
   const { logger } = base;
-  const { children, providers, sessions, goals, watches, processes } = nouns;
-  const { worktrees, snapshots, teams, gateway, limitHandoffs } = nouns;
+  const { children, providers, sessions, goals, watches, processes } = components;
+  const { worktrees, snapshots, teams, gateway, limitHandoffs } = components;
   const { observer, budgets } = sessions;
   providers.connectTools(gateway.toolsFor);
   children.networks.connectPeople({
@@ -30,7 +30,7 @@ export function connect(base: Base, nouns: Nouns): void {
       const { id, provider } = session;
       tx.whenDurable(() => {
         gateway.offers.forget(id);
-        removeSandbox(base, nouns, session);
+        removeSandbox(base, components, session);
         // A process of all sessions keeps the MCP servers of a closed one.
         const isShared = (providers.registry.find(provider)?.stats().pid ?? null) !== null;
         if (isShared)
@@ -63,10 +63,12 @@ export function connect(base: Base, nouns: Nouns): void {
 }
 
 /** Removes the sandbox of a closed session once its children have ended: they can still write its directories. */
-function removeSandbox(base: Base, nouns: Nouns, { id, cwd }: Session): void {
-  const { sandbox } = nouns.children;
+function removeSandbox(base: Base, components: Components, { id, cwd }: Session): void {
+  const { sandbox } = components.children;
   const hasAgent = sandbox.filesOfAgent(id) !== undefined;
-  const ended = sessionEnded(base, nouns, id).then(() => (hasAgent ? sandbox.sweep(cwd) : null));
+  const ended = sessionEnded(base, components, id).then(() =>
+    hasAgent ? sandbox.sweep(cwd) : null,
+  );
   void sandbox
     .removeSession(id, ended)
     .catch((error: unknown) =>
@@ -83,7 +85,7 @@ function sessionOf(owner: string): string | null {
 /** Reports a refused host to the people of a session, and in the log. */
 function reportHost(
   { db, log, logger }: Base,
-  { store }: Nouns['sessions'],
+  { store }: Components['sessions'],
   owner: string,
   refused: RefusedHost,
 ): void {
@@ -98,7 +100,7 @@ function reportHost(
 
 /** Asks whether the processes of a session may reach a host that no list names. In `read_only` nobody is asked. */
 async function askForHost(
-  { service, runner }: Nouns['sessions'],
+  { service, runner }: Components['sessions'],
   sessionId: string,
   host: string,
   port: number,

@@ -5,8 +5,8 @@ import { version } from '../../core/lib/self.ts';
 import type { Migration } from '../../core/store/migrate.ts';
 import { startBackground } from './background.ts';
 import { type Base, openBase, type RuntimeOptions } from './base.ts';
-import { type Nouns, buildNouns } from './build.ts';
-import { type Edge, buildEdge } from './build/edge.ts';
+import { type Components, buildComponents } from './build.ts';
+import { type HttpLayer, buildHttpLayer } from './build/http-layer.ts';
 import { connect } from './connect.ts';
 import { type Running, stop } from './stop.ts';
 import { leaveNote, readNote } from './shim-note.ts';
@@ -46,42 +46,42 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   await using undo = new Undo();
   const base = await openBase(options, undo);
   const shim = await findShim(base, undo);
-  const nouns = buildNouns(base, options, shim, undo);
-  undo.defer(() => nouns.children.keeper.stop());
-  const { summary, startTurns, leftTurns, leftProcesses } = await recoverRows(base, nouns);
-  const edge = buildEdge(base, nouns, summary, undo);
-  connect(base, nouns);
-  const { supervisor, sandbox } = nouns.children;
+  const components = buildComponents(base, options, shim, undo);
+  undo.defer(() => components.children.keeper.stop());
+  const { summary, startTurns, leftTurns, leftProcesses } = await recoverRows(base, components);
+  const httpLayer = buildHttpLayer(base, components, summary, undo);
+  connect(base, components);
+  const { supervisor, sandbox } = components.children;
   // Before any agent acts: the processes that it starts run in the same sandbox.
   await sandbox.restore(shim?.held ?? []);
-  for (const turn of takeProcesses(leftTurns, supervisor)) nouns.sessions.runner.attach(turn);
-  await nouns.processes.service.attach(leftProcesses);
+  for (const turn of takeProcesses(leftTurns, supervisor)) components.sessions.runner.attach(turn);
+  await components.processes.service.attach(leftProcesses);
   await supervisor.endUnattached();
-  const upkeep = undo.use(startUpkeep(base, nouns));
+  const upkeep = undo.use(startUpkeep(base, components));
   const last = readNote(shim)?.url ?? null;
-  await listen(base, edge, { orFree: options.freePort === true, last });
-  base.address.url = edge.server.url;
-  leaveNote(shim, { secret: nouns.gateway.sessionTokens.secret, url: edge.server.url });
-  await nouns.children.networks.connectTools(edge.server.tools);
-  for (const turn of startTurns) nouns.sessions.runner.start(turn);
-  await nouns.sessions.inbox.open();
-  nouns.limitHandoffs.open();
-  nouns.goals.checks.open();
-  nouns.watches.checks.open();
-  nouns.sessions.imports.reader.open();
-  await nouns.sessions.scheduler.open();
-  nouns.searching.resume();
-  const background = startBackground(base, nouns, summary);
-  void background.spawns.then(() => nouns.races.runner.open());
-  nouns.hooks.open();
-  announce(base, nouns, edge, undo);
-  if (options.onIdle) undo.use(watchIdle({ base, nouns, edge }, options.onIdle));
-  edge.fleet.join({
-    agents: nouns.sessions.pool,
-    server: edge.server,
-    feed: nouns.storage.feed,
+  await listen(base, httpLayer, { orFree: options.freePort === true, last });
+  base.address.url = httpLayer.server.url;
+  leaveNote(shim, { secret: components.gateway.sessionTokens.secret, url: httpLayer.server.url });
+  await components.children.networks.connectTools(httpLayer.server.tools);
+  for (const turn of startTurns) components.sessions.runner.start(turn);
+  await components.sessions.inbox.open();
+  components.limitHandoffs.open();
+  components.goals.checks.open();
+  components.watches.checks.open();
+  components.sessions.imports.reader.open();
+  await components.sessions.scheduler.open();
+  components.searching.resume();
+  const background = startBackground(base, components, summary);
+  void background.spawns.then(() => components.races.runner.open());
+  components.hooks.open();
+  announce(base, components, httpLayer, undo);
+  if (options.onIdle) undo.use(watchIdle({ base, components, httpLayer }, options.onIdle));
+  httpLayer.fleet.join({
+    agents: components.sessions.pool,
+    server: httpLayer.server,
+    feed: components.storage.feed,
   });
-  return runtimeOf({ base, nouns, edge, upkeep, background, opened: undo.move() });
+  return runtimeOf({ base, components, httpLayer, upkeep, background, opened: undo.move() });
 }
 
 /** Connects to the shim that an earlier server left. Only a server whose agents may outlive it loads the shim. */
@@ -102,7 +102,7 @@ async function findShim(
 /** `last`: the address of the last server, which agents that live on use. On any free port, the same port is the best one. */
 async function listen(
   { config }: Base,
-  { server }: Edge,
+  { server }: HttpLayer,
   { orFree, last }: { orFree: boolean; last: string | null },
 ): Promise<void> {
   const address = config.now.server.bind_address;
@@ -116,8 +116,8 @@ async function listen(
 /** Registers the server, so that clients on this machine find it. */
 function announce(
   { directory, config, logger }: Base,
-  { storage }: Nouns,
-  { server: { url } }: Edge,
+  { storage }: Components,
+  { server: { url } }: HttpLayer,
   undo: Undo,
 ): void {
   register(directory, { url, version, token_file: config.now.auth.token_file });
@@ -127,10 +127,10 @@ function announce(
 
 function runtimeOf(running: Running): Runtime {
   const { config, db } = running.base;
-  const { sessions, processes } = running.nouns;
+  const { sessions, processes } = running.components;
   let stopping: Promise<void> | undefined;
   return {
-    url: running.edge.server.url,
+    url: running.httpLayer.server.url,
     get token() {
       return config.now.auth.token;
     },
@@ -152,8 +152,8 @@ function runtimeOf(running: Running): Runtime {
 }
 
 /** Repairs the rows that the last run left unfinished, noun by noun, before anything of this run acts. */
-function recoverRows(base: Base, nouns: Nouns): Promise<Recovered> {
-  const { storage, children, providers, sessions, processes, worktrees, teams } = nouns;
+function recoverRows(base: Base, components: Components): Promise<Recovered> {
+  const { storage, children, providers, sessions, processes, worktrees, teams } = components;
   return recover({
     ...base,
     sessionStore: sessions.store,
@@ -172,18 +172,18 @@ function recoverRows(base: Base, nouns: Nouns): Promise<Recovered> {
 }
 
 /** Applies the settings that may change at run time. It never throws: an error is logged, and changes nothing. */
-function reload({ base, nouns, edge }: Running, load: () => Config): void {
+function reload({ base, components, httpLayer }: Running, load: () => Config): void {
   const { directory, config, logger } = base;
   try {
     const next = withToken(load(), directory);
-    const { url } = edge.server;
+    const { url } = httpLayer.server;
     register(directory, { url, version, token_file: next.auth.token_file });
     const { changed, needRestart } = config.reload(next);
     logger.level = config.now.log.level;
-    edge.tokens.apiTokenChanged();
-    nouns.sessions.pool.admit();
-    nouns.processes.runner.admit();
-    nouns.hooks.reload();
+    httpLayer.tokens.apiTokenChanged();
+    components.sessions.pool.admit();
+    components.processes.runner.admit();
+    components.hooks.reload();
     if (needRestart.length > 0)
       logger.warn({ keys: needRestart }, 'some changed keys require a restart');
     logger.info({ changed }, 'configuration reloaded');
@@ -204,11 +204,11 @@ const CHECK_MS = 60_000;
  * waits to become a turn, sessions that wait for a time, messages and deliveries to hooks. A member of a fleet is never idle, because other nodes use it.
  */
 function watchIdle(
-  { base, nouns, edge }: { base: Base; nouns: Nouns; edge: Edge },
+  { base, components, httpLayer }: { base: Base; components: Components; httpLayer: HttpLayer },
   onIdle: () => void,
 ): Disposable {
   const { clock, config, logger } = base;
-  const { feed } = nouns.storage;
+  const { feed } = components.storage;
   const limitMs = config.now.server.stop_after_idle_ms;
   if (limitMs === null) return { [Symbol.dispose]: () => undefined };
   let idleSince = clock.monotonic();
@@ -229,7 +229,7 @@ function watchIdle(
     isChecking = true;
     try {
       const isBusy = (await hasWork()) || feed.latestSeq !== lastSeq;
-      const usedAt = isBusy ? clock.monotonic() : await edge.server.lastUsedAt();
+      const usedAt = isBusy ? clock.monotonic() : await httpLayer.server.lastUsedAt();
       lastSeq = feed.latestSeq;
       idleSince = Math.max(idleSince, usedAt);
       if (isOver || clock.monotonic() - idleSince < (limitMs ?? 0)) return;
@@ -245,17 +245,17 @@ function watchIdle(
   }
 
   async function hasWork(): Promise<boolean> {
-    const { sessions, processes, children, queue, watches, teams, hooks } = nouns;
+    const { sessions, processes, children, queue, watches, teams, hooks } = components;
     return (
       sessions.runner.active > 0 ||
       children.supervisor.live > 0 ||
       processes.runner.counts.queued > 0 ||
-      edge.fleet.status.state !== 'off' ||
+      httpLayer.fleet.status.state !== 'off' ||
       Object.values(queue.diagnostics().entries).some((count) => count > 0) ||
       (await watches.isAnyActive()) ||
       (await hooks.list()).some(({ waiting }) => waiting > 0) ||
-      (await edge.diagnostics.pendingApprovals()) > 0 ||
-      (await edge.diagnostics.isAnyWaiting()) ||
+      (await httpLayer.diagnostics.pendingApprovals()) > 0 ||
+      (await httpLayer.diagnostics.isAnyWaiting()) ||
       (await teams.service.waitingCount()) > 0
     );
   }

@@ -1,13 +1,13 @@
 import type { Background } from './background.ts';
 import type { Base } from './base.ts';
-import type { Nouns } from './build.ts';
-import type { Edge } from './build/edge.ts';
+import type { Components } from './build.ts';
+import type { HttpLayer } from './build/http-layer.ts';
 import { AppError } from '../../api/errors.ts';
 
 export interface Running {
   base: Base;
-  nouns: Nouns;
-  edge: Edge;
+  components: Components;
+  httpLayer: HttpLayer;
   /** Disposing it ends the periodic work. */
   upkeep: Disposable;
   background: Background;
@@ -26,8 +26,8 @@ export async function stop(
   running: Running,
   { hurry, leavesTurns = false }: { hurry: AbortSignal; leavesTurns?: boolean },
 ): Promise<void> {
-  const { base, nouns, edge, opened } = running;
-  const { sessions, processes, children } = nouns;
+  const { base, components, httpLayer, opened } = running;
+  const { sessions, processes, children } = components;
   base.logger.info('stopping');
   // A server that is killed while it stops has nothing for another one to continue.
   if (!leavesTurns) children.shim?.setGrace(0);
@@ -37,34 +37,34 @@ export async function stop(
     const agents = sessions.runner.leaveTurns();
     children.supervisor.leave(new Set([...agents, ...(await processes.runner.leave())]));
   }
-  const hooksEnded = nouns.hooks.stop();
+  const hooksEnded = components.hooks.stop();
   const processesEnded = processes.runner.stop();
   await sessions.runner.stop(base.config.now.server.drain_ms, hurry);
   await processesEnded;
   await sessions.imports.reader.stop();
-  await nouns.limitHandoffs.stop();
+  await components.limitHandoffs.stop();
   await hooksEnded;
-  await endWorktrees(base, nouns, hurry);
+  await endWorktrees(base, components, hurry);
   await endBackground(running);
   await children.supervisor.endAll(hurry.aborted ? 0 : CHILD_GRACE_MS);
   await (leavesTurns ? children.shim?.leave() : children.shim?.end());
   await children.networks.closeAll();
   // Behind the last event, so that the fleet has it too.
-  await edge.fleet.leave();
-  await edge.server.close(leavesTurns);
-  await storeEnd(base, nouns);
+  await httpLayer.fleet.leave();
+  await httpLayer.server.close(leavesTurns);
+  await storeEnd(base, components);
   await opened[Symbol.asyncDispose]();
   base.logger.info('stopped');
 }
 
 /** From here on nothing starts: no request that changes something, no turn, no notice, no upkeep. */
 function takeNothingNew({
-  nouns: { sessions, goals, watches, races },
-  edge,
+  components: { sessions, goals, watches, races },
+  httpLayer,
   upkeep,
   background,
 }: Running): void {
-  edge.server.refuseChanges();
+  httpLayer.server.refuseChanges();
   sessions.scheduler.stop();
   sessions.inbox.stop();
   goals.checks.stop();
@@ -84,7 +84,7 @@ async function storeStopping({ db, log }: Base): Promise<void> {
 /** Git may finish within the drain; the next start repairs the worktrees of interrupted operations. */
 async function endWorktrees(
   { clock, config }: Base,
-  { worktrees: { service, stopping }, snapshots }: Nouns,
+  { worktrees: { service, stopping }, snapshots }: Components,
   hurry: AbortSignal,
 ): Promise<void> {
   const end = () =>
@@ -103,7 +103,7 @@ async function endWorktrees(
 }
 
 /** Waits for the work that the start resumed, and for spawns, races and broadcasts under way. */
-async function endBackground({ nouns: { teams, races }, background }: Running): Promise<void> {
+async function endBackground({ components: { teams, races }, background }: Running): Promise<void> {
   await background.cleanups;
   await background.spawns;
   await background.broadcasts;
@@ -115,7 +115,7 @@ async function endBackground({ nouns: { teams, races }, background }: Running): 
 }
 
 /** Marks the run as ended in order, so that the next start has nothing to sweep. */
-async function storeEnd({ logger }: Base, { children: { ledger } }: Nouns): Promise<void> {
+async function storeEnd({ logger }: Base, { children: { ledger } }: Components): Promise<void> {
   await ledger
     .end()
     .catch((error: unknown) => logger.error({ err: error }, 'cannot store the end of the run'));

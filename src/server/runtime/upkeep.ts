@@ -2,7 +2,7 @@ import { removeLogs } from '../work/processes/log-file.ts';
 import { IndexChecker } from '../upkeep/index-checker.ts';
 import { Retention } from '../upkeep/retention/retention.ts';
 import type { Base } from './base.ts';
-import type { Nouns } from './build.ts';
+import type { Components } from './build.ts';
 
 /** The time between two steps that remove the deltas of settled items from the log, in milliseconds. */
 const COMPACT_EVERY_MS = 5000;
@@ -15,7 +15,7 @@ const CHECK_EVERY_MS = 86_400_000;
 /** Starts the periodic removal of expired data from the store and the check of its indexes; disposing it ends both. */
 export function startUpkeep(
   base: Base,
-  { storage, sessions, goals, watches, races, queue, reviews, processes, snapshots }: Nouns,
+  { storage, sessions, goals, watches, races, queue, reviews, processes, snapshots }: Components,
 ): Disposable {
   const { config, clock, log, logger } = base;
   const retention = new Retention({

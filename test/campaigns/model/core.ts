@@ -6,7 +6,7 @@ import { configSchema } from '../../../src/core/config/schema.ts';
 import { Undo } from '../../../src/core/lib/undo.ts';
 import type { Database } from '../../../src/core/store/database.ts';
 import { type Base, openBase, type RuntimeOptions } from '../../../src/server/runtime/base.ts';
-import { buildNouns, type Nouns } from '../../../src/server/runtime/build.ts';
+import { buildComponents, type Components } from '../../../src/server/runtime/build.ts';
 import { connect } from '../../../src/server/runtime/connect.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import {
@@ -84,7 +84,7 @@ export class Core implements AsyncDisposable {
   readonly #undo = new Undo();
   readonly #root: ReturnType<typeof tempDirectory>;
   base!: Base;
-  nouns!: Nouns;
+  components!: Components;
 
   private constructor(root: ReturnType<typeof tempDirectory>, at: number) {
     this.#root = root;
@@ -123,9 +123,9 @@ export class Core implements AsyncDisposable {
     };
     core.base = await openBase(options, core.#undo);
     core.gate.hold(core.base.db);
-    core.nouns = buildNouns(core.base, options, null, core.#undo);
-    connect(core.base, core.nouns);
-    await core.nouns.sessions.inbox.open();
+    core.components = buildComponents(core.base, options, null, core.#undo);
+    connect(core.base, core.components);
+    await core.components.sessions.inbox.open();
     return core;
   }
 
@@ -138,7 +138,7 @@ export class Core implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.gate.isHeld = false;
-    const { inbox, runner } = this.nouns.sessions;
+    const { inbox, runner } = this.components.sessions;
     inbox.stop();
     this.provider.drop();
     for (const turn of this.turns) turn.end(interrupted);

@@ -47,11 +47,11 @@ export class Race {
   /** Opens a team whose second member is at a turn, or idle. */
   static async open(core: Core, isBusy: boolean): Promise<Race> {
     core.gate.isHeld = false;
-    const { service } = core.nouns.sessions;
+    const { service } = core.components.sessions;
     const session = () =>
       service.create({ provider: 'acp', cwd: core.cwd, permission_mode: 'require_approval' });
     const [sender, recipient] = [await session(), await session()];
-    const { team } = await core.nouns.teams.service.create({
+    const { team } = await core.components.teams.service.create({
       name: 'x',
       lead_agent_id: sender.id,
       member_agent_ids: [recipient.id],
@@ -81,7 +81,7 @@ export class Race {
   }
 
   async #make(move: Move): Promise<void> {
-    const { sessions, teams, queue } = this.#core.nouns;
+    const { sessions, teams, queue } = this.#core.components;
     const { id } = this.recipient;
     const agent = () => this.#turns.at(-1);
     switch (move) {
@@ -130,7 +130,7 @@ export class Race {
 
   /** Ends all turns, and wakes a session that a person has stopped; then judges every delivery. */
   async judge(): Promise<void> {
-    const { gate, nouns } = this.#core;
+    const { gate, components } = this.#core;
     gate.isHeld = false;
     await gate.quiet();
     this.#assertAwake();
@@ -144,12 +144,12 @@ export class Race {
       await gate.quiet();
       if (this.#isBusy()) continue;
       if (this.#isDone()) break;
-      await nouns.sessions.service.send(this.recipient.id, said).catch(() => undefined);
+      await components.sessions.service.send(this.recipient.id, said).catch(() => undefined);
       await gate.quiet();
     }
     await this.#assertDelivered();
-    await nouns.sessions.service.close(this.recipient.id, null);
-    await nouns.sessions.service.close(this.#sender.id, null);
+    await components.sessions.service.close(this.recipient.id, null);
+    await components.sessions.service.close(this.#sender.id, null);
     await gate.quiet();
   }
 
@@ -158,16 +158,16 @@ export class Race {
   }
 
   #isDone(): boolean {
-    const { base, nouns } = this.#core;
-    const { inbox } = nouns.sessions;
+    const { base, components } = this.#core;
+    const { inbox } = components.sessions;
     const { id } = this.recipient;
     return base.db.peek((rx) => !inbox.entries.hasNext(rx, id));
   }
 
   /** No session that could begin its next turn has something to begin it with. */
   #assertAwake(): void {
-    const { base, nouns } = this.#core;
-    const { inbox } = nouns.sessions;
+    const { base, components } = this.#core;
+    const { inbox } = components.sessions;
     const { id } = this.recipient;
     const sleeps = base.db.peek((rx) => inbox.isFree(rx, id) && inbox.entries.hasNext(rx, id));
     if (sleeps) throw new Error('the session sleeps, although something waits for it');
@@ -175,7 +175,9 @@ export class Race {
 
   /** Each message that was stored has come to one end, and the agent has got it once or, where it failed, never. */
   async #assertDelivered(): Promise<void> {
-    const { records } = await this.#core.nouns.teams.messages.deliveries(this.team, { limit: 500 });
+    const { records } = await this.#core.components.teams.messages.deliveries(this.team, {
+      limit: 500,
+    });
     const told = this.told();
     for (const delivery of records) {
       const times = told.filter((id) => id === delivery.message_id).length;
@@ -191,12 +193,12 @@ export class Race {
   }
 
   async #messages(): Promise<Message[]> {
-    return (await this.#core.nouns.teams.messages.list(this.team, { limit: 500 })).records;
+    return (await this.#core.components.teams.messages.list(this.team, { limit: 500 })).records;
   }
 
   get #session(): Session {
-    const { base, nouns } = this.#core;
-    return base.db.peek((rx) => nouns.sessions.store.session(rx, this.recipient.id));
+    const { base, components } = this.#core;
+    return base.db.peek((rx) => components.sessions.store.session(rx, this.recipient.id));
   }
 
   get #turns(): ScriptedTurn[] {

@@ -7,19 +7,19 @@ import { readHealth } from '../../upkeep/diagnostics/health.ts';
 import type { Sources } from '../../upkeep/diagnostics/sources.ts';
 import { StorageUsage } from '../../upkeep/diagnostics/usage.ts';
 import type { Base } from '../base.ts';
-import type { Nouns } from '../build.ts';
+import type { Components } from '../build.ts';
 import type { Undo } from '../../../core/lib/undo.ts';
 
 export type ServerDiagnostics = ReturnType<typeof buildDiagnostics>;
 
 export function buildDiagnostics(
   base: Base,
-  nouns: Nouns & { fleet: { readonly status: FleetStatus } },
+  components: Components & { fleet: { readonly status: FleetStatus } },
   recovery: RecoverySummary,
   undo: Undo,
 ) {
   const { db, clock, config } = base;
-  const { budget, feed, tally } = nouns.storage;
+  const { budget, feed, tally } = components.storage;
   const settings = () => config.now.retention;
   const usage = new StorageUsage({ ...base, budget, settings });
   const sources: Sources = {
@@ -33,19 +33,19 @@ export function buildDiagnostics(
     counts: new SessionCounts(db),
     eventLoop: undo.use(watchEventLoop(clock)),
     recovery,
-    providers: nouns.providers.registry,
-    agents: nouns.sessions.pool,
+    providers: components.providers.registry,
+    agents: components.sessions.pool,
     maxAgents: () => config.now.providers.max_live,
-    processes: nouns.processes.service,
-    worktrees: nouns.worktrees.service,
-    teams: nouns.teams.service,
-    queue: nouns.queue,
-    hooks: nouns.hooks,
-    supervisor: nouns.children.supervisor,
-    keeper: nouns.children.keeper,
-    shim: nouns.children.shim,
-    sandbox: nouns.children.sandbox,
-    fleet: () => nouns.fleet.status,
+    processes: components.processes.service,
+    worktrees: components.worktrees.service,
+    teams: components.teams.service,
+    queue: components.queue,
+    hooks: components.hooks,
+    supervisor: components.children.supervisor,
+    keeper: components.children.keeper,
+    shim: components.children.shim,
+    sandbox: components.children.sandbox,
+    fleet: () => components.fleet.status,
   };
   return {
     health: () => readHealth(sources),

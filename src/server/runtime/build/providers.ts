@@ -28,7 +28,7 @@ export function buildProviders(
     others ?? configuredProviders(config.now, context),
     () => config.now.defaults.provider,
   );
-  /** Sets how the agent of a session reaches the tools, which are built after all nouns that they call. */
+  /** Sets how the agent of a session reaches the tools, which are built after all components that they call. */
   const connectTools = (built: typeof tools) => (tools = built);
   return { registry, connectTools };
 }

@@ -5,7 +5,7 @@ import { type HttpServer, createHttpServer } from '../../http/server.ts';
 import { commit, readAsset, version } from '../../../core/lib/self.ts';
 import type { Base } from '../base.ts';
 import type { ServerDiagnostics } from './diagnostics.ts';
-import type { Nouns } from '../build.ts';
+import type { Components } from '../build.ts';
 import type { Providers } from './providers.ts';
 import type { Limits } from '../../conversations/usage/limits/service.ts';
 import type { AgentLogin, Login } from '../../../agents/provider.ts';
@@ -13,15 +13,15 @@ import type { AgentLogin, Login } from '../../../agents/provider.ts';
 /** Builds the HTTP server, not listening yet. */
 export function buildServer(
   base: Base,
-  nouns: Nouns,
+  components: Components,
   { tokens, diagnostics }: { tokens: TokenService; diagnostics: ServerDiagnostics },
 ): HttpServer {
   const { db, config } = base;
-  const { storage, gateway, worktrees, teams } = nouns;
-  const { registry } = nouns.providers;
+  const { storage, gateway, worktrees, teams } = components;
+  const { registry } = components.providers;
   return createHttpServer({
     ...base,
-    ...nouns,
+    ...components,
     ...teams,
     access: {
       holderOf: (secret) => tokens.holderOf(secret),
@@ -48,27 +48,28 @@ export function buildServer(
     }),
     maxConnections: config.now.server.max_connections,
     requestTimeoutMs: config.now.server.request_timeout_ms,
-    sessions: nouns.sessions.service,
+    sessions: components.sessions.service,
     opening: worktrees.opening,
-    goals: nouns.goals,
-    watches: nouns.watches,
-    races: nouns.races.service,
-    imports: nouns.sessions.imports.service,
-    processes: nouns.processes.service,
+    goals: components.goals,
+    watches: components.watches,
+    races: components.races.service,
+    imports: components.sessions.imports.service,
+    processes: components.processes.service,
     worktrees: worktrees.service,
     initScripts: worktrees.initScripts,
-    snapshots: nouns.snapshots.service,
+    snapshots: components.snapshots.service,
     teams: teams.service,
     providers: {
       list: () => registry.list(),
-      diagnostics: () => registry.diagnostics((id, agent) => nouns.sessions.pool.count(id, agent)),
+      diagnostics: () =>
+        registry.diagnostics((id, agent) => components.sessions.pool.count(id, agent)),
       models: (id, agent) => registry.models(id, agent),
       authStatus: (id, agent) => registry.authStatus(id, agent),
-      ...buildLogins(nouns.providers, nouns.sessions.limits),
+      ...buildLogins(components.providers, components.sessions.limits),
     },
-    rules: nouns.sessions.rules,
-    usage: nouns.sessions.budgets.usage,
-    budgets: nouns.sessions.budgets.service,
+    rules: components.sessions.rules,
+    usage: components.sessions.budgets.usage,
+    budgets: components.sessions.budgets.service,
     tokens,
     gateway: gateway.service,
     idempotencyStore: storage.idempotencyStore,

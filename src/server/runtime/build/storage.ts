@@ -10,7 +10,7 @@ import type { Undo } from '../../../core/lib/undo.ts';
 
 export type Storage = ReturnType<typeof buildStorage>;
 
-/** Builds the parts that work on the store and its log without knowing the nouns: feed, backups and disk budget. */
+/** Builds the parts that work on the store and its log without knowing the components: feed, backups and disk budget. */
 export function buildStorage(base: Base, undo: Undo) {
   const { directory, config, ids, db, log } = base;
   const backups = undo.use(
