@@ -9,7 +9,7 @@ import {
   deliveries,
   members,
   messages,
-  type Noun,
+  type RecordKind,
   processes,
   queueEntries,
   races,
@@ -19,7 +19,7 @@ import {
   rules,
   tokens,
   worktrees,
-} from './nouns.ts';
+} from './record-kinds.ts';
 import { labelOf, plain } from './output.ts';
 
 /** Each finds the whole id of a record by its id, by the end of it, or by its name. Throws as `find`. */
@@ -90,35 +90,35 @@ export async function lastTurn(client: Client, session_id: string): Promise<stri
  * several, and for a text that can only be the end of an id and is too short for one.
  */
 export async function find<T, Within extends unknown[]>(
-  noun: Noun<T, Within>,
+  kind: RecordKind<T, Within>,
   client: Client,
   reference: string,
   ...within: Within
 ): Promise<T> {
-  return onlyOne(noun, await matches(noun, client, reference, ...within), reference);
+  return onlyOne(kind, await matches(kind, client, reference, ...within), reference);
 }
 
-function finderOf<T, Within extends unknown[]>(noun: Noun<T, Within>) {
-  const whole = new RegExp(`^${noun.prefix}_[0-9a-f]{32}$`);
+function finderOf<T, Within extends unknown[]>(kind: RecordKind<T, Within>) {
+  const whole = new RegExp(`^${kind.prefix}_[0-9a-f]{32}$`);
   return async (client: Client, reference: string, ...within: Within): Promise<string> =>
-    whole.test(reference) ? reference : noun.idOf(await find(noun, client, reference, ...within));
+    whole.test(reference) ? reference : kind.idOf(await find(kind, client, reference, ...within));
 }
 
 /** The records that have this end of their id; without one, those with this name, if possible of the present. */
 export async function matches<T, Within extends unknown[]>(
-  noun: Noun<T, Within>,
+  kind: RecordKind<T, Within>,
   client: Client,
   reference: string,
   ...within: Within
 ): Promise<readonly T[]> {
   const byId: T[] = [];
   const byName: T[] = [];
-  for await (const one of noun.all(client, ...within)) {
-    if (isLongEnough(reference) && noun.idOf(one).endsWith(reference)) byId.push(one);
-    else if (isNamed(noun.name?.of(one), reference)) byName.push(one);
+  for await (const one of kind.all(client, ...within)) {
+    if (isLongEnough(reference) && kind.idOf(one).endsWith(reference)) byId.push(one);
+    else if (isNamed(kind.name?.of(one), reference)) byName.push(one);
   }
   if (byId.length > 0) return byId;
-  const present = byName.filter((one) => noun.isPast?.(one) !== true);
+  const present = byName.filter((one) => kind.isPast?.(one) !== true);
   return present.length > 0 ? present : byName;
 }
 
@@ -128,7 +128,7 @@ function isNamed(name: string | null | undefined, reference: string): boolean {
 }
 
 export function onlyOne<T>(
-  { what, idOf, name, see }: Pick<Noun<T, never[]>, 'what' | 'idOf' | 'name' | 'see'>,
+  { what, idOf, name, see }: Pick<RecordKind<T, never[]>, 'what' | 'idOf' | 'name' | 'see'>,
   found: readonly T[],
   reference: string,
 ): T {

@@ -9,7 +9,7 @@ import { endpointCommand, type EndpointParameter, type Reading } from '../endpoi
 import { idArgument, matches, onlyOne } from '../find.ts';
 import type { Layout } from '../layout.ts';
 import { milliseconds } from '../option-values.ts';
-import { approvals } from '../nouns.ts';
+import { approvals } from '../record-kinds.ts';
 import { recordOptions } from '../output-options.ts';
 import { ago, details, listOf, shortId, plain } from '../output.ts';
 import { limit, rule, sessionAs, unsent } from '../parameters.ts';

@@ -16,7 +16,7 @@ import {
   type World,
 } from '../world.ts';
 import type { Token } from '../../../api/tokens.ts';
-import { tokens as tokenNoun } from '../nouns.ts';
+import { tokens as tokenNoun } from '../record-kinds.ts';
 
 const agentNames = ['claude', 'codex', 'opencode', 'gemini'];
 const modes = ['read_only', 'default', 'full_access'] as const;

@@ -8,7 +8,7 @@ import { isUnreachable } from '../../../api/errors.ts';
 import { askedServers, serverDirectory, type GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
 import { matches } from '../find.ts';
-import { approvals, processes, sessions } from '../nouns.ts';
+import { approvals, processes, sessions } from '../record-kinds.ts';
 import { openScreen } from '../screen.ts';
 import { clientAction, terminalOf, type World } from '../world.ts';
 import { type Listing, listAll } from '../../../client/listing.ts';

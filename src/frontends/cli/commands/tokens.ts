@@ -5,7 +5,7 @@ import { parseDuration } from '../../../core/lib/duration.ts';
 import { clientCommand, commandGroup } from '../command.ts';
 import { endpointCommand } from '../endpoint-command.ts';
 import { listOptions } from '../output-options.ts';
-import { tokens } from '../nouns.ts';
+import { tokens } from '../record-kinds.ts';
 import { ago, labelOf, listOf, shortId } from '../output.ts';
 import { token } from '../parameters.ts';
 

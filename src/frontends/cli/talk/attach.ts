@@ -9,7 +9,7 @@ import { conversationLines } from '../../terminal/conversation-lines.ts';
 import { fileMatches } from '../../../client/file-mentions.ts';
 import { shorten } from '../../../core/lib/shorten.ts';
 import { find } from '../find.ts';
-import { sessions as sessionNoun } from '../nouns.ts';
+import { sessions as sessionNoun } from '../record-kinds.ts';
 import { plain, shortId } from '../output.ts';
 import { type TurnSettingOptions, turnSettings } from '../turn-settings.ts';
 import { askerOf } from './ask.ts';

@@ -3,7 +3,7 @@ import type { Session } from '../../../api/sessions.ts';
 import type { Client } from '../../../client/client.ts';
 import { recordsOf } from '../../../client/records-of.ts';
 import { notFoundError } from '../../../api/errors.ts';
-import { sessions } from '../nouns.ts';
+import { sessions } from '../record-kinds.ts';
 import fs from 'node:fs';
 import path from 'node:path';
 import { readSmallFile } from '../../../core/lib/foreign-file.ts';

@@ -6,7 +6,7 @@ import { plain, revealed } from '../../../core/lib/plain.ts';
 import { shorten } from '../../../core/lib/shorten.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
 import { wrapped } from '../../terminal/width.ts';
-import { teams } from '../nouns.ts';
+import { teams } from '../record-kinds.ts';
 import { shortId } from '../output.ts';
 import { fillTemplate, parseTemplate, type Template } from '../template.ts';
 import type { CommandContext } from '../world.ts';

@@ -15,7 +15,7 @@ import type { Client } from '../../client/client.ts';
 import { recordsOf } from '../../client/records-of.ts';
 
 /** A kind of record that people name on the command line. `Within` is what its list is of, such as a team. */
-export interface Noun<T, Within extends unknown[]> {
+export interface RecordKind<T, Within extends unknown[]> {
   what: string;
   /** The prefix of the ids. */
   prefix: string;
@@ -29,7 +29,7 @@ export interface Noun<T, Within extends unknown[]> {
   see: string;
 }
 
-export const sessions: Noun<Session, []> = {
+export const sessions: RecordKind<Session, []> = {
   what: 'session',
   prefix: 'sess',
   all: (client) => recordsOf((query) => client.ask(endpoints.listSessions, { query })),
@@ -39,7 +39,7 @@ export const sessions: Noun<Session, []> = {
   see: 'cadre sessions list',
 };
 
-export const processes: Noun<Process, []> = {
+export const processes: RecordKind<Process, []> = {
   what: 'process',
   prefix: 'proc',
   all: (client) => recordsOf((query) => client.ask(endpoints.listProcesses, { query })),
@@ -49,7 +49,7 @@ export const processes: Noun<Process, []> = {
   see: 'cadre processes list',
 };
 
-export const worktrees: Noun<Worktree, []> = {
+export const worktrees: RecordKind<Worktree, []> = {
   what: 'worktree',
   prefix: 'wt',
   all: (client) => recordsOf((query) => client.ask(endpoints.listWorktrees, { query })),
@@ -59,7 +59,7 @@ export const worktrees: Noun<Worktree, []> = {
   see: 'cadre worktrees list',
 };
 
-export const races: Noun<Race, []> = {
+export const races: RecordKind<Race, []> = {
   what: 'race',
   prefix: 'race',
   all: (client) => recordsOf((query) => client.ask(endpoints.listRaces, { query })),
@@ -68,7 +68,7 @@ export const races: Noun<Race, []> = {
   see: 'cadre races list',
 };
 
-export const teams: Noun<Team, []> = {
+export const teams: RecordKind<Team, []> = {
   what: 'team',
   prefix: 'team',
   all: (client) => recordsOf((query) => client.ask(endpoints.listTeams, { query })),
@@ -78,7 +78,7 @@ export const teams: Noun<Team, []> = {
   see: 'cadre teams list',
 };
 
-export const turns: Noun<Turn, [session: string]> = {
+export const turns: RecordKind<Turn, [session: string]> = {
   what: 'turn',
   prefix: 'turn',
   all: (client, session_id) =>
@@ -87,7 +87,7 @@ export const turns: Noun<Turn, [session: string]> = {
   see: 'cadre sessions turns',
 };
 
-export const rules: Noun<ApprovalRule, []> = {
+export const rules: RecordKind<ApprovalRule, []> = {
   what: 'rule',
   prefix: 'rule',
   all: (client) => recordsOf((query) => client.ask(endpoints.listApprovalRules, { query })),
@@ -95,7 +95,7 @@ export const rules: Noun<ApprovalRule, []> = {
   see: 'cadre approvals rules list',
 };
 
-export const tokens: Noun<Token, []> = {
+export const tokens: RecordKind<Token, []> = {
   what: 'token',
   prefix: 'tok',
   all: (client) => recordsOf((query) => client.ask(endpoints.listTokens, { query })),
@@ -104,7 +104,7 @@ export const tokens: Noun<Token, []> = {
   see: 'cadre tokens list',
 };
 
-export const queueEntries: Noun<QueueEntry, []> = {
+export const queueEntries: RecordKind<QueueEntry, []> = {
   what: 'queue entry',
   prefix: 'que',
   all: (client) => recordsOf((query) => client.ask(endpoints.listQueue, { query })),
@@ -113,7 +113,7 @@ export const queueEntries: Noun<QueueEntry, []> = {
   see: 'cadre queue list',
 };
 
-export const budgets: Noun<Budget, []> = {
+export const budgets: RecordKind<Budget, []> = {
   what: 'budget',
   prefix: 'bud',
   all: (client) => recordsOf((query) => client.ask(endpoints.listBudgets, { query })),
@@ -121,7 +121,7 @@ export const budgets: Noun<Budget, []> = {
   see: 'cadre budgets list',
 };
 
-export const approvals: Noun<Approval, [status: Approval['status']]> = {
+export const approvals: RecordKind<Approval, [status: Approval['status']]> = {
   what: 'approval',
   prefix: 'apr',
   all: (client, status) =>
@@ -130,7 +130,7 @@ export const approvals: Noun<Approval, [status: Approval['status']]> = {
   see: 'cadre approvals list',
 };
 
-export const members: Noun<Member, [team: string]> = {
+export const members: RecordKind<Member, [team: string]> = {
   what: 'member',
   prefix: 'sess',
   async *all(client, team_id) {
@@ -141,7 +141,7 @@ export const members: Noun<Member, [team: string]> = {
   see: 'cadre teams show',
 };
 
-export const comments: Noun<ReviewComment, [session: string]> = {
+export const comments: RecordKind<ReviewComment, [session: string]> = {
   what: 'comment',
   prefix: 'cmt',
   async *all(client, session_id) {
@@ -151,7 +151,7 @@ export const comments: Noun<ReviewComment, [session: string]> = {
   see: 'cadre review show',
 };
 
-export const deliveries: Noun<Delivery, [team: string]> = {
+export const deliveries: RecordKind<Delivery, [team: string]> = {
   what: 'delivery',
   prefix: 'dlv',
   all: (client, team_id) =>
@@ -160,7 +160,7 @@ export const deliveries: Noun<Delivery, [team: string]> = {
   see: 'cadre teams deliveries',
 };
 
-export const messages: Noun<Message, [team: string]> = {
+export const messages: RecordKind<Message, [team: string]> = {
   what: 'message',
   prefix: 'msg',
   all: (client, team_id) =>
