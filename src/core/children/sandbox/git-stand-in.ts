@@ -7,7 +7,7 @@ import { unless } from '../../lib/system-error.ts';
 import type { MountPoint } from './files.ts';
 import type { GitDirectories } from './git-directories.ts';
 import { MARK, removeGitLinks } from './link-sweep.ts';
-import type { OwnDirectories } from './own-directories.ts';
+import type { PrivateDirs } from './private-directories.ts';
 
 /**
  * A directory of cadre that is mounted at the common directory of a repository. Programs inside write the stand-in itself,
@@ -67,7 +67,7 @@ const LINKED = ['HEAD', 'index', 'description', 'shallow'];
 export async function standInOf(
   root: string,
   repository: GitDirectories | null,
-  own: OwnDirectories,
+  own: PrivateDirs,
 ): Promise<GitStandIn | null> {
   if (repository === null || repository.file === null) return null;
   await removeGitLinks(root);

@@ -4,7 +4,7 @@ import { isInside } from '../../lib/paths.ts';
 import { type Found, type Mount, type MountKind, type MountPoint, nearest } from './files.ts';
 import type { HostView } from './host-view.ts';
 import { NEVER_WORKED_IN, UNSET } from './host-paths.ts';
-import type { OwnDirectories } from './own-directories.ts';
+import type { PrivateDirs } from './private-directories.ts';
 import type { GitDirectories } from './git-directories.ts';
 import { type GitStandIn, PACKING, REAL } from './git-stand-in.ts';
 
@@ -47,7 +47,7 @@ export interface PlanInput {
   isReadOnly: boolean;
   /** The working directory of the child: the root, or a directory that the sandbox shows. */
   cwd: string;
-  own: OwnDirectories;
+  own: PrivateDirs;
   /** More paths that are shown read-only. */
   read: readonly Found[];
   /** More paths that the child may write. */

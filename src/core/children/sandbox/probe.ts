@@ -9,7 +9,7 @@ import { SandboxNetwork } from './network/network.ts';
 import { createMountPoints } from './files.ts';
 import { readHostView } from './host-view.ts';
 import { hasProxy, type NetworkMode, planOf, PROXY_PORT, type SandboxVariant } from './plan.ts';
-import { ownDirectoriesIn } from './own-directories.ts';
+import { privateDirsIn } from './private-directories.ts';
 import {
   type MachineSettings,
   NESTS_AS_ROOT,
@@ -85,7 +85,7 @@ async function tryVariant(
     const at = Object.fromEntries(
       ['home', 'data', 'root', 'own'].map((name) => [name, path.join(scratch, name)]),
     ) as Record<'home' | 'data' | 'root' | 'own', string>;
-    const own = ownDirectoriesIn(at.own);
+    const own = privateDirsIn(at.own);
     for (const one of [...Object.values(at), own.home, own.tmp]) await fs.mkdir(one);
     const secret = path.join(at.home, 'secret');
     await fs.writeFile(secret, '');

@@ -1,6 +1,6 @@
 import type { SessionSandbox } from '../../../api/session-sandbox.ts';
 import type { PinnedPath } from './files.ts';
-import type { OwnDirectories } from './own-directories.ts';
+import type { PrivateDirs } from './private-directories.ts';
 import type { NetworkMode } from './plan.ts';
 
 /** The children that can run in a sandbox: agents, processes of sessions and external callers, init scripts, other processes. */
@@ -25,7 +25,7 @@ export interface SandboxRequest {
   /** The directory that the child may write. */
   root: string;
   cwd: string;
-  own: OwnDirectories;
+  own: PrivateDirs;
   /** More directories that the child may read. One that contains the home directory is not shown. */
   read?: readonly string[];
   /** The sandbox of its session, if the session has its own. */

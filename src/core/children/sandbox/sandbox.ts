@@ -23,7 +23,7 @@ import { GIT_SETTINGS, standInOf } from './git-stand-in.ts';
 import { removeGitLinks } from './link-sweep.ts';
 import { directoriesOf, type HostPaths, type HostView, readHostView } from './host-view.ts';
 import { hasProxy, NETWORK_TEXTS, planOf, type SandboxVariant, writerOptions } from './plan.ts';
-import { type OwnDirectories, ownDirectoriesIn, ownerOf, scratchOf } from './own-directories.ts';
+import { type PrivateDirs, privateDirsIn, ownerOf, scratchOf } from './private-directories.ts';
 import {
   NOTHING_MORE,
   type SandboxedAgent,
@@ -276,10 +276,10 @@ export class Sandbox {
   }
 
   /** The own directories of the processes of a session, of an external caller, or of people. */
-  ownDirectories(owner: { session_id: string | null; caller_id: string | null }): OwnDirectories {
+  ownDirectories(owner: { session_id: string | null; caller_id: string | null }): PrivateDirs {
     const { session_id, caller_id } = owner;
     const name = session_id ?? (caller_id === null ? 'user' : `caller-${caller_id}`);
-    return ownDirectoriesIn(path.join(this.#directory, name));
+    return privateDirsIn(path.join(this.#directory, name));
   }
 
   /**
@@ -309,7 +309,7 @@ export class Sandbox {
   }
 
   /** Closes the network of processes that have these own directories. */
-  closeNetwork(own: OwnDirectories): Promise<void> {
+  closeNetwork(own: PrivateDirs): Promise<void> {
     return this.#deps.networks.close(ownerOf(own));
   }
 

@@ -17,7 +17,7 @@ import type { TeamStore } from '../../teams/store.ts';
 import { TeamViews } from '../../teams/view.ts';
 import { previewWorktree } from '../../work/worktrees/create-worktree.ts';
 import { isUsable } from '../../work/worktrees/worktree.ts';
-import { ownerOf } from '../../../core/children/sandbox/own-directories.ts';
+import { ownerOf } from '../../../core/children/sandbox/private-directories.ts';
 import { readNote } from '../shim-note.ts';
 import type { Base, RuntimeOptions } from '../base.ts';
 import type { Children } from './children.ts';

@@ -17,7 +17,7 @@ import type { RecordPage } from '../../../core/store/records.ts';
 import { assertCommand, assertProgram } from './command.ts';
 import type { StreamName } from './output.ts';
 import { hasEnded, requestKill } from './process.ts';
-import type { OwnDirectories } from '../../../core/children/sandbox/own-directories.ts';
+import type { PrivateDirs } from '../../../core/children/sandbox/private-directories.ts';
 import { Undo } from '../../../core/lib/undo.ts';
 import { readOn, readPiece, readTail } from './reading.ts';
 import type { ProcessDependencies } from './dependencies.ts';
@@ -137,7 +137,7 @@ export class ProcessService {
     { session_id = null, caller_id = null }: NewProcess,
     owner: Session | null,
     cwd: string,
-    own: OwnDirectories,
+    own: PrivateDirs,
   ) {
     const { sandbox } = this.#deps;
     const childClass = (session_id ?? caller_id) === null ? 'user' : 'tools';

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Session } from '../../../api/sessions.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { agentEnvironment } from '../../../core/children/environment.ts';
-import { ownDirectoriesIn } from '../../../core/children/sandbox/own-directories.ts';
+import { privateDirsIn } from '../../../core/children/sandbox/private-directories.ts';
 import type { Child, ChildExit } from '../../../core/children/supervisor.ts';
 import { conflictError } from '../../../api/errors.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
@@ -32,7 +32,7 @@ export async function runInitScript(
   const file = path.join(scratch, 'worktree-init');
   await fs.writeFile(file, script.content, { mode: script.isExecutable ? 0o500 : 0o400 });
   const { path: root, repo_root } = worktree;
-  const own = ownDirectoriesIn(scratch);
+  const own = privateDirsIn(scratch);
   const plan = await sandbox.planFor('init', {
     root,
     cwd: root,

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { filesOutside } from '../../../../src/core/children/sandbox/files.ts';
 import type { HostView } from '../../../../src/core/children/sandbox/host-view.ts';
-import { ownDirectoriesIn } from '../../../../src/core/children/sandbox/own-directories.ts';
+import { privateDirsIn } from '../../../../src/core/children/sandbox/private-directories.ts';
 import { planOf } from '../../../../src/core/children/sandbox/plan.ts';
 import { testDirectory } from '../../../support/temp.ts';
 
@@ -46,7 +46,7 @@ function makeWorld() {
     root: at('project'),
     isReadOnly: false,
     cwd: at('project'),
-    own: ownDirectoriesIn(at('data/sandbox/s')),
+    own: privateDirsIn(at('data/sandbox/s')),
     read: [directory('reference')],
     write: [],
     hide: [directory('reference/private')],

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Found } from '../../../../src/core/children/sandbox/files.ts';
 import type { HostView } from '../../../../src/core/children/sandbox/host-view.ts';
 import { type PlanInput, planOf } from '../../../../src/core/children/sandbox/plan.ts';
-import { ownDirectoriesIn } from '../../../../src/core/children/sandbox/own-directories.ts';
+import { privateDirsIn } from '../../../../src/core/children/sandbox/private-directories.ts';
 
 const HOME = '/home/u';
 const DATA = '/home/u/.local/share/cadre';
@@ -45,7 +45,7 @@ const input: PlanInput = {
   root: `${HOME}/project`,
   isReadOnly: false,
   cwd: `${HOME}/project`,
-  own: ownDirectoriesIn(OWN),
+  own: privateDirsIn(OWN),
   read: [],
   write: [],
   hide: [],

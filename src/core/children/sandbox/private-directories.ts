@@ -3,7 +3,7 @@ import path from 'node:path';
 import { realPath } from '../../lib/paths.ts';
 
 /** The directories of cadre that a sandbox has as its home directory, as /tmp and as directories of its agent, and the directory of its stand-ins. */
-export interface OwnDirectories {
+export interface PrivateDirs {
   home: string;
   tmp: string;
   git: string;
@@ -11,20 +11,20 @@ export interface OwnDirectories {
 }
 
 /** Returns the own directories in a directory. */
-export function ownDirectoriesIn(directory: string): OwnDirectories {
+export function privateDirsIn(directory: string): PrivateDirs {
   const at = (name: string) => path.join(directory, name);
   return { home: at('home'), tmp: at('tmp'), git: at('git'), scratch: at('scratch') };
 }
 
 /** The directory that contains the own directories names their owner. */
-export function ownerOf({ home }: OwnDirectories): string {
+export function ownerOf({ home }: PrivateDirs): string {
   return path.dirname(home);
 }
 
 /** Creates the own directories of a session for directories of its agent. */
 export async function scratchOf(
   directories: readonly string[],
-  { scratch }: OwnDirectories,
+  { scratch }: PrivateDirs,
 ): Promise<{ at: string; source: string }[]> {
   const made = [];
   for (const one of directories) {
