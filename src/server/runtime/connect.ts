@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Session } from '../../api/sessions.ts';
 import { MCP_SESSION_VARIABLE } from '../../api/tool-names.ts';
 import { inputDetails } from '../../agents/details.ts';
-import type { HostAnswer } from '../../core/children/sandbox/network/asked-hosts.ts';
+import type { HostAnswer } from '../../core/children/sandbox/network/host-approvals.ts';
 import type { RefusedHost } from '../../core/children/sandbox/network/proxy.ts';
 import { killCarriers } from '../../core/children/identity.ts';
 import type { SessionObserver } from '../conversations/sessions/observer.ts';

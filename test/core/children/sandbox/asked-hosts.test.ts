@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import {
-  AskedHosts,
+  HostApprovals,
   type HostAnswer,
-} from '../../../../src/core/children/sandbox/network/asked-hosts.ts';
+} from '../../../../src/core/children/sandbox/network/host-approvals.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 function scene() {
   const clock = new ManualClock();
   const questions: { host: string; signal: AbortSignal; answer: (answer: HostAnswer) => void }[] =
     [];
-  const hosts = new AskedHosts((host, _port, signal) => {
+  const hosts = new HostApprovals((host, _port, signal) => {
     const { promise, resolve } = Promise.withResolvers<HostAnswer>();
     questions.push({ host, signal, answer: resolve });
     return promise;

@@ -5,7 +5,7 @@ import type { Identity } from '../../identity.ts';
 import type { HeldRecord } from '../../shim/frames.ts';
 import type { KeptSandbox } from '../../spawn-barrier.ts';
 import { hasProxy, PROXY_PORT } from '../plan.ts';
-import { AskedHosts, type AskHost, type HostAnswer } from './asked-hosts.ts';
+import { HostApprovals, type AskHost, type HostAnswer } from './host-approvals.ts';
 import type { InsidePort, SandboxNetwork } from './network.ts';
 import type { PublishedPorts, RefusedHost } from './proxy.ts';
 
@@ -143,7 +143,7 @@ export class Networks {
       import('./proxy.ts'),
     ]);
     const { clock, searchPath } = this.#deps;
-    const asked = new AskedHosts(
+    const asked = new HostApprovals(
       async (...question) => (await this.#people?.ask(owner, ...question)) ?? 'nobody',
       clock,
     );

@@ -18,7 +18,7 @@ interface Asking {
 }
 
 /** Asks once for all connections that wait for the same host, and remembers the answers that hold for longer. */
-export class AskedHosts {
+export class HostApprovals {
   readonly #ask: AskHost;
   readonly #clock: Clock;
   readonly #asking = new Map<string, Asking>();
