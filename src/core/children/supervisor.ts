@@ -27,7 +27,7 @@ import {
 } from './identity.ts';
 import type { Keeper } from './keeper.ts';
 import { type Ledger, SHIM_ROW } from './ledger.ts';
-import type { ChildAbout } from './shim/frames.ts';
+import type { ChildDescription } from './shim/frames.ts';
 import type { HeldProcess } from './shim/link.ts';
 import type { Shim } from './shim/shim.ts';
 import { processTable } from './this-machine.ts';
@@ -95,7 +95,7 @@ export interface Waiting {
   discard(): void;
 }
 
-interface Group extends ChildAbout {
+interface Group extends ChildDescription {
   readonly process: BarrierProcess;
   /** The end of the processes that have the mark. */
   marked?: Promise<unknown>;
@@ -394,6 +394,6 @@ export class Supervisor {
 }
 
 /** Returns the facts about a child that its end depends on, for the shim and for this server. */
-function aboutOf({ what, sandbox, isStored = false, mark }: ChildCommand): ChildAbout {
+function aboutOf({ what, sandbox, isStored = false, mark }: ChildCommand): ChildDescription {
   return { what, sandbox: sandbox?.kept ?? null, isStored, mark };
 }

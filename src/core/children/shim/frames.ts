@@ -28,13 +28,13 @@ export interface HeldRecord {
   pid: number;
   started_ticks: number;
   /** The description that the child was started with. */
-  about: ChildAbout;
+  about: ChildDescription;
   stdout: HeldRange;
   stderr: HeldRange;
   exit: { code: number | null; signal: NodeJS.Signals | null } | null;
 }
 
-export interface ChildAbout {
+export interface ChildDescription {
   what: string;
   /** The sandbox whose program is the leader: the command is one of its descendants. Null: the leader is the command. */
   sandbox: KeptSandbox | null;
@@ -55,7 +55,7 @@ export type ServerMessage =
       cwd: string;
       env: Record<string, string>;
       stdin: 'pipe' | 'none';
-      about: ChildAbout;
+      about: ChildDescription;
     }
   /** The child is on disk: its command may run. */
   | { type: 'go'; child: number }

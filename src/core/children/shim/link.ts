@@ -4,7 +4,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { type Identity, isAlive, signal } from '../identity.ts';
 import type { BarrierProcess, BarrierStart, ChildExit } from '../spawn-barrier.ts';
 import {
-  type ChildAbout,
+  type ChildDescription,
   controlFrame,
   type Frame,
   FrameReader,
@@ -28,7 +28,7 @@ type Welcome = Extract<ShimMessage, { type: 'welcome' }>;
 /** A child of an earlier server. */
 export interface HeldProcess {
   process: BarrierProcess;
-  about: ChildAbout;
+  about: ChildDescription;
   /** Whether it exited before, and the rest of its group with it. Its process id may be the one of another process now. */
   isGone: boolean;
   /** The value of the marker that this child and its descendants alone carry. */
@@ -42,7 +42,10 @@ export class ShimLink {
   readonly #socket: net.Socket;
   readonly #clock: Clock;
   readonly #welcome = Promise.withResolvers<Welcome>();
-  readonly #starts = new Map<number, PromiseWithResolvers<ShimProcess> & { about: ChildAbout }>();
+  readonly #starts = new Map<
+    number,
+    PromiseWithResolvers<ShimProcess> & { about: ChildDescription }
+  >();
   readonly #processes = new Map<number, ShimProcess>();
   #lastRef = 0;
   #unanswered = 0;
@@ -93,7 +96,7 @@ export class ShimLink {
   }
 
   /** Starts a command in the shim. Rejects if the system starts no process, or the shim ends. */
-  start(start: BarrierStart, about: ChildAbout): Promise<ShimProcess> {
+  start(start: BarrierStart, about: ChildDescription): Promise<ShimProcess> {
     const ref = ++this.#lastRef;
     const started = Promise.withResolvers<ShimProcess>();
     if (this.#socket.closed) started.reject(lost());
@@ -154,7 +157,7 @@ export class ShimLink {
   #add(
     child: number,
     leader: Identity,
-    about: ChildAbout,
+    about: ChildDescription,
     from: Offsets = { stdout: 0, stderr: 0 },
   ): ShimProcess {
     const onEnd = () => this.#processes.delete(child);
@@ -199,7 +202,7 @@ class ShimProcess implements BarrierProcess {
     options: {
       child: number;
       leader: Identity;
-      about: ChildAbout;
+      about: ChildDescription;
       from: Offsets;
       onEnd: () => void;
     },

@@ -6,7 +6,7 @@ import { identify, MARKER_VARIABLE, signal } from '../identity.ts';
 import { Keeper } from '../keeper.ts';
 import { type BarrierProcess, startAtBarrier } from '../spawn-barrier.ts';
 import {
-  type ChildAbout,
+  type ChildDescription,
   controlFrame,
   FrameReader,
   type HeldRecord,
@@ -265,7 +265,7 @@ class HeldChild {
   isForgotten = false;
   exit: HeldRecord['exit'] = null;
   #isKilled = false;
-  readonly #about: ChildAbout;
+  readonly #about: ChildDescription;
   readonly #process: BarrierProcess;
   readonly #stdin: Writable;
   /** The newest keys of messages, each with whether its message is in the pipe. */
@@ -274,7 +274,7 @@ class HeldChild {
   #isExitSent = false;
   #isClosedSent = false;
 
-  constructor(number: number, about: ChildAbout, process: BarrierProcess) {
+  constructor(number: number, about: ChildDescription, process: BarrierProcess) {
     this.number = number;
     this.pid = process.leader.pid;
     this.#about = about;

@@ -19,7 +19,7 @@ import {
   untilGone,
 } from '../identity.ts';
 import type { BarrierProcess, BarrierStart } from '../spawn-barrier.ts';
-import { type ChildAbout, type HeldRange, type HeldRecord, SHIM_VERSION } from './frames.ts';
+import { type ChildDescription, type HeldRange, type HeldRecord, SHIM_VERSION } from './frames.ts';
 import { type HeldProcess, ShimLink } from './link.ts';
 
 /** The name has no version: a server has to find the shim of any other version. */
@@ -105,7 +105,7 @@ export class Shim {
   }
 
   /** Starts a command behind the spawn barrier, in the shim. */
-  async start(start: BarrierStart, about: ChildAbout): Promise<BarrierProcess> {
+  async start(start: BarrierStart, about: ChildDescription): Promise<BarrierProcess> {
     const { link } = this.#connected ?? (await (this.#starting ??= this.#launch()));
     return link.start(start, about);
   }
