@@ -7,7 +7,7 @@ import { hasProc } from '../lib/platform.ts';
  * Opens a regular file that is open as `fd` once more, for reading and writing, whatever `fd` allows. Throws `usage` if the
  * file cannot be found, which on Linux never happens.
  */
-export function openAgain(fd: number): number {
+export function reopenDescriptor(fd: number): number {
   if (hasProc) return fs.openSync(`/proc/self/fd/${fd}`, 'r+');
   const file = pathOf(fd);
   const again = file === undefined ? undefined : fs.openSync(file, 'r+');

@@ -222,7 +222,7 @@ export function watchStart({ stderr, exit }: BarrierProcess, { onFailure }: Barr
 }
 
 /** Stops waiting for a leader that only another user can end. */
-export function letGo(process: BarrierProcess): void {
+export function abandonLeader(process: BarrierProcess): void {
   const { leader, exit } = process;
   if (process.hasExited) return;
   if (signal(leader.pid, 0) !== 'refused' || !isAlive(leader)) return;

@@ -10,7 +10,7 @@ import {
   type BarrierStart,
   exitInside,
   type KeptSandbox,
-  letGo,
+  abandonLeader,
   startAtBarrier,
   startOf,
   watchStart,
@@ -347,7 +347,7 @@ export class Supervisor {
 
   async #end(group: Group, graceMs: number): Promise<readonly number[]> {
     const left = group.isGone ? [] : await this.#endMembers(group, graceMs);
-    if (!group.isGone) letGo(group.process);
+    if (!group.isGone) abandonLeader(group.process);
     if (group.mark) await (group.marked ??= killCarriers(group.mark));
     return left;
   }

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { z } from 'zod';
-import { openAgain } from '../../core/children/descriptors.ts';
+import { reopenDescriptor } from '../../core/children/descriptors.ts';
 import { conflictError, usageError } from '../../api/errors.ts';
 import { readSmallFile } from '../../core/lib/foreign-file.ts';
 import { removeLeftDrafts, replaceFile } from '../../core/lib/replace-file.ts';
@@ -128,7 +128,7 @@ function linesBehind(output: number, known: number | null): string[] {
   const { size } = fs.fstatSync(output);
   if (known === null || size <= known) return [];
   // Opened again, because the descriptor may be write-only.
-  const file = openAgain(output);
+  const file = reopenDescriptor(output);
   try {
     const from = Math.max(known, size - LAST_LINES_BYTES);
     const end = Buffer.alloc(size - from);
