@@ -1,7 +1,12 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { entryIn, type HeldDirectory, holdBelow, holdDirectory } from './held-directory.ts';
+import {
+  entryIn,
+  type DirectoryHandle,
+  openDirectoryBelow,
+  openDirectory,
+} from './directory-handle.ts';
 import { hasProc } from './platform.ts';
 import { codeOf, unless } from './system-error.ts';
 
@@ -203,14 +208,14 @@ export async function mapForeignEntries<T>(
   names: readonly string[],
   work: (entry: OpenEntry, index: number) => Promise<T>,
 ): Promise<(T | null)[]> {
-  await using root = await holdDirectory(await fs.realpath(directory));
+  await using root = await openDirectory(await fs.realpath(directory));
   const results: (T | null)[] = [];
   while (results.length < names.length) {
     const from = results.length;
     const [below] = split(names[from] ?? '');
     let to = from + 1;
     while (to < names.length && split(names[to] ?? '')[0] === below) to += 1;
-    await using parent = await holdBelow(root, below, 'latin1');
+    await using parent = await openDirectoryBelow(root, below, 'latin1');
     for (let at = from; at < to; at += AT_ONCE) {
       const slice = names.slice(at, Math.min(at + AT_ONCE, to));
       const passed = slice.map((name, index) => passEntry(parent, name, at + index, work));
@@ -228,7 +233,7 @@ function split(name: string): [below: string, base: string] {
 }
 
 async function passEntry<T>(
-  parent: HeldDirectory | null,
+  parent: DirectoryHandle | null,
   name: string,
   index: number,
   work: (entry: OpenEntry, index: number) => Promise<T>,

@@ -1,6 +1,11 @@
 import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
-import { entryIn, type HeldDirectory, holdDirectory, holdIfThere } from './held-directory.ts';
+import {
+  entryIn,
+  type DirectoryHandle,
+  openDirectory,
+  openDirectoryIfPresent,
+} from './directory-handle.ts';
 import { newUuid } from './ids.ts';
 import { hasProc } from './platform.ts';
 import { codeOf, unless } from './system-error.ts';
@@ -39,7 +44,7 @@ async function removeOnce(directory: string): Promise<void> {
 }
 
 /** Moves all directories to the top before it removes them, so two descriptors are enough for any depth. */
-async function empty(top: HeldDirectory): Promise<void> {
+async function empty(top: DirectoryHandle): Promise<void> {
   const waiting = await removeFiles(top);
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
     const at = entryIn(top, name);
@@ -62,7 +67,7 @@ async function empty(top: HeldDirectory): Promise<void> {
 }
 
 /** Removes everything but directories, and resolves with the names of these. */
-async function removeFiles(directory: HeldDirectory): Promise<Buffer[]> {
+async function removeFiles(directory: DirectoryHandle): Promise<Buffer[]> {
   const entries = await fs.readdir(directory.path, { withFileTypes: true, encoding: 'buffer' });
   const files = entries.filter((entry) => !entry.isDirectory());
   for (let at = 0; at < files.length; at += AT_ONCE)
@@ -86,11 +91,11 @@ async function move(from: Buffer, to: Buffer): Promise<void> {
 }
 
 /** Opens a directory with all permissions. Null: there is something else, or nothing. */
-async function holdForRemoval(directory: string | Buffer): Promise<HeldDirectory | null> {
-  const held = await holdIfThere(directory).catch(async (error: unknown) => {
+async function holdForRemoval(directory: string | Buffer): Promise<DirectoryHandle | null> {
+  const held = await openDirectoryIfPresent(directory).catch(async (error: unknown) => {
     if (codeOf(error) !== 'EACCES') throw error;
     await allow(directory);
-    return holdDirectory(directory);
+    return openDirectory(directory);
   });
   await held?.allow();
   return held;

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { type HeldDirectory, holdDirectory } from './held-directory.ts';
+import { type DirectoryHandle, openDirectory } from './directory-handle.ts';
 import { newUuid } from './ids.ts';
 import { codeOf, unless } from './system-error.ts';
 
@@ -78,24 +78,24 @@ export async function readForeignEntry(
   return await readEntry(`${opened.path}/${path.basename(name)}`, maxBytes);
 }
 
-function openParent(root: string, below: string): Promise<HeldDirectory>;
+function openParent(root: string, below: string): Promise<DirectoryHandle>;
 function openParent(
   root: string,
   below: string,
   how: { makes: false },
-): Promise<HeldDirectory | null>;
+): Promise<DirectoryHandle | null>;
 /** Opens a directory below `root`, one step after the other, so that no link on the way is followed. */
 async function openParent(
   root: string,
   below: string,
   { makes }: { makes: boolean } = { makes: true },
-): Promise<HeldDirectory | null> {
-  let opened = await holdDirectory(root);
+): Promise<DirectoryHandle | null> {
+  let opened = await openDirectory(root);
   for (const step of below.split('/').filter((one) => one !== '.' && one !== '')) {
     const next = `${opened.path}/${step}`;
     try {
       if (makes) await fs.mkdir(next).catch(unless('EEXIST'));
-      const inner = await holdDirectory(next);
+      const inner = await openDirectory(next);
       await opened[Symbol.asyncDispose]();
       opened = inner;
     } catch (error) {

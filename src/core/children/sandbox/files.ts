@@ -1,6 +1,6 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { holdBelow, holdDirectory } from '../../lib/held-directory.ts';
+import { openDirectoryBelow, openDirectory } from '../../lib/directory-handle.ts';
 import { removeTree } from '../../lib/remove-tree.ts';
 import { unless } from '../../lib/system-error.ts';
 
@@ -80,9 +80,12 @@ export async function createMountPoints(
   directory: string,
   points: readonly MountPoint[],
 ): Promise<void> {
-  await using top = await holdDirectory(directory);
+  await using top = await openDirectory(directory);
   for (const { path: point, isDirectory } of points) {
-    await using parent = await holdBelow(top, path.relative(directory, path.dirname(point)));
+    await using parent = await openDirectoryBelow(
+      top,
+      path.relative(directory, path.dirname(point)),
+    );
     if (parent === null) throw new Error(`a program has replaced ${path.dirname(point)}`);
     const at = `${parent.path}/${path.basename(point)}`;
     const now = await fs.lstat(at).catch(() => null);

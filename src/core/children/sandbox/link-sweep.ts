@@ -1,6 +1,10 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { type HeldDirectory, holdBelow, holdIfThere } from '../../lib/held-directory.ts';
+import {
+  type DirectoryHandle,
+  openDirectoryBelow,
+  openDirectoryIfPresent,
+} from '../../lib/directory-handle.ts';
 import { removeTree } from '../../lib/remove-tree.ts';
 import { unless } from '../../lib/system-error.ts';
 import { findGitDirectories } from './git-directories.ts';
@@ -31,22 +35,22 @@ export async function removeLinksOfRepository(commonDirectory: string): Promise<
 
 /** Programs inside may change the directories at the same time, so each is opened without following a link. */
 async function removeLinksBelow(directory: string, names: readonly string[]): Promise<void> {
-  await using top = await holdIfThere(directory);
+  await using top = await openDirectoryIfPresent(directory);
   // A program that can write a directory above may have replaced it.
   if (top === null || (await fs.realpath(top.path)) !== directory) return;
   for (const name of names) {
-    await using held = await holdBelow(top, name);
+    await using held = await openDirectoryBelow(top, name);
     if (held !== null) await removeLinks(held, 1);
   }
 }
 
-async function removeLinks(directory: HeldDirectory, level: number): Promise<void> {
+async function removeLinks(directory: DirectoryHandle, level: number): Promise<void> {
   for (const entry of await fs.readdir(directory.path, { withFileTypes: true })) {
     const at = `${directory.path}/${entry.name}`;
     if (entry.isSymbolicLink()) {
       if (!(await isSymbolicRef(at))) await fs.unlink(at).catch(unless('ENOENT'));
     } else if (entry.isDirectory()) {
-      await using inner = level < MAX_LEVELS ? await holdIfThere(at) : null;
+      await using inner = level < MAX_LEVELS ? await openDirectoryIfPresent(at) : null;
       if (inner !== null) await removeLinks(inner, level + 1);
       else await removeTree(at);
     }

@@ -7,7 +7,7 @@ import { codeOf } from './system-error.ts';
  * An open directory. Without /proc, the path of the directory stands for it, so a program that replaces the directory is
  * followed. Sandboxes exist only on machines with /proc.
  */
-export interface HeldDirectory extends AsyncDisposable {
+export interface DirectoryHandle extends AsyncDisposable {
   /** A path that leads to this directory, whatever takes its place. */
   path: string;
   /** Gives the owner all permissions. */
@@ -15,7 +15,7 @@ export interface HeldDirectory extends AsyncDisposable {
 }
 
 /** Opens a directory. Rejects with `ENOTDIR` or `ELOOP` for anything else, also for a link to a directory. */
-export async function holdDirectory(directory: string | Buffer): Promise<HeldDirectory> {
+export async function openDirectory(directory: string | Buffer): Promise<DirectoryHandle> {
   const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
   const handle = await fs.open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   return {
@@ -32,31 +32,33 @@ export async function holdDirectory(directory: string | Buffer): Promise<HeldDir
  * Opens a directory below an open one, step by step, so that no link is followed. An empty path is the open directory itself.
  * Null: there is no such directory, or the path has a step `.` or `..`.
  */
-export async function holdBelow(
-  top: HeldDirectory,
+export async function openDirectoryBelow(
+  top: DirectoryHandle,
   below: string,
   encoding: BufferEncoding = 'utf8',
-): Promise<HeldDirectory | null> {
+): Promise<DirectoryHandle | null> {
   const steps = below === '' ? [] : below.split('/');
   if (steps.some((step) => ['', '.', '..'].includes(step))) return null;
-  let held = await holdIfThere(`${top.path}/.`);
+  let held = await openDirectoryIfPresent(`${top.path}/.`);
   for (const step of steps) {
     if (held === null) return null;
-    await using outer: HeldDirectory = held;
-    held = await holdIfThere(entryIn(outer, Buffer.from(step, encoding)));
+    await using outer: DirectoryHandle = held;
+    held = await openDirectoryIfPresent(entryIn(outer, Buffer.from(step, encoding)));
   }
   return held;
 }
 
 /** Returns the path of an entry of an open directory. */
-export function entryIn(directory: HeldDirectory, name: Buffer): Buffer {
+export function entryIn(directory: DirectoryHandle, name: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`${directory.path}/`), name]);
 }
 
 /** Opens a directory. Null: there is something else, or nothing. */
-export async function holdIfThere(directory: string | Buffer): Promise<HeldDirectory | null> {
+export async function openDirectoryIfPresent(
+  directory: string | Buffer,
+): Promise<DirectoryHandle | null> {
   try {
-    return await holdDirectory(directory);
+    return await openDirectory(directory);
   } catch (error) {
     if (['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG'].includes(codeOf(error))) return null;
     throw error;
