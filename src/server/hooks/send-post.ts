@@ -5,7 +5,7 @@ import { type LookupFunction, isIP } from 'node:net';
 import type { Clock } from '../../core/lib/clock.ts';
 import { forbidden, isListed, loopback } from '../../core/lib/addresses.ts';
 import { cutLine } from '../../core/lib/cut-line.ts';
-import { lookUp, lookupFrom } from '../../core/lib/look-up.ts';
+import { resolveHost, lookupFrom } from '../../core/lib/resolve-host.ts';
 import { version } from '../../core/lib/self.ts';
 import { type Delivery, messageOf, type Outcome } from './outcome.ts';
 import { readSecret, signatureHeaders } from './signature.ts';
@@ -113,7 +113,7 @@ function statusOf(
 
 /** Looks a name up. Rejects if any of its addresses is one that no hook may be sent to. */
 async function addressesOf(hostname: string, options: LookupOptions, url: URL) {
-  const found = await lookUp('hooks', hostname, options);
+  const found = await resolveHost('hooks', hostname, options);
   if (found.length === 0) throw new Error('the host of the URL has no IP address');
   for (const { address } of found) {
     const objection = objectionToAddress(address, url);

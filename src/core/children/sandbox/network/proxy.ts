@@ -11,7 +11,7 @@ import { type Duplex, pipeline } from 'node:stream';
 import { conflictError } from '../../../../api/errors.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { forbidden, isListed, loopback, privateNetworks } from '../../../lib/addresses.ts';
-import { lookUp, lookupFrom } from '../../../lib/look-up.ts';
+import { resolveHost, lookupFrom } from '../../../lib/resolve-host.ts';
 import { normalHost, type Reach } from '../../../lib/host-lists.ts';
 import { Undo } from '../../../lib/undo.ts';
 import type { SandboxNetwork } from './network.ts';
@@ -152,7 +152,7 @@ export class SandboxProxy {
 
   async #addressesOf(host: string, port: number, reach: Reach): Promise<LookupAddress[]> {
     const family = net.isIP(host);
-    const all = family === 0 ? await lookUp('sandboxes', host) : [{ address: host, family }];
+    const all = family === 0 ? await resolveHost('sandboxes', host) : [{ address: host, family }];
     const own = ownAddresses();
     const allowed = all.filter(({ address }) => this.#isAllowed(address, own, port, reach));
     if (allowed.length > 0) return allowed;

@@ -136,7 +136,7 @@ export class CommandNames {
   }
 
   /** Looks up the names that were asked for since; returns whether there were any. */
-  async lookUp(realPath: RealPath): Promise<boolean> {
+  async resolveHost(realPath: RealPath): Promise<boolean> {
     const asked = [...this.#asked];
     for (const [key, one] of asked) this.#known.set(key, await leadsOut(one, realPath));
     this.#asked.clear();

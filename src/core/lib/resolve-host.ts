@@ -8,7 +8,7 @@ import { OneAtATime } from './one-at-a-time.ts';
 const lookups = new OneAtATime();
 
 /** Returns all addresses of a host. Names of the same user are looked up one after the other. */
-export function lookUp(
+export function resolveHost(
   user: 'hooks' | 'sandboxes',
   hostname: string,
   options: LookupOptions = {},
