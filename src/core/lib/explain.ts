@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { firstNames } from './first-names.ts';
+import { shortNameList } from './short-name-list.ts';
 import { nearest } from './nearest.ts';
 import { shorten } from './shorten.ts';
 
@@ -127,7 +127,7 @@ function tagOfAlternatives(issue: z.core.$ZodIssue): { field: string; values: st
 
 /** Field names that a caller sent, quoted; long names and long lists are cut, so that they fit on one line. */
 function quotedNames(keys: readonly string[]): string {
-  return firstNames(keys.map((key) => `"${shorten(key, MAX_NAME_CHARACTERS)}"`));
+  return shortNameList(keys.map((key) => `"${shorten(key, MAX_NAME_CHARACTERS)}"`));
 }
 
 const MAX_NAME_CHARACTERS = 100;

@@ -5,7 +5,7 @@ import type {
   ProviderError,
   TurnSettings,
 } from '../../../agents/provider.ts';
-import { firstNames } from '../../../core/lib/first-names.ts';
+import { shortNameList } from '../../../core/lib/short-name-list.ts';
 
 export interface AgentKinds {
   /** Returns a kind of agent. Throws `provider_unavailable`. */
@@ -97,7 +97,7 @@ function holders(taken: readonly AgentSlot[]): string {
   const rest = idle.length > 0 ? idle : taken;
   const names = rest.map(({ sessionId }) => sessionId);
   const what = idle.length > 0 ? `${idle.length} idle that cannot be resumed` : 'sessions';
-  return `: ${busy} busy; ${what}: ${firstNames(names, NAMED)}`;
+  return `: ${busy} busy; ${what}: ${shortNameList(names, NAMED)}`;
 }
 
 export interface WaitingForSlot {

@@ -6,7 +6,7 @@ import type {
 } from '../../../api/worktree-merge.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { conflictError } from '../../../api/errors.ts';
-import { firstNames } from '../../../core/lib/first-names.ts';
+import { shortNameList } from '../../../core/lib/short-name-list.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import { type Repository, repositoryOf } from '../git/repository.ts';
@@ -125,7 +125,7 @@ function assertAsShown(shown: MergePlanView, expectedTree: string | null): void 
   refuse(shown.obstacles);
   const { conflicts, conflict_in, result_tree } = shown;
   if (conflicts.length > 0) {
-    const names = firstNames(conflicts.map(({ path }) => path));
+    const names = shortNameList(conflicts.map(({ path }) => path));
     const where = conflict_in === null ? '' : ` (commit ${conflict_in})`;
     throw conflictError(
       `merge conflicts in ${names}${where}, so nothing was changed: resolve the conflicts in the worktree first`,

@@ -1,6 +1,6 @@
 import type { BodyOf } from '../../../api/endpoint.ts';
 import type { MergeResult, mergeWorktree, rebaseWorktree } from '../../../api/worktree-merge.ts';
-import { firstNames } from '../../../core/lib/first-names.ts';
+import { shortNameList } from '../../../core/lib/short-name-list.ts';
 import { changesBetween, type CheckoutLocation, type TreeChange } from '../git/changes.ts';
 import { type Git, toText } from '../git/git.ts';
 import { isOn, settingsAt } from '../git/isolated-git-dir.ts';
@@ -348,7 +348,7 @@ async function notesOf(
   );
   if (modules.length > 0)
     found.push(
-      `submodules change, but their files are not updated: git submodule update (${firstNames(modules.map((one) => toText(one.path)))})`,
+      `submodules change, but their files are not updated: git submodule update (${shortNameList(modules.map((one) => toText(one.path)))})`,
     );
   return found;
 }

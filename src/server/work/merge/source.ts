@@ -2,7 +2,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { conflictError, invalidError } from '../../../api/errors.ts';
-import { firstNames } from '../../../core/lib/first-names.ts';
+import { shortNameList } from '../../../core/lib/short-name-list.ts';
 import {
   type CheckoutLocation,
   type CheckoutStatus,
@@ -229,13 +229,13 @@ export async function reasonsNotToMove(
   if (absent.length > 0) found.push(`${files} is a sparse checkout: use git itself there`);
   if (tracked.length > 0 && !mayBeDirty)
     found.push(
-      `${files}, where ${branch} is checked out, has uncommitted changes (${firstNames(tracked.map(toText))}): commit or stash them first`,
+      `${files}, where ${branch} is checked out, has uncommitted changes (${shortNameList(tracked.map(toText))}): commit or stash them first`,
     );
   if (isFiltered) found.push(filtersMessage(repository));
   const taken = await inTheWay(checkout, changes);
   if (taken.length > 0)
     found.push(
-      `untracked files in ${files} would be overwritten (${firstNames(taken)}): move them away`,
+      `untracked files in ${files} would be overwritten (${shortNameList(taken)}): move them away`,
     );
   return found;
 }

@@ -11,7 +11,7 @@ import {
 } from '../../../core/lib/replace-foreign-file.ts';
 import type { Session } from '../../../api/sessions.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
-import { firstNames } from '../../../core/lib/first-names.ts';
+import { shortNameList } from '../../../core/lib/short-name-list.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { changesBetween, type TreeChange } from '../git/changes.ts';
 import { type Git, nulTerminated, toText } from '../git/git.ts';
@@ -263,7 +263,7 @@ async function checkOut(git: Git, from: string, to: string): Promise<void> {
 
 function namesOf(changes: readonly TreeChange[]): string {
   const names = changes.map((one) => oneLine(toText(one.path)));
-  return firstNames(names, NAMED);
+  return shortNameList(names, NAMED);
 }
 
 /** Throws `conflict` for a file whose content is not in the repository. */

@@ -4,7 +4,7 @@ import type { WorktreeInEvents } from '../../../api/event-kinds/worktrees.ts';
 import type { BodyOf } from '../../../api/endpoint.ts';
 import type { Claim, createWorktree, Worktree } from '../../../api/worktrees.ts';
 import { AppError, conflictError } from '../../../api/errors.ts';
-import { firstNames } from '../../../core/lib/first-names.ts';
+import { shortNameList } from '../../../core/lib/short-name-list.ts';
 import { ForeignFileError } from '../../../core/lib/foreign-file.ts';
 import { isAboutFile } from '../../../core/lib/system-error.ts';
 import { GitFailure, toText } from '../git/git.ts';
@@ -136,12 +136,12 @@ export function worktreeInEvents({
 
 /** Says why a worktree with repositories inside cannot be removed. */
 export function nestedMessage(inner: readonly string[]): string {
-  return `the worktree contains repositories with unsaved work, which an archive cannot hold (${firstNames(inner.map(toText))}): push or move them`;
+  return `the worktree contains repositories with unsaved work, which an archive cannot hold (${shortNameList(inner.map(toText))}): push or move them`;
 }
 
 /** Names the ignored files that were deleted with a worktree and are in no archive. */
 export function ignoredMessage(ignored: readonly string[]): string {
-  return `ignored files are not archived: ${firstNames(ignored.map(toText))}`;
+  return `ignored files are not archived: ${shortNameList(ignored.map(toText))}`;
 }
 
 /** Returns the message of an error of git, the system or cadre itself; null for a bug. */

@@ -1,5 +1,5 @@
 /** The first names of a list, and how many more there are: `a, b and 3 more`. */
-export function firstNames(names: readonly string[], max = 10): string {
+export function shortNameList(names: readonly string[], max = 10): string {
   const shown = names.slice(0, max).join(', ');
   return names.length > max ? `${shown} and ${names.length - max} more` : shown;
 }
