@@ -11,9 +11,9 @@ import type { Database } from '../../src/core/store/database.ts';
 import { ApprovalBroker } from '../../src/server/conversations/approvals/approval-broker.ts';
 import type { Inbox } from '../../src/server/conversations/inbox/inbox.ts';
 import {
-  AgentReaders,
-  type StoredReader,
-} from '../../src/server/conversations/sessions/agent-readers.ts';
+  AgentReadPositions,
+  type StoredReadPosition,
+} from '../../src/server/conversations/sessions/agent-read-positions.ts';
 import type { Blobs } from '../../src/server/conversations/sessions/blobs.ts';
 import type { TurnOutput } from '../../src/server/conversations/sessions/output.ts';
 import {
@@ -216,7 +216,7 @@ class ServedSession {
   readonly #db: Database;
   readonly #broker: ApprovalBroker;
   readonly #outputs: AgentOutputs;
-  readonly #readers: AgentReaders;
+  readonly #readers: AgentReadPositions;
   readonly #live: LiveAgent;
   agent: CutAgent | undefined;
 
@@ -226,7 +226,7 @@ class ServedSession {
     this.#base = base;
     this.#clock = clock;
     this.#deps = deps;
-    this.#readers = new AgentReaders({ db });
+    this.#readers = new AgentReadPositions({ db });
     this.#db = {
       transact: (...work: Parameters<Database['transact']>) => {
         if (server.isDead) return never;
@@ -290,7 +290,7 @@ class ServedSession {
     return { at, size: state.length, attach };
   }
 
-  #attach(reader: StoredReader, state: string, change: (saved: object) => unknown): void {
+  #attach(reader: StoredReadPosition, state: string, change: (saved: object) => unknown): void {
     const { session } = this.#deps.of;
     const saved = { state: JSON.parse(state) as object, output: reader.output };
     change(saved);

@@ -6,7 +6,11 @@ import type { EventLog } from '../../../core/events/log.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { ApprovalBroker } from '../approvals/approval-broker.ts';
-import type { AgentReaders, StoredReader, TurnReader } from './agent-readers.ts';
+import type {
+  AgentReadPositions,
+  StoredReadPosition,
+  TurnReadPosition,
+} from './agent-read-positions.ts';
 import { settingsOf } from './settings.ts';
 import type { SessionStore } from './store.ts';
 import { cancelApprovals } from './turn-rows.ts';
@@ -22,7 +26,7 @@ const SURVIVE_MS = 2000;
 export interface LeftTurn {
   session: Session;
   turn: Turn;
-  reader: StoredReader;
+  reader: StoredReadPosition;
   /** The offset up to which the agent had written when this server found it. */
   written: number;
 }
@@ -35,7 +39,7 @@ interface HeldAgent {
 
 interface Rows {
   store: SessionStore;
-  readers: AgentReaders;
+  readers: AgentReadPositions;
 }
 
 /**
@@ -66,7 +70,7 @@ export function leftTurns(
 }
 
 /** Returns why a turn cannot continue although its agent lives; null if it can. */
-function whyLost({ position, attempts = 0 }: StoredReader): string | null {
+function whyLost({ position, attempts = 0 }: StoredReadPosition): string | null {
   if (position.state === null) return 'the agent did not only work on the prompt';
   return attempts < MAX_ATTEMPTS
     ? null
@@ -74,7 +78,7 @@ function whyLost({ position, attempts = 0 }: StoredReader): string | null {
 }
 
 /** Returns the ids of the turns that have begun, and whose agents did not get the prompt. */
-export function unpromptedTurns(rx: Reader, readers: AgentReaders): ReadonlySet<string> {
+export function unpromptedTurns(rx: Reader, readers: AgentReadPositions): ReadonlySet<string> {
   const unprompted = readers.all(rx).filter(({ reader }) => reader.position === null);
   return new Set(unprompted.map(({ reader }) => reader.turn_id));
 }
@@ -111,7 +115,7 @@ export function takeProcesses(
 export function claimLeftTurns(
   tx: Writer,
   turns: readonly LeftTurn[],
-  { readers, begunAgain }: { readers: AgentReaders; begunAgain: readonly Turn[] },
+  { readers, begunAgain }: { readers: AgentReadPositions; begunAgain: readonly Turn[] },
 ): void {
   const claimed = new Map(turns.map(({ session, reader }) => [session.id, reader]));
   const kept = new Set(begunAgain.map(({ turn_id }) => turn_id));
@@ -159,7 +163,7 @@ function isWithdrawn({ status, resolved_at }: Approval, { interrupt_requested_at
 /** Returns a running turn for the agent that an earlier server has started. `row`: the row that this server writes. */
 export function attachedTurn(
   { session, turn, reader }: LeftTurn,
-  { output, row }: { output: StoredOutput; row: TurnReader | null },
+  { output, row }: { output: StoredOutput; row: TurnReadPosition | null },
   { db, store, readers, broker }: Dependencies,
 ): AttachedTurn {
   const { approvals, messages } = db.peek((rx) => ({

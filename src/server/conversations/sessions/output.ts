@@ -16,7 +16,7 @@ import {
 } from './items.ts';
 import { addUsage, mergeUsage, UsageReports } from './known-usage.ts';
 import type { SessionStore } from './store.ts';
-import type { TurnReader } from './agent-readers.ts';
+import type { TurnReadPosition } from './agent-read-positions.ts';
 import type { OutputState, SavedOutput, SpeechItem, StoredOutput } from './stored-output.ts';
 
 /** Text waits for an earlier write of its turn, but at most so many bytes of it. */
@@ -47,7 +47,7 @@ interface TurnOutputDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'ids
   /** Runs in the transaction that stores what the turn has used so far. */
   onUsage: (tx: Writer, usage: Usage) => void;
   /** Stores how far the output of the agent is handled. Absent if no other server can continue the turn. */
-  reader?: TurnReader | null;
+  reader?: TurnReadPosition | null;
   /** The state of the output of an earlier server that this one continues. */
   stored?: StoredOutput;
 }
@@ -78,7 +78,7 @@ export class TurnOutput {
   #costBefore: number;
   readonly #reports: UsageReports;
   /** The row of the turn for another server; null if there is none. */
-  readonly reader: TurnReader | null;
+  readonly reader: TurnReadPosition | null;
 
   constructor(deps: TurnOutputDeps) {
     const { stored } = deps;

@@ -6,7 +6,11 @@ import type { AgentRows } from '../../../agents/read-position.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import type { LiveAgent } from './running-turn.ts';
-import { type AgentReaders, type StoredReader, TurnReader } from './agent-readers.ts';
+import {
+  type AgentReadPositions,
+  type StoredReadPosition,
+  TurnReadPosition,
+} from './agent-read-positions.ts';
 import type { ApprovalBroker } from '../approvals/approval-broker.ts';
 import { attachedTurn, type LeftTurn, outputOf, unpromptedTurns } from './attach-turn.ts';
 import type { Blobs } from './blobs.ts';
@@ -30,7 +34,7 @@ interface AgentOutputsDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'i
   blobs: Blobs;
   budgets: TurnBudgets;
   /** Absent if no other server can continue the turns of this one. */
-  readers?: AgentReaders;
+  readers?: AgentReadPositions;
 }
 
 export interface OutputOptions {
@@ -39,7 +43,7 @@ export interface OutputOptions {
   /** Returns the agent that is at the turn. */
   agentOf?: () => Pick<Agent, 'pid' | 'output'> | undefined;
   /** The row and the output of an earlier server. */
-  stored?: { reader: StoredReader; output: StoredOutput };
+  stored?: { reader: StoredReadPosition; output: StoredOutput };
 }
 
 /** Opens the outputs of live agents: one for each turn, and one for updates outside any turn. */
@@ -72,7 +76,7 @@ export class AgentOutputs {
       ...(stored && { stored: stored.output, usedBefore: stored.output.saved.usedBefore }),
       reader:
         turnId !== null && readers
-          ? new TurnReader({
+          ? new TurnReadPosition({
               readers,
               sessionId: session.id,
               turnId,

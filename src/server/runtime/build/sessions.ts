@@ -9,7 +9,7 @@ import { ImportService } from '../../conversations/imports/service.ts';
 import { ImportStore } from '../../conversations/imports/store.ts';
 import { Scheduler } from '../../conversations/inbox/scheduler.ts';
 import { AgentPool } from '../../conversations/sessions/agent-pool.ts';
-import { AgentReaders } from '../../conversations/sessions/agent-readers.ts';
+import { AgentReadPositions } from '../../conversations/sessions/agent-read-positions.ts';
 import { forkPointOf } from '../../conversations/forks/service.ts';
 import { recordForPrompt } from '../../conversations/handoff/digest.ts';
 import { Blobs } from '../../conversations/sessions/blobs.ts';
@@ -120,7 +120,7 @@ function buildOutputs(
   { shim }: Children,
   parts: { store: SessionStore; inbox: Inbox; blobs: Blobs; budgets: { guard: BudgetGuard } },
 ) {
-  const readers = new AgentReaders(base);
+  const readers = new AgentReadPositions(base);
   const rows = shim && { readers };
   const outputs = new AgentOutputs({ ...base, ...parts, budgets: parts.budgets.guard, ...rows });
   return { readers, outputs };

@@ -11,7 +11,7 @@ import { type Printed, nothingPrinted } from '../../work/processes/reading.ts';
 import { type LeftProcess, leftProcesses } from '../../work/processes/left-processes.ts';
 import type { ExitNotices } from '../../work/processes/notices.ts';
 import type { ProcessStore } from '../../work/processes/store.ts';
-import type { AgentReaders } from '../../conversations/sessions/agent-readers.ts';
+import type { AgentReadPositions } from '../../conversations/sessions/agent-read-positions.ts';
 import {
   cancelUnheard,
   claimLeftTurns,
@@ -49,7 +49,7 @@ interface RecoverOptions extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'log
   /** The shim that this server continues with. Null if there is none. */
   shim: Pick<Shim, 'process' | 'held'> | null;
   /** Null if no agent may outlive a server. */
-  readers: AgentReaders | null;
+  readers: AgentReadPositions | null;
   durability: string;
   /** Whether the provider could resume a session. */
   canResume: (session: Session) => boolean;

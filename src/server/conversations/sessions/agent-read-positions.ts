@@ -18,7 +18,7 @@ interface UnpromptedTurn {
 }
 
 /** How far the output of the agent of a running turn is handled, for another server that continues the turn. */
-export interface StoredReader {
+export interface StoredReadPosition {
   turn_id: string;
   /** The process of the agent. */
   pid: number;
@@ -34,7 +34,7 @@ export interface StoredReader {
  * One row for each session whose agent is at a turn. It is written in each transaction that stores something of the
  * agent, so each part of the output is stored once, whenever the server dies.
  */
-export class AgentReaders {
+export class AgentReadPositions {
   readonly #save: Statement;
   readonly #delete: Statement;
   readonly #find: Statement<[record: string]>;
@@ -55,15 +55,15 @@ export class AgentReaders {
     this.#dropQueued = db.prepare('DELETE FROM agent_outgoing WHERE session_id = ? AND n <= ?');
   }
 
-  find(rx: Reader, sessionId: string): StoredReader | UnpromptedTurn | null {
+  find(rx: Reader, sessionId: string): StoredReadPosition | UnpromptedTurn | null {
     const row = this.#find.get(rx, sessionId);
-    return row ? (JSON.parse(row[0]) as StoredReader | UnpromptedTurn) : null;
+    return row ? (JSON.parse(row[0]) as StoredReadPosition | UnpromptedTurn) : null;
   }
 
-  all(rx: Reader): { sessionId: string; reader: StoredReader | UnpromptedTurn }[] {
+  all(rx: Reader): { sessionId: string; reader: StoredReadPosition | UnpromptedTurn }[] {
     return this.#all.all(rx).map(([sessionId, record]) => ({
       sessionId,
-      reader: JSON.parse(record) as StoredReader | UnpromptedTurn,
+      reader: JSON.parse(record) as StoredReadPosition | UnpromptedTurn,
     }));
   }
 
@@ -72,7 +72,7 @@ export class AgentReaders {
     this.save(tx, session_id, { turn_id, position: null });
   }
 
-  save(tx: Writer, sessionId: string, reader: StoredReader | UnpromptedTurn): void {
+  save(tx: Writer, sessionId: string, reader: StoredReadPosition | UnpromptedTurn): void {
     this.#save.run(tx, sessionId, JSON.stringify(reader));
   }
 
@@ -97,17 +97,17 @@ export class AgentReaders {
 }
 
 interface TurnReaderDeps {
-  readers: AgentReaders;
+  readers: AgentReadPositions;
   sessionId: string;
   turnId: string;
   /** Returns the agent that is at the turn, if there is one. */
   agentOf: () => Pick<Agent, 'pid' | 'output'> | undefined;
   /** The row of an earlier server. */
-  stored: StoredReader | undefined;
+  stored: StoredReadPosition | undefined;
 }
 
 /** The row of one turn. */
-export class TurnReader {
+export class TurnReadPosition {
   readonly #deps: TurnReaderDeps;
   readonly #asked: Map<string, string>;
   /** The newest number that the agent's input has taken, if its row and those before it are still there. */
