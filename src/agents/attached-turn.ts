@@ -48,7 +48,7 @@ export interface StoredTool {
 }
 
 /** An agent that an earlier server has left at a turn. */
-export interface LeftAgent {
+export interface SurvivingAgent {
   readonly child: Child;
   /** The offset at which the output of the child begins: the lowest position of all sessions that the child serves. */
   readonly from: number;
@@ -66,7 +66,7 @@ export interface AttachedAgent {
 export function attached(
   agent: Agent & Continues,
   { provider_session_ref: ref }: Session,
-  { position, turn }: LeftAgent,
+  { position, turn }: SurvivingAgent,
   end: () => Promise<unknown>,
 ): AttachedAgent {
   try {
@@ -84,5 +84,5 @@ interface Continues {
 /** A kind of agent whose agents another server can take over. */
 export interface TakesOver {
   /** Takes over the agent of a running turn from an earlier server, at once. Throws ProviderError. */
-  attach(session: Session, sink: AgentSink, left: LeftAgent): AttachedAgent;
+  attach(session: Session, sink: AgentSink, left: SurvivingAgent): AttachedAgent;
 }

@@ -1,5 +1,5 @@
 import { addAbortListener } from 'node:events';
-import { attached, type AttachedAgent, type LeftAgent } from '../attached-turn.ts';
+import { attached, type AttachedAgent, type SurvivingAgent } from '../attached-turn.ts';
 import type { LoginPage } from '../../api/agent-logins.ts';
 import type { Session } from '../../api/sessions.ts';
 import {
@@ -37,7 +37,7 @@ export function openAcpAgent(
 export function attachAcpAgent(
   session: Session,
   sink: AgentSink,
-  left: LeftAgent,
+  left: SurvivingAgent,
   start: StartOptions,
 ): AttachedAgent {
   const { child, position } = left;

@@ -1,6 +1,11 @@
 import os from 'node:os';
 import path from 'node:path';
-import { attached, type AttachedAgent, type LeftAgent, type TakesOver } from '../attached-turn.ts';
+import {
+  attached,
+  type AttachedAgent,
+  type SurvivingAgent,
+  type TakesOver,
+} from '../attached-turn.ts';
 import { providerKinds } from '../../api/provider-kinds.ts';
 import type { AuthStatus, Model } from '../../api/providers.ts';
 import type { Session } from '../../api/sessions.ts';
@@ -178,7 +183,7 @@ async function openClaude(
 function attachClaude(
   session: Session,
   sink: AgentSink,
-  left: LeftAgent,
+  left: SurvivingAgent,
   options: ClaudeOptions,
 ): AttachedAgent {
   const { child, position } = left;

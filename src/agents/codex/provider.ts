@@ -21,7 +21,7 @@ import { CodexAgent } from './agent.ts';
 import { AppServer } from './app-server.ts';
 import { type Ask, type CodexModel, listModels } from './models.ts';
 import { type CodexOptions, objectionTo } from './settings.ts';
-import { LeftServer, SharedServer } from './shared-server.ts';
+import { SurvivingServer, SharedServer } from './shared-server.ts';
 import { CodexConversations, hasThread, listThreads } from './threads.ts';
 import os from 'node:os';
 import path from 'node:path';
@@ -69,7 +69,7 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
   readonly #sandboxed = new Map<string, SharedServer>();
 
   /** The app-servers that an earlier server of cadre has left, by their processes. */
-  readonly #left = new WeakMap<Child, LeftServer>();
+  readonly #left = new WeakMap<Child, SurvivingServer>();
 
   constructor(settings: InstalledSettings, context: ProviderContext) {
     super(settings, context);
@@ -111,7 +111,8 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
 
   attach(...[session, sink, left]: Parameters<TakesOver['attach']>): AttachedAgent {
     const { child, from, position } = left;
-    const server = this.#left.get(child) ?? new LeftServer(new AppServer(child, this.#notes, from));
+    const server =
+      this.#left.get(child) ?? new SurvivingServer(new AppServer(child, this.#notes, from));
     this.#left.set(child, server);
     const agent = new CodexAgent(session, sink, server.lease(), this.#optionsFor([]), position);
     return attached(agent, session, left, () => agent.end(0));

@@ -28,7 +28,7 @@ interface Running {
  * An app-server that an earlier server of cadre has started. It serves only the sessions that it has: each gets another
  * app-server after its turn.
  */
-export class LeftServer {
+export class SurvivingServer {
   readonly #server: AppServer;
   #users = 0;
 

@@ -48,14 +48,18 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const shim = await findShim(base, undo);
   const components = buildComponents(base, options, shim, undo);
   undo.defer(() => components.children.keeper.stop());
-  const { summary, startTurns, leftTurns, leftProcesses } = await recoverRows(base, components);
+  const { summary, startTurns, survivingTurns, survivingProcesses } = await recoverRows(
+    base,
+    components,
+  );
   const httpLayer = buildHttpLayer(base, components, summary, undo);
   connect(base, components);
   const { supervisor, sandbox } = components.children;
   // Before any agent acts: the processes that it starts run in the same sandbox.
   await sandbox.restore(shim?.held ?? []);
-  for (const turn of takeProcesses(leftTurns, supervisor)) components.sessions.runner.attach(turn);
-  await components.processes.service.attach(leftProcesses);
+  for (const turn of takeProcesses(survivingTurns, supervisor))
+    components.sessions.runner.attach(turn);
+  await components.processes.service.attach(survivingProcesses);
   await supervisor.endUnattached();
   const upkeep = undo.use(startUpkeep(base, components));
   const last = readNote(shim)?.url ?? null;

@@ -30,14 +30,14 @@ export async function stop(
   const directory = await serverDirectory(global, world.env);
   const manager = managerOf(world.env);
   const pid = await stopServer(world, directory, { manager, isNow: own.now === true });
-  if (pid === null && own.now) await endLeftAgents(world, directory);
+  if (pid === null && own.now) await endSurvivingAgents(world, directory);
   show({ stopped: pid !== null, pid }, () =>
     pid === null ? `No server is running on ${directory}\n` : `Stopped the server (pid ${pid})\n`,
   );
 }
 
 /** Ends the agents that an earlier server has left for the next one. */
-async function endLeftAgents({ clock, stderr }: World, directory: string): Promise<void> {
+async function endSurvivingAgents({ clock, stderr }: World, directory: string): Promise<void> {
   const { Shim } = await import('../../../core/children/shim/shim.ts');
   const log = { warn: () => undefined };
   const shim = new Shim({ directory, graceMs: 0, clock, log });

@@ -23,7 +23,7 @@ const MAX_ATTEMPTS = 3;
 const SURVIVE_MS = 2000;
 
 /** A running turn whose agent an earlier server has left alive. */
-export interface LeftTurn {
+export interface SurvivingTurn {
   session: Session;
   turn: Turn;
   reader: StoredReadPosition;
@@ -46,12 +46,12 @@ interface Rows {
  * Returns the unfinished turns whose agents can be taken over. `held`: the processes that still have their pipes. `onLost` is
  * called for each other turn with such a process.
  */
-export function leftTurns(
+export function survivingTurns(
   rx: Reader,
   held: readonly HeldAgent[],
   { store, readers }: Rows,
   onLost: (turn: Turn, why: string) => void,
-): LeftTurn[] {
+): SurvivingTurn[] {
   if (held.length === 0) return [];
   const unfinished = new Map(store.unfinishedTurns(rx).map((turn) => [turn.turn_id, turn]));
   return readers.all(rx).flatMap(({ sessionId, reader }) => {
@@ -84,12 +84,12 @@ export function unpromptedTurns(rx: Reader, readers: AgentReadPositions): Readon
 }
 
 /** Returns after how many ms the output of an agent has not killed this server. */
-export function surviveMs({ reader, written }: LeftTurn): number {
+export function surviveMs({ reader, written }: SurvivingTurn): number {
   return written > reader.position.end ? SURVIVE_MS : 0;
 }
 
 /** A turn with the process of its agent; null if that cannot be taken over. */
-export interface TakenTurn extends LeftTurn {
+export interface TakenTurn extends SurvivingTurn {
   child: Child | null;
   /** The offset at which the output of the process begins. */
   from: number;
@@ -97,7 +97,7 @@ export interface TakenTurn extends LeftTurn {
 
 /** Takes over the processes of agents. One process may serve several sessions. */
 export function takeProcesses(
-  turns: readonly LeftTurn[],
+  turns: readonly SurvivingTurn[],
   supervisor: Pick<Supervisor, 'attach'>,
 ): TakenTurn[] {
   const byProcess = Map.groupBy(turns, ({ reader }) => reader.pid);
@@ -112,9 +112,9 @@ export function takeProcesses(
  * Stores that this server takes over agents, and deletes the rows of other turns. The rows of turns that begin again stay:
  * this server may die before that.
  */
-export function claimLeftTurns(
+export function claimSurvivingTurns(
   tx: Writer,
-  turns: readonly LeftTurn[],
+  turns: readonly SurvivingTurn[],
   { readers, begunAgain }: { readers: AgentReadPositions; begunAgain: readonly Turn[] },
 ): void {
   const claimed = new Map(turns.map(({ session, reader }) => [session.id, reader]));
@@ -132,7 +132,7 @@ export function claimLeftTurns(
  */
 export function cancelUnheard(
   tx: Writer,
-  turns: readonly LeftTurn[],
+  turns: readonly SurvivingTurn[],
   rows: Pick<ServerParts, 'clock'> & { store: SessionStore },
 ): string[] {
   return turns.flatMap(({ turn, reader }) => {
@@ -145,7 +145,7 @@ export function cancelUnheard(
 
 /** Reads the output of a turn that an earlier server has stored. */
 export function outputOf(
-  { turn, reader }: LeftTurn,
+  { turn, reader }: SurvivingTurn,
   { db, store, log }: Pick<ServerParts, 'db'> & { store: SessionStore; log: EventLog },
 ): StoredOutput {
   return db.peek((rx) => readStoredOutput(rx, turn, reader.output, { store, log }));
@@ -162,7 +162,7 @@ function isWithdrawn({ status, resolved_at }: Approval, { interrupt_requested_at
 
 /** Returns a running turn for the agent that an earlier server has started. `row`: the row that this server writes. */
 export function attachedTurn(
-  { session, turn, reader }: LeftTurn,
+  { session, turn, reader }: SurvivingTurn,
   { output, row }: { output: StoredOutput; row: TurnReadPosition | null },
   { db, store, readers, broker }: Dependencies,
 ): AttachedTurn {

@@ -12,7 +12,7 @@ import {
   TurnReadPosition,
 } from './agent-read-positions.ts';
 import type { ApprovalBroker } from '../approvals/approval-broker.ts';
-import { attachedTurn, type LeftTurn, outputOf, unpromptedTurns } from './attach-turn.ts';
+import { attachedTurn, type SurvivingTurn, outputOf, unpromptedTurns } from './attach-turn.ts';
 import type { Blobs } from './blobs.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import { TurnOutput } from './output.ts';
@@ -106,7 +106,7 @@ export class AgentOutputs {
 
   /** Opens the output of a turn that an earlier server has left, and returns the turn for its agent. */
   reopen(
-    left: LeftTurn,
+    left: SurvivingTurn,
     options: OutputOptions,
     broker: ApprovalBroker,
   ): { output: TurnOutput; attached: AttachedTurn } {

@@ -8,15 +8,18 @@ import { closeStoredItems } from '../../conversations/sessions/items.ts';
 import type { Inbox } from '../../conversations/inbox/inbox.ts';
 import { type ProcessEnd, endProcess } from '../../work/processes/process.ts';
 import { type Printed, nothingPrinted } from '../../work/processes/reading.ts';
-import { type LeftProcess, leftProcesses } from '../../work/processes/left-processes.ts';
+import {
+  type SurvivingProcess,
+  survivingProcesses,
+} from '../../work/processes/surviving-processes.ts';
 import type { ExitNotices } from '../../work/processes/notices.ts';
 import type { ProcessStore } from '../../work/processes/store.ts';
 import type { AgentReadPositions } from '../../conversations/sessions/agent-read-positions.ts';
 import {
   cancelUnheard,
-  claimLeftTurns,
-  type LeftTurn,
-  leftTurns,
+  claimSurvivingTurns,
+  type SurvivingTurn,
+  survivingTurns,
   unpromptedTurns,
 } from '../../conversations/sessions/attach-turn.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
@@ -32,9 +35,9 @@ export interface Recovered {
   summary: RecoverySummary;
   startTurns: Turn[];
   /** The turns whose agents are to be taken over. */
-  leftTurns: readonly LeftTurn[];
+  survivingTurns: readonly SurvivingTurn[];
   /** The processes that are to be taken over. */
-  leftProcesses: readonly LeftProcess[];
+  survivingProcesses: readonly SurvivingProcess[];
 }
 
 interface RecoverOptions extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'logger'> {
@@ -66,7 +69,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
   const previous = await ledger.begin(options.durability);
   const orphans_killed = await ledger.sweep(logger, shim?.process ?? null, held);
   const unfinished = db.peek((rx) => options.processes.unfinished(rx));
-  const goOn = leftProcesses(unfinished, held);
+  const goOn = survivingProcesses(unfinished, held);
   const goOnIds = new Set(goOn.map(({ process }) => process.process_id));
   const printed = new Map<string, Printed>();
   for (const { process_id } of unfinished)
@@ -79,9 +82,9 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     log.append(tx, { kind: 'runtime.started', payload: { previous_stop: previous.stop } });
     const noteLost = ({ turn_id }: Turn, why: string) =>
       logger.warn({ turn_id, why }, 'cannot continue a turn, and ends its agent');
-    const left = readers ? leftTurns(tx, held, { store, readers }, noteLost) : [];
+    const left = readers ? survivingTurns(tx, held, { store, readers }, noteLost) : [];
     const plan = planOf(tx, options, left);
-    if (readers) claimLeftTurns(tx, left, { readers, begunAgain: plan.startTurns });
+    if (readers) claimSurvivingTurns(tx, left, { readers, begunAgain: plan.startTurns });
     const { cancelled, failedSessions } = repairTurns(tx, plan, left, options);
     const processes_failed = failProcesses(tx, printed, options);
     for (const repair of worktreeRepairs) repair(tx);
@@ -113,8 +116,8 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     return {
       summary,
       startTurns: plan.startTurns.map(({ turn_id }) => store.turns.get(tx, turn_id) as Turn),
-      leftTurns: left,
-      leftProcesses: goOn,
+      survivingTurns: left,
+      survivingProcesses: goOn,
     };
   });
 }
@@ -122,7 +125,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
 function planOf(
   rx: Reader,
   { sessionStore: store, readers, canResume }: RecoverOptions,
-  left: readonly LeftTurn[],
+  left: readonly SurvivingTurn[],
 ): Plan {
   const unprompted = readers ? unpromptedTurns(rx, readers) : new Set<string>();
   const leftIds = new Set(left.map(({ turn }) => turn.turn_id));
@@ -141,7 +144,7 @@ function planOf(
 function repairTurns(
   tx: Writer,
   plan: Plan,
-  left: readonly LeftTurn[],
+  left: readonly SurvivingTurn[],
   { log, sessionStore: store, inbox, clock }: RecoverOptions,
 ): { cancelled: string[]; failedSessions: RecoverySummary['sessions_failed'] } {
   const cancelled = cancelUnheard(tx, left, { store, clock });

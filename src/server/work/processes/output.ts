@@ -33,7 +33,7 @@ export interface OutputPayload {
 }
 
 /** The output of a process that another server has started. */
-export interface LeftOutput {
+export interface SurvivingOutput {
   readonly file: LogFile;
   /** The output that no event has announced yet. */
   readonly pending: Pending;
@@ -49,10 +49,10 @@ interface Pending {
 }
 
 /** Reads how far an output is in its log, which is continued. `announced`: the end of what events have announced. */
-export async function readLeftOutput(
+export async function readSurvivingOutput(
   file: string,
   { capBytes, announced }: { capBytes: number; announced: number },
-): Promise<LeftOutput> {
+): Promise<SurvivingOutput> {
   const log = await LogFile.continue(file, capBytes);
   const { total, cap } = log;
   const bytes = announced < cap ? Math.max(0, total - announced) : 0;
@@ -79,7 +79,7 @@ export class ProcessOutput {
     pathOf: (stream: StreamName) => string;
     capBytes: number;
     /** The output of a process of another server. */
-    left?: Record<StreamName, LeftOutput> | undefined;
+    left?: Record<StreamName, SurvivingOutput> | undefined;
     clock: Clock;
     announce: (payload: OutputPayload) => void;
     /** Called with every chunk, once it is in the log. */
@@ -145,7 +145,7 @@ export class ProcessOutput {
 
 interface StreamOutputDependencies {
   file: LogFile;
-  left: LeftOutput | undefined;
+  left: SurvivingOutput | undefined;
   clock: Clock;
   budget: { text: number };
   announce: (payload: Omit<OutputPayload, 'stream'>) => void;

@@ -6,7 +6,11 @@ import { persist } from '../../../core/store/persist.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import { splitWords, startFailure } from './command.ts';
 import { processEnvironment } from '../../../core/children/environment.ts';
-import { descriptionOf, type LeftProcess, readLeftOutputs } from './left-processes.ts';
+import {
+  descriptionOf,
+  type SurvivingProcess,
+  readSurvivingOutputs,
+} from './surviving-processes.ts';
 import type { StreamName } from './output.ts';
 import {
   type Cause,
@@ -199,11 +203,11 @@ export class ProcessRunner {
   }
 
   /** Continues with processes that another server has left. */
-  async attach(processes: readonly LeftProcess[]): Promise<void> {
+  async attach(processes: readonly SurvivingProcess[]): Promise<void> {
     for (const { process, oldest } of processes) {
       const start = { sandbox: null, after: undefined };
       try {
-        const left = await readLeftOutputs(process, this.#deps);
+        const left = await readSurvivingOutputs(process, this.#deps);
         await this.#attach(runningOf(process, this.#deps, { ...start, left }), oldest);
       } catch (error) {
         await this.#fail(runningOf(process, this.#deps, start), (error as Error).message);
@@ -211,7 +215,7 @@ export class ProcessRunner {
     }
   }
 
-  async #attach(running: Running, oldest: LeftProcess['oldest']): Promise<void> {
+  async #attach(running: Running, oldest: SurvivingProcess['oldest']): Promise<void> {
     const { process, output } = running;
     const { process_id, pid, kill_requested_at, kill_reason: reason } = process;
     const { stdout, stderr } = output.beginsAt(oldest);

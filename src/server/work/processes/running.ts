@@ -5,7 +5,7 @@ import type { Child, Waiting } from '../../../core/children/supervisor.ts';
 import { AppError, conflictError } from '../../../api/errors.ts';
 import type { ProcessDependencies } from './dependencies.ts';
 import { logPath } from './log-file.ts';
-import { type LeftOutput, ProcessOutput, type StreamName } from './output.ts';
+import { type SurvivingOutput, ProcessOutput, type StreamName } from './output.ts';
 import type { Cause } from './process.ts';
 
 export interface ProcessStart {
@@ -14,7 +14,7 @@ export interface ProcessStart {
   /** The process that it replaces, for whose end it waits in the queue. */
   readonly after: string | undefined;
   /** The output of a process that another server has started. Absent: this server starts it. */
-  readonly left?: Record<StreamName, LeftOutput>;
+  readonly left?: Record<StreamName, SurvivingOutput>;
 }
 
 /** A process of this server that is queued or runs. */

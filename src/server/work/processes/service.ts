@@ -21,7 +21,7 @@ import type { PrivateDirs } from '../../../core/children/sandbox/private-directo
 import { Undo } from '../../../core/lib/undo.ts';
 import { readOn, readPiece, readTail } from './reading.ts';
 import type { ProcessDependencies } from './dependencies.ts';
-import type { LeftProcess } from './left-processes.ts';
+import type { SurvivingProcess } from './surviving-processes.ts';
 import type { ProcessRunner } from './runner.ts';
 import { CALLER, type ProcessOwner } from './store.ts';
 import { waitFor } from './waits.ts';
@@ -96,7 +96,7 @@ export class ProcessService {
   }
 
   /** Continues with processes that another server has left. */
-  async attach(left: readonly LeftProcess[]): Promise<void> {
+  async attach(left: readonly SurvivingProcess[]): Promise<void> {
     const { db, runner, sandbox, sessionStore, logger } = this.#deps;
     await runner.attach(left);
     for (const { process } of left) {

@@ -2,10 +2,10 @@ import type { Process } from '../../../api/processes.ts';
 import type { HeldRecord } from '../../../core/children/shim/frames.ts';
 import type { ProcessDependencies } from './dependencies.ts';
 import { logPath } from './log-file.ts';
-import { type LeftOutput, readLeftOutput, type StreamName } from './output.ts';
+import { type SurvivingOutput, readSurvivingOutput, type StreamName } from './output.ts';
 
 /** A running process that another server has left in the shim. */
-export interface LeftProcess {
+export interface SurvivingProcess {
   process: Process;
   /** The offsets of the oldest output that the shim has. */
   oldest: Record<StreamName, number>;
@@ -17,10 +17,10 @@ export function descriptionOf({ process_id }: Process): string {
 }
 
 /** Returns the unfinished processes that can be taken over. `held`: the children of the shim. */
-export function leftProcesses(
+export function survivingProcesses(
   unfinished: readonly Process[],
   held: readonly HeldRecord[],
-): LeftProcess[] {
+): SurvivingProcess[] {
   return unfinished.flatMap((process) => {
     const what = descriptionOf(process);
     const child = held.find(({ pid, about }) => pid === process.pid && about.what === what);
@@ -31,7 +31,7 @@ export function leftProcesses(
 }
 
 /** Reads how far the output of a process is stored, and continues its logs. */
-export async function readLeftOutputs(
+export async function readSurvivingOutputs(
   { process_id }: Process,
   {
     db,
@@ -39,11 +39,11 @@ export async function readLeftOutputs(
     settings,
     directory,
   }: Pick<ProcessDependencies, 'db' | 'store' | 'settings' | 'directory'>,
-): Promise<Record<StreamName, LeftOutput>> {
+): Promise<Record<StreamName, SurvivingOutput>> {
   const capBytes = settings().max_output_bytes_per_process;
   const read = (stream: StreamName) => {
     const announced = db.peek((rx) => store.announced(rx, process_id, stream));
-    return readLeftOutput(logPath(directory, process_id, stream), { capBytes, announced });
+    return readSurvivingOutput(logPath(directory, process_id, stream), { capBytes, announced });
   };
   return { stdout: await read('stdout'), stderr: await read('stderr') };
 }
