@@ -3,7 +3,7 @@ import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { yieldToEventLoop, runSlice } from '../../../core/lib/slices.ts';
 import type { TurnSettings } from '../../../agents/provider.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
-import { AgentTrials } from './agent-trials.ts';
+import { AgentStartRetries } from './agent-start-retries.ts';
 import { type Holds, NO_AGENT } from './holds.ts';
 import type { Scheduler } from './scheduler.ts';
 import { InboxStore, type InboxEntry } from './store.ts';
@@ -72,7 +72,7 @@ export class Inbox {
   readonly entries: InboxStore;
   readonly #deps: InboxDeps;
   readonly #owners = new Map<string, InboxSource>();
-  readonly #trials: AgentTrials;
+  readonly #trials: AgentStartRetries;
   #runner: InboxRunner | undefined;
   /** False before the server listens and once it stops. No entry becomes a turn then. */
   #isOpen = false;
@@ -84,7 +84,7 @@ export class Inbox {
     this.#deps = deps;
     this.holds = deps.holds;
     this.entries = new InboxStore(deps.db);
-    this.#trials = new AgentTrials({ ...deps, inbox: this });
+    this.#trials = new AgentStartRetries({ ...deps, inbox: this });
     deps.scheduler.register({
       due: (rx) => this.holds.nextEnd(rx),
       act: (signal) => this.#endPastHolds(signal),

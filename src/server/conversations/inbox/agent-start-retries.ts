@@ -25,7 +25,7 @@ interface AgentTrialsDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
  * tried from time to time without a turn: a turn for each try would be a failed turn, with its events, every few minutes
  * for as long as the server runs.
  */
-export class AgentTrials {
+export class AgentStartRetries {
   readonly #deps: AgentTrialsDeps;
   readonly #due: string[] = [];
   #isOpen = false;
