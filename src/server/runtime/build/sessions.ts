@@ -18,7 +18,7 @@ import { AgentOutputs } from '../../conversations/sessions/outputs.ts';
 import { SessionService } from '../../conversations/sessions/service.ts';
 import { SessionStore } from '../../conversations/sessions/store.ts';
 import { TurnRunner } from '../../conversations/sessions/turn-runner.ts';
-import { BudgetAsking } from '../../conversations/usage/budgets/asking.ts';
+import { BudgetApprovals } from '../../conversations/usage/budgets/budget-approvals.ts';
 import { BudgetGuard } from '../../conversations/usage/budgets/guard.ts';
 import { BudgetService } from '../../conversations/usage/budgets/service.ts';
 import { BudgetStore } from '../../conversations/usage/budgets/store.ts';
@@ -134,7 +134,7 @@ function buildBudgets(
   const { store: sessionStore, inbox, scheduler, teams } = needs;
   const usage = new UsageService({ ...base, sessionStore, teams });
   const store = new BudgetStore(base);
-  const asking = new BudgetAsking({ ...base, sessionStore, teams });
+  const asking = new BudgetApprovals({ ...base, sessionStore, teams });
   const guard = new BudgetGuard({ ...base, store, asking, sessionStore, inbox, scheduler, teams });
   const service = new BudgetService({ ...base, store, guard, sessionStore, teams });
   return { usage, guard, service };

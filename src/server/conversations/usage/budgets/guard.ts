@@ -21,12 +21,12 @@ import {
   usedUp,
   withTurn,
 } from './budget.ts';
-import type { BudgetAsking } from './asking.ts';
+import type { BudgetApprovals } from './budget-approvals.ts';
 import type { BudgetOwner, BudgetStore } from './store.ts';
 
 interface BudgetGuardDeps extends Pick<ServerParts, 'db' | 'clock'> {
   store: BudgetStore;
-  asking: BudgetAsking;
+  asking: BudgetApprovals;
   sessionStore: SessionStore;
   inbox: Inbox;
   scheduler: Scheduler;

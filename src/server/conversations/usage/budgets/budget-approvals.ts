@@ -14,7 +14,7 @@ interface BudgetAskingDeps extends Pick<ServerParts, 'log' | 'clock' | 'ids'> {
 }
 
 /** Asks people about budgets: by an approval of the session whose turn ended last. */
-export class BudgetAsking {
+export class BudgetApprovals {
   readonly #deps: BudgetAskingDeps;
 
   constructor(deps: BudgetAskingDeps) {
