@@ -76,5 +76,5 @@ const sentences: Record<ReasonForUser, string> = {
   repeated: 'the limit was reported again after each reset: resume the session yourself',
 };
 
-export const GO_ON =
+export const CONTINUE_PROMPT =
   'Your last turn was cut off by a usage limit, which has since reset. Continue where you left off.';

@@ -14,7 +14,14 @@ import type { SessionObserver } from '../../sessions/observer.ts';
 import { requestedSettings } from '../../sessions/settings.ts';
 import type { SessionStore } from '../../sessions/store.ts';
 import type { Reader, Writer } from '../../../../core/store/transaction.ts';
-import { type Handoff, limitEndOf, GO_ON, holdMessage, knownReset, waitAfter } from './limit.ts';
+import {
+  type Handoff,
+  limitEndOf,
+  CONTINUE_PROMPT,
+  holdMessage,
+  knownReset,
+  waitAfter,
+} from './limit.ts';
 import type { Database } from '../../../../core/store/database.ts';
 import type { Statement } from '../../../../core/store/statement.ts';
 
@@ -243,7 +250,7 @@ export class Limits implements HoldSource {
         const isAgain = turn && turn.input.length > 0 && !this.#hasWorked(rx, turn);
         return {
           source: 'usage_limit',
-          input: isAgain ? turn.input : [{ type: 'text', text: GO_ON }],
+          input: isAgain ? turn.input : [{ type: 'text', text: CONTINUE_PROMPT }],
           settings: requestedSettings(turn ?? {}),
         };
       },

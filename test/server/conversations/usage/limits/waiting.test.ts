@@ -5,7 +5,7 @@ import { HOUR, MINUTE, queueOf } from '../../../../support/queue/queue.ts';
 import { type Stage, testStage, testSession } from '../../../../support/sessions/stage.ts';
 import { completed } from '../../../../support/teams/team.ts';
 
-const GO_ON = /cut off by a usage limit, which has since reset/;
+const CONTINUE_PROMPT = /cut off by a usage limit, which has since reset/;
 
 /** A limit that resets an hour from now, or as is said. */
 function limit(stage: Stage, more: Partial<ReportedLimit> = {}) {
@@ -71,7 +71,7 @@ it('The session continues where it left off if its agent had done something.', a
   await next(stage, session, 'session.limited');
   stage.clock.advance(HOUR);
   const again = await stage.provider.nextTurn();
-  expect(again.text).toMatch(GO_ON);
+  expect(again.text).toMatch(CONTINUE_PROMPT);
   again.end(completed);
 });
 
