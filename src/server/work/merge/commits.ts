@@ -167,7 +167,7 @@ export interface Merged {
  * read. The attributes come from the commit `ours`, as in a checkout of it. `scratch` is an empty directory; `settings`
  * belong to the repository itself.
  */
-export async function openMerging(
+export async function openMergeDirectory(
   repository: Repository,
   { ours, scratch, settings }: { ours: string; scratch: string; settings: readonly Setting[] },
 ): Promise<Git> {

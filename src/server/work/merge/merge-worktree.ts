@@ -13,7 +13,7 @@ import { type Repository, repositoryOf } from '../git/repository.ts';
 import type { WorktreeDependencies } from '../worktrees/dependencies.ts';
 import type { MergeEvent, Operation } from '../worktrees/store.ts';
 import { assertThere } from '../worktrees/worktree.ts';
-import { completeMoves, HalfMoved, makeMoves } from './moves.ts';
+import { completeMoves, PartialMoveError, makeMoves } from './moves.ts';
 import { type MergePlanView, type Plan, planMerge, planRebase } from './plan.ts';
 import { refuse } from './source.ts';
 
@@ -109,7 +109,8 @@ async function apply(deps: Dependencies, request: MergeRequest): Promise<MergeRe
         await plan.check();
       });
     } catch (error) {
-      if (!(error instanceof HalfMoved)) await db.transact((tx) => store.endOperation(tx, id));
+      if (!(error instanceof PartialMoveError))
+        await db.transact((tx) => store.endOperation(tx, id));
       throw error;
     }
     return db.transact((tx) => {

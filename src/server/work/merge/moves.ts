@@ -72,13 +72,13 @@ export async function makeMoves(
     gitContext.failpoint('worktree.followed');
   } catch (error) {
     if (isUndone) for (const checkout of locked) await unlock(checkout, all.id);
-    throw isUndone ? asConflict(error) : new HalfMoved({ cause: error });
+    throw isUndone ? asConflict(error) : new PartialMoveError({ cause: error });
   }
   for (const checkout of locked) await unlock(checkout, all.id);
 }
 
 /** Branches have moved, and the files of a checkout could neither follow nor go back: the next merge or start tries again. */
-export class HalfMoved extends AppError {
+export class PartialMoveError extends AppError {
   constructor(options: ErrorOptions) {
     super(
       'conflict',

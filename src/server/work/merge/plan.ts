@@ -12,7 +12,7 @@ import {
   commitsBeyond,
   mergeCommits,
   messageBytes,
-  openMerging,
+  openMergeDirectory,
   personOf,
   readCommits,
   replayCommits,
@@ -26,7 +26,7 @@ import {
   assertSame,
   reasonsNotToMove,
   hooksOf,
-  lookAt,
+  readMergeSource,
   type MergeSource,
   refuse,
   targetOf,
@@ -149,7 +149,7 @@ function merging<T>(
   work: (git: Git) => Promise<T>,
 ): Promise<T> {
   return gitContext.withScratch({ id: 'merge' }, async (scratch) =>
-    work(await openMerging(repository, { ours: target.tip, scratch, settings })),
+    work(await openMergeDirectory(repository, { ours: target.tip, scratch, settings })),
   );
 }
 
@@ -165,7 +165,7 @@ async function startPlan(
   const person = personOf(all);
   const target = await targetOf(worktree, repository, { ...about, settings });
   const isCommitted = commitMessage !== null;
-  const source = await lookAt(gitContext, worktree, repository, { isCommitted });
+  const source = await readMergeSource(gitContext, worktree, repository, { isCommitted });
   const { tip, tree } = source;
   const line = signatureOf(person ?? { name: 'nobody', email: 'nobody' }, now);
   const from =

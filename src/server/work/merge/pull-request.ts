@@ -16,7 +16,7 @@ import { endOf } from '../worktrees/init-script.ts';
 import { assertThere } from '../worktrees/worktree.ts';
 import { commitsBeyond, subjectOf } from './commits.ts';
 import { filesOf, viewOf, type Without } from './plan.ts';
-import { hooksOf, lookAt, type MergeSource, refuse } from './source.ts';
+import { hooksOf, readMergeSource, type MergeSource, refuse } from './source.ts';
 
 type Request = BodyOf<typeof pullRequestEndpoint>;
 type PullRequestPlan = Without<PullRequest, 'worktree'>;
@@ -35,7 +35,7 @@ export async function openPullRequest(
   const { db, store, gitContext, clock } = deps;
   assertThere(worktree);
   const repository = await repositoryOf(gitContext.git, worktree);
-  const source = await lookAt(gitContext, worktree, repository, { isCommitted: false });
+  const source = await readMergeSource(gitContext, worktree, repository, { isCommitted: false });
   return gitContext.withScratch(worktree, async (scratch) => {
     // No setting of the repository applies, so none of them runs a program.
     const opened = await openIsolatedGitDir(repository, { scratch, settings: [] });

@@ -45,7 +45,7 @@ export interface MergeSource {
  * Looks at a worktree; nothing is changed. With `isCommitted`, uncommitted changes become a tree, so that they can be
  * committed. Throws `conflict` if the worktree or its branch is gone.
  */
-export async function lookAt(
+export async function readMergeSource(
   gitContext: GitContext,
   worktree: Worktree,
   repository: Repository,
@@ -117,7 +117,9 @@ export async function assertSame(
   source: MergeSource,
   isCommitted: boolean,
 ): Promise<void> {
-  const now = await lookAt(gitContext, source.worktree, source.repository, { isCommitted });
+  const now = await readMergeSource(gitContext, source.worktree, source.repository, {
+    isCommitted,
+  });
   refuse(now.obstacles);
   if (now.tip !== source.tip || now.tree !== source.tree)
     throw conflictError('the worktree has changed during the merge: try again', {
