@@ -23,7 +23,7 @@ import {
   hasSession,
   listSessions,
   openAcpAgent,
-  openOnTrial,
+  openProbeSession,
 } from './open.ts';
 import type { StartOptions } from './process.ts';
 import type { ResolvedAgent } from './resolve.ts';
@@ -158,7 +158,7 @@ export class AcpAgentKind implements NamedAgentKind, TakesOver {
   }
 
   try(cwd: string, tools: AgentTools | null, signal: AbortSignal): Promise<void> {
-    const open = (start: StartOptions) => askAgent(start, openOnTrial, { tools });
+    const open = (start: StartOptions) => askAgent(start, openProbeSession, { tools });
     return this.#ask(cwd, 'agent, started for a check', signal, open);
   }
 

@@ -11,7 +11,7 @@ import { type AgentLogin, ProviderError } from '../provider.ts';
 import type { AcpAgent } from './agent.ts';
 import { type AuthMethod, methodInWords, needsPerson } from './auth-methods.ts';
 import { agentError } from './connection.ts';
-import { askAgent, openOnTrial } from './open.ts';
+import { askAgent, openProbeSession } from './open.ts';
 import type { StartOptions } from './process.ts';
 
 /** Runs `ask` with the way to start a process of the agent for that alone. */
@@ -46,7 +46,7 @@ export function agentLogin(starting: Starting): AgentLogin {
         for (const page of own) pages.delete(page);
       }
     },
-    check: (signal) => statusAfter(signal, openOnTrial),
+    check: (signal) => statusAfter(signal, openProbeSession),
     end: (signal) => statusAfter(signal, logOut),
   };
 }

@@ -73,7 +73,7 @@ export function listSessions(start: StartOptions): Promise<ReadonlySet<string> |
 }
 
 /** Has an agent open a session, for what it then says of itself, and delete the session where it can do that. */
-export async function openOnTrial(agent: AcpAgent): Promise<void> {
+export async function openProbeSession(agent: AcpAgent): Promise<void> {
   await agent.create();
   if (!agent.process.can.delete) return;
   // Nobody has seen this session: a refusal to delete it harms nobody.
