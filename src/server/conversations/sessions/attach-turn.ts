@@ -130,7 +130,7 @@ export function claimSurvivingTurns(
  * Cancels the approvals of turns for which nobody waits any more, and returns their ids: a call of a tool, or a connection of a
  * sandbox, has ended with the earlier server. The agent waits for its own requests, and a turn for its budget.
  */
-export function cancelUnheard(
+export function cancelUnawaited(
   tx: Writer,
   turns: readonly SurvivingTurn[],
   rows: Pick<ServerParts, 'clock'> & { store: SessionStore },

@@ -16,7 +16,7 @@ import type { ExitNotices } from '../../work/processes/notices.ts';
 import type { ProcessStore } from '../../work/processes/store.ts';
 import type { AgentReadPositions } from '../../conversations/sessions/agent-read-positions.ts';
 import {
-  cancelUnheard,
+  cancelUnawaited,
   claimSurvivingTurns,
   type SurvivingTurn,
   survivingTurns,
@@ -147,7 +147,7 @@ function repairTurns(
   left: readonly SurvivingTurn[],
   { log, sessionStore: store, inbox, clock }: RecoverOptions,
 ): { cancelled: string[]; failedSessions: RecoverySummary['sessions_failed'] } {
-  const cancelled = cancelUnheard(tx, left, { store, clock });
+  const cancelled = cancelUnawaited(tx, left, { store, clock });
   const failedSessions: RecoverySummary['sessions_failed'] = [];
   for (const session of uniqueById([...plan.clearPointers, ...plan.readySessions])) {
     const status = plan.readySessions.includes(session) ? 'ready' : session.status;
