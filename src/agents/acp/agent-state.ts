@@ -11,12 +11,12 @@ export interface Running {
 
 /**
  * `opening`: the agent may replay the history of a session. `preparing`: the settings of a turn are applied before its
- * prompt is sent. `isDeaf`: the agent confirms a setting, so its messages belong to no turn.
+ * prompt is sent. `ignoresMessages`: the agent confirms a setting, so its messages belong to no turn.
  */
 export type State = { is: 'idle' } | { is: 'opening'; lastHeardAt: number } | Preparing | Running;
 
 export interface Preparing {
   is: 'preparing';
-  isDeaf: boolean;
+  ignoresMessages: boolean;
   cancelled: AbortController;
 }

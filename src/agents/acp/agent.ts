@@ -106,7 +106,7 @@ export class AcpAgent implements Agent {
       ...options,
       ref: () => this.ref,
       calls: () => this.#reports.calls,
-      isDeaf: () => this.#isDeaf,
+      ignoresMessages: () => this.#ignoresMessages,
       permissionMode: () => this.#settings.permissionMode,
       onAsked: () => this.#promptMonitor.noteAsked(),
       refuse: (code, message) => this.#refuse(code, message),
@@ -235,7 +235,7 @@ export class AcpAgent implements Agent {
   async prompt(input: readonly StoredInputItem[], settings: TurnSettings): Promise<TurnOutcome> {
     const preparing: Preparing = {
       is: 'preparing',
-      isDeaf: false,
+      ignoresMessages: false,
       cancelled: new AbortController(),
     };
     this.#state = preparing;
@@ -328,15 +328,15 @@ export class AcpAgent implements Agent {
 
   /** Sends a request that sets a choice: what the agent says meanwhile is of no turn. */
   async #setChoice(
-    preparing: { isDeaf: boolean },
+    preparing: { ignoresMessages: boolean },
     method: string,
     params: object,
   ): Promise<unknown> {
-    preparing.isDeaf = true;
+    preparing.ignoresMessages = true;
     try {
       return await this.process.ask(method, { sessionId: this.ref, ...params });
     } finally {
-      preparing.isDeaf = false;
+      preparing.ignoresMessages = false;
       this.#deferred.expectOptions();
     }
   }
@@ -347,9 +347,9 @@ export class AcpAgent implements Agent {
   }
 
   /** Whether nothing that the agent says is of a turn. */
-  get #isDeaf(): boolean {
+  get #ignoresMessages(): boolean {
     const state = this.#state;
-    return state.is === 'opening' || (state.is === 'preparing' && state.isDeaf);
+    return state.is === 'opening' || (state.is === 'preparing' && state.ignoresMessages);
   }
 
   #update(params: unknown, line: OutputLine): Promise<void> | undefined {
@@ -360,10 +360,10 @@ export class AcpAgent implements Agent {
     const other = otherSession(params, this.ref);
     const choice = other === null ? readChoiceUpdate(raw) : null;
     if (choice) {
-      this.#choices.applyUpdate(choice, !this.#isDeaf);
+      this.#choices.applyUpdate(choice, !this.#ignoresMessages);
       void this.#deferred.offered();
     }
-    if (this.#isDeaf) return this.#reports.forwardOfSession(raw, other, line);
+    if (this.#ignoresMessages) return this.#reports.forwardOfSession(raw, other, line);
     return this.#reports.forward(raw, other, { settings: this.#settings, line });
   }
 

@@ -37,7 +37,7 @@ interface Dependencies {
   ref: () => string;
   calls: () => ToolCallTracker;
   /** Whether nothing that the agent says is of a turn. */
-  isDeaf: () => boolean;
+  ignoresMessages: () => boolean;
   permissionMode: () => TurnSettings['permissionMode'];
   /** Called for each request of a turn. */
   onAsked: () => void;
@@ -60,7 +60,7 @@ export class PermissionRequests {
     const { sink, cwd, agent, clock, refuse } = this.#deps;
     const declined = declineTooLarge(params, this.#deps.ref(), line);
     if (declined) return declined;
-    if (this.#deps.isDeaf()) return { outcome: cancelled };
+    if (this.#deps.ignoresMessages()) return { outcome: cancelled };
     this.#deps.onAsked();
     const permission = readPermission(params);
     const calls = this.#deps.calls();
