@@ -23,8 +23,8 @@ const IDLE_EXIT_MS = 500;
 const AGENT_VARIABLE = 'CADRE_AGENT_RUN';
 
 /**
- * Starts an agent; `who` is how its provider calls it. With the agent, all processes end that it has started, also those in
- * groups of their own. Throws {@link ProviderError}.
+ * Starts an agent; `who` is how its provider calls it. When the agent ends, all processes that it started end too,
+ * including processes in other process groups. Throws {@link ProviderError}.
  */
 export async function startAgent(
   supervisor: Supervisor,
@@ -55,7 +55,10 @@ export function makeHome(
   }
 }
 
-/** Ends the input of an agent, waits for it to go by itself where it is idle, and ends it with all it started. */
+/**
+ * Closes the input of an agent, waits for an idle agent to exit by itself, and then kills it and all processes that it
+ * started.
+ */
 export async function endAgent(
   child: Child,
   { graceMs, isIdle, clock }: { graceMs: number; isIdle: boolean; clock: Clock },
@@ -119,7 +122,7 @@ interface AnswerLimits {
   gone: Promise<string>;
 }
 
-/** Waits for an answer for at most `ms`, and while the agent lives. Throws Error where none comes. */
+/** Waits for a response for at most `ms`, while the agent runs. Throws Error if there is no response. */
 export async function answered<T>(
   answer: Promise<T>,
   { ms, clock, gone }: AnswerLimits,
@@ -226,7 +229,7 @@ export async function runProgram(
   }
 }
 
-/** The result of `work`. Rejects with the signal's reason where the signal aborts before that. */
+/** Resolves with the result of `work`. Rejects with the reason of the signal if it aborts earlier. */
 export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   work.catch(() => undefined);
   signal.throwIfAborted();

@@ -108,7 +108,7 @@ function linesIn(text: string): number {
   return lines;
 }
 
-/** A value as the JSON of a title, made of as much of it as is shown. */
+/** Formats a value as JSON for a title. Only the shown part of the value is formatted. */
 export function inWords(value: unknown): string {
   return JSON.stringify(new MessageBudget().bounded(value));
 }
@@ -121,7 +121,7 @@ export function tooLargeRequest(excess: Excess): { code: string; message: string
   };
 }
 
-/** Says once a turn that something was left out of a message. */
+/** Reports, once for each turn, that a part of a message was left out. */
 export class Omissions {
   #isTold = false;
 

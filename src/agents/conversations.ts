@@ -170,7 +170,7 @@ export class TurnCollector {
   }
 }
 
-/** Whether a session would lose a conversation if it began anew. */
+/** Whether a session would lose a conversation if it started with an empty one. */
 export function hasContent({ usage, imported }: Pick<Session, 'usage' | 'imported'>): boolean {
   return Boolean(usage?.output_tokens) || Boolean(imported);
 }

@@ -28,13 +28,13 @@ export interface AskedRequest extends RequestOrigin {
 }
 
 /**
- * The lines of an agent's output that are not handled whole: the newest one, and each line with a request until the
- * request is stored. An update is named by its line and its number in the line, so that it is stored once although
- * two servers read the line.
+ * The lines of an agent's output that are not completely processed: the newest line, and each line with a request that is
+ * not stored yet. An update is identified by its line and its number in the line, so it is stored only once even if two
+ * servers read the line.
  */
 export class OutputLines {
   readonly #deps: Dependencies;
-  /** The lines in hand, in their order. */
+  /** The lines that are being processed, in their order. */
   readonly #open = new Map<number, OutputLine>();
   /** The open lines of an earlier server that were not read again yet. */
   readonly #left: Map<number, number>;
@@ -182,7 +182,7 @@ export class OutputLines {
   }
 }
 
-/** One line in hand: the updates in it go through it to the sink. */
+/** A line that is being processed. It passes its updates to the sink. */
 export class OutputLine implements Pick<AgentSink, 'update'> {
   readonly begin: number;
   /** The memory of the adapter before the line; null if no position is stored. */

@@ -36,7 +36,7 @@ interface SavedChoices {
   seen: readonly string[];
 }
 
-/** The choices of a session, by the newest report of its agent, and the values that the session began with. */
+/** The options of a session, from the newest report of its agent, and the initial values of the session. */
 export class Choices {
   #offer: Offer;
   readonly #modes: AgentModes;
@@ -325,10 +325,10 @@ function asked(which: ChoiceName, { agentMode }: TurnSettings) {
 type Ask = (method: string, params: object) => Promise<unknown>;
 
 /**
- * Gives an agent what a turn wants, and what the session began with where the turn wants nothing. Each choice is judged by
- * what the agent offers after the one before. `ask` sends a request; `isReady` resolves with whether a choice is to be set
- * now. Returns what the agent did not go back to, in words for people. Throws ProviderError for what the turn wants and
- * cannot have: the next turn may want something else.
+ * Sets the options of an agent: the value that the turn requests, or the initial value of the session. Each option is
+ * checked against the options that the agent offers after the previous one was set. `ask` sends a request; `isReady`
+ * resolves with whether a choice is to be set now. Returns the initial values that the agent refused, as texts for users.
+ * Throws ProviderError if a value that the turn requests cannot be set.
  */
 export async function applySettings(
   choices: Choices,
@@ -348,8 +348,8 @@ export async function applySettings(
 }
 
 /**
- * Gives an agent one choice of a turn; resolves with its value, or with null where there was nothing to set. `onLeft` is
- * called where the agent refuses to go back to what the session began with. Throws ProviderError as `applySettings`.
+ * Sets one option of a turn; resolves with its value, or with null if nothing had to be set. `onLeft` is called if the
+ * agent refuses the initial value of the session. Throws ProviderError as `applySettings`.
  */
 export async function setChoice(
   choices: Choices,

@@ -9,7 +9,7 @@ import type { AskedRequest, OutputLine, OutputLines } from '../output-lines.ts';
 import { plain } from '../../core/lib/plain.ts';
 
 export interface AcpHandlers {
-  /** The lines in hand; each handler gets the line of its message. */
+  /** The lines that are being processed; each handler gets the line of its message. */
   readonly lines: OutputLines;
   /** Takes a `session/update` notification, in the order of the wire; a promise holds back the messages after it. */
   onUpdate(params: unknown, line: OutputLine): Promise<void> | undefined;

@@ -29,10 +29,10 @@ interface Deferral {
 }
 
 /**
- * The choices that an agent offers only after it has opened the session. A turn waits for them for a while, once a
- * session. An agent that was seen to offer them after its first prompt gets the prompt before: what may be set late is then
- * set while the turn runs, and if the agent begins to work before that, the turn fails, because it would not be the one
- * that was asked for.
+ * The choices that an agent offers only after it has opened the session. A turn waits for them for a while, once a session.
+ * If an agent offers them only after its first prompt, the prompt is sent first. Options that can be set late are then set
+ * while the turn runs. If the agent starts to work earlier, the turn fails, because it would run with other settings than
+ * requested.
  */
 export class DeferredOptions {
   readonly #deps: Dependencies;

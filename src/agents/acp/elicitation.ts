@@ -24,7 +24,7 @@ interface Dependencies {
   onPage: ((page: LoginPage) => void) | undefined;
 }
 
-/** Puts the questions of an agent to people. */
+/** Shows the questions of an agent to users. */
 export class Elicitations {
   readonly #deps: Dependencies;
   /** The pages that somebody is to open, by the agent's ids; aborting one withdraws the question. */

@@ -67,12 +67,12 @@ async function isForked(
   return false;
 }
 
-/** The sessions that an agent, started for that alone, says it has; null where it has no list. */
+/** Starts an agent and lists its sessions; null if the agent cannot list them. */
 export function listSessions(start: StartOptions): Promise<ReadonlySet<string> | null> {
   return askAgent(start, (agent) => listRefs(agent.process));
 }
 
-/** Has an agent open a session, for what it then says of itself, and delete the session where it can do that. */
+/** Opens a session to read the facts that an agent reports in it, and deletes the session if the agent supports that. */
 export async function openProbeSession(agent: AcpAgent): Promise<void> {
   await agent.create();
   if (!agent.process.can.delete) return;
@@ -80,7 +80,7 @@ export async function openProbeSession(agent: AcpAgent): Promise<void> {
   await agent.process.ask('session/delete', { sessionId: agent.ref }).catch(() => undefined);
 }
 
-/** Whether an agent, started for that alone, can give a session back. */
+/** Starts an agent, and returns whether it can resume a session. */
 export function hasSession(ref: string, start: StartOptions): Promise<boolean> {
   return askAgent(start, async (agent) => {
     try {
@@ -93,7 +93,7 @@ export function hasSession(ref: string, start: StartOptions): Promise<boolean> {
   });
 }
 
-/** Starts an agent for a question alone, and ends it. `onPage` takes the pages that it asks a person to open meanwhile. */
+/** Starts an agent for one request, and ends it. `onPage` receives the web pages that the agent asks the user to open. */
 export function askAgent<T>(
   start: StartOptions,
   question: (agent: AcpAgent) => Promise<T>,

@@ -201,7 +201,7 @@ function byOption({ id: configId, isBoolean, offered, current }: Option): Choice
   };
 }
 
-/** The offer with an option at another value, where the agent does not say so itself. */
+/** Returns the offered options with another current value for one option, for agents that do not report the change. */
 export function withCurrent(offer: Offer, which: ChoiceName, current: string): Offer {
   const options = offer.configOptions ?? [];
   const found = optionFor(which, options);

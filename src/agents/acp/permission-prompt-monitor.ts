@@ -10,7 +10,10 @@ export type Notice = Omit<Extract<AgentUpdate, { type: 'notice' }>, 'type'>;
 /** Tools that a person who wants to be asked expects to be asked for. */
 const GRAVE = new Set<unknown>(['execute', 'edit', 'delete', 'move']);
 
-/** Notices, once for each process, that an agent does not ask although a turn wants to be asked, or chose no mode. */
+/**
+ * Detects, once for each process, that an agent requests no approval although the mode of the turn requires it or is not
+ * set.
+ */
 export class PermissionPromptMonitor {
   /** Whether the agent asks; null: not known. */
   readonly #asks: () => boolean | null;

@@ -24,8 +24,8 @@ const MAX_LIST_PAGES = 100;
 export type OnReplay = (update: unknown) => void;
 
 /**
- * Has an agent take up a session; with `isReplayed`, in the way that replays its history. `untilSilent` waits for the end of
- * the history. Throws {@link ProviderError}: `resume_failed` where the agent does not have the session.
+ * Makes an agent resume a session; with `isReplayed`, by the method that replays the history. `untilSilent` waits for the
+ * end of the history. Throws {@link ProviderError}: `resume_failed` where the agent does not have the session.
  */
 export async function reopen(
   process: AcpProcess,
@@ -62,7 +62,7 @@ export async function reopen(
   }
 }
 
-/** Resolves when the agent has been silent for a while: it has replayed the history of the session. */
+/** Resolves when the agent has sent nothing for a while, so that the replay of the history is complete. */
 export async function untilSilent(opening: { lastHeardAt: number }, clock: Clock): Promise<void> {
   const began = clock.monotonic();
   opening.lastHeardAt = began;

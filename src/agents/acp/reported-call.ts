@@ -81,7 +81,7 @@ export function withMessage(
 /** The depth to which values are compared: deeper ones count as different. */
 const MAX_DEPTH = 64;
 
-/** Whether a later value repeats an earlier one, or has it as its beginning. */
+/** Whether a later value equals an earlier one or starts with it. */
 export function isContinued(before: unknown, after: unknown, depth = 0): boolean {
   if (depth > MAX_DEPTH) return false;
   if (typeof before === 'string')

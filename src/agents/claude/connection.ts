@@ -17,7 +17,7 @@ import { NonProtocolOutput } from '../json-lines.ts';
 import type { AskedRequest, OutputLine, OutputLines } from '../output-lines.ts';
 
 export interface Handlers {
-  /** The lines in hand; each handler gets the line of its message. */
+  /** The lines that are being processed; each handler gets the line of its message. */
   readonly lines: OutputLines;
   /** Takes a message of the stream, in its order; a promise holds back the messages after it. */
   onMessage(message: Message, line: OutputLine): Promise<void> | undefined;

@@ -24,7 +24,7 @@ const grant = z.discriminatedUnion('type', [
 
 const grants = z.array(grant);
 
-/** Something that claude proposes to allow from now on. Its `destination` is the session, whatever claude proposes. */
+/** A permission that claude proposes to grant. Its `destination` is always the session, whatever claude proposes. */
 export type Grant = z.output<typeof grant> & { destination: 'session' };
 
 /**

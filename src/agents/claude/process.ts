@@ -292,7 +292,7 @@ export function argumentsOf(beginning: Beginning, ref: string): string[] {
   return [`--resume=${origin}`, '--fork-session', ...at, `--session-id=${ref}`];
 }
 
-/** Starts claude on the conversation of a session, else as a fork of another one, else anew. */
+/** Starts claude: it resumes the conversation of the session, forks another one, or starts an empty one. */
 export async function begin(
   start: (beginning: Beginning) => Promise<void>,
   { session, sink, fork }: { session: Session; sink: AgentSink; fork: ForkPoint | null },

@@ -54,7 +54,10 @@ export function turnIn(params: unknown): string | null {
   return ended.safeParse(params).data?.turn.id ?? null;
 }
 
-/** How a turn ended; `earlier` is the newest error that codex has reported of it before, `limit` what it says of limits. */
+/**
+ * Returns the outcome of a turn. `earlier`: the newest error that codex has reported for the turn; `limit`: its report
+ * about limits.
+ */
 export function outcomeOf(
   params: unknown,
   earlier: TurnError | null,

@@ -66,12 +66,12 @@ export function ownTurn(): OwnThreadTurn {
   return { ...foreignTurn(), own };
 }
 
-/** A turn that the agent did not begin. */
+/** A turn that another client has started. */
 export function foreignTurn(): ThreadTurn {
   return { id: null, hasBegun: false, own: null, over: Promise.withResolvers() };
 }
 
-/** Where the thread of an agent is. */
+/** The state of the thread of an agent. */
 export class ThreadState {
   #state: State = { is: 'idle' };
 

@@ -67,7 +67,7 @@ export async function hasThread({ ref, isEmpty }: KnownSession, ask: Ask): Promi
   }
 }
 
-/** Resolves when the agent that last had a thread has left it. Throws {@link ProviderError} after ten seconds. */
+/** Resolves when the agent that last used a thread has released it. Throws {@link ProviderError} after ten seconds. */
 export async function whenFree(threadId: string, server: AppServer, clock: Clock): Promise<void> {
   const route = server.routeOf(threadId);
   if (!route) return;

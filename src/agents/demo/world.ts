@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Writable } from 'node:stream';
 
-/** The agent's access to the system besides the protocol and its files. It is handed in, so that a test can replace it. */
+/** The agent's access to the system besides the protocol and its files. Tests can replace it. */
 export interface World {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly pid: number;

@@ -3,5 +3,5 @@ import type { ProcessTable } from './process-table.ts';
 import { procfs } from './procfs.ts';
 import { ps } from './ps.ts';
 
-/** The processes of this machine, by the way that it offers. */
+/** The process table of this machine: /proc, or ps on systems without /proc. */
 export const processTable: ProcessTable = hasProc ? procfs : ps;

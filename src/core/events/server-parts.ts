@@ -5,7 +5,7 @@ import type { Logger } from '../lib/log.ts';
 import type { Database } from '../store/database.ts';
 import type { EventLog } from './log.ts';
 
-/** The parts of a server that every noun may use. */
+/** The dependencies that every part of the server can use. */
 export interface ServerParts {
   db: Database;
   log: EventLog;

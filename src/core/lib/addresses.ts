@@ -5,7 +5,7 @@ export function isListed(list: BlockList, address: string): boolean {
   return list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 }
 
-/** Addresses of this machine alone. A mapped IPv4 address is judged as what it maps, here and in the other lists. */
+/** Loopback addresses. An IPv4-mapped IPv6 address counts as its IPv4 address, here and in the other lists. */
 export const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8);
 loopback.addAddress('::1', 'ipv6');
@@ -20,7 +20,10 @@ privateNetworks.addSubnet('198.18.0.0', 15);
 privateNetworks.addSubnet('fc00::', 7, 'ipv6');
 privateNetworks.addSubnet('fec0::', 10, 'ipv6');
 
-/** Addresses that nothing may reach for others: of clouds, where machines read their own secrets, of no host, and of many. */
+/**
+ * Addresses that cadre never connects to for others: metadata services of clouds, unspecified addresses and multicast
+ * addresses.
+ */
 export const forbidden = new BlockList();
 forbidden.addSubnet('0.0.0.0', 8);
 forbidden.addSubnet('169.254.0.0', 16);

@@ -1,4 +1,4 @@
-/** Time as a dependency that is handed in, so that a test can control it. */
+/** The clock, as a dependency that tests can replace. */
 export interface Clock {
   /** Wall time, integer Unix milliseconds: for records, never for time limits, because it can jump. */
   now(): number;

@@ -4,8 +4,8 @@ import { hasProc } from './platform.ts';
 import { codeOf } from './system-error.ts';
 
 /**
- * An open directory. Without /proc, the path of the directory stands for it, so a program that replaces the directory is
- * followed. Sandboxes exist only on machines with /proc.
+ * An open directory. Without /proc, the handle is only the path of the directory, so a program that replaces the directory
+ * is followed. Sandboxes exist only on machines with /proc.
  */
 export interface DirectoryHandle extends AsyncDisposable {
   /** A path that leads to this directory, whatever takes its place. */

@@ -26,7 +26,7 @@ type IdPrefix =
   | 'req'
   | 'epoch';
 
-/** Makes identifiers. It is handed in, so that a test can control them. */
+/** Creates identifiers, as a dependency that tests can replace. */
 export interface Ids {
   /** `<prefix>_<UUIDv7 without dashes>`: sorts by the time of creation, cannot be guessed. */
   next(prefix: IdPrefix): string;
@@ -42,7 +42,7 @@ export function newUuid(): string {
   return randomUUID();
 }
 
-/** A number from 0 up to 1, by chance. */
+/** Returns a random number from 0 up to 1. */
 export function random(): number {
   return randomBytes(4).readUInt32LE() / 2 ** 32;
 }

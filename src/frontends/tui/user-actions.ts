@@ -19,7 +19,9 @@ export interface NewSession {
   prompt: string;
 }
 
-/** Carries out what a person decides. Each throws an AppError where the server refuses it. */
+/**
+ * The changes that a user makes on the screen, as requests to the server. Each throws an AppError if the server refuses it.
+ */
 export class UserActions {
   readonly #client: Client;
   readonly #defaults: Defaults;

@@ -1,6 +1,9 @@
-/** How often in a row a hook may begin anew with what has happened since it was up to date. */
+/**
+ * Number of delivery rounds in a row before a hook is throttled. A round delivers the events since the hook was last up to
+ * date.
+ */
 const BURST = 60;
-/** How long it takes until it may do so once more, in ms. */
+/** Time until a throttled hook gets one more round, in ms. */
 const REFILL_MS = 1000;
 
 /**

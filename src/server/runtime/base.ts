@@ -45,7 +45,7 @@ export interface RuntimeOptions {
   onFatal: (error: Error) => void;
 }
 
-/** The parts that every noun needs. */
+/** The dependencies of every component. */
 export interface Base extends ServerParts {
   directory: string;
   /** `config.now` is the current configuration; values that a reload may change are read at each use. */

@@ -10,7 +10,7 @@ import type { Base } from './base.ts';
 import type { Components } from './build.ts';
 import { sessionEnded } from './session-end.ts';
 
-/** Connects each noun with the components that are built after it. It must run before any agent starts. */
+/** Connects each component with the components that are built after it. It must run before any agent starts. */
 export function connect(base: Base, components: Components): void {
   const { logger } = base;
   const { children, providers, sessions, goals, watches, processes } = components;

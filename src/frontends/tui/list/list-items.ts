@@ -20,7 +20,7 @@ type Row =
   | { kind: 'process'; id: string; process: Process }
   | { kind: 'team'; id: string; team: Team };
 
-/** How a thing stands, in the order in which it needs attention. */
+/** The status of an item, in the order in which items need attention. */
 export const itemStatuses = [
   'waiting',
   'failed',
@@ -32,7 +32,7 @@ export const itemStatuses = [
 ] as const;
 export type ItemStatus = (typeof itemStatuses)[number];
 
-/** How a thing stands at a time in Unix milliseconds. */
+/** Returns the status of an item at a time in Unix milliseconds. */
 export function itemStatusOf(thing: ListItem, now: number): ItemStatus {
   if (thing.kind === 'approval') return 'waiting';
   if (thing.kind === 'team') return 'idle';
@@ -52,7 +52,7 @@ function statusOfProcess({ status }: Process): ItemStatus {
   return status === 'completed' || status === 'killed' ? 'done' : 'failed';
 }
 
-/** All things, the newest of each kind first; approvals the oldest first. */
+/** Returns all items, the newest of each kind first; approvals the oldest first. */
 export function listItemsOf(overview: Overview): ListItem[] {
   const { nodes } = overview;
   const rows = rowsOf(overview);
@@ -101,7 +101,10 @@ function newest<T>(timeOf: (one: T) => number): (a: T, b: T) => number {
   return (a, b) => timeOf(b) - timeOf(a);
 }
 
-/** Since when a thing is as it is, in Unix milliseconds: what its age and the order of attention count from. */
+/**
+ * Returns the time of the last status change of an item, in Unix milliseconds. Its age and its rank in the attention order
+ * depend on it.
+ */
 export function sinceOf(thing: ListItem): number {
   switch (thing.kind) {
     case 'approval':
@@ -115,7 +118,7 @@ export function sinceOf(thing: ListItem): number {
   }
 }
 
-/** The session that a thing is, or belongs to; null for a team and for a process of nobody. */
+/** Returns the id of the session that an item is or belongs to; null for a team and for a process without a session. */
 export function sessionIdOf(thing: ListItem): string | null {
   switch (thing.kind) {
     case 'approval':

@@ -46,7 +46,7 @@ const before: ListView = {
   now: 0,
 };
 
-/** The list of all things, which keeps its position by id while they change. */
+/** The list of all items. It keeps its position by id while the items change. */
 export class ListState {
   readonly view: Observable<ListView>;
   readonly #overview: Observable<Overview>;
@@ -73,7 +73,10 @@ export class ListState {
     for (const stop of this.#stops.splice(0)) stop();
   }
 
-  /** Changes what is shown, and how. The position stays at its id. A tab that is opened, also anew, keeps no rows. */
+  /**
+   * Changes the tab, filter or order. The position stays at its id. Opening a tab, also the same one again, drops its kept
+   * rows.
+   */
   changeView(change: Partial<ListSettings>): void {
     const view = this.view.get();
     this.#show({ ...view, ...change, ...(change.tab === undefined ? {} : { kept: new Set() }) });

@@ -9,7 +9,7 @@ import type { RaceEntry } from '../overview.ts';
 import type { Tone } from '../tint.tsx';
 import { type ListItem, type ItemStatus, sinceOf, itemStatusOf } from './list-items.ts';
 
-/** The texts of a row, each one line of plain text; empty where a thing has no such text. */
+/** The texts of a row, each one line of plain text; empty if an item has no such text. */
 export interface RowText {
   symbol: string;
   tone: Tone;
@@ -43,7 +43,7 @@ export const symbols: Record<ItemStatus, readonly [symbol: string, tone: Tone]> 
 /** An agent that has shown nothing of a turn for this time is silent. */
 const SILENT_MS = 5000;
 
-/** The texts of a thing's row at a time in Unix milliseconds. */
+/** Returns the texts of an item's row at a time in Unix milliseconds. */
 export function rowTextOf(thing: ListItem, now: number): RowText {
   const itemStatus = itemStatusOf(thing, now);
   const [symbol, tone] = symbols[itemStatus];
@@ -197,7 +197,7 @@ function ageOf(ms: number): string {
   return ms < 60_000 ? 'now' : ago(ms);
 }
 
-/** Whether a title, id, directory or the last words of a thing contain a text. */
+/** Whether the title, id, directory or last message of an item contains a text. */
 export function containsText(thing: ListItem, text: string): boolean {
   if (text === '') return true;
   const wanted = text.toLowerCase();

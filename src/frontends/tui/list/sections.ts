@@ -92,7 +92,7 @@ export function countsOf(all: readonly ListItem[], now: number): Record<ListTab,
   return counts;
 }
 
-/** Whether a person is needed; of a session that waits, by its approval. */
+/** Whether an item needs the user. A waiting session needs the user only through its approval. */
 export function needsMe(thing: ListItem, all: readonly ListItem[], now: number): boolean {
   if (thing.kind === 'approval') return true;
   if (thing.kind !== 'session') return false;

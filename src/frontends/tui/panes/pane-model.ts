@@ -26,7 +26,7 @@ export interface PaneModel {
   copyable: () => Copyable[];
 }
 
-/** The keys that the pane withholds from the frame: all, only Escape, or none. */
+/** The keys that the pane handles instead of the screen: all, only Escape, or none. */
 export type Hold = 'all' | 'escape' | null;
 
 export interface PaneProps<Model extends PaneModel = PaneModel> {

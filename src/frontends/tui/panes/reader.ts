@@ -27,7 +27,7 @@ export class ObjectCache<Of extends object, Made> {
   }
 }
 
-/** Where somebody is in a text, and what is searched for. */
+/** The scroll position of a reader in a text, and the search text. */
 export class Reader {
   /** Counts the changes, of the text and of the position. */
   readonly changes = new Observable(0);
@@ -240,7 +240,7 @@ export interface Shape extends LineShape {
   rows: number;
 }
 
-/** Text in blocks, of which only those are rendered that are looked at. */
+/** Text in blocks. Only the visible blocks are rendered. */
 export interface Blocks {
   readonly count: number;
   /** The lines of a block; none for one that is not shown. */

@@ -5,7 +5,7 @@ const FAST = 1500;
 /** A text that grows faster is shown this often: each time, nearly every line of it is written to the terminal. */
 const SLOW_MS = 1500;
 
-/** Decides when a text that grows is shown: at once, or now and then where it grows faster than anybody reads. */
+/** Decides when streaming text is drawn: at once, or at intervals if it grows faster than anyone can read. */
 export class RenderThrottle {
   readonly #clock: Clock;
   readonly #show: () => void;

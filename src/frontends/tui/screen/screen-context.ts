@@ -13,7 +13,10 @@ import type { Notices } from '../react-hooks.ts';
 import type { Terminal } from '../terminal.ts';
 import type { KeyBindings } from './key-bindings.ts';
 
-/** The client of the server with a name, else of the one that has the thing with an id; of one server, the only one. */
+/**
+ * Returns the client of the server with a name, or of the server that has the item with an id. With one server, it is the
+ * only client.
+ */
 export function clientOf(
   { overviewStore, client }: ScreenContext,
   { id = '', name = overviewStore.overview.get().nodes.get(id)?.name }: ServerQuery,

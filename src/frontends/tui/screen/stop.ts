@@ -18,7 +18,10 @@ export interface Answer {
   work: () => Promise<unknown>;
 }
 
-/** The question before a thing is stopped; a text where there is nothing to stop. A second x is the firmer answer. */
+/**
+ * Returns the question before an item is stopped, or a text if there is nothing to stop. A second x selects the stronger
+ * action.
+ */
 export function stopping(
   thing: ListItem,
   { sessions }: Overview,

@@ -15,7 +15,7 @@ export type Pane =
 /** A selection that moves on within this time is not read. */
 const REST_MS = 100;
 
-/** The pane of a thing; null until the selection rests on it. */
+/** Returns the pane of an item; null while the selection is still moving. */
 export function usePane(context: ScreenContext, thing: ListItem | undefined): Pane | null {
   const [pane, setPane] = useState<Pane | null>(null);
   const kind = thing && kindOf(thing);

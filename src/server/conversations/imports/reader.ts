@@ -186,7 +186,7 @@ export class ImportReader {
   }
 }
 
-/** Whether a turn of a conversation is a turn of the session: it has the time and the prompt of that. */
+/** Whether a turn of a conversation is the same as a turn of the session: both have the same time and prompt. */
 export function isSameTurn(
   { occurredAt, prompt }: Pick<StoredTurn, 'occurredAt' | 'prompt'>,
   { started_at, ended_at, input }: Pick<Turn, 'started_at' | 'ended_at' | 'input'>,

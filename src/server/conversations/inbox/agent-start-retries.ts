@@ -21,9 +21,9 @@ interface AgentTrialsDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
 }
 
 /**
- * Holds the sessions that no agent can be started for. The first turns that get none are tried again. Then an agent is
- * tried from time to time without a turn: a turn for each try would be a failed turn, with its events, every few minutes
- * for as long as the server runs.
+ * Holds the sessions that no agent can be started for. The first failed turns are retried. After that, the server tries to
+ * start an agent without a turn from time to time, because each retry with a turn would store another failed turn and its
+ * events.
  */
 export class AgentStartRetries {
   readonly #deps: AgentTrialsDeps;

@@ -37,10 +37,10 @@ interface HoldsDeps extends Pick<ServerParts, 'db' | 'log' | 'clock'> {
 type HoldRow = [code: string, message: string, since: number | null, until: number | null];
 
 /**
- * The reasons why sessions begin no turn of their inbox: one for each code, until somebody ends it or its time has come.
- * Holds survive restarts. A running turn continues, and a client may send a turn nevertheless. The holds of an interrupted
- * turn and of the wait before another try to get an agent have no events of their own and no `since`, because the events of
- * their turns show them.
+ * The reasons why a session starts no turn from its inbox, at most one for each code. A hold lasts until a user ends it or
+ * its time has passed. Holds survive restarts. A running turn continues, and a client may send a turn nevertheless. The
+ * holds of an interrupted turn and of the wait before another try to get an agent have no events of their own and no
+ * `since`, because the events of their turns show them.
  */
 export class Holds {
   readonly #deps: HoldsDeps;

@@ -28,7 +28,7 @@ export type EntryChange = Partial<
   Omit<EntryRequest, 'id' | 'session_id' | 'created_by' | 'at' | 'every'>
 > & { time?: Pick<Entry, 'at' | 'every'> };
 
-/** An entry after some time has passed, and the runs that this skips. */
+/** An entry at a later time, and the runs that were skipped until then. */
 export interface Aged {
   entry: Entry;
   skipped: Skipped[];
@@ -55,7 +55,7 @@ export function newEntry(request: EntryRequest, now: number): Entry {
   return timed(fresh, request, now);
 }
 
-/** Returns the entry once its next time has come; unchanged before. */
+/** Returns the entry at a time: due if its next time has passed, else unchanged. */
 export function atTime(entry: Entry, now: number): Aged {
   if (entry.next_at === null || entry.next_at > now) return { entry, skipped: [] };
   if (entry.every === null)
@@ -129,7 +129,7 @@ export function entryAfterTurn(entry: Entry, { status }: Pick<Turn, 'status'>, n
   return restated({ ...entry, turn_id: null, last_status: status, due_at, again_at: null }, now);
 }
 
-/** Returns the entry with what a person changed; the same entry if nothing did. */
+/** Returns the entry with the changes of a user; the same entry if nothing changed. */
 export function editedEntry(entry: Entry, { time, ...change }: EntryChange, now: number): Entry {
   const changed = { ...entry, ...change };
   const isTimed = time !== undefined || changed.time_zone !== entry.time_zone;

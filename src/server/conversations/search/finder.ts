@@ -127,7 +127,7 @@ function hitOf(
   return { doc, hit, score: scoreOf(text, spans, terms.length) };
 }
 
-/** A title that was given anew has several numbers, and is one hit. */
+/** A title that was set several times has several numbers, but is one hit. */
 function isSame(found: readonly Found[], { hit }: Found): boolean {
   return (
     hit.kind === 'title' &&

@@ -65,7 +65,10 @@ export class Upkeep {
     });
   }
 
-  /** Runs `fn` with the index, up to date as far as it is built. A damaged index is made anew, and `fn` runs once more. */
+  /**
+   * Runs `fn` with the index, up to date as far as it is built. If the index is damaged, it is rebuilt, and `fn` runs
+   * again.
+   */
   async using<T>(fn: (index: IndexFile) => Promise<T>): Promise<T> {
     try {
       return await this.#using(fn);

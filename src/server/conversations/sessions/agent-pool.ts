@@ -64,7 +64,7 @@ export class AgentPool {
   readonly #starting = new Set<AgentSlot>();
   /** Whether the agents of a kind were lasting when one was last started. */
   readonly #lasting = new Map<string, boolean>();
-  /** The number of agents that are starting or ending. They take up room too. */
+  /** The number of agents that are starting or ending. They count against the limit too. */
   #moving = 0;
   /** Starting a process blocks the event loop for milliseconds, so starts yield to the event loop between them. */
   #lastStart = Promise.resolve();

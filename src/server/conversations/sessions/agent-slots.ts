@@ -50,9 +50,9 @@ const NAMED = 3;
 export type Shortage = { by: 'lasting' | 'family' | 'unknown' | 'all'; message: string };
 
 /**
- * Returns why an agent of a family gets none of `max` slots; null if it does. Agents of a kind that has not
- * started yet start one at a time, because all may be lasting. If they could exceed the quota of lasting agents, only one
- * agent of all such kinds starts. `ending`: the number of slots of agents that are ending.
+ * Returns the reason why an agent of a session family gets none of `max` slots; null if it gets one. Agents of a kind that
+ * has not started yet start one at a time, because all may be lasting. If they could exceed the quota of lasting agents,
+ * only one agent of all such kinds starts. `ending`: the number of slots of agents that are ending.
  */
 export function shortageFor(
   { family, kind, isLasting }: Pick<AgentSlot, 'family' | 'kind' | 'isLasting'>,

@@ -83,7 +83,7 @@ export function unpromptedTurns(rx: Reader, readers: AgentReadPositions): Readon
   return new Set(unprompted.map(({ reader }) => reader.turn_id));
 }
 
-/** Returns after how many ms the output of an agent has not killed this server. */
+/** Returns the time, in ms, after which this server counts as not killed by the output of an agent. */
 export function surviveMs({ reader, written }: SurvivingTurn): number {
   return written > reader.position.end ? SURVIVE_MS : 0;
 }
@@ -127,8 +127,8 @@ export function claimSurvivingTurns(
 }
 
 /**
- * Cancels the approvals of turns for which nobody waits any more, and returns their ids: a call of a tool, or a connection of a
- * sandbox, has ended with the earlier server. The agent waits for its own requests, and a turn for its budget.
+ * Cancels the approvals that nobody waits for, and returns their ids: the tool call or the sandbox connection has ended
+ * with the earlier server. Requests of an agent and approvals of budgets are still waited for.
  */
 export function cancelUnawaited(
   tx: Writer,

@@ -261,7 +261,7 @@ export function storageFailure(error: unknown): TurnOutcome {
   return { status: 'failed', error: { code: 'storage_full', message } };
 }
 
-/** Whether no agent has seen a turn, although it may be stored that one was about to. */
+/** Whether no agent has received a turn. The rows may already say that an agent is about to receive it. */
 export function isUnseen({ started_at }: Turn, running: RunningTurn | undefined): boolean {
   if (started_at === null) return true;
   return running?.begunFor !== undefined && !running.wasSeen && !running.isPrompted;

@@ -87,7 +87,7 @@ export function beginTurn(session: Session, turn: Turn, now: number): Session {
 /** A title that says as little as none. */
 const BLANK_TITLE = /^(?:new|untitled) (?:session|chat|conversation|thread)\b/i;
 
-/** Returns the session with the title that its agent gives; the same session if a person gave it one. */
+/** Returns the session with the title from its agent; the same session if a user has set a title. */
 export function titledByAgent(session: Session, text: string, now: number): Session {
   const title = titleFrom(text);
   const isGiven =
@@ -208,7 +208,7 @@ export function endTurn(session: Session, turn: Turn, now: number): Session {
   };
 }
 
-/** Returns what a session has of a turn, if it has ended. */
+/** Returns the fields of a session that come from its last turn, if that turn has ended. */
 export function lastTurnOf({ status, error }: Turn): LastTurn {
   if (status !== 'completed' && status !== 'interrupted' && status !== 'failed') return noLastTurn;
   return { last_turn_status: status, last_turn_error: error && shortError(error) };

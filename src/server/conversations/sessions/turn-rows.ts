@@ -134,7 +134,9 @@ export function endTurnInRows(
   return { ended, cancelled };
 }
 
-/** The status and error with which a turn ends: an interrupt that is stored counts more than what its agent reports. */
+/**
+ * The status and error with which a turn ends: a stored interrupt takes precedence over the outcome that the agent reports.
+ */
 export function outcomeOf(
   turn: Pick<Turn, 'interrupt_requested_at' | 'error'>,
   { status, error }: TurnOutcome,

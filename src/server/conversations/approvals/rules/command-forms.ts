@@ -55,8 +55,8 @@ function valuesIn(word: string): string[] {
 
 /**
  * Whether one of the commands fits the pattern of a rule to deny or ask: without the directory or version of its program,
- * without the options before its subcommand, and behind `sudo`, `env` and the like. It is rather too many than too few.
- * Each word is compared with each of the pattern once.
+ * without the options before its subcommand, and behind `sudo`, `env` and the like. It prefers false matches to missed
+ * ones. Each word is compared once with each word of the pattern.
  */
 export function fitsAny({ words }: CommandPattern, commands: readonly Command[]): boolean {
   return commands.some((command) => fits(words, command));

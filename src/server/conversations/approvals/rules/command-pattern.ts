@@ -9,18 +9,21 @@ export interface CommandPattern {
   readonly words: readonly string[];
 }
 
-/** How strictly a `*` is taken. To allow, it has to be harmless what it stands for; to deny or ask, it is anything. */
+/**
+ * How strictly a `*` matches. In a rule that allows, it matches only text that is known to be harmless; in a rule that
+ * denies or asks, it matches any text.
+ */
 export type Strictness = 'strict' | 'any';
 
-/** The first word of a command that does not fit a pattern, by its index from 0, and why, for people. */
+/** The index (from 0) of the first word of a command that does not match a pattern, and the reason as a text for users. */
 export interface Misfit {
   at: number;
   why: string;
 }
 
 /**
- * Reads a pattern. Returns why it cannot be one, where it cannot. `isConfirmed`: a person knows what its program does with
- * any words, although the program is not on the list of known safe ones.
+ * Parses a pattern. Returns the reason if the pattern is invalid. `isConfirmed`: the user has confirmed that the program is
+ * safe with any arguments, although it is not on the list of safe programs.
  */
 export function readPattern(
   text: string,
@@ -36,7 +39,7 @@ export function readPattern(
   return why === null ? { words } : { why };
 }
 
-/** Why no command that rules can read fits the pattern, whatever the rule is for; null if some may. */
+/** Returns the reason why the pattern can match no command, for any kind of rule; null if it can match some command. */
 export function whyNothingFits(text: string): string | null {
   const words = text.split(/[ \t]+/).filter((word) => word !== '');
   const [program = ''] = words;
@@ -60,7 +63,7 @@ export function whyNothingFits(text: string): string | null {
   return null;
 }
 
-/** Why a `*` of a pattern cannot stand for any name, so that the rule would allow nothing; null if each can. */
+/** Returns the reason why a `*` of a pattern can match no name, so that the rule would allow nothing; null if each can. */
 function whyNeverAllowed(words: readonly string[]): string | null {
   for (const wanted of words.filter((word) => word.includes('*') && word !== '**')) {
     const example = wanted.replaceAll('*', 'x');
@@ -84,7 +87,7 @@ function addressIn(words: readonly string[]): string | null {
   return null;
 }
 
-/** The first word that does not fit the pattern of a rule to allow; null if the command fits. */
+/** Returns the first word that does not match the pattern of a rule that allows; null if the command matches. */
 export function misfitOf(
   { words: pattern }: CommandPattern,
   words: readonly string[],
@@ -162,7 +165,7 @@ function meaningOf(word: string): string | null {
   return isAddress ? 'is an address' : null;
 }
 
-/** More characters of options that are written together are not judged. */
+/** Maximum number of combined short options that are examined. */
 const MAX_JOINED = 64;
 
 /**

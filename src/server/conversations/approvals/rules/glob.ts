@@ -1,13 +1,13 @@
-/** The part of a word that a `*` stands for, by its position: the text from `start` to `end`. */
+/** The part of a word that a `*` matches: the text from `start` to `end`. */
 export interface Gap {
   start: number;
   end: number;
 }
 
 /**
- * Returns what each `*` of a pattern stands for in a word, by the earliest position of each piece between them; null if
- * the word does not fit. Each character of the word is compared once, whatever the number of `*`: a pattern never becomes a
- * regular expression.
+ * Returns the part of a word that each `*` of a pattern matches, with the earliest position of each text between them; null
+ * if the word does not match. Each character of the word is compared once, whatever the number of `*`: a pattern never
+ * becomes a regular expression.
  */
 export function gapsIn(pattern: string, word: string): Gap[] | null {
   const pieces = pattern.split('*');

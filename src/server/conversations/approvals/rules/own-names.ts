@@ -32,13 +32,13 @@ function isOwnName(name: string): boolean {
   return OWN_NAMES.has(plain) || OWN_FAMILIES.some((family) => family.test(plain));
 }
 
-/** Whether some name in `words` is such a file, and `written` does not name it as well. Separators are `/`, `=`, `:`, `,`. */
+/** Whether a name in `words` is such a file and is not also in `written`. Separators are `/`, `=`, `:`, `,`. */
 export function reachesOwnName(words: string, written: string): boolean {
   const allowed = new Set(namesIn(written));
   return namesIn(words).some((name) => isOwnName(name) && !allowed.has(name));
 }
 
-/** Whether some name in `words` is such a file or a hidden one, and `written` does not name it as well. */
+/** Whether a name in `words` is such a file or a hidden file, and is not also in `written`. */
 export function reachesUnwritten(words: string, written: string): boolean {
   const allowed = new Set(namesIn(written));
   return (

@@ -13,7 +13,7 @@ export function fitsPath(
   return fitsAnyPath(pattern, directory, [file], strictness);
 }
 
-/** Whether one of many files fits, as {@link fitsPath} has it: the pattern is read once. */
+/** Whether one of many files matches, by the rules of {@link fitsPath}. The pattern is parsed once. */
 export function fitsAnyPath(
   pattern: string,
   directory: string,

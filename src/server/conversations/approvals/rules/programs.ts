@@ -68,7 +68,10 @@ const EXECUTING = new Set(EXECUTING_SUBCOMMANDS.split('|'));
 const WITH_GROUPS = new Set(['docker', 'nerdctl', 'podman']);
 const GROUPS = new Set(['container', 'image', 'system', 'builder', 'buildx']);
 
-/** Why a pattern would allow more than its words say; null if not. `isConfirmed`: a person knows what the program does. */
+/**
+ * Returns the reason why a pattern would allow more than it shows; null if it does not. `isConfirmed`: the user has
+ * confirmed that the program is safe.
+ */
 export function dangerIn(words: readonly string[], isConfirmed: boolean): string | null {
   const [program = '', subcommand = ''] = words;
   const open = words.findIndex((word) => word.includes('*'));
@@ -111,7 +114,7 @@ export function hasSubcommands(program: string): boolean {
   return WITH_SUBCOMMANDS.has(name) || WITH_GROUPS.has(name);
 }
 
-/** Whether a word only says what kind of thing the subcommand behind it is for. */
+/** Whether a word is only a group of subcommands, so that the subcommand follows it. */
 export function isGroup(program: string, word: string): boolean {
   return WITH_GROUPS.has(kindOf(program)) && GROUPS.has(word);
 }
@@ -198,7 +201,10 @@ function runningOption(name: string, words: readonly string[]): string | undefin
   return words.find((word) => isRunningOption(name, word));
 }
 
-/** Whether a word is an option of a program that runs what follows it, or what stands in the same word behind it. */
+/**
+ * Whether a word is an option whose value the program runs as a command. The value is the next word or the rest of the same
+ * word.
+ */
 export function isRunningOption(name: string, word: string): boolean {
   const [option = ''] = word.split('=');
   return (ownEntry(RUNNING_OPTIONS, name) ?? []).some(
@@ -209,7 +215,7 @@ export function isRunningOption(name: string, word: string): boolean {
   );
 }
 
-/** Whether a `*` of a pattern may stand for another machine than a remote that the pattern names. */
+/** Whether a `*` of a pattern can match a host that is not a remote in the pattern. */
 function mayReachAnywhere(name: string, words: readonly string[]): boolean {
   const [, subcommand = '', ...others] = words;
   if (!REMOTE.has(`${name} ${subcommand}`)) return false;

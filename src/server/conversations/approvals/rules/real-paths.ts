@@ -14,14 +14,15 @@ const HANGS_MS = 1000;
 export const MAX_PATH = 4096;
 
 /**
- * Returns a path with all symbolic links resolved; what does not exist keeps its name. Null if that is not certain: a link
- * leads to nothing, so that what is written there comes into being elsewhere, or the file system did not answer in time.
+ * Returns a path with all symbolic links resolved; what does not exist keeps its name. Null if the path is uncertain: a
+ * link has no target, so that a write would create a file elsewhere, or the file system did not respond in time.
  */
 export type RealPath = (absolute: string) => Promise<string | null>;
 
 /**
- * Resolves paths that agents choose, without waiting for a mount that hangs. Such a call of the system keeps a thread of
- * Node until the mount answers, so one call is made at a time, and while one hangs every other path is uncertain at once.
+ * Resolves paths that agents choose, without waiting for a mount that hangs. Such a system call blocks a thread of Node
+ * until the mount responds. Therefore only one call runs at a time, and while a call hangs, every other path is uncertain
+ * at once.
  */
 export class RealPaths {
   readonly #clock: Clock;
@@ -117,8 +118,8 @@ interface Asked {
 }
 
 /**
- * Where the names in commands lead. Rules ask for names while they are evaluated, which waits for nothing: a name that is
- * not known yet is noted, and all is evaluated once more when it is known.
+ * The real paths of names in commands. The evaluation of rules does not wait for a name: if the real path of a name is
+ * unknown, the name is recorded, and the rules are evaluated again after its lookup.
  */
 export class CommandNames {
   readonly #known = new Map<string, boolean>();
@@ -136,7 +137,7 @@ export class CommandNames {
   }
 
   /** Looks up the names that were asked for since; returns whether there were any. */
-  async resolveHost(realPath: RealPath): Promise<boolean> {
+  async lookUp(realPath: RealPath): Promise<boolean> {
     const asked = [...this.#asked];
     for (const [key, one] of asked) this.#known.set(key, await leadsOut(one, realPath));
     this.#asked.clear();

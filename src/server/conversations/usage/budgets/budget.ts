@@ -12,7 +12,7 @@ const SAME_USD = 1e-9;
 export const measures = ['tokens', 'cost_usd', 'turns'] as const;
 export type Measure = (typeof measures)[number];
 
-/** Returns the measures of which a budget allows no more. */
+/** Returns the measures (tokens, cost, turns) whose limit a budget has reached. */
 export function usedUp({ allowed, spent }: Pick<Budget, 'allowed' | 'spent'>): Measure[] {
   return measures.filter((one) => {
     const most = allowed[one];
@@ -38,7 +38,7 @@ export function withTurn(spent: Budget['spent'], usage: Usage | null): Budget['s
   };
 }
 
-/** Returns what is spent after the agent of a turn that is counted said anew what that used. */
+/** Returns the spent amounts after an agent has corrected the usage of a turn that was counted before. */
 export function amended(
   spent: Budget['spent'],
   before: Usage | null,
@@ -66,7 +66,7 @@ export const notReached = {
   approval_session_id: null,
 };
 
-/** Returns the amounts that an acceptance allows: what is spent, and the limit once more. */
+/** Returns the amounts that an acceptance allows: the spent amounts plus the limit. */
 export function onceMore({ limit, spent }: Pick<Budget, 'limit' | 'spent'>): BudgetAmounts {
   const more = (one: Measure) => {
     const most = limit[one];

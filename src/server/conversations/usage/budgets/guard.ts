@@ -37,8 +37,8 @@ interface BudgetGuardDeps extends Pick<ServerParts, 'db' | 'clock'> {
 }
 
 /**
- * Counts what turns use, each in the transaction that ends it, and holds the sessions of a budget that is used up. All
- * that it knows is in the rows, but for what running turns of hard budgets have used so far.
+ * Counts what turns use, each in the transaction that ends it, and holds the sessions of a budget that is used up. All its
+ * state is in the rows, except the usage so far of running turns with hard budgets.
  */
 export class BudgetGuard implements HoldSource {
   readonly #deps: BudgetGuardDeps;
@@ -139,7 +139,7 @@ export class BudgetGuard implements HoldSource {
     inbox.wake(tx);
   }
 
-  /** Stores a budget that a person has set, new or anew, with what its turns have used until now. */
+  /** Stores a new or changed budget of a user, with the usage of its turns so far. */
   put(tx: Writer, budget: Budget, before: Budget | undefined): Budget {
     const { store, asking, sessionStore, clock, inbox } = this.#deps;
     if (before) asking.cancel(tx, before, 'the budget was set again');
@@ -194,7 +194,7 @@ export class BudgetGuard implements HoldSource {
     return ends.length === 0 ? null : Math.min(...ends);
   }
 
-  /** Begins the next day of the budgets that are used up and whose day is over, and counts those anew that are not sound. */
+  /** Starts the next day of used-up budgets whose day has ended, and counts budgets with invalid sums again. */
   async #beginDays(): Promise<void> {
     const { db, store, clock, inbox } = this.#deps;
     const next = db.peek((rx) => this.#nextEnd(rx));

@@ -29,7 +29,7 @@ export function knownReset(resetsAt: number | null, now: number): number | null 
     : null;
 }
 
-/** Returns when a limit is over, as far as it is known: in Unix ms; null: not known. */
+/** Returns the time at which a limit resets, in Unix ms. Null if the time is unknown. */
 export function limitEndOf(
   { resetsAt, fruitless }: Pick<Reached, 'resetsAt' | 'fruitless'>,
   now: number,
@@ -39,7 +39,10 @@ export function limitEndOf(
   return isAgain ? Math.max(resetsAt, now + PAUSE_MS) : resetsAt;
 }
 
-/** Returns when a session resumes by itself (in Unix ms; null: it does not), why it does not, and who continues it. */
+/**
+ * Returns the time at which a session resumes by itself (Unix ms; null if it does not), the reason if it does not, and the
+ * agent that continues it.
+ */
 export function waitAfter(
   reached: Reached,
   now: number,
