@@ -33,7 +33,7 @@ import { type Answering, answerRoutes } from './routes/answer.ts';
 import { type Searching, searchRoutes } from './routes/search.ts';
 import { type Worktrees, raceRoutes, worktreeRoutes } from './routes/worktrees.ts';
 import { EventStreams } from './sse.ts';
-import { ToolDoor, type ToolPort } from './tool-door.ts';
+import { SandboxToolServer, type ToolPort } from './sandbox-tool-server.ts';
 import type { StreamSettings } from './stream-limits.ts';
 import { UnderWay } from './under-way.ts';
 
@@ -81,7 +81,7 @@ export function createHttpServer(dependencies: HttpServerDependencies): HttpServ
   const requests = new RequestCounts();
   const entrance = new AuthHook({ access, failures, requests });
   const app = createApp(dependencies, entrance);
-  const door = new ToolDoor(app.server);
+  const door = new SandboxToolServer(app.server);
   const underWay = new UnderWay(clock);
   let takesChanges = true;
   let url = '';

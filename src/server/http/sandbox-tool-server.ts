@@ -12,7 +12,7 @@ export interface ToolPort {
  * Serves connections of sandboxes: of all routes of the server, a sandbox reaches only the tools and the health check. Each
  * request still needs a token.
  */
-export class ToolDoor {
+export class SandboxToolServer {
   readonly #server: Server;
   readonly #sockets = new WeakSet<Socket>();
 
