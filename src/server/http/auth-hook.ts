@@ -13,7 +13,7 @@ import type { Endpoint } from '../../api/endpoint.ts';
 import type { RequestCounts } from '../upkeep/diagnostics/requests.ts';
 import { invalidError } from '../../api/errors.ts';
 import { UnknownPath } from '../../core/lib/log.ts';
-import { authenticatedElsewhere } from './inside.ts';
+import { holderOfInternalRequest } from './internal-request.ts';
 import { whenOver } from './under-way.ts';
 import { accessOfPath } from './route-table.ts';
 
@@ -44,7 +44,7 @@ export class AuthHook {
    */
   async authenticate(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
     const { access } = this.#deps;
-    const holder = authenticatedElsewhere();
+    const holder = holderOfInternalRequest();
     if (holder) return this.#authenticateAs(holder, request);
     const asked = accessOf(request);
     if (asked === 'link') {

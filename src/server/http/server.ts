@@ -14,7 +14,11 @@ import type { ProcessService } from '../work/processes/service.ts';
 import type { IdempotencyStore } from '../../core/store/idempotency-store.ts';
 import { type AppSettings, createApp } from './app.ts';
 import { accessOf, AuthHook } from './auth-hook.ts';
-import { askInside, type InsideAnswer, type InsideRequest } from './inside.ts';
+import {
+  sendInternalRequest,
+  type InternalResponse,
+  type InternalRequest,
+} from './internal-request.ts';
 import { type Mount, mounter } from './mount.ts';
 import { assertNotEncoded, isUnknown, refuseUnknown } from './refuse.ts';
 import { type Conversations, conversationRoutes } from './routes/sessions.ts';
@@ -48,7 +52,7 @@ export interface HttpServer {
   /** The time of the last request on the monotonic clock, in milliseconds; now if a connection is open. */
   lastUsedAt(): Promise<number>;
   /** Answers a request that another door has let in, with the rights of `holder`; a refusal is an answer, too. */
-  ask(request: InsideRequest, holder: TokenHolder): Promise<InsideAnswer>;
+  ask(request: InternalRequest, holder: TokenHolder): Promise<InternalResponse>;
   /** The port of the server in the network of a sandbox, which reaches only the tools there. The server has to listen. */
   readonly tools: ToolPort;
   /** From now on requests that would change something are refused with `shutting_down`. */
@@ -111,7 +115,7 @@ export function createHttpServer(dependencies: HttpServerDependencies): HttpServ
       const connections = await promisify(app.server.getConnections.bind(app.server))();
       return connections > 0 ? clock.monotonic() : lastRequestAt;
     },
-    ask: (request, holder) => askInside(app, request, holder),
+    ask: (request, holder) => sendInternalRequest(app, request, holder),
     get tools() {
       return door.port;
     },

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { TokenHolder } from '../../core/access/tokens.ts';
 
 /** A request that another door of the server has let in, such as the fleet's. */
-export interface InsideRequest {
+export interface InternalRequest {
   method: string;
   /** The path, with the query. */
   path: string;
@@ -13,7 +13,7 @@ export interface InsideRequest {
 }
 
 /** The answer to it, as HTTP would have sent it. */
-export interface InsideAnswer {
+export interface InternalResponse {
   status: number;
   headers: Record<string, string>;
   /** JSON, unless the content type is another; empty: there is no body. */
@@ -24,7 +24,7 @@ export interface InsideAnswer {
 const holders = new AsyncLocalStorage<TokenHolder>();
 
 /** The holder that another door has let in; undefined for a request from the network. */
-export function authenticatedElsewhere(): TokenHolder | undefined {
+export function holderOfInternalRequest(): TokenHolder | undefined {
   return holders.getStore();
 }
 
@@ -32,11 +32,11 @@ export function authenticatedElsewhere(): TokenHolder | undefined {
  * Has the routes answer a request, with the rights of `holder` and with the same checks and limits as one by HTTP. It
  * cannot stream. Never throws for a refusal: that is an answer.
  */
-export async function askInside(
+export async function sendInternalRequest(
   app: FastifyInstance,
-  { method, path, body, key }: InsideRequest,
+  { method, path, body, key }: InternalRequest,
   holder: TokenHolder,
-): Promise<InsideAnswer> {
+): Promise<InternalResponse> {
   const answer = await holders.run(holder, async () => {
     // `inject` does nothing before it is awaited, so that has to happen inside.
     const injected = await app.inject({
