@@ -14,7 +14,7 @@ import type { RequestCounts } from '../upkeep/diagnostics/requests.ts';
 import { invalidError } from '../../api/errors.ts';
 import { UnknownPath } from '../../core/lib/log.ts';
 import { holderOfInternalRequest } from './internal-request.ts';
-import { whenOver } from './under-way.ts';
+import { whenOver } from './pending-requests.ts';
 import { accessOfPath } from './route-table.ts';
 
 interface AuthHookDependencies {

@@ -39,7 +39,7 @@ import { type Worktrees, raceRoutes, worktreeRoutes } from './routes/worktrees.t
 import { EventStreams } from './sse.ts';
 import { SandboxToolServer, type ToolPort } from './sandbox-tool-server.ts';
 import type { StreamSettings } from './stream-limits.ts';
-import { UnderWay } from './under-way.ts';
+import { PendingRequests } from './pending-requests.ts';
 
 /** How long the last responses may take when the server stops, in milliseconds. */
 const LAST_ANSWERS_MS = 2000;
@@ -86,7 +86,7 @@ export function createHttpServer(dependencies: HttpServerDependencies): HttpServ
   const entrance = new AuthHook({ access, failures, requests });
   const app = createApp(dependencies, entrance);
   const door = new SandboxToolServer(app.server);
-  const underWay = new UnderWay(clock);
+  const underWay = new PendingRequests(clock);
   let takesChanges = true;
   let url = '';
   let lastRequestAt = clock.monotonic();

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../core/lib/clock.ts';
 
 /** The requests without a complete response, so that the server can stop after the last one. */
-export class UnderWay {
+export class PendingRequests {
   readonly #clock: Clock;
   readonly #requests = new Set<AbortSignal>();
   readonly #none = new EventTarget();
