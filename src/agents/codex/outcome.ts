@@ -86,8 +86,8 @@ function reasonOf(error: TurnError | null): string {
   if (!error) return 'no reason given';
   const kind = kindOf(error.codexErrorInfo);
   const details = error.additionalDetails ? `: ${error.additionalDetails}` : '';
-  const wayOut = kind === 'contextWindowExceeded' ? ': continue in a new session' : '';
-  return `${error.message}${details}${kind ? ` (${kind})` : ''}${wayOut}`;
+  const remedy = kind === 'contextWindowExceeded' ? ': continue in a new session' : '';
+  return `${error.message}${details}${kind ? ` (${kind})` : ''}${remedy}`;
 }
 
 /** Codex names the kind of an error by a word, or by an object with that word as its only key. */

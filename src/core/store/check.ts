@@ -39,13 +39,13 @@ export async function checkStore(options: {
   signal: AbortSignal;
   onProgress: CheckProgress;
   /** Remedy for a damaged file (default: restore a backup). */
-  wayOut?: string | undefined;
+  remedy?: string | undefined;
 }): Promise<CheckReport> {
-  const { file, wasm, version, signal, onProgress, wayOut = RESTORE } = options;
+  const { file, wasm, version, signal, onProgress, remedy = RESTORE } = options;
   const { size } = nodeFs.statSync(file);
-  if (size === 0) throw damagedError(`the file ${file} is empty: ${wayOut}`);
+  if (size === 0) throw damagedError(`the file ${file} is empty: ${remedy}`);
   using connection = await openReadOnly(file, wasm);
-  const check = new Check(connection, wayOut);
+  const check = new Check(connection, remedy);
   check.open(file, version);
   onProgress('structure', 0);
   await yieldToEventLoop();
@@ -65,13 +65,13 @@ type RecordRow = [key: number, id: SqlValue, record: SqlValue, sum: number];
 class Check {
   readonly corruptions: Corruption[] = [];
   readonly #connection: Connection;
-  readonly #wayOut: string;
+  readonly #remedy: string;
   /** Whether a page or a row could not be read. */
   #isTorn = false;
 
-  constructor(connection: Connection, wayOut: string) {
+  constructor(connection: Connection, remedy: string) {
     this.#connection = connection;
-    this.#wayOut = wayOut;
+    this.#remedy = remedy;
   }
 
   /** Throws AppError for a file that is not a store, or is of a newer version. */
@@ -87,7 +87,7 @@ class Check {
         );
       assertKnownFormat(sql, version);
     } catch (error) {
-      throw asReadError(error, file, this.#wayOut);
+      throw asReadError(error, file, this.#remedy);
     }
   }
 
@@ -215,7 +215,7 @@ class Check {
   }
 
   #report(table: string | null, row: string | number | null, problem: string): void {
-    this.corruptions.push({ table, row, problem: `${problem}: ${this.#wayOut}` });
+    this.corruptions.push({ table, row, problem: `${problem}: ${this.#remedy}` });
   }
 
   /** The table that a message of SQLite names by its root page or its index. */

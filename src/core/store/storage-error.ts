@@ -49,9 +49,9 @@ export function isNoRoom(error: unknown): boolean {
 }
 
 /** Converts SQLite's failures to read a named file to `storage_damaged`; returns any other error unchanged. */
-export function asReadError(error: unknown, file: string, wayOut: string): unknown {
+export function asReadError(error: unknown, file: string, remedy: string): unknown {
   if (!(error instanceof SqliteError)) return error;
-  return damagedError(`cannot read ${file} as a database of cadre (${error.message}): ${wayOut}`, {
+  return damagedError(`cannot read ${file} as a database of cadre (${error.message}): ${remedy}`, {
     cause: error,
   });
 }

@@ -133,7 +133,7 @@ async function checkCopy(world: World, file: string): Promise<CheckReport> {
   return await checkFile(world, file, isInPlace ? undefined : 'use another backup');
 }
 
-async function checkFile(world: World, file: string, wayOut?: string): Promise<CheckReport> {
+async function checkFile(world: World, file: string, remedy?: string): Promise<CheckReport> {
   await withStoreFiles(file, () => fs.access(file, fs.constants.R_OK));
   const { checkStore } = await import('../../../core/store/check.ts');
   using progress = progressLine(world);
@@ -142,7 +142,7 @@ async function checkFile(world: World, file: string, wayOut?: string): Promise<C
     wasm: sqlWasm,
     version,
     signal: world.interrupted(),
-    wayOut,
+    remedy,
     onProgress: (part, rows) => progress.show(`${part}${rows > 0 ? `: ${rows} rows` : ''}`),
   });
 }

@@ -72,7 +72,7 @@ export function verdictOfAll(effects: readonly Effect[], circumstances: Circumst
 }
 
 /** Says how a person lets the tool do this without an approval; it ends the message of a refusal. */
-export function wayOut({ tool }: Effect, mode: string | null): string {
+export function remedy({ tool }: Effect, mode: string | null): string {
   return kindOfMode(mode) === 'read_only'
     ? 'send a turn with another permission_mode'
     : `send a turn with permission_mode full_access, or allow the tool with [gateway] free = ["${tool}"] in the configuration`;

@@ -15,7 +15,7 @@ import {
   type Verdict,
   verdictOf,
   verdictOfAll,
-  wayOut,
+  remedy,
 } from './tool-policy-table.ts';
 
 /** The approval that a person is shown before the effects happen. */
@@ -105,7 +105,7 @@ export class ToolPolicy {
       .ask(session.id, asking, signal)
       .catch((error: unknown) => {
         if (!isAppError(error, 'too_many')) throw error;
-        throw new ToolError('limit_reached', `${error.message}, or ${wayOut(effect, mode)}`);
+        throw new ToolError('limit_reached', `${error.message}, or ${remedy(effect, mode)}`);
       });
     if (answer.decision === 'accept') return;
     const why =
@@ -128,7 +128,7 @@ function refusal(effect: Effect, { mode }: Circumstances): ToolError {
     verdictOf(effect, { mode, asked: 'person', freed: [] }) === 'refuse'
       ? `is not allowed in permission_mode ${modeName}`
       : `requires an approval in permission_mode ${modeName}, and the session has no running turn that could request it`;
-  return new ToolError('unauthorized', `${what} ${why}: ${wayOut(effect, mode)}`);
+  return new ToolError('unauthorized', `${what} ${why}: ${remedy(effect, mode)}`);
 }
 
 /** An external caller has no turn in which a person could be asked: the mode of its token decides alone. */
