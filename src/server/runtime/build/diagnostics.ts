@@ -19,7 +19,7 @@ export function buildDiagnostics(
   undo: Undo,
 ) {
   const { db, clock, config } = base;
-  const { budget, feed, tally } = components.storage;
+  const { budget, feed, eventCounts } = components.storage;
   const settings = () => config.now.retention;
   const usage = new StorageUsage({ ...base, budget, settings });
   const sources: Sources = {
@@ -29,7 +29,7 @@ export function buildDiagnostics(
     budget,
     usage,
     feed,
-    tally,
+    eventCounts,
     counts: new SessionCounts(db),
     eventLoop: undo.use(watchEventLoop(clock)),
     recovery,

@@ -1,4 +1,4 @@
-import { EventTally } from '../../upkeep/diagnostics/tally.ts';
+import { EventCounts } from '../../upkeep/diagnostics/event-counts.ts';
 import { Feed } from '../../../core/events/feed.ts';
 import { sqlWasm } from '../../../core/lib/self.ts';
 import { prepareLogs } from '../../work/processes/log-file.ts';
@@ -23,7 +23,7 @@ export function buildStorage(base: Base, undo: Undo) {
     }),
   );
   const feed = new Feed({ db, log });
-  const tally = new EventTally(db);
+  const eventCounts = new EventCounts(db);
   /** The directory of the output of processes. */
   const logs = prepareLogs(directory);
   const budget = new StorageBudget({ ...base, logs, settings: () => config.now.retention });
@@ -31,7 +31,7 @@ export function buildStorage(base: Base, undo: Undo) {
   return {
     backups,
     feed,
-    tally,
+    eventCounts,
     logs,
     budget,
     idempotencyStore,

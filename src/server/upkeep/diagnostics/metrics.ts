@@ -11,14 +11,16 @@ const ENDINGS = ['completed', 'interrupted', 'failed'];
 export type Figures = Awaited<ReturnType<typeof readFigures>>;
 
 export async function readFigures(sources: Sources) {
-  const { db, tally, counts, providers, agents, feed } = sources;
+  const { db, eventCounts, counts, providers, agents, feed } = sources;
   return {
     version,
     commit,
     uptimeMs: uptimeMs(sources),
     latestSeq: feed.latestSeq,
-    eventsByGroup: tally.byGroup(),
-    turnsEnded: Object.fromEntries(ENDINGS.map((status) => [status, tally.of(`turn.${status}`)])),
+    eventsByGroup: eventCounts.byGroup(),
+    turnsEnded: Object.fromEntries(
+      ENDINGS.map((status) => [status, eventCounts.of(`turn.${status}`)]),
+    ),
     sessions: await counts.byStatus(),
     worktrees: sources.worktrees.diagnostics(),
     pendingApprovals: await counts.pendingApprovals(),

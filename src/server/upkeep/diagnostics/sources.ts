@@ -10,7 +10,7 @@ import type { Feed } from '../../../core/events/feed.ts';
 import type { StorageBudget } from '../retention/budget.ts';
 import type { SessionCounts } from './counts.ts';
 import type { watchEventLoop } from './event-loop.ts';
-import type { EventTally } from './tally.ts';
+import type { EventCounts } from './event-counts.ts';
 import type { StorageUsage } from './usage.ts';
 
 /** The parts of the server that health, diagnostics and metrics read. */
@@ -20,7 +20,7 @@ export interface Sources extends Pick<ServerParts, 'db' | 'clock'> {
   budget: StorageBudget;
   usage: StorageUsage;
   feed: Feed;
-  tally: EventTally;
+  eventCounts: EventCounts;
   counts: SessionCounts;
   eventLoop: ReturnType<typeof watchEventLoop>;
   recovery: RecoverySummary;

@@ -13,7 +13,7 @@ const groups: Record<string, string> = {
 };
 
 /** Counts the events that have reached the disk since the start, by kind. */
-export class EventTally {
+export class EventCounts {
   readonly #counts = new Map<string, number>();
 
   constructor(db: Database) {
