@@ -2,7 +2,7 @@
 import type { BodyInputOf, QueryInputOf, ResponseOf } from '../../src/api/endpoint.ts';
 import type { EventKind, EventOf } from '../../src/api/events.ts';
 import type { endpoints } from '../../src/api/index.ts';
-import type * as face from '../../src/client/public/face.ts';
+import type * as face from '../../src/client/public/types.ts';
 import type { Routes } from '#generated/interface.ts';
 
 type Endpoints = typeof endpoints;

@@ -1,6 +1,6 @@
 import { foreign, type Input, readText, send } from './http.ts';
 import { Events } from './event-stream.ts';
-import type { AnswerOf, Client, ListRoute, RecordOf, Route, ServerAddress } from './face.ts';
+import type { AnswerOf, Client, ListRoute, RecordOf, Route, ServerAddress } from './types.ts';
 
 /** A client of the server at an address. Nothing is sent before the first request. */
 export function createClient(server: ServerAddress): Client {

@@ -6,7 +6,7 @@ import { resume } from '../resume.ts';
 import { LOST, STREAM_ENDED } from '../wire.ts';
 import { CadreError } from './error.ts';
 import { eventKinds } from '#generated/event-kinds.ts';
-import type { EventMatching, EventStream, ServerAddress, StreamOptions } from './face.ts';
+import type { EventMatching, EventStream, ServerAddress, StreamOptions } from './types.ts';
 import { send } from './http.ts';
 import type { DescribedEvent, KindPattern } from '#generated/interface.ts';
 

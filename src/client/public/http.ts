@@ -1,6 +1,6 @@
 import { CUT_OFF, refusal, type RequestInput, requestOf, silenceAt } from '../wire.ts';
 import { CadreError, type ErrorCode } from './error.ts';
-import type { ServerAddress } from './face.ts';
+import type { ServerAddress } from './types.ts';
 
 /** A request as every route takes it. */
 export interface Input extends Omit<RequestInput, 'key'> {

@@ -4,6 +4,6 @@
  */
 export * from './create-client.ts';
 export * from './error.ts';
-export type * from './face.ts';
+export type * from './types.ts';
 export type * from '#generated/interface.ts';
 export * from './local-server.ts';

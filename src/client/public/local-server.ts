@@ -2,7 +2,7 @@ import { defaultDataDirectory } from '../../core/config/paths.ts';
 import { findRegistration } from '../../core/config/registration.ts';
 import { readToken } from '../../core/config/token.ts';
 import { CadreError } from './error.ts';
-import type { ServerAddress } from './face.ts';
+import type { ServerAddress } from './types.ts';
 
 /**
  * The server in the variables CADRE_URL and CADRE_TOKEN. Without them, the server that runs on this machine with the
