@@ -5,7 +5,7 @@ import type { Clock } from '../core/lib/clock.ts';
 import { parsedJson } from '../core/lib/parsed-json.ts';
 import { type Address, within } from './address.ts';
 import type { Client } from './client.ts';
-import { Funnel } from './funnel.ts';
+import { Channel } from './channel.ts';
 import { seqBefore, storedEvents } from './replay.ts';
 import type { FollowAll, ServersEventStream, FromServer, Notice } from './servers.ts';
 import { streamEvents } from './stream.ts';
@@ -79,11 +79,11 @@ export class JoinedEventStream implements ServersEventStream {
     // An error of one reader ends the others.
     const ended = new AbortController();
     const signal = AbortSignal.any([ended.signal, this.#signal]);
-    const funnel = new Funnel<FromServer>();
+    const channel = new Channel<FromServer>();
     for (const address of this.#addresses)
-      funnel.add(() => this.#read(address, (one) => funnel.put(one), signal));
+      channel.add(() => this.#read(address, (one) => channel.put(one), signal));
     try {
-      yield* funnel;
+      yield* channel;
     } finally {
       ended.abort();
     }

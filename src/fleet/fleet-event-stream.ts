@@ -1,5 +1,5 @@
 import { matches } from '../api/events.ts';
-import { Funnel } from '../client/funnel.ts';
+import { Channel } from '../client/channel.ts';
 import type {
   FollowAll,
   ServersEventStream,
@@ -57,13 +57,13 @@ export class FleetEventStream implements ServersEventStream {
         if (remark !== null) yield { node: name, notice: { state: 'gap', text: remark } };
       return yield* this.#events(signal);
     }
-    const funnel = new Funnel<FromServer>();
-    funnel.add(async () => {
-      for await (const one of this.#events(signal)) await funnel.put(one);
+    const channel = new Channel<FromServer>();
+    channel.add(async () => {
+      for await (const one of this.#events(signal)) await channel.put(one);
     });
-    funnel.add(() => this.#presence((one) => funnel.put(one), signal));
+    channel.add(() => this.#presence((one) => channel.put(one), signal));
     try {
-      yield* funnel;
+      yield* channel;
     } finally {
       over.abort();
     }

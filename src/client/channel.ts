@@ -1,5 +1,5 @@
 /** Values of several writers in the order in which they come, for one reader that sets the pace. */
-export class Funnel<T> implements AsyncIterable<T> {
+export class Channel<T> implements AsyncIterable<T> {
   readonly #waiting: { value: T; taken: () => void }[] = [];
   #wake: (() => void) | undefined;
   #writers = 0;
