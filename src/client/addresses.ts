@@ -5,7 +5,7 @@ import { type Address, within } from './address.ts';
 import type { Client } from './client.ts';
 import { JoinedEventStream } from './joined-event-stream.ts';
 import { ownerOf } from './owner.ts';
-import type { LastKnown } from './last-known.ts';
+import type { ServerListCache } from './server-list-cache.ts';
 import type {
   FollowAll,
   ServersEventStream,
@@ -20,10 +20,10 @@ const FRESH_MS = 2000;
 export class Addresses implements Servers {
   readonly #addresses: readonly Address[];
   readonly #clock: Clock;
-  readonly #lastKnown: LastKnown;
+  readonly #lastKnown: ServerListCache;
   #asked: { at: number; entries: Promise<ServerEntry[]> } | undefined;
 
-  constructor(addresses: readonly Address[], clock: Clock, lastKnown: LastKnown) {
+  constructor(addresses: readonly Address[], clock: Clock, lastKnown: ServerListCache) {
     this.#addresses = addresses;
     this.#clock = clock;
     this.#lastKnown = lastKnown;

@@ -37,7 +37,9 @@ async function clientOfAll(
 ): Promise<Client> {
   const { RoutedClient } = await import('../../client/routed.ts');
   const { Addresses } = await import('../../client/addresses.ts');
-  const { LastKnown } = await import('../../client/last-known.ts');
-  const lastKnown = new LastKnown(path.join(cacheDirectory(env), 'servers'), () => clock.now());
+  const { ServerListCache } = await import('../../client/server-list-cache.ts');
+  const lastKnown = new ServerListCache(path.join(cacheDirectory(env), 'servers'), () =>
+    clock.now(),
+  );
   return new RoutedClient(new Addresses(addresses, clock, lastKnown), firstUrl);
 }

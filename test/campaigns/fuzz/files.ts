@@ -9,7 +9,7 @@ import { parsedJson } from '../../../src/core/lib/parsed-json.ts';
 import { FleetCursor } from '../../../src/fleet/cursor.ts';
 import { LogCursor } from '../../../src/frontends/cli/cursor-file.ts';
 import { optionsWith, parseTemplate, fillTemplate } from '../../../src/frontends/cli/template.ts';
-import { LastKnown } from '../../../src/client/last-known.ts';
+import { ServerListCache } from '../../../src/client/server-list-cache.ts';
 import { callerPath, readCaller } from '../../../src/core/config/caller-file.ts';
 import { findConfig } from '../../../src/core/config/load.ts';
 import { findRegistration } from '../../../src/core/config/registration.ts';
@@ -163,7 +163,7 @@ const smallFiles: Record<string, (directory: string, bytes: Buffer) => void> = {
   },
   'last known'(directory, bytes) {
     fs.writeFileSync(path.join(directory, 'n.json'), bytes);
-    const lists = new LastKnown(directory, () => 5);
+    const lists = new ServerListCache(directory, () => 5);
     lists.read('n');
     lists.write('n', { approvals: [] });
   },
@@ -182,7 +182,7 @@ function assertTexts(values: readonly unknown[]): void {
 }
 
 export const small = fileTarget(
-  'findRegistration, readCaller, LogCursor, FleetCursor, LastKnown and PromptHistory',
+  'findRegistration, readCaller, LogCursor, FleetCursor, ServerListCache and PromptHistory',
   [
     seed('registration', 'json', registered),
     seed('caller', 'json', caller),

@@ -9,7 +9,7 @@ const KEPT = 500;
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /** The last lists of servers, each in a file. The directory can be removed at any time. */
-export class LastKnown {
+export class ServerListCache {
   readonly #directory: string;
   readonly #now: () => number;
 
