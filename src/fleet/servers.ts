@@ -13,7 +13,7 @@ import { NatsReaderStream } from './nats-reader-stream.ts';
 import { NodeClient, type FleetContext } from './node-client.ts';
 import { NodeView, joined, viewKinds } from './node-view.ts';
 import { patiently } from './engine.ts';
-import { PlacingClient } from './placing-client.ts';
+import { PlacementClient } from './placement-client.ts';
 import { endpoints } from '../api/index.ts';
 import type { Client } from '../client/client.ts';
 import type { FleetEvent } from './reader.ts';
@@ -25,7 +25,7 @@ const FRESH_MS = 2000;
 export class FleetServers implements Servers {
   readonly #context: FleetContext;
   readonly #labels: readonly string[];
-  readonly #placing: PlacingClient;
+  readonly #placing: PlacementClient;
   /** The node of each session that was made here. */
   readonly #placed = new Map<string, string>();
   #asked: { at: number; nodes: Promise<FleetNode[]> } | undefined;
@@ -35,7 +35,7 @@ export class FleetServers implements Servers {
     this.#context = context;
     this.#labels = deps.labels;
     const onPlaced = (id: string, node: string) => void this.#placed.set(id, node);
-    this.#placing = new PlacingClient(context, { ...deps, onPlaced });
+    this.#placing = new PlacementClient(context, { ...deps, onPlaced });
   }
 
   async list(): Promise<FollowedNode[]> {

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Bucket } from '../../src/fleet/bucket.ts';
 import { namesOf } from '../../src/fleet/names.ts';
-import { chosenNode, noRoom, Placements } from '../../src/fleet/placing-client.ts';
+import { chosenNode, noRoom, Placements } from '../../src/fleet/placement-client.ts';
 import type { NodeHeartbeat } from '../../src/fleet/heartbeat.ts';
 import { ScriptedEngine } from './scripted-engine.ts';
 import { ManualClock } from '../support/manual-clock.ts';

@@ -29,7 +29,7 @@ export interface Placing {
  * request, so that a repeated request asks the same node. Other requests, such as the list of providers, go to the node
  * that would get the session now.
  */
-export class PlacingClient extends Client {
+export class PlacementClient extends Client {
   readonly #context: FleetContext;
   readonly #placing: Placing;
   #chosen: string | null = null;
