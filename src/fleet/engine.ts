@@ -114,7 +114,7 @@ const PAUSE_MS = 250;
  * Repeats a request that may be repeated, while NATS does not answer or has no leader, for 20 s. The connection moves to
  * another server meanwhile, where its own hangs. Throws the last error.
  */
-export async function patiently<T>(
+export async function retryWhileUnavailable<T>(
   clock: Clock,
   request: () => Promise<T>,
   signal?: AbortSignal,

@@ -1,7 +1,7 @@
 // The bundle of the fleet: the rest of the program loads it by import(), so that only members and clients of a fleet
 // load NATS.
 export { connectTo } from './connection.ts';
-export { patiently } from './engine.ts';
+export { retryWhileUnavailable } from './engine.ts';
 export { initFleet } from './init.ts';
 export { ADMIN, publicKeyIn } from './keys.ts';
 export { Member } from './member.ts';

@@ -4,7 +4,7 @@ import { type Answer, type CallInput, Client } from '../client/client.ts';
 import type { RequestInput } from '../client/wire.ts';
 import { AppError, unreachableError } from '../api/errors.ts';
 import { Bucket, Changed } from './bucket.ts';
-import { patiently } from './engine.ts';
+import { retryWhileUnavailable } from './engine.ts';
 import { NodeClient, type FleetContext } from './node-client.ts';
 import { type NodeHeartbeat, livingNodes } from './heartbeat.ts';
 import { createHash } from 'node:crypto';
@@ -76,7 +76,7 @@ export class PlacementClient extends Client {
     const { connection, names, clock } = this.#context;
     const placements = new Placements(new Bucket(connection, names, names.placements));
     for (let tries = 1; ; tries++) {
-      const reservation = await patiently(
+      const reservation = await retryWhileUnavailable(
         clock,
         () => placements.reserve(key, () => this.#choose()),
         signal,
@@ -96,7 +96,7 @@ export class PlacementClient extends Client {
     if (this.#chosen !== null) return this.#chosen;
     const { connection, names, clock } = this.#context;
     const bucket = new Bucket(connection, names, names.nodes);
-    const nodes = await patiently(clock, () => livingNodes(bucket));
+    const nodes = await retryWhileUnavailable(clock, () => livingNodes(bucket));
     const found = chosenNode(nodes, this.#placing.labels, this.#placing.random);
     if (!found) throw noRoom(nodes, this.#placing.labels);
     this.#chosen = found.node;

@@ -12,7 +12,7 @@ import { FleetEventStream, type FollowedNode } from './fleet-event-stream.ts';
 import { NatsReaderStream } from './nats-reader-stream.ts';
 import { NodeClient, type FleetContext } from './node-client.ts';
 import { NodeView, joined, viewKinds } from './node-view.ts';
-import { patiently } from './engine.ts';
+import { retryWhileUnavailable } from './engine.ts';
 import { PlacementClient } from './placement-client.ts';
 import { endpoints } from '../api/index.ts';
 import type { Client } from '../client/client.ts';
@@ -72,7 +72,7 @@ export class FleetServers implements Servers {
 
   /** Made from what the fleet has of the node's events. */
   known(name: string): Promise<ServerSnapshot | null> {
-    return patiently(this.#context.clock, () => this.#known(name));
+    return retryWhileUnavailable(this.#context.clock, () => this.#known(name));
   }
 
   async #known(name: string): Promise<ServerSnapshot | null> {
@@ -111,7 +111,7 @@ export class FleetServers implements Servers {
     const { clock, connection, names } = this.#context;
     const at = clock.monotonic();
     if (!this.#asked || at - this.#asked.at > FRESH_MS) {
-      const nodes = patiently(clock, () => fleetNodes(connection, names));
+      const nodes = retryWhileUnavailable(clock, () => fleetNodes(connection, names));
       this.#asked = { at, nodes };
     }
     return this.#asked.nodes;

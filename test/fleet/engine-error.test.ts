@@ -2,7 +2,7 @@ import { errors, type NatsConnection } from '@nats-io/transport-node';
 import { expect, test } from 'vitest';
 import { AppError } from '../../src/api/errors.ts';
 import { Bucket } from '../../src/fleet/bucket.ts';
-import { EngineRefusal, engineError, patiently } from '../../src/fleet/engine.ts';
+import { EngineRefusal, engineError, retryWhileUnavailable } from '../../src/fleet/engine.ts';
 import { namesOf } from '../../src/fleet/names.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
@@ -57,12 +57,14 @@ test.for([
 test('A request that NATS does not answer is repeated until it does; a refusal is final.', async () => {
   const clock = new ManualClock();
   let asked = 0;
-  const answer = patiently(clock, async () => {
+  const answer = retryWhileUnavailable(clock, async () => {
     if (++asked < 3) throw new AppError('unreachable', 'no leader');
     return asked;
   });
   clock.runFree();
   expect(await answer).toBe(3);
-  const refused = patiently(clock, () => Promise.reject(new AppError('storage_full', 'full')));
+  const refused = retryWhileUnavailable(clock, () =>
+    Promise.reject(new AppError('storage_full', 'full')),
+  );
   await expect(refused).rejects.toMatchObject({ code: 'storage_full' });
 });

@@ -177,11 +177,11 @@ async function onFleet<T>(
 ): Promise<T> {
   const { readFleetUserAccess } = await import('../fleet.ts');
   const access = await readFleetUserAccess(options, world.env);
-  const { connectTo, namesOf, patiently } = await import('../../../fleet/index.ts');
+  const { connectTo, namesOf, retryWhileUnavailable } = await import('../../../fleet/index.ts');
   const connection = await connectTo({ ...access, ...as });
   try {
     const asked = { connection, names: namesOf(access.fleet) };
-    return await patiently(world.clock, () => ask(asked));
+    return await retryWhileUnavailable(world.clock, () => ask(asked));
   } finally {
     await connection.close();
   }
