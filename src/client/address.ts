@@ -2,7 +2,7 @@ import type { AppError } from '../api/errors.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import type { Client, HttpClient } from './client.ts';
 
-/** A server that people have named, and the way to it. */
+/** A server from the configuration or the command line, and how to connect to it. */
 export interface Address<C extends Client = HttpClient> {
   name: string;
   url: string;

@@ -1,4 +1,7 @@
-/** Values of several writers in the order in which they come, for one reader that sets the pace. */
+/**
+ * A channel from several writers to one reader: values in the order of their arrival. Writers wait until the reader takes
+ * their values.
+ */
 export class Channel<T> implements AsyncIterable<T> {
   readonly #waiting: { value: T; taken: () => void }[] = [];
   #wake: (() => void) | undefined;

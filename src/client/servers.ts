@@ -40,7 +40,7 @@ export interface FollowAll {
   reconnectMs?: number | undefined;
 }
 
-/** An event of a server, or what has become of the way to it. */
+/** An event of a server, or a change of the connection to it. */
 export type FromServer =
   | { node: string; epoch?: string; event: RuntimeEventRecord }
   | { node: string; notice: Notice };

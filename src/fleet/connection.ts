@@ -29,7 +29,7 @@ export interface Access {
 
 /**
  * How long one attempt to connect to one server may take, in milliseconds: briefly at first, so that a server that hangs
- * costs little where another one answers, then retryWhileUnavailable, for a slow network.
+ * costs little where another one answers, then for longer, for a slow network.
  */
 const CONNECT_MS = [1500, 5000] as const;
 /** How long to wait between two attempts, in milliseconds; the library adds up to 100 by chance. */

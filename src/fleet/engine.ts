@@ -111,7 +111,7 @@ export const PATIENCE_MS = 20_000;
 const PAUSE_MS = 250;
 
 /**
- * Repeats a request that may be repeated, while NATS does not answer or has no leader, for 20 s. The connection moves to
+ * Retries an idempotent request for up to 20 s while NATS does not respond or has no leader. The connection moves to
  * another server meanwhile, where its own hangs. Throws the last error.
  */
 export async function retryWhileUnavailable<T>(

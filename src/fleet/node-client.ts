@@ -13,7 +13,7 @@ import { endpoints } from '../api/index.ts';
 import { replay } from '../client/replay.ts';
 import { LogWakeup } from './log-wakeup.ts';
 
-/** Who asks, and over which connection. */
+/** The user and the connection of requests to a fleet. */
 export interface FleetContext {
   connection: NatsConnection;
   names: Names;

@@ -7,7 +7,7 @@ import type {
   StreamGap,
 } from '#generated/interface.ts';
 
-/** Where a server is, and what lets a client in. */
+/** The address of a server, and the token for it. */
 export interface ServerAddress {
   /** `http://HOST:PORT`. */
   url: string;

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { FastifyInstance } from 'fastify';
 import type { TokenHolder } from '../../core/access/tokens.ts';
 
-/** A request that another door of the server has let in, such as the fleet's. */
+/** A request that another part of the server has authenticated, such as the fleet. */
 export interface InternalRequest {
   method: string;
   /** The path, with the query. */
@@ -12,7 +12,7 @@ export interface InternalRequest {
   key?: string;
 }
 
-/** The answer to it, as HTTP would have sent it. */
+/** The response to an internal request, in the form of an HTTP response. */
 export interface InternalResponse {
   status: number;
   headers: Record<string, string>;
@@ -23,14 +23,14 @@ export interface InternalResponse {
 /** The holder of the request that is being routed; requests from the network have none, whatever they send. */
 const holders = new AsyncLocalStorage<TokenHolder>();
 
-/** The holder that another door has let in; undefined for a request from the network. */
+/** Returns the token holder of an internal request; undefined for a request from the network. */
 export function holderOfInternalRequest(): TokenHolder | undefined {
   return holders.getStore();
 }
 
 /**
- * Has the routes answer a request, with the rights of `holder` and with the same checks and limits as one by HTTP. It
- * cannot stream. Never throws for a refusal: that is an answer.
+ * Passes a request to the routes, with the rights of `holder` and the same checks and limits as an HTTP request. It cannot
+ * stream. Never throws for a refusal: that is an answer.
  */
 export async function sendInternalRequest(
   app: FastifyInstance,

@@ -9,8 +9,8 @@ export interface ToolPort {
 }
 
 /**
- * Serves connections of sandboxes: of all routes of the server, a sandbox reaches only the tools and the health check. Each
- * request still needs a token.
+ * Serves connections of sandboxes: a sandbox can use only the routes of the tools and of the health check. Each request
+ * still needs a token.
  */
 export class SandboxToolServer {
   readonly #server: Server;
