@@ -68,7 +68,7 @@ export class AuthHook {
     return true;
   }
 
-  /** Admits a request that another door has identified. Throws if the rights of its sender do not suffice. */
+  /** Admits a request that another part of the server has authenticated. Throws if the rights of its sender do not suffice. */
   #authenticateAs(holder: TokenHolder, request: FastifyRequest): boolean {
     request.bearer = holder;
     const asked = accessOf(request);

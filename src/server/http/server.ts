@@ -51,7 +51,7 @@ export interface HttpServer {
   listen(host: string, port: number, orFree: boolean): Promise<void>;
   /** The time of the last request on the monotonic clock, in milliseconds; now if a connection is open. */
   lastUsedAt(): Promise<number>;
-  /** Answers a request that another door has let in, with the rights of `holder`; a refusal is an answer, too. */
+  /** Handles an internal request with the rights of `holder`. A refusal is a response too. */
   ask(request: InternalRequest, holder: TokenHolder): Promise<InternalResponse>;
   /** The port of the server in the network of a sandbox, which reaches only the tools there. The server has to listen. */
   readonly tools: ToolPort;
@@ -85,7 +85,7 @@ export function createHttpServer(dependencies: HttpServerDependencies): HttpServ
   const requests = new RequestCounts();
   const entrance = new AuthHook({ access, failures, requests });
   const app = createApp(dependencies, entrance);
-  const door = new SandboxToolServer(app.server);
+  const toolServer = new SandboxToolServer(app.server);
   const underWay = new PendingRequests(clock);
   let takesChanges = true;
   let url = '';
@@ -94,7 +94,7 @@ export function createHttpServer(dependencies: HttpServerDependencies): HttpServ
     lastRequestAt = clock.monotonic();
     entrance.begin(request, reply);
     if (!(await entrance.authenticate(request, reply))) return reply;
-    door.assertAllowed(request.raw);
+    toolServer.assertAllowed(request.raw);
     underWay.add(request.over);
     admit(request, reply, dependencies, takesChanges);
   });
@@ -117,7 +117,7 @@ export function createHttpServer(dependencies: HttpServerDependencies): HttpServ
     },
     ask: (request, holder) => sendInternalRequest(app, request, holder),
     get tools() {
-      return door.port;
+      return toolServer.port;
     },
     refuseChanges() {
       takesChanges = false;

@@ -50,8 +50,8 @@ export const raceCommand = command({
     repeatable(
       `--with <contender>  Provider or agent that gets the prompt, with its model after a colon, such as claude:opus (repeat the option for ${raceLimits.leastContenders} to ${raceLimits.mostContenders} contenders)`,
     ),
-    '--check <command>  Shell command line that a contender passes with exit code 0, such as "npm test"',
-    '--until  Send the output of a failed check as the next prompt, requires --check',
+    '--check <command>  Shell command line that checks the work of each contender, such as "npm test" (exit code 0: passed)',
+    '--until  Send the output of a failed check as the next prompt (requires --check)',
     {
       line: `--max <n>  Maximum number of checks of each contender (default: ${goalLimits.defaultRounds}, requires --until)`,
       parse: count,

@@ -18,7 +18,7 @@ export const stopCommand = localCommand({
   name: 'stop',
   description: 'Stop the server',
   parameters: [
-    '--now  Stop at once: interrupt running turns without waiting for their end (without a server: end agents that wait for one)',
+    '--now  Stop at once: interrupt running turns without waiting for their end (if no server runs: end the agents that continue without a server)',
   ],
   run: stop,
 });

@@ -115,7 +115,7 @@ export const usageCommand = endpointCommand({
   description: 'Show the tokens and cost that sessions used',
   endpoint: endpoints.getUsage,
   parameters: [
-    '--by <what>  Group tokens and cost by this property (default: day)',
+    '--by <property>  Group tokens and cost by this property (default: day)',
     {
       line: '--zone <zone>  Time zone in which each day starts and ends (default: time zone of this machine)',
       read: (zone: string) => ({ time_zone: zoneOf(zone) }),

@@ -19,15 +19,15 @@ export const sandboxOptions = [
     preset: 'require',
   },
   {
-    line: '--network <network>  Hosts that the sandbox reaches: none, only hosts from --allow-host and the configuration (hosts), further hosts after your approval (ask), or all',
+    line: '--network <network>  Hosts that programs in the sandbox can connect to: none, the hosts of --allow-host and of the configuration (hosts), further hosts after your approval (ask), or all',
     choices: sandboxNetwork.options,
   },
   {
-    line: '--allow-host <host>  Host that the sandbox reaches with the network hosts or ask, such as example.com or localhost:5432 (repeat the option for several hosts)',
+    line: '--allow-host <host>  Host that programs in the sandbox can connect to with the network hosts or ask, such as example.com or localhost:5432 (repeat the option for several hosts)',
     parse: repeated,
   },
   {
-    line: '--writable <directory>  Further directory that the sandbox can write (repeat the option for several directories)',
+    line: '--writable <directory>  Further directory that programs in the sandbox can write (repeat the option for several directories)',
     parse: repeated,
   },
 ];
