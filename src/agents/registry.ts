@@ -59,7 +59,7 @@ export class ProviderRegistry {
       throw invalidError(
         `agent: "${asked}" is a provider, not an agent: omit the field "agent", and set the field "provider" to "${asked}"`,
       );
-    throw invalidError(`agent: unknown agent "${asked}": choose from ${kinds.names.join(', ')}`);
+    throw invalidError(`unknown agent "${asked}": choose from ${kinds.names.join(', ')}`);
   }
 
   /**

@@ -99,7 +99,7 @@ test('An agent that is configured directly in the acp section has the name "defa
 test('A session with an unknown agent name is refused with the list of names.', async () => {
   const { client } = shared();
   expect(await refusal(client, { agent: 'nobody' })).toEqual(
-    anError('invalid', /^agent: unknown agent "nobody": choose from default, mine, .*gemini/),
+    anError('invalid', /^unknown agent "nobody": choose from default, mine, .*gemini/),
   );
 });
 

@@ -47,7 +47,7 @@ test.for<[message: string, whole: string]>([
   ],
   [
     '"/tmp" is not a usable git repository (not found): set repo_root to a git repository',
-    '"/tmp" is not a usable git repository (not found): choose a git repository with --cwd or --repo',
+    '"/tmp" is not a usable git repository (not found): run the command in a git repository, or name one with --cwd (worktrees and templates: --repo)',
   ],
   ['body: a rule requires a command', 'a rule requires a command'],
   ['body.input: is required', 'body.input: is required'],
