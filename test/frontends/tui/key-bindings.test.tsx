@@ -14,7 +14,7 @@ test('Every key of the list belongs to an action that can have another key, or i
   const shown = {
     context: { keys: new KeyBindings() },
     view: { choices: [] },
-    marks: { things: [] },
+    marks: { items: [] },
   } as unknown as ScreenState;
   const known = new Set([...Object.values(defaultKeys), ...fixedKeys]);
   expect(Object.keys(listKeys(shown)).filter((key) => !known.has(key))).toEqual([]);

@@ -26,10 +26,7 @@ const settings: ListSettings = {
 function ids(overview: Overview, more: Partial<ListSettings> = {}): Record<string, string[]> {
   const sections = sectionsOf(listItemsOf(overview), { ...settings, ...more }, NOW);
   return Object.fromEntries(
-    sections.map(({ name, things, isFolded }) => [
-      name,
-      isFolded ? [] : things.map(({ id }) => id),
-    ]),
+    sections.map(({ name, items, isFolded }) => [name, isFolded ? [] : items.map(({ id }) => id)]),
   );
 }
 
@@ -149,7 +146,7 @@ test('A failed turn needs a person until its session was seen, and its row keeps
   const overview = overviewOf({
     sessions: [session('new', 1, boom), session('seen', 2, { ...boom, seen_seq: 7 })],
   });
-  const rows = listItemsOf(overview).map((thing) => rowTextOf(thing, NOW));
+  const rows = listItemsOf(overview).map((item) => rowTextOf(item, NOW));
   expect(rows.map(({ symbol, words }) => [symbol, words])).toEqual([
     ['✗', 'failed: boom'],
     ['○', 'failed: boom'],
@@ -158,10 +155,10 @@ test('A failed turn needs a person until its session was seen, and its row keeps
 });
 
 test('A snoozed session wakes at its time, and at once if it waits for an approval.', () => {
-  const [thing] = listItemsOf(overviewOf({ sessions: [session('s', 1, { snoozed_until: NOW })] }));
-  if (!thing) throw new Error('no thing');
-  expect(itemStatusOf(thing, NOW - 1)).toBe('snoozed');
-  expect(itemStatusOf(thing, NOW)).toBe('idle');
+  const [item] = listItemsOf(overviewOf({ sessions: [session('s', 1, { snoozed_until: NOW })] }));
+  if (!item) throw new Error('no item');
+  expect(itemStatusOf(item, NOW - 1)).toBe('snoozed');
+  expect(itemStatusOf(item, NOW)).toBe('idle');
   const asks = session('s', 1, { snoozed_until: NOW, status: 'waiting_for_approval' });
   const [asking] = listItemsOf(overviewOf({ sessions: [asks] }));
   expect(asking && itemStatusOf(asking, NOW - 1)).toBe('waiting');
@@ -184,9 +181,9 @@ test('The filter finds a title, an id, a directory and the last words, also in c
 
 test('The row of a session has its state, location, agent, age and last words.', () => {
   const words = session('s', 61, { title: null, cwd: '/home/ada/src/shop', last_words: 'done' });
-  const [thing] = listItemsOf(overviewOf({ sessions: [{ ...words, id: 'sess_0123456789' }] }));
-  if (!thing) throw new Error('no thing');
-  expect(rowTextOf(thing, NOW)).toEqual({
+  const [item] = listItemsOf(overviewOf({ sessions: [{ ...words, id: 'sess_0123456789' }] }));
+  if (!item) throw new Error('no item');
+  expect(rowTextOf(item, NOW)).toEqual({
     symbol: '○',
     tone: 'faint',
     node: '',
@@ -237,7 +234,7 @@ const many = overviewOf({
 });
 const shown = (height: number, chosen?: string, rowHeight = 1) =>
   layout(sectionsOf(listItemsOf(many), settings, NOW), chosen, height, rowHeight).map((line) =>
-    'heading' in line ? `${line.heading.name} ${line.from}-${line.to}` : line.thing.id,
+    'heading' in line ? `${line.heading.name} ${line.from}-${line.to}` : line.item.id,
   );
 
 test('The sections share the room, so that each section stays visible.', () => {

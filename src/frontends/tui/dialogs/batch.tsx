@@ -49,10 +49,10 @@ export function BatchDialog(props: BatchDialogProps): ReactNode {
   return (
     <Frame rows={rows} footer={footer}>
       <Text bold>{batch.title}</Text>
-      {batch.rows.slice(top, top + height).map(({ thing, effect, answers: own }) => {
-        const { symbol, tone, title, location } = rowTextOf(thing, now);
+      {batch.rows.slice(top, top + height).map(({ item, effect, answers: own }) => {
+        const { symbol, tone, title, location } = rowTextOf(item, now);
         return (
-          <Box key={thing.id} height={1} flexShrink={0}>
+          <Box key={item.id} height={1} flexShrink={0}>
             <Box flexGrow={1} flexShrink={1} minWidth={0}>
               <Text wrap="truncate-end">
                 <Tint tone={tone}>{` ${symbol} `}</Tint>

@@ -5,17 +5,17 @@ import type { Section, SectionName } from './sections.ts';
 /** A line of the list, or the several lines of a row. */
 export type Line =
   | { heading: Section; from: number; to: number; isChosen: boolean }
-  | { thing: ListItem; isChosen: boolean };
+  | { item: ListItem; isChosen: boolean };
 
 /** A selectable line: an item, or the heading of a folded section. */
-export type Choice = { id: string; thing: ListItem } | { id: string; section: SectionName };
+export type Choice = { id: string; item: ListItem } | { id: string; section: SectionName };
 
 /** Everything that can be selected, from top to bottom. */
 export function selectableIn(sections: readonly Section[]): Choice[] {
   return sections.flatMap((section): Choice[] =>
     section.isFolded
       ? [{ id: idOfSection(section.name), section: section.name }]
-      : section.things.map((thing) => ({ id: thing.id, thing })),
+      : section.items.map((item) => ({ id: item.id, item })),
   );
 }
 
@@ -33,7 +33,7 @@ export function layout(
   height: number,
   rowHeight: number,
 ): Line[] {
-  const needs = sections.map(({ isFolded, things }) => (isFolded ? 0 : things.length));
+  const needs = sections.map(({ isFolded, items }) => (isFolded ? 0 : items.length));
   const room = Math.floor((height - sections.length) / rowHeight);
   const open = needs.filter((need) => need > 0).length;
   if (room < open) return around(whole(sections, chosen, needs), height, rowHeight);
@@ -63,13 +63,13 @@ function whole(
 ): Line[] {
   return sections.flatMap((section, i): Line[] => {
     const share = shares[i] ?? 0;
-    const { name, things, isFolded } = section;
-    const at = things.findIndex(({ id }) => id === chosen);
-    const from = windowStart(things.length, share, at);
-    const rows = isFolded ? [] : things.slice(from, from + share);
+    const { name, items, isFolded } = section;
+    const at = items.findIndex(({ id }) => id === chosen);
+    const from = windowStart(items.length, share, at);
+    const rows = isFolded ? [] : items.slice(from, from + share);
     return [
       { heading: section, from, to: from + rows.length, isChosen: chosen === idOfSection(name) },
-      ...rows.map((thing) => ({ thing, isChosen: thing.id === chosen })),
+      ...rows.map((item) => ({ item, isChosen: item.id === chosen })),
     ];
   });
 }

@@ -33,11 +33,11 @@ export const itemStatuses = [
 export type ItemStatus = (typeof itemStatuses)[number];
 
 /** Returns the status of an item at a time in Unix milliseconds. */
-export function itemStatusOf(thing: ListItem, now: number): ItemStatus {
-  if (thing.kind === 'approval') return 'waiting';
-  if (thing.kind === 'team') return 'idle';
-  if (thing.kind === 'process') return statusOfProcess(thing.process);
-  const { status, snoozed_until, news_seq, seen_seq, last_turn_status } = thing.now.session;
+export function itemStatusOf(item: ListItem, now: number): ItemStatus {
+  if (item.kind === 'approval') return 'waiting';
+  if (item.kind === 'team') return 'idle';
+  if (item.kind === 'process') return statusOfProcess(item.process);
+  const { status, snoozed_until, news_seq, seen_seq, last_turn_status } = item.now.session;
   if (status === 'closed') return 'done';
   if (status === 'waiting_for_approval') return 'waiting';
   if (snoozed_until !== null && snoozed_until > now) return 'snoozed';
@@ -105,28 +105,28 @@ function newest<T>(timeOf: (one: T) => number): (a: T, b: T) => number {
  * Returns the time of the last status change of an item, in Unix milliseconds. Its age and its rank in the attention order
  * depend on it.
  */
-export function sinceOf(thing: ListItem): number {
-  switch (thing.kind) {
+export function sinceOf(item: ListItem): number {
+  switch (item.kind) {
     case 'approval':
-      return thing.approval.created_at;
+      return item.approval.created_at;
     case 'session':
-      return thing.now.since ?? thing.now.session.last_activity_at;
+      return item.now.since ?? item.now.session.last_activity_at;
     case 'process':
-      return thing.process.ended_at ?? thing.process.started_at ?? thing.process.queued_at;
+      return item.process.ended_at ?? item.process.started_at ?? item.process.queued_at;
     case 'team':
-      return thing.team.created_at;
+      return item.team.created_at;
   }
 }
 
 /** Returns the id of the session that an item is or belongs to; null for a team and for a process without a session. */
-export function sessionIdOf(thing: ListItem): string | null {
-  switch (thing.kind) {
+export function sessionIdOf(item: ListItem): string | null {
+  switch (item.kind) {
     case 'approval':
-      return thing.approval.session_id;
+      return item.approval.session_id;
     case 'session':
-      return thing.id;
+      return item.id;
     case 'process':
-      return thing.process.session_id;
+      return item.process.session_id;
     case 'team':
       return null;
   }

@@ -16,8 +16,8 @@ import { type ListItem, listItemsOf } from './list-items.ts';
 
 /** The list as it is shown, and the position in it. */
 export interface ListView extends ListSettings {
-  /** All things, also those that are not shown. */
-  things: readonly ListItem[];
+  /** All items, also those that are not shown. */
+  items: readonly ListItem[];
   sections: readonly Section[];
   choices: readonly Choice[];
   chosen: Choice | undefined;
@@ -37,7 +37,7 @@ const before: ListView = {
   filter: '',
   folded: new Set<SectionName>(['snoozed', 'ended']),
   kept: new Set(),
-  things: [],
+  items: [],
   sections: [],
   choices: [],
   chosen: undefined,
@@ -89,28 +89,28 @@ export class ListState {
     this.#choose(view.choices[to]);
   }
 
-  /** Moves the position to an id, and shows it whatever is filtered or folded. False where there is no such thing. */
+  /** Moves the position to an id, and shows it whatever is filtered or folded. False where there is no such item. */
   select(id: string): boolean {
-    const found = this.view.get().things.find((thing) => thing.id.endsWith(id));
+    const found = this.view.get().items.find((item) => item.id.endsWith(id));
     if (!found) return false;
     this.#reveal(found);
     return true;
   }
 
-  /** As `select`, as soon as there is a thing with this id. A person who moves on before stays where they are. */
+  /** As `select`, as soon as there is an item with this id. A person who moves on before stays where they are. */
   selectOnceThere(id: string): void {
     if (!this.select(id)) this.#wanted = { id, isReached: true };
   }
 
-  /** Moves to the next thing that needs a person, around the end. False where there is none. */
+  /** Moves to the next item that needs a person, around the end. False where there is none. */
   nextThatNeedsMe(): boolean {
-    const { things, choices, chosen, now } = this.view.get();
-    const inOrder = [...new Set([...choices.map(listItemOf), ...things])].filter(
+    const { items, choices, chosen, now } = this.view.get();
+    const inOrder = [...new Set([...choices.map(listItemOf), ...items])].filter(
       (one) => one !== null,
     );
     const at = inOrder.findIndex(({ id }) => id === chosen?.id);
     const round = [...inOrder.slice(at + 1), ...inOrder.slice(0, at + 1)];
-    const next = round.find((thing) => needsMe(thing, things, now));
+    const next = round.find((item) => needsMe(item, items, now));
     if (next) this.#reveal(next);
     return next !== undefined;
   }
@@ -121,20 +121,20 @@ export class ListState {
     const folded = new Set(view.folded);
     if (isFolded) folded.add(name);
     else folded.delete(name);
-    const first = view.sections.find((section) => section.name === name)?.things[0]?.id;
+    const first = view.sections.find((section) => section.name === name)?.items[0]?.id;
     const id = isFolded ? idOfSection(name) : first;
     const chosen = id === undefined ? view.chosen : { id, section: name };
     this.#show({ ...view, folded, chosen, isReached: true });
   }
 
-  #reveal(thing: ListItem): void {
+  #reveal(item: ListItem): void {
     const view = this.view.get();
-    const chosen = { id: thing.id, thing };
+    const chosen = { id: item.id, item };
     this.#show({ ...view, chosen, isReached: true });
-    if (this.view.get().chosen?.id === thing.id) return;
+    if (this.view.get().chosen?.id === item.id) return;
     const all = { ...view, tab: 'all', filter: '', kept: new Set<string>(), chosen } as const;
     this.#show({ ...all, isReached: true });
-    if (this.view.get().chosen?.id === thing.id) return;
+    if (this.view.get().chosen?.id === item.id) return;
     this.#show({ ...all, folded: new Set(), isReached: true });
   }
 
@@ -145,30 +145,30 @@ export class ListState {
 
   #show(view: ListView): void {
     const now = this.#clock.now();
-    const things = listItemsOf(this.#overview.get());
+    const items = listItemsOf(this.#overview.get());
     const isTab = view.tab !== 'all';
-    const kept = isTab ? new Set([...view.kept, ...idsInTab(things, view.tab, now)]) : view.kept;
-    const sections = sectionsOf(things, { ...view, kept }, now);
+    const kept = isTab ? new Set([...view.kept, ...idsInTab(items, view.tab, now)]) : view.kept;
+    const sections = sectionsOf(items, { ...view, kept }, now);
     const choices = selectableIn(sections);
-    const first = this.#first(things, choices, now);
+    const first = this.#first(items, choices, now);
     const chosen = first?.choice ?? nextChoice(view, choices);
     const isSame = view.isReached && chosen?.id === view.chosen?.id;
     this.view.set({
       ...view,
       kept,
-      things,
+      items,
       sections,
       choices,
       chosen,
       isReached: first?.isReached ?? isSame,
-      counts: countsOf(things, now),
+      counts: countsOf(items, now),
       now,
     });
   }
 
   /** Where the list begins: at the id that was asked for, else at what needs a person. */
   #first(
-    things: readonly ListItem[],
+    items: readonly ListItem[],
     choices: readonly Choice[],
     now: number,
   ): { choice: Choice; isReached: boolean } | undefined {
@@ -181,8 +181,8 @@ export class ListState {
     }
     if (this.view.get().chosen) return undefined;
     const choice = choices.find((one) => {
-      const thing = listItemOf(one);
-      return thing !== null && needsMe(thing, things, now);
+      const item = listItemOf(one);
+      return item !== null && needsMe(item, items, now);
     });
     return choice && { choice, isReached: false };
   }
@@ -202,5 +202,5 @@ function nextChoice(
 }
 
 function listItemOf(choice: Choice): ListItem | null {
-  return 'thing' in choice ? choice.thing : null;
+  return 'item' in choice ? choice.item : null;
 }

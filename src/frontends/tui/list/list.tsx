@@ -36,10 +36,10 @@ export function List({ view, isActive, marked, columns, height }: ListProps): Re
           <Heading key={line.heading.name} line={line} columns={columns} isActive={isActive} />
         ) : (
           <Row
-            key={line.thing.id}
+            key={line.item.id}
             {...line}
             {...{ isActive, columns, rowHeight }}
-            isMarked={marked.has(line.thing.id)}
+            isMarked={marked.has(line.item.id)}
             search={view.filter}
             now={view.now}
           />
@@ -56,8 +56,8 @@ interface HeadingProps extends Pick<ListProps, 'columns' | 'isActive'> {
 /** The name of a section, how many it has, and which of them are shown where not all are. */
 function Heading({ line, columns, isActive }: HeadingProps): ReactNode {
   const { heading, from, to, isChosen } = line;
-  const { name, things, isFolded } = heading;
-  const count = things.length;
+  const { name, items, isFolded } = heading;
+  const count = items.length;
   const shown = isFolded || to - from === count ? String(count) : `${from + 1}-${to} of ${count}`;
   return (
     <Box width={columns} height={1} flexShrink={0}>
@@ -75,7 +75,7 @@ function Heading({ line, columns, isActive }: HeadingProps): ReactNode {
 }
 
 interface RowProps extends Pick<ListProps, 'columns' | 'isActive'> {
-  thing: ListItem;
+  item: ListItem;
   isChosen: boolean;
   isMarked: boolean;
   rowHeight: number;
@@ -84,12 +84,12 @@ interface RowProps extends Pick<ListProps, 'columns' | 'isActive'> {
 }
 
 /** An item in one or two lines. A narrow list has fewer columns. */
-const Row = memo(function Row({ thing, now, ...rest }: RowProps): ReactNode {
-  const text = rowTextOf(thing, now);
+const Row = memo(function Row({ item, now, ...rest }: RowProps): ReactNode {
+  const text = rowTextOf(item, now);
   return rest.rowHeight === 1 ? <Single {...rest} {...text} /> : <Double {...rest} {...text} />;
 });
 
-type Shown = RowText & Omit<RowProps, 'thing' | 'now'>;
+type Shown = RowText & Omit<RowProps, 'item' | 'now'>;
 
 function Single(row: Shown): ReactNode {
   const { columns, node, isAway, location, agent, age, words } = row;

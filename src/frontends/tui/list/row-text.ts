@@ -44,51 +44,51 @@ export const symbols: Record<ItemStatus, readonly [symbol: string, tone: Tone]> 
 const SILENT_MS = 5000;
 
 /** Returns the texts of an item's row at a time in Unix milliseconds. */
-export function rowTextOf(thing: ListItem, now: number): RowText {
-  const itemStatus = itemStatusOf(thing, now);
+export function rowTextOf(item: ListItem, now: number): RowText {
+  const itemStatus = itemStatusOf(item, now);
   const [symbol, tone] = symbols[itemStatus];
-  const { name: node = '', isAway = false } = thing.node ?? {};
+  const { name: node = '', isAway = false } = item.node ?? {};
   return {
     symbol,
     tone: isAway ? 'faint' : tone,
     node: isAway ? `${node}?` : node,
     isAway,
-    age: ageOf(now - sinceOf(thing)),
+    age: ageOf(now - sinceOf(item)),
     isBold: itemStatus === 'unseen' || itemStatus === 'waiting',
-    isPinned: thing.kind === 'session' && thing.now.session.pinned,
-    isMuted: isMuted(thing),
-    ...wordsOf(thing, now),
+    isPinned: item.kind === 'session' && item.now.session.pinned,
+    isMuted: isMuted(item),
+    ...wordsOf(item, now),
   };
 }
 
 /** Whether an item rings no bell. An approval is muted if its session is. */
-export function isMuted(thing: ListItem): boolean {
-  if (thing.kind === 'approval') return thing.session?.muted ?? false;
-  return thing.kind === 'session' && thing.now.session.muted;
+export function isMuted(item: ListItem): boolean {
+  if (item.kind === 'approval') return item.session?.muted ?? false;
+  return item.kind === 'session' && item.now.session.muted;
 }
 
 function wordsOf(
-  thing: ListItem,
+  item: ListItem,
   now: number,
 ): Pick<RowText, 'title' | 'location' | 'agent' | 'words'> {
-  switch (thing.kind) {
+  switch (item.kind) {
     case 'approval': {
-      const { title, kind } = thing.approval;
-      const whose = thing.session;
+      const { title, kind } = item.approval;
+      const whose = item.session;
       return {
         title: oneLine(title),
-        location: whose ? sessionTitleOf(whose) : thing.approval.session_id.slice(-8),
+        location: whose ? sessionTitleOf(whose) : item.approval.session_id.slice(-8),
         agent: kind.replace('_', ' '),
         words: '',
       };
     }
     case 'session': {
-      const { session, since } = thing.now;
+      const { session, since } = item.now;
       const isSilent = session.status === 'running' && since !== null && now - since >= SILENT_MS;
-      const doing = thing.now.doing ?? (isSilent ? 'waiting: no answer yet' : null);
+      const doing = item.now.doing ?? (isSilent ? 'waiting: no answer yet' : null);
       const last =
         session.failure?.message ?? doing ?? lastTurnText(session) ?? session.last_words ?? '';
-      const worktree = thing.worktree;
+      const worktree = item.worktree;
       return {
         title: sessionTitleOf(session),
         location: worktree
@@ -99,8 +99,8 @@ function wordsOf(
           session.muted ? 'muted' : '',
           limitText(session, now),
           handoffText(session),
-          thing.race ? raceText(thing.race) : '',
-          thing.queued === undefined ? '' : `${thing.queued} queued`,
+          item.race ? raceText(item.race) : '',
+          item.queued === undefined ? '' : `${item.queued} queued`,
           oneLine(last),
         ]
           .filter(Boolean)
@@ -108,7 +108,7 @@ function wordsOf(
       };
     }
     case 'process': {
-      const { process } = thing;
+      const { process } = item;
       const { command, cwd } = process;
       return {
         title: oneLine(command),
@@ -118,7 +118,7 @@ function wordsOf(
       };
     }
     case 'team':
-      return { title: oneLine(thing.team.name), location: '', agent: '', words: '' };
+      return { title: oneLine(item.team.name), location: '', agent: '', words: '' };
   }
 }
 
@@ -129,8 +129,8 @@ export function sessionTitleOf({ id, title }: { id: string; title: string | null
 }
 
 /** The name of an item in questions and notices. */
-export function nameOf(thing: ListItem): string {
-  return wordsOf(thing, 0).title;
+export function nameOf(item: ListItem): string {
+  return wordsOf(item, 0).title;
 }
 
 /** The time that a session waits for a usage limit; empty if it does not. The text changes at most once a minute. */
@@ -198,18 +198,18 @@ function ageOf(ms: number): string {
 }
 
 /** Whether the title, id, directory or last message of an item contains a text. */
-export function containsText(thing: ListItem, text: string): boolean {
+export function containsText(item: ListItem, text: string): boolean {
   if (text === '') return true;
   const wanted = text.toLowerCase();
-  const { title, location, agent, words } = wordsOf(thing, 0);
-  const node = thing.node?.name ?? '';
+  const { title, location, agent, words } = wordsOf(item, 0);
+  const node = item.node?.name ?? '';
   const cwd =
-    thing.kind === 'session'
-      ? thing.now.session.cwd
-      : thing.kind === 'process'
-        ? thing.process.cwd
+    item.kind === 'session'
+      ? item.now.session.cwd
+      : item.kind === 'process'
+        ? item.process.cwd
         : '';
-  return [title, location, agent, words, node, thing.id, cwd].some((part) =>
+  return [title, location, agent, words, node, item.id, cwd].some((part) =>
     part.toLowerCase().includes(wanted),
   );
 }

@@ -20,9 +20,9 @@ export type SectionName = (typeof sectionNames)[number];
 
 export interface Section {
   name: SectionName;
-  things: readonly ListItem[];
+  items: readonly ListItem[];
   isFolded: boolean;
-  /** How many of the things run or need a person. */
+  /** How many of the items run or need a person. */
   busy: number;
 }
 
@@ -38,7 +38,7 @@ export type Order = (typeof orders)[number];
 export interface ListSettings {
   tab: ListTab;
   order: Order;
-  /** Only things that contain this text; empty: all. */
+  /** Only items that contain this text; empty: all. */
   filter: string;
   folded: ReadonlySet<SectionName>;
   /** The ids that the tab has shown since it was opened. They stay, so that no row goes before somebody has seen it. */
@@ -56,19 +56,19 @@ export function sectionsOf(
 ): Section[] {
   const tabOf = lensesOf(all, now);
   const shown = all
-    .filter((thing) => settings.kept.has(thing.id) || isInTab(tabOf(thing), settings.tab))
-    .filter((thing) => containsText(thing, settings.filter));
+    .filter((item) => settings.kept.has(item.id) || isInTab(tabOf(item), settings.tab))
+    .filter((item) => containsText(item, settings.filter));
   const isUnfolded = settings.filter !== '';
   return sectionNames.flatMap((name) => {
-    const things = ordered(
-      shown.filter((thing) => sectionFor(thing, now) === name),
+    const items = ordered(
+      shown.filter((item) => sectionFor(item, now) === name),
       settings.order,
       now,
     );
     const isFolded =
       !isUnfolded && settings.folded.has(name) && !(settings.tab === 'ended' && name === 'ended');
-    const busy = things.filter((thing) => busyStatuses.has(itemStatusOf(thing, now))).length;
-    return things.length === 0 ? [] : [{ name, things, isFolded, busy }];
+    const busy = items.filter((item) => busyStatuses.has(itemStatusOf(item, now))).length;
+    return items.length === 0 ? [] : [{ name, items, isFolded, busy }];
   });
 }
 
@@ -76,31 +76,31 @@ const busyStatuses: ReadonlySet<ItemStatus> = new Set(['waiting', 'failed', 'uns
 
 export function idsInTab(all: readonly ListItem[], tab: ListTab, now: number): string[] {
   const tabOf = lensesOf(all, now);
-  return all.flatMap((thing) => (isInTab(tabOf(thing), tab) ? [thing.id] : []));
+  return all.flatMap((item) => (isInTab(tabOf(item), tab) ? [item.id] : []));
 }
 
-/** The number of items in each tab. In `all`, an approval and its session are one thing. */
+/** The number of items in each tab. In `all`, an approval and its session are one item. */
 export function countsOf(all: readonly ListItem[], now: number): Record<ListTab, number> {
   const tabOf = lensesOf(all, now);
   const counts = { 'needs you': 0, running: 0, idle: 0, ended: 0, all: 0 };
   const sessions = new Set(all.flatMap(({ kind, id }) => (kind === 'session' ? [id] : [])));
-  for (const thing of all) {
-    const tab = tabOf(thing);
+  for (const item of all) {
+    const tab = tabOf(item);
     if (tab !== null) counts[tab]++;
-    if (thing.kind !== 'approval' || !sessions.has(thing.approval.session_id)) counts.all++;
+    if (item.kind !== 'approval' || !sessions.has(item.approval.session_id)) counts.all++;
   }
   return counts;
 }
 
 /** Whether an item needs the user. A waiting session needs the user only through its approval. */
-export function needsMe(thing: ListItem, all: readonly ListItem[], now: number): boolean {
-  if (thing.kind === 'approval') return true;
-  if (thing.kind !== 'session') return false;
-  const itemStatus = itemStatusOf(thing, now);
+export function needsMe(item: ListItem, all: readonly ListItem[], now: number): boolean {
+  if (item.kind === 'approval') return true;
+  if (item.kind !== 'session') return false;
+  const itemStatus = itemStatusOf(item, now);
   if (itemStatus === 'failed' || itemStatus === 'unseen') return true;
   return (
     itemStatus === 'waiting' &&
-    !all.some((one) => one.kind === 'approval' && one.approval.session_id === thing.id)
+    !all.some((one) => one.kind === 'approval' && one.approval.session_id === item.id)
   );
 }
 
@@ -116,21 +116,21 @@ const tabOfStatus: Record<ItemStatus, Exclude<ListTab, 'all'>> = {
 };
 
 /**
- * Returns the function that gives the tab of a thing beside `all`. It gives null for a team, and for a session that waits
+ * Returns the function that gives the tab of an item beside `all`. It gives null for a team, and for a session that waits
  * for an approval in the list, which is shown in its place.
  */
 function lensesOf(
   all: readonly ListItem[],
   now: number,
-): (thing: ListItem) => Exclude<ListTab, 'all'> | null {
+): (item: ListItem) => Exclude<ListTab, 'all'> | null {
   const asking = new Set(
     all.flatMap((one) => (one.kind === 'approval' ? [one.approval.session_id] : [])),
   );
-  return (thing) => {
-    if (thing.kind === 'team') return null;
-    const itemStatus = itemStatusOf(thing, now);
-    if (thing.kind === 'process' && itemStatus === 'failed') return 'ended';
-    if (thing.kind === 'session' && itemStatus === 'waiting' && asking.has(thing.id)) return null;
+  return (item) => {
+    if (item.kind === 'team') return null;
+    const itemStatus = itemStatusOf(item, now);
+    if (item.kind === 'process' && itemStatus === 'failed') return 'ended';
+    if (item.kind === 'session' && itemStatus === 'waiting' && asking.has(item.id)) return null;
     return tabOfStatus[itemStatus];
   };
 }
@@ -139,32 +139,32 @@ function isInTab(own: Exclude<ListTab, 'all'> | null, tab: ListTab): boolean {
   return tab === 'all' || own === tab;
 }
 
-function sectionFor(thing: ListItem, now: number): SectionName {
-  if (thing.kind === 'approval') return 'needs approval';
-  if (thing.kind === 'team') return 'teams';
-  const itemStatus = itemStatusOf(thing, now);
-  if (thing.kind === 'process') {
-    const isOld = itemStatus !== 'running' && now - sinceOf(thing) > OLD_MS;
+function sectionFor(item: ListItem, now: number): SectionName {
+  if (item.kind === 'approval') return 'needs approval';
+  if (item.kind === 'team') return 'teams';
+  const itemStatus = itemStatusOf(item, now);
+  if (item.kind === 'process') {
+    const isOld = itemStatus !== 'running' && now - sinceOf(item) > OLD_MS;
     return isOld ? 'ended' : 'processes';
   }
   return itemStatus === 'done' ? 'ended' : itemStatus === 'snoozed' ? 'snoozed' : 'sessions';
 }
 
 /** Pinned sessions first, and processes that run before those that ended. */
-function ordered(things: readonly ListItem[], order: Order, now: number): readonly ListItem[] {
-  const rankOf = (thing: ListItem) => {
-    if (thing.kind === 'session') return thing.now.session.pinned ? 0 : 1;
-    return thing.kind === 'process' && itemStatusOf(thing, now) !== 'running' ? 1 : 0;
+function ordered(items: readonly ListItem[], order: Order, now: number): readonly ListItem[] {
+  const rankOf = (item: ListItem) => {
+    if (item.kind === 'session') return item.now.session.pinned ? 0 : 1;
+    return item.kind === 'process' && itemStatusOf(item, now) !== 'running' ? 1 : 0;
   };
-  const compare = comparisonFor(things, order, now);
-  return things.toSorted((a, b) => rankOf(a) - rankOf(b) || compare(a, b));
+  const compare = comparisonFor(items, order, now);
+  return items.toSorted((a, b) => rankOf(a) - rankOf(b) || compare(a, b));
 }
 
-function comparisonFor(things: readonly ListItem[], order: Order, now: number) {
+function comparisonFor(items: readonly ListItem[], order: Order, now: number) {
   if (order === 'attention') return (a: ListItem, b: ListItem) => byNeed(a, b, now);
   if (order === 'activity') return (a: ListItem, b: ListItem) => sinceOf(b) - sinceOf(a);
   if (order === 'stable') return () => 0;
-  const titles = new Map(things.map((thing) => [thing, rowTextOf(thing, now).title]));
+  const titles = new Map(items.map((item) => [item, rowTextOf(item, now).title]));
   return (a: ListItem, b: ListItem) => collator.compare(titles.get(a) ?? '', titles.get(b) ?? '');
 }
 
@@ -172,9 +172,7 @@ const collator = new Intl.Collator(undefined, { numeric: true });
 
 /** Items that need the user come first, the longest wait at the top; the others follow, the newest activity first. */
 function byNeed(a: ListItem, b: ListItem, now: number): number {
-  const [one = 0, other = 0] = [a, b].map((thing) =>
-    itemStatuses.indexOf(itemStatusOf(thing, now)),
-  );
+  const [one = 0, other = 0] = [a, b].map((item) => itemStatuses.indexOf(itemStatusOf(item, now)));
   const isWaiting = one < itemStatuses.indexOf('running');
   return one - other || (sinceOf(a) - sinceOf(b)) * (isWaiting ? 1 : -1);
 }

@@ -21,7 +21,7 @@ interface Verb {
 }
 
 interface BatchRow {
-  thing: ListItem;
+  item: ListItem;
   /** The change of the row, or the reason why there is none. */
   effect: string;
   answers: readonly Answer[];
@@ -29,22 +29,22 @@ interface BatchRow {
 
 /** Declines the marked requests, and the requests of the marked sessions. */
 export function declining(
-  things: readonly ListItem[],
+  items: readonly ListItem[],
   { approvals }: Overview,
   actions: UserActions,
 ): Batch {
-  const rows = things.flatMap((thing): BatchRow[] => {
+  const rows = items.flatMap((item): BatchRow[] => {
     const own =
-      thing.kind === 'approval'
-        ? [thing.approval]
-        : [...approvals.values()].filter((one) => one.session_id === sessionIdOf(thing));
-    if (own.length === 0) return [{ thing, effect: 'skip: no pending approval', answers: [] }];
+      item.kind === 'approval'
+        ? [item.approval]
+        : [...approvals.values()].filter((one) => one.session_id === sessionIdOf(item));
+    if (own.length === 0) return [{ item, effect: 'skip: no pending approval', answers: [] }];
     return own
-      .filter(({ id }) => thing.id === id || !things.some((other) => other.id === id))
+      .filter(({ id }) => item.id === id || !items.some((other) => other.id === id))
       .map((approval) => {
         const work = () => actions.decide(approval, { decision: 'decline', reason: null });
         return {
-          thing: { kind: 'approval', id: approval.id, approval, session: null },
+          item: { kind: 'approval', id: approval.id, approval, session: null },
           effect: 'decline',
           answers: [{ keys: 'y', label: 'y decline', work }],
         };
@@ -54,18 +54,14 @@ export function declining(
 }
 
 /** Interrupts turns and kills processes, or closes the sessions, too. */
-export function stoppingAll(
-  things: readonly ListItem[],
-  overview: Overview,
-  client: Client,
-): Batch {
-  // A session that is marked, and its request, too, is one thing to stop.
-  const targets = new Map(things.map((thing) => [targetOf(thing, overview).id, thing]));
+export function stoppingAll(items: readonly ListItem[], overview: Overview, client: Client): Batch {
+  // A session that is marked, and its request, too, is one item to stop.
+  const targets = new Map(items.map((item) => [targetOf(item, overview).id, item]));
   const rows = [...targets.values()].map((marked): BatchRow => {
-    const thing = targetOf(marked, overview);
-    const question = stopping(thing, overview, client);
-    if (typeof question === 'string') return { thing, effect: `skip: ${question}`, answers: [] };
-    return { thing, effect: effectOf(thing, question.answers), answers: question.answers };
+    const item = targetOf(marked, overview);
+    const question = stopping(item, overview, client);
+    if (typeof question === 'string') return { item, effect: `skip: ${question}`, answers: [] };
+    return { item, effect: effectOf(item, question.answers), answers: question.answers };
   });
   return batch('Stop', rows, {
     y: { label: 'interrupt or kill', done: 'Stopped' },
@@ -74,14 +70,14 @@ export function stoppingAll(
 }
 
 /** Pins all sessions; unpins them where all are pinned. */
-export function pinning(things: readonly ListItem[], actions: UserActions): Batch {
-  const sessions = things.filter((thing) => thing.kind === 'session');
-  const pinned = sessions.some((thing) => !thing.now.session.pinned);
+export function pinning(items: readonly ListItem[], actions: UserActions): Batch {
+  const sessions = items.filter((item) => item.kind === 'session');
+  const pinned = sessions.some((item) => !item.now.session.pinned);
   const verb = pinned ? 'pin' : 'unpin';
-  const rows = things.map((thing): BatchRow => {
-    if (thing.kind !== 'session') return { thing, effect: 'skip: not a session', answers: [] };
-    const work = () => actions.update(thing.id, { pinned });
-    return { thing, effect: verb, answers: [{ keys: 'y', label: `y ${verb}`, work }] };
+  const rows = items.map((item): BatchRow => {
+    if (item.kind !== 'session') return { item, effect: 'skip: not a session', answers: [] };
+    const work = () => actions.update(item.id, { pinned });
+    return { item, effect: verb, answers: [{ keys: 'y', label: `y ${verb}`, work }] };
   });
   return batch(pinned ? 'Pin' : 'Unpin', rows, {
     y: { label: verb, done: pinned ? 'Pinned' : 'Unpinned' },
@@ -97,9 +93,9 @@ export async function carriedOut(
   { rows, verbs }: Batch,
   key: string,
 ): Promise<{ text: string; failed: string[] }> {
-  const failures: { thing: ListItem; why: string }[] = [];
+  const failures: { item: ListItem; why: string }[] = [];
   let count = 0;
-  for (const { thing, answers } of rows) {
+  for (const { item, answers } of rows) {
     const answer = answers.find(({ keys }) => keys.includes(key));
     if (!answer) continue;
     try {
@@ -107,15 +103,15 @@ export async function carriedOut(
       count++;
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      failures.push({ thing, why: error.message });
+      failures.push({ item, why: error.message });
     }
   }
   const total = count + failures.length;
   const [first] = failures;
   const done = `${verbs[key]?.done ?? ''} ${first ? `${count} of ${total}` : total}`;
   return {
-    text: first ? `${done}: "${nameOf(first.thing)}": ${first.why}` : done,
-    failed: failures.map(({ thing }) => thing.id),
+    text: first ? `${done}: "${nameOf(first.item)}": ${first.why}` : done,
+    failed: failures.map(({ item }) => item.id),
   };
 }
 
@@ -124,13 +120,13 @@ function batch(verb: string, rows: readonly BatchRow[], verbs: Batch['verbs']): 
 }
 
 /** The session of a request; any other row is stopped itself. */
-function targetOf(thing: ListItem, { sessions }: Overview): ListItem {
-  const now = thing.kind === 'approval' ? sessions.get(thing.approval.session_id) : undefined;
-  return now ? { kind: 'session', id: now.session.id, now, worktree: null } : thing;
+function targetOf(item: ListItem, { sessions }: Overview): ListItem {
+  const now = item.kind === 'approval' ? sessions.get(item.approval.session_id) : undefined;
+  return now ? { kind: 'session', id: now.session.id, now, worktree: null } : item;
 }
 
-function effectOf(thing: ListItem, answers: readonly Answer[]): string {
-  if (thing.kind === 'process') return 'kill';
-  if (thing.kind === 'team') return 'interrupt all members';
+function effectOf(item: ListItem, answers: readonly Answer[]): string {
+  if (item.kind === 'process') return 'kill';
+  if (item.kind === 'team') return 'interrupt all members';
   return answers.map(({ label }) => label).join('  ');
 }

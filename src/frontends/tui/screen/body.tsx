@@ -154,9 +154,9 @@ function Nothing({ shown }: { shown: ScreenState }): ReactNode {
   const { view, height, context } = shown;
   const isLive = useSource(context.overviewStore.connection).state === 'live';
   const text =
-    view.things.length > 0
+    view.items.length > 0
       ? view.filter === ''
-        ? `No rows here: press ${context.keys.label('show_all')} to show all ${view.things.length}`
+        ? `No rows here: press ${context.keys.label('show_all')} to show all ${view.items.length}`
         : `No row contains "${view.filter}": press esc to show all`
       : `No sessions: press ${context.keys.label('new_session')} to open one`;
   return (
@@ -194,14 +194,14 @@ function paletteEntries(shown: ScreenState): PaletteEntry[] {
           run: run(table[name]),
         })),
     ),
-    ...view.things
+    ...view.items
       .filter(({ kind }) => kind !== 'approval')
-      .map((thing) => ({
-        id: thing.id,
-        label: thing.kind,
-        name: nameOf(thing),
-        detail: [thing.node?.name, thing.id.slice(-8)].filter(Boolean).join('  '),
-        run: run(() => goTo(thing)),
+      .map((item) => ({
+        id: item.id,
+        label: item.kind,
+        name: nameOf(item),
+        detail: [item.node?.name, item.id.slice(-8)].filter(Boolean).join('  '),
+        run: run(() => goTo(item)),
       })),
   ];
 }

@@ -60,7 +60,7 @@ export function Footer({ shown }: { shown: ScreenState }): ReactNode {
         />
       );
     case 'save':
-      return <SavePrompt shown={shown} thing={mode.thing} />;
+      return <SavePrompt shown={shown} item={mode.item} />;
     case 'confirm':
       return <Confirm shown={shown} question={mode.question} />;
     case 'copy':
@@ -111,7 +111,7 @@ function rightOf(mode: string, columns: number, keys: KeyBindings): string {
 function hintFor({ context: { keys }, mode, view, marks }: ScreenState): string {
   if (mode.name !== 'list' && mode.name !== 'pane') return '';
   const hints =
-    marks.things.length > 0 && mode.name === 'list'
+    marks.items.length > 0 && mode.name === 'list'
       ? [keys.hint('decline'), keys.hint('stop'), keys.hint('pin'), 'esc clear marks']
       : hintsOf(view.chosen, keys);
   const filter = view.filter === '' ? '' : `/${view.filter}  `;
@@ -164,13 +164,13 @@ function hintsOf(chosen: Choice | undefined, keys: KeyBindings): string[] {
   const hint = keys.hint.bind(keys);
   if (!chosen) return [hint('new_session')];
   if ('section' in chosen) return [hint('open', 'expand')];
-  const { thing } = chosen;
+  const { item } = chosen;
   const answer = [hint('approve'), hint('decline'), hint('open'), hint('stop')];
-  switch (thing.kind) {
+  switch (item.kind) {
     case 'approval':
       return answer;
     case 'session': {
-      const { status, active_turn_id } = thing.now.session;
+      const { status, active_turn_id } = item.now.session;
       if (status === 'waiting_for_approval') return answer;
       const open = hint('open');
       const create = hint('new_session', 'new');
@@ -183,7 +183,7 @@ function hintsOf(chosen: Choice | undefined, keys: KeyBindings): string[] {
       return [
         hint('open', 'log'),
         hint('restart'),
-        ...(thing.process.ended_at === null ? [hint('stop', 'kill')] : []),
+        ...(item.process.ended_at === null ? [hint('stop', 'kill')] : []),
         hint('copy'),
       ];
     case 'team':

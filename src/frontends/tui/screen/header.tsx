@@ -13,7 +13,7 @@ import type { ScreenState } from './screen-state.ts';
 /** The first line: the tabs with the number of their items, and the state of the connection. */
 export function Header({ shown }: { shown: ScreenState }): ReactNode {
   const { view, marks, context, columns } = shown;
-  const marked = marks.things.length;
+  const marked = marks.items.length;
   return (
     <Bar
       left={

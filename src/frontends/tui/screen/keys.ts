@@ -23,7 +23,7 @@ export function listKeys(shown: ScreenState): KeyTable {
       toEnd: step(view.choices.length),
     }),
     escape: () => {
-      if (shown.marks.things.length > 0) return shown.marks.set([]);
+      if (shown.marks.items.length > 0) return shown.marks.set([]);
       setPeeks(() => false);
       listState.changeView({ filter: '' });
     },
@@ -59,20 +59,20 @@ export function actionKeys(shown: ScreenState): Record<ActionName, () => void> {
     mark: () => mark(shown),
     pane: () => setPeeks((peeks) => !peeks),
     quit: onLeave,
-    ...(shown.marks.things.length > 0 ? markedKeys(shown) : {}),
+    ...(shown.marks.items.length > 0 ? markedKeys(shown) : {}),
   };
 }
 
 /** The actions that the list and the pane have in common. */
 function listItemKeys(shown: ScreenState) {
   const { setMode, onEvents, showNotice, attempt, context } = shown;
-  const withListItem = (act: (thing: ListItem) => void) => () => {
-    if (shown.thing) act(shown.thing);
+  const withListItem = (act: (item: ListItem) => void) => () => {
+    if (shown.item) act(shown.item);
     else showNotice(noRow(shown));
   };
   const withSession = (only: string, act: (session: Session) => void) =>
-    withListItem((thing) => {
-      const session = sessionOf(shown, thing);
+    withListItem((item) => {
+      const session = sessionOf(shown, item);
       if (session) act(session);
       else showNotice(`only sessions ${only}`);
     });
@@ -82,12 +82,12 @@ function listItemKeys(shown: ScreenState) {
     next: () => {
       if (!context.listState.nextThatNeedsMe()) showNotice('nothing needs you');
     },
-    prompt: withListItem((thing) => say(shown, thing)),
+    prompt: withListItem((item) => say(shown, item)),
     new_session: () => setMode({ name: 'new' }),
-    stop: withListItem((thing) => stop(shown, thing)),
-    restart: withListItem((thing) => restart(shown, thing)),
-    approve: withListItem((thing) => answer(shown, thing, 'accept')),
-    decline: withListItem((thing) => answer(shown, thing, 'decline')),
+    stop: withListItem((item) => stop(shown, item)),
+    restart: withListItem((item) => restart(shown, item)),
+    approve: withListItem((item) => answer(shown, item, 'accept')),
+    decline: withListItem((item) => answer(shown, item, 'decline')),
     pin: withSession('can be pinned', (session) => update(session, { pinned: !session.pinned })),
     snooze: withSession('can be snoozed', (session) => snooze(shown, session)),
     mute: withSession('can be muted', (session) => update(session, { muted: !session.muted })),
@@ -98,20 +98,20 @@ function listItemKeys(shown: ScreenState) {
     }),
     fork: withSession('can be forked', (session) => setMode({ name: 'fork', session })),
     queue: withSession('have a queue', (session) => setMode({ name: 'queue', session })),
-    shell: withListItem((thing) => runProgram(shown, thing, 'shell')),
-    editor: withListItem((thing) => runProgram(shown, thing, 'editor')),
+    shell: withListItem((item) => runProgram(shown, item, 'shell')),
+    editor: withListItem((item) => runProgram(shown, item, 'editor')),
     diff: withSession('have a diff', (session) => setMode({ name: 'diff', session })),
     merge: withSession('with a worktree can be merged', (session) => {
       if (session.worktree_id !== null) setMode({ name: 'finish', session });
       else showNotice('only sessions with a worktree can be merged');
     }),
     copy: withListItem(() => setMode({ name: 'copy' })),
-    save: withListItem((thing) => {
-      if (thing.kind === 'team') showNotice('only conversations and logs can be saved');
-      else setMode({ name: 'save', thing });
+    save: withListItem((item) => {
+      if (item.kind === 'team') showNotice('only conversations and logs can be saved');
+      else setMode({ name: 'save', item });
     }),
-    events: withListItem((thing) => onEvents(scopeOf(thing), thing.id)),
-    all_events: () => onEvents({}, shown.thing?.id),
+    events: withListItem((item) => onEvents(scopeOf(item), item.id)),
+    all_events: () => onEvents({}, shown.item?.id),
     search: () => setMode({ name: 'search' }),
     server: () => setMode({ name: 'server' }),
     usage: () => setMode({ name: 'usage' }),
@@ -126,9 +126,9 @@ function markedKeys({ marks, context, setMode }: ScreenState) {
   const overview = overviewStore.overview.get();
   const ask = (of: () => Batch) => () => setMode({ name: 'batch', batch: of() });
   return {
-    decline: ask(() => declining(marks.things, overview, actions)),
-    stop: ask(() => stoppingAll(marks.things, overview, client)),
-    pin: ask(() => pinning(marks.things, actions)),
+    decline: ask(() => declining(marks.items, overview, actions)),
+    stop: ask(() => stoppingAll(marks.items, overview, client)),
+    pin: ask(() => pinning(marks.items, actions)),
   };
 }
 
@@ -142,9 +142,9 @@ function noRow({ view }: ScreenState): string {
 
 /** Marks the selected row, or unmarks it, and goes to the next one. */
 function mark(shown: ScreenState): void {
-  const { thing, marks, context, showNotice } = shown;
-  if (!thing) return showNotice(noRow(shown));
-  marks.toggle(thing.id);
+  const { item, marks, context, showNotice } = shown;
+  if (!item) return showNotice(noRow(shown));
+  marks.toggle(item.id);
   context.listState.step(1);
 }
 
@@ -161,25 +161,24 @@ function fold({ view, context }: ScreenState, isFolded: boolean): void {
   const name =
     'section' in chosen
       ? chosen.section
-      : sections.find(({ things }) => things.some(({ id }) => id === chosen.id))?.name;
+      : sections.find(({ items }) => items.some(({ id }) => id === chosen.id))?.name;
   if (name !== undefined) context.listState.fold(name, isFolded);
 }
 
-function scopeOf(thing: ListItem) {
-  if (thing.kind === 'process') return { processId: thing.id };
-  if (thing.kind === 'team') return { teamId: thing.id };
-  return { sessionId: sessionIdOf(thing) ?? thing.id };
+function scopeOf(item: ListItem) {
+  if (item.kind === 'process') return { processId: item.id };
+  if (item.kind === 'team') return { teamId: item.id };
+  return { sessionId: sessionIdOf(item) ?? item.id };
 }
 
-function sessionOf({ context }: ScreenState, thing: ListItem) {
+function sessionOf({ context }: ScreenState, item: ListItem) {
   const { sessions } = context.overviewStore.overview.get();
-  return sessions.get(sessionIdOf(thing) ?? '')?.session ?? null;
+  return sessions.get(sessionIdOf(item) ?? '')?.session ?? null;
 }
 
-function say(shown: ScreenState, thing: ListItem): void {
-  const session = sessionOf(shown, thing);
-  if (!session)
-    return shown.showNotice(`"${nameOf(thing)}" is not a session: cannot send a prompt`);
+function say(shown: ScreenState, item: ListItem): void {
+  const session = sessionOf(shown, item);
+  if (!session) return shown.showNotice(`"${nameOf(item)}" is not a session: cannot send a prompt`);
   if (session.status === 'closed')
     return shown.showNotice(
       `session "${sessionTitleOf(session)}" is closed: press ${shown.context.keys.label('new_session')} to open a new one`,
@@ -187,37 +186,37 @@ function say(shown: ScreenState, thing: ListItem): void {
   shown.setMode({ name: 'say', session });
 }
 
-function stop({ context, setMode, showNotice }: ScreenState, thing: ListItem): void {
-  const question = stopping(thing, context.overviewStore.overview.get(), context.client);
+function stop({ context, setMode, showNotice }: ScreenState, item: ListItem): void {
+  const question = stopping(item, context.overviewStore.overview.get(), context.client);
   if (typeof question === 'string') showNotice(question);
   else setMode({ name: 'confirm', question });
 }
 
-function restart(shown: ScreenState, thing: ListItem): void {
+function restart(shown: ScreenState, item: ListItem): void {
   const { context, setMode, showNotice, attempt } = shown;
   const { client } = context;
-  if (thing.kind === 'session' && thing.now.session.status === 'failed') {
-    const call = { params: { session_id: thing.id }, body: {} };
+  if (item.kind === 'session' && item.now.session.status === 'failed') {
+    const call = { params: { session_id: item.id }, body: {} };
     return attempt(client.call(endpoints.resumeSession, call));
   }
-  if (thing.kind !== 'process') return showNotice('select a process or a failed session');
+  if (item.kind !== 'process') return showNotice('select a process or a failed session');
   const work = async () => {
-    const call = { params: { process_id: thing.id }, body: {} };
+    const call = { params: { process_id: item.id }, body: {} };
     const { process } = await client.call(endpoints.restartProcess, call);
     context.listState.selectOnceThere(process.process_id);
-    showNotice(`Restarted "${nameOf(thing)}"`);
+    showNotice(`Restarted "${nameOf(item)}"`);
   };
-  if (thing.process.ended_at !== null) return attempt(work());
+  if (item.process.ended_at !== null) return attempt(work());
   const answers = [{ keys: 'yr', label: 'y yes', work }];
-  setMode({ name: 'confirm', question: { text: `Restart "${nameOf(thing)}"?`, answers } });
+  setMode({ name: 'confirm', question: { text: `Restart "${nameOf(item)}"?`, answers } });
 }
 
-function answer(shown: ScreenState, thing: ListItem, intent: 'accept' | 'decline'): void {
+function answer(shown: ScreenState, item: ListItem, intent: 'accept' | 'decline'): void {
   const { approvals } = shown.context.overviewStore.overview.get();
-  const session = sessionIdOf(thing);
+  const session = sessionIdOf(item);
   const approval =
-    thing.kind === 'approval'
-      ? thing.approval
+    item.kind === 'approval'
+      ? item.approval
       : [...approvals.values()].find(({ session_id }) => session_id === session);
   if (approval) shown.setMode({ name: 'sheet', asked: { approval, intent } });
   else
@@ -236,22 +235,22 @@ function snooze({ context, attempt, setMode }: ScreenState, session: Session): v
 }
 
 /** Opens the shell or the editor of the user in the directory of a session or process. */
-function runProgram(shown: ScreenState, thing: ListItem, program: DirectoryProgram): void {
+function runProgram(shown: ScreenState, item: ListItem, program: DirectoryProgram): void {
   const { context, attempt, showNotice } = shown;
-  const directory = directoryOf(thing);
-  if (directory === null) return showNotice(`"${nameOf(thing)}" has no directory`);
+  const directory = directoryOf(item);
+  if (directory === null) return showNotice(`"${nameOf(item)}" has no directory`);
   if (!context.runProgram) return showNotice(`no ${program} is available here`);
-  attempt(context.runProgram(program, { directory, url: clientOf(context, { id: thing.id }).url }));
+  attempt(context.runProgram(program, { directory, url: clientOf(context, { id: item.id }).url }));
 }
 
-function directoryOf(thing: ListItem): string | null {
-  switch (thing.kind) {
+function directoryOf(item: ListItem): string | null {
+  switch (item.kind) {
     case 'approval':
-      return thing.session?.cwd ?? null;
+      return item.session?.cwd ?? null;
     case 'session':
-      return thing.now.session.cwd;
+      return item.now.session.cwd;
     case 'process':
-      return thing.process.cwd;
+      return item.process.cwd;
     case 'team':
       return null;
   }

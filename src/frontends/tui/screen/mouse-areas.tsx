@@ -52,7 +52,7 @@ function inList(props: ClickableListProps, { what, y }: MouseAction): void {
   if (!line) return;
   if (mode.name === 'pane') setMode({ name: 'list' });
   if ('heading' in line) listState.fold(line.heading.name, !line.heading.isFolded);
-  else listState.select(line.thing.id);
+  else listState.select(line.item.id);
 }
 
 function lineAt(

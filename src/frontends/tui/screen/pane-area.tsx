@@ -20,7 +20,7 @@ interface PaneAreaProps {
 
 /** The pane of what is selected with its title, and below it what is being said. */
 export function PaneArea({ shown, rows, columns }: PaneAreaProps): ReactNode {
-  const { context, thing, mode, attempt, view } = shown;
+  const { context, item, mode, attempt, view } = shown;
   const saying = mode.name === 'say' ? mode : null;
   // The conversation keeps at least half of the room.
   const below = saying ? Math.min(6, Math.floor(rows / 2)) : 0;
@@ -32,7 +32,7 @@ export function PaneArea({ shown, rows, columns }: PaneAreaProps): ReactNode {
       overflow="hidden"
       onMouseAction={(mouseAction) => inPane(shown, mouseAction)}
     >
-      {thing && <Title thing={thing} now={view.now} />}
+      {item && <Title item={item} now={view.now} />}
       <Opened shown={shown} rows={rows - 1 - below} columns={columns} />
       {saying && (
         <>
@@ -54,10 +54,10 @@ export function PaneArea({ shown, rows, columns }: PaneAreaProps): ReactNode {
   );
 }
 
-function Title({ thing, now }: { thing: ListItem; now: number }): ReactNode {
-  const { symbol, tone, title, location, agent } = rowTextOf(thing, now);
-  const limit = thing.kind === 'session' ? limitText(thing.now.session, now) : '';
-  const race = thing.kind === 'session' && thing.race ? raceDetails(thing.race) : '';
+function Title({ item, now }: { item: ListItem; now: number }): ReactNode {
+  const { symbol, tone, title, location, agent } = rowTextOf(item, now);
+  const limit = item.kind === 'session' ? limitText(item.now.session, now) : '';
+  const race = item.kind === 'session' && item.race ? raceDetails(item.race) : '';
   return (
     <Text wrap="truncate-end">
       <Tint tone={tone}>{symbol} </Tint>

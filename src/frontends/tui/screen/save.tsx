@@ -18,14 +18,14 @@ import { emptyConversation, withEvents } from '../panes/conversation-state.ts';
 import { type Output, outputs } from '../panes/log-text.ts';
 
 /** Asks for the file to which the conversation or log of a row is saved, and asks again before it replaces one. */
-export function SavePrompt({ shown, thing }: { shown: ScreenState; thing: ListItem }): ReactNode {
+export function SavePrompt({ shown, item }: { shown: ScreenState; item: ListItem }): ReactNode {
   const { context, back, attempt, showNotice, setMode, columns } = shown;
   const { directory } = context.terminal;
   const save = async (file: string, replaces: boolean) => {
     const { client, clock } = context;
-    const { text, missing } = await (thing.kind === 'process'
-      ? wholeLog(client, clock, thing.id)
-      : wholeConversation(client, sessionIdOf(thing) ?? thing.id));
+    const { text, missing } = await (item.kind === 'process'
+      ? wholeLog(client, clock, item.id)
+      : wholeConversation(client, sessionIdOf(item) ?? item.id));
     write(file, text, replaces);
     const lost = missing === 0 ? '' : `; ${missing} bytes of the output are no longer stored`;
     showNotice(`Saved ${file} (${Buffer.byteLength(text)} bytes${lost})`);
@@ -49,7 +49,7 @@ export function SavePrompt({ shown, thing }: { shown: ScreenState; thing: ListIt
     <Prompt
       columns={columns}
       question="Save to (⏎ save):"
-      initial={path.join(directory, fileNameFor(thing))}
+      initial={path.join(directory, fileNameFor(item))}
       onCancel={back}
       onAnswer={answer}
     />
@@ -57,11 +57,11 @@ export function SavePrompt({ shown, thing }: { shown: ScreenState; thing: ListIt
 }
 
 /** A name for the file: what the row is called, in the characters that every file system has. */
-function fileNameFor(thing: ListItem): string {
-  const session = thing.kind === 'approval' ? thing.session?.title : undefined;
-  const name = (session ?? nameOf(thing)).replaceAll(/[^\p{L}\p{N}._-]+/gu, '-').slice(0, 60);
+function fileNameFor(item: ListItem): string {
+  const session = item.kind === 'approval' ? item.session?.title : undefined;
+  const name = (session ?? nameOf(item)).replaceAll(/[^\p{L}\p{N}._-]+/gu, '-').slice(0, 60);
   const trimmed = name.replaceAll(/^[-.]+|[-.]+$/g, '');
-  return `${trimmed === '' ? thing.id : trimmed}.${thing.kind === 'process' ? 'log' : 'md'}`;
+  return `${trimmed === '' ? item.id : trimmed}.${item.kind === 'process' ? 'log' : 'md'}`;
 }
 
 /** Writes a file that only its owner can read. Throws `conflict` for one that exists, unless it is to be replaced. */

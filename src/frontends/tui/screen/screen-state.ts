@@ -22,7 +22,7 @@ export type Mode =
   | { name: 'sheet'; asked: Asked }
   | { name: 'confirm'; question: Question }
   | { name: 'batch'; batch: Batch }
-  | { name: 'save'; thing: ListItem };
+  | { name: 'save'; item: ListItem };
 
 /** The part of the screen below a dialog, which has the keys when the dialog closes. */
 export type Base = 'list' | 'pane';
@@ -33,7 +33,7 @@ export const list: Mode = { name: 'list' };
 export interface ScreenState extends Notices {
   context: ScreenContext;
   view: ListView;
-  thing: ListItem | undefined;
+  item: ListItem | undefined;
   marks: Marks;
   mode: Mode;
   setMode: (mode: Mode) => void;
@@ -57,7 +57,7 @@ export interface ScreenState extends Notices {
   columns: number;
   /** Shows what a session has with one of these keys of the conversation, the first that is there. */
   showAt: (session: string, keys: readonly string[]) => void;
-  /** Shows the events of a scope; of several servers, of the one that has the thing with this id. */
+  /** Shows the events of a scope; of several servers, of the one that has the item with this id. */
   onEvents: (scope: EventScope, id?: string) => void;
   onLeave: () => void;
 }
@@ -65,7 +65,7 @@ export interface ScreenState extends Notices {
 /** The rows that a person has marked, to act on all of them at once. */
 export interface Marks {
   /** The marked rows, in the order of the list. */
-  things: readonly ListItem[];
+  items: readonly ListItem[];
   ids: ReadonlySet<string>;
   toggle: (id: string) => void;
   /** Marks these rows only. */
@@ -76,7 +76,7 @@ export interface Marks {
 export function useMarks(all: readonly ListItem[]): Marks {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
   return {
-    things: ids.size === 0 ? [] : all.filter(({ id }) => ids.has(id)),
+    items: ids.size === 0 ? [] : all.filter(({ id }) => ids.has(id)),
     ids,
     toggle: (id) =>
       setIds((before) => {

@@ -49,9 +49,9 @@ export function Screen(props: ScreenProps): ReactNode {
     context.keys,
   );
   const isWide = columns >= WIDE;
-  const thing = view.chosen && 'thing' in view.chosen ? view.chosen.thing : undefined;
+  const item = view.chosen && 'item' in view.chosen ? view.chosen.item : undefined;
 
-  const marks = useMarks(view.things);
+  const marks = useMarks(view.items);
 
   useResolved(context, notices.showNotice, (id) => {
     if (mode.name === 'sheet' && mode.asked.approval.id === id) setMode({ name: base });
@@ -59,15 +59,15 @@ export function Screen(props: ScreenProps): ReactNode {
   useFirstNotice(notices.showNotice, first);
   useAlerts(context);
   const showsPane = isWide || peeks || mode.name === 'pane' || mode.name === 'say';
-  const pane = usePane(context, thing);
+  const pane = usePane(context, item);
   const showAt = useTarget(pane, notices);
   const isOpened = view.isReached || mode.name === 'pane' || mode.name === 'say';
-  useSeen(context, showsPane && isOpened ? thing : undefined, pane?.model);
+  useSeen(context, showsPane && isOpened ? item : undefined, pane?.model);
   const shown: ScreenState = {
     ...notices,
     context,
     view,
-    thing,
+    item,
     marks,
     mode,
     setMode,
@@ -75,7 +75,7 @@ export function Screen(props: ScreenProps): ReactNode {
     hold,
     setHold,
     pane,
-    copyable: () => pane?.model.copyable() ?? (thing ? [{ name: 'id', text: thing.id }] : []),
+    copyable: () => pane?.model.copyable() ?? (item ? [{ name: 'id', text: item.id }] : []),
     peeks,
     setPeeks,
     isWide,
@@ -151,7 +151,7 @@ function useSeen(
 }
 
 /**
- * Rings once for each thing that comes to need a person while the terminal does not have the focus, unless its session is
+ * Rings once for each item that comes to need a person while the terminal does not have the focus, unless its session is
  * muted.
  */
 function useAlerts({ listState, terminal: { hasFocus, write } }: ScreenContext): void {
@@ -164,17 +164,17 @@ function useAlerts({ listState, terminal: { hasFocus, write } }: ScreenContext):
   useEffect(() => {
     let known: ReadonlySet<string> | null = null;
     return listState.view.subscribe(() => {
-      const { things, now } = listState.view.get();
-      const needs = things.filter((thing) => needsMe(thing, things, now));
+      const { items, now } = listState.view.get();
+      const needs = items.filter((item) => needsMe(item, items, now));
       const before = known;
       known = new Set(needs.map(eventOf));
       // Items that needed the user before the screen was open ring no bell.
-      const fresh = before && needs.find((thing) => !before.has(eventOf(thing)) && !isMuted(thing));
+      const fresh = before && needs.find((item) => !before.has(eventOf(item)) && !isMuted(item));
       if (fresh && !hasFocus.get()) ring(fresh);
     });
   }, [listState, hasFocus]);
 }
 
-function eventOf(thing: ListItem): string {
-  return thing.kind === 'session' ? `${thing.id} ${thing.now.session.news_seq}` : thing.id;
+function eventOf(item: ListItem): string {
+  return item.kind === 'session' ? `${item.id} ${item.now.session.news_seq}` : item.id;
 }

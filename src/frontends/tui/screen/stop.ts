@@ -23,26 +23,26 @@ export interface Answer {
  * action.
  */
 export function stopping(
-  thing: ListItem,
+  item: ListItem,
   { sessions }: Overview,
   client: Client,
 ): Question | string {
-  switch (thing.kind) {
+  switch (item.kind) {
     case 'approval': {
-      const whose = sessions.get(thing.approval.session_id)?.session;
+      const whose = sessions.get(item.approval.session_id)?.session;
       return whose
         ? stoppingSession(whose, client)
         : 'the session of this approval is not in the list';
     }
     case 'session':
-      return stoppingSession(thing.now.session, client);
+      return stoppingSession(item.now.session, client);
     case 'process':
-      return stoppingProcess(thing.process, client);
+      return stoppingProcess(item.process, client);
     case 'team': {
-      const call = { params: { team_id: thing.id }, body: {} };
+      const call = { params: { team_id: item.id }, body: {} };
       const work = () => client.call(endpoints.interruptTeam, call);
       return {
-        text: `Interrupt all members of "${nameOf(thing)}"?`,
+        text: `Interrupt all members of "${nameOf(item)}"?`,
         answers: [{ keys: 'yx', label: 'y yes', work }],
       };
     }

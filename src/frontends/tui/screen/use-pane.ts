@@ -16,10 +16,10 @@ export type Pane =
 const REST_MS = 100;
 
 /** Returns the pane of an item; null while the selection is still moving. */
-export function usePane(context: ScreenContext, thing: ListItem | undefined): Pane | null {
+export function usePane(context: ScreenContext, item: ListItem | undefined): Pane | null {
   const [pane, setPane] = useState<Pane | null>(null);
-  const kind = thing && kindOf(thing);
-  const id = thing && idOf(thing);
+  const kind = item && kindOf(item);
+  const id = item && idOf(item);
   useEffect(() => {
     if (kind === undefined || id === undefined) return undefined;
     let open: Pane | undefined;
@@ -36,13 +36,13 @@ export function usePane(context: ScreenContext, thing: ListItem | undefined): Pa
   return pane && pane.kind === kind && pane.id === id ? pane : null;
 }
 
-function kindOf(thing: ListItem): Pane['kind'] {
-  if (thing.kind === 'process') return 'log';
-  return thing.kind === 'team' ? 'team' : 'conversation';
+function kindOf(item: ListItem): Pane['kind'] {
+  if (item.kind === 'process') return 'log';
+  return item.kind === 'team' ? 'team' : 'conversation';
 }
 
-function idOf(thing: ListItem): string {
-  return thing.kind === 'process' ? thing.id : (sessionIdOf(thing) ?? thing.id);
+function idOf(item: ListItem): string {
+  return item.kind === 'process' ? item.id : (sessionIdOf(item) ?? item.id);
 }
 
 function paneFor({ client, clock }: ScreenContext, kind: Pane['kind'], id: string): Pane {
