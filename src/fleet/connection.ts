@@ -15,7 +15,7 @@ import { version } from '../core/lib/self.ts';
 import { isError } from './engine.ts';
 import { namesOf, OLDEST_ENGINE } from './names.ts';
 
-/** How to reach the engine of a fleet, and as whom. */
+/** How to reach the NATS servers of a fleet, and as whom. */
 export interface Access {
   /** The addresses of the NATS servers, `nats://HOST:PORT`; any of them will do. */
   urls: readonly string[];
@@ -42,10 +42,10 @@ const PING_EVERY_MS = 1000;
 const MAX_PINGS_OPEN = 2;
 
 /**
- * Connects to the engine. From then on the connection reconnects by itself, to any of the addresses, until it is closed.
+ * Connects to NATS. From then on the connection reconnects by itself, to any of the addresses, until it is closed.
  * Its answers come to an inbox of its own, which nobody else may listen to. Throws `unreachable` where no address
- * answers, `unauthorized` where the engine refuses the credentials, and `invalid` for files that cannot be used and for
- * an engine that is too old.
+ * answers, `unauthorized` where NATS refuses the credentials, and `invalid` for files that cannot be used and for
+ * a NATS server that is too old.
  */
 export async function connectTo(access: Access): Promise<NatsConnection> {
   const [brief, patient] = CONNECT_MS;
@@ -73,7 +73,7 @@ function optionsOf(access: Access): ConnectionOptions {
   const { urls, name, fleet, credentials, tls } = access;
   const problem = urls.map(problemOfAddress).find((one) => one !== null);
   if (problem !== undefined) throw invalidError(problem);
-  // Also where the engine itself would not insist: somebody between could have removed its word.
+  // Also where NATS itself would not insist: somebody between could have removed its word.
   const isEncrypted =
     Object.values(tls).some((file) => file !== null) || urls.some((url) => url.startsWith('tls:'));
   return {
@@ -99,7 +99,7 @@ function optionsOf(access: Access): ConnectionOptions {
 function tlsOf({ ca, cert, key }: Access['tls'], urls: readonly string[]) {
   const hosts = urls.map((url) => new URL(url).hostname.replace(/^\[(.*)\]$/, '$1'));
   return {
-    // The library names no host where the address is a number. Any host of the fleet's engine is as good as another.
+    // The library names no host where the address is a number. Any host of the fleet's NATS servers is as good as another.
     checkServerIdentity(_host: string, certificate: PeerCertificate): Error | undefined {
       const errors = hosts.map((host) => checkServerIdentity(host, certificate));
       return errors.includes(undefined) ? undefined : errors[0];

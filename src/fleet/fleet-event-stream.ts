@@ -118,7 +118,7 @@ export class FleetEventStream implements ServersEventStream {
     }
   }
 
-  /** The nodes that are followed. Without the engine nobody knows: none. */
+  /** The nodes that are followed. Without NATS nobody knows: none. */
   async #wanted(): Promise<FollowedNode[]> {
     const all = await this.#parts.list().catch(() => []);
     return all.filter(({ name }) => (this.#options.node ?? name) === name);

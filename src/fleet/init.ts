@@ -40,7 +40,7 @@ export async function initFleet(
   }
 }
 
-/** The numbers by which the engine says that it lacks room, or servers. */
+/** The numbers by which NATS says that it lacks room, or servers. */
 const NO_ROOM: ReadonlySet<number> = new Set([10_023, 10_028, 10_047]);
 const NO_SERVERS: ReadonlySet<number> = new Set([10_005, 10_074]);
 

@@ -109,7 +109,7 @@ export class Member {
       this.#deps.clock.sleep(LEAVE_MS, late.signal).catch(() => undefined),
     ]);
     late.abort();
-    // Nothing that still waits for an answer of the engine may keep the process alive.
+    // Nothing that still waits for an answer of NATS may keep the process alive.
     await this.#connection?.close().catch(() => undefined);
   }
 
@@ -148,7 +148,7 @@ export class Member {
     }
   }
 
-  /** Null: the engine did not answer. */
+  /** Null: NATS did not answer. */
   async #renew(sign: Heartbeat, joining: NatsConnection | null): Promise<boolean | null> {
     const { name } = this.#deps.access;
     try {

@@ -143,7 +143,7 @@ export class Mirror {
   }
 
   /**
-   * Runs until `signal` aborts, and then writes what is in the log up to then if the engine takes it; or until stream
+   * Runs until `signal` aborts, and then writes what is in the log up to then if NATS takes it; or until stream
    * and log contradict each other, which the status says. Never rejects.
    */
   async run(signal: AbortSignal): Promise<void> {

@@ -50,7 +50,7 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/;
 
 /** The prefix of the subjects of responses. */
 export const INBOXES = '_INBOX.';
-/** The same, where the engine passes a request from one account to another. No client may name such a subject. */
+/** The same, where NATS passes a request from one account to another. No client may name such a subject. */
 export const PASSED_ANSWERS = '_R_.';
 
 export function isName(text: string): boolean {
@@ -70,7 +70,7 @@ export function namesOf(fleet: string) {
     events,
     allEvents: `cadre.${fleet}.ev.>`,
     eventsOf: (node: string) => `cadre.${fleet}.ev.${node}.>`,
-    /** Where the engine says, for each event of `subject`, that it is stored: with its headers alone. */
+    /** Where NATS says, for each event of `subject`, that it is stored: with its headers alone. */
     newsOf: (subject: string) => subject.replace(/^(cadre\.[^.]+)\.ev\./, '$1.news.'),
     event: (node: string, kind: string) => `cadre.${fleet}.ev.${node}.${kind}`,
     /** The subject that answers with the newest message of a node. */

@@ -2,7 +2,7 @@ import { usageError } from '../api/errors.ts';
 import { ADMIN, keyNames } from './keys.ts';
 import { type AskingScope, isName, type Names, namesOf } from './names.ts';
 
-/** Who is in a fleet, and where its engine runs. */
+/** Who is in a fleet, and where its NATS servers run. */
 interface FleetPlan {
   fleet: string;
   /** The hosts of the NATS servers: one, or three, of which one may fail. */

@@ -24,7 +24,7 @@ export interface Batch {
   drafts: readonly Draft[];
 }
 
-/** The engine refused a batch because the newest message of the node is another than was expected. */
+/** NATS refused a batch because the newest message of the node is another than was expected. */
 export class Refused extends Error {}
 
 /** The stream as a mirror uses it. */

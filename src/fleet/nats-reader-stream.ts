@@ -20,7 +20,7 @@ const PAUSE_MS = 5;
 /** The longest time between two reads, in ms: an announcement may get lost. */
 const LOOK_MS = 2000;
 
-/** Where a page begins, as the engine has it. */
+/** Where a page begins, as NATS has it. */
 type Start = { seq: number } | { start_time: string };
 
 /** Where a reading of the stream begins: behind a number, or at a time in Unix milliseconds. */
@@ -28,7 +28,7 @@ export type From = { after: number } | { time: number };
 
 export interface Arrived {
   message: MirroredMessage;
-  /** When the engine stored it, in Unix milliseconds. */
+  /** When NATS stored it, in Unix milliseconds. */
   at: number;
 }
 
@@ -68,7 +68,7 @@ export class NatsReaderStream {
   }
 
   /**
-   * Yields messages in order. Ends when `signal` aborts, whenever the connection was lost or the engine has made the
+   * Yields messages in order. Ends when `signal` aborts, whenever the connection was lost or NATS has made the
    * reading anew, since the stream may then be another; and, unless `follow`, with the newest message.
    */
   async *read(

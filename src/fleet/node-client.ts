@@ -17,7 +17,7 @@ import { LogWakeup } from './log-wakeup.ts';
 export interface FleetContext {
   connection: NatsConnection;
   names: Names;
-  /** The person whose name the engine's permissions let into the subject. */
+  /** The person whose name NATS's permissions let into the subject. */
   user: string;
   scope: 'admin' | 'read';
   clock: Clock;
@@ -180,7 +180,7 @@ const LONGEST_PAUSE_MS = 1500;
 /**
  * Sends a request to a node until it answers. A silent node may have done what it was asked, so it alone is asked again,
  * for 30 s. Throws `unreachable` with the node's name, saying whether it may have been done; `payload_too_large` for
- * more than NATS carries, and `forbidden_scope` where the engine refuses the asker.
+ * more than NATS carries, and `forbidden_scope` where NATS refuses the asker.
  */
 async function askNode(asking: Asking, request: FleetRequest): Promise<FleetAnswer> {
   const { clock, signal, connection, node } = asking;

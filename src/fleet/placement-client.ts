@@ -189,7 +189,7 @@ interface Reservation {
   revision: number;
 }
 
-/** A key as the engine takes it: itself, or else its digest. */
+/** A key as NATS takes it: itself, or else its digest. */
 function placementKey(key: string): string {
   return /^[\w-]{1,128}$/.test(key) ? key : createHash('sha256').update(key).digest('base64url');
 }

@@ -47,7 +47,7 @@ export type FleetItem = { event: FleetEvent } | { notice: FleetNotice };
 
 /** After a loss the stream is read again from this long before the last message, in ms. */
 const REWIND_MS = 10 * 60_000;
-/** The pause before the engine is asked again: it starts here and doubles up to the maximum, in ms. */
+/** The pause before NATS is asked again: it starts here and doubles up to the maximum, in ms. */
 const RETRY_MS = 100;
 const MAX_RETRY_MS = 2000;
 
@@ -150,7 +150,7 @@ async function* taken(parts: ReaderParts, message: MirroredMessage): AsyncGenera
   }
 }
 
-/** The events between the last one that was taken and a message: the engine lost them, the node has them. */
+/** The events between the last one that was taken and a message: NATS lost them, the node has them. */
 async function* filled(
   { cursor, fill }: ReaderParts,
   { node, epoch, prev }: MirroredMessage,

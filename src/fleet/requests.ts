@@ -32,7 +32,7 @@ export function readAnswer(text: string): FleetAnswer | null {
 
 /**
  * Answers a request by the server's own endpoints: `text` is JSON, unless the content type is another. `asker`: who asks,
- * by the subject of the request, which the engine's permissions guard.
+ * by the subject of the request, which NATS's permissions guard.
  */
 export type Ask = (
   request: FleetRequest,
@@ -66,7 +66,7 @@ export function serveRequests(deps: {
   signal.addEventListener('abort', () => subscription.unsubscribe(), { once: true });
 }
 
-/** The most bytes that a message may have, as the engine is configured. */
+/** The most bytes that a message may have, as NATS is configured. */
 export function limitOf(connection: NatsConnection): number {
   return connection.info?.max_payload ?? 1024 * 1024;
 }

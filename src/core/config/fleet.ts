@@ -3,12 +3,12 @@ import { readPem, readSeed } from '../lib/nats-files.ts';
 import { urlsOf } from './fleet-section.ts';
 import type { Config } from './schema.ts';
 
-/** How to reach the engine of a fleet, and as whom. */
+/** How to reach the NATS servers of a fleet, and as whom. */
 export interface FleetAccess {
   /** The addresses of the NATS servers, `nats://HOST:PORT`; any of them will do. */
   urls: string[];
   fleet: string;
-  /** The name of the node or person: the engine's permissions are for it. */
+  /** The name of the node or person: NATS's permissions are for it. */
   name: string;
   /** A file with the seed of an nkey; null: none is needed. */
   credentials: string | null;

@@ -118,9 +118,9 @@ function liveNodes({ overviewStore }: ScreenContext): string[] {
 
 function ListAndPane({ shown }: { shown: ScreenState }): ReactNode {
   const { view, mode, height, columns, peeks, isWide } = shown;
-  const hasThing = view.choices.length > 0;
+  const hasItem = view.choices.length > 0;
   const isInPane = mode.name === 'pane' || mode.name === 'say';
-  if (!hasThing && !isInPane) return <Nothing shown={shown} />;
+  if (!hasItem && !isInPane) return <Nothing shown={shown} />;
   if (isWide) {
     if (peeks) return <PaneArea shown={shown} rows={height} columns={columns} />;
     const width = Math.max(40, Math.min(64, Math.floor(columns * 0.36)));
