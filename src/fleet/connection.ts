@@ -12,7 +12,7 @@ import { AppError, invalidError, unreachableError } from '../api/errors.ts';
 import { errorMessage } from '../core/lib/error-message.ts';
 import { problemOfAddress, readPem, readSeed } from '../core/lib/nats-files.ts';
 import { version } from '../core/lib/self.ts';
-import { isError } from './engine.ts';
+import { isError } from './nats-api.ts';
 import { namesOf, OLDEST_ENGINE } from './names.ts';
 
 /** How to reach the NATS servers of a fleet, and as whom. */

@@ -92,8 +92,8 @@ export class Heartbeat {
   }
 
   /**
-   * Renews the sign. Returns whether the name is ours; null: another server's living sign is in the way. Throws where the
-   * engine does not answer.
+   * Renews the heartbeat. Returns whether the name belongs to this server; null: another live server has the name. Throws if the
+   * NATS servers do not respond.
    */
   async renew(): Promise<boolean> {
     const own = this.#deps.sign();

@@ -6,7 +6,7 @@ import {
 } from '@nats-io/jetstream';
 import { errors, type NatsConnection } from '@nats-io/transport-node';
 import { AppError } from '../api/errors.ts';
-import { isError } from './engine.ts';
+import { isError } from './nats-api.ts';
 import { namesOf, PLACEMENT_TTL_MS } from './names.ts';
 
 /** How the fleet's stream and buckets are kept. */

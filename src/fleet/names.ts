@@ -35,7 +35,7 @@ export const eventHeaders = {
 } as const;
 
 /** The headers of NATS that cadre sets. */
-export const engineHeaders = {
+export const natsHeaders = {
   ttl: 'Nats-TTL',
   expectedLast: 'Nats-Expected-Last-Subject-Sequence',
   expectedLastSubject: 'Nats-Expected-Last-Subject-Sequence-Subject',

@@ -1,8 +1,8 @@
 import { type MsgHdrs, MsgHdrsImpl, type NatsConnection } from '@nats-io/transport-node';
 import { newUuid } from '../core/lib/ids.ts';
-import { Engine, WRONG_LAST_SEQUENCE } from './engine.ts';
+import { NatsApi, WRONG_LAST_SEQUENCE } from './nats-api.ts';
 import { isMark, type MirroredMessage, readMessage, stays } from './mirrored.ts';
-import { DELTA_TTL, engineHeaders, eventHeaders, type Names } from './names.ts';
+import { DELTA_TTL, natsHeaders, eventHeaders, type Names } from './names.ts';
 
 /** A message that no mirror has written belongs to no log, so the mirror starts after it as after another log. */
 const FOREIGN = { kind: '', epoch: '', seq: 0, prev: 0, id: null, text: '' };
@@ -32,7 +32,7 @@ export type MirrorStream = Pick<NatsMirrorStream, 'id' | 'mayHaveRetired' | 'hea
 
 /** The stream of a fleet in JetStream, for the mirror of one node. Every method rejects if NATS does not answer. */
 export class NatsMirrorStream {
-  readonly #engine: Engine;
+  readonly #nats: NatsApi;
   readonly #node: string;
   /** Distinguishes the batches of this process from all others. */
   readonly #writer = newUuid();
@@ -40,18 +40,18 @@ export class NatsMirrorStream {
   #id: string | undefined;
 
   constructor(connection: NatsConnection, names: Names, node: string) {
-    this.#engine = new Engine(connection, names);
+    this.#nats = new NatsApi(connection, names);
     this.#node = node;
   }
 
   /** The random id that the stream was made with. */
   async id(): Promise<string> {
-    return (this.#id ??= (await this.#engine.info()).id);
+    return (this.#id ??= (await this.#nats.info()).id);
   }
 
   /** Whether retention of the stream may have taken a message by its number; null: a message of an unknown number. */
   async mayHaveRetired(streamSeq: number | null): Promise<boolean> {
-    const { first, bytes, maxBytes } = await this.#engine.info();
+    const { first, bytes, maxBytes } = await this.#nats.info();
     const isBefore = streamSeq === null || streamSeq < first;
     // Retention removes only the oldest messages of a full stream.
     return isBefore && maxBytes > 0 && bytes >= maxBytes / 2;
@@ -64,11 +64,11 @@ export class NatsMirrorStream {
   async head(): Promise<MirroredMessage | null> {
     // A mirror reads the head after an error, which may concern the whole stream.
     this.#id = undefined;
-    const message = await this.#engine.request(this.#engine.names.head(this.#node));
+    const message = await this.#nats.request(this.#nats.names.head(this.#node));
     const about = message.headers;
     if (about?.code === 404) return null;
     if (about?.hasError)
-      throw this.#engine.error(
+      throw this.#nats.error(
         new Error(`cannot read the newest message of this node: ${about.description}`),
       );
     const streamSeq = Number(about?.get('Nats-Sequence'));
@@ -83,7 +83,7 @@ export class NatsMirrorStream {
    * for the response to the last message, so that a batch takes one round trip.
    */
   async publish({ epoch, expected, prev, drafts }: Batch): Promise<number> {
-    const { connection, names } = this.#engine;
+    const { connection, names } = this.#nats;
     const batch = `${this.#writer}-${++this.#batches}`;
     const count = drafts.length;
     let link = prev;
@@ -91,13 +91,13 @@ export class NatsMirrorStream {
       const about = headersOf(draft, epoch, link);
       if (i === 0) {
         // The batch is stored only behind the expected message.
-        about[engineHeaders.expectedLast] = [String(expected)];
-        about[engineHeaders.expectedLastSubject] = [names.eventsOf(this.#node)];
+        about[natsHeaders.expectedLast] = [String(expected)];
+        about[natsHeaders.expectedLastSubject] = [names.eventsOf(this.#node)];
       }
       if (count > 1) {
-        about[engineHeaders.batchId] = [batch];
-        about[engineHeaders.batchSequence] = [String(i + 1)];
-        if (i === count - 1) about[engineHeaders.batchCommit] = ['1'];
+        about[natsHeaders.batchId] = [batch];
+        about[natsHeaders.batchSequence] = [String(i + 1)];
+        if (i === count - 1) about[natsHeaders.batchCommit] = ['1'];
       }
       if (stays(draft.kind)) link = draft.seq;
       const subject = names.event(this.#node, draft.kind);
@@ -111,10 +111,10 @@ export class NatsMirrorStream {
 
   async #commit(subject: string, text: string, headers: MsgHdrs): Promise<number> {
     const options = { headers, refusal: WRONG_LAST_SEQUENCE };
-    const answer = await this.#engine.ask<{ seq?: number }>(subject, text, options);
+    const answer = await this.#nats.ask<{ seq?: number }>(subject, text, options);
     if (answer === null) throw new Refused('the newest message of this node is another one');
     if (answer.seq !== undefined) return answer.seq;
-    throw this.#engine.error(new Error('no sequence number in the response of NATS'));
+    throw this.#nats.error(new Error('no sequence number in the response of NATS'));
   }
 }
 
@@ -131,7 +131,7 @@ function headersOf(
   if (isMark(kind)) return about;
   const id = idOf(text);
   if (id !== undefined) about[eventHeaders.id] = [id];
-  if (!stays(kind)) about[engineHeaders.ttl] = [DELTA_TTL];
+  if (!stays(kind)) about[natsHeaders.ttl] = [DELTA_TTL];
   return about;
 }
 

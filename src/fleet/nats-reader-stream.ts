@@ -5,7 +5,7 @@ import {
   type QueuedIterator,
 } from '@nats-io/transport-node';
 import type { Clock } from '../core/lib/clock.ts';
-import { ANSWER_MS, Engine, NO_MESSAGE, type StreamInfo } from './engine.ts';
+import { ANSWER_MS, NatsApi, NO_MESSAGE, type StreamInfo } from './nats-api.ts';
 import { eventHeaders, type Names } from './names.ts';
 import { LogWakeup } from './log-wakeup.ts';
 import { type MirroredMessage, readMessage } from './mirrored.ts';
@@ -40,28 +40,28 @@ export type ReaderStream = Pick<NatsReaderStream, 'info' | 'idAt' | 'read'>;
  * be made to deliver to any subject, so readers may not create one. Every method rejects if NATS does not answer.
  */
 export class NatsReaderStream {
-  readonly #engine: Engine;
+  readonly #nats: NatsApi;
   readonly #clock: Clock;
   readonly #filter: string;
 
   /** `filter`: the subject that is read; it may contain wildcards. */
   constructor(nc: NatsConnection, names: Names, clock: Clock, filter: string = names.allEvents) {
-    this.#engine = new Engine(nc, names);
+    this.#nats = new NatsApi(nc, names);
     this.#clock = clock;
     this.#filter = filter;
   }
 
   info(): Promise<StreamInfo> {
-    return this.#engine.info();
+    return this.#nats.info();
   }
 
   /** The id of the event of a message; null if the stream does not have the message. */
   async idAt(seq: number): Promise<string | null> {
-    const subject = `$JS.API.DIRECT.GET.${this.#engine.names.events}`;
-    const { headers: about } = await this.#engine.request(subject, JSON.stringify({ seq }));
+    const subject = `$JS.API.DIRECT.GET.${this.#nats.names.events}`;
+    const { headers: about } = await this.#nats.request(subject, JSON.stringify({ seq }));
     if (about?.code === 404) return null;
     if (about?.hasError)
-      throw this.#engine.error(
+      throw this.#nats.error(
         new Error(`cannot read message ${seq} of the NATS stream: ${about.description}`),
       );
     return about?.get(eventHeaders.id) || null;
@@ -78,9 +78,9 @@ export class NatsReaderStream {
     const floor = 'after' in from ? from.after : 0;
     const doubt = new AbortController();
     using news = new LogWakeup({
-      connection: this.#engine.connection,
+      connection: this.#nats.connection,
       clock: this.#clock,
-      subject: this.#engine.names.newsOf(this.#filter),
+      subject: this.#nats.names.newsOf(this.#filter),
       floor,
       onDoubt: () => doubt.abort(),
     });
@@ -91,7 +91,7 @@ export class NatsReaderStream {
     let seen = floor;
     let pause = PAUSE_MS;
     while (!over.aborted) {
-      const { messages, hasMore } = await this.#engine.explaining(() => this.#page(start));
+      const { messages, hasMore } = await this.#nats.explaining(() => this.#page(start));
       for (const message of messages) {
         seen = Number(message.headers?.get('Nats-Sequence'));
         start = { seq: seen + 1 };
@@ -112,15 +112,15 @@ export class NatsReaderStream {
 
   /** The number of the newest message on the leader. 0 if there is none. */
   async #newest(): Promise<number> {
-    const subject = `$JS.API.STREAM.MSG.GET.${this.#engine.names.events}`;
+    const subject = `$JS.API.STREAM.MSG.GET.${this.#nats.names.events}`;
     const request = JSON.stringify({ last_by_subj: this.#filter });
     const options = { refusal: NO_MESSAGE };
-    const answer = await this.#engine.ask<{ message?: { seq: number } }>(subject, request, options);
+    const answer = await this.#nats.ask<{ message?: { seq: number } }>(subject, request, options);
     return answer?.message?.seq ?? 0;
   }
 
   async #page(start: Start): Promise<{ messages: Msg[]; hasMore: boolean }> {
-    const { connection, names } = this.#engine;
+    const { connection, names } = this.#nats;
     const asked = { ...start, batch: PAGE, max_bytes: PAGE_BYTES, next_by_subj: this.#filter };
     const answers = await connection.requestMany(
       `$JS.API.DIRECT.GET.${names.events}`,

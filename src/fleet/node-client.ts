@@ -6,7 +6,7 @@ import { type RequestInput, pathWith, refusal } from '../client/wire.ts';
 import type { EventScope } from '../client/event-scope.ts';
 import { AppError, invalidError, unreachableError } from '../api/errors.ts';
 import type { Clock } from '../core/lib/clock.ts';
-import { isError } from './engine.ts';
+import { isError } from './nats-api.ts';
 import type { Names } from './names.ts';
 import { type FleetAnswer, type FleetRequest, limitOf, readAnswer } from './requests.ts';
 import { endpoints } from '../api/index.ts';

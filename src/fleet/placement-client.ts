@@ -4,7 +4,7 @@ import { type Answer, type CallInput, Client } from '../client/client.ts';
 import type { RequestInput } from '../client/wire.ts';
 import { AppError, unreachableError } from '../api/errors.ts';
 import { Bucket, Changed } from './bucket.ts';
-import { retryWhileUnavailable } from './engine.ts';
+import { retryWhileUnavailable } from './nats-api.ts';
 import { NodeClient, type FleetContext } from './node-client.ts';
 import { type NodeHeartbeat, livingNodes } from './heartbeat.ts';
 import { createHash } from 'node:crypto';

@@ -1,5 +1,5 @@
 import { isUnreachable } from '../api/errors.ts';
-import { PATIENCE_MS } from './engine.ts';
+import { PATIENCE_MS } from './nats-api.ts';
 import type { Clock } from '../core/lib/clock.ts';
 import type { FleetCursor, LogMark } from './cursor.ts';
 import {

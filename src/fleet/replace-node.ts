@@ -1,9 +1,9 @@
 import { headers, type NatsConnection } from '@nats-io/transport-node';
 import { conflictError, notFoundError } from '../api/errors.ts';
 import { Bucket } from './bucket.ts';
-import { Engine } from './engine.ts';
+import { NatsApi } from './nats-api.ts';
 import { REPLACED_KIND } from './mirrored.ts';
-import { engineHeaders, type Names } from './names.ts';
+import { natsHeaders, type Names } from './names.ts';
 import { NatsMirrorStream } from './nats-mirror-stream.ts';
 import { livingNodes } from './heartbeat.ts';
 
@@ -29,10 +29,10 @@ export async function replaceNode(
     );
   if (head.epoch === '') return null;
   const about = headers();
-  about.set(engineHeaders.expectedLast, String(head.streamSeq));
-  about.set(engineHeaders.expectedLastSubject, names.eventsOf(node));
+  about.set(natsHeaders.expectedLast, String(head.streamSeq));
+  about.set(natsHeaders.expectedLastSubject, names.eventsOf(node));
   const mark = JSON.stringify({ from: { epoch: head.epoch, seq: head.seq } });
   const subject = names.event(node, REPLACED_KIND);
-  await new Engine(connection, names).ask(subject, mark, { headers: about });
+  await new NatsApi(connection, names).ask(subject, mark, { headers: about });
   return head.epoch;
 }

@@ -12,7 +12,7 @@ import { FleetEventStream, type FollowedNode } from './fleet-event-stream.ts';
 import { NatsReaderStream } from './nats-reader-stream.ts';
 import { NodeClient, type FleetContext } from './node-client.ts';
 import { NodeView, joined, viewKinds } from './node-view.ts';
-import { retryWhileUnavailable } from './engine.ts';
+import { retryWhileUnavailable } from './nats-api.ts';
 import { PlacementClient } from './placement-client.ts';
 import { endpoints } from '../api/index.ts';
 import type { Client } from '../client/client.ts';

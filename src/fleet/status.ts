@@ -1,14 +1,14 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { jetstreamManager, type StreamInfo } from '@nats-io/jetstream';
-import { Engine } from './engine.ts';
+import { NatsApi } from './nats-api.ts';
 import { isName, type Names } from './names.ts';
 import { Bucket } from './bucket.ts';
 import { livingNodes, nodeHeartbeat, type NodeHeartbeat } from './heartbeat.ts';
 
-export type EngineStatus = Awaited<ReturnType<typeof engineStatus>>;
+export type NatsStatus = Awaited<ReturnType<typeof natsStatus>>;
 
 /** The state of a NATS server and of the stream of a fleet. Throws `not_found` if the fleet does not exist. */
-export async function engineStatus(connection: NatsConnection, names: Names) {
+export async function natsStatus(connection: NatsConnection, names: Names) {
   const { config, state, cluster } = await infoOf(connection, names);
   const replicas = cluster?.replicas ?? [];
   return {
@@ -44,7 +44,7 @@ async function infoOf(
   options?: { subjects_filter: string },
 ): Promise<StreamInfo> {
   const { streams } = await jetstreamManager(connection, { checkAPI: false });
-  const engine = new Engine(connection, names);
+  const engine = new NatsApi(connection, names);
   return engine.explaining(() => streams.info(names.events, options));
 }
 

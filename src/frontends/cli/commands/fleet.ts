@@ -1,6 +1,6 @@
 import type { FleetUserAccess } from '../../../core/config/fleet.ts';
 import { usageError } from '../../../api/errors.ts';
-import type { EngineStatus, FleetNode } from '../../../fleet/index.ts';
+import type { NatsStatus, FleetNode } from '../../../fleet/index.ts';
 import { commandGroup, localCommand, repeatable } from '../command.ts';
 import type { GlobalOptions } from '../context.ts';
 import { details, listOf, mebibytes } from '../output.ts';
@@ -65,10 +65,10 @@ export const fleetCommands = commandGroup(
       name: 'status',
       description: 'Show the state of the NATS servers of the fleet',
       run: async ({ world, global, show, layout }) => {
-        const { engineStatus, fleetNodes } = await import('../../../fleet/index.ts');
+        const { natsStatus, fleetNodes } = await import('../../../fleet/index.ts');
         const found = await onFleet(global, world, async ({ connection, names }) => {
           const nodes = await fleetNodes(connection, names);
-          const engine = await engineStatus(connection, names);
+          const engine = await natsStatus(connection, names);
           const alive = nodes.filter(({ state }) => state === 'alive').length;
           const not_mirrored = nodes.flatMap(({ node, mirror, detail }) =>
             mirror === 'off' || mirror === 'failing' ? { node, mirror, detail } : [],
@@ -140,7 +140,7 @@ const nodeTable = listOf<FleetNode>(
   ],
 );
 
-interface FleetFound extends EngineStatus {
+interface FleetFound extends NatsStatus {
   fleet: string;
   nodes: number;
   alive: number;

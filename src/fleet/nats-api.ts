@@ -29,8 +29,8 @@ export interface StreamInfo {
   maxBytes: number;
 }
 
-/** The NATS server of a fleet, at one connection. Its requests throw errors that say what to do: see `engineError`. */
-export class Engine {
+/** The NATS server of a fleet, at one connection. Its requests throw errors that say what to do: see `natsError`. */
+export class NatsApi {
   readonly connection: NatsConnection;
   readonly names: Names;
 
@@ -53,7 +53,7 @@ export class Engine {
       const found = (await this.#send(subject, data, headers)).json<T & { error?: Refusal }>();
       if (!found.error) return found;
       if (refusal !== undefined && found.error.err_code === refusal) return null;
-      throw new EngineRefusal(found.error);
+      throw new NatsRefusal(found.error);
     });
   }
 
@@ -63,7 +63,7 @@ export class Engine {
       const answer = await this.connection.request(infoSubject(events), '', { timeout: INFO_MS });
       const { config, state, error } = answer.json<InfoAnswer>();
       if (error || !state)
-        throw new EngineRefusal(error ?? { description: `stream ${events} has no state` });
+        throw new NatsRefusal(error ?? { description: `stream ${events} has no state` });
       return {
         id: config?.metadata?.['cadre_stream'] ?? '',
         first: state.first_seq,
@@ -83,7 +83,7 @@ export class Engine {
   }
 
   error(error: unknown): Error {
-    return engineError(error, this.connection, this.names);
+    return natsError(error, this.connection, this.names);
   }
 
   /** Without a responder, either the fleet does not exist or its leader is missing: NATS knows which. */
@@ -93,7 +93,7 @@ export class Engine {
         const subject = infoSubject(this.names.events);
         const answer = await this.connection.request(subject, '', { timeout: EXPLANATION_MS });
         const { error: refused } = answer.json<{ error?: Refusal }>();
-        if (refused) return this.error(new EngineRefusal(refused));
+        if (refused) return this.error(new NatsRefusal(refused));
       } catch {
         // The first error is the better one.
       }
@@ -145,8 +145,8 @@ interface Refusal {
   description: string;
 }
 
-export class EngineRefusal extends Error {
-  override readonly name = 'EngineRefusal';
+export class NatsRefusal extends Error {
+  override readonly name = 'NatsRefusal';
   readonly number: number | undefined;
 
   constructor({ err_code, description }: Refusal) {
@@ -166,13 +166,13 @@ const NO_LEADER: ReadonlySet<number> = new Set([10_008, 10_118, 10_163, 10_194])
  * stream, `storage_full` if NATS has no space, `forbidden_scope` if the key lacks a right, and `unreachable` if the same
  * request may succeed later.
  */
-export function engineError(error: unknown, connection: NatsConnection, { fleet }: Names): Error {
+export function natsError(error: unknown, connection: NatsConnection, { fleet }: Names): Error {
   if (error instanceof AppError) return error;
   const failure = (code: ErrorCode) => (message: string) =>
     new AppError(code, message, { cause: error });
   const why = errorMessage(error);
   const number =
-    error instanceof EngineRefusal
+    error instanceof NatsRefusal
       ? error.number
       : error instanceof JetStreamApiError
         ? error.code

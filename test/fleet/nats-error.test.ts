@@ -2,7 +2,7 @@ import { errors, type NatsConnection } from '@nats-io/transport-node';
 import { expect, test } from 'vitest';
 import { AppError } from '../../src/api/errors.ts';
 import { Bucket } from '../../src/fleet/bucket.ts';
-import { EngineRefusal, engineError, retryWhileUnavailable } from '../../src/fleet/engine.ts';
+import { NatsRefusal, natsError, retryWhileUnavailable } from '../../src/fleet/nats-api.ts';
 import { namesOf } from '../../src/fleet/names.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
@@ -50,8 +50,8 @@ test.for([
   [10_118, 'unreachable'],
   [10_059, 'not_found'],
 ] as const)('The refusal %i of NATS becomes the error %s.', ([err_code, code]) => {
-  const refusal = new EngineRefusal({ err_code, description: 'x' });
-  expect(engineError(refusal, engine(null), names)).toMatchObject({ code });
+  const refusal = new NatsRefusal({ err_code, description: 'x' });
+  expect(natsError(refusal, engine(null), names)).toMatchObject({ code });
 });
 
 test('A request that NATS does not answer is repeated until it does; a refusal is final.', async () => {
