@@ -58,7 +58,7 @@ export async function livingNodes(bucket: Bucket): Promise<NodeHeartbeat[]> {
   const found = await bucket.all('alive.*');
   const signs = [...found].flatMap(([key, text]) => {
     const sign = readHeartbeat(text);
-    // NATS guards the key alone: a sign that names another node speaks for nobody.
+    // NATS checks only the key: a heartbeat with the name of another node is ignored.
     return sign && isName(sign.node) && key === `alive.${sign.node}` ? sign : [];
   });
   return signs.toSorted((one, other) => (one.node < other.node ? -1 : 1));
