@@ -2,7 +2,7 @@
 export type Bundle = 'serve' | 'agent' | 'sidecar' | 'shim' | 'client' | 'complete' | 'program';
 
 /** The commands that are clients of a server and nothing else. */
-export const clientNouns: ReadonlySet<string> = new Set([
+export const clientCommands: ReadonlySet<string> = new Set([
   'sessions',
   'diff',
   'queue',
@@ -63,7 +63,7 @@ export function bundleFor(argv: readonly string[], hasTerminal: () => boolean): 
   if (first === 'serve') return 'serve';
   if (first === 'demo-agent') return 'agent';
   if (first === 'mcp' && second === 'serve') return 'sidecar';
-  if (!clientNouns.has(first) || (first === 'events' && hasTerminal())) return 'program';
+  if (!clientCommands.has(first) || (first === 'events' && hasTerminal())) return 'program';
   return 'client';
 }
 

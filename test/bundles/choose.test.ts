@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bundleFor, clientNouns, valued } from '../../src/bundles/choose.ts';
+import { bundleFor, clientCommands, valued } from '../../src/bundles/choose.ts';
 import { clients } from '../../src/frontends/cli/commands/clients.ts';
 import { commands } from '../../src/frontends/cli/commands/index.ts';
 import { createProgram } from '../../src/frontends/cli/program.ts';
@@ -33,7 +33,7 @@ test('The command `events tail` uses the bundle with the screen only on a termin
 });
 
 test('The client bundle has exactly the commands that are chosen for it.', () => {
-  expect(Object.keys(clients).toSorted()).toEqual([...clientNouns].toSorted());
+  expect(Object.keys(clients).toSorted()).toEqual([...clientCommands].toSorted());
 });
 
 test('The list of options before a command that take a value equals the options of the program.', async () => {

@@ -207,7 +207,7 @@ function buildHandoffs(
     claims: worktrees.claims,
     readCheckout: (id) => readCheckout(snapshots.service, id),
     temporaryDirectory: ({ id, sandbox: chosen }) => {
-      const { tmp } = children.sandbox.ownDirectories({ session_id: id, caller_id: null });
+      const { tmp } = children.sandbox.privateDirectories({ session_id: id, caller_id: null });
       return { path: tmp, inAgent: children.sandbox.holdsAgent(chosen) ? '/tmp' : tmp };
     },
   });

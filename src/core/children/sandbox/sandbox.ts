@@ -275,8 +275,8 @@ export class Sandbox {
     return { ...variant, filter: await writeFilter(this.#directory, process.arch, nests) };
   }
 
-  /** The own directories of the processes of a session, of an external caller, or of people. */
-  ownDirectories(owner: { session_id: string | null; caller_id: string | null }): PrivateDirs {
+  /** Returns the private directories of the processes of a session, of an external caller, or of users. */
+  privateDirectories(owner: { session_id: string | null; caller_id: string | null }): PrivateDirs {
     const { session_id, caller_id } = owner;
     const name = session_id ?? (caller_id === null ? 'user' : `caller-${caller_id}`);
     return privateDirsIn(path.join(this.#directory, name));

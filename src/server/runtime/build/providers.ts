@@ -49,7 +49,7 @@ function agentSandboxes(sandbox: Children['sandbox']): SandboxFor {
         more: files.more && withHome(files.more, os.homedir()),
         programs: [...files.programs, file, ...args],
         root: session.cwd,
-        own: sandbox.ownDirectories({ session_id: session.id, caller_id: null }),
+        own: sandbox.privateDirectories({ session_id: session.id, caller_id: null }),
         isReadOnly: isReadOnly(session),
         chosen: session.sandbox,
       });

@@ -148,7 +148,7 @@ export function buildGateway(
     tokens: sessionTokens,
     othersOf: (id) => base.db.peek((rx) => sessions.store.mcpServers(rx, id)),
     url: (id) => {
-      const own = sandbox.ownDirectories({ session_id: id, caller_id: null });
+      const own = sandbox.privateDirectories({ session_id: id, caller_id: null });
       return networks.toolsUrl(ownerOf(own)) ?? config.now.public_base_url ?? address.url;
     },
     reattachMs: config.now.server.reattach_ms,

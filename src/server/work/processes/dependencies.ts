@@ -10,7 +10,7 @@ export interface ProcessDependencies extends Pick<ServerParts, 'db' | 'clock' | 
   store: ProcessStore;
   sessionStore: SessionStore;
   supervisor: Supervisor;
-  sandbox: Pick<Sandbox, 'planFor' | 'ownDirectories' | 'publish' | 'sweep'>;
+  sandbox: Pick<Sandbox, 'planFor' | 'privateDirectories' | 'publish' | 'sweep'>;
   notices: ExitNotices;
   /** The directory of the logs. */
   directory: string;

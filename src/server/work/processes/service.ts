@@ -77,7 +77,7 @@ export class ProcessService {
       session_id === null ? null : this.#deps.db.peek((rx) => this.#owner(rx, session_id));
     const cwd = await workingDirectory(path.resolve(owner?.cwd ?? '.', body.cwd ?? '.'));
     if (!settings.allow_shell) await assertProgram(command, cwd, globalThis.process.env.PATH);
-    const own = this.#deps.sandbox.ownDirectories({ session_id, caller_id });
+    const own = this.#deps.sandbox.privateDirectories({ session_id, caller_id });
     const sandbox = await this.#sandboxOf(body, owner, cwd, own);
     if (body.outlive) this.#assertMayOutlive(body);
     await using published = new Undo();

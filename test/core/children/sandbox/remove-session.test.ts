@@ -19,7 +19,7 @@ test('The directories of a session are removed only when its children have ended
     clock: systemClock,
     logger: silentLog(),
   });
-  const own = sandbox.ownDirectories({ session_id: 'sess_1', caller_id: null });
+  const own = sandbox.privateDirectories({ session_id: 'sess_1', caller_id: null });
   fs.mkdirSync(own.tmp, { recursive: true });
   fs.writeFileSync(path.join(own.tmp, 'file'), '');
   const ended = Promise.withResolvers<void>();
