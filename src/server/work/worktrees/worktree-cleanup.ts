@@ -23,7 +23,7 @@ import {
   sweepFiles,
 } from './worktree-files.ts';
 import { nestedMessage, reasonOf, unknownToGit } from './worktree.ts';
-import { archiveRef, hasUnsavedWork, isClean, settingsIn, takeSnapshot } from './worktree-state.ts';
+import { archiveRef, needsArchive, isClean, settingsIn, takeSnapshot } from './worktree-state.ts';
 
 /** The result of a cleanup, without the fields that are read from the rows after it. */
 type Outcome = Partial<CleanupResult> & Pick<CleanupResult, 'status' | 'diagnostics'>;
@@ -223,7 +223,7 @@ export class WorktreeCleanup {
     const about = { beside, settings };
     const snapshot = await takeSnapshot(gitContext, worktree, repository, about);
     if (snapshot.nested.length > 0) return outcome('failed', nestedMessage(snapshot.nested));
-    const isNeeded = hasUnsavedWork(snapshot);
+    const isNeeded = needsArchive(snapshot);
     const { deletion_policy: policy, status } = worktree;
     if (!isClean(snapshot) && policy === 'delete_if_clean' && status !== 'missing')
       return outcome(

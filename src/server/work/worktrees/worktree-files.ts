@@ -21,7 +21,7 @@ import { ignoredMessage, nestedMessage } from './worktree.ts';
 import {
   archiveRef,
   assertReadable,
-  hasUnsavedWork,
+  needsArchive,
   type Snapshot,
   type SnapshotFacts,
   takeSnapshot,
@@ -306,7 +306,7 @@ async function archiveRest(
   try {
     const snapshot = await takeSnapshot(gitContext, worktree, repository, facts, aside);
     if (snapshot.nested.length > 0) throw conflictError(nestedMessage(snapshot.nested));
-    const isNeeded = hasUnsavedWork(snapshot);
+    const isNeeded = needsArchive(snapshot);
     if (isNeeded && !(await isArchived(repository, worktree, snapshot)))
       await writeArchive(gitContext, worktree, repository, snapshot);
     return { snapshot, hasArchive: isNeeded || snapshot.archive !== null };

@@ -73,12 +73,17 @@ export interface Snapshot {
   nested: string[];
 }
 
-/** Whether the worktree has to be archived, because it holds something that no lasting ref reaches. */
-export function hasUnsavedWork({
+/**
+ * Whether the removal of the worktree writes an archive: the worktree holds something that no lasting ref reaches, or it was
+ * archived before. Otherwise a restore would bring back the content of the earlier archive.
+ */
+export function needsArchive({
   own,
   isCommitted,
-}: Pick<Snapshot, 'own' | 'isCommitted'>): boolean {
-  return own.length > 0 || !isCommitted;
+  archive,
+  files,
+}: Pick<Snapshot, 'own' | 'isCommitted' | 'archive' | 'files'>): boolean {
+  return own.length > 0 || !isCommitted || (archive !== null && files !== null);
 }
 
 /** Whether the worktree is clean in the sense of `delete_if_clean`: everything in it exists elsewhere too. */
@@ -146,7 +151,8 @@ async function contentOf(
   const committed = heads.tree ?? (await headTree(isolated, heads.head));
   const isCommitted = staged === committed && (asGitSees ?? committed) === committed;
   const found = { staged, isCommitted, ignored, nested };
-  if (files === null || asGitSees === null || !hasUnsavedWork({ own, isCommitted }))
+  const about = { own, isCommitted, archive: heads.more, files: asGitSees };
+  if (files === null || asGitSees === null || !needsArchive(about))
     return { ...found, files: asGitSees };
   return { ...found, files: await rawTree(opened, files, { changed, asGitSees }) };
 }

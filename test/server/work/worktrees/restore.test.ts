@@ -314,6 +314,20 @@ test('An earlier archive of a worktree is kept by a later cleanup.', async () =>
     expect(isIn(stage.repo, blob(text), archive_ref)).toBe(true);
 });
 
+test('A worktree that was archived once is restored as it was at its last removal, even if that was clean.', async () => {
+  const { stage, tree } = await withTree(onShared());
+  write(tree.path, { mine: 'first' });
+  await letGo(stage, tree);
+  await restore(stage, tree);
+  write(tree.path, { mine: 'second' });
+  commit(tree.path, 'mine');
+  git(stage.repo, 'merge', '--quiet', '--ff-only', tree.branch);
+  const before = stateOf(tree.path);
+  await cleanUp(stage, tree);
+  await restore(stage, tree);
+  expect(stateOf(tree.path)).toEqual(before);
+});
+
 test('A worktree without its .git file, or unknown to git, is archived.', async () => {
   const { stage, tree: one } = await withTree(onShared(), { worktree_name: 'one' });
   const two = await create(stage, { worktree_name: 'two' });
