@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { selfCommand } from '../../../src/core/lib/self.ts';
+import { expectEventually } from '../../support/expect-eventually.ts';
 import { sharedDemo } from '../../support/demo-server.ts';
 import { send, withSession } from '../../support/turns.ts';
 import { hasPty, inTerminal, type InTerminal, programInTerminal } from '../../support/tui/pty.ts';
@@ -55,9 +56,10 @@ describe.skipIf(!hasPty)('Ctrl-Z and fg', () => {
         await stopAndContinue(shell);
         await expectShows(/fg\n[^]*\n> say ha$/);
       }
-      expect(glass.written.lastIndexOf('\u001b[?2004h')).toBeGreaterThan(
-        glass.written.lastIndexOf('\u001b[?2004l'),
-      );
+      await expectEventually(
+        () =>
+          glass.written.lastIndexOf('\u001b[?2004h') - glass.written.lastIndexOf('\u001b[?2004l'),
+      ).toBeGreaterThan(0);
       await type('lf\r').shows(/^half\n>$/m);
       await type(CTRL_D).shows(/attach again with .*\n\W*[#$]$/);
     });

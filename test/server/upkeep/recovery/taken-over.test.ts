@@ -21,6 +21,7 @@ import {
   withServers,
 } from '../../../support/server.ts';
 import { settle } from '../../../support/settle.ts';
+import { scaled } from '../../../support/patience.ts';
 import { tempDirectory, testDirectory } from '../../../support/temp.ts';
 import { openSession, send } from '../../../support/turns.ts';
 import { SHELL_AGENT } from '../../conversations/sessions/shell-agent.ts';
@@ -237,7 +238,9 @@ it('A turn continues although several servers die.', async () => {
 it('A server that is replaced with --take-over exits with 0 at once, and its turn continues in the next one.', async () => {
   await withWatches(async (start) => {
     const first = await start();
-    const turn = await prompted(first.server, 'pid; repeat 60 25 word; pid');
+    // The turn has to take longer than the start of a server.
+    const words = scaled(60);
+    const turn = await prompted(first.server, `pid; repeat ${words} 25 word; pid`);
     await first.watch.until('text', deltaWith('word'));
     await first.watch.stop();
 
@@ -246,7 +249,7 @@ it('A server that is replaced with --take-over exits with 0 at once, and its tur
     expect((await second.watch.end(turn.turn_id)).kind).toBe('turn.completed');
     const { texts } = storyOf(second.watch, turn.turn_id);
     expect(texts[0]).toBe(texts[2]);
-    expect(texts[1]).toBe('word'.repeat(60));
+    expect(texts[1]).toBe('word'.repeat(words));
     const recovery = await second.server.client.call(endpoints.getRecovery, {});
     expect(recovery).toMatchObject({ previous_stop: 'clean', turns_attached: [turn.turn_id] });
   });
