@@ -22,7 +22,7 @@ export function inOptions(message: string): string {
 const remedies: readonly [field: RegExp, option: string][] = [
   [/^body: /, ''],
   [
-    /: set repo_root to a git repository$/,
+    /: choose a directory in a git repository$/,
     ': run the command in a git repository, or name one with --cwd (worktrees and templates: --repo)',
   ],
   [/: set remote to a remote of the repository$/, ': pass --remote'],

@@ -46,7 +46,7 @@ test.for<[message: string, whole: string]>([
     'the worktree was created from x, which is not a branch of the repository: pass --into',
   ],
   [
-    '"/tmp" is not a usable git repository (not found): set repo_root to a git repository',
+    '"/tmp" is not a usable git repository (not found): choose a directory in a git repository',
     '"/tmp" is not a usable git repository (not found): run the command in a git repository, or name one with --cwd (worktrees and templates: --repo)',
   ],
   ['body: a rule requires a command', 'a rule requires a command'],

@@ -56,7 +56,7 @@ export async function findRepository(
   } catch (error) {
     if (!(error instanceof GitFailure) && !isAboutFile(error)) throw error;
     throw invalidError(
-      `"${directory}" is not a usable git repository (${hintOf(error as Error)}): set repo_root to a git repository`,
+      `"${directory}" is not a usable git repository (${hintOf(error as Error)}): choose a directory in a git repository`,
       { cause: error },
     );
   }
