@@ -3,7 +3,7 @@ import type { ToolEnvelope, ToolErrorCode, ToolInfo } from '../../api/gateway.ts
 import { endpoints } from '../../api/index.ts';
 import { toolInfosOf, toolNamespaces } from '../../api/tools.ts';
 import { type Client, HttpClient } from '../../client/client.ts';
-import { AppError, unreachableError } from '../../api/errors.ts';
+import { AppError, invalidError, unreachableError } from '../../api/errors.ts';
 import { systemClock } from '../../core/lib/clock.ts';
 import { newUuid } from '../../core/lib/ids.ts';
 import type { ToolBackend } from '../../server/teams/mcp/tool-server.ts';
@@ -29,7 +29,7 @@ export interface ToolAccess {
 /**
  * Runs the MCP server that an agent starts. It serves the tools on stdin and stdout until its input ends. `access` is
  * asked before each call, so that a server may start, and change its address, while the agent runs; it throws an AppError
- * where there is no access.
+ * where there is no access. Throws `invalid` if the input cannot be read, or contains a line that is too long.
  */
 export async function runSidecar(io: {
   access: () => ToolAccess;
@@ -42,6 +42,9 @@ export async function runSidecar(io: {
   ]);
   const clients = new Clients();
   const transport = new LineTransport(io.stdin, io.stdout, systemClock);
+  let failure: Error | null = null;
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the transport has no addEventListener
+  transport.onerror = (error) => (failure ??= error);
   // The server takes a request in this time for the sign that its caller is still there.
   using _presence = systemClock.every(PRESENCE_MS, () => {
     const { url } = accessOrNull(io.access) ?? {};
@@ -49,6 +52,7 @@ export async function runSidecar(io: {
   });
   await serveTools(transport, backendOf(io.access, clients), systemClock);
   clients.close();
+  if (failure !== null) throw invalidError((failure as Error).message, { cause: failure });
 }
 
 /** The access of a session's agent, by the environment that it was given. Throws `unauthorized` without it. */

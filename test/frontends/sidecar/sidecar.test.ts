@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -98,6 +99,15 @@ it('A tool call fails as unavailable if the server address is missing or does no
       expect(error.code).toBe('backend_unavailable');
     });
   }
+});
+
+it('The MCP server exits with the reason if a line of its client is too long.', async () => {
+  const { file, args } = selfCommand();
+  const sidecar = spawn(file, [...args, 'mcp', 'serve'], { stdio: 'pipe' });
+  sidecar.stdin.on('error', () => undefined).write('x'.repeat(10 * 1024 * 1024 + 1));
+  const [stderr, [code]] = await Promise.all([text(sidecar.stderr), once(sidecar, 'exit')]);
+  expect(stderr).toBe('cadre: the MCP client sent a line of more than 10485760 bytes\n');
+  expect(code).toBe(2);
 });
 
 it('A tool call that finds no server is repeated for as long as another server may take over the session.', async () => {

@@ -171,7 +171,8 @@ export class LineTransport extends CheckingTransport {
   }
 
   close(): Promise<void> {
-    this.#input.removeAllListeners('data').pause();
+    // A paused pipe would keep the process alive until the client closes it.
+    this.#input.removeAllListeners('data').destroy();
     const { onclose } = this;
     delete this.onclose;
     onclose?.();
@@ -190,7 +191,7 @@ export class LineTransport extends CheckingTransport {
     this.#parts.push(chunk.subarray(from));
     this.#bytes += chunk.length - from;
     if (this.#bytes <= MAX_LINE_BYTES) return;
-    this.onerror?.(new Error(`the client sent a line of more than ${MAX_LINE_BYTES} bytes`));
+    this.onerror?.(new Error(`the MCP client sent a line of more than ${MAX_LINE_BYTES} bytes`));
     void this.close();
   }
 }
