@@ -12,7 +12,7 @@ import {
   type ReportedCall,
 } from './reported-call.ts';
 import { argumentsIn, detailsOf } from './details.ts';
-import { anyList, arrayOf, fieldOf, isBlank } from '../lenient.ts';
+import { anyList, arrayOf, fieldOf, isBlank, isObject } from '../lenient.ts';
 import { diffsIn, readToolCall, textIn } from './tool-call.ts';
 import { ownEntry } from '../../core/lib/own-entry.ts';
 
@@ -312,8 +312,7 @@ function detailOf({ rawInput, content, locations }: ReportedCall): string | null
 
 /** An input in one line: its value where that is a single text, else JSON. */
 function wordsOf(rawInput: unknown): string {
-  const values = typeof rawInput === 'object' && rawInput !== null ? Object.values(rawInput) : [];
-  const [only, ...others] = values as unknown[];
+  const [only, ...others] = isObject(rawInput) ? Object.values(rawInput) : [];
   return typeof only === 'string' && others.length === 0 ? only : JSON.stringify(rawInput);
 }
 

@@ -13,7 +13,7 @@ import {
   storedTitle,
   type TurnQuery,
 } from '../conversations.ts';
-import { fieldOf } from '../lenient.ts';
+import { fieldOf, isObject } from '../lenient.ts';
 import { parsedJson } from '../../core/lib/parsed-json.ts';
 import { isPrompt, isSpoken, namesIn, projectsOf, readTurns, textOf } from './transcript.ts';
 
@@ -146,7 +146,7 @@ export class ClaudeConversations implements Conversations {
       const tail = await bytesAt(handle, size - length, length);
       // Lines that the limits cut are passed over.
       const lines = [head, tail].flatMap((bytes) => bytes.toString('utf8').split('\n'));
-      return lines.map(parsedJson).filter((row) => typeof row === 'object' && row !== null);
+      return lines.map(parsedJson).filter(isObject);
     } finally {
       await handle.close();
     }

@@ -6,6 +6,7 @@ import {
   defaultScreen,
   type ScreenSettings,
 } from '../../core/lib/screen-settings.ts';
+import { sum } from '../../core/lib/sum.ts';
 
 export type Style = (text: string) => string;
 
@@ -226,7 +227,7 @@ export function nearest256(hex: string): number {
     ),
   );
   const [r = 0, g = 0, b = 0] = near;
-  const mean = wanted.reduce((sum, part) => sum + part, 0) / 3;
+  const mean = sum(wanted) / 3;
   const grey = Math.max(0, Math.min(23, Math.round((mean - 8) / 10)));
   const far = (rgb: readonly number[]) =>
     rgb.reduce((sum, part, at) => sum + distance(part, wanted[at] ?? 0) ** 2, 0);

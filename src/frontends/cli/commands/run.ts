@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
-import { AppError, usageError } from '../../../api/errors.ts';
+import { isAppError, usageError } from '../../../api/errors.ts';
 import type { Goal } from '../../../api/goals.ts';
 import { shorten } from '../../../core/lib/shorten.ts';
 import { command } from '../command.ts';
@@ -103,7 +103,7 @@ async function run(
   const turnOnly = earlier === null ? {} : turnSettings(options);
   const sending = sendWithGoal(context, session_id, { input, ...turnOnly }, options);
   const { goal, accepted } = await sending.catch(async (error: unknown) => {
-    const isRefused = error instanceof AppError && error.code === 'invalid';
+    const isRefused = isAppError(error, 'invalid');
     // Nothing was sent to the new session. With a key, the command can be repeated in that session.
     if (isRefused && earlier === null && options.key === undefined)
       await closeUnused(context, session_id);

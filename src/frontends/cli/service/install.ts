@@ -7,7 +7,7 @@ import { defaultConfigFile } from '../../../core/config/paths.ts';
 import { conflictError, notFoundError, usageError } from '../../../api/errors.ts';
 import { makeDirectory } from '../../../core/lib/make-directory.ts';
 import { logFile } from '../../../core/lib/own-log.ts';
-import { isAboutFile } from '../../../core/lib/system-error.ts';
+import { nullUnlessShort } from '../../../core/lib/system-error.ts';
 import { removeLeftDrafts, replaceFile } from '../../../core/lib/replace-file.ts';
 import { type Seal, sealOf } from '../../service/sealed.ts';
 import { type ServiceStart, settingsLeftBehind, variablesOf } from '../../service/start.ts';
@@ -154,8 +154,7 @@ function lookAt(file: string): fs.Stats | null {
   try {
     return fs.lstatSync(file);
   } catch (error) {
-    if (isAboutFile(error)) return null;
-    throw error;
+    return nullUnlessShort(error);
   }
 }
 

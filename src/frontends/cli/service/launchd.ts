@@ -1,8 +1,8 @@
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { unreachableError } from '../../../api/errors.ts';
 import { systemClock } from '../../../core/lib/clock.ts';
+import { homeDirectory } from '../../../core/lib/home-directory.ts';
 import { version } from '../../../core/lib/self.ts';
 import { followedFile, type Manager, Runner, type ServiceState } from './manager.ts';
 import { sealFor } from '../../service/sealed.ts';
@@ -10,8 +10,7 @@ import type { ServiceStart } from '../../service/start.ts';
 
 /** launchd of macOS, for the graphical session of the user. */
 export function launchd(env: NodeJS.ProcessEnv): Manager {
-  const { HOME = os.homedir() } = env;
-  const file = path.join(HOME, 'Library', 'LaunchAgents', `${LABEL}.plist`);
+  const file = path.join(homeDirectory(env), 'Library', 'LaunchAgents', `${LABEL}.plist`);
   const domain = `gui/${process.getuid?.() ?? 0}`;
   const service = `${domain}/${LABEL}`;
   const runner = new Runner(env);

@@ -3,6 +3,7 @@ import type { Approval } from '../../../api/approvals.ts';
 import type { EventOf } from '../../../api/events.ts';
 import type { Item, Session, Turn } from '../../../api/sessions.ts';
 import type { EventLog } from '../../../core/events/log.ts';
+import { sum } from '../../../core/lib/sum.ts';
 import type { Reader } from '../../../core/store/transaction.ts';
 import { type ImportStore, timeOf } from '../imports/store.ts';
 import { chainOf } from '../sessions/chain.ts';
@@ -64,7 +65,7 @@ export function readRecord(
     session,
     first: firstOf(rx, sessions.at(-1) ?? session, { store, imports, log }),
     newest,
-    turnCount: counts.reduce((sum, count) => sum + count, 0) - unfinished,
+    turnCount: sum(counts) - unfinished,
     plan: log.lastPlan(rx, session.id)?.entries ?? [],
     declined: store.lastDeclined(rx, session.id),
   };
