@@ -5,7 +5,7 @@ import { homeDirectory } from './core/lib/home-directory.ts';
 import { CONNECT_INSIDE, LISTEN_INSIDE, refuseDebugger, SHIM, version } from './core/lib/self.ts';
 
 refuseDebugger();
-// All later code, and each program that it starts, finds the same directory.
+// The rest of the program and all child processes then use the same home directory.
 process.env.HOME = homeDirectory(process.env);
 main(process.argv.slice(2));
 

@@ -4,7 +4,7 @@ import { homeDirectory } from '../lib/home-directory.ts';
 /** The configuration file that is read unless a flag names one. */
 export function defaultConfigFile(env: NodeJS.ProcessEnv): string {
   return (
-    // An empty variable is one that somebody unset.
+    // An empty variable counts as unset.
     env.CADRE_CONFIG ||
     path.join(baseDirectory(env, 'XDG_CONFIG_HOME', '.config'), 'cadre', 'config.toml')
   );
@@ -12,7 +12,7 @@ export function defaultConfigFile(env: NodeJS.ProcessEnv): string {
 
 /** The data directory, unless the configuration or a flag names one. */
 export function defaultDataDirectory(env: NodeJS.ProcessEnv): string {
-  // An empty variable is one that somebody unset.
+  // An empty variable counts as unset.
   if (env.CADRE_DATA_ROOT_DIR) return env.CADRE_DATA_ROOT_DIR;
   return path.join(baseDirectory(env, 'XDG_DATA_HOME', '.local/share'), 'cadre');
 }

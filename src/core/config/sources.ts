@@ -94,7 +94,7 @@ function readText(file: string, required: boolean): string {
   try {
     return readSmallFile(file, { maxBytes: MAX_BYTES }).text;
   } catch (error) {
-    // Neither can exist: below `/dev/null` there is no directory.
+    // With a HOME of `/dev/null`, the code is ENOTDIR.
     if (!required && ['ENOENT', 'ENOTDIR'].includes(codeOf(error))) return '';
     throw invalidError(`cannot read the configuration file ${file}: ${(error as Error).message}`);
   }

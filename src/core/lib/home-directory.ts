@@ -1,8 +1,8 @@
 import path from 'node:path';
 
 /**
- * Returns the home directory: HOME, which counts as unset where it is empty or a relative path, else the directory of the
- * user's account, else `/`, as container runtimes set it for a user without an account.
+ * Returns the value of HOME. If HOME is unset, empty or a relative path, returns the home directory of the user's account.
+ * If the user has no account, as in some containers, returns `/`.
  */
 export function homeDirectory(env: NodeJS.ProcessEnv): string {
   const named = env.HOME ?? '';
@@ -10,7 +10,7 @@ export function homeDirectory(env: NodeJS.ProcessEnv): string {
 }
 
 function homeOfAccount(): string {
-  // Loaded here: most commands never need it.
+  // Loaded here, because most commands do not need it.
   const os = process.getBuiltinModule('node:os');
   try {
     return path.resolve('/', os.userInfo().homedir);

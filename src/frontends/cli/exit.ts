@@ -73,7 +73,7 @@ export function reportFailure(
   return exitCodeOf[code];
 }
 
-/** Only a defect of cadre has a stack, which helps nobody where the system refuses a file. */
+/** Returns the text of an unknown error. An error of the system about a file has no stack, because cadre is not its cause. */
 function textOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return isAboutFile(error) ? error.message : (error.stack ?? error.message);

@@ -11,7 +11,7 @@ import { scaled } from '../../support/patience.ts';
 
 /** So many sessions are followed at a time, the newest. */
 const FOLLOWED_SESSIONS = 8;
-/** A reader that is shown nothing for this long is at the end of what it will be shown. */
+/** If the readers receive no event for this time, in ms, the wait for their events ends. */
 const SILENCE_MS = 10_000;
 export const FIRST_READER = 'the first reader';
 
@@ -88,7 +88,7 @@ export class Readership {
     try {
       await this.#reach([{ reader, seq: last }], server);
       const { events, complaints } = reader.take(last);
-      // A long log takes minutes. An item that ended meanwhile has lost its deltas.
+      // Reading a long log takes minutes. The server deletes the deltas of items that have ended in this time.
       const later = await replay(server.client, last);
       return [...complaints, ...checkEqual(reader.name, [...events, ...later], [...log, ...later])];
     } finally {
@@ -121,8 +121,8 @@ export class Readership {
   }
 
   /**
-   * Waits until each reader was shown its event, but not for ever: what is missing shows. A log of a million events
-   * takes minutes, so the limit is on silence. Rejects with `unreachable` if the server dies.
+   * Waits until each reader has received its event, or until no reader has received an event for `SILENCE_MS`. The whole
+   * wait has no limit, because a log of a million events takes minutes. Rejects with `unreachable` if the server dies.
    */
   async #reach(
     waits: readonly { reader: Reader; seq: number }[],

@@ -149,7 +149,7 @@ export function sealIn(file: string): Seal | null {
   return found.isFile() ? sealOf(fs.readFileSync(file, 'utf8')) : 'foreign';
 }
 
-/** Null also where the file cannot exist or be read by this user, as below a HOME of `/dev/null`. */
+/** Returns the status of a file. Null if the file does not exist or the system denies access, as with a HOME of `/dev/null`. */
 function lookAt(file: string): fs.Stats | null {
   try {
     return fs.lstatSync(file);

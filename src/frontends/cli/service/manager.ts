@@ -57,7 +57,7 @@ export class Runner {
       throw unreachableError(
         `cannot manage a service, because ${command} is not installed: start the server without a service, with cadre serve --detach`,
       );
-    // The current directory may be gone, or closed to this user.
+    // The current directory may no longer exist, or this user may have no access to it.
     return runAndRead({ command, args, env: this.#env, cwd: '/' });
   }
 

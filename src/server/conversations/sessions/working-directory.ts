@@ -11,9 +11,9 @@ export async function workingDirectory(requested: string | null | undefined): Pr
   if (Buffer.byteLength(directory) > MAX_PATH_BYTES)
     throw await refusal(directory, { code: 'ENAMETOOLONG' });
   try {
-    // The dot makes anything but a directory fail.
+    // With the dot, this fails for everything but a directory.
     const real = await fs.realpath(`${directory}/.`);
-    // The system looks up the dot only in a directory that this user may enter.
+    // This fails if the user has no permission to enter the directory, which `realpath` does not check.
     await fs.stat(`${real}/.`);
     return real;
   } catch (error) {

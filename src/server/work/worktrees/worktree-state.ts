@@ -74,8 +74,8 @@ export interface Snapshot {
 }
 
 /**
- * Whether the removal of the worktree writes an archive: the worktree holds something that no lasting ref reaches, or it was
- * archived before. Otherwise a restore would bring back the content of the earlier archive.
+ * Whether the removal of the worktree writes an archive. A worktree with content that no lasting ref reaches needs one. So
+ * does a worktree with an earlier archive: without a new archive, a restore would return the earlier content.
  */
 export function needsArchive({
   own,
