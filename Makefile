@@ -163,8 +163,8 @@ lengths: deps ## Run the attack, race and property tests of the suite at full le
 
 .PHONY: merges
 merges: N = 1000
-merges: deps ## SIGKILL the server N times in merges, rebases, cleanups and restores (N=1000, SEED=...)
-	KILLS=$(N) SEED=$(SEED) TEST_LIMIT_MS=21600000 $(CAMPAIGN) test/campaigns/worktrees/killed
+merges: deps ## SIGKILL the server N times in merges, rebases, cleanups and restores (N=1000, SEED=..., FROM=0 is the first kill)
+	KILLS=$(N) KILLS_FROM=$(FROM) SEED=$(SEED) TEST_LIMIT_MS=21600000 $(CAMPAIGN) test/campaigns/worktrees/killed
 
 .PHONY: outlive
 outlive: N = 1000

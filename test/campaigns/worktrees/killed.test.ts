@@ -25,6 +25,8 @@ import {
 
 /** The number of kills: `KILLS=1000` for the whole campaign. */
 const KILLS = Number(process.env.KILLS ?? 4);
+/** The first kill that happens, which continues a campaign that was stopped. */
+const FROM = Number(process.env.KILLS_FROM || 0);
 const SEED = Number(process.env.SEED || 0) || Math.trunc(Date.now() % 1e9);
 /** The server is killed within this time after the first request of an action, in milliseconds. Later rounds use a measured time. */
 const FIRST_WINDOW_MS = 400;
@@ -95,7 +97,6 @@ test(
     git(repo, 'config', 'user.name', 'Ada');
     git(repo, 'config', 'user.email', 'ada@example.org');
     const random = seededRandom(SEED);
-    const below = (end: number) => Math.floor(random() * end);
     const names = Object.keys(actions);
     const unfinished: Record<string, number> = Object.fromEntries(names.map((name) => [name, 0]));
     const windows: Record<string, number> = {};
@@ -103,7 +104,9 @@ test(
     let about = '';
     try {
       for (let kill = 0; kill < KILLS; kill++) {
-        if (kill > 0 && kill % 100 === 0) console.info(`${kill} of ${KILLS} kills`);
+        const moment = random();
+        if (kill < FROM) continue;
+        if (kill > FROM && kill % 25 === 0) console.info(`${kill} of ${KILLS} kills`);
         const name = names[kill % names.length] ?? '';
         const action = actions[name] as Action;
         about = `SEED=${SEED}, kill ${kill} in ${name}`;
@@ -117,7 +120,7 @@ test(
         commit(repo, `main ${kill}`);
 
         const under = action.run({ server, session, repo, tree, file }).catch(() => undefined);
-        await pause(below(windows[name] ?? FIRST_WINDOW_MS));
+        await pause(moment * (windows[name] ?? FIRST_WINDOW_MS));
         await server.end('SIGKILL');
         await under;
         server = await startServer(data);
@@ -144,7 +147,7 @@ test(
         if (name === 'merge') expect(read(repo, file), `with ${about}`).toBe(`${file}\n`);
       }
       console.info(
-        `SEED=${SEED}: ${KILLS} kills, not finished before the kill: ${JSON.stringify(unfinished)}`,
+        `SEED=${SEED}: ${KILLS - FROM} kills, not finished before the kill: ${JSON.stringify(unfinished)}`,
       );
     } catch (error) {
       throw new Error(`failed with ${about}; the log of the server: ${server.log()}`, {
