@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { component, flag, nullableText, pageQuery, text, timestamp } from './common.ts';
+import {
+  component,
+  flag,
+  nullableText,
+  nullableTime,
+  pageQuery,
+  text,
+  timestamp,
+} from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { providerId } from './provider-kinds.ts';
 import { sessionParam } from './sessions.ts';
@@ -8,13 +16,15 @@ export const approvalStatus = z.enum(['pending', 'accepted', 'declined', 'expire
 
 export const question = component('Question', 'A question of an approval of the kind `question`.', {
   id: text('Key of the answers. The text or heading of the question is accepted as a key too.'),
-  question: z.string(),
-  header: z.string().nullable(),
-  options: z.array(z.looseObject({ label: z.string(), description: z.string().nullable() })),
+  question: text('Text of the question.'),
+  header: nullableText('Heading of the question. Null if there is none.'),
+  options: z
+    .array(z.looseObject({ label: z.string(), description: z.string().nullable() }))
+    .describe('Answers to choose from. Empty if there are none.'),
   free: flag('Whether the answer may be a text that is not one of the options.'),
   multiple: flag('Whether several answers are allowed.'),
-  required: z.boolean(),
-  type: z.enum(['text', 'number', 'integer']),
+  required: flag('Whether the question must be answered to accept the approval.'),
+  type: z.enum(['text', 'number', 'integer']).describe('Type of the answers.'),
 });
 export type Question = z.output<typeof question>;
 
@@ -86,7 +96,7 @@ export const approval = component(
       description:
         'Kind of the request. `budget`: the request comes from cadre, not from an agent. It requests approval for further turns although a budget is used up; its own turn has ended.',
     }),
-    title: z.string(),
+    title: text('Summary of the request in one line.'),
     request: z
       .unknown()
       .describe('Request as the agent sent it. Null if retention has deleted it.'),
@@ -112,12 +122,18 @@ export const approval = component(
       description:
         'Questions to answer when accepting an approval of the kind `question`. Null if the agent does not list them, or retention has deleted them.',
     }),
-    answers: z.record(z.string(), z.array(z.string())).nullable(),
+    answers: z.record(z.string(), z.array(z.string())).nullable().meta({
+      description: 'Answers of the user, by the id of the question. Null without answers.',
+    }),
     held: flag(
       'Whether the approval was accepted while no agent was running to receive the decision. It becomes false when the turn continues or ends.',
     ),
-    status: approvalStatus,
-    decision: z.enum(['accept', 'decline']).nullable(),
+    status: approvalStatus.describe(
+      'Status of the approval. `expired`: nobody has decided in time. `cancelled`: the turn or the agent no longer waits for a decision.',
+    ),
+    decision: z.enum(['accept', 'decline']).nullable().meta({
+      description: 'Decision. Null if nobody and no rule has decided.',
+    }),
     scope: approvalScope.nullable().meta({
       description:
         'Scope of the acceptance. Null if the approval was not accepted. `once` if `session` was requested while no agent was running.',
@@ -125,10 +141,10 @@ export const approval = component(
     decided_by: nullableText(
       'Token of the user who decided, or the rule that decided. Null if nobody has decided.',
     ),
-    reason: z.string().nullable(),
-    expires_at: timestamp.nullable(),
+    reason: nullableText('Reason for the decision, or for the status. Null if there is none.'),
+    expires_at: nullableTime('Time at which the approval expires (Unix ms). Null if it does not.'),
     created_at: timestamp,
-    resolved_at: timestamp.nullable(),
+    resolved_at: nullableTime('Time at which the approval ceased to be pending (Unix ms).'),
   },
 );
 export type Approval = z.output<typeof approval>;
@@ -142,12 +158,14 @@ export const decideApproval = endpoint('POST /v1/sessions/{session_id}/approvals
   summary: 'Accept or decline an approval; the first decision is final',
   params: approvalParams,
   body: z.strictObject({
-    decision: z.enum(['accept', 'accepted', 'decline', 'declined', 'reject', 'rejected']),
+    decision: z
+      .enum(['accept', 'accepted', 'decline', 'declined', 'reject', 'rejected'])
+      .describe('Decision. `accepted` means `accept`; the other values mean `decline`.'),
     scope: approvalScope.nullish().meta({
       description:
         'Scope of the acceptance: one of `scopes` of the approval. Default: `once`. A decline always applies once.',
     }),
-    reason: z.string().max(2000).nullish(),
+    reason: z.string().max(2000).nullish().describe('Reason for the decision.'),
     answers: z.record(z.string(), z.array(z.string())).nullish().meta({
       description:
         'Answers for accepting a question, by the id, text or heading of each question. Each required question needs at least one answer. Unknown keys are refused.',

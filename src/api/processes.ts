@@ -3,10 +3,13 @@ import {
   component,
   failure,
   flag,
+  integer,
+  nullableInteger,
   nullableText,
   optionalText,
   ownerQuery,
   pageQuery,
+  text,
   timestamp,
 } from './common.ts';
 import { endpoint } from './endpoint.ts';
@@ -28,14 +31,16 @@ export const processRecord = component('Process', 'A command that the server run
   caller_id: nullableText(
     'Token id of the external caller that owns the process. Null if no external caller owns the process.',
   ),
-  command: z.string(),
-  cwd: z.string(),
+  command: text('Command as it was requested.'),
+  cwd: text('Working directory, as an absolute path.'),
   status: processStatus.describe(
     'Status of the process. `completed`: the process exited with code 0. If a kill, the timeout and the exit of the process happen at about the same time, the first of them determines the status.',
   ),
-  pid: z.int().nullable(),
-  exit_code: z.int().nullable(),
-  signal: z.string().nullable(),
+  pid: nullableInteger('Process id of the operating system. Null before the start.'),
+  exit_code: nullableInteger('Exit code. Null if the process has not exited or a signal ended it.'),
+  signal: nullableText(
+    'Signal that ended the process, such as SIGKILL. Null if no signal ended it.',
+  ),
   stdin: processStdin,
   outlive: flag(
     'Whether the process continues without a server, for `server.reattach_ms`. Absent in older servers.',
@@ -56,10 +61,13 @@ export const processRecord = component('Process', 'A command that the server run
       'Reason for a failure. `start_failed`: the process could not be started. `not_ended`: it ended as its status says, but processes of another user that it started are still running. Null if there is none.',
   }),
   stdout_bytes: z.int().describe('Size of the output in bytes, including dropped output.'),
-  stderr_bytes: z.int(),
+  stderr_bytes: integer('Size of the error output in bytes, including dropped output.'),
   stdout_truncated: flag('Whether the middle of the output was dropped.'),
-  stderr_truncated: z.boolean(),
-  on_exit: z.enum(['notify']).nullable(),
+  stderr_truncated: flag('Whether the middle of the error output was dropped.'),
+  on_exit: z.enum(['notify']).nullable().meta({
+    description:
+      '`notify`: when the process ends, its owner receives one turn that reports it. Null otherwise.',
+  }),
   notice: z.enum(['pending', 'delivered', 'dropped']).nullable().meta({
     description:
       'State of the turn that notifies the owner that the process has ended. Null without such a turn.',
@@ -84,9 +92,9 @@ export const processParam = { process_id: z.string().describe('Process id.') };
 const envelope = z.looseObject({ process: processRecord });
 
 const logPart = component('LogPart', 'The end of one output stream of a process.', {
-  content: z.string(),
+  content: text('Text of the output. Bytes that are not UTF-8 are replaced.'),
   offset: z.int().describe('Position of the first byte of the content in the whole output.'),
-  bytes: z.int(),
+  bytes: integer('Size of the content in the output, in bytes.'),
   total_bytes: z.int().describe('Size of the whole output in bytes.'),
   truncated: flag('Whether the content is only a part of the output.'),
   verified: flag(
@@ -106,7 +114,7 @@ export const newProcess = z.strictObject({
     description:
       'Time limit in milliseconds, counted from the start of the process. 0: no limit. Default: `processes.default_timeout_ms`.',
   }),
-  session_id: z.string().nullish(),
+  session_id: optionalText('Session that owns the process. Default: no session.'),
   stdin: processStdin.nullish().describe('Standard input of the process. Default: `none`.'),
   outlive: z.boolean().nullish().meta({
     description:
@@ -198,7 +206,10 @@ export const streamProcessLogs = endpoint('GET /v1/processes/{process_id}/logs/s
   frames: {
     end: z.strictObject({}).describe('The process has ended and its whole output was sent.'),
   },
-  response: z.looseObject({ offset: z.int(), text: z.string() }),
+  response: z.looseObject({
+    offset: integer('Position of the first byte of the text in the whole output.'),
+    text: text('Next part of the output.'),
+  }),
   errors: ['too_many'],
 });
 
@@ -222,10 +233,17 @@ export const waitForProcess = endpoint('GET /v1/processes/{process_id}/wait', {
         'Maximum time to wait, in milliseconds. After it, the response has `matched: false`.',
     }),
   },
-  response: z.looseObject({ process: processRecord, matched: z.boolean() }),
+  response: z.looseObject({
+    process: processRecord,
+    matched: flag('Whether the condition was met within the time.'),
+  }),
 });
 
-export const killReason = z.string().max(1000).nullish();
+export const killReason = z
+  .string()
+  .max(1000)
+  .nullish()
+  .describe('Reason, which is stored as kill_reason.');
 
 export const killProcess = endpoint('POST /v1/processes/{process_id}/kill', {
   summary:
@@ -287,13 +305,15 @@ export const processDiagnostics = component(
   'ProcessDiagnostics',
   'Numbers of running, queued and ended processes, and their limits.',
   {
-    queued: z.int(),
-    running: z.int(),
-    max_concurrent: z.int(),
-    max_queued: z.int(),
-    max_per_session: z.int(),
-    max_queued_per_session: z.int(),
-    ended: z.record(z.string(), z.int()),
+    queued: integer('Number of queued processes.'),
+    running: integer('Number of running processes.'),
+    max_concurrent: integer('Maximum number of running processes.'),
+    max_queued: integer('Maximum number of queued processes.'),
+    max_per_session: integer('Maximum number of running processes of a session.'),
+    max_queued_per_session: integer('Maximum number of queued processes of a session.'),
+    ended: z.record(z.string(), z.int()).meta({
+      description: 'Number of processes that have ended since the start of the server, by status.',
+    }),
   },
 );
 export type ProcessDiagnostics = z.output<typeof processDiagnostics>;

@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { component, flag, nullableInteger, nullableText, nullableTime, text } from './common.ts';
+import {
+  component,
+  flag,
+  integer,
+  nullableInteger,
+  nullableText,
+  nullableTime,
+  text,
+} from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { agentName, providerId } from './provider-kinds.ts';
 
@@ -11,8 +19,11 @@ export const authStatus = component(
       description:
         'Login state that was seen last. Null if unknown. An agent of the provider `acp` shows it when it opens a session, handles a prompt, or logs in or out.',
     }),
-    mode: z.enum(['api_key', 'account', 'agent_managed', 'not_needed', 'not_configured']),
-    detail: z.string(),
+    mode: z.enum(['api_key', 'account', 'agent_managed', 'not_needed', 'not_configured']).meta({
+      description:
+        'Kind of login. `api_key`: an API key. `account`: an account of the company that offers the agent. `agent_managed`: the agent has a login of its own. `not_needed`: the agent is configured to use a model without a login. `not_configured`: no login is known.',
+    }),
+    detail: text('Description of the login, or how to log in.'),
   },
 );
 export type AuthStatus = z.output<typeof authStatus>;
@@ -59,8 +70,8 @@ export const provider = component(
   {
     id: providerId,
     display_name: z.string(),
-    enabled: z.boolean(),
-    healthy: z.boolean(),
+    enabled: flag('Whether the configuration enables the provider.'),
+    healthy: flag('Whether sessions can use the provider now. If not, see `detail`.'),
     logged_in: z.boolean().nullable().meta({
       description:
         'Whether the agent is logged in, as its program reported last. The server asks in the background, at most once a minute. Null if unknown.',
@@ -74,12 +85,12 @@ export const provider = component(
     detail: text('`ready`, or the problem and how to solve it. A missing login is a problem.'),
     default: flag("Whether the server's configuration selects this provider for new sessions."),
     capabilities: z.looseObject({
-      images: z.boolean(),
-      approvals: z.boolean(),
-      interrupt: z.boolean(),
-      resume: z.boolean(),
-      usage: z.boolean(),
-      models: z.boolean(),
+      images: flag('Whether prompts may contain images.'),
+      approvals: flag('Whether agents request approval.'),
+      interrupt: flag('Whether turns can be interrupted.'),
+      resume: flag('Whether a session can continue after its agent has ended.'),
+      usage: flag('Whether agents report usage.'),
+      models: flag('Whether the models can be listed.'),
     }),
     agents: z.array(agent).meta({
       description:
@@ -96,12 +107,16 @@ export const model = component('Model', 'A model of a provider.', {
 });
 export type Model = z.output<typeof model>;
 
+const observations = {
+  command: nullableText('Command that starts the agent. Null if none was found.'),
+  unknown_messages: integer('Number of messages of agents that the server does not know.'),
+  last_error: nullableText('Last error. Null if there is none.'),
+};
+
 const agentDiagnostics = agent
   .extend({
-    command: z.string().nullable(),
-    sessions: z.int().describe('Number of running processes of the agent.'),
-    unknown_messages: z.int(),
-    last_error: z.string().nullable(),
+    sessions: integer('Number of running processes of the agent.'),
+    ...observations,
   })
   .meta({
     id: 'AgentDiagnostics',
@@ -110,14 +125,12 @@ const agentDiagnostics = agent
 
 export const providerDiagnostics = provider
   .extend({
-    version: z.string().nullable(),
-    command: z.string().nullable(),
+    version: nullableText('Version that the program reported. Null if unknown.'),
     pid: nullableInteger(
       'Id of the process that serves all sessions. Null if no process serves all sessions.',
     ),
-    sessions: z.int().describe('Number of running agents.'),
-    unknown_messages: z.int(),
-    last_error: z.string().nullable(),
+    sessions: integer('Number of running agents.'),
+    ...observations,
     agents: z.array(agentDiagnostics),
   })
   .meta({ id: 'ProviderDiagnostics', description: 'A provider with its processes and errors.' });

@@ -42,9 +42,9 @@ const sandboxStatus = component('SandboxStatus', 'The sandbox of child processes
 export type SandboxStatus = z.output<typeof sandboxStatus>;
 
 export const health = component('Health', 'The health of the server and its parts.', {
-  status: healthStatus,
-  version: z.string(),
-  uptime_ms: z.int(),
+  status: healthStatus.describe('`degraded` if at least one of `checks` is degraded.'),
+  version: text('Version of the server.'),
+  uptime_ms: integer('Time since the start of the server, in milliseconds.'),
   fleet: fleetStatus.optional().meta({
     description:
       'Fleet membership. The server keeps working in every state. Absent in older servers.',
@@ -82,36 +82,46 @@ const lostEvents = component(
   },
 );
 
+const ids = (description: string) => z.array(z.string()).describe(description);
+
 export const recoverySummary = component(
   'RecoverySummary',
   'The repairs of the startup recovery: ids by kind of repair.',
   {
-    status: z.enum(['running', 'done']),
+    status: z.enum(['running', 'done']).meta({
+      description: 'Status of the recovery. `running`: turns that continue have not started yet.',
+    }),
     started_at: timestamp,
     ended_at: timestamp.nullable(),
-    previous_stop: z.enum(['clean', 'unclean', 'none']),
+    previous_stop: z.enum(['clean', 'unclean', 'none']).meta({
+      description: 'End of the previous run. `none`: there was no previous run.',
+    }),
     events_lost: lostEvents.nullable().optional().meta({
       description: 'Lost events. Null if none are lost. Absent in older servers.',
     }),
-    sessions_failed: z.array(failedSession),
-    turn_pointers_cleared: z.array(z.string()),
-    turns_failed: z.array(z.string()),
+    sessions_failed: z
+      .array(failedSession)
+      .describe('Sessions that failed because their waiting turn could not continue.'),
+    turn_pointers_cleared: ids('Sessions whose active_turn_id named a turn that had ended.'),
+    turns_failed: ids('Turns that ended because the agent died with the server.'),
     turns_attached: z.array(z.string()).optional().meta({
       description:
         'Running turns that continue on the agents of the previous run (server.reattach_ms). Absent in older servers.',
     }),
-    turns_reconciled: z.array(z.string()),
-    approvals_kept: z.array(z.string()),
-    approvals_cancelled: z.array(z.string()),
-    processes_failed: z.array(z.string()),
+    turns_reconciled: ids('Turns that start again.'),
+    approvals_kept: ids('Approvals that are still pending.'),
+    approvals_cancelled: ids('Approvals that nobody waits for any more.'),
+    processes_failed: ids('Processes that ended because the server died.'),
     processes_attached: z.array(z.string()).optional().meta({
       description:
         'Processes with `outlive` that continue after the previous run. Absent in older servers.',
     }),
-    orphans_killed: z.array(z.int()),
-    claims_released: z.array(z.string()),
-    worktrees_missing: z.array(z.string()),
-    deliveries_retried: z.array(z.string()),
+    orphans_killed: z
+      .array(z.int())
+      .describe('Process ids of children of the previous run that were killed.'),
+    claims_released: ids('Worktrees whose claims of closed sessions were released.'),
+    worktrees_missing: ids('Worktrees whose directory no longer exists.'),
+    deliveries_retried: ids('Deliveries of team messages that are tried again.'),
   },
 );
 export type RecoverySummary = z.output<typeof recoverySummary>;
@@ -125,18 +135,20 @@ const spread = component('Spread', 'The distribution of a number over the last s
 });
 
 const storageFigures = z.looseObject({
-  latest_seq: z.int(),
-  database_bytes: z.int(),
+  latest_seq: integer('Sequence number (seq) of the newest event.'),
+  database_bytes: integer('Size of the database file.'),
   free_bytes_in_database: integer(
     'Size of free pages, which new rows use before the database file grows.',
   ),
-  wal_bytes: z.int(),
+  wal_bytes: integer('Size of the write-ahead log.'),
   budget: z.looseObject({
     max_bytes: integer('Limit in bytes (`retention.max_bytes`). 0: no limit.'),
     used_bytes: integer('Size in bytes that retention compares with max_bytes.'),
   }),
-  disk_free_bytes: z.int(),
-  min_free_bytes: integer('retention.min_free_bytes.'),
+  disk_free_bytes: integer('Free space of the file system that contains the data directory.'),
+  min_free_bytes: integer(
+    'Free space below which the server refuses new work (`retention.min_free_bytes`).',
+  ),
 });
 export type StorageFigures = z.output<typeof storageFigures>;
 
@@ -152,9 +164,9 @@ export const storageDiagnostics = storageFigures
         bytes: integer('Size of the texts in the rows of the table.'),
       }),
     ),
-    blobs_bytes: z.int(),
-    logs_bytes: z.int(),
-    oldest_seq: z.int().nullable(),
+    blobs_bytes: integer('Size of stored images.'),
+    logs_bytes: integer('Size of the stored output of processes.'),
+    oldest_seq: nullableInteger('Sequence number (seq) of the oldest event. Null without events.'),
   })
   .meta({ id: 'StorageDiagnostics', description: 'The size of the store by part.' });
 export type StorageDiagnostics = z.output<typeof storageDiagnostics>;
@@ -164,11 +176,15 @@ export const diagnostics = component('Diagnostics', 'Metrics of the server and i
   recovery: recoverySummary,
   providers: z.array(providerDiagnostics),
   storage: storageFigures.extend({
-    checkpoints: z.int(),
+    checkpoints: integer('Number of checkpoints of the write-ahead log since the start.'),
     group_size: spread.describe('Transactions per group commit. A group commit needs one fsync.'),
     sync_us: spread.describe('Duration of an fsync of the log, in microseconds.'),
   }),
-  streams: z.looseObject({ followers: z.int(), waiting: z.int(), max_lag: z.int() }),
+  streams: z.looseObject({
+    followers: integer('Number of open event streams.'),
+    waiting: integer('Number of event streams that have sent all events and wait for new ones.'),
+    max_lag: integer('Largest number of events that an event stream is behind the log.'),
+  }),
   processes: processDiagnostics,
   worktrees: worktreeDiagnostics,
   comms: commsDiagnostics,
@@ -181,7 +197,7 @@ export const diagnostics = component('Diagnostics', 'Metrics of the server and i
         .array(
           z.looseObject({
             session_id: z.string(),
-            waited_ms: z.int(),
+            waited_ms: integer('Time since the turn waits, in milliseconds.'),
             reason: text('Limit that is reached, and the sessions that use it up.'),
           }),
         )
@@ -190,7 +206,7 @@ export const diagnostics = component('Diagnostics', 'Metrics of the server and i
     .optional()
     .describe('State of the agents. Absent in older servers.'),
   children: z.looseObject({
-    live: z.int(),
+    live: integer('Number of running child processes.'),
     keeper_pid: nullableInteger(
       'Id of the process that kills all child processes if the server dies. Null until the first child process starts.',
     ),
@@ -201,8 +217,13 @@ export const diagnostics = component('Diagnostics', 'Metrics of the server and i
       "Number of processes of other users in cadre's process groups that could not be killed since the start.",
     ),
   }),
-  event_loop: z.looseObject({ delay_us: spread }),
-  memory: z.looseObject({ rss_bytes: z.int(), heap_used_bytes: z.int() }),
+  event_loop: z.looseObject({
+    delay_us: spread.describe('Delay of the event loop, in microseconds.'),
+  }),
+  memory: z.looseObject({
+    rss_bytes: integer('Memory of the server process (resident set size).'),
+    heap_used_bytes: integer('Used part of the JavaScript heap.'),
+  }),
 });
 export type Diagnostics = z.output<typeof diagnostics>;
 
@@ -232,8 +253,8 @@ export const getVersion = endpoint('GET /v1/version', {
     version: z.string(),
     api_version: z.literal('v1'),
     epoch: text('Id of the event log. It changes when the log is replaced.'),
-    node: z.string(),
-    commit: z.string(),
+    node: text('Version of Node in the server.'),
+    commit: text('Git commit that the server was built from.'),
   }),
 });
 

@@ -23,21 +23,16 @@ import { agentName, providerId } from './provider-kinds.ts';
 import { ownAfterLimit, usageLimit } from './usage-limit.ts';
 import { sessionWorktree } from './worktrees.ts';
 
-export const sessionStatus = z.enum([
-  'ready',
-  'running',
-  'waiting_for_approval',
-  'closed',
-  'failed',
-]);
-export const turnStatus = z.enum([
-  'accepted',
-  'running',
-  'waiting_for_approval',
-  'completed',
-  'interrupted',
-  'failed',
-]);
+export const sessionStatus = z
+  .enum(['ready', 'running', 'waiting_for_approval', 'closed', 'failed'])
+  .describe(
+    'Status of the session. `ready`: no turn is active. `running`: a turn is active. `waiting_for_approval`: the active turn waits for the decision about an approval. `closed`: the session accepts no more turns. `failed`: the agent cannot continue the session; `failure` contains the reason.',
+  );
+export const turnStatus = z
+  .enum(['accepted', 'running', 'waiting_for_approval', 'completed', 'interrupted', 'failed'])
+  .describe(
+    'Status of the turn. `accepted`: the turn is stored and waits for its agent. `running`: the agent works on the turn. `waiting_for_approval`: the turn waits for the decision about an approval. The other statuses are final.',
+  );
 
 /** How a turn can end. */
 export const turnOutcome = turnStatus.extract(['completed', 'interrupted', 'failed']);
@@ -53,8 +48,10 @@ export const usage = component(
     context_tokens: z.number().nullable().meta({
       description: 'Size of the last request to the model, in tokens.',
     }),
-    context_window: z.number().nullable(),
-    cost_usd: z.number().nullable(),
+    context_window: z.number().nullable().meta({
+      description: 'Maximum size of a request to the model, in tokens.',
+    }),
+    cost_usd: z.number().nullable().describe('Cost in US dollars.'),
   },
 );
 export type Usage = z.output<typeof usage>;
@@ -85,8 +82,8 @@ export const session = component('Session', 'A conversation with an agent.', {
   agent: nullableText(
     'Name of the agent, if the provider has several agents (`acp`). Null otherwise.',
   ),
-  model: z.string().nullable(),
-  cwd: z.string(),
+  model: nullableText('Model of the session. Null if the agent chooses the model.'),
+  cwd: text('Working directory of the session, as an absolute path.'),
   permission_mode: nullableText(
     'Permission mode: which actions the agent may take and which need approval. Null if the configuration of the agent applies.',
   ),
@@ -97,8 +94,12 @@ export const session = component('Session', 'A conversation with an agent.', {
     description:
       'Whether the agent requests permission in at least one of its modes. False if it never does. Null if unknown.',
   }),
-  thinking_effort: z.string().nullable(),
-  metadata: z.unknown(),
+  thinking_effort: nullableText(
+    'Thinking effort of the session. Null if the agent chooses the thinking effort.',
+  ),
+  metadata: z
+    .unknown()
+    .describe('Value that the client stored with the session. Null if there is none.'),
   title: sessionTitle,
   title_source: titleSource,
   status: sessionStatus,
@@ -121,11 +122,13 @@ export const session = component('Session', 'A conversation with an agent.', {
     'Time at which a turn was last accepted, started or ended, or an approval was last requested (Unix ms). Creation time of the session until its first turn.',
   ),
   last_words: lastWords,
-  active_turn_id: z.string().nullable(),
-  last_turn_id: z.string().nullable(),
+  active_turn_id: nullableText('Turn that has not ended. Null if there is none.'),
+  last_turn_id: nullableText('Most recent turn. Null before the first turn.'),
   last_turn_status: lastTurnStatus,
   last_turn_error: lastTurnError,
-  provider_session_ref: z.string().nullable(),
+  provider_session_ref: nullableText(
+    'Id of the conversation in the program of the agent. Null until the agent has reported it.',
+  ),
   provider_defaults: component(
     'ProviderDefaults',
     'Settings with which an agent started a session.',
@@ -142,10 +145,15 @@ export const session = component('Session', 'A conversation with an agent.', {
     .describe(
       'Settings with which the agent started. They apply where neither the session nor the turn sets a value. Null before the first start of the agent.',
     ),
-  worktree_id: z.string().nullable(),
-  usage: usage.nullable(),
-  close_reason: z.string().nullable(),
-  failure: failure.nullable(),
+  worktree_id: nullableText(
+    'Worktree that the session claims; if there are several, the newest claim. Null without a claim.',
+  ),
+  usage: usage.nullable().meta({
+    description:
+      'Usage of all turns of the session. context_tokens and context_window are those of the newest turn that reports them. Null until the agent has reported usage.',
+  }),
+  close_reason: nullableText('Reason given in the request that closed the session. Null if none.'),
+  failure: failure.nullable().describe('Reason for the status `failed`. Otherwise null.'),
   usage_limit: usageLimit.nullish().meta({
     description:
       'Usage limit that the agent has reported. While it applies, the queue of the session starts no turns. Null or absent without a usage limit.',
@@ -208,18 +216,23 @@ export const turn = component('Turn', 'A turn: an input to an agent and its resu
   session_id: z.string(),
   turn_id: z.string(),
   status: turnStatus,
-  source: z.enum([
-    'user',
-    'queue',
-    'team_message',
-    'process_exit',
-    'onboarding',
-    'usage_limit',
-    'goal',
-    'watch',
-    'handoff',
-  ]),
-  input: z.array(storedInputItem),
+  source: z
+    .enum([
+      'user',
+      'queue',
+      'team_message',
+      'process_exit',
+      'onboarding',
+      'usage_limit',
+      'goal',
+      'watch',
+      'handoff',
+    ])
+    .meta({
+      description:
+        'Origin of the turn. `user`: a request. `queue`: the queue of the session. `team_message`: messages of other members of a team. `onboarding`: the first message to a new member. `process_exit`: the end of a process with `on_exit`. `usage_limit`: a usage limit that has reset. `goal`: a goal that is not reached. `watch`: a watched command whose output has changed. `handoff`: the session that is continued.',
+    }),
+  input: z.array(storedInputItem).describe('Prompt of the turn.'),
   permission_mode: nullableText(
     'Permission mode of this turn only. Null if the setting of the session applies.',
   ),
@@ -236,8 +249,10 @@ export const turn = component('Turn', 'A turn: an input to an agent and its resu
     description:
       'Number of permission requests and questions of the agent that were declined without asking a person, because the permission mode of the turn asks nobody. Absent in turns of version 0.1.0.',
   }),
-  error: failure.nullable(),
-  provider_turn_ref: z.string().nullable(),
+  error: failure.nullable().describe('Reason for the status `failed`. Otherwise null.'),
+  provider_turn_ref: nullableText(
+    'Id that cadre generated for the run of the turn by the agent. Null until the run has started.',
+  ),
   agent_turn_ref: z.string().optional().meta({
     description:
       "The agent's own id of the end of the turn. Absent if the agent has reported none, or the turn has not ended.",
@@ -245,7 +260,9 @@ export const turn = component('Turn', 'A turn: an input to an agent and its resu
   accepted_at: timestamp,
   started_at: timestamp.nullable(),
   ended_at: timestamp.nullable(),
-  interrupt_requested_at: timestamp.nullable(),
+  interrupt_requested_at: nullableTime(
+    'Time at which an interrupt was first requested (Unix ms). Null if none was requested.',
+  ),
   trimmed: flag('Whether retention has deleted the input, text and items of the turn.'),
 });
 export type Turn = z.output<typeof turn>;
@@ -287,13 +304,19 @@ export const createSession = endpoint('POST /v1/sessions', {
   body: z.strictObject({
     provider: providerId,
     agent: requestedAgent,
-    model: z.string().min(1).nullish(),
+    model: optionalName('Model, by the name that the agent uses. Default: the agent chooses it.'),
     cwd: optionalName('Working directory. Default: the working directory of the server.'),
-    permission_mode: z.string().min(1).nullish(),
+    permission_mode: optionalName(
+      'Permission mode: which actions the agent may take and which need approval. Default: the configuration of the agent applies.',
+    ),
     agent_mode: agentMode,
-    metadata: z.unknown().optional(),
-    title: nameOfLength(200).nullable().optional(),
-    thinking_effort: z.string().min(1).nullish(),
+    metadata: z.unknown().optional().describe('Any value, which is stored with the session.'),
+    title: nameOfLength(200).nullable().optional().meta({
+      description: 'Title of the session. Default: the first line of the first prompt.',
+    }),
+    thinking_effort: optionalName(
+      'Thinking effort, by the name that the agent uses. Default: the agent chooses it.',
+    ),
     worktree: z
       .union([z.literal(true), sessionWorktree])
       .nullish()
@@ -301,7 +324,7 @@ export const createSession = endpoint('POST /v1/sessions', {
         description:
           'Git worktree that the session claims. The session works in the directory of the worktree that corresponds to cwd. `true` creates a worktree with a generated name. If a step fails, no session or worktree remains.',
       }),
-    mcp_servers: mcpServers.nullish(),
+    mcp_servers: mcpServers.nullish().describe('MCP servers that the agent connects to.'),
     after_limit: ownAfterLimit.optional(),
     sandbox: sessionSandbox.nullish(),
     import: z
@@ -356,9 +379,16 @@ export const updateSession = endpoint('PATCH /v1/sessions/{session_id}', {
         description:
           'Title of the session. Null removes the title; the next prompt of a user sets a new one.',
       }),
-      pinned: z.boolean().optional(),
-      snoozed_until: requestedTime.nullable().optional(),
-      muted: z.boolean().optional(),
+      pinned: z.boolean().optional().meta({
+        description: 'Whether clients show the session before sessions that are not pinned.',
+      }),
+      snoozed_until: requestedTime.nullable().optional().meta({
+        description:
+          'Time until which the session sends no notifications to the user (Unix ms). Null ends the snooze.',
+      }),
+      muted: z.boolean().optional().meta({
+        description: 'Whether the bell and desktop notifications are turned off for the session.',
+      }),
       seen_seq: z.int().nonnegative().optional().meta({
         description:
           'Sequence number (seq) of an event that the user has seen. It must be a number that the server has assigned. A number below the stored value changes nothing, so clients need not coordinate.',
@@ -386,7 +416,9 @@ export const updateSession = endpoint('PATCH /v1/sessions/{session_id}', {
 export const closeSession = endpoint('POST /v1/sessions/{session_id}/close', {
   summary: 'Close a session; a closed session is returned unchanged',
   params: sessionParam,
-  body: z.strictObject({ reason: z.string().max(2000).nullish() }),
+  body: z.strictObject({
+    reason: z.string().max(2000).nullish().describe('Reason, which is stored as close_reason.'),
+  }),
   response: session,
 });
 

@@ -6,7 +6,9 @@ import {
   nullableText,
   nullableTime,
   optionalFlag,
+  optionalText,
   pageQuery,
+  text,
   timestamp,
 } from './common.ts';
 import { endpoint } from './endpoint.ts';
@@ -29,9 +31,9 @@ export const message = component('Message', 'A message from a member of a team t
   id: z.string(),
   team_id: z.string(),
   scope: z.enum(['direct', 'broadcast']),
-  sender_agent_id: z.string(),
+  sender_agent_id: text('Member that sent the message.'),
   recipient_agent_id: nullableText('Recipient of a direct message. Null for a broadcast.'),
-  recipient_agent_ids: z.array(z.string()),
+  recipient_agent_ids: z.array(z.string()).describe('Members that the message was sent to.'),
   input: z
     .union([storedInputItem, z.array(storedInputItem)])
     .describe('Input as it was sent. Images are stored with their digest.'),
@@ -39,13 +41,13 @@ export const message = component('Message', 'A message from a member of a team t
   images: z.array(storedImage).describe('Stored copies of the images in image_paths.'),
   priority,
   policy,
-  correlation_id: z.string().nullable(),
-  reply_to_message_id: z.string().nullable(),
+  correlation_id: nullableText('Id that the sender chose. Null if there is none.'),
+  reply_to_message_id: nullableText('Message that this one replies to. Null if there is none.'),
   onboarding: flag(
     'Whether this is the first message to a new member that was created for the team.',
   ),
   created_at: timestamp,
-  cancelled_at: timestamp.nullable(),
+  cancelled_at: nullableTime('Time of the cancellation (Unix ms). Null if not cancelled.'),
 });
 export type Message = z.output<typeof message>;
 
@@ -62,16 +64,18 @@ export const delivery = component('Delivery', 'The delivery of one message to on
   id: z.string(),
   message_id: z.string(),
   team_id: z.string(),
-  recipient_agent_id: z.string(),
+  recipient_agent_id: text('Member that receives the message.'),
   status: deliveryStatus.describe(
     'Status of the delivery. `pending`: the message waits for its recipient. `deferred`: the delivery was postponed; `error` contains the reason. `injecting`: the turn with the message is accepted. `injected`: the turn with the message has started.',
   ),
   attempts: z.int().describe('Number of turns that were started to deliver the message.'),
-  injected_turn_id: z.string().nullable(),
+  injected_turn_id: nullableText('Turn that contains the message. Null if there is none.'),
   consumed_at: nullableTime(
     'Time at which its turn completed (Unix ms). Null if it has not completed.',
   ),
-  error: failure.nullable(),
+  error: failure.nullable().meta({
+    description: 'Reason why the delivery failed or was postponed. Null if there is none.',
+  }),
   created_at: timestamp,
   updated_at: timestamp,
 });
@@ -81,15 +85,17 @@ const messageWithDeliveries = z.looseObject({ message, deliveries: z.array(deliv
 
 /** The body fields of both direct messages and broadcasts. */
 export const messageFields = {
-  sender_agent_id: z.string(),
+  sender_agent_id: text('Member that sends the message.'),
   input: z
     .union([messageInputItem, z.array(messageInputItem).min(1)])
     .describe('Input items. A single item is treated as an array of one.'),
   image_paths: imagePaths,
   priority: priority.nullish().describe('Priority. Default: `normal`.'),
   policy: policy.nullish().describe('Delivery policy. Default: `non_interrupting`.'),
-  correlation_id: z.string().min(1).max(200).nullish(),
-  reply_to_message_id: z.string().nullish(),
+  correlation_id: z.string().min(1).max(200).nullish().meta({
+    description: 'Id that the sender chooses to relate messages to each other. Recipients see it.',
+  }),
+  reply_to_message_id: optionalText('Message of the team that this one replies to.'),
 };
 
 const sendErrors = ['team_deleted', 'unsupported_provider_images', 'storage_full'] as const;
@@ -97,7 +103,7 @@ const sendErrors = ['team_deleted', 'unsupported_provider_images', 'storage_full
 export const sendMessage = endpoint('POST /v1/teams/{team_id}/messages', {
   summary: 'Send a message to a member; responds when the message is stored',
   params: teamParam,
-  body: z.strictObject({ ...messageFields, recipient_agent_id: z.string() }),
+  body: z.strictObject({ ...messageFields, recipient_agent_id: text('Member that receives it.') }),
   bodyLimit: 8 * 1024 * 1024,
   response: messageWithDeliveries,
   errors: sendErrors,

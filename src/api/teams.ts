@@ -2,35 +2,40 @@ import { z } from 'zod';
 import {
   component,
   nameOfLength,
+  nullableText,
+  nullableTime,
   optionalFlag,
+  optionalName,
   optionalText,
   pageQuery,
   text,
   timestamp,
 } from './common.ts';
 import { endpoint } from './endpoint.ts';
-import { gitReference, worktree, worktreeName } from './worktrees.ts';
+import { worktree, worktreeName, worktreeSettings } from './worktrees.ts';
 import { agentName, providerId } from './provider-kinds.ts';
 import { agentMode, session } from './sessions.ts';
 
 export const team = component('Team', 'A group of sessions that work together under one lead.', {
   id: z.string(),
   name: z.string(),
-  lead_agent_id: z.string(),
-  created_by: z.string(),
+  lead_agent_id: text('Session that leads the team.'),
+  created_by: text('Creator of the team. Always "api" at present.'),
   created_at: timestamp,
   updated_at: timestamp,
-  deleted_at: timestamp.nullable(),
+  deleted_at: nullableTime('Time of the deletion (Unix ms). Null if the team is not deleted.'),
 });
 export type Team = z.output<typeof team>;
 
 export const member = component('Member', 'A session in a team.', {
   team_id: z.string(),
   agent_id: text('Session id of the member.'),
-  title: z.string().nullable(),
+  title: nullableText('Role of the member in the team. Null if it has none.'),
   joined_at: timestamp,
   added_by: text('Id of the session that added the member, or "api".'),
-  worktree_id: z.string().nullable(),
+  worktree_id: nullableText(
+    'Worktree that was given when the member was added. Null if none was given.',
+  ),
 });
 export type Member = z.output<typeof member>;
 
@@ -87,9 +92,11 @@ export const addMember = endpoint('POST /v1/teams/{team_id}/members', {
   summary: 'Add a session to a team',
   params: teamParam,
   body: z.strictObject({
-    agent_id: z.string(),
+    agent_id: text('Session that becomes a member.'),
     title: memberTitle,
-    worktree_id: z.string().nullish(),
+    worktree_id: optionalText(
+      'Worktree that team views show for the member. Default: the worktree of its session.',
+    ),
     added_by: optionalText('Session on whose behalf the member is added. Default: "api".'),
   }),
   response: teamWithMembers,
@@ -106,7 +113,7 @@ export const removeMember = endpoint('DELETE /v1/teams/{team_id}/members/{agent_
 export const setLead = endpoint('POST /v1/teams/{team_id}/lead', {
   summary: 'Change the lead of a team to another member',
   params: teamParam,
-  body: z.strictObject({ lead_agent_id: z.string() }),
+  body: z.strictObject({ lead_agent_id: text('Member that becomes the lead.') }),
   response: teamWithMembers,
   errors: ['team_deleted', 'session_closed'],
 });
@@ -115,16 +122,19 @@ const spawnedMember = component(
   'SpawnedMember',
   'A session that was created as a member of a team.',
   {
-    operation_id: z.string(),
+    operation_id: text('Id that cadre generated for the creation.'),
     team,
     session,
     member,
-    worktree: worktree.nullable(),
-    onboarding: z.looseObject({ message_id: z.string(), delivery_ids: z.array(z.string()) }),
+    worktree: worktree.nullable().describe('Worktree of the member. Null if it has none.'),
+    onboarding: z
+      .looseObject({ message_id: z.string(), delivery_ids: z.array(z.string()) })
+      .describe('First message to the member.'),
   },
 );
 export type SpawnedMember = z.output<typeof spawnedMember>;
 
+const { branch_prefix, base_ref, run_init_script, copy_included } = worktreeSettings;
 const worktreeRequest = z
   .strictObject({
     mode: z.enum(['none', 'create', 'reuse']).meta({
@@ -135,10 +145,10 @@ const worktreeRequest = z
       description:
         'Name of the worktree. Required for `reuse`. Default for `create`: a name derived from the operation.',
     }),
-    branch_prefix: gitReference.nullish(),
-    base_ref: gitReference.nullish(),
-    run_init_script: z.boolean().nullish(),
-    copy_included: z.boolean().nullish(),
+    branch_prefix,
+    base_ref,
+    run_init_script,
+    copy_included,
   })
   .meta({ id: 'WorktreeWish', description: 'The worktree of a new member.' });
 
@@ -153,11 +163,13 @@ export const spawnMember = endpoint('POST /v1/teams/{team_id}/members/spawn', {
     agent: agentName
       .nullish()
       .describe('Name of an agent of the provider `acp`. If no provider is set, it selects `acp`.'),
-    model: z.string().min(1).nullish(),
+    model: optionalName('Model, by the name that the agent uses.'),
     model_preset: optionalText('Name of a preset in `teams.model_presets`.'),
-    permission_mode: z.string().min(1).nullish(),
+    permission_mode: optionalName(
+      'Permission mode: which actions the agent may take and which need approval.',
+    ),
     agent_mode: agentMode,
-    metadata: z.unknown().optional(),
+    metadata: z.unknown().optional().describe('Any value, which is stored with the session.'),
     title: memberTitle,
     prompt: z.string().regex(/\S/, 'is empty: enter a text or omit the field').nullish().meta({
       description: 'First message to the member.',
@@ -184,7 +196,7 @@ export const interruptTeam = endpoint('POST /v1/teams/{team_id}/interrupt-all', 
   params: teamParam,
   body: z.strictObject({}),
   response: z.looseObject({
-    interrupted_session_ids: z.array(z.string()),
+    interrupted_session_ids: z.array(z.string()).describe('Members whose turn is interrupted.'),
     skipped_session_ids: z.array(z.string()).describe('Members without a running turn.'),
   }),
   errors: ['team_deleted'],

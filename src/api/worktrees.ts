@@ -1,5 +1,15 @@
 import { z } from 'zod';
-import { component, nullableText, optionalText, pageQuery, text, timestamp } from './common.ts';
+import {
+  component,
+  flag,
+  integer,
+  nullableText,
+  nullableTime,
+  optionalText,
+  pageQuery,
+  text,
+  timestamp,
+} from './common.ts';
 import { endpoint } from './endpoint.ts';
 
 const worktreeStatus = z.enum(['active', 'retained', 'cleaned', 'missing']);
@@ -19,8 +29,8 @@ const initScript = z.looseObject({
     description:
       'Result of the init script. `not_found`: the repository has no init script. `skipped_untrusted`: its content is not trusted. If the script fails, no worktree is created.',
   }),
-  exit_code: z.int().nullable(),
-  output_tail: z.string(),
+  exit_code: z.int().nullable().describe('Exit code of the script. Null if it did not run.'),
+  output_tail: text('End of the output of the script.'),
   sha256: optionalText(
     'SHA-256 digest of the script that is committed in the main worktree. Null or absent if the repository has no script.',
   ),
@@ -50,20 +60,20 @@ const included = z.looseObject({
 
 export const worktree = component('Worktree', 'A git worktree that the server created.', {
   id: z.string(),
-  worktree_name: z.string(),
-  repo_root: z.string(),
-  path: z.string(),
-  branch: z.string(),
-  base_ref: z.string(),
-  base_commit: z.string(),
+  worktree_name: text('Name of the worktree, unique in its repository.'),
+  repo_root: text('Root directory of the repository.'),
+  path: text('Directory of the worktree.'),
+  branch: text('Branch that was created for the worktree.'),
+  base_ref: text('Commit or branch that the worktree started from, as requested.'),
+  base_commit: text('Id of the commit that the worktree started from.'),
   deletion_policy: deletionPolicy,
   status: worktreeStatus.describe(
     'Status of the worktree. `active`: sessions claim the worktree. `retained`: no session claims the worktree. `cleaned`: the server removed the directory and the branch. `missing`: someone else removed the directory.',
   ),
-  source_session_id: z.string(),
-  team_id: z.string().nullable(),
-  operation_id: z.string().nullable(),
-  init_script: initScript,
+  source_session_id: text('Session that created the worktree.'),
+  team_id: nullableText('Team id that the client sent when the worktree was created.'),
+  operation_id: nullableText('Operation id that the client sent when the worktree was created.'),
+  init_script: initScript.describe('Run of the init script when the worktree was created.'),
   included: included.describe(
     'Files copied when the worktree was created: the ignored files of the main worktree that .worktreeinclude names.',
   ),
@@ -89,7 +99,7 @@ export const claim = component('Claim', 'A claim of a session on a worktree, hel
   session_id: z.string(),
   claim_role: claimRole,
   created_at: timestamp,
-  released_at: timestamp.nullable(),
+  released_at: nullableTime('Time of the release (Unix ms). Null while the claim is held.'),
 });
 export type Claim = z.output<typeof claim>;
 
@@ -98,11 +108,16 @@ export const cleanupResult = component(
   'The result of the cleanup of a worktree.',
   {
     worktree,
-    status: z.enum(['cleaned', 'retained_by_policy', 'skipped_active_claims', 'failed']),
-    deleted_path: z.boolean(),
-    deleted_branch: z.boolean(),
-    archive_ref: z.string().nullable(),
-    active_claims: z.int(),
+    status: z.enum(['cleaned', 'retained_by_policy', 'skipped_active_claims', 'failed']).meta({
+      description:
+        'Result. `cleaned`: the worktree was removed. `retained_by_policy`: it remains because of its deletion policy. `skipped_active_claims`: it remains because sessions claim it. `failed`: it could not be removed.',
+    }),
+    deleted_path: flag('Whether the directory was removed.'),
+    deleted_branch: flag('Whether the branch was removed.'),
+    archive_ref: nullableText(
+      'Git ref that holds the work that the worktree contained. Null if no work was kept.',
+    ),
+    active_claims: integer('Number of claims that are held.'),
     diagnostics: z
       .array(z.string())
       .describe('Reasons for the result, and content that was deleted without being archived.'),
@@ -172,8 +187,12 @@ export const createWorktree = endpoint('POST /v1/worktrees', {
     }),
     worktree_name: worktreeName,
     ...worktreeSettings,
-    team_id: z.string().min(1).max(200).nullish(),
-    operation_id: z.string().min(1).max(200).nullish(),
+    team_id: z.string().min(1).max(200).nullish().meta({
+      description: 'Id of a team, which is only stored.',
+    }),
+    operation_id: z.string().min(1).max(200).nullish().meta({
+      description: 'Id of an operation of the client, which is only stored.',
+    }),
   }),
   response: worktree.extend({
     claim: claim.describe('Claim of the source session.'),
@@ -231,7 +250,7 @@ export const releaseWorktree = endpoint('POST /v1/worktrees/{worktree_id}/releas
   response: z.looseObject({
     worktree,
     claim,
-    active_claims: z.int(),
+    active_claims: integer('Number of claims that are held.'),
     cleanup: cleanupResult
       .nullable()
       .describe('Result of the cleanup. Null if no cleanup was requested or other claims remain.'),
@@ -268,7 +287,7 @@ export const collectWorktrees = endpoint('POST /v1/worktrees/gc', {
         id: z.string(),
         status: worktreeStatus.describe('Status after the request.'),
         bytes: z.int().describe('Size of the worktree on disk, in bytes.'),
-        reason: z.string(),
+        reason: text('Reason why the worktree is removed or remains.'),
       }),
     ),
   }),
