@@ -20,7 +20,7 @@ import * as reviews from './reviews.ts';
 import * as runtime from './runtime.ts';
 import * as searching from './search.ts';
 import * as commands from './commands.ts';
-import * as sessions from './sessions.ts';
+import * as sessionRequests from './session-requests.ts';
 import * as snapshots from './snapshots.ts';
 import * as teamMessages from './team-messages.ts';
 import * as teamView from './team-view.ts';
@@ -43,10 +43,10 @@ export const endpoints = {
   getStorageDiagnostics: runtime.getStorageDiagnostics,
   backUpStorage: runtime.backUpStorage,
   getMetrics: runtime.getMetrics,
-  createSession: sessions.createSession,
-  listSessions: sessions.listSessions,
-  getSession: sessions.getSession,
-  updateSession: sessions.updateSession,
+  createSession: sessionRequests.createSession,
+  listSessions: sessionRequests.listSessions,
+  getSession: sessionRequests.getSession,
+  updateSession: sessionRequests.updateSession,
   listCommands: commands.listCommands,
   sendTurn: turns.sendTurn,
   listTurns: turns.listTurns,
@@ -54,8 +54,8 @@ export const endpoints = {
   listItems: turns.listItems,
   getItem: turns.getItem,
   interruptTurn: turns.interruptTurn,
-  closeSession: sessions.closeSession,
-  resumeSession: sessions.resumeSession,
+  closeSession: sessionRequests.closeSession,
+  resumeSession: sessionRequests.resumeSession,
   getSessionDiff: diffs.getSessionDiff,
   getSnapshots: snapshots.getSnapshots,
   setSnapshots: snapshots.setSnapshots,

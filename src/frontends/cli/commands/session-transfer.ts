@@ -11,7 +11,8 @@ import {
   providerIds,
   providerKinds,
 } from '../../../api/provider-kinds.ts';
-import { MAX_PAST_TURNS, type Session } from '../../../api/sessions.ts';
+import { MAX_PAST_TURNS } from '../../../api/session-requests.ts';
+import type { Session } from '../../../api/sessions.ts';
 import { agentOf } from '../../../client/agent-of.ts';
 import type { Client } from '../../../client/client.ts';
 import { counted } from '../../../core/lib/counted.ts';

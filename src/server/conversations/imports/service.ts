@@ -7,7 +7,8 @@ import type {
   PastTurn,
 } from '../../../api/conversations.ts';
 import { conflictError, invalidError, notFoundError, AppError } from '../../../api/errors.ts';
-import type { createSession, Session } from '../../../api/sessions.ts';
+import type { createSession } from '../../../api/session-requests.ts';
+import type { Session } from '../../../api/sessions.ts';
 import type { StoredConversation, StoredTurn } from '../../../agents/conversations.ts';
 import { ProviderError } from '../../../agents/provider.ts';
 import { isFileError } from '../../../core/lib/foreign-file.ts';

@@ -1,7 +1,8 @@
 import type { Approval, listApprovals } from '../../../api/approvals.ts';
 import type { QueryOf } from '../../../api/endpoint.ts';
 import type { AgentCommand } from '../../../api/commands.ts';
-import type { Item, listSessions, Session, Turn } from '../../../api/sessions.ts';
+import type { listSessions } from '../../../api/session-requests.ts';
+import type { Item, Session, Turn } from '../../../api/sessions.ts';
 import { notFoundError } from '../../../api/errors.ts';
 import type { Database } from '../../../core/store/database.ts';
 import type { RecordPage } from '../../../core/store/records.ts';

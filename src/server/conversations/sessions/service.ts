@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Approval, decideApproval } from '../../../api/approvals.ts';
 import type { BodyOf } from '../../../api/endpoint.ts';
-import type { createSession, Session, Turn } from '../../../api/sessions.ts';
+import type { createSession } from '../../../api/session-requests.ts';
+import type { Session, Turn } from '../../../api/sessions.ts';
 import type { sendTurn } from '../../../api/turns.ts';
 import { AppError, invalidError } from '../../../api/errors.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';

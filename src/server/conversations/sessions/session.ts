@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { SessionInEvents } from '../../../api/event-kinds/sessions.ts';
 import type { BodyOf } from '../../../api/endpoint.ts';
-import type { Session, Turn, updateSession, Usage } from '../../../api/sessions.ts';
+import type { updateSession } from '../../../api/session-requests.ts';
+import type { Session, Turn, Usage } from '../../../api/sessions.ts';
 import { AppError, invalidError } from '../../../api/errors.ts';
 import { cutLine, firstLine } from '../../../core/lib/cut-line.ts';
 import { lineWithoutControls, oneLine } from '../../../core/lib/plain.ts';

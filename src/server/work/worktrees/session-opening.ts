@@ -1,7 +1,8 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { BodyOf } from '../../../api/endpoint.ts';
-import type { createSession, Session } from '../../../api/sessions.ts';
+import type { createSession } from '../../../api/session-requests.ts';
+import type { Session } from '../../../api/sessions.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { conflictError } from '../../../api/errors.ts';
 import type { SessionService } from '../../conversations/sessions/service.ts';

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { anError, expectError } from '../../../support/an-error.ts';
 import type { BodyInputOf } from '../../../../src/api/endpoint.ts';
 import { endpoints } from '../../../../src/api/index.ts';
-import type { createSession } from '../../../../src/api/sessions.ts';
+import type { createSession } from '../../../../src/api/session-requests.ts';
 import { scaled } from '../../../support/patience.ts';
 import { testServer } from '../../../support/server.ts';
 import { testDirectory } from '../../../support/temp.ts';
