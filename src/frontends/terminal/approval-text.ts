@@ -18,7 +18,9 @@ export function approvalText(approval: ApprovalToShow, shape: LineShape): string
   const { kind, title, details, questions, request, session_allows: allows } = approval;
   const parts = [
     ...(questions ?? []).map((question) => questionLines(question, shape)),
-    ...details.map((detail) => detailLines(detail, shape)),
+    ...details
+      .filter((detail) => !isInHeading(detail, title))
+      .map((detail) => detailLines(detail, shape)),
   ];
   if (approval.arguments_missing)
     parts.unshift(shown(ARGUMENTS_MISSING, shape, '', shape.palette.warn));
@@ -27,6 +29,12 @@ export function approvalText(approval: ApprovalToShow, shape: LineShape): string
   if (allows !== null) parts.push(shown(`Approval for the session allows: ${allows}`, shape, ''));
   const heading = shown(`${kind}: ${title}`, shape, '', shape.palette.strong);
   return [heading, ...parts].flatMap((lines, at) => (at === 0 ? lines : ['', ...lines]));
+}
+
+/** Whether a detail is the title of the tool call, with which the heading begins. */
+function isInHeading(detail: ApprovalDetail, heading: string): boolean {
+  if (detail.type !== 'input' || detail.name !== 'title') return false;
+  return heading === detail.value || heading.startsWith(`${String(detail.value)}: `);
 }
 
 function detailLines(detail: ApprovalDetail, shape: LineShape): string[] {

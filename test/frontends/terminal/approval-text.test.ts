@@ -30,6 +30,17 @@ test('The text has all lines of a command, and its directory.', () => {
   ]);
 });
 
+test('The title of a tool call is shown once, unless the heading has only a part of it.', () => {
+  const text = (title: string, value: string) =>
+    approvalText(
+      { ...asked({ type: 'input', name: 'title', value }), kind: 'tool', title },
+      { columns: 100, palette: colorless },
+    );
+  expect(text('Edit a.txt', 'Edit a.txt')).toEqual(['tool: Edit a.txt']);
+  expect(text('Edit a.txt: /srv/a.txt', 'Edit a.txt')).toEqual(['tool: Edit a.txt: /srv/a.txt']);
+  expect(text('Edit a…', 'Edit a.txt').slice(2)).toEqual(['title:', '  Edit a.txt']);
+});
+
 test('The text names omitted parts, and the effect of an acceptance for the session.', () => {
   const detail = { type: 'omitted', name: 'the change to big.bin', bytes: 2_000_000 } as const;
   const sheet = approvalText(
