@@ -1,4 +1,5 @@
-import { Git, GitFailure } from '../../../src/server/work/git/git.ts';
+import { Git } from '../../../src/server/work/git/git.ts';
+import { GitFailure } from '../../../src/server/work/git/git-failure.ts';
 import { readStatus } from '../../../src/server/work/git/changes.ts';
 import { settingsAt } from '../../../src/server/work/git/isolated-git-dir.ts';
 import {

@@ -63,6 +63,31 @@ describe.skipIf(!canMount)('a disk that is really full', () => {
       }
     }));
 
+  it('A merge for which the disk has no room is refused with storage_full, and can be made later.', () =>
+    onSmallDisk(async ({ client, data, fill, free }, directory) => {
+      const source = makeRepository(path.join(directory, 'source'));
+      fs.cpSync(source, path.join(data, '../repo'), { recursive: true });
+      const repo = path.join(directory, 'mounted/repo');
+      const { id: session } = await openSession(client, repo);
+      const tree = await create({ client, session });
+      const files = path.join(data, path.relative(path.join(directory, 'mounted/data'), tree.path));
+      fs.writeFileSync(path.join(files, 'new.txt'), 'new\n');
+      const merge = (body: object) =>
+        client.call(endpoints.mergeWorktree, {
+          params: { worktree_id: tree.id },
+          body: { commit_message: 'new', ...body },
+        });
+      const person = '[user]\n\tname = Ada\n\temail = ada@example.org\n';
+      fs.appendFileSync(path.join(data, '../repo/.git/config'), person);
+      for (const leave of [0, 20_000]) {
+        fill(leave);
+        for (const dry_run of [true, false])
+          await expect(merge({ dry_run })).rejects.toMatchObject({ code: 'storage_full' });
+        free();
+      }
+      expect((await merge({ dry_run: false })).outcome).toBe('done');
+    }));
+
   it('A start on a full disk leaves no token file without a token.', () =>
     onSmallDisk(async ({ data, fill, free, restart }) => {
       const token = path.join(data, 'auth', 'token');

@@ -11,6 +11,7 @@ import type { Sandbox } from '../../../core/children/sandbox/sandbox.ts';
 import { newUuid } from '../../../core/lib/ids.ts';
 import { cleanEnvironment } from '../../../core/children/environment.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
+import { failureOf, GitFailure, NOT_FOUND, orNull } from './git-failure.ts';
 
 /** A git process without output for this long hangs: on a lock, a filter, or a disk that no longer responds. */
 const SILENT_MS = 10 * 60_000;
@@ -94,19 +95,6 @@ export interface GitLocation {
    * replace a directory by a link to another directory at any time.
    */
   isConfined?: boolean | undefined;
-}
-
-/** The failure of a git command; the message is git's own. */
-export class GitFailure extends Error {
-  override readonly name = 'GitFailure';
-  readonly exitCode: number;
-  /** The text that git printed to stdout before it failed, with one character for each byte. */
-  output = '';
-
-  constructor(exitCode: number, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.exitCode = exitCode;
-  }
 }
 
 interface GitDependencies {
@@ -244,7 +232,9 @@ export class Git {
         input: () => Buffer.from(input, 'latin1'),
         errors: (error, { exitCode, stdErr }) => {
           const wasEnded = error instanceof GitPluginError;
-          if (!wasEnded && exitCode !== 0) failure = failureOf(exitCode, Buffer.concat(stdErr));
+          const stderr = Buffer.concat(stdErr).toString('utf8');
+          if (!wasEnded && exitCode !== 0)
+            failure = failureOf(exitCode, stderr, this.#writtenDirectories);
           return error ?? failure;
         },
       });
@@ -293,6 +283,14 @@ export class Git {
     return ['/bin/sh', script];
   }
 
+  get #writtenDirectories(): string[] {
+    const { directory, gitDir, workTree, index, objects } = this.location;
+    const indexDirectory = index === undefined ? undefined : path.dirname(index);
+    return [directory, gitDir, workTree, indexDirectory, objects].filter(
+      (one) => one !== undefined,
+    );
+  }
+
   #environment(call: string): Record<string, string> {
     const { gitDir, workTree, index, objects, mayConnect = false } = this.location;
     const passed = Object.entries(cleanEnvironment(process.env, new Set())).filter(
@@ -315,16 +313,6 @@ export class Git {
 /** The names of a million files fit. */
 const MAX_OUTPUT_BYTES = 128 * 1024 * 1024;
 
-/** Resolves with null instead of the failure of a command that git exits from with an error. */
-export async function orNull<T>(running: Promise<T>): Promise<T | null> {
-  try {
-    return await running;
-  } catch (error) {
-    if (error instanceof GitFailure && error.exitCode > 0) return null;
-    throw error;
-  }
-}
-
 /** Returns the version of this machine's git, or the problem if it is missing or too old. */
 export async function findGit(): Promise<{ version: string } | { problem: string }> {
   const git = new Git({ marker: '', signal: new AbortController().signal });
@@ -340,21 +328,6 @@ export async function findGit(): Promise<{ version: string } | { problem: string
 function problemOf({ message }: Error): string {
   if (message === NOT_FOUND || message.includes('ENOENT')) return NOT_FOUND;
   return `git does not work (${message}): correct the installation or the configuration of git`;
-}
-
-const NOT_FOUND = 'git not found: install git, and check that it is on the PATH of the server';
-
-function failureOf(exitCode: number, stderr: Buffer): GitFailure {
-  const text = stderr.toString('utf8');
-  if (/ENOENT/.test(text) && exitCode < 0) return new GitFailure(exitCode, NOT_FOUND);
-  // Git prints hints and progress first, then the error, then what to do about it; the message starts at the error.
-  const lines = text.trim().split('\n');
-  const at = lines.findLastIndex((line) => /^(fatal|error): /.test(line));
-  const messageLines = at < 0 ? lines.slice(0, 1) : lines.slice(at);
-  const parts = messageLines
-    .map((one) => one.replace(/^(fatal|error): /, '').trim())
-    .filter(Boolean);
-  return new GitFailure(exitCode, parts.join(' ') || `git exited with ${exitCode}`);
 }
 
 /** Returns the path of a name printed by git as bytes, because it need not be UTF-8. */

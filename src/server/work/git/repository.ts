@@ -4,7 +4,8 @@ import { conflictError, invalidError, isAppError } from '../../../api/errors.ts'
 import { removeLinksOfRepository } from '../../../core/children/sandbox/link-sweep.ts';
 import { isAboutFile, nullUnlessShort } from '../../../core/lib/system-error.ts';
 import { assertGitDirectory, isThere, entryKindOf, readNote } from './foreign.ts';
-import { type Git, GitFailure, type GitLocation, orNull, toBytes, toText } from './git.ts';
+import { type Git, type GitLocation, toBytes, toText } from './git.ts';
+import { GitFailure, orNull } from './git-failure.ts';
 
 /** A repository; the same for each of its worktrees. */
 export interface Repository {

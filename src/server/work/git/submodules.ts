@@ -2,7 +2,8 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { openCheckout, readStatus } from './changes.ts';
 import { assertGitDirectory, entryKindOf } from './foreign.ts';
-import { bytePath, type Git, orNull } from './git.ts';
+import { bytePath, type Git } from './git.ts';
+import { orNull } from './git-failure.ts';
 import { commitOf, linkOf, type Repository, repositoryAt } from './repository.ts';
 
 /**

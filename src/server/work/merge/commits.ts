@@ -3,7 +3,8 @@ import path from 'node:path';
 import type { Conflict, MergeResult } from '../../../api/worktree-merge.ts';
 import { conflictError } from '../../../api/errors.ts';
 import { lastOf, openIsolatedGitDir, type Setting } from '../git/isolated-git-dir.ts';
-import { type Git, GitFailure, nulTerminated, toBytes, toText } from '../git/git.ts';
+import { type Git, nulTerminated, toBytes, toText } from '../git/git.ts';
+import { GitFailure } from '../git/git-failure.ts';
 import { idsOf, type Repository } from '../git/repository.ts';
 
 /** How many commits an answer names. */

@@ -7,7 +7,8 @@ import { newUuid } from '../../../core/lib/ids.ts';
 import { changesBetween, type CheckoutLocation, type TreeChange } from '../git/changes.ts';
 import { copyIndexFile, INDEX_BYTES, openIsolatedGitDir } from '../git/isolated-git-dir.ts';
 import { assertFiles, assertGitDirectory, entryKindOf, readNote } from '../git/foreign.ts';
-import { bytePath, type Git, GitFailure, nulTerminated } from '../git/git.ts';
+import { bytePath, type Git, nulTerminated } from '../git/git.ts';
+import { GitFailure } from '../git/git-failure.ts';
 import { checkoutsOf, commitOf, contains, refIn, type Repository } from '../git/repository.ts';
 import type { GitContext } from '../git/git-context.ts';
 

@@ -9,6 +9,7 @@ import type { Git } from '../git/git.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import type { SessionStore } from '../../conversations/sessions/store.ts';
 import type { GitContext } from '../git/git-context.ts';
+import { asStorageFull } from '../git/git-failure.ts';
 import { repositoryAt } from '../git/repository.ts';
 import type { WorktreeStore } from '../worktrees/store.ts';
 import { reasonOf } from '../worktrees/worktree.ts';
@@ -66,7 +67,7 @@ export class SnapshotRequests {
     return this.#deps.clock.now();
   }
 
-  /** Runs `work` for a session. Throws `not_found`, and `conflict` if git fails or the time is over. */
+  /** Runs `work` for a session. Throws `not_found`, `storage_full`, and `conflict` if git fails or the time is over. */
   async work<T>(sessionId: string, work: (work: WorkContext) => Promise<T>): Promise<T> {
     const { db, clock, sessionStore, worktrees, gitContext } = this.#deps;
     const [session, worktree] = await db.read((rx) => {
@@ -160,5 +161,6 @@ async function explained(
   }
   const reason = reasonOf(error);
   if (reason === null || error instanceof AppError) return error;
-  return conflictError(`cannot read the files of the session: ${reason}`, { cause: error });
+  const message = `cannot read or write the files of the session: ${reason}`;
+  return asStorageFull(conflictError(message, { cause: error }));
 }

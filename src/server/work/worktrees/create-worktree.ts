@@ -3,11 +3,10 @@ import type { Session } from '../../../api/sessions.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import { AppError, conflictError, invalidError } from '../../../api/errors.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
-import { isNoRoom } from '../../../core/store/storage-error.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import { type Committed, howToAllow } from '../git/consent.ts';
 import { isThere } from '../git/foreign.ts';
-import { type Git, GitFailure } from '../git/git.ts';
+import { type Git } from '../git/git.ts';
 import {
   branchAt,
   commitOf,
@@ -247,10 +246,6 @@ async function orUndo<T>(
     );
     const reason = reasonOf(failure);
     if (reason === null || failure instanceof AppError) throw failure;
-    if (isDiskFull(failure))
-      throw new AppError('storage_full', `${what}: ${reason}: free some space, and try again`, {
-        cause: failure,
-      });
     throw conflictError(`${what}: ${reason}`, { cause: failure });
   }
 }
@@ -282,12 +277,4 @@ async function undoEarlier(
     await discardFiles(gitContext, worktree, repository, tip ?? '');
     await db.transact((tx) => store.endOperation(tx, worktree.id));
   }
-}
-
-/** Reports whether the disk had no room for a file of this process or of git. */
-function isDiskFull(error: unknown): boolean {
-  return (
-    isNoRoom(error) ||
-    (error instanceof GitFailure && /No space left on device/.test(error.message))
-  );
 }

@@ -11,7 +11,8 @@ import {
 import { type CheckoutLocation, INCLUDED, openCheckout } from '../git/changes.ts';
 import type { Committed } from '../git/consent.ts';
 import { assertFiles, entryKindOf } from '../git/foreign.ts';
-import { bytePath, type Git, GitFailure, nulTerminated } from '../git/git.ts';
+import { bytePath, type Git, nulTerminated } from '../git/git.ts';
+import { GitFailure } from '../git/git-failure.ts';
 import { adminDirectory, type Repository } from '../git/repository.ts';
 
 /** The maximum number of files that a worktree gets, and of their bytes together. */

@@ -32,8 +32,9 @@ import { mergeWorktree, rebaseWorktree } from '../merge/merge-worktree.ts';
 import { openPullRequest } from '../merge/pull-request.ts';
 import { WorktreeCleanup } from './worktree-cleanup.ts';
 import { realPath } from '../../../core/lib/paths.ts';
+import { asStorageFull } from '../git/git-failure.ts';
 import { findRepository, type Repository } from '../git/repository.ts';
-import { assertMatches, type WorktreeRequest } from './worktree.ts';
+import { assertMatches, isUsable, type WorktreeRequest } from './worktree.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 
 /**
@@ -271,11 +272,13 @@ export class WorktreeService {
     return done === null ? this.#inTurnOf(id, work, name) : done.result;
   }
 
-  /** Acquires mutexes in sorted order, so that no two calls deadlock. */
+  /** Acquires mutexes in sorted order, so that no two calls deadlock. Throws `storage_full` if the disk is full. */
   #holding<T>(names: readonly string[], work: () => Promise<T>): Promise<T> {
     const [first, ...rest] = [...new Set(names)].toSorted();
-    if (first === undefined) return work();
-    return this.#deps.mutexes.run(first, () => this.#holding(rest, work));
+    if (first !== undefined) return this.#deps.mutexes.run(first, () => this.#holding(rest, work));
+    return work().catch((error: unknown) => {
+      throw asStorageFull(error);
+    });
   }
 
   /** Runs `work` holding the mutex of the requested name; passes the repository and the source of the request. */
@@ -309,7 +312,7 @@ export class WorktreeService {
     if (found) await this.#cleanup.assertUsable(found);
     const taken = await db.transact((tx) => {
       const worktree = newest(tx);
-      if (worktree?.status !== 'active' && worktree?.status !== 'retained') return null;
+      if (!worktree || !isUsable(worktree)) return null;
       assertMatches(worktree, request);
       return take(tx, worktree, store.claim(tx, worktree.id, request.source_session_id));
     });

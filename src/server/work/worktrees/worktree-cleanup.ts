@@ -22,7 +22,7 @@ import {
   removeFiles,
   sweepFiles,
 } from './worktree-files.ts';
-import { nestedMessage, reasonOf, unknownToGit } from './worktree.ts';
+import { isUsable, nestedMessage, reasonOf, unknownToGit } from './worktree.ts';
 import { archiveRef, needsArchive, isClean, settingsIn, takeSnapshot } from './worktree-state.ts';
 
 /** The result of a cleanup, without the fields that are read from the rows after it. */
@@ -296,8 +296,8 @@ export class WorktreeCleanup {
   /** Throws `conflict` for a worktree whose files are there, but in which git cannot work. */
   async assertUsable(worktree: Worktree): Promise<void> {
     await this.noteIfMissing(worktree);
-    const { path: directory, status } = worktree;
-    if ((status !== 'active' && status !== 'retained') || !(await isThere(directory))) return;
+    const { path: directory } = worktree;
+    if (!isUsable(worktree) || !(await isThere(directory))) return;
     const repository = await repositoryOf(this.#deps.gitContext.git, worktree);
     const known = await adminDirectory(repository, directory);
     const found = await checkoutAround(directory).catch(nullUnlessShort);
@@ -312,7 +312,7 @@ export class WorktreeCleanup {
     if (await isThere(directory)) return;
     await db.transact((tx) => {
       const now = store.worktree(tx, id);
-      if (now.status !== 'active' && now.status !== 'retained') return;
+      if (!isUsable(now)) return;
       const missing: Worktree = { ...now, status: 'missing', updated_at: clock.now() };
       store.move(tx, missing, 'worktree.missing', {});
     });

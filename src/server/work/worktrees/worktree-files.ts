@@ -7,7 +7,7 @@ import { removeTree } from '../../../core/lib/remove-tree.ts';
 import { openIsolatedGitDir } from '../git/isolated-git-dir.ts';
 import { isThere, entryKindOf, readNote } from '../git/foreign.ts';
 import type { GitContext } from '../git/git-context.ts';
-import { GitFailure } from '../git/git.ts';
+import { GitFailure } from '../git/git-failure.ts';
 import {
   adminDirectory,
   checkoutsOf,
@@ -202,8 +202,13 @@ export async function removeBranch(
   // Few repositories have settings of branches, and git takes longer to say so than it takes to look.
   const config = await readNote(commonDir, 'config').catch(() => '[branch');
   if (/\[\s*branch/i.test(config ?? ''))
-    await git.maybe(['config', '--local', '--remove-section', `branch.${branch}`]);
+    await git.text(['config', '--local', '--remove-section', `branch.${branch}`]).catch(ignoreGit);
   return null;
+}
+
+/** Ignores a refusal of git: the branch has no settings, or they stay. */
+function ignoreGit(error: unknown): void {
+  if (!(error instanceof GitFailure)) throw error;
 }
 
 /** Returns why a worktree cannot be removed at all; null if nothing prevents it. */

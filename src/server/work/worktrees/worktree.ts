@@ -7,7 +7,8 @@ import { AppError, conflictError } from '../../../api/errors.ts';
 import { shortNameList } from '../../../core/lib/short-name-list.ts';
 import { ForeignFileError } from '../../../core/lib/foreign-file.ts';
 import { isAboutFile } from '../../../core/lib/system-error.ts';
-import { GitFailure, toText } from '../git/git.ts';
+import { toText } from '../git/git.ts';
+import { GitFailure } from '../git/git-failure.ts';
 
 const DEFAULT_PREFIX = 'cadre';
 
