@@ -6,10 +6,15 @@ const routes = Object.values(endpoints as Record<string, Endpoint>).map(
     method,
     access,
     path,
-    pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+    pattern: patternOf(path),
     parameters: path.split('{').length,
   }),
 );
+
+/** Returns the pattern of the paths that a route matches, whose parameters are in braces. */
+function patternOf(path: string): RegExp {
+  return new RegExp(`^${path.replaceAll('.', String.raw`\.`).replaceAll(/\{\w+\}/g, '[^/]+')}$`);
+}
 
 /** Returns the routes that match a path without a query. A literal path has precedence over one with parameters. */
 function routesOf(path: string): typeof routes {

@@ -20,7 +20,7 @@ test.for(unknown)('The path %s is 401 without a token, and 404 with one.', async
 
 test('A path outside /v1 is 404 without a token, too.', async () => {
   const { url } = on();
-  for (const path of ['/', '/nope', '/v2/sessions', '/v1x', '/healthy']) {
+  for (const path of ['/', '/nope', '/v2/sessions', '/v1x', '/healthy', '/openapi-yaml']) {
     const reply = await send(url, { path });
     expect([path, reply.status]).toEqual([path, 404]);
     expect(reply.json()).toEqual({
