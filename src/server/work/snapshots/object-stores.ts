@@ -26,6 +26,7 @@ export class SnapshotObjectStores {
   /** The number and the bytes of the object store that each session writes to. */
   readonly #open = new Map<string, { number: number; bytes: number }>();
   readonly #busy = new Set<string>();
+  readonly #leaving = new Set<string>();
   #trimmedAt: number | null = null;
 
   constructor(deps: Dependencies) {
@@ -39,7 +40,9 @@ export class SnapshotObjectStores {
   /** Runs `work` with the object store of a session for new objects, which is not removed meanwhile. */
   async use<T>(sessionId: string, work: (objectStore: string) => Promise<T>): Promise<T> {
     const open = this.#open.get(sessionId) ?? (await this.#newest(sessionId));
-    if (open.bytes > FULL_BYTES) Object.assign(open, { number: open.number + 1, bytes: 0 });
+    const isLeaving = this.#leaving.has(path.join(sessionId, String(open.number)));
+    if (isLeaving || open.bytes > FULL_BYTES)
+      Object.assign(open, { number: open.number + 1, bytes: 0 });
     this.#open.set(sessionId, open);
     const objectStore = path.join(sessionId, String(open.number));
     this.#busy.add(objectStore);
@@ -79,10 +82,15 @@ export class SnapshotObjectStores {
   async #remove(objectStore: string): Promise<void> {
     const { db, store } = this.#deps;
     this.#open.delete(path.dirname(objectStore));
-    await db.transact((tx) => store.forgetObjectStore(tx, objectStore));
-    await fs.rm(this.pathOf(objectStore), { recursive: true, force: true });
-    // Only an empty directory of a session goes.
-    await fs.rmdir(path.dirname(this.pathOf(objectStore))).catch(() => undefined);
+    this.#leaving.add(objectStore);
+    try {
+      await db.transact((tx) => store.forgetObjectStore(tx, objectStore));
+      await fs.rm(this.pathOf(objectStore), { recursive: true, force: true });
+      // Only an empty directory of a session goes.
+      await fs.rmdir(path.dirname(this.pathOf(objectStore))).catch(() => undefined);
+    } finally {
+      this.#leaving.delete(objectStore);
+    }
   }
 
   /** Lists all object stores, with the time of their newest snapshot; 0 without a snapshot. */

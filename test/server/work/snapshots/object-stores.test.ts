@@ -3,6 +3,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { SnapshotObjectStores } from '../../../../src/server/work/snapshots/object-stores.ts';
 import { SnapshotStore, type StoredSnapshot } from '../../../../src/server/work/snapshots/store.ts';
+import type { Database } from '../../../../src/core/store/database.ts';
 import { openDatabase } from '../../../support/database.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { tempDirectory } from '../../../support/temp.ts';
@@ -19,6 +20,8 @@ async function onDepots(
     add: (session: string, bytes: number) => Promise<void>;
     /** Returns the sessions that have an object store, on the disk and in the database. */
     there: () => { files: string[]; rows: string[] };
+    /** Stops the next removal of an object store once its rows are gone; its files stay until `goOn`. */
+    holdRemoval: () => { begun: Promise<void>; goOn: () => void };
   }) => Promise<void>,
 ): Promise<void> {
   await using own = tempDirectory('stores');
@@ -27,7 +30,16 @@ async function onDepots(
   const store = new SnapshotStore(db);
   const root = path.join(own.path, 'snapshots');
   const settings = () => ({ max_bytes: 1000, max_age_days: 14 });
-  const snapshotObjectStores = new SnapshotObjectStores({ db, clock, store, root, settings });
+  const begun = Promise.withResolvers<void>();
+  let goneOn = Promise.resolve();
+  const transact: Database['transact'] = async (change, andThen) => {
+    const result = await db.transact(change, andThen);
+    begun.resolve();
+    await goneOn;
+    return result;
+  };
+  const slow = { read: db.read.bind(db), transact } as Database;
+  const snapshotObjectStores = new SnapshotObjectStores({ db: slow, clock, store, root, settings });
   const sessions = new Set<string>();
   let count = 0;
   try {
@@ -58,6 +70,11 @@ async function onDepots(
           await db.transact((tx) => store.add(tx, snapshot));
         });
         clock.advance(1000);
+      },
+      holdRemoval() {
+        const { promise, resolve: goOn } = Promise.withResolvers<void>();
+        goneOn = promise;
+        return { begun: begun.promise, goOn };
       },
       there: () => ({
         files: fs.existsSync(root) ? fs.readdirSync(root).toSorted() : [],
@@ -104,6 +121,19 @@ test('Object stores above the age limit are removed, except the store of a runni
     clock.advance(10 * 60_000);
     await snapshotObjectStores.trim();
     expect(there()).toEqual(both('c'));
+  }));
+
+test('A snapshot that begins while its object store is being removed gets another store, and stays.', () =>
+  onDepots(async ({ snapshotObjectStores, clock, add, there, holdRemoval }) => {
+    await add('a', 10);
+    clock.advance(15 * DAY);
+    const removal = holdRemoval();
+    const trimming = snapshotObjectStores.trim();
+    await removal.begun;
+    await add('a', 10);
+    removal.goOn();
+    await trimming;
+    expect(there()).toEqual(both('a'));
   }));
 
 test('Object stores without rows are removed at the next search, and the stores of a removed session at once.', () =>
