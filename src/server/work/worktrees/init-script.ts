@@ -7,6 +7,7 @@ import { agentEnvironment } from '../../../core/children/environment.ts';
 import { privateDirsIn } from '../../../core/children/sandbox/private-directories.ts';
 import type { Child, ChildExit } from '../../../core/children/supervisor.ts';
 import { conflictError } from '../../../api/errors.ts';
+import { Undo } from '../../../core/lib/undo.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { Committed } from '../git/consent.ts';
 import type { WorktreeDependencies } from './dependencies.ts';
@@ -41,6 +42,8 @@ export async function runInitScript(
     read: [repo_root, file],
     chosen,
   });
+  await using undo = new Undo();
+  undo.defer(() => sandbox.closeNetwork(own));
   const child = await supervisor.start({
     command: script.isExecutable ? file : '/bin/sh',
     args: script.isExecutable ? [] : [file],
@@ -62,7 +65,6 @@ export async function runInitScript(
   const { code, signal, isLate } = await endOf(child, limits);
   // A process that has left the group may still hold the pipes open.
   await Promise.race([tail.ended, clock.sleep(TAIL_WAIT_MS)]);
-  await sandbox.closeNetwork(own);
   const output_tail = tail.text();
   const { sha256 } = script;
   if (code === 0 && !isLate)

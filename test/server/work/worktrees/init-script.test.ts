@@ -5,6 +5,10 @@ import { expect, test } from 'vitest';
 import { expectError } from '../../../support/an-error.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import { carriersOf } from '../../../../src/core/children/procfs.ts';
+import type { Worktree } from '../../../../src/api/worktrees.ts';
+import type { WorktreeDependencies } from '../../../../src/server/work/worktrees/dependencies.ts';
+import { runInitScript } from '../../../../src/server/work/worktrees/init-script.ts';
+import { tempDirectory } from '../../../support/temp.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import {
@@ -48,6 +52,21 @@ test('The init script runs in the new worktree with its names as variables, and 
   expect(made.init_script.output_tail).toContain('tree cadre/tree\n');
   expect(made.init_script.output_tail).toContain('out\n');
   expect(read(made.path, 'where').trim()).toBe(made.path);
+});
+
+test('An init script that cannot be started leaves no network of its sandbox open.', async () => {
+  await using scratch = tempDirectory('init');
+  const script = { content: Buffer.from('true\n'), sha256: 'a', isExecutable: false };
+  const failure = new Error('cannot start a child');
+  let isClosed = false;
+  const deps = {
+    supervisor: { start: () => Promise.reject(failure) },
+    sandbox: { planFor: async () => null, closeNetwork: async () => void (isClosed = true) },
+  } as unknown as WorktreeDependencies;
+  const worktree = { path: scratch.path, repo_root: scratch.path, port_base: null } as Worktree;
+  const about = { scratch: scratch.path, chosen: undefined };
+  await expect(runInitScript(deps, worktree, script, about)).rejects.toBe(failure);
+  expect(isClosed).toBe(true);
 });
 
 test('An init script in any language gets the environment of agents, and no variable of the server.', async () => {
