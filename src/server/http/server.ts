@@ -5,7 +5,7 @@ import type { AccessRules } from '../../core/access/admit.ts';
 import { FailedAuthentications } from '../../core/access/failed-auth.ts';
 import type { TokenHolder, TokenService } from '../../core/access/tokens.ts';
 import { RequestCounts } from '../upkeep/diagnostics/requests.ts';
-import { AppError } from '../../api/errors.ts';
+import { AppError, conflictError, invalidError } from '../../api/errors.ts';
 import type { Feed } from '../../core/events/feed.ts';
 import type { EventLog } from '../../core/events/log.ts';
 import type { ToolGateway } from '../teams/gateway/service.ts';
@@ -190,14 +190,22 @@ async function listen(
     });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    const isTaken = code === 'EADDRINUSE';
-    if (isTaken && orFree) return listen(app, host, 0, false);
-    throw new AppError(
-      isTaken ? 'conflict' : 'invalid',
-      isTaken
-        ? `port ${port} is in use: choose another port with --port, or any free port with --port 0`
-        : `cannot listen on ${host}:${port}: ${message}`,
-      { cause: error },
-    );
+    if (code === 'EADDRINUSE') {
+      if (orFree) return listen(app, host, 0, false);
+      throw conflictError(
+        `port ${port} is in use: choose another port with --port, or any free port with --port 0`,
+        { cause: error },
+      );
+    }
+    const reason = LISTEN_PROBLEMS[code ?? ''] ?? message;
+    throw invalidError(`cannot listen on ${host}:${port}: ${reason}`, { cause: error });
   }
 }
+
+/** The errors of the system that a person can solve, in words. */
+const LISTEN_PROBLEMS: Record<string, string> = {
+  EADDRNOTAVAIL:
+    'no network interface that is up has this address: set server.bind_address to an address of this machine, or bring the interface up',
+  EACCES:
+    'the user who runs the server must not listen on this port: choose a port of at least 1024',
+};

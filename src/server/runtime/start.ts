@@ -1,3 +1,5 @@
+import os from 'node:os';
+import { isLoopbackHost } from '../../core/config/hooks-section.ts';
 import { register, unregister } from '../../core/config/registration.ts';
 import type { Shim } from '../../core/children/shim/shim.ts';
 import type { Config } from '../../core/config/schema.ts';
@@ -105,16 +107,27 @@ async function findShim(
 
 /** `last`: the address of the last server, which agents that live on use. On any free port, the same port is the best one. */
 async function listen(
-  { config }: Base,
+  { config, logger }: Base,
   { server }: HttpLayer,
   { orFree, last }: { orFree: boolean; last: string | null },
 ): Promise<void> {
   const address = config.now.server.bind_address;
   const at = address.lastIndexOf(':');
   const port = Number(address.slice(at + 1));
+  // Linux lets a server listen there nevertheless.
+  if (isLoopbackHost(address.slice(0, at)) && !isLoopbackUp())
+    logger.warn(
+      'the loopback interface is down, so no client can connect: bring the interface up, for example with ip link set lo up',
+    );
   const isAny = port === 0 && last !== null;
   const wanted = isAny ? Number(new URL(last).port) : port;
   await server.listen(address.slice(0, at), wanted, orFree || isAny);
+}
+
+function isLoopbackUp(): boolean {
+  return Object.values(os.networkInterfaces()).some((addresses) =>
+    addresses?.some(({ internal }) => internal),
+  );
 }
 
 /** Registers the server, so that clients on this machine find it. */

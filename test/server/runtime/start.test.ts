@@ -1,12 +1,18 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
+import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { configSchema } from '../../../src/core/config/schema.ts';
+import { selfCommand } from '../../../src/core/lib/self.ts';
 import { send } from '../../support/http/request.ts';
+import { scaled } from '../../support/patience.ts';
 import { ranTo } from '../../support/processes/work.ts';
 import { openRuntime, type TestRuntime, withRuntime, testRuntime } from '../../support/runtime.ts';
 import { scripted } from '../../support/scripted-provider.ts';
+import { canMount } from '../../support/small-disk.ts';
 import { systemError, testDisk } from '../../support/store.ts';
 import { testDirectory } from '../../support/temp.ts';
 import { openSession, runTurn } from '../../support/turns.ts';
@@ -49,6 +55,54 @@ test('A start that fails after all parts are built leaves no lock, keeper or reg
   expect(children()).toEqual(before);
   await expectStarts(directory);
 });
+
+test('A start on an address that no interface has is refused with the reason.', async () => {
+  const directory = path.join(testDirectory('elsewhere'), 'data');
+  const config = { server: { bind_address: '192.0.2.1:0' } };
+  await expect(openRuntime(directory, { ...scripted(), config })).rejects.toMatchObject({
+    code: 'invalid',
+    message: expect.stringContaining(
+      'cannot listen on 192.0.2.1:0: no network interface that is up has this address',
+    ),
+  });
+});
+
+const canUnshare = canMount && spawnSync('unshare', ['-rn', 'true']).status === 0;
+
+test.skipIf(!canUnshare)('A start without /proc is refused with the reason.', () => {
+  const { file, args } = selfCommand();
+  const data = path.join(testDirectory('without-proc'), 'data');
+  const serve = [file, ...args, '--data-dir', data, 'serve', '--demo', '--port', '0'];
+  const hide = 'mount -t tmpfs tmpfs /proc && exec "$@"';
+  const ended = spawnSync('unshare', ['-rm', 'sh', '-c', hide, 'sh', ...serve], {
+    encoding: 'utf8',
+    timeout: scaled(10_000),
+  });
+  expect(ended).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('/proc is missing: mount /proc'),
+  });
+});
+
+test.skipIf(!canUnshare)(
+  'A start while the loopback interface is down warns about it.',
+  async () => {
+    const { file, args } = selfCommand();
+    const directory = testDirectory('down');
+    const data = ['--data-dir', path.join(directory, 'data')];
+    const serve = [file, ...args, ...data, 'serve', '--demo', '--port', '0'];
+    const child = spawn('unshare', ['-rn', ...serve], { stdio: ['ignore', 'ignore', 'pipe'] });
+    const exited = once(child, 'exit');
+    let printed = '';
+    for await (const line of createInterface({ input: child.stderr })) {
+      printed += line;
+      if (/listening on|loopback interface is down/.test(line)) break;
+    }
+    child.kill('SIGTERM');
+    await exited;
+    expect(printed).toContain('the loopback interface is down, so no client can connect');
+  },
+);
 
 test('A start that fails during recovery leaves the directory usable for the next start.', async () => {
   const directory = path.join(testDirectory('recovery'), 'data');

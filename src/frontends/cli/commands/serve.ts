@@ -7,6 +7,7 @@ import { dataDirectory, findConfig, usable } from '../../../core/config/load.ts'
 import type { Config } from '../../../core/config/schema.ts';
 import { invalidError } from '../../../api/errors.ts';
 import { failpointsFrom } from '../../../core/lib/failpoint.ts';
+import { assertProc } from '../../../core/lib/platform.ts';
 import { keepLogSmall, ownLog } from '../../../core/lib/own-log.ts';
 import { selfCommand, version } from '../../../core/lib/self.ts';
 import { keepHeapGrowthSmall, keepHeapSmall } from '../../../core/lib/small-heap.ts';
@@ -65,6 +66,7 @@ async function prepared(world: World, options: ServeHereOptions) {
 
 async function serve(world: World, options: ServeHereOptions): Promise<void> {
   keepHeapSmall();
+  assertProc();
   closeInherited();
   const onTrouble = (message: string) => void world.stderr.write(`cadre: ${message}\n`);
   const notifier = Notifier.takenFrom(world.env, { clock: world.clock, onTrouble });
