@@ -13,7 +13,7 @@ import {
 } from '../git/changes.ts';
 import { assertFiles, assertGitDirectory, entryKindOf, readNote } from '../git/foreign.ts';
 import { bytePath, toText } from '../git/git.ts';
-import { isOn, type Setting } from '../git/isolated-git-dir.ts';
+import { isOn, lastOf, type Setting } from '../git/isolated-git-dir.ts';
 import { writeWorktreeTree } from '../git/private-copies.ts';
 import {
   adminDirectories,
@@ -193,7 +193,7 @@ async function checkoutOfBranch(
       `branch ${branch} is checked out in several worktrees: keep the branch in only one worktree`,
     );
   if (gitDir === commonDir) {
-    const elsewhere = settings.find(([name]) => name === 'core.worktree')?.[1];
+    const elsewhere = lastOf(settings, 'core.worktree');
     if (elsewhere === undefined || path.resolve(gitDir, elsewhere) === root)
       return { gitDir, files: root };
     throw conflictError(`the git setting core.worktree of ${root} names a different directory`);
@@ -313,7 +313,7 @@ export async function hooksOf(
   settings: readonly Setting[],
   names: readonly string[],
 ): Promise<string[]> {
-  const named = settings.findLast(([name]) => name === 'core.hookspath')?.[1];
+  const named = lastOf(settings, 'core.hookspath');
   const directory = named === undefined ? path.join(commonDir, 'hooks') : path.resolve(root, named);
   const found: string[] = [];
   for (const name of names) {
