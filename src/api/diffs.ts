@@ -109,5 +109,5 @@ export const getSessionDiff = endpoint('GET /v1/sessions/{session_id}/diff', {
     }),
   },
   response: sessionDiff,
-  errors: ['conflict', 'shutting_down'],
+  errors: ['conflict', 'storage_full', 'shutting_down'],
 });

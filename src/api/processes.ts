@@ -282,7 +282,7 @@ export const writeToProcess = endpoint('POST /v1/processes/{process_id}/stdin', 
   body: z.strictObject({
     data: z.string().max(131_072).nullish().meta({
       description:
-        'Input for the process. The server responds when the input was passed on or, up to 64 KiB, is buffered. A client that sends the next part after each response therefore keeps the pace of the process. The request is refused if 1 MiB is already waiting.',
+        'Input for the process. The server responds when the input was passed on or is buffered. At most about 192 KiB that the process has not read are buffered, including the pipe of the process. A client that sends the next part after each response therefore keeps the pace of the process. The request is refused if 1 MiB is already waiting.',
     }),
     encoding: z.enum(['utf8', 'base64']).nullish().meta({
       description: 'Encoding of `data`. Use base64 for bytes that are not text. Default: `utf8`.',

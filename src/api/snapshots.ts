@@ -94,7 +94,7 @@ export const listSessionFiles = endpoint('GET /v1/sessions/{session_id}/files', 
       .describe('Files. At most 5,000.'),
     is_cut: flag('Whether the list is incomplete because of the limit.'),
   }),
-  errors: ['conflict', 'shutting_down'],
+  errors: ['conflict', 'storage_full', 'shutting_down'],
 });
 
 export const restoreFile = endpoint('PATCH /v1/sessions/{session_id}/files', {
@@ -121,5 +121,5 @@ export const restoreFile = endpoint('PATCH /v1/sessions/{session_id}/files', {
       'Path of the copy of the replaced file, relative to the root. Null if no copy was made.',
     ),
   }),
-  errors: ['conflict', 'turn_in_progress'],
+  errors: ['conflict', 'storage_full', 'turn_in_progress'],
 });

@@ -46,7 +46,7 @@ const common = {
   target_commit: text('Commit that the target branch pointed to.'),
   commits: z.array(commit).meta({
     description:
-      'Commits of the worktree that the target does not contain, newest first. At most 100.',
+      'Commits of the worktree that the target does not contain, newest first. At most 100. With commit_message, the first commit contains the uncommitted changes. Its id depends on the time of the request, so a plan and the later merge have different ids and the same result_tree.',
   }),
   commit_count: z.int(),
   files: z.array(file).describe('Files that change in the target. At most 500.'),
@@ -182,5 +182,5 @@ export const openPullRequest = endpoint('POST /v1/worktrees/{worktree_id}/pull-r
   }),
   bodyLimit: 512 * 1024,
   response: pullRequest,
-  errors: ['conflict', 'invalid'],
+  errors: ['conflict', 'invalid', 'storage_full'],
 });
