@@ -5,6 +5,7 @@ import type { Scope } from '../../../core/events/event.ts';
 import type { Feed } from '../../../core/events/feed.ts';
 import type { EventLog } from '../../../core/events/log.ts';
 import { BytePage } from '../../../core/lib/byte-page.ts';
+import { yieldToEventLoop } from '../../../core/lib/slices.ts';
 import type { ProcessService } from '../../work/processes/service.ts';
 import type { SessionService } from '../../conversations/sessions/service.ts';
 import type { TeamService } from '../../teams/service.ts';
@@ -58,7 +59,7 @@ export function eventRoutes(
       after = page.end;
       isFull = page.isFull || body.length >= REPLAY_BYTES;
       // A million events may hold few of the requested kinds, so this yields to the event loop.
-      if (!isFull) await new Promise((resolve) => setImmediate(resolve));
+      if (!isFull) await yieldToEventLoop();
     }
     const trimmed = log.trimmedSeq(scope);
     if (trimmed > query.after_seq) setHeader('X-Trimmed-Seq', String(trimmed));

@@ -1,4 +1,5 @@
 import { type Session, sessionStatus } from '../../../api/sessions.ts';
+import { yieldToEventLoop } from '../../../core/lib/slices.ts';
 import type { Database } from '../../../core/store/database.ts';
 import type { Statement } from '../../../core/store/statement.ts';
 
@@ -51,7 +52,7 @@ export class SessionCounts {
       ];
       count += found;
       after = found < STEP ? null : last;
-      if (after !== null) await new Promise((resolve) => setImmediate(resolve));
+      if (after !== null) await yieldToEventLoop();
     }
     return count;
   }

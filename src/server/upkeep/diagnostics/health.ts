@@ -31,8 +31,8 @@ export function readHealth(sources: HealthSources): Health {
   const unhealthy = sources.providers.unhealthy();
   const providers = checkOf(unhealthy.map(({ id, detail }) => `${id}: ${detail}`));
   const agents = checkOf([waitOf(sources.agents.waiting)]);
-  const told = sources.hooks.problems();
-  const hooks = told === null ? {} : { hooks: checkOf(told) };
+  const hookProblems = sources.hooks.problems();
+  const hooks = hookProblems === null ? {} : { hooks: checkOf(hookProblems) };
   const fleet = sources.fleet();
   const sandbox = sources.sandbox.status;
   // A member with a detail works, but somebody has to look.

@@ -99,7 +99,7 @@ export async function openIsolatedGitDir(
   const { gitDir = null, files = null, head = null, scratch, asTheyAre = false } = about;
   const all = about.settings ?? (await ownSettings(repository, gitDir));
   const filters = (await about.filters?.(all)) ?? [];
-  const isolated = path.join(scratch, 'bench');
+  const isolated = path.join(scratch, 'git');
   for (const directory of ['refs', 'info'])
     await fs.mkdir(path.join(isolated, directory), { recursive: true, mode: 0o700 });
   const settings = all.filter(([name, value]) => COPIED.test(name) && WORD.test(value));

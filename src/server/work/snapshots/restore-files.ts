@@ -18,13 +18,12 @@ import { type Git, nulTerminated, toText } from '../git/git.ts';
 import { readFilesNow } from './files-now.ts';
 import { checkoutOfSession, type SessionCheckout } from './session-checkout.ts';
 import type { WorkContext } from './snapshot-requests.ts';
-import { blobsAt, contentAt, entryAt } from './tree.ts';
+import { blobsAt, contentAt, entryAt, LFS } from './tree.ts';
 import { isTaken, type StoredSnapshot, type Taken } from './store.ts';
 
 /** The maximum size of a file that is restored, or replaced by one, in bytes. */
 const MAX_BYTES = 32 * 1024 * 1024;
-/** The beginning of a file whose content Git LFS stores, and the maximum size of such a file, in bytes. */
-const LFS = 'version https://git-lfs.github.com/spec/';
+/** The maximum size of a file whose content Git LFS stores, in bytes. */
 const LFS_BYTES = 1024;
 /** The maximum number of files that an error names. */
 const NAMED = 3;

@@ -12,6 +12,9 @@ const LIST_BYTES = 4 * 1024 * 1024;
 /** The maximum size of a file that is read, in bytes. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
+/** The beginning of a file whose content Git LFS stores. */
+export const LFS = 'version https://git-lfs.github.com/spec/';
+
 // A type alias, because answers are matched by an index signature.
 export type TreeEntry = {
   path: string;
@@ -74,7 +77,7 @@ export async function contentAt(
       ? ['cat-file', 'blob', blob]
       : ['cat-file', '--filters', `--path=${name}`, blob];
   const content = Buffer.from(await isolated.with({ objects }).bytes(args), 'latin1');
-  if (content.toString('latin1', 0, 64).startsWith('version https://git-lfs.github.com/spec/'))
+  if (content.toString('latin1', 0, 64).startsWith(LFS))
     throw conflictError(`the content of ${name} is stored in Git LFS: restore the file with git`);
   return content;
 }
