@@ -9,7 +9,7 @@ export interface HookDefinition {
   enabled: boolean;
   /** The kinds as they are configured. */
   patterns: readonly string[];
-  /** The events that it is given. */
+  /** The events that are delivered to it. */
   scope: Scope & { kinds: ReadonlySet<string> };
   target: { command: string } | { url: string; secretFile: string };
   timeoutMs: number;

@@ -15,7 +15,7 @@ const MAX_LINKS = 20;
 /** The path of the page, before the secret. */
 export const LINK_PATH = '/answer/';
 
-/** A link as it is stored: of its secret only a digest. */
+/** A stored link. It contains only a digest of the secret. */
 interface StoredLink {
   id: string;
   approval_id: string;
@@ -44,11 +44,11 @@ export interface LinkDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 'lo
   ) => Promise<Approval>;
   /** The address before the path of the page. */
   baseUrl: () => string;
-  /** How long a link is good, in ms. */
+  /** The time until a link expires, in ms. */
   lifetimeMs: () => number;
 }
 
-/** Links that answer one approval each, once. Whoever has one needs no token, and can do nothing else with it. */
+/** Single-use links that answer one approval each. A link works without a token, and gives no other access. */
 export class ApprovalLinks {
   readonly #deps: LinkDeps;
   readonly #table: RecordTable<StoredLink>;

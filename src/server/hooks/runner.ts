@@ -11,9 +11,9 @@ import type { HookState, HookStore } from './store.ts';
 
 /** How much of the log is read at once. */
 const PAGE = { limit: 64, maxBytes: 512 * 1024 };
-/** How far a hook without events of its own may be ahead of what is stored of it, in events of the log. */
+/** How far a hook that gets no events may be ahead of its stored position, in events of the log. */
 const AHEAD = 5000;
-/** How many waiting events are counted. */
+/** The maximum number of pending events that are counted. */
 const COUNTED = 1000;
 /** The pause after the first failure, in ms. Each further pause is twice as long. */
 const FIRST_PAUSE_MS = 1000;
@@ -24,7 +24,7 @@ const FAILURE_NOTICE_AFTER_MS = 300_000;
 export interface RunnerDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | 'logger'> {
   feed: Pick<Feed, 'latestSeq' | 'trimmedSeq'>;
   store: HookStore;
-  /** Makes one attempt to deliver an event; null: there is nothing to tell any more. Never rejects for a failure. */
+  /** Makes one attempt to deliver an event; null: the approval of the event is no longer pending. Never rejects. */
   attempt: (
     hook: HookDefinition,
     entry: LogEntry,
@@ -34,8 +34,8 @@ export interface RunnerDeps extends Pick<ServerParts, 'db' | 'log' | 'clock' | '
 }
 
 /**
- * Delivers the events of one hook from the log, one after the other, each until it was taken. Where it has come to is a
- * row, written after each event, so that an event is given again if the server died just then, and none is left out.
+ * Delivers the events of one hook from the log, one after the other, and repeats each until the delivery succeeds. The
+ * position is stored after each event, so that after a crash an event may be delivered again, and none is skipped.
  */
 export class HookRunner {
   readonly definition: HookDefinition;
@@ -44,13 +44,13 @@ export class HookRunner {
   readonly #throttle: Throttle;
   readonly #slowedOffset: number;
   #state: HookState;
-  /** Everything up to here was looked at; the row may be behind, where no event was for the hook. */
+  /** The seq up to which the log was read. The stored position may be behind, if no event was for the hook. */
   #cursor: number;
   #oldest: number | null = null;
   #isCaughtUp = false;
   #wake: (() => void) | undefined;
   /** Ends the attempt that runs, or the pause after it. */
-  #atHand = new AbortController();
+  #attempting = new AbortController();
   readonly #done: Promise<void>;
 
   constructor(deps: RunnerDeps, definition: HookDefinition, state: HookState) {
@@ -67,8 +67,8 @@ export class HookRunner {
   async stop(graceMs = 0): Promise<void> {
     this.#stopping.abort();
     this.#wake?.();
-    if (graceMs === 0) this.#atHand.abort();
-    using _limit = this.#deps.clock.after(graceMs, () => this.#atHand.abort());
+    if (graceMs === 0) this.#attempting.abort();
+    using _limit = this.#deps.clock.after(graceMs, () => this.#attempting.abort());
     await this.#done;
     await this.#store().catch(() => undefined);
   }
@@ -112,7 +112,7 @@ export class HookRunner {
     return null;
   }
 
-  /** Everything up to here is dealt with. */
+  /** The seq up to which all events are delivered or skipped. */
   get cursor(): number {
     return Math.max(this.#cursor, this.#state.cursor);
   }
@@ -121,7 +121,7 @@ export class HookRunner {
   skipped(state: HookState): void {
     this.#state = state;
     this.#cursor = Math.max(this.#cursor, state.cursor);
-    this.#atHand.abort();
+    this.#attempting.abort();
     this.#wake?.();
   }
 
@@ -142,7 +142,7 @@ export class HookRunner {
     }
   }
 
-  /** Delivers all that has happened up to now; waits first, where nothing has. */
+  /** Waits until there is an event, then delivers all events up to now. */
   async #round(): Promise<void> {
     const { clock, feed, logger } = this.#deps;
     await this.#untilThereIsMore();
@@ -193,7 +193,7 @@ export class HookRunner {
       );
       return { entries, end };
     } catch (error) {
-      // A damaged one stands behind these.
+      // The event after these is damaged.
       const last = entries.at(-1);
       if (last) return { entries, end: last.seq };
       throw error;
@@ -209,7 +209,7 @@ export class HookRunner {
     const isOver = () => this.#stopping.signal.aborted || entry.seq <= this.#cursor;
     for (let attempt = before + 1; !isOver(); attempt++) {
       // A skip ends only the attempt that runs, or its pause.
-      const { signal } = (this.#atHand = new AbortController());
+      const { signal } = (this.#attempting = new AbortController());
       const outcome = await this.#deps.attempt(this.definition, entry, attempt, signal);
       if (signal.aborted && !(outcome?.ok ?? true)) continue;
       if (outcome === null || outcome.ok) return this.#delivered(entry, outcome !== null);
@@ -299,7 +299,7 @@ export class HookRunner {
     return this.#deps.store.begin(tx, this.definition.name, this.#state.cursor);
   }
 
-  /** Stores how far the hook has come where no event was for it. */
+  /** Stores the position, if events were read that are not for the hook. */
   #store(): Promise<void> {
     const cursor = this.#cursor;
     if (cursor <= this.#state.cursor) return Promise.resolve();

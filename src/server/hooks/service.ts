@@ -12,7 +12,7 @@ import type { HookDefinition } from './definition.ts';
 import { type ApprovalLinks, LINK_PATH } from './links.ts';
 import { type Delivery, messageOf, type Outcome } from './outcome.ts';
 import { runCommand } from './run-command.ts';
-import { HookRunner, progressOf } from './runner.ts';
+import { HookRunner, progressOf, type RunnerDeps } from './runner.ts';
 import { sendPost } from './send-post.ts';
 import { type HookState, HookStore } from './store.ts';
 
@@ -103,8 +103,8 @@ export class HookService {
   }
 
   /**
-   * Has a hook, which may be off, never be given the event that it waits with, or with `all` whatever has happened.
-   * Throws `not_found`, and `conflict` if it waits with nothing, or with another event than `seq`.
+   * Skips the next event of a hook, which may be off; with `all`, skips all events up to now. Throws `not_found`, and
+   * `conflict` if the hook has no pending event, or if the next one is not `seq`.
    */
   async skip(
     name: string,
@@ -163,12 +163,12 @@ export class HookService {
   }
 
   #runnerOf(definition: HookDefinition, state: HookState): HookRunner {
-    const attempt: HookService['attempt'] = (...asked) => this.attempt(...asked);
+    const attempt: RunnerDeps['attempt'] = (...asked) => this.#attempt(...asked);
     return new HookRunner({ ...this.#deps, store: this.#store, attempt }, definition, state);
   }
 
-  /** Makes one attempt to deliver an event; null: there is nothing to tell any more. Never rejects. */
-  async attempt(
+  /** Makes one attempt to deliver an event; null: the approval of the event is no longer pending. Never rejects. */
+  async #attempt(
     hook: HookDefinition,
     entry: LogEntry,
     attempt: number,
@@ -268,9 +268,9 @@ export class HookService {
 
 export interface SkipRequest {
   all: boolean;
-  /** Only if the hook waits with this event; null: whichever. */
+  /** The seq that the next event must have; null: any. */
   seq: number | null;
-  /** The token of who asks. */
+  /** The id of the token of the request. */
   by: string;
 }
 

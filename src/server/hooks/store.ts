@@ -6,7 +6,7 @@ import type { Writer } from '../../core/store/transaction.ts';
 /** The stored state of a hook, under its name. */
 export interface HookState {
   name: string;
-  /** Every event up to this one is dealt with. */
+  /** The seq up to which all events are delivered or skipped. */
   cursor: number;
   delivered: number;
   delivered_at: number | null;

@@ -36,7 +36,7 @@ export interface AppSettings {
 /** Returns a fastify without routes, with limits, error handling and JSON bodies. */
 export function createApp(
   { maxConnections, requestTimeoutMs, ids, logger }: AppSettings,
-  entrance: AuthHook,
+  authHook: AuthHook,
 ): FastifyInstance {
   const app = fastify({
     loggerInstance: logger,
@@ -60,9 +60,9 @@ export function createApp(
     clientErrorHandler: refuseGarbage,
     // A request whose path cannot be parsed does not reach the hooks.
     async frameworkErrors(error, request, reply) {
-      entrance.begin(request, reply);
+      authHook.begin(request, reply);
       try {
-        if (await entrance.authenticate(request, reply)) sendError(error, request, reply);
+        if (await authHook.authenticate(request, reply)) sendError(error, request, reply);
       } catch (refusal) {
         sendError(refusal, request, reply);
       }
@@ -71,7 +71,7 @@ export function createApp(
   limitConnections(app.server, connectionLimit(maxConnections));
   app.decorateRequest('bearer', null);
   app.decorateRequest('over');
-  expectBodies(app, entrance);
+  expectBodies(app, authHook);
   readJsonBodies(app);
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
   app.setNotFoundHandler((request, reply) => refuseUnknown(request, reply));
@@ -88,10 +88,10 @@ function unused(): never {
  * Sends `100 Continue` only to a sender that may enter, for a body that no route refuses for its size; others receive their
  * refusal before they send a body.
  */
-function expectBodies({ server }: FastifyInstance, entrance: AuthHook): void {
+function expectBodies({ server }: FastifyInstance, authHook: AuthHook): void {
   server.on('checkContinue', (request, response) => {
     const isTooLarge = Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES;
-    if (!isTooLarge && entrance.mayEnter(request)) response.writeContinue();
+    if (!isTooLarge && authHook.mayEnter(request)) response.writeContinue();
     server.emit('request', request, response);
   });
   server.on('connect', (_request, socket) => refuseConnect(socket));

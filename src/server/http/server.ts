@@ -26,15 +26,15 @@ import { eventRoutes } from './routes/events.ts';
 import { type Teams, gatewayRoutes, teamRoutes } from './routes/teams.ts';
 import {
   type Hooks,
-  type SelfKnowledge,
+  type ServerInfo,
   hookRoutes,
   runtimeRoutes,
   tokenRoutes,
 } from './routes/runtime.ts';
 import { processRoutes } from './routes/processes.ts';
-import { type ProviderKnowledge, providerRoutes } from './routes/providers.ts';
-import { type Answering, answerRoutes } from './routes/answer.ts';
-import { type Searching, searchRoutes } from './routes/search.ts';
+import { type ProviderOperations, providerRoutes } from './routes/providers.ts';
+import { type LinkOperations, answerRoutes } from './routes/answer.ts';
+import { type SearchOperations, searchRoutes } from './routes/search.ts';
 import { type Worktrees, raceRoutes, worktreeRoutes } from './routes/worktrees.ts';
 import { EventStreams } from './sse.ts';
 import { SandboxToolServer, type ToolPort } from './sandbox-tool-server.ts';
@@ -63,14 +63,14 @@ export interface HttpServer {
 
 interface HttpServerDependencies extends AppSettings, Conversations, Teams, Worktrees {
   access: AccessRules;
-  self: SelfKnowledge;
+  self: ServerInfo;
   log: EventLog;
   feed: Feed;
   streamLimits: () => StreamSettings;
   processes: ProcessService;
-  providers: ProviderKnowledge;
-  hooks: Hooks & Answering;
-  searching: Searching;
+  providers: ProviderOperations;
+  hooks: Hooks & LinkOperations;
+  searching: SearchOperations;
   tokens: TokenService;
   gateway: ToolGateway;
   idempotencyStore: IdempotencyStore;
@@ -83,25 +83,25 @@ export function createHttpServer(dependencies: HttpServerDependencies): HttpServ
   const streams = new EventStreams({ feed, clock, limits: dependencies.streamLimits });
   const failures = new FailedAuthentications({ clock, logger });
   const requests = new RequestCounts();
-  const entrance = new AuthHook({ access, failures, requests });
-  const app = createApp(dependencies, entrance);
+  const authHook = new AuthHook({ access, failures, requests });
+  const app = createApp(dependencies, authHook);
   const toolServer = new SandboxToolServer(app.server);
-  const underWay = new PendingRequests(clock);
+  const pendingRequests = new PendingRequests(clock);
   let takesChanges = true;
   let url = '';
   let lastRequestAt = clock.monotonic();
   app.addHook('onRequest', async (request, reply) => {
     lastRequestAt = clock.monotonic();
-    entrance.begin(request, reply);
-    if (!(await entrance.authenticate(request, reply))) return reply;
+    authHook.begin(request, reply);
+    if (!(await authHook.authenticate(request, reply))) return reply;
     toolServer.assertAllowed(request.raw);
-    underWay.add(request.over);
+    pendingRequests.add(request.over);
     admit(request, reply, dependencies, takesChanges);
   });
   mountRoutes(mounter(app, { idempotencyStore, streams }), dependencies, requests);
   // A tunnel is one source for all who use it: they must not slow down those who come without it.
   answerRoutes(app, dependencies.hooks, (request, reply) =>
-    entrance.failed(request, reply, 'link '),
+    authHook.failed(request, reply, 'link '),
   );
 
   return {
@@ -127,7 +127,7 @@ export function createHttpServer(dependencies: HttpServerDependencies): HttpServ
     },
     async close(isRestart = false) {
       await streams.end(isRestart);
-      await underWay.over(LAST_ANSWERS_MS);
+      await pendingRequests.over(LAST_ANSWERS_MS);
       await app.close();
       failures[Symbol.dispose]();
     },

@@ -38,7 +38,7 @@ import type { Undo } from '../../core/lib/undo.ts';
 
 export type Components = ReturnType<typeof buildComponents>;
 
-/** Builds each noun after those that it needs. Nothing runs by itself yet, and no row is written. */
+/** Builds each component after the components that it needs. Nothing runs by itself yet, and no row is written. */
 export function buildComponents(
   base: Base,
   options: RuntimeOptions,

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { bootId } from '../../core/children/identity.ts';
-import type { Searching } from '../http/routes/search.ts';
+import type { SearchOperations } from '../http/routes/search.ts';
 import { lazyModule } from '../../core/lib/lazy-module.ts';
 import { sqlWasm } from '../../core/lib/self.ts';
 import { SEARCH_FILE } from '../conversations/search/file-name.ts';
@@ -31,5 +31,5 @@ export function lazySearch(base: Base, needs: Pick<SearchDeps, 'store' | 'teams'
     async [Symbol.asyncDispose]() {
       if (search.isUsed) await (await search.load()).stop();
     },
-  } satisfies Searching & AsyncDisposable & { resume(): void };
+  } satisfies SearchOperations & AsyncDisposable & { resume(): void };
 }

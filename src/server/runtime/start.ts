@@ -168,7 +168,7 @@ function runtimeOf(running: Running): Runtime {
   };
 }
 
-/** Repairs the rows that the last run left unfinished, noun by noun, before anything of this run acts. */
+/** Repairs the rows that the last run left unfinished, before any component of this run acts. */
 function recoverRows(base: Base, components: Components): Promise<Recovered> {
   const { storage, children, providers, sessions, processes, worktrees, teams } = components;
   return recover({

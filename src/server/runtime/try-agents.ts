@@ -19,7 +19,7 @@ import { WorktreeStore } from '../work/worktrees/store.ts';
 import { Undo } from '../../core/lib/undo.ts';
 
 /** An agent has this long to start and open a session, in milliseconds. */
-const PATIENCE_MS = 60_000;
+const LIMIT_MS = 60_000;
 
 export interface TriedAgent {
   name: string;
@@ -62,7 +62,7 @@ export async function tryAgents(config: Config, signal: AbortSignal): Promise<Tr
   const tried: TriedAgent[] = [];
   for (const one of agentsOf(configuredProviders(config, context))) {
     const late = new AbortController();
-    using _limit = base.clock.after(PATIENCE_MS, () => late.abort());
+    using _limit = base.clock.after(LIMIT_MS, () => late.abort());
     const either = AbortSignal.any([signal, late.signal]);
     if ('isConfigured' in one) {
       const cwd = path.join(scratch, one.name);
@@ -153,7 +153,7 @@ async function failureOf(work: Promise<void>, signal: AbortSignal): Promise<stri
     return null;
   } catch (error) {
     if (signal.aborted)
-      return `the agent did not answer within ${PATIENCE_MS / 1000} s: start the agent yourself, and check what it waits for`;
+      return `the agent did not answer within ${LIMIT_MS / 1000} s: start the agent yourself, and check what it waits for`;
     if (error instanceof ProviderError) return error.message.replace(/^(?:acp|claude|codex): /, '');
     throw error;
   }

@@ -5,8 +5,8 @@ import { CONFIRMATION } from '../../../core/lib/arguments-missing.ts';
 import { lazyModule } from '../../../core/lib/lazy-module.ts';
 import { errorReply } from '../errors.ts';
 
-/** The approval of a link, and its decision. Both are null for an invalid link. */
-export interface Answering {
+/** Reads and answers the approval of a link. Both resolve with null for an invalid link. */
+export interface LinkOperations {
   look(
     secret: string,
   ): Promise<{ approval: Approval; session: Pick<Session, 'title' | 'cwd'> } | null>;
@@ -15,7 +15,7 @@ export interface Answering {
 
 const PATH = '/answer/:secret';
 const BODY_BYTES = 1024;
-/** As secrets of links are. */
+/** The form of the secrets of links. */
 const SECRET = /^[\w-]{43}$/;
 
 const pages = lazyModule(() => import('../answer-page.ts'));
@@ -29,7 +29,7 @@ type Asked = FastifyRequest<{ Params: { secret: string }; Body: string | undefin
  */
 export function answerRoutes(
   app: FastifyInstance,
-  answering: Answering,
+  answering: LinkOperations,
   failed: (request: FastifyRequest, reply: FastifyReply) => Promise<void>,
 ): void {
   void app.register((scope, _options, done) => {

@@ -10,8 +10,8 @@ import { loginProviderIds, type ProviderId, providerIds } from '../../../api/pro
 import { authStatusEndpoints, loginEndpoints } from '../../../api/provider-logins.ts';
 import type { Mount } from '../mount.ts';
 
-/** The facts about providers. Throws `not_found` for an unknown provider. */
-export interface ProviderKnowledge {
+/** The operations on providers. Each throws `not_found` for an unknown provider. */
+export interface ProviderOperations {
   list: () => ProviderRecord[];
   diagnostics: () => ProviderDiagnostics[];
   models: (id: ProviderId, agent: string | null) => Promise<Model[]>;
@@ -32,7 +32,7 @@ export interface ProviderKnowledge {
   };
 }
 
-export function providerRoutes(mount: Mount, providers: ProviderKnowledge): void {
+export function providerRoutes(mount: Mount, providers: ProviderOperations): void {
   mount(endpoints.listProviders, () => providers.list());
   mount(endpoints.getProviderDiagnostics, () => providers.diagnostics());
   mount(endpoints.listModels, ({ params, query }) =>

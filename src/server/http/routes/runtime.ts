@@ -21,7 +21,7 @@ export interface BackupFile {
   seq: number;
 }
 
-export interface SelfKnowledge {
+export interface ServerInfo {
   version: string;
   commit: string;
   epoch: string;
@@ -36,7 +36,7 @@ export interface SelfKnowledge {
 }
 
 /** Health, version, description and diagnostics. */
-export function runtimeRoutes(mount: Mount, self: SelfKnowledge, requests: RequestCounts): void {
+export function runtimeRoutes(mount: Mount, self: ServerInfo, requests: RequestCounts): void {
   mount(endpoints.getPublicHealth, () => ({ status: self.health().status }));
   mount(endpoints.getOpenApi, async ({ setHeader }) => {
     setHeader('content-type', 'application/yaml; charset=utf-8');

@@ -2,14 +2,14 @@ import { endpoints } from '../../../api/index.ts';
 import type { SearchService } from '../../conversations/search/service.ts';
 import type { Mount } from '../mount.ts';
 
-/** The search as the routes use it: it is loaded with the first request. */
-export interface Searching {
+/** The operations of the search, which is loaded with the first request. */
+export interface SearchOperations {
   search: SearchService['search'];
   status(): Promise<ReturnType<SearchService['status']>>;
   drop: SearchService['drop'];
 }
 
-export function searchRoutes(mount: Mount, searching: Searching): void {
+export function searchRoutes(mount: Mount, searching: SearchOperations): void {
   mount.page(endpoints.search, async ({ query, disconnected, isHead }) =>
     isHead ? { records: [], nextCursor: null } : searching.search(query, disconnected),
   );

@@ -36,14 +36,14 @@ export function readHealth(sources: HealthSources): Health {
   const fleet = sources.fleet();
   const sandbox = sources.sandbox.status;
   // A member with a detail works, but somebody has to look.
-  const isBad =
+  const isFleetDegraded =
     DEGRADING.has(fleet.state) || (fleet.state === 'member' && fleet.detail !== undefined);
-  const worst =
+  const isDegraded =
     [store, providers, agents, ...Object.values(hooks)].some(({ status }) => status !== 'ok') ||
-    isBad ||
+    isFleetDegraded ||
     (sandbox.mode === 'require' && sandbox.level === 'none');
   return {
-    status: worst ? 'degraded' : 'ok',
+    status: isDegraded ? 'degraded' : 'ok',
     version,
     uptime_ms: Math.round(uptimeMs(sources)),
     fleet,

@@ -69,11 +69,12 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
   const previous = await ledger.begin(options.durability);
   const orphans_killed = await ledger.sweep(logger, shim?.process ?? null, held);
   const unfinished = db.peek((rx) => options.processes.unfinished(rx));
-  const goOn = survivingProcesses(unfinished, held);
-  const goOnIds = new Set(goOn.map(({ process }) => process.process_id));
+  const attached = survivingProcesses(unfinished, held);
+  const attachedIds = new Set(attached.map(({ process }) => process.process_id));
   const printed = new Map<string, Printed>();
   for (const { process_id } of unfinished)
-    if (!goOnIds.has(process_id)) printed.set(process_id, await options.readPrinted(process_id));
+    if (!attachedIds.has(process_id))
+      printed.set(process_id, await options.readPrinted(process_id));
   const worktreeRepairs = await options.worktrees.recoverFiles();
   return db.transact((tx) => {
     if (previous.stop === 'unclean' && !previous.sameBoot && previous.durability === 'normal') {
@@ -106,7 +107,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
       ),
       approvals_cancelled: cancelled,
       processes_failed,
-      processes_attached: [...goOnIds],
+      processes_attached: [...attachedIds],
       orphans_killed,
       claims_released,
       worktrees_missing,
@@ -117,7 +118,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
       summary,
       startTurns: plan.startTurns.map(({ turn_id }) => store.turns.get(tx, turn_id) as Turn),
       survivingTurns: left,
-      survivingProcesses: goOn,
+      survivingProcesses: attached,
     };
   });
 }

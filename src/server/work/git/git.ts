@@ -341,7 +341,7 @@ export function nulTerminated(entries: readonly string[]): string {
 }
 
 /** Quotes a path that stands on a line of its own, as git reads it. */
-export function quoted(name: string): string {
+export function quotedPath(name: string): string {
   if (!/^"|[\n\r\\]/.test(name)) return name;
   const escaped = name.replaceAll(
     /["\\\n\r]/g,

@@ -148,13 +148,13 @@ function configText(settings: readonly Setting[]): string {
     .map(([name, value]) => {
       const first = name.indexOf('.');
       const last = name.lastIndexOf('.');
-      const middle = first === last ? '' : ` ${quoted(name.slice(first + 1, last))}`;
-      return `[${name.slice(0, first)}${middle}]\n\t${name.slice(last + 1)} = ${quoted(value)}\n`;
+      const middle = first === last ? '' : ` ${quotedValue(name.slice(first + 1, last))}`;
+      return `[${name.slice(0, first)}${middle}]\n\t${name.slice(last + 1)} = ${quotedValue(value)}\n`;
     })
     .join('');
 }
 
-function quoted(text: string): string {
+function quotedValue(text: string): string {
   const escaped = text.replaceAll(/["\\]/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\t', '\\t');
   return `"${escaped}"`;
 }

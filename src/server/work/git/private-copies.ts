@@ -5,7 +5,7 @@ import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { mapForeignEntries, type OpenEntry } from '../../../core/lib/foreign-file.ts';
 import { OneAtATime } from '../../../core/lib/one-at-a-time.ts';
-import { bytePath, type Git, nulTerminated, quoted, toBytes, toText } from './git.ts';
+import { bytePath, type Git, nulTerminated, quotedPath, toBytes, toText } from './git.ts';
 import { filtersIn, lastOf, type Setting } from './isolated-git-dir.ts';
 
 /** The maximum size of a file that is copied together with others, in bytes, and the maximum number of such files. */
@@ -68,7 +68,7 @@ async function writeBatch(
 /** Writes the blobs of copies, removes the copies, and returns the object ids. */
 async function writeCopies(isolated: Git, copies: readonly string[]): Promise<string[]> {
   if (copies.length === 0) return [];
-  const paths = copies.map((copy) => `${quoted(toBytes(copy))}\n`).join('');
+  const paths = copies.map((copy) => `${quotedPath(toBytes(copy))}\n`).join('');
   const args = ['hash-object', '-w', '--no-filters', '--stdin-paths'];
   const shas = (await isolated.bytes(args, paths)).trimEnd().split('\n');
   await Promise.all(copies.map((copy) => fs.rm(copy)));

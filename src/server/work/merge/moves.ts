@@ -63,10 +63,10 @@ export async function makeMoves(
     gitContext.failpoint('worktree.moved');
     try {
       await assertNowhereElse(repository, all);
-      for (const move of all.moves) await follow(gitContext, repository, all.id, move);
+      for (const move of all.moves) await updateCheckout(gitContext, repository, all.id, move);
     } catch (error) {
       isUndone = false;
-      await takeBack(gitContext, repository, all);
+      await undoMoves(gitContext, repository, all);
       isUndone = true;
       throw error;
     }
@@ -111,7 +111,7 @@ export async function completeMoves(
       if (checkout === null || !(await isLockedBy(checkout, all.id))) continue;
       const isAt = (await tipOf(move)) === to;
       if (isAt && (await refIn(checkout.gitDir)) === `refs/heads/${branch}`)
-        await follow(gitContext, repository, all.id, move);
+        await updateCheckout(gitContext, repository, all.id, move);
     }
   }
   for (const checkout of checkoutsIn(all)) await unlock(checkout, all.id);
@@ -150,20 +150,24 @@ async function assertNowhereElse(repository: Repository, { moves }: Moves): Prom
 }
 
 /** Moves branches and files back. Throws if that fails, too. */
-async function takeBack(gitContext: GitContext, repository: Repository, all: Moves): Promise<void> {
+async function undoMoves(
+  gitContext: GitContext,
+  repository: Repository,
+  all: Moves,
+): Promise<void> {
   const moves = all.moves.map((move) => ({ ...move, from: move.to, to: move.from }));
   for (const move of all.moves.toReversed()) {
     const back = stepsOf(move).toReversed();
     const steps = back.map(({ from, to, withFiles }) => ({ from: to, to: from, withFiles }));
-    await takeSteps(gitContext, repository, { id: all.id, checkout: move.checkout, steps });
+    await applySteps(gitContext, repository, { id: all.id, checkout: move.checkout, steps });
   }
   await moveRefs(repository, { ...all, log: `${all.log}: undone`, moves });
 }
 
 /** Brings the index and the files of a checkout to where its branch has moved. */
-function follow(gitContext: GitContext, repository: Repository, id: string, move: Move) {
+function updateCheckout(gitContext: GitContext, repository: Repository, id: string, move: Move) {
   const about = { id, checkout: move.checkout, steps: stepsOf(move) };
-  return takeSteps(gitContext, repository, about);
+  return applySteps(gitContext, repository, about);
 }
 
 /** A step of a checkout from one commit to another; without files, only the index changes. */
@@ -185,7 +189,7 @@ function stepsOf({ from, via, to }: Move): Step[] {
  * Takes steps in a copy of the index of a checkout, which replaces the index at the end. A file that is not as the step
  * begins is left alone: either it is the new one already, or a person has changed it since.
  */
-async function takeSteps(
+async function applySteps(
   gitContext: GitContext,
   repository: Repository,
   {
@@ -209,7 +213,7 @@ async function takeSteps(
       await putInIndex(isolated, changes, withFiles ? 'old' : 'new');
       await refresh(isolated);
       if (!withFiles) continue;
-      const settled = await settledOf(isolated, checkout, changes);
+      const settled = await changedSince(isolated, checkout, changes);
       await putInIndex(isolated, settled, 'new');
       const base = settled.length === 0 ? from : await treeWith(isolated, from, settled);
       const writer = isolated.with({ isConfined: true });
@@ -246,7 +250,7 @@ async function refresh(isolated: Git): Promise<void> {
 }
 
 /** Returns the files that are not as they were before the move. */
-async function settledOf(
+async function changedSince(
   isolated: Git,
   { files }: CheckoutLocation,
   changes: readonly TreeChange[],

@@ -63,7 +63,7 @@ export async function planMerge(
   const isSquash = request.squash === true;
   const asked = { named: into, field: 'into', commitMessage, now };
   const start = await startPlan(gitContext, worktree, repository, asked);
-  const { source, target, line, from, range, isForward } = start;
+  const { source, target, signature, from, range, isForward } = start;
   const [ours, theirs = ''] = await treesOf(repository, [target.tip, from]);
   const merged = isForward
     ? { tree: theirs, conflicts: [] }
@@ -88,7 +88,7 @@ export async function planMerge(
       const text = message ?? defaultMessage(worktree, target.branch, isSquash, range);
       const parents = isSquash ? [target.tip] : [target.tip, from];
       const commit = { tree: merged.tree, parents, message: messageBytes(text) };
-      const by = { author: line, committer: line };
+      const by = { author: signature, committer: signature };
       const to =
         how === 'fast_forward' ? from : await writeCommit(repository, { ...commit, ...by });
       const own = { branch: worktree.branch, from: tip, to: from, via: from, checkout };
@@ -111,10 +111,10 @@ export async function planRebase(
   const { onto = null, commit_message: commitMessage = null } = request;
   const asked = { named: onto, field: 'onto', commitMessage, now };
   const start = await startPlan(gitContext, worktree, repository, asked);
-  const { source, target, line, from, isForward: hasAll } = start;
+  const { source, target, signature, from, isForward: hasAll } = start;
   const { tip, checkout } = source;
   const { commits, obstacles } = await toReplay(repository, target.tip, from);
-  const replay = { commits, onto: target.tip, committer: line };
+  const replay = { commits, onto: target.tip, committer: signature };
   const replayed =
     hasAll || obstacles.length > 0
       ? { tip: from, tree: (await treesOf(repository, [from]))[0] ?? '' }
@@ -167,15 +167,15 @@ async function startPlan(
   const isCommitted = commitMessage !== null;
   const source = await readMergeSource(gitContext, worktree, repository, { isCommitted });
   const { tip, tree } = source;
-  const line = signatureOf(person ?? { name: 'nobody', email: 'nobody' }, now);
+  const signature = signatureOf(person ?? { name: 'nobody', email: 'nobody' }, now);
   const from =
     commitMessage === null || tree === null
       ? tip
       : await writeCommit(repository, {
           tree,
           parents: [tip],
-          author: line,
-          committer: line,
+          author: signature,
+          committer: signature,
           message: messageBytes(commitMessage),
         });
   return {
@@ -187,7 +187,7 @@ async function startPlan(
     target,
     source,
     isCommitted,
-    line,
+    signature,
     from,
     range: await commitsBeyond(repository, { from: target.tip, to: from }),
     isForward: await contains(repository, from, target.tip),

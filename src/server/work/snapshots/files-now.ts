@@ -9,7 +9,7 @@ import {
   openCheckout,
   readStatus,
 } from '../git/changes.ts';
-import { bytePath, type Git, nulTerminated, quoted, toText } from '../git/git.ts';
+import { bytePath, type Git, nulTerminated, quotedPath, toText } from '../git/git.ts';
 import { type FiltersOf, openIsolatedGitDir } from '../git/isolated-git-dir.ts';
 import type { Repository } from '../git/repository.ts';
 import type { SessionCheckout } from './session-checkout.ts';
@@ -31,7 +31,7 @@ interface Reading {
   scratch: string;
   objects: string;
   /** Directories of more objects that the answer is to have beside its own. */
-  lent?: readonly string[];
+  alternates?: readonly string[];
   filters: FiltersOf;
   signal: AbortSignal;
 }
@@ -65,10 +65,10 @@ export async function readFilesNow(checkout: SessionCheckout, about: Reading): P
 
 async function readOnce(checkout: SessionCheckout, about: Reading): Promise<FilesNow> {
   const { repository, files, head } = checkout;
-  const { scratch, objects, filters, lent = [] } = about;
+  const { scratch, objects, filters, alternates = [] } = about;
   const { isolated } = await openCheckout(repository, checkout, { head, scratch, filters });
   const status = await readStatus(isolated, checkout, { maxBytes: LIST_BYTES });
-  const git = await withObjects(repository, isolated, objects, lent);
+  const git = await withObjects(repository, isolated, objects, alternates);
   const { taken, leftOut } = await withinLimits(files, status);
   if (taken.length > 0) {
     const entries = await entriesOf(git, files, taken);
@@ -112,25 +112,25 @@ function leave(name: string, reason: LeftOut['reason'], bytes: number | null): L
 /** Returns git that can read trees whose objects are in a repository and in directories of ours. */
 export async function openTrees(
   repository: Repository,
-  { scratch, lent }: { scratch: string; lent: readonly string[] },
+  { scratch, alternates }: { scratch: string; alternates: readonly string[] },
 ): Promise<Git> {
   const { isolated } = await openIsolatedGitDir(repository, { scratch });
-  return withObjects(repository, isolated, path.join(scratch, 'objects'), lent);
+  return withObjects(repository, isolated, path.join(scratch, 'objects'), alternates);
 }
 
 /**
  * Returns git with a directory for objects of cadre, beside which it finds the objects of the repository and of the
- * directories `lent`. From here on, attributes of the repository count for nothing.
+ * directories `alternates`. From here on, attributes of the repository count for nothing.
  */
 async function withObjects(
   { commonDir }: Repository,
   isolated: Git,
   objects: string,
-  lent: readonly string[],
+  alternates: readonly string[],
 ): Promise<Git> {
   await fs.mkdir(path.join(objects, 'info'), { recursive: true, mode: 0o700 });
-  const others = [path.join(commonDir, 'objects'), ...lent];
-  const lines = others.map((one) => `${quoted(one)}\n`).join('');
+  const others = [path.join(commonDir, 'objects'), ...alternates];
+  const lines = others.map((one) => `${quotedPath(one)}\n`).join('');
   replaceFile(path.join(objects, 'info/alternates'), lines);
   const { location } = isolated;
   await fs.appendFile(path.join(location.gitDir ?? '', 'info/attributes'), `\n${NO_ATTRIBUTES}`);

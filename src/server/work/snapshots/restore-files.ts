@@ -244,11 +244,11 @@ async function readNow(
 ): Promise<{ git: Git; tree: string }> {
   const objects = path.join(work.scratch, 'now');
   const objectStores = new Set(snapshots.map(({ depot }) => depot));
-  const lent = [...objectStores].map((objectStore) =>
+  const alternates = [...objectStores].map((objectStore) =>
     work.requests.snapshotObjectStores.pathOf(objectStore),
   );
   const { filters, scratch, signal } = work;
-  const now = await readFilesNow(checkout, { scratch, objects, lent, filters, signal });
+  const now = await readFilesNow(checkout, { scratch, objects, alternates, filters, signal });
   if (now.isCut)
     throw conflictError('cannot restore the files, because too many files have changed');
   return now;

@@ -120,10 +120,10 @@ export class SnapshotRequests {
     others: readonly StoredSnapshot[] = [],
   ): Promise<Git> {
     const objectStores = new Set([snapshot, ...others].map(({ depot }) => depot));
-    const lent = [...objectStores]
+    const alternates = [...objectStores]
       .filter((objectStore) => objectStore !== null)
       .map((objectStore) => this.#deps.snapshotObjectStores.pathOf(objectStore));
-    return openTrees(repositoryAt(git, snapshot.repository), { scratch, lent });
+    return openTrees(repositoryAt(git, snapshot.repository), { scratch, alternates });
   }
 
   /** Returns the snapshots of a session that were taken after one of them, oldest first. */

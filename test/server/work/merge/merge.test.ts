@@ -424,3 +424,11 @@ test('A merge plan names other sessions that claim the worktree.', async () => {
   const { notes } = await merge(stage, tree, { dry_run: true });
   expect(notes).toContain(`session ${id} also claims the worktree`);
 });
+
+test('The last value of core.worktree names the checkout of the target, as for git.', async () => {
+  const { stage, tree } = await working();
+  const values = ['/nonexistent', stage.repo].map((value) => `\tworktree = ${value}\n`);
+  fs.appendFileSync(path.join(stage.repo, '.git/config'), `[core]\n${values.join('')}`);
+  expect((await merge(stage, tree)).outcome).toBe('done');
+  expect(read(stage.repo, 'new.txt')).toBe('new\n');
+});
