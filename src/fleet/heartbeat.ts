@@ -38,9 +38,9 @@ export type NodeHeartbeat = z.output<typeof nodeHeartbeat>;
 export type Identity = Pick<NodeHeartbeat, 'instance' | 'epoch' | 'machine'>;
 
 /**
- * Whether a server may take a name. `held`: whether it has already had it since it started. The living sign of another
- * server is in the way, unless that was an earlier start of this one: it has the same log and is from the same machine. A
- * server that held the name, and finds another start of itself there, was copied with its directory: it gives way, or the two
+ * Whether a server may take a name. `held`: whether it has had the name since it started. It may not if another server has
+ * a heartbeat under the name, unless that server was an earlier start of this one: with the same log, on the same machine. If
+ * a server that held the name finds another start of itself, its data directory was copied: it gives way, or the two servers
  * would take the name from each other for ever.
  */
 export function mayTake(own: Identity, found: Identity | null, held: boolean): boolean {
@@ -56,19 +56,21 @@ export function readHeartbeat(text: string | null): NodeHeartbeat | null {
 /** The living nodes, by name. */
 export async function livingNodes(bucket: Bucket): Promise<NodeHeartbeat[]> {
   const found = await bucket.all('alive.*');
-  const signs = [...found].flatMap(([key, text]) => {
-    const sign = readHeartbeat(text);
+  const heartbeats = [...found].flatMap(([key, text]) => {
+    const heartbeat = readHeartbeat(text);
     // NATS checks only the key: a heartbeat with the name of another node is ignored.
-    return sign && isName(sign.node) && key === `alive.${sign.node}` ? sign : [];
+    return heartbeat && isName(heartbeat.node) && key === `alive.${heartbeat.node}`
+      ? heartbeat
+      : [];
   });
-  return signs.toSorted((one, other) => (one.node < other.node ? -1 : 1));
+  return heartbeats.toSorted((one, other) => (one.node < other.node ? -1 : 1));
 }
 
 interface HeartbeatDeps {
   bucket: Bucket;
   names: Names;
   clock: Clock;
-  sign: () => NodeHeartbeat;
+  current: () => NodeHeartbeat;
 }
 
 export class Heartbeat {
@@ -80,12 +82,12 @@ export class Heartbeat {
 
   constructor(deps: HeartbeatDeps) {
     this.#deps = deps;
-    this.#key = deps.names.alive(deps.sign().node);
+    this.#key = deps.names.alive(deps.current().node);
   }
 
   /**
-   * Whether the name is certainly ours: our sign cannot have expired yet. Only then may requests be answered, because
-   * another server may have the name after that.
+   * Whether the name certainly belongs to this server, because its heartbeat cannot have expired yet. Only then may it answer
+   * requests: later, another server may have the name.
    */
   get isOurs(): boolean {
     return this.#deps.clock.monotonic() < this.#until;
@@ -96,14 +98,14 @@ export class Heartbeat {
    * NATS servers do not respond.
    */
   async renew(): Promise<boolean> {
-    const own = this.#deps.sign();
+    const own = this.#deps.current();
     const asked = this.#deps.clock.monotonic();
     try {
       if (this.#revision === 0 && !(await this.#look(own))) return false;
       this.#revision = await this.#put(own);
     } catch (error) {
       if (!(error instanceof Changed)) throw error;
-      // Expired, or somebody else's: look at it before the next attempt.
+      // The heartbeat has expired, or is of another server: read it before the next attempt.
       this.#revision = 0;
       if (!(await this.#look(own))) return false;
       this.#revision = await this.#put(own);
@@ -113,7 +115,7 @@ export class Heartbeat {
     return true;
   }
 
-  /** Takes the sign away, so that nobody waits for its end. Does nothing where it is not ours. */
+  /** Removes the heartbeat, so that nobody waits until it expires. Does nothing if the name belongs to another server. */
   async end(): Promise<void> {
     if (!this.isOurs) return;
     this.#until = 0;

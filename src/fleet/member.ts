@@ -132,28 +132,28 @@ export class Member {
     const over = new AbortController();
     const signal = AbortSignal.any([this.#ending.signal, over.signal]);
     void connection.closed().then(() => over.abort());
-    const sign = this.#heartbeat(connection);
+    const heartbeat = this.#heartbeat(connection);
     let work: Work | null = null;
     try {
       while (!signal.aborted) {
-        const isOurs = await this.#renew(sign, work === null ? connection : null);
-        if (isOurs && work === null) work = this.#begin(connection, sign);
+        const isOurs = await this.#renew(heartbeat, work === null ? connection : null);
+        if (isOurs && work === null) work = this.#begin(connection, heartbeat);
         if (isOurs === false && work !== null) work = await end(work);
         await this.#deps.clock.sleep(RENEW_EVERY_MS, signal).catch(() => undefined);
       }
     } finally {
       if (work) await end(work);
-      await sign.end().catch(() => undefined);
+      await heartbeat.end().catch(() => undefined);
       await connection.close();
     }
   }
 
   /** Null: NATS did not answer. */
-  async #renew(sign: Heartbeat, joining: NatsConnection | null): Promise<boolean | null> {
+  async #renew(heartbeat: Heartbeat, joining: NatsConnection | null): Promise<boolean | null> {
     const { name } = this.#deps.access;
     try {
       const isReserved = joining !== null && (await this.#isReserved(joining));
-      const isOurs = !isReserved && (await sign.renew());
+      const isOurs = !isReserved && (await heartbeat.renew());
       const detail = isReserved ? reservedDetail(name) : takenDetail(name);
       this.#setStatus(isOurs ? { state: 'member', detail: null } : { state: 'name_taken', detail });
       return isOurs;
@@ -174,12 +174,12 @@ export class Member {
     return head !== null && ![self.epoch, ...forks, ''].includes(head.epoch);
   }
 
-  #begin(connection: NatsConnection, sign: Heartbeat): Work {
+  #begin(connection: NatsConnection, heartbeat: Heartbeat): Work {
     const { access, ask, tasks, logger } = this.#deps;
     const stopping = new AbortController();
     const { signal } = stopping;
     const link: Link = { connection, names: this.#names, node: access.name };
-    serveRequests({ ...link, ask, isOurs: () => sign.isOurs, signal });
+    serveRequests({ ...link, ask, isOurs: () => heartbeat.isOurs, signal });
     const running = tasks.map(async (task) => {
       try {
         if (this.#diverged === null)
@@ -203,14 +203,14 @@ export class Member {
 
   #heartbeat(connection: NatsConnection): Heartbeat {
     const { access, labels, self, load, clock, tasks } = this.#deps;
-    const sign = (): NodeHeartbeat => {
+    const current = (): NodeHeartbeat => {
       const { state, detail } = this.status;
       const mirror = tasks.length === 0 ? 'off' : state === 'member' ? 'on' : 'failing';
       const about = { mirror, detail: detail?.slice(0, MAX_DETAIL) ?? null } as const;
       return { node: access.name, ...self, labels: [...labels], ...load(), ...about };
     };
     const bucket = new Bucket(connection, this.#names, this.#names.nodes);
-    return new Heartbeat({ bucket, names: this.#names, clock, sign });
+    return new Heartbeat({ bucket, names: this.#names, clock, current });
   }
 
   #fail(error: unknown): void {

@@ -78,7 +78,7 @@ export function namesOf(fleet: string) {
     request: (node: string, scope: AskingScope, user: string) =>
       `cadre.${fleet}.api.${node}.${scope}.${user}`,
     requestsOf: (node: string) => `cadre.${fleet}.api.${node}.*.*`,
-    /** The bucket of the signs of life. */
+    /** The bucket of the heartbeats. */
     nodes,
     alive: (node: string) => `alive.${node}`,
     /** The bucket of the placements of new sessions. */

@@ -18,7 +18,7 @@ export async function replaceNode(
   node: string,
 ): Promise<string | null> {
   const living = await livingNodes(new Bucket(connection, names, names.nodes));
-  if (living.some((sign) => sign.node === node))
+  if (living.some((one) => one.node === node))
     throw conflictError(
       `cannot replace node "${node}", because the server of the node is running: stop that server first`,
     );

@@ -59,11 +59,13 @@ export async function fleetNodes(connection: NatsConnection, names: Names): Prom
     livingNodes(new Bucket(connection, names, names.nodes)),
     nodesInStream(connection, names),
   ]);
-  const signs = new Map(living.map((sign) => [sign.node, sign]));
-  const all = [...new Set([...signs.keys(), ...known])].toSorted();
+  const heartbeats = new Map(living.map((heartbeat) => [heartbeat.node, heartbeat]));
+  const all = [...new Set([...heartbeats.keys(), ...known])].toSorted();
   return all.map((node) => {
-    const sign = signs.get(node);
-    return sign ? { ...sign, node, state: 'alive' } : { ...NOTHING, node, state: 'unreachable' };
+    const heartbeat = heartbeats.get(node);
+    return heartbeat
+      ? { ...heartbeat, node, state: 'alive' }
+      : { ...NOTHING, node, state: 'unreachable' };
   });
 }
 

@@ -29,7 +29,7 @@ function stage() {
   const engine = new ScriptedEngine(clock);
   const bucket = new Bucket(engine.connection(), names, names.nodes);
   const signOf = (more: Partial<NodeHeartbeat> = {}) =>
-    new Heartbeat({ bucket, names, clock, sign: () => ({ ...sign, ...more }) });
+    new Heartbeat({ bucket, names, clock, current: () => ({ ...sign, ...more }) });
   const living = () => readHeartbeat(engine.read(names.key(names.nodes, 'alive.n1')) ?? null);
   return { clock, engine, signOf, living };
 }
