@@ -64,7 +64,7 @@ test: deps ## Run the test suite (no network, no other software)
 	vitest run
 
 # What is about processes, their groups and their ends, and whatever else is read from /proc on Linux alone.
-POSIX_TESTS = test/core/children test/server/work/processes test/server/upkeep/recovery test/core/config/registration test/core/lib/foreign-file \
+POSIX_TESTS = test/core/children test/server/work/processes test/server/maintenance/recovery test/core/config/registration test/core/lib/foreign-file \
   test/frontends/cli/cursor-file-links test/frontends/cli/doctor test/frontends/cli/several test/server/http/connections \
   test/frontends/tui/job-control test/frontends/terminal/job-control test/frontends/terminal/asking
 
@@ -155,7 +155,7 @@ hooks: N = 10000
 hooks: deps ## Deliver N events to hooks with a slow or stopped receiver and KILLS kills of the server (N=10000, KILLS=20, SEED=...)
 	HOOK_EVENTS=$(N) HOOK_KILLS=$(or $(KILLS),20) SEED=$(SEED) TEST_LIMIT_MS=3600000 $(CAMPAIGN) test/campaigns/hooks
 
-LENGTHS = test/core/access/attacker test/server/http/sessions test/core/lib/linear test/core/lib/exact-numbers test/server/work/processes/queue test/server/upkeep/retention/cut test/server/conversations/sessions/pool test/core/store/lock test/server/teams/property test/frontends/tui/panes/cost
+LENGTHS = test/core/access/attacker test/server/http/sessions test/core/lib/linear test/core/lib/exact-numbers test/server/work/processes/queue test/server/maintenance/retention/cut test/server/conversations/sessions/pool test/core/store/lock test/server/teams/property test/frontends/tui/panes/cost
 
 .PHONY: lengths
 lengths: deps ## Run the attack, race and property tests of the suite at full length

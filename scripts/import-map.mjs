@@ -371,21 +371,21 @@ export const rooms = {
       'hooks deliver events of the log: the only domain object that they use is the approval of a link, through functions that runtime passes in',
   },
 
-  'server/upkeep/recovery': {
+  'server/maintenance/recovery': {
     may: ['server/conversations', 'server/work', 'server/teams'],
     because: 'recovery repairs stored records before the server accepts requests',
   },
-  'server/upkeep/retention': {
+  'server/maintenance/retention': {
     may: ['server/conversations', 'server/work/processes'],
     because: 'retention deletes stored records of all domain folders; no domain folder calls it',
   },
-  'server/upkeep/diagnostics': {
-    may: ['server/upkeep/retention/budget'],
+  'server/maintenance/diagnostics': {
+    may: ['server/maintenance/retention/budget'],
     because: 'diagnostics counts the actions of the domain folders and changes nothing',
   },
 
   'server/http': {
-    may: ['server/conversations', 'server/work', 'server/teams', 'server/upkeep/diagnostics'],
+    may: ['server/conversations', 'server/work', 'server/teams', 'server/maintenance/diagnostics'],
     beyond: {
       may: [
         'core/access',
@@ -401,7 +401,13 @@ export const rooms = {
       'http turns a request into a service call: only services use rows, child processes and providers',
   },
   'server/runtime': {
-    may: ['server/conversations', 'server/work', 'server/teams', 'server/upkeep', 'server/http'],
+    may: [
+      'server/conversations',
+      'server/work',
+      'server/teams',
+      'server/maintenance',
+      'server/http',
+    ],
     lazily: ['server/hooks'],
     beyond: { may: ['agents', 'core', 'api'] },
     because: 'runtime is the composition root of the server; front ends reach the server by HTTP',

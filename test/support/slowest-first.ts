@@ -3,7 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** The files that take more than five seconds. If one of them started last, it would run alone at the end. */
 const SLOWEST = [
   'campaigns/hostile/messages',
-  'server/upkeep/recovery/taken-over',
+  'server/maintenance/recovery/taken-over',
   'server/work/processes/outlive',
   'core/children/shim',
   'agents/codex/cut-anywhere',
@@ -43,7 +43,7 @@ const SLOWEST = [
   'agents/codex/turns',
   'campaigns/crash/finish',
   'core/children/keeper',
-  'server/upkeep/recovery/killed',
+  'server/maintenance/recovery/killed',
   'agents/codex/requests',
   'frontends/terminal/talk',
   'server/work/processes/kill',

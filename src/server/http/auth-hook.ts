@@ -10,7 +10,7 @@ import {
 import type { FailedAuthentications } from '../../core/access/failed-auth.ts';
 import type { TokenHolder } from '../../core/access/tokens.ts';
 import type { Endpoint } from '../../api/endpoint.ts';
-import type { RequestCounts } from '../upkeep/diagnostics/requests.ts';
+import type { RequestCounts } from '../maintenance/diagnostics/requests.ts';
 import { invalidError } from '../../api/errors.ts';
 import { UnknownPath } from '../../core/lib/log.ts';
 import { holderOfInternalRequest } from './internal-request.ts';

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { AccessRules } from '../../core/access/admit.ts';
 import { FailedAuthentications } from '../../core/access/failed-auth.ts';
 import type { TokenHolder, TokenService } from '../../core/access/tokens.ts';
-import { RequestCounts } from '../upkeep/diagnostics/requests.ts';
+import { RequestCounts } from '../maintenance/diagnostics/requests.ts';
 import { AppError, conflictError, invalidError } from '../../api/errors.ts';
 import type { Feed } from '../../core/events/feed.ts';
 import type { EventLog } from '../../core/events/log.ts';

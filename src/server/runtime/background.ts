@@ -1,5 +1,5 @@
 import type { RecoverySummary } from '../../api/runtime.ts';
-import { verifySessions } from '../upkeep/recovery/verify.ts';
+import { verifySessions } from '../maintenance/recovery/verify.ts';
 import type { Base } from './base.ts';
 import type { Components } from './build.ts';
 

@@ -12,13 +12,13 @@ import { type HttpLayer, buildHttpLayer } from './build/http-layer.ts';
 import { connect } from './connect.ts';
 import { type Running, stop } from './stop.ts';
 import { leaveNote, readNote } from './shim-note.ts';
-import { startUpkeep } from './upkeep.ts';
+import { startMaintenance } from './maintenance.ts';
 import { Undo } from '../../core/lib/undo.ts';
 import { logPath } from '../work/processes/log-file.ts';
 import { NOTICE_TAIL } from '../work/processes/notices.ts';
 import { readPrinted } from '../work/processes/reading.ts';
 import { takeProcesses } from '../conversations/sessions/attach-turn.ts';
-import { type Recovered, recover } from '../upkeep/recovery/recover.ts';
+import { type Recovered, recover } from '../maintenance/recovery/recover.ts';
 import { withToken } from '../../core/config/token.ts';
 
 /** A server that listens. */
@@ -63,7 +63,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     components.sessions.runner.attach(turn);
   await components.processes.service.attach(survivingProcesses);
   await supervisor.endUnattached();
-  const upkeep = undo.use(startUpkeep(base, components));
+  const maintenance = undo.use(startMaintenance(base, components));
   const last = readNote(shim)?.url ?? null;
   await listen(base, httpLayer, { orFree: options.freePort === true, last });
   base.address.url = httpLayer.server.url;
@@ -87,7 +87,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     server: httpLayer.server,
     feed: components.storage.feed,
   });
-  return runtimeOf({ base, components, httpLayer, upkeep, background, opened: undo.move() });
+  return runtimeOf({ base, components, httpLayer, maintenance, background, opened: undo.move() });
 }
 
 /** Connects to the shim that an earlier server left. Only a server whose agents may outlive it loads the shim. */

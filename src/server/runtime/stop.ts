@@ -9,7 +9,7 @@ export interface Running {
   components: Components;
   httpLayer: HttpLayer;
   /** Disposing it ends the periodic work. */
-  upkeep: Disposable;
+  maintenance: Disposable;
   background: Background;
   /** Disposing it closes and releases everything that the start opened, in reverse order. */
   opened: AsyncDisposable;
@@ -57,11 +57,11 @@ export async function stop(
   base.logger.info('stopped');
 }
 
-/** From here on nothing starts: no request that changes something, no turn, no notice, no upkeep. */
+/** From here on nothing starts: no request that changes something, no turn, no notice, no periodic work. */
 function takeNothingNew({
   components: { sessions, goals, watches, races },
   httpLayer,
-  upkeep,
+  maintenance,
   background,
 }: Running): void {
   httpLayer.server.refuseChanges();
@@ -70,7 +70,7 @@ function takeNothingNew({
   goals.checks.stop();
   watches.checks.stop();
   races.runner.stop();
-  upkeep[Symbol.dispose]();
+  maintenance[Symbol.dispose]();
   background.stopVerification();
 }
 

@@ -2,7 +2,7 @@ import nodeFs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/core/lib/clock.ts';
-import { StorageBudget } from '../../../src/server/upkeep/retention/budget.ts';
+import { StorageBudget } from '../../../src/server/maintenance/retention/budget.ts';
 import {
   DATABASE_FILE,
   integrity,

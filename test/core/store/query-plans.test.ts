@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import type { Scope } from '../../../src/core/events/event.ts';
 import { ItemDeltas } from '../../../src/core/events/item-deltas.ts';
-import { EventTrim } from '../../../src/server/upkeep/retention/trim.ts';
+import { EventTrim } from '../../../src/server/maintenance/retention/trim.ts';
 import { SessionStore } from '../../../src/server/conversations/sessions/store.ts';
 import type { Database } from '../../../src/core/store/database.ts';
 import type { Reader } from '../../../src/core/store/transaction.ts';

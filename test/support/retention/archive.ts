@@ -6,8 +6,8 @@ import { ProcessStore } from '../../../src/server/work/processes/store.ts';
 import {
   type RetentionSettings,
   StorageBudget,
-} from '../../../src/server/upkeep/retention/budget.ts';
-import { Retention } from '../../../src/server/upkeep/retention/retention.ts';
+} from '../../../src/server/maintenance/retention/budget.ts';
+import { Retention } from '../../../src/server/maintenance/retention/retention.ts';
 import {
   beginTurn,
   closedSession,

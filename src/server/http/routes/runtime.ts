@@ -6,9 +6,9 @@ import type {
   RecoverySummary,
   StorageDiagnostics,
 } from '../../../api/runtime.ts';
-import { EXPOSITION_TYPE } from '../../upkeep/diagnostics/prometheus.ts';
-import { type Figures, metricsText } from '../../upkeep/diagnostics/metrics.ts';
-import type { RequestCounts } from '../../upkeep/diagnostics/requests.ts';
+import { EXPOSITION_TYPE } from '../../maintenance/diagnostics/prometheus.ts';
+import { type Figures, metricsText } from '../../maintenance/diagnostics/metrics.ts';
+import type { RequestCounts } from '../../maintenance/diagnostics/requests.ts';
 import { type Mount, senderOf } from '../mount.ts';
 import type { TokenService } from '../../../core/access/tokens.ts';
 import type { ApprovalLink, Hook, HookSkip, HookTest } from '../../../api/hooks.ts';

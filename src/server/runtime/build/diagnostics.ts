@@ -1,11 +1,11 @@
 import type { FleetStatus, RecoverySummary } from '../../../api/runtime.ts';
-import { SessionCounts } from '../../upkeep/diagnostics/counts.ts';
-import { readDiagnostics } from '../../upkeep/diagnostics/diagnostics.ts';
-import { watchEventLoop } from '../../upkeep/diagnostics/event-loop.ts';
-import { readFigures } from '../../upkeep/diagnostics/metrics.ts';
-import { readHealth } from '../../upkeep/diagnostics/health.ts';
-import type { Sources } from '../../upkeep/diagnostics/sources.ts';
-import { StorageUsage } from '../../upkeep/diagnostics/usage.ts';
+import { SessionCounts } from '../../maintenance/diagnostics/counts.ts';
+import { readDiagnostics } from '../../maintenance/diagnostics/diagnostics.ts';
+import { watchEventLoop } from '../../maintenance/diagnostics/event-loop.ts';
+import { readFigures } from '../../maintenance/diagnostics/metrics.ts';
+import { readHealth } from '../../maintenance/diagnostics/health.ts';
+import type { Sources } from '../../maintenance/diagnostics/sources.ts';
+import { StorageUsage } from '../../maintenance/diagnostics/usage.ts';
 import type { Base } from '../base.ts';
 import type { Components } from '../build.ts';
 import type { Undo } from '../../../core/lib/undo.ts';

@@ -1,8 +1,8 @@
-import { EventCounts } from '../../upkeep/diagnostics/event-counts.ts';
+import { EventCounts } from '../../maintenance/diagnostics/event-counts.ts';
 import { Feed } from '../../../core/events/feed.ts';
 import { sqlWasm } from '../../../core/lib/self.ts';
 import { prepareLogs } from '../../work/processes/log-file.ts';
-import { StorageBudget } from '../../upkeep/retention/budget.ts';
+import { StorageBudget } from '../../maintenance/retention/budget.ts';
 import { Backups } from '../../../core/store/backup.ts';
 import { IdempotencyStore } from '../../../core/store/idempotency-store.ts';
 import type { Base } from '../base.ts';

@@ -5,7 +5,7 @@ import type { Session, Turn } from '../../../../src/api/sessions.ts';
 import {
   type UnfinishedWork,
   planRecovery,
-} from '../../../../src/server/upkeep/recovery/recover.ts';
+} from '../../../../src/server/maintenance/recovery/recover.ts';
 import { anApproval, aSession, aTurn } from '../../../support/records.ts';
 
 const NOW = 1000;

@@ -1,6 +1,6 @@
 import { removeLogs } from '../work/processes/log-file.ts';
-import { IndexChecker } from '../upkeep/index-checker.ts';
-import { Retention } from '../upkeep/retention/retention.ts';
+import { IndexChecker } from '../maintenance/index-checker.ts';
+import { Retention } from '../maintenance/retention/retention.ts';
 import type { Base } from './base.ts';
 import type { Components } from './build.ts';
 
@@ -13,7 +13,7 @@ const FIRST_CHECK_MS = 60_000;
 const CHECK_EVERY_MS = 86_400_000;
 
 /** Starts the periodic removal of expired data from the store and the check of its indexes; disposing it ends both. */
-export function startUpkeep(
+export function startMaintenance(
   base: Base,
   { storage, sessions, goals, watches, races, queue, reviews, processes, snapshots }: Components,
 ): Disposable {

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Scope } from '../../../../src/core/events/event.ts';
 import { Feed, type FeedPage } from '../../../../src/core/events/feed.ts';
-import { EventTrim } from '../../../../src/server/upkeep/retention/trim.ts';
+import { EventTrim } from '../../../../src/server/maintenance/retention/trim.ts';
 import { type TestStore, withStore, testStore } from '../../../support/memory-store.ts';
 import { untypedDraft } from '../../../support/untyped-events.ts';
 import { entriesIn, pageOf } from '../../../support/entries.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { StorageUsage } from '../../../../src/server/upkeep/diagnostics/usage.ts';
+import { StorageUsage } from '../../../../src/server/maintenance/diagnostics/usage.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import { openArchive } from '../../../support/retention/archive.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
-import { exposition } from '../../../../src/server/upkeep/diagnostics/prometheus.ts';
+import { exposition } from '../../../../src/server/maintenance/diagnostics/prometheus.ts';
 import { type TestRuntime, testRuntime } from '../../../support/runtime.ts';
 import { scripted } from '../../../support/scripted-provider.ts';
 import { openSession, runTurn } from '../../../support/turns.ts';

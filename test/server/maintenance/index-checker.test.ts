@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { silentLog } from '../../../src/core/lib/log.ts';
-import { IndexChecker } from '../../../src/server/upkeep/index-checker.ts';
+import { IndexChecker } from '../../../src/server/maintenance/index-checker.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { apiOf } from '../../support/http/request.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

@@ -3,7 +3,7 @@ import { tempDirectory } from '../../../support/temp.ts';
 import { expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../../../src/api/events.ts';
 import type { Scope } from '../../../../src/core/events/event.ts';
-import { EventTrim } from '../../../../src/server/upkeep/retention/trim.ts';
+import { EventTrim } from '../../../../src/server/maintenance/retention/trim.ts';
 import { beginTurn } from '../../../../src/server/conversations/sessions/session.ts';
 import { aSession, aTurn } from '../../../support/records.ts';
 import { type Archive, seqsOf, openArchive } from '../../../support/retention/archive.ts';
