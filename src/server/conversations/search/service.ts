@@ -11,9 +11,9 @@ import { type Document, directoryMark, kindMark, providerMark, sessionMark } fro
 import { findTexts, type Found, type SearchRequest } from './finder.ts';
 import { termsOf } from './query.ts';
 import { Rows } from './rows.ts';
-import { Upkeep, type UpkeepDeps } from './upkeep.ts';
+import { IndexMaintenance, type IndexMaintenanceDeps } from './index-maintenance.ts';
 
-export interface SearchDeps extends Omit<UpkeepDeps, 'rows'> {
+export interface SearchDeps extends Omit<IndexMaintenanceDeps, 'rows'> {
   store: SessionStore;
   /** Returns the ids of the sessions in a team. Throws `not_found`. */
   teams: { agentsOf: (rx: Reader, teamId: string) => readonly string[] };
@@ -33,22 +33,22 @@ const MAX_MARKED = 500;
 export class SearchService {
   readonly #deps: SearchDeps;
   readonly #rows: Rows;
-  readonly #upkeep: Upkeep;
+  readonly #maintenance: IndexMaintenance;
   readonly #turns = new OneAtATime();
 
   constructor(deps: SearchDeps) {
     this.#deps = deps;
     this.#rows = new Rows(deps);
-    this.#upkeep = new Upkeep({ ...deps, rows: this.#rows });
+    this.#maintenance = new IndexMaintenance({ ...deps, rows: this.#rows });
   }
 
   resume(): void {
-    this.#upkeep.wake(0);
+    this.#maintenance.wake(0);
   }
 
   /** Notes that there may be something new. */
   changed(): void {
-    this.#upkeep.wake();
+    this.#maintenance.wake();
   }
 
   /** Returns a page of what was stored at the call, as far as it is indexed. Throws `invalid` and `not_found`. */
@@ -58,7 +58,7 @@ export class SearchService {
     return this.#turns.run('search', async () => {
       if (signal.aborted) return { records: [], nextCursor: null };
       const deps = { ...this.#deps, rows: this.#rows };
-      return this.#upkeep.using(async (index) => {
+      return this.#maintenance.using(async (index) => {
         if (query.order === 'best') {
           const page = { below: Number.MAX_SAFE_INTEGER, limit: WEIGHED };
           const { found } = await findTexts(deps, index, wanted, page);
@@ -76,16 +76,16 @@ export class SearchService {
   }
 
   status(): SearchIndex {
-    return this.#upkeep.status();
+    return this.#maintenance.status();
   }
 
   async drop(): Promise<SearchIndex> {
-    await this.#turns.run('search', () => this.#upkeep.drop());
+    await this.#turns.run('search', () => this.#maintenance.drop());
     return this.status();
   }
 
   async stop(): Promise<void> {
-    await this.#upkeep.stop();
+    await this.#maintenance.stop();
   }
 
   #best(found: readonly Found[]): SearchHit[] {

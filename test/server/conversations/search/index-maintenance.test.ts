@@ -77,13 +77,13 @@ test.each([
   expect(lines).toEqual(['the search index is damaged: rebuilding it']);
 });
 
-test('A full table of the index whose words were changed is found by the upkeep.', async () => {
+test('A full table of the index whose words were changed is found by the maintenance.', async () => {
   const given = await testSearch();
   const { open, db, store, directory } = given;
   await open('sess_a');
   await fill(given, 'sess_a', 500);
   const onDamage = (error: unknown) => expect.fail(String(error));
-  const upkeep = async () => {
+  const maintenance = async () => {
     const options = { directory, wasm: sqlWasm, bootId: 'boot', epoch: db.epoch };
     const index = await IndexFile.open({ ...options, shardTexts: 64, onDamage });
     try {
@@ -102,16 +102,18 @@ test('A full table of the index whose words were changed is found by the upkeep.
     file.close();
     return rows;
   };
-  await upkeep();
+  await maintenance();
   // The oldest of eight tables may get more texts.
   const sums = await onIndex('SELECT shard FROM shard_sums ORDER BY shard');
   expect(sums).toHaveLength(7);
-  await upkeep();
+  await maintenance();
   const newest = sums.at(-1)?.[0];
   await onIndex(
     `UPDATE w${newest}_segdir SET root = CAST(replace(CAST(root AS TEXT), 'filled', 'fillet') AS BLOB)`,
   );
-  await expect(upkeep()).rejects.toThrow(`the words of table ${newest} are not what was written`);
+  await expect(maintenance()).rejects.toThrow(
+    `the words of table ${newest} are not what was written`,
+  );
 });
 
 test('An index that is deleted while it is built is not begun again by the build.', async () => {

@@ -10,7 +10,7 @@ import { IndexFile } from './index-file.ts';
 import { Indexer } from './indexer.ts';
 import type { Rows } from './rows.ts';
 
-export interface UpkeepDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
+export interface IndexMaintenanceDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
   rows: Rows;
   directory: string;
   wasm: () => Uint8Array;
@@ -34,8 +34,8 @@ interface Open {
 }
 
 /** Opens the index, keeps it up to date in the background, and makes a new one where it is damaged. */
-export class Upkeep {
-  readonly #deps: UpkeepDeps;
+export class IndexMaintenance {
+  readonly #deps: IndexMaintenanceDeps;
   readonly #steps = new OneAtATime();
   readonly #stopped = new AbortController();
   #open: Open | null = null;
@@ -45,7 +45,7 @@ export class Upkeep {
   #isWanted = false;
   #detail: string | null = null;
 
-  constructor(deps: UpkeepDeps) {
+  constructor(deps: IndexMaintenanceDeps) {
     this.#deps = deps;
   }
 
