@@ -3,7 +3,7 @@ import type { Approval, ApprovalDetail } from '../../api/approvals.ts';
 import { ARGUMENTS_MISSING, CONFIRMATION } from '../../core/lib/arguments-missing.ts';
 import { diffHtml, textHtml } from '../../core/lib/html.ts';
 
-/** How much of what a request would do is shown, in UTF-16 code units; the page then says that there is more. */
+/** The maximum part of a request that is shown, in UTF-16 code units; the page then says that there is more. */
 const SHOWN_UNITS = 64 * 1024;
 const LINE_UNITS = 500;
 
@@ -182,7 +182,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value ?? null, null, 2);
 }
 
-/** A text as one line of the page, with what is invisible in it shown as code points. */
+/** Returns a text as one line of the page, with invisible characters as code points. */
 function lineOf(text: string): string {
   const one = text.replaceAll(/\s+/g, ' ').trim();
   return textHtml(one.length > LINE_UNITS ? `${one.slice(0, LINE_UNITS)}…` : one);

@@ -74,7 +74,7 @@ export class AuthHook {
     const asked = accessOf(request);
     if (asked === 'link')
       throw invalidError('an approval link can only be opened in a browser, not through the fleet');
-    // Answers are kept under the sender's authorization and key: this one can come from nobody else.
+    // Responses are stored under the sender's authorization and key, and no other sender can have this authorization.
     request.headers.authorization = holder.id;
     assertScope(holder, request.method, asked);
     const { answers } = request.routeOptions.config;
@@ -133,7 +133,7 @@ export function accessOf(request: FastifyRequest): Endpoint['access'] | 'link' {
   return accessOfPath(request.url);
 }
 
-/** Returns a path for the log, without what may be the secret of a link, however somebody on the way has spelled it. */
+/** Returns a path for the log. It leaves out what may be the secret of a link, in any URL encoding. */
 function withoutSecret(path: string): string {
   const plain = path.replaceAll(/%([2-7][\da-f])/gi, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),

@@ -34,7 +34,7 @@ export function mirroredLog(parts: { db: Database; log: EventLog; feed: Feed }):
 const EVERYTHING = { name: 'runtime' } as const;
 const NEVER = new AbortController().signal;
 
-/** Where the mirror keeps how far it has come: a row of the table `meta`. */
+/** The stored position of the mirror: a row of the table `meta`. */
 export function mirrorRows(db: Database): MirrorRows {
   const get = db.prepare<[string]>("SELECT value FROM meta WHERE key = 'mirror'");
   const put = db.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES ('mirror', ?)");

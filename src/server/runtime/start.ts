@@ -28,9 +28,9 @@ export interface Runtime {
   readonly tokenFile: string | null;
   /** The data of an older version that this start has changed; null where there were none. */
   readonly migration: Migration | null;
-  /** The numbers of turns and processes that run just now: a stop waits for the former and ends the latter. */
+  /** The numbers of running turns and processes: a stop waits for the turns and ends the processes. */
   underWay(): { turns: number; processes: number };
-  /** Resolves once the store has run a transaction behind those that were there before; rejects where it cannot any more. */
+  /** Resolves once the store has run a transaction after all earlier ones; rejects if it can store nothing any more. */
   proveStore(): Promise<void>;
   /**
    * Applies the reloadable settings of the configuration that `load` returns, and logs which have changed. If `load`

@@ -28,7 +28,7 @@ export interface TriedAgent {
   version: string | null;
   /** Whether it was asked to open a session. The others only start and report their login. */
   opens_session: boolean;
-  /** The problem and how to solve it; null where it did what it was asked to do. */
+  /** The problem and how to solve it; null if there is none. */
   problem: string | null;
   /** The modes that it offered in its session, and those that it is said to have and did not offer. */
   modes: readonly { id: string; name: string }[];

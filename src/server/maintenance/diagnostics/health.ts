@@ -35,7 +35,7 @@ export function readHealth(sources: HealthSources): Health {
   const hooks = hookProblems === null ? {} : { hooks: checkOf(hookProblems) };
   const fleet = sources.fleet();
   const sandbox = sources.sandbox.status;
-  // A member with a detail works, but somebody has to look.
+  // A member with a detail works, but has a problem that a person has to look into.
   const isFleetDegraded =
     DEGRADING.has(fleet.state) || (fleet.state === 'member' && fleet.detail !== undefined);
   const isDegraded =

@@ -132,7 +132,7 @@ function refusal({ what, without }: WantedFile, name: string, why: string): AppE
   return conflictError(`${what} ${name} ${why}, or ${without}`);
 }
 
-/** Says how a person trusts content of a repository that nobody has trusted yet. */
+/** Returns the next step for content of a repository that is not trusted yet. */
 export function howToAllow(repoRoot: string): string {
   return `not trusted yet: cadre worktrees trust --repo ${shellWord(repoRoot)}`;
 }

@@ -48,8 +48,8 @@ const IDENTITY_VARIABLES = [
   'GIT_COMMITTER_EMAIL',
 ];
 /**
- * Variables that each call sets. Nothing is fetched, so an object that a remote only promises counts as missing. Refs and
- * files that stand in for commits count for nothing: what is shown would differ from what is merged or pushed.
+ * Variables that each call sets. Nothing is fetched, so an object that only a remote has counts as missing. Replace refs
+ * and grafts are ignored: with them, a shown commit would differ from the merged or pushed one.
  */
 const FIXED_VARIABLES = {
   LC_ALL: 'C',
@@ -340,7 +340,7 @@ export function nulTerminated(entries: readonly string[]): string {
   return entries.map((entry) => `${entry}\0`).join('');
 }
 
-/** Quotes a path that stands on a line of its own, as git reads it. */
+/** Quotes a path as git reads it from a line of its input. */
 export function quotedPath(name: string): string {
   if (!/^"|[\n\r\\]/.test(name)) return name;
   const escaped = name.replaceAll(

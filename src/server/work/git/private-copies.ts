@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
@@ -161,7 +161,7 @@ function indexModeOf({ settings, listed }: OpenWorktree, name: string, mode: str
   return entry?.slice(0, 6) ?? '100644';
 }
 
-/** Returns the object ids that git gives to files, with the hash function of ids of that length; null where it is unknown. */
+/** Returns the ids of files as blobs, with the hash function of ids of so many characters; null for links and missing files. */
 export function blobIdsOf(
   files: string,
   names: readonly string[],
@@ -169,10 +169,15 @@ export function blobIdsOf(
 ): Promise<(string | null)[]> {
   return mapForeignEntries(files, names, async (entry) => {
     if (entry.kind === 'link') return null;
-    const hash = createHash(characters === 40 ? 'sha1' : 'sha256').update(`blob ${entry.size}\0`);
+    const hash = blobHash(entry.size, characters);
     for await (const chunk of chunksOf(entry)) hash.update(chunk);
     return hash.digest('hex');
   });
+}
+
+/** Returns the hash of a blob of so many bytes, to which its content is to be added. */
+export function blobHash(bytes: number, characters: number): Hash {
+  return createHash(characters === 40 ? 'sha1' : 'sha256').update(`blob ${bytes}\0`);
 }
 
 function modeOf(entry: OpenEntry): Blob['mode'] {

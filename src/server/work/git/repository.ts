@@ -131,7 +131,7 @@ export async function commitsOf(git: Git, refs: readonly string[]): Promise<(str
 }
 
 /**
- * Returns the ids of the objects that these names stand for, null for a name that stands for none; null if git cannot
+ * Returns the ids of the objects with these names, null for a name without an object; null if git cannot
  * work at that location. Names are of one line. This is one process of git for all of them.
  */
 export async function idsOf(git: Git, names: readonly string[]): Promise<(string | null)[] | null> {

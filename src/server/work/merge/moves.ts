@@ -78,7 +78,7 @@ export async function makeMoves(
   for (const checkout of locked) await unlock(checkout, all.id);
 }
 
-/** Branches have moved, and the files of a checkout could neither follow nor go back: the next merge or start tries again. */
+/** Branches have moved, and the files of a checkout could be neither updated nor restored: the next merge or start tries again. */
 export class PartialMoveError extends AppError {
   constructor(options: ErrorOptions) {
     super(

@@ -48,7 +48,7 @@ export interface Plan {
   shown: MergePlanView;
   /** Null if nothing is to move, or nothing can. */
   moves: Omit<Moves, 'id'> | null;
-  /** Throws `conflict` if something has changed that stands against the moves. */
+  /** Throws `conflict` if a change since then prevents the moves. */
   check: () => Promise<void>;
 }
 
@@ -299,7 +299,7 @@ async function toReplay(
   return { commits: await readCommits(repository, ids), obstacles: [] };
 }
 
-/** Returns the message of a merge as git words it, or of one commit that stands for several. */
+/** Returns the default message of a merge, as git words it, or of a squash commit. */
 function defaultMessage(
   { branch, worktree_name }: MergeSource['worktree'],
   into: string,

@@ -165,8 +165,8 @@ async function connect(isolated: Git, args: string[], address: string): Promise<
 }
 
 /**
- * The program that receives a push to a repository on this machine: it is one that somebody has put there, and runs
- * none of its hooks or commands.
+ * The program that receives a push to a repository on this machine. It runs no hook and no command of that repository,
+ * which may belong to another user.
  */
 const RECEIVE_HERE =
   'git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true -c receive.denyCurrentBranch=refuse -c receive.autogc=false receive-pack';

@@ -9,13 +9,13 @@ import type { OutputTotals } from './process.ts';
 const BATCH_MS = 100;
 /** The maximum text of an event, in bytes. It is the beginning of the output that the event announces. */
 const EVENT_TEXT_BYTES = 4096;
-/** So much of what is to be announced is kept: the text, and the rest of its last character. */
+/** The number of bytes that are kept for the text of the next event, with the rest of its last character. */
 const HEAD_BYTES = EVENT_TEXT_BYTES + 4;
 /** After so many bytes of text, the events of a process carry none, and come every `SELDOM_MS` at most. */
 const TEXT_BUDGET_BYTES = 256 * 1024;
 const SELDOM_MS = 500;
 /**
- * Another process may keep the pipe open after the end of ours. So reading stops once this many checks in a row, every
+ * Another process may keep the pipe open after the process has ended. So reading stops once this many checks in a row, every
  * `CHECK_MS`, have found no new output.
  */
 const QUIET_CHECKS = 3;
@@ -122,7 +122,10 @@ export class ProcessOutput {
     this.flush();
   }
 
-  /** The offsets from which this server reads the outputs of a process of another one. `oldest`: what is still there. */
+  /**
+   * Returns the offsets from which this server reads the outputs of a process of another server. `oldest`: the first offsets
+   * that are still readable.
+   */
   beginsAt(oldest: Record<StreamName, number>): Record<StreamName, number> {
     const { stdout, stderr } = this.#streams;
     return { stdout: stdout.beginsAt(oldest.stdout), stderr: stderr.beginsAt(oldest.stderr) };
@@ -160,7 +163,7 @@ class StreamOutput {
   #isLeft = false;
   readonly #closed = Promise.withResolvers<void>();
   #chunks = 0;
-  /** Resolves once all output that has come is in the log; undefined while nothing is being written. */
+  /** Resolves once all received output is in the log; undefined while nothing is being written. */
   #writing: Promise<void> | undefined;
   /** The number of bytes that could not be written to the disk. */
   #lost = 0;

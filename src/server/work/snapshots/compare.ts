@@ -113,7 +113,7 @@ async function withSizes(git: Git, files: FileChange[]): Promise<FileChange[]> {
   });
 }
 
-/** The size above which git does not compare files as text, in bytes; it stands in {@link DIFF_TREE} as well. */
+/** The size above which git does not compare files as text, in bytes; {@link DIFF_TREE} has it too. */
 const TEXT_BYTES = 2 * 1024 * 1024;
 
 /** Whether an entry is the commit of a submodule, which the repository does not contain. */

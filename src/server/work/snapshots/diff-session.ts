@@ -58,7 +58,7 @@ async function untilNow(work: WorkContext, query: Query): Promise<Pair> {
   const now = await readFilesNow(checkout, {
     ...work,
     objects: path.join(work.scratch, 'objects'),
-    alternates: start === null ? [] : [work.requests.snapshotObjectStores.pathOf(start.depot)],
+    alternates: work.requests.objectPathsOf(start === null ? [] : [start]),
   });
   const base = start === null ? await commitBase(work, checkout, query) : turnBase(start);
   return {

@@ -20,23 +20,23 @@ const TOTAL_BYTES = 256 * 1024 * 1024;
 const MAX_FILES = 10_000;
 /** The maximum size of git's list of changed files, in bytes. */
 const LIST_BYTES = 8 * 1024 * 1024;
-/** How often files are read again that vanished while they were read. */
+/** The maximum number of attempts, because files may disappear while they are read. */
 const ATTEMPTS = 3;
 
 /** Attributes of a repository that would run a program, hide a change, or change what is read. */
 const NO_ATTRIBUTES = '* -text !eol !crlf -ident !filter !working-tree-encoding !diff\n';
 
-/** Where files are read to, and with what. */
+/** The directories and settings of a reading. */
 interface Reading {
   scratch: string;
   objects: string;
-  /** Directories of more objects that the answer is to have beside its own. */
+  /** Further object directories from which the returned git reads. */
   alternates?: readonly string[];
   filters: FiltersOf;
   signal: AbortSignal;
 }
 
-/** The files of a checkout as they are, as a tree among objects of ours. */
+/** The current files of a checkout, as a tree. */
 interface FilesNow {
   tree: string;
   /** Git that can read the tree, with the objects of the repository beside it. */
@@ -47,9 +47,9 @@ interface FilesNow {
 }
 
 /**
- * Reads the files of a checkout, which nothing is written to: changed files and untracked ones as they are on the disk,
- * byte for byte, the others as they are committed. Objects are written to `objects`, a directory of ours; `scratch` is an
- * empty one. Throws GitFailure, also if `signal` aborts, and ForeignFileError.
+ * Reads the files of a checkout, and writes nothing to it: changed and untracked files as they are on the disk, byte for
+ * byte, the others as they are committed. Writes objects to the directory `objects`; `scratch` is an empty directory. Both
+ * belong to cadre. Throws GitFailure, also if `signal` aborts, and ForeignFileError.
  */
 export async function readFilesNow(checkout: SessionCheckout, about: Reading): Promise<FilesNow> {
   for (let attempt = 1; ; attempt += 1) {
@@ -109,7 +109,7 @@ function leave(name: string, reason: LeftOut['reason'], bytes: number | null): L
   return { path: toText(name), reason, bytes };
 }
 
-/** Returns git that can read trees whose objects are in a repository and in directories of ours. */
+/** Returns git that can read trees whose objects are in a repository and in object directories of cadre. */
 export async function openTrees(
   repository: Repository,
   { scratch, alternates }: { scratch: string; alternates: readonly string[] },

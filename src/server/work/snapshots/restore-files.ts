@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import path from 'node:path';
 import type { BodyOf, ResponseOf } from '../../../api/endpoint.ts';
 import type { restoreFile } from '../../../api/snapshots.ts';
@@ -15,6 +14,7 @@ import { shortNameList } from '../../../core/lib/short-name-list.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { changesBetween, type TreeChange } from '../git/changes.ts';
 import { type Git, nulTerminated, toText } from '../git/git.ts';
+import { blobHash } from '../git/private-copies.ts';
 import { readFilesNow } from './files-now.ts';
 import { checkoutOfSession, type SessionCheckout } from './session-checkout.ts';
 import type { WorkContext } from './snapshot-requests.ts';
@@ -29,8 +29,8 @@ const LFS_BYTES = 1024;
 const NAMED = 3;
 
 /**
- * Restores a file. Throws `conflict`, and changes nothing, if somebody else than the session's agent may have changed
- * it since, unless `force` is set: then what is there is kept beside it.
+ * Restores a file. Throws `conflict`, and changes nothing, if something other than the session's agent may have changed the
+ * file since the snapshot. With `force`, the current file is kept under another name instead.
  */
 export async function restoreSessionFile(
   work: WorkContext,
@@ -60,7 +60,7 @@ export async function restoreSessionFile(
   const answer = { session_id, path: name, turn_id, moment };
   if (isSame(found, wanted)) return { ...answer, changed: false, kept_as: null };
   if (!force) await assertOfAgent(git, { name, found, since, target });
-  // It may change until it is replaced.
+  // The file may change until it is replaced.
   const kept_as = await replaceForeignFile(files, name, {
     entry: wanted,
     mayReplace: (now) => force || isSame(now, found),
@@ -147,10 +147,7 @@ function isSame(one: ForeignEntry | null, other: ForeignEntry | null): boolean {
 /** Returns git's id of a content, with the hash function of ids of that length. Null if the file does not exist. */
 function blobOf(entry: ForeignEntry | null, characters: number): string | null {
   if (entry === null) return null;
-  return createHash(characters === 40 ? 'sha1' : 'sha256')
-    .update(`blob ${entry.content.length}\0`)
-    .update(entry.content)
-    .digest('hex');
+  return blobHash(entry.content.length, characters).update(entry.content).digest('hex');
 }
 
 function refused(error: unknown): never {
@@ -243,10 +240,7 @@ async function readNow(
   snapshots: readonly Taken[],
 ): Promise<{ git: Git; tree: string }> {
   const objects = path.join(work.scratch, 'now');
-  const objectStores = new Set(snapshots.map(({ depot }) => depot));
-  const alternates = [...objectStores].map((objectStore) =>
-    work.requests.snapshotObjectStores.pathOf(objectStore),
-  );
+  const alternates = work.requests.objectPathsOf(snapshots);
   const { filters, scratch, signal } = work;
   const now = await readFilesNow(checkout, { scratch, objects, alternates, filters, signal });
   if (now.isCut)

@@ -59,10 +59,6 @@ export class SnapshotRequests {
     this.#deps = deps;
   }
 
-  get snapshotObjectStores(): SnapshotObjectStores {
-    return this.#deps.snapshotObjectStores;
-  }
-
   now(): number {
     return this.#deps.clock.now();
   }
@@ -119,11 +115,16 @@ export class SnapshotRequests {
     snapshot: Taken,
     others: readonly StoredSnapshot[] = [],
   ): Promise<Git> {
-    const objectStores = new Set([snapshot, ...others].map(({ depot }) => depot));
-    const alternates = [...objectStores]
+    const alternates = this.objectPathsOf([snapshot, ...others]);
+    return openTrees(repositoryAt(git, snapshot.repository), { scratch, alternates });
+  }
+
+  /** Returns the directories of the objects of snapshots. */
+  objectPathsOf(snapshots: readonly StoredSnapshot[]): string[] {
+    const objectStores = new Set(snapshots.map(({ depot }) => depot));
+    return [...objectStores]
       .filter((objectStore) => objectStore !== null)
       .map((objectStore) => this.#deps.snapshotObjectStores.pathOf(objectStore));
-    return openTrees(repositoryAt(git, snapshot.repository), { scratch, alternates });
   }
 
   /** Returns the snapshots of a session that were taken after one of them, oldest first. */
