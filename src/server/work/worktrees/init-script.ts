@@ -8,6 +8,7 @@ import { privateDirsIn } from '../../../core/children/sandbox/private-directorie
 import type { Child, ChildExit } from '../../../core/children/supervisor.ts';
 import { conflictError } from '../../../api/errors.ts';
 import { Undo } from '../../../core/lib/undo.ts';
+import { continuationBytes } from '../../../core/lib/utf8.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
 import type { Committed } from '../git/consent.ts';
 import type { WorktreeDependencies } from './dependencies.ts';
@@ -106,7 +107,8 @@ function tailOf(child: Child): { text: () => string; ended: Promise<unknown> } {
       tail = Buffer.concat([tail, chunk]).subarray(-TAIL_BYTES);
     });
   return {
-    text: () => tail.toString('utf8'),
+    // The first character may have been cut.
+    text: () => tail.subarray(continuationBytes(tail)).toString('utf8'),
     ended: Promise.all(streams.map((stream) => once(stream, 'close'))),
   };
 }

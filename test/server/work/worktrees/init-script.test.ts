@@ -69,6 +69,13 @@ test('An init script that cannot be started leaves no network of its sandbox ope
   expect(isClosed).toBe(true);
 });
 
+test('The stored end of the output of an init script begins with a whole character.', async () => {
+  const stage = await testStage();
+  withScript(stage, `echo ${'é'.repeat(3000)}\n`);
+  const { init_script } = await create(stage, { run_init_script: true });
+  expect(init_script.output_tail).toMatch(/^é+\n$/);
+});
+
 test('An init script in any language gets the environment of agents, and no variable of the server.', async () => {
   const stage = await testStage();
   const names = ['SOME_API_KEY', 'GITHUB_TOKEN', 'AWS_SECRET_ACCESS_KEY', 'DATABASE_URL'];
