@@ -45,7 +45,7 @@ test.for([
   },
 );
 
-test('Any other failure of git is no lack of room, also on a full disk.', async () => {
+test('Another failure of git is not reported as a full disk.', async () => {
   const failure = failureOf(128, "fatal: Unable to create 'index.lock': File exists.\n", [FULL]);
   expect(failure.hadNoRoom).toBe(false);
   expect(await orNull(Promise.reject(failure))).toBeNull();
