@@ -278,11 +278,17 @@ function withoutMarks(line: string): string {
   return /[\p{L}\p{N}]/u.test(plain(line.slice(0, Math.max(at, 0)))) ? line : line.slice(at);
 }
 
-/** Agents write our ids as texts, an error that is null beside a result, and errors in shapes of their own. */
-function readableAnswer({ id, error, ...rest }: Record<string, unknown>): Record<string, unknown> {
+/** Agents write our ids as texts, a null beside a result or an error, and errors in shapes of their own. */
+function readableAnswer({
+  id,
+  error,
+  result,
+  ...rest
+}: Record<string, unknown>): Record<string, unknown> {
   const ours = typeof id === 'string' && /^\d+$/.test(id) ? Number(id) : id;
   const answer = ours === undefined ? rest : { ...rest, id: ours };
-  if (error === undefined || (error === null && rest.result !== undefined)) return answer;
+  if (error === undefined || (error === null && result !== undefined)) return { ...answer, result };
+  if (result !== undefined && result !== null) return { ...answer, result, error };
   if (goodError.safeParse(error).success) return { ...answer, error };
   const failure = anyError.safeParse(error).data ?? { code: INTERNAL_ERROR, message: '' };
   return { ...answer, error: { code: failure.code, message: failure.message, data: error } };

@@ -111,6 +111,21 @@ test.each([
   },
 );
 
+test('An answer with a result that is null beside an error is the error.', async () => {
+  const { firstTurn } = on(
+    goes((agent) => {
+      const error = { code: -32_603, message: 'no credit left' };
+      agent.send({ id: agent.last('session/prompt')?.id, result: null, error });
+      return never;
+    }),
+  );
+  const { turn } = await firstTurn('go');
+  expect(turn.error).toEqual({
+    code: 'provider_error',
+    message: 'the agent failed: no credit left',
+  });
+});
+
 test.each([
   ['progress dots', '.... '],
   ['a terminal title', '\u001b]0;working\u0007\u001b[2K\r'],
