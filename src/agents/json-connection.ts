@@ -126,9 +126,9 @@ export function lineOf(message: object): string {
   return `${JSON.stringify(message)}\n`;
 }
 
-/** The requests of an agent that wait for an answer, by their ids. The agent may withdraw each of them. */
+/** The requests of an agent that wait for an answer. The agent may withdraw each of them by its id, which may not be unique. */
 export class OpenRequests<Id> {
-  readonly #withdrawals = new Map<Id, AbortController>();
+  readonly #open = new Set<{ id: Id; withdrawal: AbortController }>();
 
   /** Sends what `decide` gives, unless the request is withdrawn before that: then nobody waits for an answer. */
   async answer<T>(
@@ -144,21 +144,21 @@ export class OpenRequests<Id> {
 
   /** Calls `work`, which answers the request even if it is withdrawn. */
   async handle(id: Id, work: (withdrawn: AbortSignal) => Promise<void>): Promise<void> {
-    const withdrawal = new AbortController();
-    this.#withdrawals.set(id, withdrawal);
+    const request = { id, withdrawal: new AbortController() };
+    this.#open.add(request);
     try {
-      await work(withdrawal.signal);
+      await work(request.withdrawal.signal);
     } finally {
-      this.#withdrawals.delete(id);
+      this.#open.delete(request);
     }
   }
 
   withdraw(id: Id): void {
-    this.#withdrawals.get(id)?.abort();
+    for (const request of this.#open) if (request.id === id) request.withdrawal.abort();
   }
 
   /** To be called when the agent is gone. */
   withdrawAll(): void {
-    for (const withdrawal of this.#withdrawals.values()) withdrawal.abort();
+    for (const { withdrawal } of this.#open) withdrawal.abort();
   }
 }

@@ -22,3 +22,21 @@ test('An answer is sent unless its request was withdrawn before.', async () => {
   expect(signals.map(({ aborted }) => aborted)).toEqual([true, false]);
   expect(sent).toEqual(['answer 1']);
 });
+
+test('Two open requests with the same id are both withdrawn.', async () => {
+  const requests = new OpenRequests<number>();
+  const first = Promise.withResolvers<void>();
+  const signals: AbortSignal[] = [];
+  const handle = (until: Promise<void>) =>
+    requests.handle(1, (withdrawn) => {
+      signals.push(withdrawn);
+      return until;
+    });
+  const handled = handle(first.promise);
+  const others = [handle(new Promise(() => undefined)), handle(new Promise(() => undefined))];
+  expect(others).toHaveLength(2);
+  first.resolve();
+  await handled;
+  requests.withdrawAll();
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false, true, true]);
+});
