@@ -14,6 +14,7 @@ import {
   Refusal,
 } from '../json-connection.ts';
 import { NonProtocolOutput } from '../json-lines.ts';
+import { maybeText } from '../lenient.ts';
 import type { AskedRequest, OutputLine, OutputLines } from '../output-lines.ts';
 
 export interface Handlers {
@@ -38,7 +39,7 @@ const response = z.looseObject({
     subtype: z.string(),
     request_id: z.string(),
     response: z.unknown().optional(),
-    error: z.string().optional(),
+    error: maybeText,
   }),
 });
 const request = z.looseObject({
@@ -164,9 +165,10 @@ export class Connection extends JsonConnection<string> {
       subtype,
       request_id: id = '',
       response: result,
-      error: why = 'no reason given',
+      error,
     } = response.safeParse(raw).data?.response ?? {};
-    const answer = subtype === 'success' ? { result } : { refusal: new Refusal(why) };
+    const refusal = new Refusal(error ?? 'no reason given');
+    const answer = subtype === 'success' ? { result } : { refusal };
     const settled = this.settle(id, answer);
     if (settled) return settled;
     if (!id.startsWith(OWN_IDS)) this.#handlers.onUnknown();

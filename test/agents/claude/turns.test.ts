@@ -302,3 +302,18 @@ test('A turn starts another claude while the previous one, which closed its outp
   expect(await session.run('again')).toMatchObject({ status: 'completed', text: 'again' });
   expect(agents).toHaveLength(2);
 });
+
+test('An answer with an error that is null is an answer.', async () => {
+  const { firstTurn } = on({
+    requests: {
+      initialize(_request, claude) {
+        const { request_id } = claude.heard.at(-1) ?? {};
+        const response = { subtype: 'success', request_id, response: {}, error: null };
+        claude.send({ type: 'control_response', response });
+        return new Promise(() => undefined);
+      },
+    },
+  });
+  const { turn } = await firstTurn('hello');
+  expect(turn).toMatchObject({ status: 'completed', text: 'hello' });
+});
