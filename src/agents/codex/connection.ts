@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { random } from '../../core/lib/ids.ts';
+import { valueText } from '../../core/lib/value-text.ts';
 import type { BoundedLine } from '../bounded-line.ts';
 import {
   type AgentPipes,
@@ -134,7 +135,7 @@ const message = z.looseObject({
   id: id.optional().catch(undefined),
   method: z.string().optional().catch(undefined),
   params: z.record(z.string(), z.unknown()).catch({}),
-  error: z.looseObject({ message: z.string() }).optional().catch(undefined),
+  error: z.unknown().optional(),
   result: z.unknown().optional(),
 });
 type Message = z.output<typeof message>;
@@ -246,9 +247,8 @@ export class Connection extends JsonConnection<RequestId> {
   }
 
   #settleBy(received: Message | undefined): Promise<void> | undefined {
-    const answer = received?.error
-      ? { refusal: new Refusal(received.error.message) }
-      : { result: received?.result };
+    const { error, result } = received ?? {};
+    const answer = error == null ? { result } : { refusal: new Refusal(reasonIn(error)) };
     const to = received?.id ?? '';
     this.#asking.delete(to);
     const settled = this.settle(to, answer);
@@ -265,6 +265,14 @@ export class Connection extends JsonConnection<RequestId> {
     this.#handlers.onLost(thread);
   }
 }
+
+/** Returns the message of an error; all of the error if it has no message. */
+function reasonIn(error: unknown): string {
+  const text = fieldOf(error, 'message');
+  return typeof text === 'string' ? text : valueText(error).slice(0, MAX_REASON);
+}
+
+const MAX_REASON = 1000;
 
 /** Returns the answer that refuses a request. */
 export function refused(why: string): Reply {

@@ -386,3 +386,20 @@ test('An app-server that does not answer the start of a turn is stopped when its
   expect((await session.watch.end(turnId)).kind).toBe('turn.interrupted');
   await until('it is gone', () => agents[0]?.gone === true);
 });
+
+test.each([
+  ['without a message', { code: -32_600 }],
+  ['that is only a text', 'no credit left'],
+])('An answer with an error %s fails the turn.', async (_name, error) => {
+  const { open } = on({
+    requests: {
+      'turn/start'(_params, server) {
+        const { id } = server.heard.at(-1) ?? {};
+        server.write(`${JSON.stringify({ id, error })}\n`);
+        return new Promise(() => undefined);
+      },
+    },
+  });
+  const session = await open();
+  expect(await session.run('go')).toMatchObject({ status: 'failed' });
+});
