@@ -19,7 +19,7 @@ import {
 } from './transaction.ts';
 import { lossText } from './lost-store.ts';
 import { type DatabaseOptions, type Opened, openMigrated } from './open.ts';
-import type { SqliteError, SqlValue } from './raw-statement.ts';
+import { SqliteError, type SqlValue } from './raw-statement.ts';
 import { asStorageError, isCorruption, isFull, mayHaveRolledBack } from './storage-error.ts';
 import { SYNC_BOUNDS, SyncTimes, WalSync } from './wal-sync.ts';
 
@@ -187,16 +187,17 @@ export class Database {
     const refusal = this.#refusal();
     if (refusal) return Promise.reject(refusal);
     const settled = (this.#group ?? this.#unsynced.at(-1))?.done ?? Promise.resolve();
-    let value: T;
+    const repeat = () => this.read(fn);
     try {
-      value = this.#reading(fn);
+      const value = this.#reading(fn);
+      return settled.then(() => value, repeat);
     } catch (error) {
       // SQLite may have rolled the open group back without reporting it, so the group fails.
       if (this.#group && this.#poison) this.#fail(this.#group, error);
-      return settled.then(() => Promise.reject(asStorageError(error)));
+      const refuse = () => Promise.reject(asStorageError(error));
+      // Another error may be about rows of a group that fails.
+      return settled.then(refuse, error instanceof SqliteError ? refuse : repeat);
     }
-    const repeat = () => this.read(fn);
-    return settled.then(() => value, repeat);
   }
 
   /**

@@ -91,6 +91,18 @@ test('Reads that saw rows of a failed group are repeated without them.', async (
   expect(await store.db.read((rx) => store.notes.get(rx, 'a')?.id)).toBe('a');
 });
 
+test('A read that was refused because of rows of a failed group is repeated without them.', async () => {
+  const { store, disk } = await storeOnTestDisk();
+  fillAfter(disk, 0, 'ENOSPC');
+  const lost = store.db.transact((tx) => store.write(tx, 'b'));
+  const read = store.db.read((rx) => {
+    if (store.notes.get(rx, 'b')) throw new Error('b is there');
+    return 'b is not there';
+  });
+  await expect(lost).rejects.toMatchObject({ code: 'storage_full' });
+  expect(await read).toBe('b is not there');
+});
+
 test('A full disk does not affect groups that were committed before.', async () => {
   const { store, disk } = await storeOnTestDisk();
   using held = disk.holdSyncs(WAL_FILE);
