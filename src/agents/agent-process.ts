@@ -201,8 +201,9 @@ export interface ProgramOptions {
 }
 
 /**
- * Runs a command of an agent's program to its end, and kills it after `limitMs`. `name` is the usual name of the program.
- * `code` is null for a command that was killed.
+ * Runs a command of an agent's program to its end, and kills it after `limitMs`. All processes that it started end with it,
+ * so that none of them holds its output open. `name` is the usual name of the program. `code` is null for a command that was
+ * killed. Throws {@link ProviderError}.
  */
 export async function runProgram(
   name: string,
@@ -210,14 +211,9 @@ export async function runProgram(
   { command, args, env, supervisor, clock }: ProgramOptions,
   limitMs: number,
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = await supervisor.start({
-    command,
-    args: [...args, ...words],
-    cwd: process.cwd(),
-    env,
-    what: [name, ...words].join(' '),
-    stdin: 'none',
-  });
+  const what = [name, ...words].join(' ');
+  const start = { command, args: [...args, ...words], cwd: process.cwd(), env, what };
+  const child = await startAgent(supervisor, { ...start, stdin: 'none' }, `${name}: "${what}"`);
   const limit = clock.after(limitMs, () => void child.end(0));
   try {
     const ended = [text(child.stdout), text(child.stderr), child.exited] as const;

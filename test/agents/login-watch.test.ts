@@ -6,6 +6,7 @@ import type { AuthStatus } from '../../src/api/providers.ts';
 import type { Client } from '../../src/client/client.ts';
 import { LOGIN_MS, LoginWatch } from '../../src/agents/login-watch.ts';
 import { failed } from '../../src/agents/provider.ts';
+import { hasProc } from '../../src/core/lib/platform.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { until } from '../support/providers/calls.ts';
@@ -165,3 +166,21 @@ test('A login program that hangs is killed, delays no request, and leaves the lo
   await until('it is killed', () => !fs.existsSync(`/proc/${started}`));
   expect(await provider(client, 'claude')).toMatchObject({ healthy: true, logged_in: null });
 });
+
+test.skipIf(!hasProc)(
+  'A login program that leaves a process behind, which has its output, does not delay its answer.',
+  async () => {
+    const own = testDirectory('logins');
+    putProgram(
+      own,
+      'claude',
+      `setsid sleep 1000 & echo '{"loggedIn": true, "authMethod": "claude.ai"}'`,
+    );
+    const { client } = await testRuntime({
+      config: { providers: { claude: { command: path.join(own, 'claude') } } },
+    });
+    expect(await client.call(endpoints.getClaudeAuthStatus, {})).toMatchObject({
+      authenticated: true,
+    });
+  },
+);
