@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import { codeOf } from '../lib/system-error.ts';
 import type { Found, ProcessTable } from './process-table.ts';
 
 /** Processes as Linux has them: in /proc. Start times are clock ticks since boot. */
@@ -11,7 +12,7 @@ export const procfs: ProcessTable = {
   },
   membersOf: (group) =>
     Promise.resolve(
-      fs.readdirSync('/proc').flatMap((name) => {
+      namesInProc().flatMap((name) => {
         const found = /^\d+$/.test(name) ? find(Number(name)) : undefined;
         return found?.group === group && !found.isDead ? [found.pid] : [];
       }),
@@ -43,7 +44,7 @@ done
 
 /** Returns the processes whose initial environment contains `marker`, without this process; tests look at the whole by it. */
 export function carriersOf(marker: string): number[] {
-  return fs.readdirSync('/proc').flatMap((name) => {
+  return namesInProc().flatMap((name) => {
     const pid = Number(name);
     if (!Number.isInteger(pid) || pid === process.pid) return [];
     return readProc(`/proc/${pid}/environ`)?.includes(marker) ? [pid] : [];
@@ -72,22 +73,61 @@ function fieldsOf(process: string): string[] | undefined {
   return stat ? stat.slice(stat.lastIndexOf(')') + 2).split(' ') : undefined;
 }
 
+/**
+ * A descriptor that is kept for the files of /proc, because processes have to be found and ended even if this process may
+ * open no other.
+ */
+let spare: number | undefined;
+
+/** Runs `read`, which closes what it opens. If no descriptor is left for it, it gets the spare one. */
+function withSpare<T>(read: () => T): T {
+  spare ??= openSpare();
+  try {
+    return read();
+  } catch (error) {
+    if (spare === undefined || !['EMFILE', 'ENFILE'].includes(codeOf(error))) throw error;
+  }
+  fs.closeSync(spare);
+  try {
+    return read();
+  } finally {
+    spare = openSpare();
+  }
+}
+
+function openSpare(): number | undefined {
+  try {
+    return fs.openSync('/proc', 'r');
+  } catch {
+    return undefined;
+  }
+}
+
+function namesInProc(): string[] {
+  return withSpare(() => fs.readdirSync('/proc'));
+}
+
 /** Buffer for files of /proc. Such a file has no size, so `readFileSync` would allocate 64 KiB each time. */
 const scratch = Buffer.allocUnsafeSlow(4096);
 
 function readProc(path: string): string | undefined {
-  let fd: number | undefined;
   try {
-    fd = fs.openSync(path, 'r');
+    return withSpare(() => readAll(path));
+  } catch {
+    return undefined;
+  }
+}
+
+function readAll(path: string): string {
+  const fd = fs.openSync(path, 'r');
+  try {
     let text = '';
     for (;;) {
       const bytes = fs.readSync(fd, scratch, 0, scratch.length, null);
       if (bytes === 0) return text;
       text += scratch.toString('latin1', 0, bytes);
     }
-  } catch {
-    return undefined;
   } finally {
-    if (fd !== undefined) fs.closeSync(fd);
+    fs.closeSync(fd);
   }
 }

@@ -1,5 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { hasProc } from '../../../src/core/lib/platform.ts';
 import { ranTo, stdout } from '../../support/processes/work.ts';
@@ -28,4 +30,21 @@ test.skipIf(!hasProc)('No child inherits a descriptor that the server inherited.
     'for one in /proc/$$/fd/*; do [ ${one##*/} -gt 2 ] && [ -e $one ] && echo $one; done; true',
   );
   expect(await stdout(server, beyond)).toBe('');
+});
+
+test.skipIf(!hasProc)('Processes are found and ended where no more files may be opened.', () => {
+  const helper = path.join(import.meta.dirname, 'at-limit.ts');
+  const script = 'ulimit -n 64; exec "$@"';
+  const marker = `AT_LIMIT_TEST=${randomUUID()}`;
+  const said = execFileSync('/bin/sh', ['-c', script, 'sh', process.execPath, helper, marker], {
+    encoding: 'utf8',
+    timeout: 60_000,
+  });
+  expect(JSON.parse(said)).toEqual({
+    isAlive: true,
+    members: 1,
+    runs: true,
+    taken: true,
+    signal: 'SIGKILL',
+  });
 });
