@@ -9,9 +9,9 @@ import { anyList, maybe, maybeText } from '../lenient.ts';
 /** The shown output of a call. */
 interface Shown {
   /** The texts of its content. */
-  content: string;
+  readonly content: string;
   /** Output of its terminal, if the agent reports that in addition to the content. */
-  terminal: string;
+  readonly terminal: string;
 }
 
 /** A call that has not ended. */
@@ -30,7 +30,10 @@ interface Open {
   size: number;
 }
 
-/** The limits of what is kept of the open calls of one agent. The call of the newest message is always kept. */
+/**
+ * The limits of what is kept of the open calls of one agent, and of the shown outputs. The call of the newest message is
+ * always kept, with its output.
+ */
 const MAX_KEPT_UNITS = 32 * 1024 * 1024;
 const MAX_OPEN = 10_000;
 
@@ -47,6 +50,8 @@ export class ToolCallTracker {
   /** The calls that have ended since the last turn began. */
   readonly #ended = new Set<string>();
   readonly #shown = new Map<string, Shown>();
+  /** The length of all shown outputs. */
+  #shownSize = 0;
   #size = 0;
   /** Whether an open call was forgotten in this turn. */
   #hasForgotten = false;
@@ -61,7 +66,7 @@ export class ToolCallTracker {
       else this.#close(ref);
     }
     this.#hasForgotten = false;
-    for (const ref of this.#shown.keys()) if (!this.#open.has(ref)) this.#shown.delete(ref);
+    for (const ref of this.#shown.keys()) if (!this.#open.has(ref)) this.#setShown(ref);
     this.#ended.clear();
     this.#isInTurn = true;
   }
@@ -96,7 +101,7 @@ export class ToolCallTracker {
     for (const [ref, one] of open) this.#keep(ref, one);
     for (const [ref, content, terminal] of shown) {
       const stored = tools.find((tool) => tool.ref === ref)?.text ?? '';
-      this.#shown.set(ref, {
+      this.#setShown(ref, {
         content: restoredText(content, stored),
         terminal: restoredText(terminal, stored),
       });
@@ -148,7 +153,7 @@ export class ToolCallTracker {
     let before = this.#open.get(ref);
     if (isNew && before?.isShown === false) {
       before = undefined;
-      this.#shown.delete(ref);
+      this.#setShown(ref);
     }
     const call = mergeCalls(before?.call ?? {}, news);
     const inTurn = mergeCalls(before?.said ?? {}, raw);
@@ -186,8 +191,23 @@ export class ToolCallTracker {
       if (this.#size <= MAX_KEPT_UNITS && this.#open.size <= MAX_OPEN) return;
       if (ref === newest) continue;
       this.#close(ref);
-      this.#shown.delete(ref);
+      this.#setShown(ref);
       this.#hasForgotten = true;
+    }
+  }
+
+  /** Sets or forgets the shown output of a call. */
+  #setShown(ref: string, shown?: Shown): void {
+    this.#shownSize += lengthOf(shown) - lengthOf(this.#shown.get(ref));
+    if (shown) this.#shown.set(ref, shown);
+    else this.#shown.delete(ref);
+  }
+
+  /** Forgets the oldest outputs of calls that have ended while too much is kept: what one still writes replaces its output. */
+  #forgetOutputs(newest: string): void {
+    for (const ref of this.#shown.keys()) {
+      if (this.#shownSize <= MAX_KEPT_UNITS) return;
+      if (ref !== newest && this.#ended.has(ref) && !this.#open.has(ref)) this.#setShown(ref);
     }
   }
 
@@ -206,7 +226,6 @@ export class ToolCallTracker {
     isWhole: boolean,
   ): ToolChange {
     const shown = this.#shown.get(ref) ?? { content: '', terminal: '' };
-    this.#shown.set(ref, shown);
     const content = contentText(anyList.parse(news.content), budget);
     const terminal = withTerminal(shown.terminal, news._meta);
     if (content === null && terminal === '') return change;
@@ -215,9 +234,10 @@ export class ToolCallTracker {
       const { output: _output, ...rest } = change;
       return isWhole ? change : rest;
     }
-    shown.content = content ?? shown.content;
-    shown.terminal = terminal;
-    return { ...change, output: outputOf(shown) };
+    const now = { content: content ?? shown.content, terminal };
+    this.#setShown(ref, now);
+    this.#forgetOutputs(ref);
+    return { ...change, output: outputOf(now) };
   }
 
   /**
@@ -232,7 +252,7 @@ export class ToolCallTracker {
     const text = contentText(parts, budget);
     const shown = this.#shown.get(ref);
     if (!shown || text === null || diffs.length > 0 || shown.content !== text) return change;
-    shown.content = '';
+    this.#setShown(ref, { ...shown, content: '' });
     return { ...change, output: shown.terminal };
   }
 }
@@ -250,6 +270,10 @@ function restoredText(saved: SavedText, stored: string): string {
   if (typeof saved === 'string') return saved;
   const from = Math.max(0, stored.indexOf(saved.begin));
   return stored.slice(from, from + saved.length);
+}
+
+function lengthOf(shown: Shown | undefined): number {
+  return shown ? shown.content.length + shown.terminal.length : 0;
 }
 
 /** Content and terminal, once where the content repeats what the terminal has written. */

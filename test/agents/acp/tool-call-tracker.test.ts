@@ -76,3 +76,20 @@ test('The tracker forgets the oldest of more than ten thousand open calls.', () 
   expect(tracker.messagesOf('c0')).toEqual([{ [NOT_KEPT]: 1 }]);
   expect(tracker.messagesOf('c10499')).toEqual([{ title: 'ls' }]);
 });
+
+test('The oldest outputs of ended calls are forgotten when the outputs exceed the limit of an agent.', () => {
+  const { tracker, report } = reporting();
+  const text = 'x'.repeat(MEGABYTE / 2);
+  const content = [{ type: 'content', content: { type: 'text', text } }];
+  report('open', { content });
+  for (let nth = 0; nth < 200; nth++) report(`c${nth}`, { content }, 'completed');
+  const lengths = ['open', 'c0', 'c199'].map((ref) => outputAfter(tracker, ref).length);
+  expect(lengths).toEqual([text.length + 2, 1, text.length + 2]);
+});
+
+/** The shown output of a call once its terminal has written one more character. */
+function outputAfter(tracker: ToolCallTracker, ref: string): string {
+  const raw = { _meta: { terminal_output: { data: '.' } } };
+  const how = { raw, budget: new MessageBudget() };
+  return tracker.reported(ref, raw, {}, how)?.change.output ?? '';
+}
