@@ -1,8 +1,8 @@
-import os from 'node:os';
 import path from 'node:path';
 import { DEFAULT_AGENT } from '../../api/provider-kinds.ts';
 import type { Config } from '../../core/config/schema.ts';
 import { pickVariables } from '../../core/children/environment.ts';
+import { homeDirectory } from '../../core/lib/home-directory.ts';
 import type { AgentSandboxKeys } from '../agent-sandbox.ts';
 import { catalogue } from './catalogue.ts';
 import {
@@ -56,7 +56,7 @@ export interface ResolvedAgent {
 
 /** In a sandbox, the home directory is always the home directory of the user. */
 function inUserHome(name: string): string {
-  return path.join(os.homedir(), name);
+  return path.join(homeDirectory(process.env), name);
 }
 
 /** Every agent that the catalogue knows or the configuration names, and the one named `default`. */

@@ -1,4 +1,4 @@
-import os from 'node:os';
+import { homeDirectory } from '../../core/lib/home-directory.ts';
 import path from 'node:path';
 import {
   attached,
@@ -114,7 +114,7 @@ export class ClaudeProvider extends InstalledProvider implements Provider, Takes
   async #programOf(session: Session): Promise<ProgramOptions> {
     const program = await this.#command();
     // In a sandbox, the home directory is always the home directory of the user.
-    const directory = program.env.CLAUDE_CONFIG_DIR ?? path.join(os.homedir(), '.claude');
+    const directory = configDirectory(program.env, homeDirectory(process.env));
     const sandbox = await this.sandboxFor(session, {
       state: [path.join(directory, 'projects')],
       scratch: SCRATCH.map((name) => path.join(directory, name)),
@@ -197,8 +197,8 @@ function attachClaude(
  */
 const SCRATCH = ['todos', 'shell-snapshots', 'session-env', 'file-history'];
 
-function configDirectory(env: Readonly<Record<string, string>>): string {
-  return env.CLAUDE_CONFIG_DIR ?? path.join(env.HOME ?? '/', '.claude');
+function configDirectory(env: Readonly<Record<string, string>>, home = homeDirectory(env)): string {
+  return env.CLAUDE_CONFIG_DIR ?? path.join(home, '.claude');
 }
 
 const SUFFIX = '.jsonl';

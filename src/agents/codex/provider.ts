@@ -23,7 +23,7 @@ import { type Ask, type CodexModel, listModels } from './models.ts';
 import { type CodexOptions, objectionTo } from './settings.ts';
 import { SurvivingServer, SharedServer } from './shared-server.ts';
 import { CodexConversations, hasThread, listThreads } from './threads.ts';
-import os from 'node:os';
+import { homeDirectory } from '../../core/lib/home-directory.ts';
 import path from 'node:path';
 import { z } from 'zod';
 import type { BarrierSandbox } from '../../core/children/spawn-barrier.ts';
@@ -60,7 +60,7 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
   };
   readonly conversations = new CodexConversations({
     ask: (method, params, signal) => this.health.noted(this.#ask(method, params, signal), signal),
-    home: () => this.#homeDirectory(),
+    home: () => stateDirectory(this.#program().env),
     program: () => this.programWords('CODEX_HOME'),
     owns: (pid) => this.context.supervisor.owns(pid),
   });
@@ -150,7 +150,7 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
   async #sandboxOf(session: Session): Promise<BarrierSandbox | null> {
     if (this.context.sandboxFor === undefined) return null;
     // In a sandbox, the home directory is always the home directory of the user.
-    const home = this.#program().env.CODEX_HOME ?? path.join(os.homedir(), '.codex');
+    const home = stateDirectory(this.#program().env, homeDirectory(process.env));
     const pinned = Object.entries(PINNED).map(([name, text]) => ({
       path: path.join(home, name),
       text,
@@ -187,11 +187,6 @@ export class CodexProvider extends InstalledProvider<CodexModel> implements Prov
 
   #ask(method: string, params: object, signal?: AbortSignal): Promise<unknown> {
     return this.#shared.use((server) => server.ask(method, params), signal);
-  }
-
-  #homeDirectory(): string {
-    const { CODEX_HOME, HOME = '/' } = this.environment({});
-    return this.home ?? CODEX_HOME ?? path.join(HOME, '.codex');
   }
 
   #program(): ProgramOptions {
@@ -235,6 +230,11 @@ const PINNED: Readonly<Record<string, string | null>> = {
   rules: null,
   skills: null,
 };
+
+/** The directory in which codex keeps its state. It takes an empty CODEX_HOME as none. */
+function stateDirectory(env: Readonly<Record<string, string>>, home = homeDirectory(env)): string {
+  return env.CODEX_HOME || path.join(home, '.codex');
+}
 
 const OWN_HOME = { provider: 'codex', section: 'providers.codex' };
 
