@@ -11,6 +11,7 @@ import { realPath } from '../../core/lib/paths.ts';
 import { ForeignFileError, readForeignFile } from '../../core/lib/foreign-file.ts';
 import { maybe, maybeText } from '../lenient.ts';
 import { ownEntry } from '../../core/lib/own-entry.ts';
+import { codeOf } from '../../core/lib/system-error.ts';
 
 type Input = Readonly<Record<string, unknown>>;
 
@@ -213,11 +214,7 @@ async function readFileContent(
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return { is: 'read', text: null };
     const why =
-      error instanceof ForeignFileError ? 'not a regular file' : (codeOf(error) ?? 'unknown');
+      error instanceof ForeignFileError ? 'not a regular file' : codeOf(error) || 'unknown';
     return { is: 'unread', why: `not readable (${why})`, bytes: 0 };
   }
-}
-
-function codeOf(error: unknown): string | undefined {
-  return (error as NodeJS.ErrnoException).code;
 }

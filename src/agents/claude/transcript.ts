@@ -11,6 +11,7 @@ import {
 } from '../conversations.ts';
 import { fieldOf } from '../lenient.ts';
 import { parsedJson } from '../../core/lib/parsed-json.ts';
+import { codeOf } from '../../core/lib/system-error.ts';
 
 const CHUNK_BYTES = 256 * 1024;
 /** A longer line is passed over, and so are the oldest of more rows. */
@@ -258,8 +259,7 @@ export async function namesIn(directory: string): Promise<string[] | null> {
   try {
     return await fs.readdir(directory);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error))) return null;
     throw error;
   }
 }

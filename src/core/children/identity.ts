@@ -1,5 +1,6 @@
 import type { Clock } from '../lib/clock.ts';
 import { processTable } from './this-machine.ts';
+import { codeOf } from '../lib/system-error.ts';
 
 /** The variable that every child carries; its value is unique to the run, so that the run's processes can be found. */
 export const MARKER_VARIABLE = 'CADRE_RUN';
@@ -91,7 +92,7 @@ export function signal(pid: number, name: NodeJS.Signals | 0): SignalAnswer {
     process.kill(pid, name);
     return 'sent';
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    const code = codeOf(error);
     if (code === 'ESRCH') return 'gone';
     if (code === 'EPERM') return 'refused';
     throw error;

@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { codeOf } from './system-error.ts';
 
 /**
  * Creates a directory with its parents, only for its owner unless `mode` says otherwise; does nothing if it exists. Throws
@@ -13,6 +14,6 @@ export function makeDirectory(directory: string, mode = 0o700): void {
   try {
     fs.mkdirSync(directory, { mode });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
   }
 }

@@ -1,6 +1,6 @@
 /** The code of an error of the system, such as `ENOENT`; empty for any other error. */
 export function codeOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? '';
+  return (error as Partial<NodeJS.ErrnoException> | null | undefined)?.code ?? '';
 }
 
 /** Returns a handler of rejections that ignores the errors of the system with this code, and throws all others. */

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { AppError, conflictError } from '../../api/errors.ts';
 import { shellWord } from '../lib/shell-word.ts';
+import { codeOf } from '../lib/system-error.ts';
 
 /** Opens a lock file and locks it. Returns null if another process has the lock. */
 type Take = (file: string) => number | null;
@@ -47,7 +48,7 @@ function isGone(pid: number): boolean {
     process.kill(pid, 0);
     return false;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+    return codeOf(error) === 'ESRCH';
   }
 }
 
@@ -93,7 +94,7 @@ function openLocked(
   try {
     return open(file, O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK | O_EXLOCK, 0o600);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return null;
+    if (codeOf(error) === 'EAGAIN') return null;
     throw error;
   }
 }

@@ -1,5 +1,6 @@
 import { AppError } from '../../api/errors.ts';
 import { SqliteError } from './raw-statement.ts';
+import { codeOf } from '../lib/system-error.ts';
 
 const SQLITE_PERM = 3;
 const SQLITE_NOMEM = 7;
@@ -44,8 +45,7 @@ export function isFull(error: unknown): boolean {
 
 /** Whether the system refused a write because the disk or the quota was full. */
 export function isNoRoom(error: unknown): boolean {
-  const { code } = (error ?? {}) as NodeJS.ErrnoException;
-  return code === 'ENOSPC' || code === 'EDQUOT';
+  return ['ENOSPC', 'EDQUOT'].includes(codeOf(error));
 }
 
 /** Converts SQLite's failures to read a named file to `storage_damaged`; returns any other error unchanged. */

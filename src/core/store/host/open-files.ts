@@ -2,6 +2,7 @@ import path from 'node:path';
 import type { FileSystem, HostFile } from './file-system.ts';
 import type { WasmMemory } from './memory.ts';
 import { WalBuffer } from './wal-buffer.ts';
+import { codeOf } from '../../lib/system-error.ts';
 
 /** sql.js numbers its own files from 0 to 4096; ours begin well above. */
 const FIRST_FD = 10_000;
@@ -84,8 +85,8 @@ export class OpenFiles {
   }
   /** Returns the WASI number of a system error, and stores the error for messages. Rethrows any other error. */
   errno(error: unknown): number {
-    const code = (error as NodeJS.ErrnoException).code;
-    if (!code) throw error;
+    const code = codeOf(error);
+    if (code === '') throw error;
     // SQLite looks for files that need not exist.
     if (code !== 'ENOENT') this.#lastError = error as NodeJS.ErrnoException;
     return WASI_ERRNO[code] ?? WASI_EIO;

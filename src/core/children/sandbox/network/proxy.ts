@@ -15,6 +15,7 @@ import { resolveHost, lookupFrom } from '../../../lib/resolve-host.ts';
 import { normalHost, type Reach } from '../../../lib/host-lists.ts';
 import { Undo } from '../../../lib/undo.ts';
 import type { SandboxNetwork } from './network.ts';
+import { codeOf } from '../../../lib/system-error.ts';
 
 /** The time that a connection to a host may take, in milliseconds. */
 const CONNECT_MS = 30_000;
@@ -215,9 +216,8 @@ export class PublishedPorts implements AsyncDisposable {
     try {
       await published.listening;
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
       throw conflictError(
-        `cannot publish port ${port} (${code}): stop the program that uses the port, or choose another port`,
+        `cannot publish port ${port} (${codeOf(error)}): stop the program that uses the port, or choose another port`,
       );
     }
   }
