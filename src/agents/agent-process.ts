@@ -13,8 +13,8 @@ import { unavailable } from './provider.ts';
 
 /** The last characters of an agent's stderr that are kept, to explain its end. */
 const STDERR_TAIL_CHARACTERS = 2000;
-/** An agent that closed its output has this long to go by itself. */
-const LOST_GRACE_MS = 1000;
+/** An agent whose connection is of no use any more has this long to exit by itself. */
+export const LOST_GRACE_MS = 1000;
 
 /** An agent that is at no turn has this long to go by itself when its input ends. */
 const IDLE_EXIT_MS = 500;

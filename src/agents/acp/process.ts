@@ -5,6 +5,7 @@ import {
   answered,
   agentEndOf,
   exitsWithin,
+  LOST_GRACE_MS,
   lossOf,
   type ProgramOptions,
   startAgent,
@@ -28,8 +29,6 @@ const clientCapabilities = {
   auth: { terminal: true },
   _meta: { 'terminal-auth': true },
 };
-/** An agent whose connection is of no use any more has this long to go by itself. */
-const LOST_GRACE_MS = 1000;
 
 export interface StartOptions extends ProgramOptions {
   agent: ResolvedAgent;
