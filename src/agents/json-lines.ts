@@ -14,8 +14,8 @@ const LONG_LINE_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 /** The connection ends after this number of consecutive lines that are not messages. */
 const MAX_OTHER_LINES = 1000;
-/** So many of them are kept, to explain a failure. */
-const MAX_OTHER_BYTES = 5;
+/** So many of the last of these lines are kept, to explain a failure. */
+const MAX_KEPT_LINES = 5;
 
 /** How far the output of an agent has been read. */
 export interface ReadProgress {
@@ -94,7 +94,7 @@ export class NonProtocolOutput {
   note(line: string): void {
     this.last = line.slice(0, 200);
     const readable = plain(this.last).trim();
-    if (readable !== '') this.#recent = [...this.#recent, readable].slice(-MAX_OTHER_BYTES);
+    if (readable !== '') this.#recent = [...this.#recent, readable].slice(-MAX_KEPT_LINES);
     if (++this.#inARow < MAX_OTHER_LINES) return;
     throw new Error(
       `the agent sent ${MAX_OTHER_LINES} lines in a row that are not JSON: ${this.last}`,

@@ -58,7 +58,7 @@ const adapters: Record<string, (message: never) => AgentUpdate[]> = {
         isCostOfProcess: () => false,
         before: null,
       }),
-      frankness: new PermissionPromptMonitor(() => null),
+      promptMonitor: new PermissionPromptMonitor(() => null),
       onUnknown: () => undefined,
       onWork: () => undefined,
     });

@@ -114,7 +114,7 @@ export class AcpAgent implements Agent {
     this.#reports = new UpdateForwarder({
       saveFile: (data) => options.sink.saveFile(data),
       meter: this.#meter,
-      frankness: this.#promptMonitor,
+      promptMonitor: this.#promptMonitor,
       onUnknown: options.onUnknown,
       onWork: () => this.#deferred.working(),
     });

@@ -22,7 +22,7 @@ type UpdateSink = Pick<AgentSink, 'update'>;
 interface Dependencies {
   saveFile: AgentSink['saveFile'];
   meter: UsageMeter;
-  frankness: PermissionPromptMonitor;
+  promptMonitor: PermissionPromptMonitor;
   onUnknown: () => void;
   /** Called when the agent begins to work: it says, thinks or does something. */
   onWork: () => void;
@@ -100,7 +100,7 @@ export class UpdateForwarder {
     settings: TurnSettings,
     line: UpdateSink,
   ): Promise<void> | undefined {
-    const { meter, frankness, onUnknown, onWork } = this.#deps;
+    const { meter, promptMonitor, onUnknown, onWork } = this.#deps;
     const budget = new MessageBudget();
     const news = budget.bounded(raw);
     const read = readUpdate(news, budget);
@@ -121,7 +121,7 @@ export class UpdateForwarder {
       budget,
     });
     if (!reported) return undefined;
-    const unasked = frankness.afterCall(reported.call, settings);
+    const unasked = promptMonitor.afterCall(reported.call, settings);
     const shown = { ...update, change: reported.change };
     if (!unasked) return line.update(shown);
     return report(line, [shown, { type: 'notice', ...unasked }]);
@@ -131,7 +131,7 @@ export class UpdateForwarder {
 const WORK: ReadonlySet<string> = new Set(['message', 'reasoning', 'tool', 'plan']);
 
 /** Keeps the data of an image, a sound or a file; null where it is too large to be kept. */
-type SaveResponse = (bytes: Buffer) => Promise<KeptFile | null>;
+type KeepMedia = (bytes: Buffer) => Promise<KeptFile | null>;
 
 /** If an update has more images and files than this, none is kept. */
 const MAX_KEPT = 32;
@@ -140,7 +140,7 @@ const MAX_KEPT = 32;
  * An update whose blocks hold no data: it is kept elsewhere, and the block says where. The update itself, at once, where
  * it has no such block.
  */
-function withMediaKept(update: unknown, keep: SaveResponse): unknown {
+function withMediaKept(update: unknown, keep: KeepMedia): unknown {
   const content = fieldOf(update, 'content');
   const parts: readonly unknown[] | null = Array.isArray(content) ? content : null;
   if (parts && parts.length > DERIVED_LIMITS.entries) return update;
@@ -170,7 +170,7 @@ function dataOf(block: unknown): string | null {
   return data?.endsWith(']') ? null : data;
 }
 
-async function withoutData(block: unknown, keep: SaveResponse): Promise<unknown> {
+async function withoutData(block: unknown, keep: KeepMedia): Promise<unknown> {
   const data = dataOf(block);
   const kept = data === null ? null : await keep(Buffer.from(data, 'base64'));
   if (!kept) return block;
