@@ -136,7 +136,7 @@ function wholeNumber(word: string) {
  * ```text
  * prompt  = part { ( newline | ";" ) part }
  * part    = command | prose                  blanks around a part do not count
- * command = NAME [ blanks ARGUMENTS ]        NAME in lower case, as in the table in commands.ts
+ * command = NAME [ blanks ARGUMENTS ]        NAME in lower case, as in the table `commands`
  * ```
  *
  * - `\;` is a literal semicolon; in the command of `ask run: COMMAND` and in the TEXT of `edit`, `\n` is a line break.

@@ -58,7 +58,10 @@ export const hookSection = z
       ),
     /** False: no event is delivered. Once it is true again, delivery continues at the same position. */
     enabled: z.boolean().default(true),
-    /** Kinds of events, such as `turn.completed`, all of a group as `approval.*`, or `*`; never texts while they grow. */
+    /**
+     * Kinds of events, such as `turn.completed`, all of a group as `approval.*`, or `*`. The parts of a text that is still
+     * being written are never delivered.
+     */
     kinds: z
       .array(
         z

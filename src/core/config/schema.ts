@@ -291,7 +291,7 @@ export const configSchema = z.strictObject({
       max_pending_per_session: z.int().min(1).max(10_000).default(32),
       /** How the page that answers one approval is reached from elsewhere, such as `https://box.example`; null: as the server. */
       link_base_url: linkBase.nullable().default(null),
-      /** The time for which a link to that page is good, in ms. */
+      /** How long a link to that page is valid, in ms. */
       link_expires_ms: milliseconds.min(1000).max(604_800_000).default(3_600_000),
     })
     .prefault({}),
