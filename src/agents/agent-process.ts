@@ -127,13 +127,32 @@ export async function answered<T>(
   answer: Promise<T>,
   { ms, clock, gone }: AnswerLimits,
 ): Promise<T> {
-  const lost = gone.then((how): never => {
-    throw new Error(`the agent ${how}`);
-  });
+  const lost = Promise.withResolvers<never>();
+  using _waiting = onceGone(gone, (how) => lost.reject(new Error(`the agent ${how}`)));
   const arrived = answer.then((value) => ({ value }));
-  const first = await within(Promise.race([arrived, lost]), ms, clock);
+  const first = await within(Promise.race([arrived, lost.promise]), ms, clock);
   if (first === null) throw new Error(`the agent sent no answer within ${ms / 1000} s`);
   return first.value;
+}
+
+/** The listeners of the end of an agent, by the promise of that end. */
+const waiting = new WeakMap<Promise<string>, Set<(how: string) => void>>();
+
+/**
+ * Calls `listener` when an agent is gone, with why, unless it is disposed before. A reaction of the promise itself would
+ * keep the response to each request in memory until then.
+ */
+function onceGone(gone: Promise<string>, listener: (how: string) => void): Disposable {
+  const listeners = waiting.get(gone) ?? new Set();
+  if (!waiting.has(gone)) {
+    waiting.set(gone, listeners);
+    void gone.then((how) => {
+      waiting.delete(gone);
+      for (const one of listeners) one(how);
+    });
+  }
+  listeners.add(listener);
+  return { [Symbol.dispose]: () => void listeners.delete(listener) };
 }
 
 /** The result of `work`, or null after `ms`. */

@@ -1,7 +1,9 @@
 import { PassThrough, Writable } from 'node:stream';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import type { Child } from '../../src/core/children/supervisor.ts';
-import { agentEndOf, lossOf, tailOf } from '../../src/agents/agent-process.ts';
+import { agentEndOf, answered, lossOf, tailOf } from '../../src/agents/agent-process.ts';
 import {
   type ReadProgress,
   readJsonLines,
@@ -147,4 +149,23 @@ test('The last lines of stderr are returned without terminal control sequences.'
   stderr.end('\u001B[31mred\u001B[0m\u0007\nlast\n');
   await soon();
   expect(tail()).toBe('red | last');
+});
+
+test('The responses to requests are not kept in memory until the agent is gone.', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const end = Promise.withResolvers<string>();
+  const limits = { ms: 1000, clock: new ManualClock(), gone: end.promise };
+  const asked = async () => new WeakRef(await answered(Promise.resolve({ text: 'long' }), limits));
+  const responses: WeakRef<object>[] = [];
+  for (let nth = 0; nth < 20; nth++) responses.push(await asked());
+  await soon();
+  collect();
+  // The engine may keep some for itself.
+  expect(responses.filter((one) => one.deref()).length).toBeLessThan(10);
+  const never = new Promise(() => undefined);
+  const waiting = [answered(never, limits), answered(never, limits)];
+  end.resolve('exited with code 0');
+  for (const one of waiting) await expect(one).rejects.toThrow('the agent exited with code 0');
+  await expect(answered(never, limits)).rejects.toThrow('the agent exited with code 0');
 });
