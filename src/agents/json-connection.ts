@@ -122,6 +122,11 @@ export function noteExcess(message: unknown, excess: Excess): void {
     if (isObject(part)) excesses.set(part, excess);
 }
 
+/** Returns the id of one of cadre's requests from the answer of an agent. Some agents write the number as a text. */
+export function answeredId<Id>(id: Id): Id | number {
+  return typeof id === 'string' && /^\d+$/.test(id) ? Number(id) : id;
+}
+
 export function lineOf(message: object): string {
   return `${JSON.stringify(message)}\n`;
 }

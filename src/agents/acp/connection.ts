@@ -3,7 +3,7 @@ import type { Child } from '../../core/children/supervisor.ts';
 import { parsedJson } from '../../core/lib/parsed-json.ts';
 import type { AttachedRequest, AttachedTurn } from '../attached-turn.ts';
 import type { BoundedLine } from '../bounded-line.ts';
-import { JsonConnection, lineOf, OpenRequests, Refusal } from '../json-connection.ts';
+import { answeredId, JsonConnection, lineOf, OpenRequests, Refusal } from '../json-connection.ts';
 import { NonProtocolOutput } from '../json-lines.ts';
 import type { AskedRequest, OutputLine, OutputLines } from '../output-lines.ts';
 import { plain } from '../../core/lib/plain.ts';
@@ -285,7 +285,7 @@ function readableAnswer({
   result,
   ...rest
 }: Record<string, unknown>): Record<string, unknown> {
-  const ours = typeof id === 'string' && /^\d+$/.test(id) ? Number(id) : id;
+  const ours = answeredId(id);
   const answer = ours === undefined ? rest : { ...rest, id: ours };
   if (error === undefined || (error === null && result !== undefined)) return { ...answer, result };
   if (result !== undefined && result !== null) return { ...answer, result, error };

@@ -4,6 +4,7 @@ import { valueText } from '../../core/lib/value-text.ts';
 import type { BoundedLine } from '../bounded-line.ts';
 import {
   type AgentPipes,
+  answeredId,
   excessOf,
   JsonConnection,
   lineOf,
@@ -213,6 +214,7 @@ export class Connection extends JsonConnection<RequestId> {
     if (json === undefined)
       throw new Error(`codex sent a line that is not JSON: ${text.slice(0, 200)}`);
     const received: Message | undefined = message.safeParse(json).data;
+    if (received && received.method === undefined) received.id = answeredId(received.id);
     const lines = this.#linesFor(received);
     this.#handlers.onLine(line, lines);
     this.read = line.end;

@@ -388,14 +388,15 @@ test('An app-server that does not answer the start of a turn is stopped when its
 });
 
 test.each([
-  ['without a message', { code: -32_600 }],
-  ['that is only a text', 'no credit left'],
-])('An answer with an error %s fails the turn.', async (_name, error) => {
+  ['An answer with an error without a message', Number, { code: -32_600 }],
+  ['An answer with an error that is only a text', Number, 'no credit left'],
+  ['An error for an id that is a text', String, { code: -32_600, message: 'no credit left' }],
+])('%s fails the turn.', async (_name, idOf, error) => {
   const { open } = on({
     requests: {
       'turn/start'(_params, server) {
         const { id } = server.heard.at(-1) ?? {};
-        server.write(`${JSON.stringify({ id, error })}\n`);
+        server.write(`${JSON.stringify({ id: idOf(id), error })}\n`);
         return new Promise(() => undefined);
       },
     },
