@@ -29,7 +29,10 @@ export function startDetached({ file, args, env, log, cwd }: Detached): Promise<
   return ended.promise;
 }
 
-/** Starts a program that outlives this one, with a connection to this one as its descriptor 3. */
+/**
+ * Starts a program that outlives this one, with a connection to this one as its descriptor 3. Throws Error where this
+ * process has no descriptors left for that.
+ */
 export function startConnected({ file, args, env, cwd }: Program): net.Socket {
   const child = spawn(file, args, {
     detached: true,
@@ -37,8 +40,11 @@ export function startConnected({ file, args, env, cwd }: Program): net.Socket {
     env,
     cwd,
   });
-  const connection = child.stdio[3] as unknown as net.Socket;
-  child.once('error', () => connection.destroy());
+  // Node gives a child no streams where there are no descriptors for them, whatever its types say.
+  const streams = child.stdio as unknown as readonly (net.Socket | undefined)[] | undefined;
+  const connection = streams?.[3];
+  child.once('error', () => connection?.destroy());
+  if (!connection) throw new Error(`cannot start ${file}: no more files may be opened`);
   child.unref();
   return connection;
 }

@@ -32,19 +32,27 @@ test.skipIf(!hasProc)('No child inherits a descriptor that the server inherited.
   expect(await stdout(server, beyond)).toBe('');
 });
 
-test.skipIf(!hasProc)('Processes are found and ended where no more files may be opened.', () => {
-  const helper = path.join(import.meta.dirname, 'at-limit.ts');
-  const script = 'ulimit -n 64; exec "$@"';
-  const marker = `AT_LIMIT_TEST=${randomUUID()}`;
-  const said = execFileSync('/bin/sh', ['-c', script, 'sh', process.execPath, helper, marker], {
-    encoding: 'utf8',
-    timeout: 60_000,
-  });
-  expect(JSON.parse(said)).toEqual({
-    isAlive: true,
-    members: 1,
-    runs: true,
-    taken: true,
-    signal: 'SIGKILL',
-  });
-});
+test.skipIf(!hasProc)(
+  'Where no more files may be opened, processes are found and ended, and none starts.',
+  () => {
+    const directory = testDirectory('limit');
+    for (const name of ['bwrap', 'nsenter'])
+      fs.writeFileSync(path.join(directory, name), '#!/bin/sh\n', { mode: 0o755 });
+    const helper = path.join(import.meta.dirname, 'at-limit.ts');
+    const marker = `AT_LIMIT_TEST=${randomUUID()}`;
+    const words = [process.execPath, helper, marker, directory];
+    const said = execFileSync('/bin/sh', ['-c', 'ulimit -n 64; exec "$@"', 'sh', ...words], {
+      encoding: 'utf8',
+      timeout: 60_000,
+    });
+    expect(JSON.parse(said)).toEqual({
+      isAlive: true,
+      members: 1,
+      runs: true,
+      connected: 'cannot start /bin/true: no more files may be opened',
+      network: 'EMFILE',
+      taken: true,
+      signal: 'SIGKILL',
+    });
+  },
+);

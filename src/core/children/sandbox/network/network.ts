@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { Server, Socket } from 'node:net';
-import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Clock } from '../../../lib/clock.ts';
 import { findProgram } from '../../../lib/find-program.ts';
@@ -167,6 +166,8 @@ class Connector implements AsyncDisposable {
   }
 
   connect(port: number): Promise<Socket | null> {
+    // A helper that could not be started has no channel.
+    if (!this.#helper.connected) return Promise.resolve(null);
     const { promise, resolve } = Promise.withResolvers<Socket | null>();
     const id = ++this.#last;
     this.#waiting.set(id, resolve);
@@ -226,7 +227,7 @@ async function receive(
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const listening: Listening[] = [];
   let pid = 0;
-  const printed = text(helper.stderr as Readable);
+  const printed = helper.stderr ? text(helper.stderr) : Promise.resolve('');
   helper.once('error', reject);
   helper.once('exit', () => {
     void printed.then((output) => reject(new Error(output.trim() || 'the process in it ended')));
