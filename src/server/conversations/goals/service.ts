@@ -10,7 +10,7 @@ import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import type { HoldSource, TurnEndContext } from '../inbox/holds.ts';
 import type { Inbox, InboxSource } from '../inbox/inbox.ts';
-import type { Scheduler } from '../inbox/scheduler.ts';
+import { actOnEach, type Scheduler } from '../inbox/scheduler.ts';
 import { assertOpen } from '../sessions/session.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import { type CheckOwner, type CheckProcesses, CheckRunner } from './check-runner.ts';
@@ -65,7 +65,7 @@ export class GoalService implements HoldSource, CheckOwner<Goal> {
     deps.inbox.holds.register(this);
     deps.scheduler.register({
       due: (rx) => deps.store.nextEnd(rx, deps.clock.now()),
-      act: () => this.#endOverdue(),
+      act: (signal) => this.#endOverdue(signal),
     });
   }
 
@@ -217,13 +217,14 @@ export class GoalService implements HoldSource, CheckOwner<Goal> {
     return turn?.source === OWNER && (await hasChangedFiles(turn)) === false;
   }
 
-  async #endOverdue(): Promise<void> {
-    const { db, store, inbox, clock } = this.#deps;
-    await db.transact((tx) => {
-      for (const goal of store.overdue(tx, clock.now())) {
-        this.#end(tx, goal, 'time');
-        inbox.beginNextTurn(tx, goal.session_id);
-      }
+  async #endOverdue(signal: AbortSignal): Promise<void> {
+    const { db, store, sessionStore, inbox, clock } = this.#deps;
+    const ids = db.peek((rx) => store.overdue(rx, clock.now()));
+    await actOnEach(this.#deps, ids, signal, (tx, sessionId) => {
+      const goal = store.active(tx, sessionId);
+      if (goal?.status !== 'waiting' || sessionStore.activeTurn(tx, sessionId)) return;
+      this.#end(tx, goal, 'time');
+      inbox.beginNextTurn(tx, sessionId);
     });
   }
 

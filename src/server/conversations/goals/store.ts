@@ -18,6 +18,7 @@ export class GoalStore {
   readonly #log: EventLog;
   readonly goals: RecordTable<Goal>;
   readonly #nextEnd: Statement<[number | null]>;
+  readonly #overdue: Statement<[sessionId: string]>;
   readonly #without: EmptyKeys;
 
   constructor({ db, log }: { db: Database; log: EventLog }) {
@@ -26,6 +27,7 @@ export class GoalStore {
     this.#nextEnd = db.prepare(
       `SELECT min(ends_by) FROM goals WHERE ${ACTIVE} AND (ends_by > ? OR ${IDLE})`,
     );
+    this.#overdue = db.prepare(`SELECT id FROM goals WHERE ends_by <= ? AND ${IDLE} ORDER BY n`);
     this.#without = new EmptyKeys(db, 'goals', 'id', ACTIVE);
   }
 
@@ -58,9 +60,9 @@ export class GoalStore {
     return this.#nextEnd.get(rx, now)?.[0] ?? null;
   }
 
-  /** Returns the goals that have reached their time limit, and that neither a turn nor a check runs for. */
-  overdue(rx: Reader, now: number): Goal[] {
-    return this.goals.where(rx, `ends_by <= ? AND ${IDLE}`, now);
+  /** Returns the sessions whose goals have reached their time limit, and that neither a turn nor a check runs for. */
+  overdue(rx: Reader, now: number): string[] {
+    return this.#overdue.all(rx, now).map(([sessionId]) => sessionId);
   }
 
   forget(tx: Writer, sessionId: string): void {

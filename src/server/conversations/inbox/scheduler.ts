@@ -1,5 +1,6 @@
 import type { ServerParts } from '../../../core/events/server-parts.ts';
-import type { Reader } from '../../../core/store/transaction.ts';
+import { runSlice, yieldToEventLoop } from '../../../core/lib/slices.ts';
+import type { Reader, Writer } from '../../../core/store/transaction.ts';
 
 /** The maximum time between two looks at the clock, in ms: a monotonic timer notices neither a set wall clock nor sleep. */
 const LOOK_EVERY_MS = 60_000;
@@ -61,24 +62,36 @@ export class Scheduler {
     }));
   }
 
+  /** Acts until no row is due, or a kind fails. One that fails keeps no other kind from acting. */
   async #actUntilSettled(): Promise<void> {
-    const { clock, logger } = this.#deps;
+    const { clock } = this.#deps;
     const { signal } = this.#stopping;
-    try {
-      do for (const { act } of this.#scheduled) if (!signal.aborted) await act(signal);
-      while (this.#isOpen && this.#nextTime() <= clock.now());
-      this.#isFailing = false;
-    } catch (error) {
-      this.#isFailing = true;
-      logger.error({ err: error }, 'cannot store the changes of due rows');
-    }
+    this.#isFailing = false;
+    do
+      for (const { act } of this.#scheduled)
+        if (!signal.aborted) await act(signal).catch((error: unknown) => this.#fail(error));
+    while (this.#isOpen && !this.#isFailing && this.#nextTimeOrFail() <= clock.now());
+  }
+
+  #fail(error: unknown): void {
+    this.#isFailing = true;
+    this.#deps.logger.error({ err: error }, 'cannot store the changes of due rows');
   }
 
   #setNextTimer(): void {
     if (!this.#isOpen) return;
-    const next = this.#nextTime();
+    const next = this.#isFailing ? Infinity : this.#nextTimeOrFail();
     if (this.#isFailing) this.#setTimer(RETRY_MS);
     else if (next < Infinity) this.#setTimer(this.#waitFor(next));
+  }
+
+  #nextTimeOrFail(): number {
+    try {
+      return this.#nextTime();
+    } catch (error) {
+      this.#fail(error);
+      return Infinity;
+    }
   }
 
   #nextTime(): number {
@@ -99,4 +112,25 @@ export class Scheduler {
   #waitFor(at: number): number {
     return Math.min(Math.max(0, at - this.#deps.clock.now()), LOOK_EVERY_MS);
   }
+}
+
+/**
+ * Acts on rows by their ids, each in a transaction of its own, so that a damaged row keeps no other one waiting. Yields to
+ * the event loop between slices. Throws the first error after the last row.
+ */
+export async function actOnEach(
+  { db, clock }: Pick<ServerParts, 'db' | 'clock'>,
+  ids: readonly string[],
+  signal: AbortSignal,
+  act: (tx: Writer, id: string) => void,
+): Promise<void> {
+  const results: PromiseSettledResult<void>[] = [];
+  for (let at = 0; at < ids.length && !signal.aborted;) {
+    const stored: Promise<void>[] = [];
+    at = runSlice(clock, ids, at, (id) => void stored.push(db.transact((tx) => act(tx, id))));
+    results.push(...(await Promise.allSettled(stored)));
+    if (at < ids.length) await yieldToEventLoop();
+  }
+  const failed = results.find((one) => one.status === 'rejected');
+  if (failed) throw failed.reason as Error;
 }

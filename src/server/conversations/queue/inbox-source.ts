@@ -3,9 +3,8 @@ import type { QueueEntryInEvents } from '../../../api/event-kinds/queue.ts';
 import type { Hold, StoredQueueEntry } from '../../../api/queue.ts';
 import type { Session, Turn } from '../../../api/sessions.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
-import { runSlice, yieldToEventLoop } from '../../../core/lib/slices.ts';
 import type { Inbox, InboxSource } from '../inbox/inbox.ts';
-import type { Scheduler } from '../inbox/scheduler.ts';
+import { actOnEach, type Scheduler } from '../inbox/scheduler.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import {
   acceptedEntry,
@@ -108,11 +107,7 @@ export class QueueInboxSource {
     const { db, store, clock } = this.#deps;
     const now = clock.now();
     const ids = db.peek((rx) => [...store.due(rx, now), ...store.settledAfter(rx, now)]);
-    for (let from = 0; from < ids.length && !signal.aborted;) {
-      const at = from;
-      from = await db.transact((tx) => runSlice(clock, ids, at, (id) => this.#settle(tx, id)));
-      if (from < ids.length) await yieldToEventLoop();
-    }
+    await actOnEach(this.#deps, ids, signal, (tx, id) => this.#settle(tx, id));
   }
 
   #settle(tx: Writer, id: string): void {

@@ -9,7 +9,7 @@ import type { Reader, Writer } from '../../../core/store/transaction.ts';
 import { type CheckOwner, type CheckProcesses, CheckRunner } from '../goals/check-runner.ts';
 import { cannotRun, refusedCheck, resultOf } from '../goals/goal.ts';
 import type { Inbox } from '../inbox/inbox.ts';
-import type { Scheduler } from '../inbox/scheduler.ts';
+import { actOnEach, type Scheduler } from '../inbox/scheduler.ts';
 import { assertOpen } from '../sessions/session.ts';
 import type { SessionStore } from '../sessions/store.ts';
 import type { WatchStore } from './store.ts';
@@ -64,7 +64,7 @@ export class WatchService implements CheckOwner<Watch> {
     });
     deps.scheduler.register({
       due: (rx) => deps.store.nextDue(rx),
-      act: () => this.#startDue(),
+      act: (signal) => this.#startDue(signal),
     });
   }
 
@@ -169,16 +169,16 @@ export class WatchService implements CheckOwner<Watch> {
     store.write(tx, endedWatch(watch, reason, clock.now()), 'watch.ended');
   }
 
-  async #startDue(): Promise<void> {
+  async #startDue(signal: AbortSignal): Promise<void> {
     const { db, store, inbox, clock } = this.#deps;
-    await db.transact((tx) => {
+    const ids = db.peek((rx) => store.due(rx, clock.now()));
+    await actOnEach(this.#deps, ids, signal, (tx, sessionId) => {
+      const watch = this.active(tx, sessionId);
+      if (watch?.status !== 'waiting') return;
       const now = clock.now();
-      for (const watch of store.due(tx, now)) {
-        const { session_id } = watch;
-        const isIdle = inbox.isFree(tx, session_id) && !inbox.entries.hasNext(tx, session_id);
-        store.write(tx, isIdle ? checkingWatch(watch, now) : postponedWatch(watch, now));
-        if (isIdle) tx.whenDurable(() => this.checks.start(session_id));
-      }
+      const isIdle = inbox.isFree(tx, sessionId) && !inbox.entries.hasNext(tx, sessionId);
+      store.write(tx, isIdle ? checkingWatch(watch, now) : postponedWatch(watch, now));
+      if (isIdle) tx.whenDurable(() => this.checks.start(sessionId));
     });
   }
 

@@ -12,11 +12,15 @@ export class WatchStore {
   readonly #log: EventLog;
   readonly watches: RecordTable<Watch>;
   readonly #nextDue: Statement<[number | null]>;
+  readonly #due: Statement<[sessionId: string]>;
 
   constructor({ db, log }: { db: Database; log: EventLog }) {
     this.#log = log;
     this.watches = new RecordTable<Watch>(db, 'watches', ({ session_id }) => session_id);
     this.#nextDue = db.prepare("SELECT min(next_at) FROM watches WHERE status = 'waiting'");
+    this.#due = db.prepare(
+      "SELECT id FROM watches WHERE status = 'waiting' AND next_at <= ? ORDER BY n",
+    );
   }
 
   active(rx: Reader, sessionId: string): Watch | undefined {
@@ -40,8 +44,9 @@ export class WatchStore {
     return this.#nextDue.get(rx)?.[0] ?? null;
   }
 
-  due(rx: Reader, now: number): Watch[] {
-    return this.watches.where(rx, "status = 'waiting' AND next_at <= ?", now);
+  /** Returns the sessions whose watches have a check that is due. */
+  due(rx: Reader, now: number): string[] {
+    return this.#due.all(rx, now).map(([sessionId]) => sessionId);
   }
 
   forget(tx: Writer, sessionId: string): void {

@@ -1,0 +1,74 @@
+import { expect, it } from 'vitest';
+import type { Goal } from '../../../../src/api/goals.ts';
+import type { Watch } from '../../../../src/api/watches.ts';
+import { sqlWasm } from '../../../../src/core/lib/self.ts';
+import { openConnection } from '../../../../src/core/store/connection.ts';
+import { expectEventually } from '../../../support/expect-eventually.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { onStage, type Stage, testStage } from '../../../support/sessions/stage.ts';
+import { testDirectory } from '../../../support/temp.ts';
+
+const HOUR = 3_600_000;
+
+interface Kind {
+  table: string;
+  /** The route of the row of a session. */
+  route: string;
+  body: (now: number) => object;
+  /** Whether what is due after an hour has been done, by the answer of a route. */
+  done: { route: string; isDone: (answer: unknown) => boolean };
+}
+
+const kinds: Kind[] = [
+  {
+    table: 'queue_entries',
+    route: 'queue',
+    body: (now) => ({ input: { type: 'text', text: 'go' }, at: now + HOUR }),
+    done: { route: 'turns', isDone: (turns) => (turns as object[]).length === 1 },
+  },
+  {
+    table: 'goals',
+    route: 'goal',
+    body: () => ({ command: 'true', within_ms: HOUR }),
+    done: { route: 'goal', isDone: (goal) => (goal as Goal).reason === 'time' },
+  },
+  {
+    table: 'watches',
+    route: 'watch',
+    body: () => ({ command: 'true' }),
+    done: { route: 'watch', isDone: (watch) => (watch as Watch).process_id !== null },
+  },
+];
+
+/** Damages the first row of a table of a server that has stopped. */
+async function damage(directory: string, table: string): Promise<void> {
+  using connection = await openConnection({ wasm: sqlWasm, directory });
+  connection.sql.exec(`UPDATE ${table} SET sum = sum + 1 WHERE n = 1`);
+}
+
+it.each(kinds)(
+  'A due row of the table $table is acted on although another row of the table is damaged.',
+  async ({ table, route, body, done }) => {
+    const directory = testDirectory('data');
+    const clock = new ManualClock();
+    const add = async (stage: Stage) => {
+      const session = await stage.open();
+      const { status } = await stage.post(`/v1/sessions/${session.id}/${route}`, body(clock.now()));
+      expect(status).toBe(200);
+      return session;
+    };
+    const session = await onStage(
+      async (stage) => {
+        await add(stage);
+        return add(stage);
+      },
+      { directory, clock },
+    );
+    await damage(directory, table);
+    const stage = await testStage({ directory, clock: new ManualClock(clock.now()) });
+    stage.clock.advance(HOUR);
+    await expectEventually(async () =>
+      done.isDone((await stage.get(`/v1/sessions/${session.id}/${done.route}`)).body),
+    ).toBe(true);
+  },
+);
