@@ -15,6 +15,8 @@ import { shorten } from '../../../core/lib/shorten.ts';
 
 /** The time between two looks at the wall clock for what has expired, in ms. */
 const LOOK_MS = 60_000;
+/** The wait before another try to store that an approval has expired, in ms. */
+const RETRY_MS = 1000;
 
 interface ApprovalBrokerDeps extends Pick<ServerParts, 'db' | 'clock' | 'ids' | 'logger'> {
   store: SessionStore;
@@ -148,21 +150,28 @@ export class ApprovalBroker {
     if (approval.expires_at === null) return { [Symbol.dispose]: () => undefined };
     const { clock, logger } = this.#deps;
     const leftMs = this.#timeLeft(approval);
-    const dispose = () => {
+    let isOver = false;
+    const stopTimers = () => {
       timer[Symbol.dispose]();
       looks?.[Symbol.dispose]();
     };
     const expire = () => {
-      dispose();
-      this.#expire?.(approval).catch((error: unknown) =>
-        logger.warn({ err: error, approval_id: approval.id }, 'cannot expire an approval'),
-      );
+      stopTimers();
+      this.#expire?.(approval).catch((error: unknown) => {
+        logger.warn({ err: error, approval_id: approval.id }, 'cannot expire an approval');
+        if (!isOver) timer = clock.after(RETRY_MS, expire);
+      });
     };
-    const timer = clock.after(leftMs, expire);
+    let timer = clock.after(leftMs, expire);
     // The timer stands still while the machine sleeps.
     const look = () => this.#isOverdue(approval) && expire();
     const looks = leftMs > LOOK_MS ? clock.every(LOOK_MS, look) : null;
-    return { [Symbol.dispose]: dispose };
+    return {
+      [Symbol.dispose]: () => {
+        isOver = true;
+        stopTimers();
+      },
+    };
   }
 
   #isOverdue({ expires_at: end }: Approval): boolean {

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Approval } from '../../../../src/api/approvals.ts';
 import { writeFile, completed } from '../../../support/scripted-provider.ts';
+import { FullDisk } from '../../../support/sessions/faults.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import {
   endOf,
@@ -354,6 +355,19 @@ it('An approval expires within a minute after the wall clock is set past its tim
   expect(await answer).toMatchObject({ decision: 'decline' });
   const [expired] = await stage.approvals('?status=expired');
   expect(expired).toMatchObject({ id: approval.id });
+});
+
+it('An approval whose expiry cannot be stored expires when there is room again.', async () => {
+  using disk = new FullDisk();
+  const clock = new ManualClock();
+  const { stage, approval, answer } = await asked(await testStage({ clock, ...limited }));
+  disk.full = true;
+  clock.advance(60_000);
+  await stage.logged('cannot expire an approval');
+  disk.full = false;
+  clock.advance(1000);
+  expect(await answer).toMatchObject({ decision: 'decline' });
+  expect(await stage.approvals('?status=expired')).toMatchObject([{ id: approval.id }]);
 });
 
 it('A decided approval does not expire.', async () => {
