@@ -9,6 +9,7 @@ import { hasEnded } from './turn.ts';
 import type { TurnOutput } from './output.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
 import { errorMessage } from '../../../core/lib/error-message.ts';
+import { persist } from '../../../core/store/persist.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import type { SessionStore } from './store.ts';
 
@@ -290,12 +291,17 @@ export function turnTimeLimit(
     message: `the turn exceeded sessions.turn_timeout_ms (${limitMs} ms) and was interrupted`,
   };
   const spentMs = since === null ? 0 : clock.now() - since;
-  return clock.after(Math.max(0, limitMs - spentMs), () => {
-    db.transact((tx) => {
+  const ended = new AbortController();
+  const timer = clock.after(Math.max(0, limitMs - spentMs), () => {
+    void persist({ db, clock, logger }, ended.signal, { turn_id }, (tx) => {
       const turn = store.turn(tx, session_id, turn_id);
       if (!hasEnded(turn) && turn.interrupt_requested_at === null) interrupt(tx, turn, error);
-    }).catch((failure: unknown) =>
-      logger.error({ err: failure }, 'cannot interrupt a turn that exceeded its time limit'),
-    );
+    });
   });
+  return {
+    [Symbol.dispose]: () => {
+      timer[Symbol.dispose]();
+      ended.abort(OVER);
+    },
+  };
 }

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { anError } from '../../../support/an-error.ts';
+import { FullDisk } from '../../../support/sessions/faults.ts';
 import { ProviderError, type TurnSettings } from '../../../../src/agents/provider.ts';
 import {
   endOf,
@@ -75,6 +76,20 @@ it('A turn that exceeds the timeout is interrupted, and the session stays open.'
   );
   expect((await stage.session(session.id)).status).toBe('ready');
   await run(stage, session);
+});
+
+it('A turn whose timeout cannot be stored is interrupted when there is room again.', async () => {
+  using disk = new FullDisk();
+  const { stage, turn, turnId } = await testTurn(limited);
+  disk.full = true;
+  stage.clock.advance(60_000);
+  await stage.logged('cannot store an outcome');
+  expect(turn.agent.calls).toEqual(['prompt']);
+  disk.full = false;
+  stage.clock.advance(1000);
+  await turn.cancelled;
+  turn.end({ status: 'interrupted', error: null });
+  expect((await stage.until(endOf(turnId))).kind).toBe('turn.interrupted');
 });
 
 it('A timed-out turn reports the timeout even if the server dies before the agent has ended it.', async () => {
