@@ -150,7 +150,8 @@ export class AgentPool {
     const { id } = session;
     const slot = this.#slotFor(session);
     const isFull = this.#shortageFor(slot) !== null;
-    if (this.#entries.has(id) || this.#barred.has(id) || isFull) return this.find(id);
+    const isStarting = [...this.#starting].some(({ sessionId }) => sessionId === id);
+    if (this.#entries.has(id) || this.#barred.has(id) || isStarting || isFull) return this.find(id);
     const kind = this.#deps.kinds.usable(session.provider, session.agent);
     const done = Promise.withResolvers<void>();
     const trying = new AbortController();

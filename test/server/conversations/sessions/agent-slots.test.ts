@@ -14,6 +14,7 @@ const IDLE_MS = 900_000;
 function poolOf(max: number) {
   const clock = new ManualClock();
   const told: string[] = [];
+  const opened: string[] = [];
   const pool = new AgentPool({
     clock,
     maxLive: () => max,
@@ -25,7 +26,8 @@ function poolOf(max: number) {
     kinds: {
       usable: (_provider, agent) =>
         ({
-          open: () => {
+          open: ({ id }: Session) => {
+            opened.push(id);
             const gone = Promise.withResolvers<string>();
             return Promise.resolve({
               canResume: agent !== 'lasting',
@@ -37,8 +39,8 @@ function poolOf(max: number) {
         }) as Partial<AgentKind> as AgentKind,
     },
   });
+  const sessionOf = (id: string) => ({ id, provider: 'acp', agent: id.split('/')[1] }) as Session;
   const lease = async (id: string) => {
-    const session = { id, provider: 'acp', agent: id.split('/')[1] } as Session;
     const sink = {
       update: (update: AgentUpdate) => {
         if (update.type === 'notice') told.push(`${id} ${update.code}`);
@@ -46,7 +48,7 @@ function poolOf(max: number) {
     } as never;
     const { signal } = new AbortController();
     return pool.lease(
-      session,
+      sessionOf(id),
       () => sink,
       signal,
       (why) => told.push(`${id} waits: ${why}`),
@@ -55,8 +57,11 @@ function poolOf(max: number) {
   const start = async (...ids: string[]) => {
     for (const id of ids) pool.release(await lease(id));
   };
+  /** Starts the agent of a session without a turn. */
+  const tryStart = (id: string) =>
+    pool.tryStart(sessionOf(id), () => ({}) as never, new AbortController().signal);
   const isLive = (id: string) => pool.find(id) !== undefined;
-  return { pool, clock, told, lease, start, isLive };
+  return { pool, clock, told, opened, lease, tryStart, start, isLive };
 }
 
 it('Agents that cannot be ended when idle take at most half of the slots, so that a turn of any other agent starts.', async () => {
@@ -152,4 +157,17 @@ it('First starts of several kinds wait for each other only where they could exce
   expect(shortage(slot('a', null), slot('b', true))).toBe('unknown');
   // All live agents have answered. One more may exceed the quota, so that its answer becomes known, too.
   expect(shortage(slot('a', true), slot('b', true))).toBe(null);
+});
+
+it('A session whose agent starts for a turn gets no second agent for a try without a turn.', async () => {
+  const { pool, opened, lease, tryStart, start } = poolOf(8);
+  await start('a/plain/1');
+  const leased = lease('b/plain/1');
+  // The lease has a slot, and its start waits for the event loop.
+  for (let at = 0; at < 10; at++) await Promise.resolve();
+  expect(opened).toEqual(['a/plain/1']);
+  expect(await tryStart('b/plain/1')).toBeUndefined();
+  await leased;
+  expect(opened).toEqual(['a/plain/1', 'b/plain/1']);
+  await pool.endAll();
 });
