@@ -11,6 +11,7 @@ import {
 } from '../../../agents/conversations.ts';
 import type { Worktree } from '../../../api/worktrees.ts';
 import type { ServerParts } from '../../../core/events/server-parts.ts';
+import { cutLine } from '../../../core/lib/cut-line.ts';
 import { inputText } from '../../../core/lib/input-text.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Reader, Writer } from '../../../core/store/transaction.ts';
@@ -224,7 +225,7 @@ function forkSettings(origin: Session) {
 
 function titleOfFork(title: string): string {
   if (title.endsWith(SUFFIX)) return title;
-  return `${title.slice(0, TITLE_CHARACTERS - SUFFIX.length)}${SUFFIX}`;
+  return `${cutLine(title, TITLE_CHARACTERS - SUFFIX.length) ?? ''}${SUFFIX}`;
 }
 
 /** A worktree for files starts from the commit of these files. */

@@ -53,6 +53,12 @@ async function pastTurns(stage: Stage, { id }: Pick<Session, 'id'>): Promise<Pas
 }
 
 describe('a fork', () => {
+  it('The title of a fork of a session with a long title is cut between two characters.', async () => {
+    const stage = onRecords();
+    const { session } = await talk(stage, { title: `${'a'.repeat(192)}\u{1f600}${'b'.repeat(6)}` });
+    expect((await fork(stage, session)).body.title).toBe(`${'a'.repeat(192)}… (fork)`);
+  });
+
   it('A fork has the history up to the turn as past turns, and the session stays as it is.', async () => {
     const stage = onRecords();
     const { session, first } = await talk(stage, { title: 'parser' });
