@@ -150,13 +150,16 @@ export class MessageService {
     }
   }
 
-  /** Throws `unsupported_provider_images` if the provider of one of the sessions accepts no images. */
-  assertAcceptImages(sessions: readonly Pick<Session, 'id' | 'provider'>[]): void {
-    const refusing = sessions.find(({ provider }) => !this.#deps.acceptsImages(provider));
-    if (!refusing) return;
+  /** Throws `unsupported_provider_images` if a provider accepts no images. `recipient`: the session that it serves. */
+  assertAcceptImages(provider: Session['provider'], recipient?: string): void {
+    if (this.#deps.acceptsImages(provider)) return;
+    const who =
+      recipient === undefined
+        ? `provider ${provider} does not`
+        : `session ${recipient} uses provider ${provider}, which does not`;
     throw new AppError(
       'unsupported_provider_images',
-      `session ${refusing.id} uses provider ${refusing.provider}, which does not support images: leave the images out`,
+      `${who} support images: leave the images out`,
     );
   }
 
@@ -248,7 +251,8 @@ export class MessageService {
     const { reply_to_message_id: reply } = draft;
     if (reply !== undefined && reply !== null) this.#deps.store.message(rx, teamId, reply);
     if (hasImages(draft))
-      this.assertAcceptImages(recipients.map((id) => this.#deps.sessionStore.session(rx, id)));
+      for (const id of recipients)
+        this.assertAcceptImages(this.#deps.sessionStore.session(rx, id).provider, id);
     return { team, recipients };
   }
 

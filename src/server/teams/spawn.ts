@@ -99,8 +99,8 @@ export class SpawnService {
     const { team, source } = await this.#deps.db.read((rx) => this.#check(rx, spawn));
     const draft = () => this.#deps.sessions.draft(this.#sessionFor(request, source, spawner));
     const image_paths = request.image_paths ?? [];
-    if (image_paths.length > 0) this.#deps.messages.assertAcceptImages([await draft()]);
-    else await draft();
+    const { provider } = await draft();
+    if (image_paths.length > 0) this.#deps.messages.assertAcceptImages(provider);
     assertNamed(request);
     const { images, runsScript } = spawner
       ? await spawner.admit()

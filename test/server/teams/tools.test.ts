@@ -315,7 +315,10 @@ it('Images are refused, with nothing stored, if only a running agent could repor
   expect((await cast.broadcast('x', { image_paths })).body.code).toBe(code);
   const spawn = { source_session_id: agents[0].id, image_paths };
   const spawned = await stage.post(`${cast.path}/members/spawn`, spawn);
-  expect([spawned.status, spawned.body.code]).toEqual([400, code]);
+  expect([spawned.status, spawned.body]).toEqual([
+    400,
+    { error: 'provider acp does not support images: leave the images out', code },
+  ]);
   const said = { recipient_agent_id: 'broadcast', message: 'x', image_paths };
   expect((await call(cast, 0, 'message', said)).error.code).toBe(code);
   expect((await call(cast, 0, 'manage', { image_paths })).error.code).toBe(code);
