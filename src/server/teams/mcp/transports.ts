@@ -165,6 +165,7 @@ export class LineTransport extends CheckingTransport {
   }
 
   #end(): void {
+    this.#takeLine(Buffer.alloc(0));
     this.#hasEnded = true;
     if (this.#open.size === 0) return void this.close();
     this.#clock.after(LAST_RESPONSES_MS, () => void this.close());
@@ -182,16 +183,20 @@ export class LineTransport extends CheckingTransport {
   #read(chunk: Buffer): void {
     let from = 0;
     for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
-      const line = Buffer.concat([...this.#parts, chunk.subarray(from, end)]).toString('utf8');
+      this.#takeLine(chunk.subarray(from, end));
       from = end + 1;
-      this.#parts = [];
-      this.#bytes = 0;
-      if (line.trim() !== '') this.takeText(line);
     }
     this.#parts.push(chunk.subarray(from));
     this.#bytes += chunk.length - from;
     if (this.#bytes <= MAX_LINE_BYTES) return;
     this.onerror?.(new Error(`the MCP client sent a line of more than ${MAX_LINE_BYTES} bytes`));
     void this.close();
+  }
+  /** Reads a line, of which `last` is the end. */
+  #takeLine(last: Buffer): void {
+    const line = Buffer.concat([...this.#parts, last]).toString('utf8');
+    this.#parts = [];
+    this.#bytes = 0;
+    if (line.trim() !== '') this.takeText(line);
   }
 }

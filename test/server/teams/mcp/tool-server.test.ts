@@ -140,18 +140,28 @@ it('Each request of a batch gets a response.', async () => {
   expect([await answer(), await answer()]).toMatchObject([{ id: 1 }, { id: 2 }]);
 });
 
-it('Requests that arrived before the end of the input get their responses, and then the server ends.', async () => {
-  const [input, output] = [new PassThrough(), new PassThrough()];
-  const serving = serveTools(new LineTransport(input, output, systemClock), backend(), systemClock);
-  const params = { name: 'cadre_process_run', arguments: {} };
-  const call = { jsonrpc: '2.0', id: 'last', method: 'tools/call', params };
-  input.end(`${initialize}\n${JSON.stringify(call)}\n`);
-  await serving;
-  output.end();
-  const lines = await Array.fromAsync(createInterface({ input: output }));
-  const ids = lines.map((line) => (JSON.parse(line) as { id?: string }).id);
-  expect(ids).toEqual(['first', 'last']);
-});
+it.each([
+  ['ends', '\n'],
+  ['does not end', ''],
+])(
+  'Requests that arrived before the end of the input get their responses, and then the server ends, if the last line %s with a line break.',
+  async (_, end) => {
+    const [input, output] = [new PassThrough(), new PassThrough()];
+    const serving = serveTools(
+      new LineTransport(input, output, systemClock),
+      backend(),
+      systemClock,
+    );
+    const params = { name: 'cadre_process_run', arguments: {} };
+    const call = { jsonrpc: '2.0', id: 'last', method: 'tools/call', params };
+    input.end(`${initialize}\n${JSON.stringify(call)}${end}`);
+    await serving;
+    output.end();
+    const lines = await Array.fromAsync(createInterface({ input: output }));
+    const ids = lines.map((line) => (JSON.parse(line) as { id?: string }).id);
+    expect(ids).toEqual(['first', 'last']);
+  },
+);
 
 it('A malformed line gets a parse error, and the next line is answered normally.', async () => {
   const [write, answer] = serveLines();
