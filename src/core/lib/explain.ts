@@ -64,6 +64,22 @@ function limitInWords(
   return what ? `has to have ${bound} ${limit} ${what}` : `has to be ${bound} ${limit}`;
 }
 
+/**
+ * Says the limit of a whole number that exceeds what a double can hold exactly: the limit of its field, if the field has one.
+ * Returns undefined for any other issue.
+ */
+function ownLimitInWords(
+  issue: z.core.$ZodIssue,
+  schema: z.ZodType | undefined,
+): string | undefined {
+  const { minValue: min, maxValue: max } = (schema ?? {}) as Partial<z.ZodNumber>;
+  if (issue.code === 'too_big' && issue.maximum === Number.MAX_SAFE_INTEGER && max != null)
+    return limitInWords(issue, ['at most', 'less than'], max);
+  if (issue.code === 'too_small' && issue.minimum === Number.MIN_SAFE_INTEGER && min != null)
+    return limitInWords(issue, ['at least', 'more than'], min);
+  return undefined;
+}
+
 /** One line that names the first wrong field, as a path under `root`, and says what it has to be. */
 export function explain(error: z.ZodError, root: string, schema: z.ZodType): string {
   const [issue] = error.issues;
@@ -97,7 +113,7 @@ function explainIssue(issue: z.core.$ZodIssue, root: string, schema: z.ZodType):
     const meant = options[deepest?.option ?? 0];
     if (first && meant) return explainIssue(first, here, meant);
   }
-  return `${here}: ${lower(issue.message)}`;
+  return `${here}: ${lower(ownLimitInWords(issue, inner) ?? issue.message)}`;
 }
 
 /** The kinds that the alternatives of a union accept, if the value is of none of them; null if one accepts its kind. */
