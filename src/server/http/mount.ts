@@ -275,9 +275,27 @@ function validator<T extends z.ZodType>(
 ): (value: unknown) => z.output<T> {
   return (value) => {
     const result = schema.safeParse(value, { error: issueInWords });
-    if (result.success) return result.data;
-    throw invalidError(explain(result.error, part, schema));
+    if (!result.success) throw invalidError(explain(result.error, part, schema));
+    const dropped = pathWithoutProto(value, result.data);
+    if (dropped)
+      throw invalidError(
+        `${[part, ...dropped].join('.')}: the name "__proto__" is not accepted: use another name`,
+      );
+    return result.data;
   };
+}
+
+/** Returns the path of an object whose field `__proto__` zod has dropped, as its records do; undefined if there is none. */
+function pathWithoutProto(sent: unknown, read: unknown): string[] | undefined {
+  if (sent === read || typeof sent !== 'object' || typeof read !== 'object') return undefined;
+  if (sent === null || read === null) return undefined;
+  if (Object.hasOwn(sent, '__proto__') && !Object.hasOwn(read, '__proto__')) return [];
+  const fields = read as Record<string, unknown>;
+  for (const [name, value] of Object.entries(sent)) {
+    const path = pathWithoutProto(value, fields[name]);
+    if (path) return [name, ...path];
+  }
+  return undefined;
 }
 
 /** Returns a checker for path parameters. It throws `not_found` for a value that its schema excludes. */

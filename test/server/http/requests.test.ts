@@ -31,6 +31,35 @@ test.for(['12345678901234567890', '9007199254740993', '1e400', '0.12345678901234
   },
 );
 
+test.for([
+  [
+    '/v1/sessions/sess_x/approvals/apr_x',
+    '{"decision":"accept","answers":{"q":["a"],"__proto__":["b"]}}',
+    'body.answers',
+  ],
+  [
+    '/v1/sessions',
+    '{"provider":"acp","mcp_servers":[{"type":"stdio","name":"a","command":"b","env":{"__proto__":"c"}}]}',
+    'body.mcp_servers.0.env',
+  ],
+  [
+    '/v1/sessions',
+    '{"provider":"acp","mcp_servers":[{"type":"http","name":"a","url":"http://x.example","headers":{"__proto__":"c"}}]}',
+    'body.mcp_servers.0.headers',
+  ],
+] as const)(
+  'The name __proto__ is refused and not dropped, at %s in %s.',
+  async ([path, body, field]) => {
+    const reply = await apiOf(on())('POST', path, { body });
+    expectRefusal(
+      reply,
+      400,
+      'invalid',
+      `${field}: the name "__proto__" is not accepted: use another name`,
+    );
+  },
+);
+
 test('A number in a body that is kept comes back as it was sent, and digits in a text stay text.', async () => {
   const given = on();
   const metadata = '{"a":9007199254740991,"b":0.1,"c":"12345678901234567890","d":1e100}';
