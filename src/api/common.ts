@@ -58,7 +58,7 @@ export const errorBody = component('Error', 'Body of every error response except
   code: z.enum(serverErrorCodes),
 });
 
-/** The body of 401, which has no code (interface 2.2). */
+/** The body of 401, which has no code. */
 export const unauthorizedBody = z
   .strictObject({ error: z.literal('missing or invalid bearer token') })
   .meta({ id: 'Unauthorized', description: 'Body of a 401 response.' });

@@ -18,7 +18,7 @@ import * as queue from './queue.ts';
 import * as races from './races.ts';
 import * as reviews from './reviews.ts';
 import * as runtime from './runtime.ts';
-import * as searching from './search.ts';
+import * as searchRoutes from './search.ts';
 import * as commands from './commands.ts';
 import * as sessionRequests from './session-requests.ts';
 import * as snapshots from './snapshots.ts';
@@ -27,7 +27,7 @@ import * as teamView from './team-view.ts';
 import * as teams from './teams.ts';
 import * as tokens from './tokens.ts';
 import * as turns from './turns.ts';
-import * as worktreeFinish from './worktree-merge.ts';
+import * as worktreeMerge from './worktree-merge.ts';
 import * as usage from './usage.ts';
 import * as worktreeTrust from './worktree-trust.ts';
 import * as worktrees from './worktrees.ts';
@@ -132,9 +132,9 @@ export const endpoints = {
   restoreWorktree: worktrees.restoreWorktree,
   collectWorktrees: worktrees.collectWorktrees,
   getWorktreeDiagnostics: worktrees.getWorktreeDiagnostics,
-  mergeWorktree: worktreeFinish.mergeWorktree,
-  rebaseWorktree: worktreeFinish.rebaseWorktree,
-  openPullRequest: worktreeFinish.openPullRequest,
+  mergeWorktree: worktreeMerge.mergeWorktree,
+  rebaseWorktree: worktreeMerge.rebaseWorktree,
+  openPullRequest: worktreeMerge.openPullRequest,
   startRace: races.startRace,
   listRaces: races.listRaces,
   getRace: races.getRace,
@@ -171,9 +171,9 @@ export const endpoints = {
   streamSessionEvents: eventRoutes.session.stream,
   getCapabilities: gateway.getCapabilities,
   invokeTool: gateway.invokeTool,
-  search: searching.search,
-  getSearchIndex: searching.getSearchIndex,
-  dropSearchIndex: searching.dropSearchIndex,
+  search: searchRoutes.search,
+  getSearchIndex: searchRoutes.getSearchIndex,
+  dropSearchIndex: searchRoutes.dropSearchIndex,
   listTokens: tokens.listTokens,
   createToken: tokens.createToken,
   deleteToken: tokens.deleteToken,

@@ -45,7 +45,7 @@ const everything: Capabilities = {
 
 /**
  * All providers. The routes, the choices of the command line and openapi.yaml are generated from this table. A new
- * provider also needs a section in `config/schema.ts` and a line in `providers/configured.ts`; the compiler reports
+ * provider also needs a section in `config/schema.ts` and a line in `agents/configured.ts`; the compiler reports
  * both.
  */
 export const providerKinds = {
