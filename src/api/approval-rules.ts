@@ -75,7 +75,7 @@ export const listApprovalRules = endpoint('GET /v1/approval-rules', {
 
 export const addApprovalRule = endpoint('POST /v1/approval-rules', {
   summary:
-    'Add an approval rule, or return the existing one; requires `tool`, `command`, `path` or `directory`',
+    'Add an approval rule, or update the rule with the same conditions; requires `tool`, `command`, `path` or `directory`',
   body: z.strictObject({
     effect: ruleEffect,
     provider: providerId.nullish(),

@@ -27,7 +27,10 @@ const conversation = component(
     branch: nullableText('Git branch of the conversation. Null if unknown.'),
     begun_at: nullableTime('Time of the first message (Unix ms). Null if unknown.'),
     changed_at: z.int().describe('Time of the last change (Unix ms). 0 if unknown.'),
-    bytes: z.int().nullable().describe('Size of the stored conversation. Null if unknown.'),
+    bytes: z
+      .int()
+      .nullable()
+      .describe('Size of the stored conversation in bytes. Null if unknown.'),
     in_use: holder
       .nullable()
       .describe('Process that has the conversation open. Null if none is known.'),
@@ -102,6 +105,12 @@ export const handBackSession = endpoint('POST /v1/sessions/{session_id}/hand-bac
   params: sessionParam,
   body: z.strictObject({}),
   response: handedBack,
-  errors: ['session_closed', 'turn_in_progress', 'conflict', 'provider_unavailable'],
+  errors: [
+    'session_closed',
+    'session_failed',
+    'turn_in_progress',
+    'conflict',
+    'provider_unavailable',
+  ],
 });
 export type HandedBack = z.output<typeof handedBack>;

@@ -7,9 +7,8 @@ import { sessionWorktree } from './worktrees.ts';
 const turnOf = (what: string) =>
   z.string().min(1).max(200).describe(`${what} The turn must have the status \`completed\`.`);
 
-const title = nameOfLength(200).nullish().meta({
-  description: 'Title of the new session. Default: the title of the session.',
-});
+const titleOf = (byDefault: string) =>
+  nameOfLength(200).nullish().describe(`Title of the new session. Default: ${byDefault}.`);
 
 export const forkSession = endpoint('POST /v1/sessions/{session_id}/fork', {
   summary:
@@ -17,7 +16,7 @@ export const forkSession = endpoint('POST /v1/sessions/{session_id}/fork', {
   params: sessionParam,
   body: z.strictObject({
     turn_id: turnOf('Last turn of the history. Default: the newest completed turn.').nullish(),
-    title,
+    title: titleOf('the title of the session, followed by " (fork)"'),
     worktree: z
       .union([z.literal(true), sessionWorktree])
       .nullish()
@@ -39,7 +38,7 @@ export const rewindSession = endpoint('POST /v1/sessions/{session_id}/rewind', {
   params: sessionParam,
   body: z.strictObject({
     turn_id: turnOf('Turn to rewind to.'),
-    title,
+    title: titleOf('the title of the session'),
     files: optionalFlag(
       'Whether the files in the directory of the session are restored to the end of the turn, by its file snapshot. Default: false.',
     ),

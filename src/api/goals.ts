@@ -63,12 +63,16 @@ export const goal = component(
           'Reason why the goal ended. `rounds`: `max_rounds` checks failed. `time`: `ends_by` has passed. `stuck`: two checks in a row had the same result, and the turn between them changed no file (known only with snapshots). `cannot_run`: the command could not be started, or exited with code 126 or 127. `turn_failed`: a turn failed. `interrupted`: a user interrupted a turn. `session_closed`: the session was closed. `cancelled`: a user cancelled the goal. Null if the goal is active or has passed.',
       }),
     round: z.int().describe('Number of checks that have ended.'),
-    process_id: nullableText('Process of the running or last check. Null if none has started.'),
+    process_id: nullableText(
+      'Process of the running or last check. Null if none has started, or the next one is about to start.',
+    ),
     last: checkResult.nullable().describe('Result of the last check. Null if none has ended.'),
     created_by: text('Id of the token that set the goal.'),
     created_at: timestamp,
     updated_at: timestamp,
-    ended_at: nullableTime('Time at which the goal passed or ended. Null if it is active.'),
+    ended_at: nullableTime(
+      'Time at which the goal passed or ended (Unix ms). Null if it is active.',
+    ),
   },
 );
 export type Goal = z.output<typeof goal>;

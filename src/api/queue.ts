@@ -40,7 +40,7 @@ export const hold = component(
   'The reason why a queue entry, or the whole queue of a session, waits.',
   {
     code: text(
-      'Code of the hold, in snake_case. Holds of queue entries: paused, session_closed or session_failed. Holds of sessions: paused, stopped, no_agent or goal. Later versions may add codes.',
+      'Code of the hold, in snake_case. Holds of queue entries: paused, session_closed or session_failed. Holds of sessions: paused, stopped, no_agent, usage_limit, budget or goal. Later versions may add codes.',
     ),
     message: text('Reason, for users to read.'),
     since: nullableTime('Time at which the hold started (Unix ms). Null if unknown.'),

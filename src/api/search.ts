@@ -30,7 +30,7 @@ const searchHit = component('SearchHit', 'A search result.', {
   provider: z.string(),
   cwd: z.string(),
   created_at: timestamp.describe(
-    'Time of the text (Unix ms). For a title: creation time of the session.',
+    'Time of the text (Unix ms). For a title: time at which it was set, or creation time of the session if that time is unknown.',
   ),
   text: text(
     'Excerpt around the match, as one line of about 200 characters without control characters.',
@@ -52,7 +52,9 @@ const searchIndex = component('SearchIndex', 'The search index.', {
     description:
       'State of the index. `off`: there is no index; the first search creates it. `building`: texts older than back_to are not found yet. `ready`: all texts are found. `waiting`: the index cannot be written now; `detail` gives the reason.',
   }),
-  documents: z.int().describe('Number of indexed texts.'),
+  documents: z
+    .int()
+    .describe('Number of texts that were indexed, including texts that were deleted since.'),
   done: z.number().describe('Fraction of the stored data that has been indexed, from 0 to 1.'),
   back_to: nullableTime(
     'Time since which all texts are found, while the index is being built (Unix ms). Null otherwise.',

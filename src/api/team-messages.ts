@@ -118,7 +118,7 @@ export const broadcast = endpoint('POST /v1/teams/{team_id}/broadcasts', {
   }),
   bodyLimit: 8 * 1024 * 1024,
   response: messageWithDeliveries,
-  errors: sendErrors,
+  errors: [...sendErrors, 'delivery_state'],
 });
 
 export const listMessages = endpoint('GET /v1/teams/{team_id}/messages', {

@@ -48,7 +48,7 @@ const leftOut = z
       what: z.string(),
       count: z.int().nullable().describe('Number of missing entries. Null if not counted.'),
       next: z.looseObject({}).nullable().meta({
-        description: 'Arguments of a call that returns the next part. Null for the last part.',
+        description: 'Arguments of a call that returns the next part. Null if no call returns it.',
       }),
     }),
   )

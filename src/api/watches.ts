@@ -49,25 +49,27 @@ export const watch = component(
         'Reason why the watch ended. `cannot_run`: several checks in a row could not be started, did not exit within their time limit, or exited with code 126 or 127. `session_closed`: the session was closed. `stopped`: a user stopped the watch. Null if the watch is active.',
     }),
     next_at: nullableTime(
-      'Due time of the next check. If the session is busy or held then, the check is postponed by `every_ms`. Null if the watch has ended.',
+      'Due time of the next check (Unix ms). If the session is busy or held then, the check is postponed by `every_ms`. Null if a check is running, or the watch has ended.',
     ),
     output_sha256: nullableText(
-      'SHA-256 digest of the last output and exit code. Null if no check has ended.',
+      'SHA-256 digest of the last output and exit code. Before the first check has ended: null, or an empty text if the first output becomes a turn.',
     ),
     changes: z.int().describe('Number of changes that were added to the inbox of the session.'),
     day_started_at: nullableTime(
-      'Start of the 24 hours in which turns are counted. Null before the first turn.',
+      'Start of the 24 hours in which turns are counted (Unix ms). Null before the first turn.',
     ),
     turns_of_day: z.int().describe('Number of turns since `day_started_at`.'),
     failures: z.int().describe('Number of checks in a row that could not run.'),
-    process_id: nullableText('Process of the running or last check. Null if none has started.'),
+    process_id: nullableText(
+      'Process of the running or last check. Null if none has started, or the next one is about to start.',
+    ),
     last: checkResult
       .nullable()
       .describe('Result of the last check that could not run, or whose output had changed.'),
     created_by: text('Id of the token that started the watch.'),
     created_at: timestamp,
     updated_at: timestamp,
-    ended_at: nullableTime('Time at which the watch ended. Null if it is active.'),
+    ended_at: nullableTime('Time at which the watch ended (Unix ms). Null if it is active.'),
   },
 );
 export type Watch = z.output<typeof watch>;

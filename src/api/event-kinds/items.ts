@@ -178,7 +178,7 @@ export const agentKinds = {
     },
   }),
   'usage.updated': kind({
-    when: 'Emitted when an agent reports the usage of its turn so far.',
+    when: 'Emitted when an agent reports the usage of its turn so far, or more usage after the end of the turn.',
     payload: { usage },
     example: {
       usage: {

@@ -91,7 +91,7 @@ export const sessionKinds = {
     },
   }),
   'session.updated': changeKind({
-    when: 'Emitted when the title, a setting (seen, pinned, snoozed, muted) or the worktree of a session changes, and when a restart of the server changes its status. Turn events report the changes that turns cause.',
+    when: 'Emitted when the title, a setting (such as pinned or model) or the worktree of a session changes, and when a restart of the server changes its status. Turn events report the changes that turns cause.',
     change: { worktree_id: 'wt_019aa8d411aa7f0e8d1c0b9e4f7a6c33' },
   }),
   'session.resumed': changeKind({
@@ -211,7 +211,7 @@ const wordsAfter = lastWords.describe('New `last_words` of the session.');
 /** Turns. Each status change of a turn implies the status of its session. */
 export const turnKinds = {
   'turn.accepted': kind({
-    when: 'Emitted when the server has stored a turn that a client sent. The status of the session is then `running`.',
+    when: 'Emitted when the server has stored a new turn. The field `source` of the turn contains its origin, such as a user, the queue or a team message. The status of the session is then `running`.',
     payload: { turn, title: sessionTitle.describe('New title of the session.') },
     large: ['turn.input'],
     example: {

@@ -170,7 +170,7 @@ export const deliveryKinds = {
       delivery: {
         ...waiting,
         status: 'failed',
-        error: { code: 'session_closed', message: 'the recipient session was closed' },
+        error: { code: 'recipient_closed', message: `session ${joined.agent_id} is closed` },
       },
     },
   }),
