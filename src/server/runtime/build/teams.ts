@@ -109,7 +109,7 @@ export function buildGateway(
     freed: () => config.now.gateway.free,
     allowsSandboxed: (session) => sandbox.allowsTools(session.sandbox),
   });
-  const gate = new TeamToolPolicy({
+  const teamToolPolicy = new TeamToolPolicy({
     toolPolicy,
     initScripts: worktrees.initScripts,
     filesOf: ({ id }) => sandbox.filesOfAgent(id),
@@ -136,7 +136,7 @@ export function buildGateway(
         views: teams.views,
         clock,
         toolPolicy,
-        gate,
+        teamToolPolicy,
         settings: () => config.now.teams,
       }),
     ],

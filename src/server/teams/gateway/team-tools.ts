@@ -42,7 +42,7 @@ interface TeamToolsDeps {
   views: TeamViews;
   clock: Clock;
   toolPolicy: ToolPolicy;
-  gate: TeamToolPolicy;
+  teamToolPolicy: TeamToolPolicy;
   settings: () => Settings;
 }
 
@@ -108,7 +108,7 @@ class TeamTools {
       input: { type: 'text' as const, text: message },
       image_paths: absolute(image_paths, session),
     };
-    const admit = () => this.#deps.gate.message(caller, { ...args, team_id: id });
+    const admit = () => this.#deps.teamToolPolicy.message(caller, { ...args, team_id: id });
     const sent = await this.#deps.messages.sendAsAgent(id, draft, admit);
     return bounded({ message: sent.message }, { deliveries: { items: sent.deliveries } });
   }
@@ -177,7 +177,7 @@ class TeamTools {
     const { operation_id, done } = await this.#deps.spawns.beginAsAgent(team.id, member, {
       modes,
       isLimited: !caller.isOperator,
-      admit: () => this.#deps.gate.member(caller, { ...args, team_id: team.id }),
+      admit: () => this.#deps.teamToolPolicy.member(caller, { ...args, team_id: team.id }),
     });
     const late = new AbortController();
     const limit = this.#deps.clock.sleep(SPAWN_WAIT_MS, late.signal).then(
