@@ -10,7 +10,7 @@ const TRIES = 5;
 const RETRY_MS = 1000;
 const MAX_RETRY_MS = 300_000;
 
-interface AgentTrialsDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
+interface AgentStartRetriesDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
   holds: Holds;
   inbox: {
     beginNextTurn: (tx: Writer, sessionId: string) => void;
@@ -26,12 +26,12 @@ interface AgentTrialsDeps extends Pick<ServerParts, 'db' | 'clock' | 'logger'> {
  * events.
  */
 export class AgentStartRetries {
-  readonly #deps: AgentTrialsDeps;
+  readonly #deps: AgentStartRetriesDeps;
   readonly #due: string[] = [];
   #isOpen = false;
   #isWorking = false;
 
-  constructor(deps: AgentTrialsDeps) {
+  constructor(deps: AgentStartRetriesDeps) {
     this.#deps = deps;
   }
 

@@ -72,7 +72,7 @@ export class Inbox {
   readonly entries: InboxStore;
   readonly #deps: InboxDeps;
   readonly #owners = new Map<string, InboxSource>();
-  readonly #trials: AgentStartRetries;
+  readonly #startRetries: AgentStartRetries;
   #runner: InboxRunner | undefined;
   /** False before the server listens and once it stops. No entry becomes a turn then. */
   #isOpen = false;
@@ -84,7 +84,7 @@ export class Inbox {
     this.#deps = deps;
     this.holds = deps.holds;
     this.entries = new InboxStore(deps.db);
-    this.#trials = new AgentStartRetries({ ...deps, inbox: this });
+    this.#startRetries = new AgentStartRetries({ ...deps, inbox: this });
     deps.scheduler.register({
       due: (rx) => this.holds.nextEnd(rx),
       act: (signal) => this.#endPastHolds(signal),
@@ -142,7 +142,7 @@ export class Inbox {
       return this.entries.sessionsWithEntries(tx);
     });
     this.#push(due);
-    this.#trials.open();
+    this.#startRetries.open();
     await this.#beginDueTurns();
   }
 
@@ -176,7 +176,7 @@ export class Inbox {
       else this.entries.remove(tx, entry.owner, entry.ref);
     }
     const isRefused = isUnseen && turn.status === 'failed';
-    if (isRefused && entries.length > 0) this.#trials.turnFailed(tx, turn);
+    if (isRefused && entries.length > 0) this.#startRetries.turnFailed(tx, turn);
   }
 
   /** Gives up the entries of a session that was closed or has failed. Its turn must have ended before. */
@@ -199,7 +199,7 @@ export class Inbox {
   /** Ends the pause of a session, also of one that no agent could be started for: somebody wants its next turn. */
   endHold(tx: Writer, sessionId: string): void {
     this.holds.endPause(tx, sessionId);
-    this.#trials.lift(tx, sessionId);
+    this.#startRetries.lift(tx, sessionId);
   }
 
   interruptNow(tx: Writer, sessionId: string): void {
@@ -239,7 +239,7 @@ export class Inbox {
   /** Leaves the entries for the next start of the server. */
   stop(): void {
     this.#isOpen = false;
-    this.#trials.stop();
+    this.#startRetries.stop();
   }
 
   #next(rx: Reader, sessionId: string) {
