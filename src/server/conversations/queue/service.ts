@@ -74,7 +74,7 @@ export class QueueService {
       const entry = newEntry(request, clock.now());
       source.add(tx, entry);
       if (entry.status === 'waiting') {
-        // As a turn that is sent, it ends the rest after an interrupt.
+        // As a turn that is sent, it ends the pause after an interrupt.
         inbox.holds.endPause(tx, sessionId);
         inbox.beginNextTurn(tx, sessionId);
       }
@@ -209,7 +209,7 @@ export class QueueService {
     }, saveResponse);
   }
 
-  /** Ends the pause of a session, its wait for a usage limit, and the rest after an interrupt or a failed start. */
+  /** Ends all pauses of a session: by a user, by a usage limit, after an interrupt, and after a failed start of an agent. */
   resumeSession(sessionId: string, saveResponse?: SaveResponse): Promise<SessionQueue> {
     const { db, sessionStore, inbox, limits } = this.#deps;
     return db.transact((tx) => {

@@ -56,7 +56,7 @@ export async function findTexts(
 ): Promise<{ found: Found[]; next: number | null }> {
   const match = matchExpression(wanted.terms, wanted.marks);
   const found: Found[] = [];
-  const pace = new TimeSlices(deps.clock);
+  const slices = new TimeSlices(deps.clock);
   let next = below;
   for (const key of index.shardsSince(wanted.since)) {
     if (index.endOf(key - 1) >= below) continue;
@@ -70,12 +70,13 @@ export async function findTexts(
         const hit = hitOf(read, wanted.terms);
         if (hit && !isSame(found, hit)) found.push(hit);
         if (found.length === limit) return { found, next: hit?.doc ?? next };
-        await pace.yieldWhenDue();
+        await slices.yieldWhenDue();
       }
       next = candidates.at(-1)?.doc ?? next;
-      await pace.yieldWhenDue();
+      await slices.yieldWhenDue();
       if (wanted.signal.aborted) return { found, next: null };
-      if (pace.isOver) return { found, next: isEnd ? Math.min(next, index.endOf(key - 1)) : next };
+      if (slices.isOver)
+        return { found, next: isEnd ? Math.min(next, index.endOf(key - 1)) : next };
     }
   }
   return { found, next: null };

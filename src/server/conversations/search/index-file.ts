@@ -8,7 +8,7 @@ import { SideFile, sideFiles } from '../../../core/store/side-file.ts';
 import { corruption, isFull } from '../../../core/store/storage-error.ts';
 
 export const FORMAT = 2;
-/** Texts have numbers in the order in which they were said: new ones count up from here, those from before down. */
+/** Texts are numbered in the order of their times: up from here if they are newer than the index, else down. */
 const MIDDLE = 2 ** 30;
 /**
  * The number of texts that one FTS4 table holds. A query goes through the tables one by one, the newest first, so none
@@ -146,7 +146,7 @@ export class IndexFile {
     return this.#shards.filter(({ newest }) => newest >= at).map(({ key }) => key);
   }
 
-  /** Adds texts that were said after all others (`isOlder`: before them), and stores how far the rows were read. */
+  /** Adds texts that are newer than all others (`isOlder`: older), and stores how far the rows were read. */
   add({ entries, readPositions, waiting = [], arrived = [] }: Batch, isOlder: boolean): void {
     const first = isOlder ? this.#down - entries.length : this.#up;
     const touched = new Map<number, number>();

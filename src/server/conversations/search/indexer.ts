@@ -149,7 +149,7 @@ export class Indexer {
       const known = await this.#sessionOf(id);
       if (!document || !known || this.#index.title(known.n) === document.text) continue;
       const source = sourceOf({ table: 'sessions', n: known.n });
-      // It stands where it was given, and not where its session began.
+      // A title has the time at which it was set, and not the time at which its session was created.
       const at = found.session.updated_at;
       entries.push({ ...entryOf(source, known, document), at, title: document.text });
     }

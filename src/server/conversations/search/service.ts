@@ -29,7 +29,7 @@ const worth: Record<SearchHit['kind'], number> = { title: 3, prompt: 1.4, answer
 /** A query of more sessions than this searches all texts, and leaves out the texts of other sessions. */
 const MAX_MARKED = 500;
 
-/** Finds what was said. The first search begins the index. */
+/** Finds prompts, answers, tool inputs and titles. The first search begins the index. */
 export class SearchService {
   readonly #deps: SearchDeps;
   readonly #rows: Rows;

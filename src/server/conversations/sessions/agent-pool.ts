@@ -19,8 +19,8 @@ import {
 /** How long an agent has to end by itself before it is killed. */
 const AGENT_GRACE_MS = 2000;
 
-/** After so many ms, a turn that waits for a slot says so. */
-const TELL_MS = 5000;
+/** The wait for a slot, in ms, after which a notice of the turn reports the wait. */
+const NOTICE_MS = 5000;
 
 interface Entry {
   live: LiveAgent;
@@ -363,8 +363,8 @@ export class AgentPool {
     signal.addEventListener('abort', leave, { once: true });
     this.#waiting.push(waiting);
     this.admit();
-    using _tell = this.#waiting.includes(waiting)
-      ? clock.after(TELL_MS, () => onWait(this.#whyWaiting(slot)))
+    using _notice = this.#waiting.includes(waiting)
+      ? clock.after(NOTICE_MS, () => onWait(this.#whyWaiting(slot)))
       : null;
     try {
       await admitted.promise;

@@ -44,7 +44,7 @@ export const endedToMakeRoom: AgentUpdate = {
 const LASTING_PART = 1 / 2;
 /** The part of the slots that one family may take. */
 const FAMILY_PART = 3 / 4;
-/** So many sessions are named that hold slots. */
+/** The maximum number of sessions that a message about missing slots names. */
 const NAMED = 3;
 
 export type Shortage = { by: 'lasting' | 'family' | 'unknown' | 'all'; message: string };

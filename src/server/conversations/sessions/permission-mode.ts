@@ -12,10 +12,9 @@ export interface Modes {
 }
 
 /**
- * Returns the modes of a session that an agent opens in a turn with `own`. With the same agent they are the same. To
- * another one a mode of the agent's own means nothing, and it may have been a strict one: a person is asked there.
- * `offered` is a mode of the agent's own that the operator has configured for such sessions. It is used where neither of
- * the modes says what the member may do.
+ * Returns the modes of a session that an agent opens in a turn with the modes `own`. They are the same with the same agent.
+ * Another agent does not know a mode of the agent's own, which may have been strict: there, a person is asked. `offered`:
+ * the agent mode that the operator has configured for such sessions, which is used if no other mode is set.
  */
 export function inheritedModes(own: Modes, isSameAgent: boolean, offered: string | null): Modes {
   const { mode, agentMode } = own;

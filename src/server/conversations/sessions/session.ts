@@ -85,7 +85,7 @@ export function beginTurn(session: Session, turn: Turn, now: number): Session {
   };
 }
 
-/** A title that says as little as none. */
+/** A title of an agent that has no information, such as "New session". */
 const BLANK_TITLE = /^(?:new|untitled) (?:session|chat|conversation|thread)\b/i;
 
 /** Returns the session with the title from its agent; the same session if a user has set a title. */

@@ -24,7 +24,7 @@ export function requestedSettings({
 
 /**
  * Returns the settings of a turn: those it requests, else the session's. A `permission_mode` of the turn sets aside the
- * `agent_mode` of the session: the newest word decides in which mode the agent is.
+ * `agent_mode` of the session, because the newer setting decides.
  */
 export function settingsOf(session: RequestedSettings, turn: RequestedSettings): TurnSettings {
   return {

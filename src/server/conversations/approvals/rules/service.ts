@@ -56,7 +56,7 @@ export class RuleService {
     return this.#evaluate((lookups) => requestedActionOf(request, session, lookups));
   }
 
-  /** Says what would be decided. Throws `invalid` for a directory that does not exist. */
+  /** Resolves with the decision about a described request. Throws `invalid` for a directory that does not exist. */
   async test(asked: BodyOf<typeof testApprovalRules>): Promise<RuleDecision> {
     const cwd = await workingDirectory(asked.cwd);
     const { command = null, path = null } = asked;

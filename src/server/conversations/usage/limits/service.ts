@@ -114,7 +114,7 @@ export class Limits implements HoldSource {
       this.#store.drop(tx, account);
       const waiting = this.#waiting(tx, account);
       for (const { id } of waiting) tx.whenDurable(() => void this.#deps.pool.end(id));
-      this.#letGo(tx, waiting);
+      this.#endWaits(tx, waiting);
     });
   }
 
@@ -206,7 +206,7 @@ export class Limits implements HoldSource {
     const limit = this.#store.of(tx, session);
     if (!limit || limit.since >= (started_at ?? 0)) return;
     this.#store.drop(tx, session);
-    this.#letGo(tx, this.#waiting(tx, session));
+    this.#endWaits(tx, this.#waiting(tx, session));
   }
 
   #waiting(rx: Reader, account: Account): Session[] {
@@ -218,7 +218,7 @@ export class Limits implements HoldSource {
   }
 
   /** Ends the holds of the sessions that resume by themselves, and are not handed over. */
-  #letGo(tx: Writer, sessions: readonly Session[]): void {
+  #endWaits(tx: Writer, sessions: readonly Session[]): void {
     const { inbox, clock } = this.#deps;
     for (const session of sessions)
       if (this.#resumes(session) && session.usage_limit?.hands_over_to === undefined)
