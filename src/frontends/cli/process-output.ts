@@ -23,9 +23,14 @@ export async function followOutput(
     const source = { client, clock: world.clock, processId, stream, signal, from };
     for await (const text of streamLogs(source))
       if (global.json) world.stdout.write(`${jsonFor(world, { stream, text })}\n`);
-      else world[stream].write(world[stream].isTTY ? plain(text) : text);
+      else world[stream].write(shownOn(world[stream], text));
   };
   await Promise.all(outputs.map(show));
+}
+
+/** Output of a process as it is written: a terminal gets no control sequences, a pipe gets the text unchanged. */
+export function shownOn({ isTTY }: { isTTY?: boolean }, text: string): string {
+  return isTTY ? plain(text) : text;
 }
 
 /** The status of a process and how it ended, on one line: `failed: exit code 2`. */

@@ -123,3 +123,15 @@ test('The command processes restart ends the old process, and prints the id of t
   expect(await ended(server(), old)).toMatchObject({ kill_reason: 'restarted' });
   await printed(server(), again, 'up');
 });
+
+test('The output of a process gets to a terminal without control sequences, and to a pipe unchanged.', async () => {
+  const cadre = cadreOn(server());
+  const printing = "printf '\\033]0;title\\007out\\n'; printf '\\033[2Jerror\\n' >&2";
+  const { stdout: id } = await cadre(['processes', 'run', '--wait', '--json', printing]);
+  const { process_id } = JSON.parse(id) as Process;
+  const logs = ['processes', 'logs', process_id];
+  const shown = await cadre(logs, { columns: 80, isTerminal: true });
+  expect([shown.stdout, shown.stderr]).toEqual(['out\n', 'error\n']);
+  const piped = await cadre(logs);
+  expect([piped.stdout, piped.stderr]).toEqual(['\u001b]0;title\u0007out\n', '\u001b[2Jerror\n']);
+});

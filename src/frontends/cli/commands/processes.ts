@@ -5,7 +5,7 @@ import { endpointCommand } from '../endpoint-command.ts';
 import { ago, details, labelOf, listOf, shortId } from '../output.ts';
 import { limit, process, reason, sessionAs } from '../parameters.ts';
 import { durationText } from '../../terminal/time.ts';
-import { followOutput, type Output, outputs, statusText } from '../process-output.ts';
+import { followOutput, type Output, outputs, shownOn, statusText } from '../process-output.ts';
 import { processRun } from './process-run.ts';
 import { AppError } from '../../../api/errors.ts';
 import { exitCodes } from '../exit.ts';
@@ -80,9 +80,9 @@ export const processCommands = commandGroup(
         const id = await processId(client, end);
         if (options.follow) return follow(context, id, options);
         const found = await tailOf(client, id, options);
-        show(found, () => found.stdout?.content ?? '');
+        show(found, () => shownOn(world.stdout, found.stdout?.content ?? ''));
         if (context.global.json) return;
-        if (found.stderr) world.stderr.write(found.stderr.content);
+        if (found.stderr) world.stderr.write(shownOn(world.stderr, found.stderr.content));
         const cut = outputs.filter((one) => found[one]?.truncated);
         if (cut.length > 0)
           world.stderr.write(
@@ -126,7 +126,7 @@ export const processCommands = commandGroup(
           if (world.clock.monotonic() >= until)
             throw new AppError(
               'timeout',
-              `the condition "${options.for}" was not met within ${options.timeout} ms`,
+              `the condition "${options.for}" was not met within ${durationText(options.timeout ?? 0)}`,
             );
         }
       },
