@@ -79,7 +79,9 @@ const content = z.object({ cursor: z.string(), bytes });
 
 /** The server and the seq at the start of a line of several servers, as text or JSON; none for any other line. */
 function positionOf(line: string): [node: string, seq: number][] {
-  const [, json, text, seq] = /^(?:\{"node":"([^"]+)","seq":|(\S+) +)(\d+)/.exec(line) ?? [];
+  // The events of a fleet also have the epoch of their log.
+  const [, json, text, seq] =
+    /^(?:\{"node":"([^"]+)",(?:"epoch":"[^"]*",)?"seq":|(\S+) +)(\d+)/.exec(line) ?? [];
   const node = json ?? text;
   return node === undefined || seq === undefined ? [] : [[node, Number(seq)]];
 }
