@@ -298,3 +298,21 @@ async function appendTo(file: string, home: string, cursor: string): Promise<voi
   const { code } = await shell(home, `cadre ${words}`);
   expect(code).toBe(0);
 }
+
+test('cadre teams show --watch shows changes of a team on a server that is not the first one.', async () => {
+  const given = await testServers(['laptop', 'gpu']);
+  const gpu = given.client('gpu');
+  const lead = await openSession(gpu, given.directory('gpu'), { title: 'lead' });
+  const body = { name: 'crew', lead_agent_id: lead.id };
+  const { team } = await gpu.call(endpoints.createTeam, { body });
+  const watching = startCadre(given.home, ['teams', 'show', team.id, '--watch', '--json']);
+  await watching.until('\n');
+  const other = await openSession(gpu, given.directory('gpu'), { title: 'newcomer' });
+  await gpu.call(endpoints.addMember, {
+    params: { team_id: team.id },
+    body: { agent_id: other.id },
+  });
+  await watching.until('newcomer');
+  watching.child.kill('SIGINT');
+  expect((await watching.ended).code).toBe(130);
+});

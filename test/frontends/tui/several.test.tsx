@@ -71,3 +71,26 @@ test('The screen shows the last known rows of a server that never responds.', as
   await expectShows(/gpu unreachable/);
   await expectShows(/○ +remembered/);
 });
+
+test('The pane of a team shows messages on a server that is not the first one.', async () => {
+  const given = await testServers(['laptop', 'gpu']);
+  const gpu = given.client('gpu');
+  const lead = await openSession(gpu, given.directory('gpu'), { title: 'lead' });
+  const member = await openSession(gpu, given.directory('gpu'), { title: 'member' });
+  const { team } = await gpu.call(endpoints.createTeam, {
+    body: { name: 'crew', lead_agent_id: lead.id, member_agent_ids: [member.id] },
+  });
+  const client = await given.all();
+  const { expectShows, press } = testScreen(client, start, { rows: 30, columns: 120 });
+  await expectShows('crew');
+  await press(keys.end).shows('No messages yet');
+  await gpu.call(endpoints.sendMessage, {
+    params: { team_id: team.id },
+    body: {
+      sender_agent_id: lead.id,
+      recipient_agent_id: member.id,
+      input: { type: 'text', text: 'say over here' },
+    },
+  });
+  await expectShows('say over here');
+});

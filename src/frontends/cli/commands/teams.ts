@@ -237,7 +237,7 @@ async function watch(
   await loadWidths();
   await write();
   const changes = streamEvents({
-    client,
+    client: await client.clientOf(team),
     clock: world.clock,
     after: latest,
     kinds: ['team.*', 'delivery.*', 'session.*', 'turn.*', 'approval.*'],

@@ -4,7 +4,7 @@ import { ConversationModel } from '../panes/conversation-model.ts';
 import { LogModel } from '../panes/log-model.ts';
 import { TeamModel } from '../panes/team-model.ts';
 import type { Notices } from '../react-hooks.ts';
-import type { ScreenContext } from './screen-context.ts';
+import { clientOf, type ScreenContext } from './screen-context.ts';
 
 /** The pane of an item. The pane of an approval is the conversation of its session. */
 export type Pane =
@@ -45,14 +45,20 @@ function idOf(item: ListItem): string {
   return item.kind === 'process' ? item.id : (sessionIdOf(item) ?? item.id);
 }
 
-function paneFor({ client, clock }: ScreenContext, kind: Pane['kind'], id: string): Pane {
+function paneFor(context: ScreenContext, kind: Pane['kind'], id: string): Pane {
+  const { client, clock } = context;
   switch (kind) {
     case 'conversation':
       return { kind, id, model: new ConversationModel({ client, clock, sessionId: id }) };
     case 'log':
       return { kind, id, model: new LogModel({ client, clock, processId: id }) };
     case 'team':
-      return { kind, id, model: new TeamModel({ client, clock, teamId: id }) };
+      // The stream of a team names no record by which the client of several servers would find the server.
+      return {
+        kind,
+        id,
+        model: new TeamModel({ client: clientOf(context, { id }), clock, teamId: id }),
+      };
   }
 }
 
