@@ -40,6 +40,9 @@ test('Conversations are listed, imported by the beginning of their id, shown and
   expect(shown.stdout).toContain('tidy the parser');
   expect(shown.stdout).toContain('It is **tidy**.');
   expect(shown.stdout).toContain('the turn above ran in cli, outside of cadre');
+  const exported = await cadre(['sessions', 'export', 'own', '--markdown']);
+  expect(exported.stdout).toContain('tidy the parser');
+  expect(exported.stdout).toContain('the turn above ran in cli, outside of cadre');
   const back = await cadre(['sessions', 'hand-back', 'own']);
   expect(back.stdout).toBe(`cd ${home} && ${process.execPath} --resume=${transcript.ref}\n`);
 });

@@ -57,14 +57,16 @@ function factsOf(session: Session): [string, string][] {
 }
 
 function turnsOf(
-  { turns, approvals, notices }: ReadConversation,
+  { turns, approvals, notices, past }: ReadConversation,
   speaker: string | null,
 ): { at: number; turn: ExportedTurn }[] {
   // In one conversation, because a notice of no turn belongs to the turn before it.
-  const blocks = conversation(turns, approvals, notices);
-  const starts = blocks.flatMap(({ type }, at) => (type === 'prompt' ? [at] : []));
-  return starts.map((start, at) => ({
-    at: turns[at]?.turn.accepted_at ?? 0,
-    turn: { speaker, blocks: blocks.slice(start, starts[at + 1]) },
+  const blocks = conversation(turns, approvals, notices, past);
+  const starts = blocks.flatMap((block, index) =>
+    block.type === 'prompt' ? [{ index, at: block.at }] : [],
+  );
+  return starts.map(({ index, at }, i) => ({
+    at,
+    turn: { speaker, blocks: blocks.slice(index, starts[i + 1]?.index) },
   }));
 }
