@@ -29,7 +29,12 @@ const CARRIED = [
 
 /** The variables of a shell that the service gets: PATH, so that it finds the same agents, and where things lie. */
 export function variablesOf(env: NodeJS.ProcessEnv): Record<string, string> {
-  const entries = CARRIED.flatMap((name) => (env[name] ? [[name, path.resolve(env[name])]] : []));
+  const entries = CARRIED.flatMap((name) => {
+    const value = env[name] ?? '';
+    // Programs ignore a relative path in a variable of XDG.
+    const isUnset = value === '' || (name.startsWith('XDG_') && !path.isAbsolute(value));
+    return isUnset ? [] : [[name, path.resolve(value)]];
+  });
   return {
     PATH: lastingPath(env.PATH),
     ...(Object.fromEntries(entries) as Record<string, string>),

@@ -127,6 +127,12 @@ test('The variables are PATH and directories without secrets, and left-out setti
     CADRE_CONFIG: '/etc/cadre.toml',
   });
   expect(settingsLeftBehind(env)).toEqual(['CADRE_AUTH_TOKEN', 'CADRE_LOG_LEVEL']);
+  // Programs ignore relative paths in variables of XDG, and resolve others.
+  const relative = { XDG_DATA_HOME: 'data', XDG_CONFIG_HOME: './config', CADRE_CONFIG: 'c.toml' };
+  expect(variablesOf(relative)).toEqual({
+    PATH: '/usr/local/bin:/usr/bin:/bin',
+    CADRE_CONFIG: path.resolve('c.toml'),
+  });
   expect(variablesOf({})).toEqual({ PATH: '/usr/local/bin:/usr/bin:/bin' });
 });
 
