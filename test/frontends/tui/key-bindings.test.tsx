@@ -55,3 +55,15 @@ test('A key of the user does what its action does, its usual key does nothing, a
   expect(lines().join('\n')).not.toMatch(/^i +Send/m);
   await press('\u001B').shows('the job');
 });
+
+test('A notice without a selected row names the key of the user for a new session.', async () => {
+  const { client } = await testRuntime({ providers: [scriptedProvider({})] });
+  const { expectShows, press } = testScreen(
+    client,
+    { page: 'top' },
+    { rows: 40, columns: 100 },
+    { ...defaultScreen, keys: { new_session: 'N' } },
+  );
+  await expectShows('press N to open one');
+  await press('x').shows('no row is selected: press N to open a session');
+});

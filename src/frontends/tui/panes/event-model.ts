@@ -104,6 +104,7 @@ export class EventModel implements PaneModel {
     const { value } = await replay(client, {}, { after_seq: seq - 1, limit: 1 });
     return value.find((event) => event.seq === seq) ?? null;
   }
+
   #read(after: number | 'latest' | undefined): void {
     this.stop();
     const reading = new AbortController();

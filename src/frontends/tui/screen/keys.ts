@@ -133,11 +133,11 @@ function markedKeys({ marks, context, setMode }: ScreenState) {
 }
 
 /** Why there is no row to act on. */
-function noRow({ view }: ScreenState): string {
+function noRow({ view, context: { keys } }: ScreenState): string {
   const { chosen } = view;
   return chosen && 'section' in chosen
-    ? `the section "${chosen.section}" is collapsed: press → to expand it`
-    : 'no row is selected: press n to open a session';
+    ? `the section "${chosen.section}" is collapsed: press ${keys.label('expand')} to expand it`
+    : `no row is selected: press ${keys.label('new_session')} to open a session`;
 }
 
 /** Marks the selected row, or unmarks it, and goes to the next one. */

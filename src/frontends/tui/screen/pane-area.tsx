@@ -120,6 +120,8 @@ async function queue(
   context.drafts.delete(session.id);
   const why = holds.map(({ message }) => oneLine(message)).join('; ');
   showNotice(
-    why === '' ? 'Queued: sent when the turn ends (w shows the queue)' : `Queued, on hold: ${why}`,
+    why === ''
+      ? `Queued: sent when the turn ends (${context.keys.label('queue')} shows the queue)`
+      : `Queued, on hold: ${why}`,
   );
 }

@@ -26,7 +26,7 @@ export function SavePrompt({ shown, item }: { shown: ScreenState; item: ListItem
     const { text, missing } = await (item.kind === 'process'
       ? wholeLog(client, clock, item.id)
       : wholeConversation(client, sessionIdOf(item) ?? item.id));
-    write(file, text, replaces);
+    write(file, text, replaces, context.keys.label('save'));
     const lost = missing === 0 ? '' : `; ${missing} bytes of the output are no longer stored`;
     showNotice(`Saved ${file} (${Buffer.byteLength(text)} bytes${lost})`);
   };
@@ -64,15 +64,20 @@ function fileNameFor(item: ListItem): string {
   return `${trimmed === '' ? item.id : trimmed}.${item.kind === 'process' ? 'log' : 'md'}`;
 }
 
-/** Writes a file that only its owner can read. Throws `conflict` for one that exists, unless it is to be replaced. */
-function write(file: string, text: string, replaces: boolean): void {
+/**
+ * Writes a file that only its owner can read. Throws `conflict` for one that exists, unless it is to be replaced. `saveKey` is
+ * the key with which the user tries again.
+ */
+function write(file: string, text: string, replaces: boolean, saveKey: string): void {
   try {
     if (replaces) replaceFile(file, text);
     else fs.writeFileSync(file, text, { mode: 0o600, flag: 'wx' });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST')
-      throw conflictError(`the file ${file} already exists: press S again to replace the file`);
+      throw conflictError(
+        `the file ${file} already exists: press ${saveKey} again to replace the file`,
+      );
     throw usageError(`cannot write ${file}: ${message}`, { cause: error });
   }
 }
