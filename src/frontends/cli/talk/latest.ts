@@ -18,23 +18,23 @@ export async function latestHere(clients: Client, here: string): Promise<Session
   const open: Session[] = [];
   for await (const one of sessions.all(client)) if (!sessions.isPast?.(one)) open.push(one);
   const exactly = latestOf(open.filter(({ cwd }) => cwd === here));
-  const found = exactly ?? latestOf(await inWorktrees(client, here, open));
+  if (exactly) return exactly;
+  const repository = repositoryOf(here);
+  const found = repository && latestOf(await inWorktrees(client, repository, open));
   if (found) return found;
-  const isInRepository = repositoryOf(here) !== null;
   throw notFoundError(
-    `there is no open session in ${here}${isInRepository ? ' or in a worktree of its repository' : ''}: ` +
+    `there is no open session in ${here}${repository === null ? '' : ' or in a worktree of its repository'}: ` +
       'start a session with cadre run, or pass --session (see cadre sessions list)',
   );
 }
 
-/** The sessions that work in a worktree of the repository that a directory is in. */
+/** The sessions that work in a worktree of a repository. */
 async function inWorktrees(
   client: Client,
-  here: string,
+  repo_root: string,
   open: readonly Session[],
 ): Promise<Session[]> {
-  const repo_root = open.some(({ worktree_id }) => worktree_id !== null) && repositoryOf(here);
-  if (!repo_root) return [];
+  if (open.every(({ worktree_id }) => worktree_id === null)) return [];
   const worktrees = recordsOf((query) =>
     client.ask(endpoints.listWorktrees, { query: { ...query, repo_root } }),
   );
