@@ -53,7 +53,7 @@ test('With --now, the first output becomes a turn of the session.', async () => 
 test.for([
   [['--stop'], '--stop requires a session'],
   [['x', 'true', '--stop'], 'pass either a command or --stop'],
-  [['x', '--every', '60s'], 'these options require a command'],
+  [['x', '--every', '60s'], '--every, --max-turns and --now require a command to watch'],
   [['x', '--every', 'soon', 'true'], 'invalid --every "soon"'],
 ] as const)('The words %j are refused.', async ([words, message]) => {
   const { run } = await inSession();

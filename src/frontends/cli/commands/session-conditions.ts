@@ -132,10 +132,9 @@ export const sessionWatch = clientCommand({
     const { every: every_ms, maxTurns: max_turns, now, stop } = options;
     const command = words.length === 1 ? words.join('') : words.map(shellWord).join(' ');
     const isSetting = (every_ms ?? max_turns ?? now) !== undefined;
-    if (command === '' ? isSetting : stop)
-      throw usageError(
-        stop ? 'pass either a command or --stop, not both' : 'these options require a command',
-      );
+    if (command === '' && isSetting)
+      throw usageError('--every, --max-turns and --now require a command to watch');
+    if (command !== '' && stop) throw usageError('pass either a command or --stop, not both');
     if (reference === undefined) {
       if (stop) throw usageError('--stop requires a session');
       const found = await client.call(endpoints.listWatches, { query: { limit: 500 } });
