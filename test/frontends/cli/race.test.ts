@@ -109,3 +109,11 @@ test('Options that do not fit are refused.', () =>
       'invalid contender "demo:"',
     );
   }));
+
+test('A race with a relative --cwd runs in that directory of the current directory.', () =>
+  inRepository(async (cadre, cwd) => {
+    const argv = ['race', ...TWO, '--cwd', path.basename(cwd), '--json', 'say done'];
+    const { code, stdout, stderr } = await cadre(argv, { cwd: path.dirname(cwd) });
+    expect([code, stderr]).toEqual([0, '']);
+    expect(JSON.parse(stdout)).toMatchObject({ cwd });
+  }));

@@ -1,9 +1,12 @@
+import fs from 'node:fs';
+import path from 'node:path';
 import { expect, test } from 'vitest';
 import { sharedDemo, testDemo } from '../../support/demo-server.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { atLength } from '../../support/at-length.ts';
 import { cadreOn, shell, type Running, startCadre } from '../../support/cli/cadre.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
+import { testDirectory } from '../../support/temp.ts';
 
 const demo = sharedDemo();
 
@@ -182,3 +185,13 @@ async function silentRun({ directory }: { directory: string }): Promise<Running>
   await expectEventually(run.stdout).toContain('soon');
   return run;
 }
+
+test('A relative --cwd is a directory below the current directory, not below the one of the server.', async () => {
+  const server = demo();
+  const here = testDirectory('here');
+  fs.mkdirSync(path.join(here, 'sub'));
+  const created = await cadreOn(server)(['sessions', 'create', '--cwd', 'sub', '--json'], {
+    cwd: here,
+  });
+  expect(created.json()).toMatchObject({ cwd: path.join(here, 'sub') });
+});

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import type { BodyInputOf } from '../../../api/endpoint.ts';
 import { usageError } from '../../../api/errors.ts';
 import { isDescribed, type RuntimeEventRecord } from '../../../api/events.ts';
@@ -134,7 +135,7 @@ async function raceBody(
     prompt,
     contenders,
     name: options.name,
-    cwd: options.cwd ?? world.cwd(),
+    cwd: path.resolve(world.cwd(), options.cwd ?? '.'),
     base_ref: options.base,
     check: options.check,
     max_checks: options.until ? (options.max ?? goalLimits.defaultRounds) : undefined,

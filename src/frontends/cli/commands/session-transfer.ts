@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { endpoints } from '../../../api/index.ts';
 import type { ExportOptions } from '../export/write.ts';
 import { conversationDocument } from '../talk/read-conversation.ts';
@@ -107,7 +108,7 @@ export const sessionImport = clientCommand({
         ...(agent === null ? {} : { agent }),
         import: { ref, fork, ...(history === undefined ? {} : { history }) },
         ...(title === undefined ? {} : { title }),
-        ...(cwd === undefined ? {} : { cwd }),
+        ...(cwd === undefined ? {} : { cwd: path.resolve(here, cwd) }),
         ...(permissionMode === undefined ? {} : { permission_mode: permissionMode }),
       },
     });
@@ -128,11 +129,9 @@ export const sessionImport = clientCommand({
         { client, show, note, world, layout },
         { cwd, limit = 30, ...wanted }: AgentOptions & { cwd?: string; limit?: number },
       ) {
-        const found = await listAll(
-          client,
-          { ...wanted, here: world.cwd() },
-          { limit, ...(cwd === undefined ? {} : { cwd }) },
-        );
+        const here = world.cwd();
+        const query = { limit, ...(cwd === undefined ? {} : { cwd: path.resolve(here, cwd) }) };
+        const found = await listAll(client, { ...wanted, here }, query);
         const shown = found.slice(0, limit);
         const print = listOf<Listed>(
           ['PROVIDER', 'ID', 'CHANGED', 'SIZE', 'IN USE BY', 'TITLE', 'DIRECTORY'],

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import type { BodyInputOf } from '../../../api/endpoint.ts';
 import type { endpoints } from '../../../api/index.ts';
 import { isCommonMode, stricterMode } from '../../../api/permission-modes.ts';
@@ -65,7 +66,7 @@ export async function openBody(
   const { worktree } = options;
   return {
     ...(await agentBody(context, provider, defaults, { ...options, hasPerson })),
-    cwd: options.cwd ?? context.world.cwd(),
+    cwd: path.resolve(context.world.cwd(), options.cwd ?? '.'),
     worktree: typeof worktree === 'string' ? { worktree_name: worktree } : worktree,
     sandbox: sandboxOf(options, context.world.cwd()),
   };
