@@ -22,6 +22,10 @@ export function inOptions(message: string): string {
 const remedies: readonly [field: RegExp, option: string][] = [
   [/^body: /, ''],
   [
+    / is not a usable git repository \(a bare repository [^)]*\): choose a directory in a git repository$/,
+    ' is in a bare repository, which has no working tree: run the command in a clone or a worktree of the repository, or name the bare repository itself with --repo (worktrees and templates)',
+  ],
+  [
     /: choose a directory in a git repository$/,
     ': run the command in a git repository, or name one with --cwd (worktrees and templates: --repo)',
   ],
