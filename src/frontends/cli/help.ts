@@ -1,6 +1,6 @@
 import { type Argument, type Command, Help, type Option } from 'commander';
 import { exampleLines, examples } from './examples.ts';
-import { unknownCommand } from './suggest.ts';
+import { unknownCommand, withMeantOption } from './suggest.ts';
 
 /** The groups of commands in the top help, in its order. A test compares them with the visible commands. */
 export const commandGroups: Readonly<Record<string, readonly string[]>> = {
@@ -113,7 +113,7 @@ export function completeHelp(command: Command, output: HelpOutput): void {
   const { commands } = command;
   let isReported = false;
   command.configureOutput({
-    outputError: (text) => output.reportUsage(text, path),
+    outputError: (text) => output.reportUsage(withMeantOption(text, command), path),
     // A group without a command prints its help, in parts. The program itself says why there is no screen.
     ...((output.isJson || !command.parent) && {
       writeErr() {

@@ -1,5 +1,7 @@
 import { type AppError, usageError } from '../../api/errors.ts';
+import type { Command } from 'commander';
 import { nearest } from '../../core/lib/nearest.ts';
+import { ownEntry } from '../../core/lib/own-entry.ts';
 import { examples } from './examples.ts';
 
 /** Verbs of other programs, and of cadre, that mean the same. */
@@ -48,14 +50,27 @@ const withoutNoun: Readonly<Record<string, readonly string[]>> = {
   up: ['serve', 'service install'],
 };
 
-const MOST = 7;
+/** The options that people mean by other names, with an example. */
+const meantOptions: Readonly<Record<string, readonly [option: string, example: string]>> = {
+  '--in': ['--at', '--at +5m'],
+};
+
+/** An error about an unknown option, which names the option of the command that may be meant instead of a similar one. */
+export function withMeantOption(text: string, { options }: Pick<Command, 'options'>): string {
+  const [, unknown = ''] = /unknown option '(--[\w-]+)'/.exec(text) ?? [];
+  const [meant, example] = ownEntry(meantOptions, unknown) ?? [];
+  if (meant === undefined || options.every(({ long }) => long !== meant)) return text;
+  return `unknown option '${unknown}' (did you mean ${example}?)`;
+}
+
+const MAX_SUGGESTIONS = 7;
 
 /** The error for a command that does not exist: it names those that may be meant, across nouns and verbs. */
 export function unknownCommand(
   above: readonly string[],
   [word = '', ...rest]: readonly string[],
 ): AppError {
-  const meant = meantBy(above, word, rest).slice(0, MOST);
+  const meant = meantBy(above, word, rest).slice(0, MAX_SUGGESTIONS);
   const names = meant.map((path) => `cadre ${path}`);
   const last = names.pop();
   const hint =

@@ -367,3 +367,18 @@ test('cadre status prints a few lines, and all fields with --json.', async () =>
     providers: [{ id: 'acp', healthy: true }, { id: 'claude' }, { id: 'codex' }],
   });
 });
+
+test('An unknown option that means the time of a prompt is answered with the option for times.', async () => {
+  const { code, stderr } = await runHere(testDirectory(), [
+    'queue',
+    'add',
+    's',
+    '--in',
+    '5m',
+    'hi',
+  ]);
+  expect([code, stderr]).toEqual([
+    2,
+    'cadre: unknown option "--in" (did you mean --at +5m?): see cadre queue add --help\n',
+  ]);
+});
