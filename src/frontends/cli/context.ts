@@ -6,6 +6,7 @@ import { findRegistration, type Registered } from '../../core/config/registratio
 import type { Config } from '../../core/config/schema.ts';
 import { readToken } from '../../core/config/token.ts';
 import { AppError, unreachableError, usageError } from '../../api/errors.ts';
+import { commandOn } from './command-on.ts';
 import type { OutputOptions } from './output-options.ts';
 import { configureColors } from '../terminal/palette.ts';
 
@@ -82,21 +83,21 @@ export async function connectOne(
     });
   }
   const locate = () => {
-    const running = runningServer(directory);
+    const running = runningServer(directory, options);
     return { url: running.url, token: tokenFor(running.url, options, env, running, configured) };
   };
   return new HttpClient({ ...locate(), locate });
 }
 
 /** The server that runs on a data directory. Throws `unreachable` if none does. */
-function runningServer(directory: string): Registered {
+function runningServer(directory: string, options: GlobalOptions): Registered {
   const found = findRegistration(directory);
   if (found?.runs) return found.server;
   const stale = found
     ? `, and the last server (pid ${found.server.pid}) did not shut down cleanly`
     : '';
   throw unreachableError(
-    `no server is running on ${directory}${stale}: start one with cadre serve --detach, or pass --url`,
+    `no server is running on ${directory}${stale}: start one with ${commandOn('serve --detach', options)}, or pass --url`,
   );
 }
 

@@ -3,6 +3,7 @@ import { HttpClient } from '../../client/client.ts';
 import { findRegistration } from '../../core/config/registration.ts';
 import type { Config } from '../../core/config/schema.ts';
 import { AppError, unreachableError, usageError } from '../../api/errors.ts';
+import { commandOn } from './command-on.ts';
 import {
   addressOf,
   configuredServer,
@@ -31,7 +32,7 @@ export async function addressesFor(
     try {
       if (at === '')
         throw unreachableError(
-          `no server is running on ${local.directory}: start one with cadre serve --detach`,
+          `no server is running on ${local.directory}: start one with ${commandOn('serve --detach', options)}`,
         );
       // A token of the environment is only for servers of the command line: configured servers have their own.
       const own = isConfigured ? withoutToken : env;

@@ -3,12 +3,13 @@ import { AppError, isAppError, isUnreachable, unreachableError } from '../../api
 import { findConfig, usable } from '../../core/config/load.ts';
 import { isStartForbidden } from '../../core/config/registration.ts';
 import { serverOnceItAnswers } from './answering.ts';
+import { commandOn } from './command-on.ts';
 import { askedServers, type GlobalOptions, serverDirectory, tokenFileOf } from './context.ts';
 import { ServerStart } from './server-start.ts';
 import type { ServeOptions } from './serve-options.ts';
 import { managerOf } from './service/choose-manager.ts';
 import { sealIn } from './service/install.ts';
-import type { Starter, World } from './world.ts';
+import { canAsk, type Starter, type World } from './world.ts';
 import fs from 'node:fs';
 import path from 'node:path';
 import { endpoints } from '../../api/index.ts';
@@ -38,7 +39,7 @@ export async function startServer(
     );
   if (isStartForbidden(directory))
     throw unreachableError(
-      `the server on ${directory} was stopped with cadre stop: start it with cadre serve --detach`,
+      `the server on ${directory} was stopped with cadre stop: start it with ${commandOn('serve --detach', options)}`,
     );
   // A wrong file is reported before a server is started for it.
   tokenFileOf(options);
@@ -53,12 +54,13 @@ export async function startServer(
     freePort: found.originOf('server.bind_address') === 'default',
     ...(server.stop_after_idle_ms === null && { stopAfterIdle: IDLE_MS }),
   });
-  stderr.write(`cadre: started a server in the background at ${url}; stop it with cadre stop\n`);
+  const stop = commandOn('stop', options);
+  stderr.write(`cadre: started a server in the background at ${url}; stop it with ${stop}\n`);
 }
 
 /** Asks whether to start a server; Enter means yes. Returns false if nobody can be asked. */
 async function agreed(world: World): Promise<boolean> {
-  if (!world.stdin.isTTY || !world.stderr.isTTY) return false;
+  if (!canAsk(world)) return false;
   const { askYes } = await import('./choose.ts');
   return askYes(world, 'No server is running. Start one in the background? [Y/n] ', true);
 }

@@ -4,7 +4,6 @@ import { keys } from '../../core/config/keys.ts';
 import { choicesOf } from './choices.ts';
 import type { GlobalOptions } from './context.ts';
 import { milliseconds } from './option-values.ts';
-import { shellWord } from '../../core/lib/shell-word.ts';
 import { invalidError } from '../../api/errors.ts';
 import type { World } from './world.ts';
 
@@ -57,11 +56,6 @@ export function serveWords(options: ServeOptions, cwd: string): string[] {
     ...(allowRemote ? ['--allow-remote'] : []),
     ...(demo ? ['--demo'] : []),
   ];
-}
-
-/** The command that stops such a server, and no other. */
-export function stopCommand({ dataDir }: GlobalOptions): string {
-  return dataDir === undefined ? 'cadre stop' : `cadre stop --data-dir ${shellWord(dataDir)}`;
 }
 
 /** Throws `invalid` for an address beyond loopback without --allow-remote, because the server speaks plain HTTP. */

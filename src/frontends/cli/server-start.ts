@@ -8,7 +8,8 @@ import { logFile, MAX_LOG_BYTES, setAside } from '../../core/lib/own-log.ts';
 import { selfCommand } from '../../core/lib/self.ts';
 import { serverOnceItAnswers } from './answering.ts';
 import { exitCodes } from './exit.ts';
-import { type ServeOptions, serveWords, stopCommand } from './serve-options.ts';
+import { commandOn } from './command-on.ts';
+import { type ServeOptions, serveWords } from './serve-options.ts';
 import type { World } from './world.ts';
 
 /** The maximum time to wait for the first answer: a migration of much data takes minutes. */
@@ -111,7 +112,7 @@ function alreadyRuns(
   options: ServeOptions,
 ): AppError {
   return conflictError(
-    `a server is already running on ${directory}, at ${url} (pid ${pid}): stop that server with ${stopCommand(options)}`,
+    `a server is already running on ${directory}, at ${url} (pid ${pid}): stop that server with ${commandOn('stop', options)}`,
   );
 }
 

@@ -47,6 +47,11 @@ export function terminalOf({ stdin, stdout, env }: World): ScreenStreams | null 
   return { stdin: stdin as NodeJS.ReadStream, stdout: stdout as NodeJS.WriteStream };
 }
 
+/** Whether somebody at a terminal can answer a question. */
+export function canAsk({ stdin, stderr }: Pick<World, 'stdin' | 'stderr'>): boolean {
+  return stdin.isTTY === true && stderr.isTTY === true;
+}
+
 export interface LocalContext<Options extends GlobalOptions = GlobalOptions> {
   world: World;
   /** The options of the program and of the command. */

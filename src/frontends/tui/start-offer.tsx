@@ -18,6 +18,8 @@ export interface StartOfferOptions {
   directory: string;
   /** The file that a server that is started here logs to. */
   log: string;
+  /** The command that stops such a server. */
+  stopCommand: string;
   /** Starts a server, with the demo agent or without it. Throws an AppError where that fails. */
   start: (isDemo: boolean) => Promise<void>;
 }
@@ -45,13 +47,8 @@ export async function offerServerStart(
 
 type StartOfferProps = StartOfferOptions & { onStarted: () => void; onInterrupt: () => void };
 
-const keys = [
-  ['s', 'Start a server, which keeps running after you quit (stop it with cadre stop)'],
-  ['d', 'Start a server with the demo agent (no account, no model)'],
-  ['q', 'Quit'],
-] as const;
-
-function Offer({ directory, log, start, onStarted, onInterrupt }: StartOfferProps): ReactNode {
+function Offer(props: StartOfferProps): ReactNode {
+  const { directory, log, stopCommand, start, onStarted, onInterrupt } = props;
   const { exit } = useApp();
   const { rows, columns } = useWindowSize();
   const [state, setState] = useState<'asks' | 'starts' | { failed: string }>('asks');
@@ -73,6 +70,11 @@ function Offer({ directory, log, start, onStarted, onInterrupt }: StartOfferProp
     else if ((input === 's' || input === 'd') && state !== 'starts') void begin(input === 'd');
   });
   const width = columns - 4;
+  const keys = [
+    ['s', `Start a server, which keeps running after you quit (stop it with ${stopCommand})`],
+    ['d', 'Start a server with the demo agent (no account, no model)'],
+    ['q', 'Quit'],
+  ] as const;
   return (
     <Listeners value={keyboard}>
       <Box flexDirection="column" width={columns} height={rows} paddingX={2} paddingY={1}>

@@ -15,7 +15,7 @@ import { recordedServer, untilNothingCarries } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const STARTED =
-  /^cadre: started a server in the background at http:\/\/127\.0\.0\.1:\d+; stop it with cadre stop$/m;
+  /^cadre: started a server in the background at http:\/\/127\.0\.0\.1:\d+; stop it with cadre stop( --data-dir \S+)?$/m;
 
 let place: ReturnType<typeof tempDirectory>;
 let data: string;

@@ -52,6 +52,11 @@ test('A command without a server ends with 6 and the command that starts one.', 
       /no server is running on .*: start one with cadre serve --detach/,
     );
   }
+  const data = `${home.path}/my data`;
+  for (const command of ['status', 'doctor']) {
+    const { stdout, stderr } = await runHere(home.path, ['--data-dir', data, command]);
+    expect(stdout + stderr).toContain(`start one with cadre serve --detach --data-dir '${data}'`);
+  }
   const env = { CADRE_TOKEN: 'some-token-some-token' };
   const named = await runHere(home.path, ['--url', 'http://127.0.0.1:1', 'status'], { env });
   expectFailure(

@@ -298,7 +298,7 @@ test('A restore asks before it replaces a database, and gives the log a new epoc
     expect(fs.readFileSync(path.join(directory, 'events.cadre')).equals(before)).toBe(true);
     const done = await runHere(directory, args, { isTerminal: true, stdin: 'y\n' });
     expect(done.stdout).toMatch(
-      /^Restored .*\n {2}kept {4}.*replaced-.*\n {2}start {3}cadre serve\n$/,
+      /^Restored .*\n {2}kept {4}.*replaced-.*\n {2}start {3}cadre serve --data-dir \/.*\n$/,
     );
   }));
 

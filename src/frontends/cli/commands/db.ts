@@ -54,7 +54,9 @@ export const dbCommands = commandGroup('db', 'Back up, check, restore and roll b
       configOption,
     ],
     run: async (context: LocalContext<ReplaceOptions>, file: string) =>
-      showReplaced(context, await restore(context.world, context.global, file), restoredText),
+      showReplaced(context, await restore(context.world, context.global, file), (restored) =>
+        restoredText(restored, context.global),
+      ),
   }),
   localCommand({
     name: 'rollback',
@@ -66,7 +68,9 @@ export const dbCommands = commandGroup('db', 'Back up, check, restore and roll b
       configOption,
     ],
     run: async (context: LocalContext<ReplaceOptions>, file: string | undefined) =>
-      showReplaced(context, await rollBack(context.world, context.global, file), rolledBackText),
+      showReplaced(context, await rollBack(context.world, context.global, file), (done) =>
+        rolledBackText(done, context.global),
+      ),
   }),
 ]);
 

@@ -1,4 +1,5 @@
 import { clientCommand } from '../command.ts';
+import { commandOn } from '../command-on.ts';
 import { serversOf } from '../../../client/routed.ts';
 import type { Command } from 'commander';
 import { endpoints } from '../../../api/index.ts';
@@ -87,6 +88,7 @@ async function offerServer(world: World, options: HomeOptions): Promise<boolean>
     signal,
     directory,
     log: start.log,
+    stopCommand: commandOn('stop', options),
     start: async (isDemo) => void (await start.run(isDemo)),
   });
   if (signal.aborted) world.exit(Number(signal.reason));

@@ -17,8 +17,9 @@ import { Notifier } from '../../service/notifier.ts';
 import type { Migration } from '../../../core/store/migrate.ts';
 import { durationText } from '../../terminal/time.ts';
 import { localCommand } from '../command.ts';
+import { commandOn } from '../command-on.ts';
 import { exitCodes } from '../exit.ts';
-import { refuseRemote, serveOptions, type ServeOptions, stopCommand } from '../serve-options.ts';
+import { refuseRemote, serveOptions, type ServeOptions } from '../serve-options.ts';
 import { type LocalContext, showDocument, type World } from '../world.ts';
 import { endForNext } from './stop.ts';
 import { counted } from '../../../core/lib/counted.ts';
@@ -51,7 +52,7 @@ async function detach(world: World, options: ServeHereOptions): Promise<void> {
   const started = await new ServerStart(world, options, directory).run(options.demo === true);
   showDocument(world, options, started, () => {
     const { url, pid, data_dir, log } = started;
-    return `cadre ${version} listens on ${url}\n  pid    ${pid}\n  data   ${data_dir}\n  log    ${log}\n  stop   ${stopCommand(options)}\n`;
+    return `cadre ${version} listens on ${url}\n  pid    ${pid}\n  data   ${data_dir}\n  log    ${log}\n  stop   ${commandOn('stop', options)}\n`;
   });
 }
 

@@ -9,9 +9,10 @@ import { sqlWasm, version } from '../../../core/lib/self.ts';
 import { shellWord } from '../../../core/lib/shell-word.ts';
 import type { StoreFacts, Noun } from '../../../core/store/older-copies.ts';
 import { askYes } from '../choose.ts';
+import { commandOn } from '../command-on.ts';
 import type { GlobalOptions } from '../context.ts';
 import { plain } from '../output.ts';
-import type { World } from '../world.ts';
+import { canAsk, type World } from '../world.ts';
 import { check } from './check.ts';
 import { lockStore, STORE, withStoreFiles, storeDirectory } from './store-files.ts';
 
@@ -74,11 +75,14 @@ export async function restore(
   });
 }
 
-export function restoredText({ data_dir, backup, replaced }: Restored): string {
+export function restoredText(
+  { data_dir, backup, replaced }: Restored,
+  options: GlobalOptions,
+): string {
   return [
     `Restored ${backup} to ${data_dir}\n`,
     ...replaced.map((file) => `  kept    ${file}\n`),
-    '  start   cadre serve\n',
+    `  start   ${commandOn('serve', options)}\n`,
   ].join('');
 }
 
@@ -97,7 +101,7 @@ function restorePlan(
 
 /** Asks before data is replaced. Throws `usage` with the remedy if nobody can be asked. */
 function isWanted(world: World, question: string, remedy: string): Promise<boolean> {
-  if (world.stdin.isTTY && world.stderr.isTTY) return askYes(world, question);
+  if (canAsk(world)) return askYes(world, question);
   throw usageError(`not a terminal: ${remedy}`);
 }
 
@@ -152,7 +156,7 @@ export async function rollBack(
   });
 }
 
-export function rolledBackText(done: RolledBack): string {
+export function rolledBackText(done: RolledBack, options: GlobalOptions): string {
   const isOlder = done.version !== version;
   return [
     `Rolled back to the data of cadre ${plain(done.version)}\n`,
@@ -160,7 +164,7 @@ export function rolledBackText(done: RolledBack): string {
       ? [`  start   cadre ${plain(done.version)} (this version would upgrade the data again)\n`]
       : []),
     `  kept    ${done.replaced}\n`,
-    `  undo    cadre db rollback ${shellWord(done.replaced)}\n`,
+    `  undo    ${commandOn(`db rollback ${shellWord(done.replaced)}`, options)}\n`,
   ].join('');
 }
 

@@ -6,6 +6,7 @@ import { isRedactable, MIN_SECRET_LENGTH, secretVariables } from '../../../core/
 import type { Config } from '../../../core/config/schema.ts';
 import { configFile } from '../../../core/config/sources.ts';
 import { readToken, tokenFileOf } from '../../../core/config/token.ts';
+import { commandOn } from '../command-on.ts';
 import { type Check, fail, ok, warn } from './check.ts';
 import { findProgram } from '../../../core/lib/find-program.ts';
 import { hasProc } from '../../../core/lib/platform.ts';
@@ -72,14 +73,14 @@ export const token: Check = ({ config, directory }) => {
   return ok(file);
 };
 
-export const registration: Check = ({ directory }) => {
+export const registration: Check = ({ directory, options }) => {
   const registered = findRegistration(directory);
   if (!registered) return ok('no server is registered');
   const { pid } = registered.server;
   return registered.runs
     ? ok(`a server is running (pid ${pid})`)
     : warn(
-        `the last server (pid ${pid}) did not shut down cleanly: start cadre serve to repair its data`,
+        `the last server (pid ${pid}) did not shut down cleanly: run ${commandOn('serve', options)} to repair its data`,
       );
 };
 

@@ -5,6 +5,7 @@ import type { Client } from '../../../client/client.ts';
 import { recordsOf } from '../../../client/records-of.ts';
 import { AppError, isUnreachable } from '../../../api/errors.ts';
 import { version } from '../../../core/lib/self.ts';
+import { commandOn } from '../command-on.ts';
 import { withCommand } from '../hints.ts';
 import { providersNow } from '../login-text.ts';
 import {
@@ -30,7 +31,10 @@ export const server: Check = async (input) => {
     version: (await client.call(endpoints.getVersion, {})).version,
     health: await client.call(endpoints.getHealth, {}),
   }));
-  if (!found) return warn('no server is running: start one with cadre serve --detach');
+  if (!found)
+    return warn(
+      `no server is running: start one with ${commandOn('serve --detach', input.options)}`,
+    );
   if (found.version !== version)
     return warn(
       `${found.url} runs version ${found.version}, but this is ${version}: restart the server`,
