@@ -1,7 +1,8 @@
 import { usageError } from '../../api/errors.ts';
 import { createInterface } from 'node:readline/promises';
+import { answerTo } from './answer-to.ts';
 import { withJobControl } from './job-control.ts';
-import type { World } from './world.ts';
+import { canAsk, type World } from './world.ts';
 
 /**
  * Asks on the terminal for the number of a choice, and asks again after any other answer. Returns null for Ctrl-D, and
@@ -13,7 +14,7 @@ export async function choose<T>(
   things: readonly T[],
   lineOf: (thing: T) => string,
 ): Promise<T | null> {
-  if (!stdin.isTTY || !stderr.isTTY) return null;
+  if (!canAsk({ stdin, stderr })) return null;
   stderr.write(`${question}\n`);
   for (const [at, thing] of things.entries()) stderr.write(`  ${at + 1}  ${lineOf(thing)}\n`);
   const lines = createInterface({
@@ -45,12 +46,12 @@ export async function confirmChoice(
 ): Promise<void> {
   const answer = await choose(world, question, [yes, no], (one) => one);
   if (answer === yes) return;
-  throw usageError(answer === null ? 'not a terminal: pass --yes to confirm' : refusal);
+  throw usageError(canAsk(world) ? refusal : 'not a terminal: pass --yes to confirm');
 }
 
 /**
- * Asks a question that is answered with yes or no. Resolves with false for anything but `y` and `yes`, and with
- * `byDefault` for an empty line.
+ * Asks a question that is answered with yes or no. Resolves with false for anything but `y` and `yes`, also for Ctrl-D, and
+ * with `byDefault` for an empty line. Ctrl-C sends SIGINT to this process.
  */
 export async function askYes(
   { stdin, stderr }: Pick<World, 'stdin' | 'stderr'>,
@@ -58,10 +59,15 @@ export async function askYes(
   byDefault = false,
 ): Promise<boolean> {
   const lines = createInterface({ input: stdin, output: stderr });
+  lines.on('SIGINT', () => {
+    lines.close();
+    process.kill(process.pid, 'SIGINT');
+  });
   if (lines.terminal) withJobControl(lines, stdin as NodeJS.ReadStream);
   try {
-    const answer = (await lines.question(question)).trim();
-    return answer === '' ? byDefault : /^y(es)?$/i.test(answer);
+    const answer = await answerTo(lines, question);
+    if (answer === null) stderr.write('\n');
+    return answer?.trim() === '' ? byDefault : /^y(es)?$/i.test(answer?.trim() ?? '');
   } finally {
     lines.close();
   }

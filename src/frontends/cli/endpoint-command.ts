@@ -8,7 +8,7 @@ import { choicesOf } from './choices.ts';
 import { command, type CommandEntry, declared, type Parameter, type Register } from './command.ts';
 import type { Layout } from './layout.ts';
 import { listOptions, recordOptions } from './output-options.ts';
-import { clientAction, type CommandContext, type World } from './world.ts';
+import { canAsk, clientAction, type CommandContext, type World } from './world.ts';
 
 /** A command that calls one endpoint. */
 export interface EndpointCommand<E extends Endpoint> extends Omit<CommandEntry, 'parameters'> {
@@ -128,7 +128,7 @@ function moreText(shown: number, parameters: readonly Parameter[]): string {
 
 /** Asks before a request that cannot be taken back. Without a terminal nobody is asked. Throws `usage` for no. */
 async function confirm(world: World, { yes }: Options, question: string): Promise<void> {
-  if (yes === true || !world.stdin.isTTY || !world.stderr.isTTY) return;
+  if (yes === true || !canAsk(world)) return;
   const { askYes } = await import('./choose.ts');
   if (await askYes(world, `${question} [y/N] `)) return;
   throw usageError('not confirmed: nothing was changed');

@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { usageError } from '../../api/errors.ts';
+import { answerTo } from './answer-to.ts';
 import { withJobControl } from './job-control.ts';
 import type { World } from './world.ts';
 
@@ -37,9 +38,8 @@ async function askSecretly(
     process.kill(process.pid, 'SIGINT');
   });
   withJobControl(lines, stdin as NodeJS.ReadStream, () => void stderr.write(`${question}: `));
-  const closed = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
   try {
-    return await Promise.race([lines.question(''), closed]);
+    return (await answerTo(lines, '')) ?? '';
   } finally {
     lines.close();
     stderr.write('\n');

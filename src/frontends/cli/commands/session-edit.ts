@@ -15,7 +15,7 @@ import type { Session } from '../../../api/sessions.ts';
 import { counted } from '../../../core/lib/counted.ts';
 import { required, session } from '../parameters.ts';
 import type { AgentOptions } from '../talk/open-session.ts';
-import type { CommandContext } from '../world.ts';
+import { canAsk, type CommandContext } from '../world.ts';
 import { broughtText } from './worktree-trust.ts';
 
 type Setting = 'agent_mode' | 'model' | 'thinking_effort';
@@ -107,7 +107,7 @@ async function askForConsent(
   const [asked] = found?.brings ?? [];
   if (!found || !asked || asked.trusted) return null;
   const { repo_root } = found;
-  if (global.json || !world.stdin.isTTY || !world.stderr.isTTY) {
+  if (global.json || !canAsk(world)) {
     world.stderr.write(
       `cadre: ${plain(asked.name)} may not continue sessions of ${plain(repo_root)} yet: run cadre worktrees trust --repo ${shellWord(plain(repo_root))} --handoff ${shellWord(handoff)}\n`,
     );

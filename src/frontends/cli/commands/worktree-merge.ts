@@ -9,7 +9,7 @@ import { exitCodes } from '../exit.ts';
 import { worktreeArgument, worktreeId } from '../find.ts';
 import { withCommand } from '../hints.ts';
 import { plain } from '../output.ts';
-import type { CommandContext, World } from '../world.ts';
+import { canAsk, type CommandContext, type World } from '../world.ts';
 
 export const mergeCommands: readonly Register[] = [
   clientCommand({
@@ -152,14 +152,12 @@ async function mayDo(
   plan: MergeResult | PullRequest,
   linesOf: (isWhole: boolean) => string[],
 ): Promise<boolean> {
-  const { stdin, stderr } = world;
-  const canAsk = stdin.isTTY && stderr.isTTY;
   const cut = cutLists(plan);
-  if (yes || !canAsk || cut !== null) {
-    if (!yes || !global.json) stderr.write(textOf(linesOf(false)));
+  if (yes || !canAsk(world) || cut !== null) {
+    if (!yes || !global.json) world.stderr.write(textOf(linesOf(false)));
     if (yes) return true;
     throw usageError(
-      canAsk
+      canAsk(world)
         ? `the list of changes is incomplete (${cut}): look at the rest with git log and git diff, then pass --yes`
         : 'not a terminal: pass --yes to confirm, or --dry-run to show the preview only',
     );

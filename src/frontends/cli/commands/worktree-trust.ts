@@ -8,7 +8,7 @@ import { clientCommand, type Register } from '../command.ts';
 import { endpointCommand } from '../endpoint-command.ts';
 import { ago, listOf, plain } from '../output.ts';
 import { repositoryOption } from '../parameters.ts';
-import type { CommandContext, World } from '../world.ts';
+import { canAsk, type CommandContext, type World } from '../world.ts';
 import { counted } from '../../../core/lib/counted.ts';
 
 export const trustCommands: readonly Register[] = [
@@ -98,10 +98,6 @@ async function chosen(
       throw usageError('not a terminal: read the printed content, then pass --yes or --sha256');
   }
   return wanted;
-}
-
-function canAsk({ stdin, stderr }: World): boolean {
-  return Boolean(stdin.isTTY && stderr.isTTY);
 }
 
 function isAllowed(world: World, { kind }: Brought): Promise<boolean> {

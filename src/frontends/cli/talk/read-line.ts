@@ -1,10 +1,10 @@
 import { createInterface } from 'node:readline/promises';
+import { answerTo } from '../answer-to.ts';
 import { withJobControl } from '../job-control.ts';
 import type { Terminal } from './terminal.ts';
 
 /**
- * A line that somebody types at the terminal; null for Ctrl-D. Ctrl-C sends its signal. Rejects with the signal's reason
- * if it aborts.
+ * A line that somebody types at the terminal; null for Ctrl-D. Ctrl-C sends its signal. Rejects if `signal` aborts.
  */
 export async function readLine(
   terminal: Terminal,
@@ -15,11 +15,10 @@ export async function readLine(
   const { output } = terminal;
   const input = terminal.open();
   const lines = createInterface({ input, output, terminal: true, historySize: 0 });
-  const closed = new Promise<null>((resolve) => lines.once('close', () => resolve(null)));
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   withJobControl(lines, input);
   try {
-    const line = await Promise.race([lines.question(prompt, { signal }), closed]);
+    const line = await answerTo(lines, prompt, signal);
     if (line === null) output.write('\n');
     return line;
   } finally {
