@@ -1,9 +1,14 @@
-import { AppError, notFoundError } from '../../../api/errors.ts';
+import { AppError } from '../../../api/errors.ts';
 import { clientCommand, commandGroup } from '../command.ts';
 import type { Layout } from '../layout.ts';
 import { details, plain, table } from '../output.ts';
 import { listOptions, recordOptions } from '../output-options.ts';
-import { storedTemplates, type StoredTemplate, textLines } from '../talk/use-template.ts';
+import {
+  storedTemplate,
+  storedTemplates,
+  type StoredTemplate,
+  textLines,
+} from '../talk/use-template.ts';
 import { fillTemplate, parseTemplate, type Template } from '../template.ts';
 
 const repository = {
@@ -33,8 +38,7 @@ export const templateCommands = commandGroup('templates', 'Show the prompts of a
       ...recordOptions,
     ],
     async run(context, name: string, words: readonly string[], { repo }: { repo: string }) {
-      const [stored] = await storedTemplates(context, repo, name);
-      if (!stored) throw notFoundError(`template "${name}" not found`);
+      const stored = await storedTemplate(context, repo, name);
       const one = read(stored);
       const { template } = one;
       const filled = template && words.length > 0 ? fillTemplate(name, template, words) : template;
@@ -42,7 +46,12 @@ export const templateCommands = commandGroup('templates', 'Show the prompts of a
         [
           ...textLines(stored.text, context.layout.columns),
           '',
-          details({ ...stored, text: undefined, ...problemOf(one), ...effect(filled) }).trimEnd(),
+          details({
+            ...stored,
+            text: undefined,
+            ...problemOf(one),
+            ...settingsOf(filled),
+          }).trimEnd(),
           ...(filled && words.length > 0
             ? ['', 'Prompt:', ...textLines(filled.prompt, context.layout.columns)]
             : []),
@@ -83,7 +92,7 @@ function listText(found: readonly ReadTemplate[], layout: Layout): string {
 }
 
 /** The settings of the session of a template, by the options of `cadre run`. */
-function effect(template: Template | null | undefined): object {
+function settingsOf(template: Template | null | undefined): object {
   if (!template) return {};
   const { description: _about, prompt: _prompt, variables, ...settings } = template;
   const { check_timeout: check_timeout_ms, within: within_ms, ...others } = settings;

@@ -18,26 +18,43 @@ export interface StoredTemplate extends Pick<Brought, 'name' | 'sha256' | 'text'
   repo_root: string;
 }
 
-/** Returns the committed templates of the repository of a directory: one with its name, or all. Throws `not_found`. */
+/** Returns all committed templates of the repository of a directory. */
 export async function storedTemplates(
-  { client, world }: Pick<CommandContext, 'client' | 'world'>,
+  context: TemplateReader,
   directory: string,
-  name?: string,
 ): Promise<StoredTemplate[]> {
-  if (name !== undefined && !TEMPLATE_NAME.test(name))
+  return (await readTemplates(context, directory, [])).stored;
+}
+
+/** Returns a committed template of the repository of a directory. Throws `usage` for an invalid name, `not_found`. */
+export async function storedTemplate(
+  context: TemplateReader,
+  directory: string,
+  name: string,
+): Promise<StoredTemplate> {
+  if (!TEMPLATE_NAME.test(name))
     throw usageError(
       `invalid template name "${name}": expected at most 64 letters, digits, hyphens and underscores`,
     );
-  const body = {
-    repo_root: path.resolve(world.cwd(), directory),
-    templates: name === undefined ? [] : [name],
-  };
+  const { repo_root, stored } = await readTemplates(context, directory, [name]);
+  const [found] = stored;
+  if (found) return found;
+  throw notFoundError(
+    `template "${name}" not found: commit .cadre/templates/${name}.toml on the main worktree of ${repo_root}, as a regular file of at most 64 KiB`,
+  );
+}
+
+type TemplateReader = Pick<CommandContext, 'client' | 'world'>;
+
+/** Reads the templates with these names; all without names. */
+async function readTemplates(
+  { client, world }: TemplateReader,
+  directory: string,
+  templates: string[],
+): Promise<{ repo_root: string; stored: StoredTemplate[] }> {
+  const body = { repo_root: path.resolve(world.cwd(), directory), templates };
   const { repo_root, brings } = await client.call(endpoints.lookAtBrought, { body });
-  if (name !== undefined && brings.length === 0)
-    throw notFoundError(
-      `template "${name}" not found: commit .cadre/templates/${name}.toml on the main worktree of ${repo_root}, as a regular file of at most 64 KiB`,
-    );
-  return brings.map((one) => ({ ...one, repo_root }));
+  return { repo_root, stored: brings.map((one) => ({ ...one, repo_root })) };
 }
 
 /**
@@ -48,8 +65,7 @@ export async function useTemplate(
   context: CommandContext,
   { directory, name, words }: { directory: string; name: string; words: readonly string[] },
 ): Promise<Template> {
-  const [stored] = await storedTemplates(context, directory, name);
-  if (!stored) throw notFoundError(`template "${name}" not found`);
+  const stored = await storedTemplate(context, directory, name);
   const template = fillTemplate(name, parseTemplate(name, stored.text), words);
   if (!stored.trusted) await trust(context, stored);
   if (template.team !== undefined) await assertTeam(context, template.team);
