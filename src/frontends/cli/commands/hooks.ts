@@ -1,10 +1,10 @@
 import type { Hook } from '../../../api/hooks.ts';
 import { endpoints } from '../../../api/index.ts';
-import { usageError } from '../../../api/errors.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import { durationText } from '../../terminal/time.ts';
 import { commandGroup } from '../command.ts';
 import { endpointCommand } from '../endpoint-command.ts';
+import { count } from '../option-values.ts';
 import { valueOf } from '../parameters.ts';
 import { exitCodes } from '../exit.ts';
 import { ago, listOf } from '../output.ts';
@@ -51,7 +51,8 @@ export const hookCommands = commandGroup('hooks', 'Send events to commands and U
       hook,
       {
         line: '--event <seq>  Skip only the event with this sequence number (if another event is next, skip nothing)',
-        read: (seq: string) => ({ event_seq: seqOf(seq) }),
+        parse: count,
+        field: 'event_seq',
       },
       '--all  Skip all pending events of the hook',
     ],
@@ -84,9 +85,4 @@ function times(count: number): string {
 
 function whenIn(at: number, now: number): string {
   return at <= now ? 'now' : `in ${durationText(at - now)}`;
-}
-
-function seqOf(text: string): number {
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw usageError(`invalid --event "${text}": expected an event sequence number`);
 }

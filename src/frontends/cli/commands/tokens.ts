@@ -1,9 +1,8 @@
 import { endpoints } from '../../../api/index.ts';
 import type { Token } from '../../../api/tokens.ts';
-import { usageError } from '../../../api/errors.ts';
-import { parseDuration } from '../../../core/lib/duration.ts';
 import { clientCommand, commandGroup } from '../command.ts';
 import { endpointCommand } from '../endpoint-command.ts';
+import { milliseconds } from '../option-values.ts';
 import { listOptions } from '../output-options.ts';
 import { tokens } from '../record-kinds.ts';
 import { ago, labelOf, listOf, shortId } from '../output.ts';
@@ -33,7 +32,8 @@ export const tokenCommands = commandGroup('tokens', 'Manage API tokens', [
       '--permission-mode <mode>  Permissions of a token with --scope tools (full_access also allows running commands)',
       {
         line: '--expires <time>  Lifetime of the token, such as 12h or 30d (default: valid until revoked)',
-        read: (time: string) => ({ expires_in_ms: lifetimeOf(time) }),
+        parse: milliseconds,
+        field: 'expires_in_ms',
       },
     ],
     print: ({ secret }) => `${secret}\n`,
@@ -61,11 +61,4 @@ const tokenTable = listOf<Token>(['ID', 'SCOPE', 'AGE', 'USED', 'EXPIRES', 'NAME
 function expiry({ expires_at }: Token, now: number): string {
   if (expires_at === null) return 'never';
   return expires_at <= now ? 'expired' : `in ${ago(now, expires_at)}`;
-}
-
-/** The milliseconds of a duration. Throws `usage` for any other text. */
-function lifetimeOf(text: string): number {
-  const lifetime = parseDuration(text);
-  if (lifetime !== null && lifetime > 0) return lifetime;
-  throw usageError(`invalid --expires "${text}": expected a duration such as 90s, 30m, 12h or 30d`);
 }
