@@ -3,6 +3,7 @@ import type { ReasonForUser, UsageLimit } from '../../api/usage-limit.ts';
 import { handoffNameOf } from '../../api/after-limit.ts';
 import { durationText } from '../terminal/time.ts';
 import { plain } from './output.ts';
+import { dateText } from './when.ts';
 
 export function afterLimitText(
   { usage_limit: limit, after_limit: own }: Pick<Session, 'usage_limit' | 'after_limit'>,
@@ -33,9 +34,7 @@ function untilText(
   if (why === 'consent')
     return `to let ${plain(next)} continue sessions of this repository, run cadre worktrees trust --handoff ${plain(next)} in it`;
   if (at !== null) {
-    // As `2026-11-30 08:00:00`, where the command runs.
-    const date = new Date(at).toLocaleString('sv-SE').replace(/:00$/, '');
-    const moment = `${date}, ${at > now ? `in ${durationText(at - now)}` : 'now'}`;
+    const moment = `${dateText(at)}, ${at > now ? `in ${durationText(at - now)}` : 'now'}`;
     return others.length === 0
       ? `the session resumes by itself at ${moment}`
       : `the session resumes at ${moment}, unless something else still holds it: ${others.join('; ')}`;

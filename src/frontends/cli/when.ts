@@ -33,8 +33,8 @@ export function momentText(at: number, now: number, zone: string): string {
   return `${dateText(at, zone)} (${zone}), ${away}`;
 }
 
-/** A moment as `2026-11-30 08:00` in a zone, with seconds where it has some. */
-export function dateText(at: number, zone: string): string {
+/** A moment as `2026-11-30 08:00` in a zone (default: of this machine), with seconds where it has some. */
+export function dateText(at: number, zone = ownTimeZone()): string {
   const text = new Date(at).toLocaleString('sv-SE', { timeZone: zone });
   return text.replace(/:00$/, '');
 }

@@ -6,7 +6,7 @@ import { shellWord } from '../../../core/lib/shell-word.ts';
 import { type GlobalOptions, serverDirectory } from '../context.ts';
 import { clientCommand, command, localCommand, type Register } from '../command.ts';
 import { sessionId } from '../find.ts';
-import { details, ago, table } from '../output.ts';
+import { details, ago, shortId, table } from '../output.ts';
 import { listOptions } from '../output-options.ts';
 import {
   clientAction,
@@ -16,7 +16,7 @@ import {
   type World,
 } from '../world.ts';
 import type { Token } from '../../../api/tokens.ts';
-import { tokens as tokenNoun } from '../record-kinds.ts';
+import { tokens } from '../record-kinds.ts';
 
 const agentNames = ['claude', 'codex', 'opencode', 'gemini'];
 const modes = ['read_only', 'default', 'full_access'] as const;
@@ -82,17 +82,17 @@ export const installCommands: readonly Register[] = [
       const { readCaller } = await import('../../../core/config/caller-file.ts');
       const { fileWithEntry, mcpAgents } = await import('../mcp/agents.ts');
       const directory = await serverDirectory(global, world.env);
-      const tokens = await knownTokens(world, global);
+      const known = await knownTokens(world, global);
       const found = mcpAgents.flatMap((agent) => {
         const caller = readCaller(directory, agent.name);
         const file = fileWithEntry(agent, world.env);
         if (!caller && file === null) return [];
-        const token = tokens?.find(({ id }) => id === caller?.token_id);
+        const token = known?.find(({ id }) => id === caller?.token_id);
         return {
           agent: agent.name,
           file,
           token_id: caller?.token_id ?? null,
-          token_valid: tokens && token !== undefined,
+          token_valid: known && token !== undefined,
           permission_mode: token?.permission_mode ?? null,
           session_id: caller?.session_id ?? null,
           last_used_at: token?.last_used_at ?? null,
@@ -101,11 +101,11 @@ export const installCommands: readonly Register[] = [
       const rows = found.map((one) => [
         one.agent,
         one.file ?? 'no entry: install it again',
-        one.token_id === null ? 'none: install it again' : one.token_id.slice(-8),
+        one.token_id === null ? 'none: install it again' : shortId(one.token_id),
         one.token_valid === false && one.token_id !== null
           ? 'revoked'
           : (one.permission_mode ?? '-'),
-        one.session_id?.slice(-8) ?? '-',
+        one.session_id === null ? '-' : shortId(one.session_id),
         one.last_used_at === null ? '-' : ago(one.last_used_at, world.clock.now()),
       ]);
       show(
@@ -229,7 +229,7 @@ async function knownTokens(world: World, global: GlobalOptions): Promise<Token[]
   let client: Client | undefined;
   try {
     client = await world.connect(global);
-    return await Array.fromAsync(tokenNoun.all(client));
+    return await Array.fromAsync(tokens.all(client));
   } catch (error) {
     if (error instanceof AppError) return null;
     throw error;

@@ -196,7 +196,7 @@ async function inEditor(context: CommandContext, session_id: string): Promise<vo
   const changed = await editReview(client, read, reviewFile, editorOf(world.env));
   show(changed, () => reviewText(changed, context.layout));
   if (changed.comments.length > 0)
-    note(`send the comments with cadre review send ${session_id.slice(-8)}`);
+    note(`send the comments with cadre review send ${shortId(session_id)}`);
 }
 
 interface DropOptions {

@@ -10,7 +10,7 @@ import { choicesOf } from '../choices.ts';
 import { count } from '../option-values.ts';
 import { sessionId, teamId } from '../find.ts';
 import { details, ago, mebibytes, shortId } from '../output.ts';
-import { sinceOf } from '../when.ts';
+import { dateText, sinceOf } from '../when.ts';
 import type { CommandContext } from '../world.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import type { Layout } from '../layout.ts';
@@ -160,11 +160,11 @@ function hitText(hit: SearchHit, now: number, { palette }: Layout): string {
     ...(typeof node === 'string' ? [oneLine(node)] : []),
   ];
   const head = `${ago(created_at, now).padEnd(4)} ${kind.padEnd(KIND_COLUMNS)} ${of.join('  ')}`;
-  return `${head}\n  ${marked(hit, palette.found)}\n  ${palette.faint(wayTo(hit))}\n`;
+  return `${head}\n  ${marked(hit, palette.found)}\n  ${palette.faint(commandFor(hit))}\n`;
 }
 
 /** The command that shows a hit with what is around it. */
-function wayTo({ session_id, turn_id }: SearchHit): string {
+function commandFor({ session_id, turn_id }: SearchHit): string {
   const show = `cadre sessions show ${session_id}`;
   return turn_id === null ? show : `${show} --turn ${turn_id}`;
 }
@@ -191,7 +191,7 @@ function behindText({ state, done, back_to, detail }: SearchIndex): string | nul
   if (state === 'ready' || state === 'off') return null;
   if (state === 'waiting')
     return `the search index is not up to date: ${detail ?? 'it cannot be written'}`;
-  const from = back_to === null ? '' : `; texts before ${dateOf(back_to)} are not found yet`;
+  const from = back_to === null ? '' : `; texts before ${dateText(back_to)} are not found yet`;
   return `the search index is being built (${percent(done)} done)${from}`;
 }
 
@@ -200,7 +200,7 @@ function indexDetails({ state, documents, done, back_to, bytes, detail }: Search
     state,
     documents,
     done: percent(done),
-    ...(back_to === null ? {} : { 'back to': dateOf(back_to) }),
+    ...(back_to === null ? {} : { 'back to': dateText(back_to) }),
     size: mebibytes(bytes),
     ...(detail === null ? {} : { detail }),
   };
@@ -208,8 +208,4 @@ function indexDetails({ state, documents, done, back_to, bytes, detail }: Search
 
 function percent(part: number): string {
   return `${Math.floor(part * 100)} %`;
-}
-
-function dateOf(at: number): string {
-  return new Date(at).toLocaleString('sv-SE');
 }
