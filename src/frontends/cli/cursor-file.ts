@@ -8,6 +8,11 @@ import { removeLeftDrafts, replaceFile } from '../../core/lib/replace-file.ts';
 /** The last line of the output is searched in this many bytes at its end. */
 const LAST_LINES_BYTES = 1024 * 1024;
 
+/** The descriptor of an output; null for a stream without one. */
+export function descriptorOf(output: NodeJS.WritableStream): number | null {
+  return 'fd' in output && typeof output.fd === 'number' ? output.fd : null;
+}
+
 /** The length of the output when a position was saved; null where the output is not a regular file. */
 export const bytes = z.int().nullable();
 

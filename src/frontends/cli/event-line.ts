@@ -3,11 +3,6 @@ import { summarizeEvent } from '../../client/event-summary.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import { shortId } from './output.ts';
 
-/** The descriptor of an output; null for a stream without one. */
-export function descriptorOf(output: NodeJS.WritableStream): number | null {
-  return 'fd' in output && typeof output.fd === 'number' ? output.fd : null;
-}
-
 export function eventLine(event: RuntimeEventRecord): string {
   const { seq, kind, session_id, process_id, team_id, created_at } = event;
   const summary = summarizeEvent(event);

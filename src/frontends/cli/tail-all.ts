@@ -1,11 +1,11 @@
 import type { Beginning, Notice, Servers } from '../../client/servers.ts';
 import { unreachableError, usageError } from '../../api/errors.ts';
 import type { TailOptions } from './commands/events.ts';
-import { descriptorOf, eventLine } from './event-line.ts';
+import { eventLine } from './event-line.ts';
 import { sinceOf } from './when.ts';
 import { jsonFor, written, type CommandContext } from './world.ts';
 import { z } from 'zod';
-import { bytes, CursorFile } from './cursor-file.ts';
+import { bytes, CursorFile, descriptorOf } from './cursor-file.ts';
 
 /** `cadre events tail` of several servers: lines with the server of each event, also on a terminal. */
 export async function tailAll(
