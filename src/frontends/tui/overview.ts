@@ -94,7 +94,7 @@ export function joined(
     new Map(parts.flatMap(({ overview }) => [...of(overview)]));
   return {
     sessions: all(({ sessions }) => sessions),
-    approvals: oldestFirst(all(({ approvals }) => approvals)),
+    approvals: byTime(all(({ approvals }) => approvals)),
     processes: all(({ processes }) => processes),
     teams: all(({ teams }) => teams),
     worktrees: all(({ worktrees }) => worktrees),
@@ -114,6 +114,7 @@ export function joined(
   };
 }
 
-function oldestFirst(approvals: ReadonlyMap<string, Approval>): Map<string, Approval> {
+/** Approvals of several servers, oldest first. */
+function byTime(approvals: ReadonlyMap<string, Approval>): Map<string, Approval> {
   return new Map([...approvals].toSorted(([, a], [, b]) => a.created_at - b.created_at));
 }

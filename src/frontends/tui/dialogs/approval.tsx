@@ -65,7 +65,7 @@ function PermissionDialog(props: PermissionProps): ReactNode {
   const { top, unread, keys } = useScroll(lines.length, height, isWhole);
   const left = isWhole ? unread : 'unknown';
   const accept = (scope: 'once' | 'session') => () => {
-    const why = obstacle(approval, scope, left);
+    const why = refusalOf(approval, scope, left);
     if (why !== null) notices.showNotice(why);
     else if (needsConfirmation(approval)) setAsks(scope);
     else decide({ decision: 'accept', scope, reason });
@@ -132,7 +132,7 @@ const prompts = {
 type Left = number | 'unknown';
 
 /** Why the screen cannot accept an approval; null where it can. */
-function obstacle(
+function refusalOf(
   { kind, scopes }: Approval,
   scope: 'once' | 'session',
   left: Left,

@@ -55,14 +55,14 @@ export function withComments({ rows }: ReviewLines, index: number): number {
 
 /** Whether a row is a line of the range that ends at the cursor: all lines of a range are in one hunk. */
 export function isWithin(
-  sheet: ReviewLines,
+  reviewLines: ReviewLines,
   { from }: View,
   cursor: number,
   index: number,
 ): boolean {
-  const row = sheet.rows[index];
+  const row = reviewLines.rows[index];
   if (from === null || row?.kind !== 'line') return false;
-  const range = rangeOf(sheet, from, cursor);
+  const range = rangeOf(reviewLines, from, cursor);
   return (
     range !== null &&
     row.file === range.file &&
@@ -73,7 +73,7 @@ export function isWithin(
 }
 
 interface DiffKeys extends DiffDialogProps {
-  sheet: ReviewLines;
+  reviewLines: ReviewLines;
   comments: readonly ReviewComment[];
   index: number;
   top: number;
@@ -96,8 +96,8 @@ export const DIFF_KEYS =
   'c comment  v range  x drop  s send  e editor  ] [ hunk  } { file  r reload';
 
 export function diffKeys(context: DiffKeys): KeyTable {
-  const { sheet, view, setView, index, top, height, comments, onLeave, setAsking } = context;
-  const { rows } = sheet;
+  const { reviewLines, view, setView, index, top, height, comments, onLeave, setAsking } = context;
+  const { rows } = reviewLines;
   const to = (wanted: number, first = top) => {
     const at = Math.max(0, Math.min(wanted, rows.length - 1));
     setView({ ...view, key: rows[at]?.key ?? '', index: at, top: first });
@@ -157,7 +157,7 @@ export function diffKeys(context: DiffKeys): KeyTable {
 
 /** Asks for the text of a comment on the line or the range, or for another text of the comment at the cursor. */
 function comment(context: DiffKeys): void {
-  const { sheet, index, view, setAsking, notices } = context;
+  const { reviewLines, index, view, setAsking, notices } = context;
   const known = commentAt(context);
   if (known)
     return setAsking({
@@ -165,8 +165,8 @@ function comment(context: DiffKeys): void {
       title: `Comment on ${commentLinesText(known)}`,
       comment: known,
     });
-  const range = rangeOf(sheet, view.from ?? sheet.rows[index]?.key ?? '', index);
-  const file = sheet.files[range?.file ?? -1];
+  const range = rangeOf(reviewLines, view.from ?? reviewLines.rows[index]?.key ?? '', index);
+  const file = reviewLines.files[range?.file ?? -1];
   const hunk = file?.hunks[range?.hunk ?? -1];
   const anchor = file && hunk && range ? anchorIn(file, hunk, range.from, range.to) : null;
   if (!anchor)
@@ -186,8 +186,8 @@ function drop(context: DiffKeys): void {
   else context.notices.showNotice('select a comment: press tab for the next one');
 }
 
-function commentAt({ sheet, comments, index }: DiffKeys): ReviewComment | undefined {
-  const id = sheet.rows[index]?.comment;
+function commentAt({ reviewLines, comments, index }: DiffKeys): ReviewComment | undefined {
+  const id = reviewLines.rows[index]?.comment;
   return comments.find((one) => one.id === id);
 }
 

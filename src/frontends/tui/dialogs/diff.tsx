@@ -35,7 +35,7 @@ export function DiffDialog(props: DiffDialogProps): ReactNode {
   const { read, reload } = useDiff(props);
   const [wanted, setWanted] = useState(context.diff);
   const isSplit = wanted === 'auto' ? columns >= SPLIT_COLUMNS : wanted === 'split';
-  const sheet = useMemo(
+  const reviewLines = useMemo(
     () => (read ? reviewLinesOf(read.diff, read.review.comments, columns, isSplit) : null),
     [read, columns, isSplit],
   );
@@ -47,8 +47,8 @@ export function DiffDialog(props: DiffDialogProps): ReactNode {
   const below =
     asking?.what === 'text' ? Math.min(6, Math.floor(rows / 3)) : Math.max(1, lines.length);
   const height = Math.max(1, rows - 1 - below);
-  const index = sheet ? cursorIndex(sheet, view) : 0;
-  const end = sheet ? withComments(sheet, index) : 0;
+  const index = reviewLines ? cursorIndex(reviewLines, view) : 0;
+  const end = reviewLines ? withComments(reviewLines, index) : 0;
   const top = Math.max(0, Math.min(Math.max(view.top, end - height + 1), index));
   const comments = read?.review.comments ?? [];
   // The dialog ignores all keys while the editor is open.
@@ -63,8 +63,8 @@ export function DiffDialog(props: DiffDialogProps): ReactNode {
   const shownRows = { comments, index, top, height, view };
   const changes = { setView, setAsking, reload, toggleSplit, edit };
   useKeys(
-    sheet
-      ? diffKeys({ ...props, sheet, ...shownRows, ...changes })
+    reviewLines
+      ? diffKeys({ ...props, reviewLines, ...shownRows, ...changes })
       : { escape: onLeave, q: onLeave },
     asking === null,
   );
@@ -72,19 +72,19 @@ export function DiffDialog(props: DiffDialogProps): ReactNode {
     asking && asking.what !== 'text' ? answerKeys(props, asking, () => setAsking(null)) : {},
     asking !== null && asking.what !== 'text',
   );
-  const shown = (sheet?.rows ?? []).slice(top, top + height).map((row, i) =>
-    rowText(sheet as ReviewLines, row, {
+  const shown = (reviewLines?.rows ?? []).slice(top, top + height).map((row, i) =>
+    rowText(reviewLines as ReviewLines, row, {
       columns,
       left: view.left,
       palette,
       isSplit,
       isCursor: top + i === index,
-      isSelected: sheet !== null && isWithin(sheet, view, index, top + i),
+      isSelected: reviewLines !== null && isWithin(reviewLines, view, index, top + i),
     }),
   );
   return (
     <Box flexDirection="column" height={rows} overflow="hidden">
-      {sheet && read ? headOf(sheet, read, index) : <Text>Loading the diff …</Text>}
+      {reviewLines && read ? headOf(reviewLines, read, index) : <Text>Loading the diff …</Text>}
       <Lines lines={shown} height={height} />
       {asking?.what === 'text' ? (
         <Compose
@@ -177,15 +177,19 @@ function answerKeys(
   return { ...no, y: send(false), w: send(true) };
 }
 
-function headOf(sheet: ReviewLines, { diff, review }: DiffAndReview, index: number): ReactNode {
+function headOf(
+  reviewLines: ReviewLines,
+  { diff, review }: DiffAndReview,
+  index: number,
+): ReactNode {
   const { additions, deletions, files } = diff;
   const { comments } = review;
-  const row = sheet.rows[index];
+  const row = reviewLines.rows[index];
   const name =
     files.length === 0
       ? 'No changes'
-      : `${(row?.file ?? 0) + 1}/${files.length} ${fileName(sheet, row)}`;
-  const stale = sheet.stale === 0 ? '' : `, ${sheet.stale} stale`;
+      : `${(row?.file ?? 0) + 1}/${files.length} ${fileName(reviewLines, row)}`;
+  const stale = reviewLines.stale === 0 ? '' : `, ${reviewLines.stale} stale`;
   const commentCount =
     comments.length === 0 ? '' : `  ${counted(comments.length, 'comment')}${stale}`;
   const left = (

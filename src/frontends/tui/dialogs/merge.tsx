@@ -34,7 +34,7 @@ export function MergeDialog(props: MergeDialogProps): ReactNode {
   const lines = text.flatMap((line) => wrapped(line, columns, { trims: !line.startsWith(' ') }));
   const { top, unread, keys } = useScroll(lines.length, rows - 1, plan);
   const act = () => {
-    if (!plan || !mayHappen(plan) || obstacle(plan, unread) !== null) return;
+    if (!plan || !mayHappen(plan) || missingPart(plan, unread) !== null) return;
     const work = async () => {
       const tree = { expected_tree: plan.result_tree };
       const done = await mergeOrRebase(context.client, worktreeId, request, tree);
@@ -58,7 +58,7 @@ export function MergeDialog(props: MergeDialogProps): ReactNode {
     },
     !isNaming,
   );
-  const why = plan && obstacle(plan, unread);
+  const why = plan && missingPart(plan, unread);
   const doing = plan && mayHappen(plan) ? `${why ?? 'y confirm'}  ` : '';
   const footer = isNaming ? (
     <Prompt
@@ -92,7 +92,7 @@ function mergedText(
 }
 
 /** Why nobody can confirm a plan yet: a part of the plan was not shown. Null if all was. */
-function obstacle(plan: MergeResult, unread: number): string | null {
+function missingPart(plan: MergeResult, unread: number): string | null {
   if (unread > 0) return `space ${counted(unread, 'more line')}`;
   const cut = cutLists(plan);
   return cut === null ? null : `incomplete (${cut}): use cadre worktrees merge --yes`;

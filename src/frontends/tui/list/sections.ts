@@ -54,7 +54,7 @@ export function sectionsOf(
   settings: ListSettings,
   now: number,
 ): Section[] {
-  const tabOf = lensesOf(all, now);
+  const tabOf = tabLookup(all, now);
   const shown = all
     .filter((item) => settings.kept.has(item.id) || isInTab(tabOf(item), settings.tab))
     .filter((item) => containsText(item, settings.filter));
@@ -75,13 +75,13 @@ export function sectionsOf(
 const busyStatuses: ReadonlySet<ItemStatus> = new Set(['waiting', 'failed', 'unseen', 'running']);
 
 export function idsInTab(all: readonly ListItem[], tab: ListTab, now: number): string[] {
-  const tabOf = lensesOf(all, now);
+  const tabOf = tabLookup(all, now);
   return all.flatMap((item) => (isInTab(tabOf(item), tab) ? [item.id] : []));
 }
 
 /** The number of items in each tab. In `all`, an approval and its session are one item. */
 export function countsOf(all: readonly ListItem[], now: number): Record<ListTab, number> {
-  const tabOf = lensesOf(all, now);
+  const tabOf = tabLookup(all, now);
   const counts = { 'needs you': 0, running: 0, idle: 0, ended: 0, all: 0 };
   const sessions = new Set(all.flatMap(({ kind, id }) => (kind === 'session' ? [id] : [])));
   for (const item of all) {
@@ -119,7 +119,7 @@ const tabOfStatus: Record<ItemStatus, Exclude<ListTab, 'all'>> = {
  * Returns the function that gives the tab of an item beside `all`. It gives null for a team, and for a session that waits
  * for an approval in the list, which is shown in its place.
  */
-function lensesOf(
+function tabLookup(
   all: readonly ListItem[],
   now: number,
 ): (item: ListItem) => Exclude<ListTab, 'all'> | null {

@@ -159,26 +159,26 @@ function toneOf(kind: string, palette: Palette): Style {
   return /^(usage|plan|reasoning|runtime)/.test(kind) ? palette.faint : same;
 }
 
-/** The nouns that the events can be narrowed to, each with the key that does it for the selected event. */
+/** The owners that the events can be narrowed to, each with the key that does it for the selected event. */
 export const scopes = [
-  { key: 's', noun: 'session', option: 'sessionId', field: 'session_id' },
-  { key: 'p', noun: 'process', option: 'processId', field: 'process_id' },
-  { key: 't', noun: 'team', option: 'teamId', field: 'team_id' },
+  { key: 's', owner: 'session', option: 'sessionId', field: 'session_id' },
+  { key: 'p', owner: 'process', option: 'processId', field: 'process_id' },
+  { key: 't', owner: 'team', option: 'teamId', field: 'team_id' },
 ] as const satisfies {
   key: string;
-  noun: string;
+  owner: string;
   option: keyof EventScope;
   field: keyof EventRow;
 }[];
 
 /** A scope in a few words. `title`: the title of its session, if it is known. */
 export function describeScope(scope: EventScope, title: string | null): string {
-  const nouns = scopes.flatMap(({ noun, option }) => {
+  const owners = scopes.flatMap(({ owner, option }) => {
     const id = scope[option];
     if (id === undefined) return [];
-    return noun === 'session' ? [sessionName(id, title)] : [`${noun} ${id.slice(-8)}`];
+    return owner === 'session' ? [sessionName(id, title)] : [`${owner} ${id.slice(-8)}`];
   });
-  return [...(nouns.length > 0 ? nouns : ['all']), ...(scope.kinds ?? [])].join(' · ');
+  return [...(owners.length > 0 ? owners : ['all']), ...(scope.kinds ?? [])].join(' · ');
 }
 
 const groups = [...new Set(eventKinds.map((kind) => kind.split('.')[0] ?? kind))];

@@ -90,9 +90,9 @@ export function Body({ shown }: { shown: ScreenState }): ReactNode {
       return <SettingsDialog {...dialog} session={mode.session} />;
     case 'diff':
       return <DiffDialog key={mode.session.id} {...tall} session={mode.session} />;
-    case 'finish':
+    case 'merge':
       return <MergeDialog {...dialog} worktreeId={mode.session.worktree_id ?? ''} />;
-    case 'sheet':
+    case 'approval':
       return <ApprovalDialog key={mode.asked.approval.id} {...tall} asked={mode.asked} />;
     default:
       return <ListAndPane shown={shown} />;

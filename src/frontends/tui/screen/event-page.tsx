@@ -157,10 +157,10 @@ function listKeys({
   onLeave,
 }: Page): KeyTable {
   const { reader } = model;
-  const narrow = ({ noun, option, field }: (typeof scopes)[number]) => {
+  const narrow = ({ owner, option, field }: (typeof scopes)[number]) => {
     const id = model.selected()?.[field];
     if (id) model.open({ kinds: model.scope.get().kinds, [option]: id });
-    else showNotice(`this event has no ${noun}`);
+    else showNotice(`this event has no ${owner}`);
   };
   const ask = (intent: Asked['intent']) => () => {
     if (approval) setLayer({ name: 'approval', asked: { approval, intent } });
@@ -187,7 +187,7 @@ const eventKeys: Keys = [
   ['⏎', 'Show the whole event; ← → for the previous or next event'],
   ['/ n N', 'Search; previous match; next match; esc ends the search'],
   ['f', 'Filter by kind, for example turn tool.completed'],
-  ...scopes.map(({ key, noun }) => [key, `Only the ${noun} of this event`] as const),
+  ...scopes.map(({ key, owner }) => [key, `Only the ${owner} of this event`] as const),
   ['e', 'All events'],
   ['a d', 'Show the pending approval, to approve or decline it'],
   ['tab', 'Next pending approval'],

@@ -65,7 +65,7 @@ export function Footer({ shown }: { shown: ScreenState }): ReactNode {
       return <Confirm shown={shown} question={mode.question} />;
     case 'copy':
       return <CopyMenu shown={shown} />;
-    case 'sheet':
+    case 'approval':
     case 'diff':
       return null;
     default:
@@ -93,7 +93,7 @@ export function noticeLinesIn(
     'confirm',
     'copy',
     'save',
-    'sheet',
+    'approval',
     'diff',
   ].includes(mode);
   return isAsking

@@ -102,7 +102,7 @@ function listItemKeys(shown: ScreenState) {
     editor: withListItem((item) => runProgram(shown, item, 'editor')),
     diff: withSession('have a diff', (session) => setMode({ name: 'diff', session })),
     merge: withSession('with a worktree can be merged', (session) => {
-      if (session.worktree_id !== null) setMode({ name: 'finish', session });
+      if (session.worktree_id !== null) setMode({ name: 'merge', session });
       else showNotice('only sessions with a worktree can be merged');
     }),
     copy: withListItem(() => setMode({ name: 'copy' })),
@@ -218,7 +218,7 @@ function answer(shown: ScreenState, item: ListItem, intent: 'accept' | 'decline'
     item.kind === 'approval'
       ? item.approval
       : [...approvals.values()].find(({ session_id }) => session_id === session);
-  if (approval) shown.setMode({ name: 'sheet', asked: { approval, intent } });
+  if (approval) shown.setMode({ name: 'approval', asked: { approval, intent } });
   else
     shown.showNotice(
       `no pending approval here: press ${shown.context.keys.label('next')} for the next one`,

@@ -16,10 +16,10 @@ export type Mode =
   | { name: 'list' | 'pane' | 'filter' | 'help' | 'new' | 'copy' | 'server' | 'usage' | 'search' }
   | { name: 'palette' }
   | {
-      name: 'say' | 'snooze' | 'rename' | 'queue' | 'diff' | 'finish' | 'settings' | 'fork';
+      name: 'say' | 'snooze' | 'rename' | 'queue' | 'diff' | 'merge' | 'settings' | 'fork';
       session: Session;
     }
-  | { name: 'sheet'; asked: Asked }
+  | { name: 'approval'; asked: Asked }
   | { name: 'confirm'; question: Question }
   | { name: 'batch'; batch: Batch }
   | { name: 'save'; item: ListItem };

@@ -54,7 +54,7 @@ export function Screen(props: ScreenProps): ReactNode {
   const marks = useMarks(view.items);
 
   useResolved(context, notices.showNotice, (id) => {
-    if (mode.name === 'sheet' && mode.asked.approval.id === id) setMode({ name: base });
+    if (mode.name === 'approval' && mode.asked.approval.id === id) setMode({ name: base });
   });
   useFirstNotice(notices.showNotice, first);
   useAlerts(context);
