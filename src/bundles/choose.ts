@@ -58,8 +58,8 @@ export const valued: ReadonlySet<string> = new Set([
 export function bundleFor(argv: readonly string[], hasTerminal: () => boolean): Bundle {
   const at = argv.indexOf('__complete');
   if (at >= 0 && argv[at + 1] === '--') return 'complete';
-  const [noun = '', second] = operandsOf(argv);
-  const first = (Object.hasOwn(singulars, noun) && singulars[noun]) || noun;
+  const [name = '', second] = operandsOf(argv);
+  const first = (Object.hasOwn(singulars, name) && singulars[name]) || name;
   if (first === 'serve') return 'serve';
   if (first === 'demo-agent') return 'agent';
   if (first === 'mcp' && second === 'serve') return 'sidecar';

@@ -79,7 +79,7 @@ export function clientCommand<Arguments extends unknown[]>(
   return command({ ...entry, action: (world) => clientAction(world, entry.run) });
 }
 
-/** A noun, such as `sessions`, and the commands below it. */
+/** A group of commands, such as `sessions`. */
 export function commandGroup(
   name: string,
   description: string,

@@ -116,14 +116,16 @@ function attributeOf(one: ReturnType<typeof declared>): string | null {
 }
 
 /** The largest limit of a list. */
-const MOST = 500;
+const MAX_LIMIT = 500;
 
 /** The remark on a list that has more records than are shown. */
 function moreText(shown: number, parameters: readonly Parameter[]): string {
   const more = `the first ${shown} are shown, and more exist`;
   const hasLimit = parameters.some(({ line }) => line.includes('--limit'));
   if (!hasLimit) return more;
-  return shown < MOST ? `${more}: pass --limit ${MOST}` : `${more}: use the filters of the command`;
+  return shown < MAX_LIMIT
+    ? `${more}: pass --limit ${MAX_LIMIT}`
+    : `${more}: use the filters of the command`;
 }
 
 /** Asks before a request that cannot be taken back. Without a terminal nobody is asked. Throws `usage` for no. */

@@ -101,7 +101,7 @@ export async function waitForServer(
   error: unknown,
   limitMs = Number.POSITIVE_INFINITY,
 ): Promise<boolean> {
-  if (!isUnreachable(error) || !(await mayCome(global, world.env))) throw error;
+  if (!isUnreachable(error) || !(await isWaitUseful(global, world.env))) throw error;
   const { clock, stderr } = world;
   const until = clock.monotonic() + limitMs;
   const signal = world.interrupted();
@@ -115,16 +115,16 @@ export async function waitForServer(
       world.exit(Number(signal.reason));
       return false;
     }
-    const missing = await tried(world, global);
-    if (missing === null) break;
-    last = missing;
+    const problem = await problemOfServer(world, global);
+    if (problem === null) break;
+    last = problem;
   }
   stderr.write('cadre: connected\n');
   return true;
 }
 
 /** Returns why the server cannot be reached; null where it answers. Throws every other error. */
-async function tried(world: World, global: GlobalOptions): Promise<AppError | null> {
+async function problemOfServer(world: World, global: GlobalOptions): Promise<AppError | null> {
   try {
     const client = await world.connect(global);
     try {
@@ -139,8 +139,8 @@ async function tried(world: World, global: GlobalOptions): Promise<AppError | nu
   }
 }
 
-/** Whether one server is asked: by an address, or one that has run on this machine. */
-async function mayCome(global: GlobalOptions, env: NodeJS.ProcessEnv): Promise<boolean> {
+/** Whether the options name one server, which has an address or has run on this machine before. */
+async function isWaitUseful(global: GlobalOptions, env: NodeJS.ProcessEnv): Promise<boolean> {
   const asked = await askedServers(global, env);
   if (asked.kind === 'fleet' || (asked.kind === 'named' && !asked.isOne)) return false;
   if (asked.kind === 'address') return true;

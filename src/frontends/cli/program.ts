@@ -71,8 +71,8 @@ export async function createProgram(
     .exitOverride();
   addParameters(program, globalOptions);
   const [first, second] = argv ? operandsOf(argv) : [];
-  const noun = first === 'help' ? second : first;
-  const named = (noun && singulars[noun]) ?? noun;
+  const name = first === 'help' ? second : first;
+  const named = (name && singulars[name]) ?? name;
   if (named === undefined && asksVersionOnly(argv)) return program;
   const { completeHelp, helpStyle } = await import('./help.ts');
   program.configureHelp(helpStyle).addHelpText('after', HELP_END);

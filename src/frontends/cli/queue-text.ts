@@ -18,7 +18,7 @@ export const queueTable = listOf<QueueEntry>(
     dueText(one, now),
     one.every ?? '-',
     one.name ?? '-',
-    saying(one),
+    promptOf(one),
   ],
 );
 
@@ -31,13 +31,13 @@ export function inOrder(entries: readonly QueueEntry[]): QueueEntry[] {
 export function entryStateText(entry: QueueEntry, now: number): string {
   const { id, status, position, next_at, every, time_zone, turn_id, hold } = entry;
   const zone = zoneOf(time_zone ?? undefined);
-  const rhythm = every === null ? '' : ` (${every})`;
+  const schedule = every === null ? '' : ` (${every})`;
   const one = `Queue entry ${labelOf(id, entry.name)}`;
   if (status === 'running') return `${one} is running as turn ${turn_id}\n`;
   if (status === 'held') return `${one} is held: ${oneLine(hold?.message ?? '')}\n`;
   if (status === 'waiting')
     return `${one} is waiting for the session at position ${position}${whyText(entry)}\n`;
-  return `${one} is due ${next_at === null ? 'never' : momentText(next_at, now, zone)}${rhythm}\n`;
+  return `${one} is due ${next_at === null ? 'never' : momentText(next_at, now, zone)}${schedule}\n`;
 }
 
 function statusText(entry: QueueEntry): string {
@@ -56,6 +56,6 @@ function dueText({ next_at, status }: QueueEntry, now: number): string {
   return next_at === null ? '-' : `in ${durationText(Math.max(0, next_at - now))}`;
 }
 
-function saying({ input }: QueueEntry): string {
+function promptOf({ input }: QueueEntry): string {
   return shorten(oneLine(inputText(input, ' ')), 60);
 }

@@ -19,8 +19,8 @@ const synonyms: readonly (readonly string[])[] = [
   ['attach', 'connect', 'join', 'continue'],
 ];
 
-/** The commands that people mean by verbs of gh, docker and kubectl without a noun. */
-const withoutNoun: Readonly<Record<string, readonly string[]>> = {
+/** The commands that people mean by verbs of gh, docker and kubectl without a group of commands. */
+const withoutGroup: Readonly<Record<string, readonly string[]>> = {
   approve: ['approvals accept'],
   apply: ['config check', 'worktrees merge'],
   ask: ['run', 'sessions send'],
@@ -65,7 +65,7 @@ export function withMeantOption(text: string, { options }: Pick<Command, 'option
 
 const MAX_SUGGESTIONS = 7;
 
-/** The error for a command that does not exist: it names those that may be meant, across nouns and verbs. */
+/** The error for a command that does not exist: it names those that may be meant, across groups and verbs. */
 export function unknownCommand(
   above: readonly string[],
   [word = '', ...rest]: readonly string[],
@@ -83,26 +83,27 @@ export function unknownCommand(
 /** The paths of the commands that may be meant, the likeliest first. */
 function meantBy(above: readonly string[], word: string, rest: readonly string[]): string[] {
   const paths = Object.keys(examples);
-  const nouns = [...new Set(paths.map((path) => path.split(' ')[0] ?? ''))];
-  const [noun] = above.length > 0 ? above : alike(nouns, word, (one) => one);
+  const groups = [...new Set(paths.map((path) => path.split(' ')[0] ?? ''))];
+  const [group] = above.length > 0 ? above : alike(groups, word, (one) => one);
   const verb = above.length > 0 ? word : rest[0];
-  if (above.length === 0 && noun === undefined && verb !== undefined) {
+  if (above.length === 0 && group === undefined && verb !== undefined) {
     // The verb comes first in kubectl: `get sessions`.
-    const [later] = alike(nouns, verb, (one) => one);
+    const [later] = alike(groups, verb, (one) => one);
     const found = near(
       paths.filter((path) => path.startsWith(`${later} `)),
       word,
     );
     if (found.length > 0) return found;
   }
-  if (above.length === 0 && Object.hasOwn(withoutNoun, word)) return [...(withoutNoun[word] ?? [])];
-  const ofNoun = paths.filter((path) => path === noun || path.startsWith(`${noun} `));
-  const within = verb === undefined ? [] : near(ofNoun, verb);
+  if (above.length === 0 && Object.hasOwn(withoutGroup, word))
+    return [...(withoutGroup[word] ?? [])];
+  const ofGroup = paths.filter((path) => path === group || path.startsWith(`${group} `));
+  const within = verb === undefined ? [] : near(ofGroup, verb);
   if (within.length > 0) return within;
   const elsewhere = paths.filter((path) => meanSame(lastOf(path), word));
   const exactly = elsewhere.filter((path) => lastOf(path) === word);
   if (exactly.length > 0) return exactly.toSorted((a, b) => depthOf(a) - depthOf(b));
-  if (above.length === 0 && noun !== undefined) return ofNoun.length === 1 ? ofNoun : [noun];
+  if (above.length === 0 && group !== undefined) return ofGroup.length === 1 ? ofGroup : [group];
   return elsewhere;
 }
 

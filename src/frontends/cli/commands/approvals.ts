@@ -209,10 +209,18 @@ function approvalOperand(check?: (approval: Approval, reading: Reading) => Promi
 
 /** All that an approval would allow, and what became of it. */
 function textOf(approval: Approval, layout: Layout): string {
-  const inSheet = ['title', 'kind', 'request', 'details', 'subject', 'questions', 'session_allows'];
+  const shownAbove = [
+    'title',
+    'kind',
+    'request',
+    'details',
+    'subject',
+    'questions',
+    'session_allows',
+  ];
   const { decided_by: by } = approval;
   const shown = { ...approval, decided_by: by === null ? null : deciderText(by) };
-  const record = details(Object.fromEntries(filledFields(shown, inSheet)), { layout });
+  const record = details(Object.fromEntries(filledFields(shown, shownAbove)), { layout });
   return `${approvalText(approval, layout).join('\n')}\n\n${record}`;
 }
 

@@ -110,8 +110,12 @@ function discover(
       configured: section !== null,
       logged_in: loginOf(server, provider, name),
     };
-    const obstacle = offBy(config, provider, name) ?? missing(one, agent?.install);
-    return { ...one, next: obstacle ?? serverSays(one, server) ?? useOf(one) };
+    const next =
+      offBy(config, provider, name) ??
+      missing(one, agent?.install) ??
+      serverProblem(one, server) ??
+      useOf(one);
+    return { ...one, next };
   });
 }
 
@@ -155,7 +159,7 @@ function loginOf(
 }
 
 /** The problem that the server reports for an agent; null for no problem, and if no server runs. */
-function serverSays(
+function serverProblem(
   { name, provider }: Omit<Discovered, 'next'>,
   server: readonly ProviderRecord[] | null,
 ): string | null {

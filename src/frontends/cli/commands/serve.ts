@@ -72,7 +72,7 @@ async function serve(world: World, options: ServeHereOptions): Promise<void> {
   const onTrouble = (message: string) => void world.stderr.write(`cadre: ${message}\n`);
   const notifier = Notifier.takenFrom(world.env, { clock: world.clock, onTrouble });
   try {
-    await serveTelling(world, options, notifier);
+    await serveAndNotify(world, options, notifier);
   } catch (error) {
     await notifier?.failed((error as Error).message);
     throw error;
@@ -80,7 +80,7 @@ async function serve(world: World, options: ServeHereOptions): Promise<void> {
 }
 
 /** Serves until a signal arrives, and reports the state to the service manager, if there is one. */
-async function serveTelling(
+async function serveAndNotify(
   world: World,
   options: ServeHereOptions,
   notifier: Notifier | null,

@@ -213,7 +213,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       one.turn_id,
       one.status,
       ago(one.accepted_at, now),
-      oneLine(one),
+      outcomeOf(one),
     ]),
   }),
   endpointCommand({
@@ -305,7 +305,7 @@ function statusOf(one: Session): string {
 }
 
 /** The text or the error of a turn, short enough for a table. */
-function oneLine({ text, error }: Turn): string {
+function outcomeOf({ text, error }: Turn): string {
   const outcome = (text ?? inOptions(error?.message ?? '')).replaceAll(/\s+/g, ' ');
   return shorten(outcome, 60);
 }

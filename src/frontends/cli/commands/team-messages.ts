@@ -23,7 +23,7 @@ const text = {
   }),
 };
 
-const sayingOptions = [
+const messageOptions = [
   {
     ...memberAs(
       'sender_agent_id',
@@ -51,7 +51,7 @@ export const messageCommands: readonly Register[] = [
     name: 'message',
     description: 'Send a message to a member of a team',
     endpoint: endpoints.sendMessage,
-    parameters: [team, memberAs('recipient_agent_id', memberArgument), text, ...sayingOptions],
+    parameters: [team, memberAs('recipient_agent_id', memberArgument), text, ...messageOptions],
     print: sentText,
   }),
   endpointCommand({
@@ -61,7 +61,7 @@ export const messageCommands: readonly Register[] = [
     parameters: [
       team,
       text,
-      ...sayingOptions,
+      ...messageOptions,
       '--include-sender  Also deliver the message to the member that sends the message',
     ],
     print: sentText,

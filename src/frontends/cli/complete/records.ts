@@ -35,7 +35,7 @@ interface LineContext {
   get: Get;
 }
 
-const list = (noun: string) => `/v1/${noun}?limit=100`;
+const list = (resource: string) => `/v1/${resource}?limit=100`;
 
 /** How the records are found that a placeholder stands for. */
 const kinds: Readonly<Record<string, Kind>> = {
@@ -240,12 +240,12 @@ const ABOUT_CHARACTERS = 60;
 
 /** The whole id of a record that an argument names by its id, the end of it, or its name. */
 async function wholeId(
-  noun: string,
+  kind: string,
   reference: string | undefined,
   get: Get,
 ): Promise<string | null> {
   if (reference === undefined || /_[0-9a-f]{32}$/.test(reference)) return reference ?? null;
-  const found = rowsOf(await get(`/v1/${noun}s?limit=500`)).find(
+  const found = rowsOf(await get(`/v1/${kind}s?limit=500`)).find(
     ({ id, name, title }) => textOf(id).endsWith(reference) || (name ?? title) === reference,
   );
   return found ? textOf(found.id) : null;
@@ -261,8 +261,8 @@ async function providerOf(session: string | null, get: Get): Promise<string | nu
   return ready.length === 1 ? textOf(ready[0]?.id) : null;
 }
 
-function below(noun: string, id: string | null, more: string): string | null {
-  return id === null ? null : `/v1/${noun}/${encodeURIComponent(id)}${more}`;
+function below(resource: string, id: string | null, more: string): string | null {
+  return id === null ? null : `/v1/${resource}/${encodeURIComponent(id)}${more}`;
 }
 
 /** The agents of all providers, in the list of these. */

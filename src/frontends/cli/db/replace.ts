@@ -116,7 +116,7 @@ interface RolledBack {
   copy: string;
   /** The file that holds the data that were replaced. */
   replaced: string;
-  /** How many records of each noun came after the copy. */
+  /** The number of records of each kind that came after the copy. */
   lost: Partial<Record<Noun, number>>;
 }
 
@@ -187,7 +187,7 @@ async function olderCopy(directory: string, store: StoreFacts): Promise<StoreFac
 }
 
 function rollbackPlan(copy: StoreFacts, store: StoreFacts, lost: RolledBack['lost']): string {
-  const counts = Object.entries(lost).map(([noun, count]) => counted(count, noun));
+  const counts = Object.entries(lost).map(([kind, count]) => counted(count, kind));
   const events = store.seq - copy.seq;
   const what = [...counts, ...(events > 0 ? [`events ${copy.seq + 1} to ${store.seq}`] : [])];
   const until = copy.newest === null ? '' : `, up to ${new Date(copy.newest).toISOString()}`;
@@ -199,6 +199,6 @@ function rollbackPlan(copy: StoreFacts, store: StoreFacts, lost: RolledBack['los
   ].join('');
 }
 
-function counted(count: number, noun: string): string {
-  return `${count} ${count === 1 ? noun.replace(/(ss)es$|s$/, '$1') : noun}`;
+function counted(count: number, kind: string): string {
+  return `${count} ${count === 1 ? kind.replace(/(ss)es$|s$/, '$1') : kind}`;
 }

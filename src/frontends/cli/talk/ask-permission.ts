@@ -25,8 +25,8 @@ export async function askPermission(
         ? 'the agent requests approval'
         : `the agent requests approval (${more} more after this)`;
     const { columns } = sizeOf(terminal);
-    const sheet = approvalText(approval, { columns, palette: terminal.palette });
-    const early = await showAll(question, ['', heading, ...sheet], [['l', '[l] later']]);
+    const request = approvalText(approval, { columns, palette: terminal.palette });
+    const early = await showAll(question, ['', heading, ...request], [['l', '[l] later']]);
     const chosen = early ?? (await choose(question, approval.scopes));
     const isAccepted = chosen === 'y' || chosen === 's';
     const needsWord = isAccepted && needsConfirmation(approval);

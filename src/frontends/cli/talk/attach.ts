@@ -9,7 +9,7 @@ import { conversationLines } from '../../terminal/conversation-lines.ts';
 import { fileMatches } from '../../../client/file-mentions.ts';
 import { shorten } from '../../../core/lib/shorten.ts';
 import { find } from '../find.ts';
-import { sessions as sessionNoun } from '../record-kinds.ts';
+import { sessions } from '../record-kinds.ts';
 import { plain, shortId } from '../output.ts';
 import { type TurnSettingOptions, turnSettings } from '../turn-settings.ts';
 import { askerOf } from './ask.ts';
@@ -52,7 +52,7 @@ export async function attach(
   const found =
     reference === undefined
       ? await latestHere(client, world.cwd())
-      : await find(sessionNoun, client, reference);
+      : await find(sessions, client, reference);
   await assertPermissionMode(context, found, options.permissionMode);
   const leaving = new AbortController();
   const leave = (code: number) => leaving.abort(code);
