@@ -8,7 +8,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { commands } from '../../src/frontends/cli/commands/index.ts';
 import { createProgram } from '../../src/frontends/cli/program.ts';
-import type { World } from '../../src/frontends/cli/world.ts';
+import type { CommandIo } from '../../src/frontends/cli/command-io.ts';
 import { version } from '../../src/core/lib/self.ts';
 import { commandPages } from './command-pages.ts';
 import { commentsOf } from './config-comments.ts';
@@ -21,7 +21,7 @@ await writePages(path.resolve(process.argv[2] ?? path.join(root, 'dist/man')));
 
 async function writePages(directory: string): Promise<void> {
   const edition = { version, date: dateOfCommit() };
-  const program = await createProgram({} as World, commands);
+  const program = await createProgram({} as CommandIo, commands);
   const schema = ['screen-section.ts', 'sandbox-section.ts', 'schema.ts']
     .map((name) => fs.readFileSync(path.join(root, 'src/core/config', name), 'utf8'))
     .join('\n');

@@ -3,7 +3,7 @@ import { bundleFor, clientCommands, valued } from '../../src/bundles/choose.ts';
 import { clients } from '../../src/frontends/cli/commands/clients.ts';
 import { commands } from '../../src/frontends/cli/commands/index.ts';
 import { createProgram } from '../../src/frontends/cli/program.ts';
-import type { World } from '../../src/frontends/cli/world.ts';
+import type { CommandIo } from '../../src/frontends/cli/command-io.ts';
 
 const [withTerminal, without] = [() => true, () => false];
 const chosen = (line: string, hasTerminal = without) =>
@@ -37,7 +37,7 @@ test('The client bundle has exactly the commands that are chosen for it.', () =>
 });
 
 test('The list of options before a command that take a value equals the options of the program.', async () => {
-  const program = await createProgram({} as World, commands, ['--version']);
+  const program = await createProgram({} as CommandIo, commands, ['--version']);
   const required = program.options.filter((option) => option.required).map(({ long }) => long);
   expect(new Set(required)).toEqual(valued);
 });

@@ -10,7 +10,7 @@ import { escaped, prose } from '../../scripts/man/roff.ts';
 import { eventKinds } from '../../src/api/events.ts';
 import { commands } from '../../src/frontends/cli/commands/index.ts';
 import { createProgram } from '../../src/frontends/cli/program.ts';
-import type { World } from '../../src/frontends/cli/world.ts';
+import type { CommandIo } from '../../src/frontends/cli/command-io.ts';
 import { keys } from '../../src/core/config/keys.ts';
 
 const edition = { version: '1.2.3', date: '2026-01-02' };
@@ -24,7 +24,7 @@ const hasGroff = spawnSync('groff', ['--version']).status === 0;
 let program: Command;
 let pages: Map<string, string>;
 beforeAll(async () => {
-  program = await createProgram({} as World, commands);
+  program = await createProgram({} as CommandIo, commands);
   pages = commandPages(program, edition);
 });
 

@@ -8,7 +8,7 @@ import { textsOfMarkdown } from '../../scripts/prose/markdown.ts';
 import { textsOfSource } from '../../scripts/prose/source.ts';
 import { commands } from '../../src/frontends/cli/commands/index.ts';
 import { createProgram } from '../../src/frontends/cli/program.ts';
-import type { World } from '../../src/frontends/cli/world.ts';
+import type { CommandIo } from '../../src/frontends/cli/command-io.ts';
 
 const glossary = readGlossary(`
 | Term | Meaning | Not |
@@ -172,7 +172,7 @@ test('All texts in the help of all commands are found in the source.', async () 
   const files = fs.globSync('src/frontends/cli/**/*.ts');
   const texts = files.flatMap((file) => textsOfSource(file, fs.readFileSync(file, 'utf8')));
   const found = texts.filter(({ isLabel }) => isLabel === true).map(({ text }) => patternOf(text));
-  const missing = labelsOf(await createProgram({} as World, commands)).filter(
+  const missing = labelsOf(await createProgram({} as CommandIo, commands)).filter(
     (label) => !found.some((pattern) => pattern.test(label)),
   );
   expect(missing).toEqual([]);

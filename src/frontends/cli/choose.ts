@@ -2,14 +2,14 @@ import { usageError } from '../../api/errors.ts';
 import { createInterface } from 'node:readline/promises';
 import { answerTo } from './answer-to.ts';
 import { withJobControl } from './job-control.ts';
-import { canAsk, type World } from './world.ts';
+import { canAsk, type CommandIo } from './command-io.ts';
 
 /**
  * Asks on the terminal for the number of a choice, and asks again after any other answer. Returns null for Ctrl-D, and
  * if stdin or stderr is not a terminal.
  */
 export async function choose<T>(
-  { stdin, stderr }: World,
+  { stdin, stderr }: CommandIo,
   question: string,
   things: readonly T[],
   lineOf: (thing: T) => string,
@@ -39,14 +39,14 @@ export async function choose<T>(
 
 /** Asks whether to do what cannot be taken back. Throws `usage` for any answer but `yes`, and without a terminal. */
 export async function confirmChoice(
-  world: World,
+  io: CommandIo,
   question: string,
   [yes, no]: readonly [yes: string, no: string],
   refusal: string,
 ): Promise<void> {
-  const answer = await choose(world, question, [yes, no], (one) => one);
+  const answer = await choose(io, question, [yes, no], (one) => one);
   if (answer === yes) return;
-  throw usageError(canAsk(world) ? refusal : 'not a terminal: pass --yes to confirm');
+  throw usageError(canAsk(io) ? refusal : 'not a terminal: pass --yes to confirm');
 }
 
 /**
@@ -54,7 +54,7 @@ export async function confirmChoice(
  * with `byDefault` for an empty line. Ctrl-C sends SIGINT to this process.
  */
 export async function askYes(
-  { stdin, stderr }: Pick<World, 'stdin' | 'stderr'>,
+  { stdin, stderr }: Pick<CommandIo, 'stdin' | 'stderr'>,
   question: string,
   byDefault = false,
 ): Promise<boolean> {

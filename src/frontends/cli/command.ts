@@ -5,11 +5,11 @@ import {
   type CommandContext,
   localAction,
   type LocalContext,
-  type World,
-} from './world.ts';
+  type CommandIo,
+} from './command-io.ts';
 
 /** Adds a command to the one above it. */
-export type Register = (parent: Command, world: World) => void;
+export type Register = (parent: Command, io: CommandIo) => void;
 
 /** A command, as its help describes it. */
 export interface CommandEntry {
@@ -44,18 +44,18 @@ export interface Parameter {
 
 export function command(
   entry: CommandEntry & {
-    action?: (world: World) => (...args: never[]) => void | Promise<void>;
+    action?: (io: CommandIo) => (...args: never[]) => void | Promise<void>;
   },
 ): Register {
-  return (parent, world) => {
+  return (parent, io) => {
     const made = parent
       .command(entry.name, { hidden: entry.hidden === true })
       .description(entry.description);
     if (entry.alias !== undefined) made.alias(entry.alias);
     addParameters(made, entry.parameters ?? []);
     if (entry.help !== undefined) made.addHelpText('after', entry.help);
-    if (entry.action) made.action(entry.action(world) as (...args: unknown[]) => Promise<void>);
-    for (const register of entry.commands ?? []) register(made, world);
+    if (entry.action) made.action(entry.action(io) as (...args: unknown[]) => Promise<void>);
+    for (const register of entry.commands ?? []) register(made, io);
   };
 }
 
@@ -66,7 +66,7 @@ export function localCommand<Arguments extends unknown[], Options extends Global
     run: (context: LocalContext<Options>, ...args: Arguments) => void | Promise<void>;
   },
 ): Register {
-  return command({ ...entry, action: (world) => localAction(world, entry.run) });
+  return command({ ...entry, action: (io) => localAction(io, entry.run) });
 }
 
 /** A command of a client of the server. */
@@ -76,7 +76,7 @@ export function clientCommand<Arguments extends unknown[]>(
     run: (context: CommandContext, ...args: Arguments) => Promise<void>;
   },
 ): Register {
-  return command({ ...entry, action: (world) => clientAction(world, entry.run) });
+  return command({ ...entry, action: (io) => clientAction(io, entry.run) });
 }
 
 /** A group of commands, such as `sessions`. */
@@ -90,9 +90,9 @@ export function commandGroup(
 
 /** A hidden command of the program that does the same as one of a group: `cadre ps` for `cadre processes list`. */
 export function shortcut(name: string, group: Register, of: string): Register {
-  return (program, world) => {
+  return (program, io) => {
     const holder = new Command();
-    group(holder, world);
+    group(holder, io);
     const found = holder.commands[0]?.commands.find((one) => one.name() === of);
     if (!found)
       throw new Error(`the shortcut ${name} refers to the command ${of}, which does not exist`);

@@ -8,7 +8,7 @@ import { choicesOf } from './choices.ts';
 import { command, type CommandEntry, declared, type Parameter, type Register } from './command.ts';
 import type { Layout } from './layout.ts';
 import { listOptions, recordOptions } from './output-options.ts';
-import { canAsk, clientAction, type CommandContext, type World } from './world.ts';
+import { canAsk, clientAction, type CommandContext, type CommandIo } from './command-io.ts';
 
 /** A command that calls one endpoint. */
 export interface EndpointCommand<E extends Endpoint> extends Omit<CommandEntry, 'parameters'> {
@@ -28,7 +28,7 @@ export interface EndpointCommand<E extends Endpoint> extends Omit<CommandEntry, 
   /** The question on a terminal before the request, with the text of the first argument; --yes answers it. */
   confirm?: (reference: string) => string;
   /** Runs after the answer was printed, for the exit code and for notes on stderr. */
-  after?(answer: ResponseOf<E>, world: World): void;
+  after?(answer: ResponseOf<E>, io: CommandIo): void;
 }
 
 /** An argument or an option, which sets fields of the request. */
@@ -54,7 +54,7 @@ type Value = string | number | boolean | string[] | undefined;
 type Options = Readonly<Record<string, Value>>;
 
 /** The context of `read` and `absent`; `fields` are those that earlier parameters have set. */
-export interface Reading extends Pick<CommandContext, 'world' | 'client' | 'global'> {
+export interface Reading extends Pick<CommandContext, 'io' | 'client' | 'global'> {
   /** The values of all options, by the names that commander gives them. */
   options: Options;
   fields: Readonly<Record<string, unknown>>;
@@ -75,7 +75,7 @@ export function endpointCommand<E extends Endpoint>(entry: EndpointCommand<E>): 
   const isList = entry.isList === true || 'isList' in entry.print;
   const isRecord = name === 'show' || name === 'get';
   const action = async (
-    { world, client, global, show, note, layout }: CommandContext,
+    { io, client, global, show, note, layout }: CommandContext,
     ...typed: [...Value[], Options]
   ) => {
     const options = typed.pop() as Options;
@@ -86,18 +86,18 @@ export function endpointCommand<E extends Endpoint>(entry: EndpointCommand<E>): 
     for (const [at, one] of parameters.entries())
       Object.assign(
         fields,
-        await fieldsOf(one, values[at], { world, client, global, options, fields }),
+        await fieldsOf(one, values[at], { io, client, global, options, fields }),
       );
-    if (entry.confirm) await confirm(world, options, entry.confirm(oneLine(String(reference))));
+    if (entry.confirm) await confirm(io, options, entry.confirm(oneLine(String(reference))));
     const { value: answer, headers } = await client.ask(endpoint, inputOf(endpoint, fields));
-    const call = { fields, options, now: world.clock.now(), layout };
+    const call = { fields, options, now: io.clock.now(), layout };
     const document = entry.document ? entry.document(answer, call) : answer;
     show(document, () => entry.print(answer, call));
     if (entry.empty !== undefined && Array.isArray(answer) && answer.length === 0)
       note(entry.empty);
     if (!global.json && headers['x-next-cursor'] !== undefined && Array.isArray(answer))
-      world.stderr.write(`cadre: ${moreText(answer.length, parameters)}\n`);
-    entry.after?.(answer, world);
+      io.stderr.write(`cadre: ${moreText(answer.length, parameters)}\n`);
+    entry.after?.(answer, io);
   };
   return command({
     ...entry,
@@ -106,7 +106,7 @@ export function endpointCommand<E extends Endpoint>(entry: EndpointCommand<E>): 
       ...(entry.confirm ? ['--yes  Skip the confirmation on a terminal'] : []),
       ...(isList ? listOptions : isRecord ? recordOptions : []),
     ],
-    action: (world) => clientAction(world, action),
+    action: (io) => clientAction(io, action),
   });
 }
 
@@ -129,10 +129,10 @@ function moreText(shown: number, parameters: readonly Parameter[]): string {
 }
 
 /** Asks before a request that cannot be taken back. Without a terminal nobody is asked. Throws `usage` for no. */
-async function confirm(world: World, { yes }: Options, question: string): Promise<void> {
-  if (yes === true || !canAsk(world)) return;
+async function confirm(io: CommandIo, { yes }: Options, question: string): Promise<void> {
+  if (yes === true || !canAsk(io)) return;
   const { askYes } = await import('./choose.ts');
-  if (await askYes(world, `${question} [y/N] `)) return;
+  if (await askYes(io, `${question} [y/N] `)) return;
   throw usageError('not confirmed: nothing was changed');
 }
 

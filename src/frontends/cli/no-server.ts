@@ -9,7 +9,7 @@ import { ServerStart } from './server-start.ts';
 import type { ServeOptions } from './serve-options.ts';
 import { managerOf } from './service/choose-manager.ts';
 import { sealIn } from './service/install.ts';
-import { canAsk, type Starter, type World } from './world.ts';
+import { canAsk, type Starter, type CommandIo } from './command-io.ts';
 import fs from 'node:fs';
 import path from 'node:path';
 import { endpoints } from '../../api/index.ts';
@@ -24,12 +24,12 @@ const OTHER_START_MS = 30_000;
  * `unreachable`, with what to do, where the user chose another server, has stopped this one, or runs it as a service.
  */
 export async function startServer(
-  world: World,
+  io: CommandIo,
   options: GlobalOptions,
   starter: Starter,
   missing: AppError,
 ): Promise<void> {
-  const { env, stderr } = world;
+  const { env, stderr } = io;
   if ((await askedServers(options, env)).kind !== 'local') throw missing;
   const directory = await serverDirectory(options, env);
   const manager = managerOf(env);
@@ -45,10 +45,10 @@ export async function startServer(
   tokenFileOf(options);
   const found = findConfig({ config: options.config, dataDir: options.dataDir }, env);
   const { server, client } = usable(found);
-  const isWatched = world.stdin.isTTY === true || stderr.isTTY === true;
+  const isWatched = io.stdin.isTTY === true || stderr.isTTY === true;
   const wanted = client.autostart ?? (isWatched || starter === 'editor' ? 'always' : 'never');
-  if (wanted === 'never' || (wanted === 'ask' && !(await agreed(world)))) throw missing;
-  const { url } = await started(world, directory, {
+  if (wanted === 'never' || (wanted === 'ask' && !(await agreed(io)))) throw missing;
+  const { url } = await started(io, directory, {
     dataDir: directory,
     ...(options.config !== undefined && { config: options.config }),
     freePort: found.originOf('server.bind_address') === 'default',
@@ -59,28 +59,28 @@ export async function startServer(
 }
 
 /** Asks whether to start a server; Enter means yes. Returns false if nobody can be asked. */
-async function agreed(world: World): Promise<boolean> {
-  if (!canAsk(world)) return false;
+async function agreed(io: CommandIo): Promise<boolean> {
+  if (!canAsk(io)) return false;
   const { askYes } = await import('./choose.ts');
-  return askYes(world, 'No server is running. Start one in the background? [Y/n] ', true);
+  return askYes(io, 'No server is running. Start one in the background? [Y/n] ', true);
 }
 
 /** Starts the server, or waits for the one that another command is starting. */
 async function started(
-  world: World,
+  io: CommandIo,
   directory: string,
   options: ServeOptions,
 ): Promise<{ url: string }> {
-  const { clock } = world;
+  const { clock } = io;
   const until = clock.monotonic() + OTHER_START_MS;
   for (;;) {
     try {
-      return await new ServerStart(world, options, directory).run(false);
+      return await new ServerStart(io, options, directory).run(false);
     } catch (error) {
       if (!isAppError(error, 'conflict')) throw error;
       // A conflict about the port is not about another server of this directory.
       if (error.message.startsWith('port ') || clock.monotonic() > until) throw error;
-      const signal = world.interrupted();
+      const signal = io.interrupted();
       const other = await serverOnceItAnswers(directory, { clock, signal, limitMs: 1000 });
       if (other !== null) return other;
     }
@@ -96,15 +96,15 @@ const RETRY_MS = 500;
  * `error` at once if it has another cause, if several servers are asked, or if no server has ever run.
  */
 export async function waitForServer(
-  world: World,
+  io: CommandIo,
   global: GlobalOptions,
   error: unknown,
   limitMs = Number.POSITIVE_INFINITY,
 ): Promise<boolean> {
-  if (!isUnreachable(error) || !(await isWaitUseful(global, world.env))) throw error;
-  const { clock, stderr } = world;
+  if (!isUnreachable(error) || !(await isWaitUseful(global, io.env))) throw error;
+  const { clock, stderr } = io;
   const until = clock.monotonic() + limitMs;
-  const signal = world.interrupted();
+  const signal = io.interrupted();
   let last = error;
   for (let isFirst = true; ; isFirst = false) {
     const left = until - clock.monotonic();
@@ -112,10 +112,10 @@ export async function waitForServer(
     if (isFirst) stderr.write(`cadre: ${last.message}: waiting for the server\n`);
     await clock.sleep(Math.min(RETRY_MS, left), signal).catch(() => undefined);
     if (signal.aborted) {
-      world.exit(Number(signal.reason));
+      io.exit(Number(signal.reason));
       return false;
     }
-    const problem = await problemOfServer(world, global);
+    const problem = await problemOfServer(io, global);
     if (problem === null) break;
     last = problem;
   }
@@ -124,9 +124,9 @@ export async function waitForServer(
 }
 
 /** Returns why the server cannot be reached; null where it answers. Throws every other error. */
-async function problemOfServer(world: World, global: GlobalOptions): Promise<AppError | null> {
+async function problemOfServer(io: CommandIo, global: GlobalOptions): Promise<AppError | null> {
   try {
-    const client = await world.connect(global);
+    const client = await io.connect(global);
     try {
       if (!serversOf(client)) await client.call(endpoints.getVersion, {});
       return null;

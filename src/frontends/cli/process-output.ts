@@ -1,5 +1,5 @@
 import { streamLogs } from '../../client/log-stream.ts';
-import { jsonFor, type CommandContext } from './world.ts';
+import { jsonFor, type CommandContext } from './command-io.ts';
 import type { Process } from '../../api/processes.ts';
 import { plain } from './output.ts';
 
@@ -12,7 +12,7 @@ export type Output = (typeof outputs)[number];
  * that is named, from that byte on.
  */
 export async function followOutput(
-  { world, client, global }: CommandContext,
+  { io, client, global }: CommandContext,
   processId: string,
   signal: AbortSignal,
   wanted: Partial<Record<Output, number>> = { stdout: 0, stderr: 0 },
@@ -20,10 +20,10 @@ export async function followOutput(
   const show = async (stream: Output) => {
     const from = wanted[stream];
     if (from === undefined) return;
-    const source = { client, clock: world.clock, processId, stream, signal, from };
+    const source = { client, clock: io.clock, processId, stream, signal, from };
     for await (const text of streamLogs(source))
-      if (global.json) world.stdout.write(`${jsonFor(world, { stream, text })}\n`);
-      else world[stream].write(shownOn(world[stream], text));
+      if (global.json) io.stdout.write(`${jsonFor(io, { stream, text })}\n`);
+      else io[stream].write(shownOn(io[stream], text));
   };
   await Promise.all(outputs.map(show));
 }

@@ -10,9 +10,9 @@ import { exitCodes, reportFailure } from './exit.ts';
 import type { GlobalOptions } from './context.ts';
 import type { JqOutput } from './jq/index.ts';
 import type { OutputOptions } from './output-options.ts';
-import { terminalOf, type World } from './world.ts';
+import { terminalOf, type CommandIo } from './command-io.ts';
 
-type Load = () => Promise<(program: Command, world: World) => void>;
+type Load = () => Promise<(program: Command, io: CommandIo) => void>;
 
 /** Modules of commands. A command line loads only its own, because its user waits for every import. */
 export interface Commands {
@@ -55,7 +55,7 @@ const globalOptions = [
 
 /** The tree of these commands; with `argv` only the branch that it names. */
 export async function createProgram(
-  world: World,
+  io: CommandIo,
   { named: commands, screen }: Commands,
   argv?: readonly string[],
 ): Promise<Command> {
@@ -65,8 +65,8 @@ export async function createProgram(
     .version(version, '-V, --version', 'Print the version')
     .showSuggestionAfterError()
     .configureOutput({
-      writeErr: (text) => world.stderr.write(text),
-      writeOut: (text) => world.stdout.write(text),
+      writeErr: (text) => io.stderr.write(text),
+      writeOut: (text) => io.stdout.write(text),
     })
     .exitOverride();
   addParameters(program, globalOptions);
@@ -79,20 +79,20 @@ export async function createProgram(
   const wanted = named === undefined ? undefined : commands[named];
   const loads = wanted
     ? [wanted]
-    : screen && first === undefined && opensScreen(world, argv)
+    : screen && first === undefined && opensScreen(io, argv)
       ? [screen]
       : Object.values(commands);
-  for (const load of loads) (await load())(program, world);
+  for (const load of loads) (await load())(program, io);
   const isJson = wantsJson(argv);
   completeHelp(program, {
     isJson,
     reportUsage(text, path) {
       const error = usageError(`${inOneLine(text)}: see ${path} --help`);
-      reportFailure(error, isJson, world.stderr);
+      reportFailure(error, isJson, io.stderr);
     },
-    noScreen: isJson ? 'no command given' : noScreenText(world),
+    noScreen: isJson ? 'no command given' : noScreenText(io),
     singulars,
-    write: (text) => world.stdout.write(text),
+    write: (text) => io.stdout.write(text),
   });
   return program;
 }
@@ -117,13 +117,13 @@ function inOneLine(text: string): string {
 }
 
 /** Whether a command line without a command opens the screen: on a terminal, unless it asks for something else. */
-function opensScreen(world: World, argv: readonly string[] = ['--help']): boolean {
+function opensScreen(io: CommandIo, argv: readonly string[] = ['--help']): boolean {
   const asks = argv.some((argument) => ['-h', '--help'].includes(argument)) || wantsJson(argv);
-  return !asks && terminalOf(world) !== null;
+  return !asks && terminalOf(io) !== null;
 }
 
 /** Why no screen can be opened, and which commands show the same. */
-function noScreenText({ stdin, stdout, env }: World): string {
+function noScreenText({ stdin, stdout, env }: CommandIo): string {
   const why = !stdin?.isTTY
     ? 'stdin is not a terminal'
     : !stdout.isTTY
@@ -159,7 +159,7 @@ export async function runCli(commands: Commands): Promise<void> {
     process.exit(reportFailure(failure, wantsJson(argv), process.stderr));
   });
   const { stdout, stderr, env } = process;
-  const world = {
+  const io = {
     // Node makes it when it is first read, which most commands never do.
     get stdin() {
       return process.stdin;
@@ -173,7 +173,7 @@ export async function runCli(commands: Commands): Promise<void> {
     unread: (note: string) => void (unread = note),
     ignoreLostOutput: () => void (isLossIgnored = true),
   };
-  process.exitCode = await runIn(world, commands, argv);
+  process.exitCode = await runIn(io, commands, argv);
 }
 
 function currentDirectory(): string {
@@ -187,9 +187,9 @@ function currentDirectory(): string {
   }
 }
 
-/** Runs a command line in a world; resolves with its exit code. */
+/** Runs a command line; resolves with its exit code. */
 export async function runIn(
-  outside: Omit<World, 'connect' | 'exit'>,
+  outside: Omit<CommandIo, 'connect' | 'exit'>,
   commands: Commands,
   argv: readonly string[],
 ): Promise<number> {
@@ -202,38 +202,38 @@ export async function runIn(
         return await connect(options, env, clock);
       } catch (error) {
         if (!starter || !isUnreachable(error)) throw error;
-        await (await import('./no-server.ts')).startServer(world, options, starter, error);
+        await (await import('./no-server.ts')).startServer(io, options, starter, error);
         return connect(options, env, clock);
       }
     },
     exit(wanted) {
       code = wanted;
     },
-  } satisfies Pick<World, 'connect' | 'exit'>;
-  const world = Object.defineProperties(own, Object.getOwnPropertyDescriptors(outside)) as World;
+  } satisfies Pick<CommandIo, 'connect' | 'exit'>;
+  const io = Object.defineProperties(own, Object.getOwnPropertyDescriptors(outside)) as CommandIo;
   if (!wantsJson(argv))
     for (const name of ['stdout', 'stderr'] as const)
-      Object.defineProperty(world, name, { value: forLocale(world[name], world.env) });
+      Object.defineProperty(io, name, { value: forLocale(io[name], io.env) });
   const words = withVersion(argv);
-  const program = await createProgram(world, commands, words);
-  const filter = jqFor(program, world);
+  const program = await createProgram(io, commands, words);
+  const filter = jqFor(program, io);
   try {
     await program.parseAsync(withFleet(words), { from: 'user' });
   } catch (error) {
-    code = exitCodeFor(error, wantsJson(argv), world);
+    code = exitCodeFor(error, wantsJson(argv), io);
   }
   await filter.end();
   return code === exitCodes.ok && filter.failed() ? exitCodes.usage : code;
 }
 
 /** Reports what a command failed with, unless a signal ended it or it was reported before. Returns the exit code. */
-function exitCodeFor(error: unknown, json: boolean, world: World): number {
+function exitCodeFor(error: unknown, json: boolean, io: CommandIo): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
-  return interruption(error, world) ?? reportFailure(error, json, world.stderr);
+  return interruption(error, io) ?? reportFailure(error, json, io.stderr);
 }
 
 /** Has `--jq` filter what a command writes, and `--output json` do what `--json` does. Returns how to wait for the output, and whether the expression failed. */
-function jqFor(program: Command, world: World) {
+function jqFor(program: Command, io: CommandIo) {
   let output: JqOutput | undefined;
   program.hook('preAction', async (_program, command) => {
     const { jq } = program.opts<GlobalOptions>();
@@ -242,8 +242,8 @@ function jqFor(program: Command, world: World) {
     if (jq === undefined) return;
     output = await (
       await import('./jq/index.ts')
-    ).JqOutput.open(jq, { stdout: world.stdout, stderr: world.stderr });
-    Object.defineProperty(world, 'stdout', { value: output });
+    ).JqOutput.open(jq, { stdout: io.stdout, stderr: io.stderr });
+    Object.defineProperty(io, 'stdout', { value: output });
   });
   return {
     end: () => output?.drained(),
@@ -280,8 +280,8 @@ function signalled(): AbortSignal {
   return signals.signal;
 }
 
-function interruption(error: unknown, world: World): number | null {
+function interruption(error: unknown, io: CommandIo): number | null {
   if (error instanceof AppError && error.code !== 'unreachable') return null;
-  const { aborted, reason } = world.interrupted();
+  const { aborted, reason } = io.interrupted();
   return aborted ? Number(reason) : null;
 }

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { usageError } from '../../api/errors.ts';
 import { answerTo } from './answer-to.ts';
 import { withJobControl } from './job-control.ts';
-import type { World } from './world.ts';
+import type { CommandIo } from './command-io.ts';
 
 /** The prompt in an argument, or all of stdin for `-`. Throws `usage` for an empty one. */
 export async function readPrompt(argument: string, stdin: NodeJS.ReadableStream): Promise<string> {
@@ -16,7 +16,7 @@ export async function readPrompt(argument: string, stdin: NodeJS.ReadableStream)
 }
 
 /** A secret from stdin, so that neither the process list nor a shell's history has it. A terminal does not echo it. */
-export async function readSecret(question: string, { stdin, stderr }: World): Promise<string> {
+export async function readSecret(question: string, { stdin, stderr }: CommandIo): Promise<string> {
   const parts = (
     stdin.isTTY ? await askSecretly(question, { stdin, stderr }) : await text(stdin)
   ).trim();
@@ -26,7 +26,7 @@ export async function readSecret(question: string, { stdin, stderr }: World): Pr
 
 async function askSecretly(
   question: string,
-  { stdin, stderr }: Pick<World, 'stdin' | 'stderr'>,
+  { stdin, stderr }: Pick<CommandIo, 'stdin' | 'stderr'>,
 ): Promise<string> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: stdin, output: nowhere, terminal: true });

@@ -4,7 +4,7 @@ import { endpoints } from '../../api/index.ts';
 import type { InputItem } from '../../api/input.ts';
 import { sessionId } from './find.ts';
 import { type TurnSettingOptions, turnSettings } from './turn-settings.ts';
-import type { CommandContext } from './world.ts';
+import type { CommandContext } from './command-io.ts';
 
 /** When something is due, and what it is called. */
 export interface TimeOptions {
@@ -42,13 +42,13 @@ export function timesOf({ at, every, zone }: TimeOptions, now: number) {
 
 /** Adds a prompt to the queue of the session that `reference` names, and says when it is due. */
 export async function addToQueue(
-  { client, world, show }: CommandContext,
+  { client, io, show }: CommandContext,
   reference: string,
   input: InputItem[],
   options: TimeOptions & TurnSettingOptions,
 ): Promise<void> {
   const { entryStateText } = await import('./queue-text.ts');
-  const now = world.clock.now();
+  const now = io.clock.now();
   const params = { session_id: await sessionId(client, reference) };
   if (options.permissionMode !== undefined) {
     const session = await client.call(endpoints.getSession, { params });

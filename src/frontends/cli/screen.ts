@@ -6,7 +6,7 @@ import { configuration, addressOf, type GlobalOptions, serverDirectory } from '.
 import { editorOf, editorProgram } from './editor.ts';
 import { exitCodes } from './exit.ts';
 import { defaultsOf, promptHistory } from './talk/defaults.ts';
-import { type CommandContext, terminalOf, type World } from './world.ts';
+import { type CommandContext, terminalOf, type CommandIo } from './command-io.ts';
 import fs from 'node:fs/promises';
 import { notFoundError, usageError } from '../../api/errors.ts';
 import { findRegistration } from '../../core/config/registration.ts';
@@ -18,18 +18,18 @@ import { runHere } from './run-program.ts';
  * it, and with `--json`. Unless the server is known to answer, it is asked first. Throws `unreachable`.
  */
 export async function openScreen(
-  { world, client, global }: CommandContext,
+  { io, client, global }: CommandContext,
   start: Start,
   answers = false,
 ): Promise<boolean> {
-  const terminal = terminalOf(world);
+  const terminal = terminalOf(io);
   if (global.json || !terminal) return false;
   // Fails before the screen opens. The screen shows which of several servers answer.
   if (!answers && !serversOf(client)) await client.call(endpoints.getVersion, {});
-  const { clock, env } = world;
-  const signal = world.interrupted();
+  const { clock, env } = io;
+  const signal = io.interrupted();
   // The page of events opens no session.
-  const defaults = start.page === 'top' ? await defaultsOf({ world, global }) : noDefaults;
+  const defaults = start.page === 'top' ? await defaultsOf({ io, global }) : noDefaults;
   const screen = await import('../tui/open.tsx');
   const { interrupted } = await screen.openScreen({
     ...terminal,
@@ -40,12 +40,12 @@ export async function openScreen(
     defaults,
     start,
     settings: (await configuration(global, env))?.screen,
-    history: await promptHistory({ world, global }),
+    history: await promptHistory({ io, global }),
     edit: editorOf(env),
-    runProgram: programRunnerOf(world, global),
+    runProgram: programRunnerOf(io, global),
   });
-  if (signal.aborted) world.exit(Number(signal.reason));
-  else if (interrupted) world.exit(exitCodes.interrupted);
+  if (signal.aborted) io.exit(Number(signal.reason));
+  else if (interrupted) io.exit(exitCodes.interrupted);
   return true;
 }
 
@@ -54,7 +54,7 @@ export async function openScreen(
  * machine counts as one of this machine: the address of any other may be the end of a tunnel.
  */
 function programRunnerOf(
-  { env, stdout }: Pick<World, 'env' | 'stdout'>,
+  { env, stdout }: Pick<CommandIo, 'env' | 'stdout'>,
   global: GlobalOptions,
 ): PrepareProgram {
   return async (program, { directory, url }) => {

@@ -5,7 +5,7 @@ import { choicesOf } from './choices.ts';
 import type { GlobalOptions } from './context.ts';
 import { milliseconds } from './option-values.ts';
 import { invalidError } from '../../api/errors.ts';
-import type { World } from './world.ts';
+import type { CommandIo } from './command-io.ts';
 
 /** The options of `cadre serve`, and of the commands that start it later. */
 export interface ServeOptions extends GlobalOptions {
@@ -59,7 +59,7 @@ export function serveWords(options: ServeOptions, cwd: string): string[] {
 }
 
 /** Throws `invalid` for an address beyond loopback without --allow-remote, because the server speaks plain HTTP. */
-export function refuseRemote(address: string, isAllowed: boolean, { stderr }: World): void {
+export function refuseRemote(address: string, isAllowed: boolean, { stderr }: CommandIo): void {
   if (/^(127\.\d+\.\d+\.\d+|localhost|\[::1\]):\d+$/.test(address)) return;
   if (!isAllowed) {
     throw invalidError(

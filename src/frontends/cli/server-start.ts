@@ -10,7 +10,7 @@ import { serverOnceItAnswers } from './answering.ts';
 import { exitCodes } from './exit.ts';
 import { commandOn } from './command-on.ts';
 import { type ServeOptions, serveWords } from './serve-options.ts';
-import type { World } from './world.ts';
+import type { CommandIo } from './command-io.ts';
 
 /** The maximum time to wait for the first answer: a migration of much data takes minutes. */
 const START_MS = 10 * 60_000;
@@ -27,12 +27,12 @@ export interface StartedServer {
 /** Starts a server that outlives this program. */
 export class ServerStart {
   readonly log: string;
-  readonly #world: World;
+  readonly #io: CommandIo;
   readonly #options: ServeOptions;
   readonly #directory: string;
 
-  constructor(world: World, options: ServeOptions, directory: string) {
-    this.#world = world;
+  constructor(io: CommandIo, options: ServeOptions, directory: string) {
+    this.#io = io;
     this.#options = options;
     this.#directory = directory;
     this.log = logFile(directory);
@@ -43,7 +43,7 @@ export class ServerStart {
    * minutes, and `conflict` where a server runs already.
    */
   async run(isDemo: boolean): Promise<StartedServer> {
-    const { clock } = this.#world;
+    const { clock } = this.#io;
     const found = findRegistration(this.#directory);
     if (found?.runs) throw alreadyRuns(this.#directory, found.server, this.#options);
     const printed = withDataDirectory(this.#directory, () => {
@@ -55,7 +55,7 @@ export class ServerStart {
     const child = await this.#start(isDemo);
     const server = await serverOnceItAnswers(this.#directory, {
       clock,
-      signal: this.#world.interrupted(),
+      signal: this.#io.interrupted(),
       limitMs: START_MS,
       look: () => {
         if (child.end) throw this.#failure(child.end, printed);
@@ -71,7 +71,7 @@ export class ServerStart {
   async #start(isDemo: boolean): Promise<{ end?: Ended }> {
     const { startDetached } = await import('../../core/children/detached.ts');
     const { withoutManager } = await import('../service/notifier.ts');
-    const { env, cwd } = this.#world;
+    const { env, cwd } = this.#io;
     const { file, args } = selfCommand();
     const options = { ...this.#options, dataDir: this.#directory, demo: isDemo };
     const words = serveWords(options, cwd());

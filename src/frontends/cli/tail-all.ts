@@ -3,29 +3,29 @@ import { unreachableError, usageError } from '../../api/errors.ts';
 import type { TailOptions } from './commands/events.ts';
 import { eventLine } from './event-line.ts';
 import { sinceOf } from './when.ts';
-import { jsonFor, written, type CommandContext } from './world.ts';
+import { jsonFor, written, type CommandContext } from './command-io.ts';
 import { z } from 'zod';
 import { bytes, CursorFile, descriptorOf } from './cursor-file.ts';
 
 /** `cadre events tail` of several servers: lines with the server of each event, also on a terminal. */
 export async function tailAll(
-  { world, global }: CommandContext,
+  { io, global }: CommandContext,
   servers: Servers,
   options: TailOptions,
 ): Promise<void> {
   const { cursorFile: file, kind: kinds, reconnect: reconnectMs, follow, node: only } = options;
   const cursor =
-    file === undefined ? null : new CursorFile<Position>(file, descriptorOf(world.stdout), content);
+    file === undefined ? null : new CursorFile<Position>(file, descriptorOf(io.stdout), content);
   const saved = cursor?.saved?.cursor ?? null;
   // The newest event of each server that is in the output already.
   const newest = new Map((cursor?.linesBehind() ?? []).flatMap(positionOf));
-  const from = saved === null ? beginning(options, world.clock.now()) : { cursor: saved };
-  const signal = world.interrupted();
+  const from = saved === null ? beginning(options, io.clock.now()) : { cursor: saved };
+  const signal = io.interrupted();
   if (only !== undefined) await servers.named(only);
   const names = only === undefined ? (await servers.list()).map(({ name }) => name) : [only];
   const width = Math.max(0, ...names.map((name) => name.length));
   const away = new Set<string>();
-  const say = (text: string) => void world.stderr.write(`cadre: ${text}\n`);
+  const say = (text: string) => void io.stderr.write(`cadre: ${text}\n`);
   const printNotice = (node: string, notice: Notice) => {
     if (notice.state === 'gap') say(`${node}: ${notice.text}`);
     else if (notice.state === 'unreachable') {
@@ -45,16 +45,16 @@ export async function tailAll(
       }
       const { node, epoch, event } = one;
       if (event.seq > (newest.get(node) ?? -1))
-        world.stdout.write(
-          `${global.json ? jsonFor(world, { node, epoch, ...event }) : `${node.padEnd(width)}  ${eventLine(event)}`}\n`,
+        io.stdout.write(
+          `${global.json ? jsonFor(io, { node, epoch, ...event }) : `${node.padEnd(width)}  ${eventLine(event)}`}\n`,
         );
       cursor?.moveTo(() => ({ cursor: events.cursor() }));
     }
   } finally {
-    await written(world.stdout);
+    await written(io.stdout);
     cursor?.save();
   }
-  if (signal.aborted) world.exit(Number(signal.reason));
+  if (signal.aborted) io.exit(Number(signal.reason));
   else if (away.size === names.length)
     throw unreachableError('no server answered: see cadre status');
 }

@@ -4,36 +4,36 @@ import { durationText } from '../terminal/time.ts';
 import type { Layout } from './layout.ts';
 import { listedTables } from './listed-tables.ts';
 import { ago, mebibytes, table } from './output.ts';
-import type { CommandContext } from './world.ts';
+import type { CommandContext } from './command-io.ts';
 
 /** `cadre top` of several servers, without a screen. */
 export async function showAll(
-  { world, show, layout }: CommandContext,
+  { io, show, layout }: CommandContext,
   servers: Servers,
 ): Promise<void> {
   const states = await listEach(servers);
-  sayWhoIsAway(states, world);
+  sayWhoIsAway(states, io);
   const listed = {
     sessions: states.flatMap((state) => withServer(state, state.sessions)),
     approvals: states.flatMap((state) => withServer(state, state.approvals)),
     processes: states.flatMap((state) => withServer(state, state.processes)),
   };
   const document = { servers: states.map(recordOf), ...listed };
-  const at = { now: world.clock.now(), layout };
+  const at = { now: io.clock.now(), layout };
   show(document, () => [serverTable(states, at), ...listedTables(listed, at)].join('\n'));
 }
 
 /** `cadre status` of several servers. */
 export async function showStatus(
-  { world, show, layout }: CommandContext,
+  { io, show, layout }: CommandContext,
   servers: Servers,
 ): Promise<void> {
   const states = await listEach(servers);
-  sayWhoIsAway(states, world);
-  show(states.map(recordOf), () => serverTable(states, { now: world.clock.now(), layout }));
+  sayWhoIsAway(states, io);
+  show(states.map(recordOf), () => serverTable(states, { now: io.clock.now(), layout }));
 }
 
-function sayWhoIsAway(states: readonly ServerState[], { stderr }: CommandContext['world']): void {
+function sayWhoIsAway(states: readonly ServerState[], { stderr }: CommandContext['io']): void {
   for (const { entry } of states)
     if (!entry.client) stderr.write(`cadre: ${entry.detail ?? `${entry.name} is unreachable`}\n`);
 }

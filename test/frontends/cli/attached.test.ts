@@ -3,7 +3,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import { Attached } from '../../../src/frontends/cli/talk/attached.ts';
 import { turnSettings } from '../../../src/frontends/cli/turn-settings.ts';
 import type { TurnText } from '../../../src/frontends/cli/talk/turn-text.ts';
-import type { CommandContext } from '../../../src/frontends/cli/world.ts';
+import type { CommandContext } from '../../../src/frontends/cli/command-io.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { testRuntime } from '../../support/runtime.ts';
@@ -48,7 +48,7 @@ test('A line that is refused because of a turn that has ended meanwhile is queue
 
 /** Attaches to a session without a known running turn, and prints nothing. */
 function attachedTo(id: string, call: Client['call']): Attached {
-  const context = { client: { call }, global: {}, world: { stdout: { isTTY: false } } };
+  const context = { client: { call }, global: {}, io: { stdout: { isTTY: false } } };
   const talkOutput = {
     message() {},
     detail() {},

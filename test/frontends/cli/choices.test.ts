@@ -10,7 +10,7 @@ import { mcpAgents } from '../../../src/frontends/cli/mcp/agents.ts';
 import { managerNames } from '../../../src/frontends/cli/service/manager.ts';
 import { commands } from '../../../src/frontends/cli/commands/index.ts';
 import { createProgram } from '../../../src/frontends/cli/program.ts';
-import type { World } from '../../../src/frontends/cli/world.ts';
+import type { CommandIo } from '../../../src/frontends/cli/command-io.ts';
 import { keys } from '../../../src/core/config/keys.ts';
 
 const bodyOf = (endpoint: { body: unknown }, field: string) =>
@@ -85,7 +85,7 @@ const unlisted = {
 
 it('The choices equal the enum of the schema, if the schema has one.', async () => {
   const listed = Object.entries(schemas).map(([place, schema]) => [place, choicesOf(schema)]);
-  expect(choicesIn(await createProgram({} as World, commands))).toEqual({
+  expect(choicesIn(await createProgram({} as CommandIo, commands))).toEqual({
     ...Object.fromEntries(listed),
     ...unlisted,
   });

@@ -9,7 +9,7 @@ import type { CompletionTable } from '../../../src/frontends/cli/complete/table.
 import { completionScript, scripts } from '../../../src/frontends/cli/commands/completion.ts';
 import { commands } from '../../../src/frontends/cli/commands/index.ts';
 import { createProgram } from '../../../src/frontends/cli/program.ts';
-import type { World } from '../../../src/frontends/cli/world.ts';
+import type { CommandIo } from '../../../src/frontends/cli/command-io.ts';
 import { readAsset } from '../../../src/core/lib/self.ts';
 import { kindOfMode } from '../../../src/api/permission-modes.ts';
 import { completeHere, runCadre } from '../../support/cli/cadre.ts';
@@ -94,7 +94,7 @@ test('The bash script completes a word with a colon, which bash splits into seve
 describe('the table of the build', () => {
   let table: CompletionTable;
   beforeAll(async () => {
-    table = describeProgram(await createProgram({} as World, commands));
+    table = describeProgram(await createProgram({} as CommandIo, commands));
   });
 
   it('The table has the commands of the program, and only known permission modes.', () => {

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { AppError } from '../../../src/api/errors.ts';
-import { inFlags } from '../../../src/frontends/cli/world.ts';
+import { inFlags } from '../../../src/frontends/cli/command-io.ts';
 
 const command = new Command('send')
   .argument('<member>')

@@ -4,11 +4,11 @@ import { exampleLines, examples } from '../../../src/frontends/cli/examples.ts';
 import { commands } from '../../../src/frontends/cli/commands/index.ts';
 import { commandGroups } from '../../../src/frontends/cli/help.ts';
 import { createProgram } from '../../../src/frontends/cli/program.ts';
-import type { World } from '../../../src/frontends/cli/world.ts';
+import type { CommandIo } from '../../../src/frontends/cli/command-io.ts';
 
 let program: Command;
 beforeAll(async () => {
-  program = await createProgram({} as World, commands);
+  program = await createProgram({} as CommandIo, commands);
 });
 
 test('Each command has an example, and each example parses as that command.', () => {

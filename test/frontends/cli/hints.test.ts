@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { commands } from '../../../src/frontends/cli/commands/index.ts';
 import { commandFor, withCommand } from '../../../src/frontends/cli/hints.ts';
 import { createProgram } from '../../../src/frontends/cli/program.ts';
-import type { World } from '../../../src/frontends/cli/world.ts';
+import type { CommandIo } from '../../../src/frontends/cli/command-io.ts';
 
 test.for(
   Object.entries<string | null>({
@@ -60,7 +60,7 @@ test.for<[message: string, whole: string]>([
 });
 
 test('Every command that a hint names exists.', async () => {
-  const program = await createProgram({} as World, commands);
+  const program = await createProgram({} as CommandIo, commands);
   const text = readFileSync('src/frontends/cli/hints.ts', 'utf8');
   const named = [...text.matchAll(/\bcadre ((?:[a-z]+ ?)+)/g)].map(([, words = '']) =>
     words.trim(),

@@ -6,7 +6,7 @@ import { metricsDocument } from '../../../src/frontends/cli/commands/diagnostics
 import { createProgram } from '../../../src/frontends/cli/program.ts';
 import { commands } from '../../../src/frontends/cli/commands/index.ts';
 import { withoutColors } from '../../../src/frontends/terminal/palette.ts';
-import type { World } from '../../../src/frontends/cli/world.ts';
+import type { CommandIo } from '../../../src/frontends/cli/command-io.ts';
 import { cadreOn, completeHere, runCadre, runHere } from '../../support/cli/cadre.ts';
 import { sharedDemo } from '../../support/demo-server.ts';
 import { tempDirectory, testDirectory } from '../../support/temp.ts';
@@ -99,7 +99,7 @@ test('--quiet prints the id of the record, and --output json the record.', async
 });
 
 test('Every command named list and show has the options of the output form.', async () => {
-  const program = await createProgram({} as World, commands);
+  const program = await createProgram({} as CommandIo, commands);
   const all = program.commands.flatMap((group) =>
     group.commands.map((one) => ({ path: `${group.name()} ${one.name()}`, one })),
   );
@@ -111,7 +111,7 @@ test('Every command named list and show has the options of the output form.', as
 
 test('A group without a command is refused in JSON, with its help as the hint.', async () => {
   using home = tempDirectory();
-  const groups = (await createProgram({} as World, commands)).commands.filter(
+  const groups = (await createProgram({} as CommandIo, commands)).commands.filter(
     (one) => one.commands.length > 0 && one.registeredArguments.length === 0,
   );
   expect(groups.length).toBeGreaterThan(15);

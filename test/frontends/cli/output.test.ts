@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { whole } from '../../../src/frontends/cli/layout.ts';
 import { ago, details, shortId, table } from '../../../src/frontends/cli/output.ts';
-import { jsonFor } from '../../../src/frontends/cli/world.ts';
+import { jsonFor } from '../../../src/frontends/cli/command-io.ts';
 import { paletteFor } from '../../../src/frontends/terminal/palette.ts';
 import { loadWidths } from '../../../src/frontends/cli/widths.ts';
 import { widthOf } from '../../../src/frontends/terminal/width.ts';

@@ -4,10 +4,10 @@ import { expect, test } from 'vitest';
 import type { Question } from '../../../src/api/approvals.ts';
 import { readAnswer } from '../../../src/frontends/cli/talk/ask-questions.ts';
 import { readInput } from '../../../src/frontends/cli/talk/prompt.ts';
-import type { World } from '../../../src/frontends/cli/world.ts';
+import type { CommandIo } from '../../../src/frontends/cli/command-io.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
-const world = () => {
+const openIo = () => {
   const clock = new ManualClock();
   const stdin = new PassThrough();
   let said = '';
@@ -17,13 +17,13 @@ const world = () => {
     clock,
     stdin,
     said: () => said,
-    world: { clock, stdin, stderr, cwd: () => '/' } as unknown as World,
+    io: { clock, stdin, stderr, cwd: () => '/' } as unknown as CommandIo,
   };
 };
 const noImages = { image: [] };
 
 test('A prompt does not wait for a pipe that stays open and empty, and reports that.', async () => {
-  const { world: given, clock, said } = world();
+  const { io: given, clock, said } = openIo();
   const input = readInput(['hello'], noImages, given);
   clock.advance(3000);
   expect(await input).toEqual([{ type: 'text', text: 'hello' }]);
@@ -31,7 +31,7 @@ test('A prompt does not wait for a pipe that stays open and empty, and reports t
 });
 
 test('A prompt waits for all of a pipe with data, and with - also for an empty one.', async () => {
-  const { world: begun, clock, stdin } = world();
+  const { io: begun, clock, stdin } = openIo();
   const input = readInput(['hello'], noImages, begun);
   const first = once(stdin, 'data');
   stdin.write('first ');
@@ -39,15 +39,15 @@ test('A prompt waits for all of a pipe with data, and with - also for an empty o
   clock.advance(60_000);
   stdin.end('last');
   expect(await input).toEqual([{ type: 'text', text: 'hello\n\nfirst last' }]);
-  const slow = world();
-  const awaited = readInput(['hello', '-'], noImages, slow.world);
+  const slow = openIo();
+  const awaited = readInput(['hello', '-'], noImages, slow.io);
   slow.clock.advance(60_000);
   slow.stdin.end('late');
   expect(await awaited).toEqual([{ type: 'text', text: 'hello\n\nlate' }]);
 });
 
 test('An empty prompt is refused, and the error names a text that was read as a worktree name.', async () => {
-  const { world: given, stdin } = world();
+  const { io: given, stdin } = openIo();
   stdin.end();
   const options = { image: [], worktree: 'fix the login' };
   await expect(readInput([], options, given)).rejects.toThrow(

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { newUuid } from '../../../src/core/lib/ids.ts';
 import { install } from '../../../src/frontends/cli/service/install.ts';
 import type { Manager } from '../../../src/frontends/cli/service/manager.ts';
-import type { World } from '../../../src/frontends/cli/world.ts';
+import type { CommandIo } from '../../../src/frontends/cli/command-io.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 test('An installation of the service removes drafts of killed installations, and nothing else.', async () => {
@@ -27,8 +27,8 @@ test('An installation of the service removes drafts of killed installations, and
     state: () => Promise.reject(over),
   } as unknown as Manager;
   const env = { HOME: place.path, PATH: process.env.PATH ?? '' };
-  const world = { env, cwd: () => place.path } as unknown as World;
-  await expect(install(world, { allowRoot: true }, manager)).rejects.toThrow(over);
+  const io = { env, cwd: () => place.path } as unknown as CommandIo;
+  await expect(install(io, { allowRoot: true }, manager)).rejects.toThrow(over);
   expect(fs.readFileSync(file, 'utf8')).toBe('the service');
   expect(fs.existsSync(draft)).toBe(false);
   for (const one of others) expect(fs.existsSync(one)).toBe(true);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import { replayBefore } from '../../../src/client/replay.ts';
 import { SilenceNote } from '../../../src/frontends/cli/talk/silence.ts';
-import type { World } from '../../../src/frontends/cli/world.ts';
+import type { CommandIo } from '../../../src/frontends/cli/command-io.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { testRuntime } from '../../support/runtime.ts';
@@ -15,7 +15,7 @@ test('A turn without activity of its agent for five seconds gets one line with t
   });
   const clock = new ManualClock();
   const lines: string[] = [];
-  const context = { client, world: { clock } as unknown as World };
+  const context = { client, io: { clock } as unknown as CommandIo };
   const noteFor = (id: string) =>
     new SilenceNote(context, id, { status: (line) => void lines.push(line) });
   const accepted = async (session_id: string) => {

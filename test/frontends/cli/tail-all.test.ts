@@ -5,7 +5,7 @@ import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import type { FromServer, Servers } from '../../../src/client/servers.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { tailAll } from '../../../src/frontends/cli/tail-all.ts';
-import type { CommandContext } from '../../../src/frontends/cli/world.ts';
+import type { CommandContext } from '../../../src/frontends/cli/command-io.ts';
 import { testDirectory } from '../../support/temp.ts';
 
 /** Servers of a fleet, whose events have the epoch of their log. */
@@ -31,7 +31,7 @@ test('A tail of a fleet as JSON writes no event again that is in the output behi
   const stdout = fs.createWriteStream(output, { flags: 'a', fd: fs.openSync(output, 'a') });
   const context = {
     global: { json: true },
-    world: {
+    io: {
       stdout: Object.assign(stdout, { fd: fs.openSync(output, 'a') }),
       stderr: process.stderr,
       clock: systemClock,

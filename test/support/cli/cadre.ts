@@ -166,8 +166,8 @@ export async function completeHere(
 ): Promise<Ended> {
   const stdout = new Written();
   const env = environment(directory, {});
-  const world = { env, stdout, clock: new ManualClock(), cwd: () => cwd };
-  await complete(['__complete', '--', ...words], world);
+  const io = { env, stdout, clock: new ManualClock(), cwd: () => cwd };
+  await complete(['__complete', '--', ...words], io);
   return ended(0, stdout.text, '');
 }
 

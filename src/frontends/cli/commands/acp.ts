@@ -28,22 +28,22 @@ export const acpCommand = localCommand({
     '--session <session>  Existing session to use instead of a new session',
   ],
   help: '\nThe editor starts cadre acp, and exchanges messages with cadre acp on stdin and stdout. When the\neditor disconnects, the sessions stay open and the turns continue. If no server is running, cadre acp\nstarts one in the background. If neither --permission-mode nor the configuration sets a permission\nmode, the agent requests approval for actions, and the editor shows the requests.',
-  async run({ world, global }, options: AcpOptions) {
+  async run({ io, global }, options: AcpOptions) {
     const { serveEditor } = await import('../../editor/index.ts');
     const { session } = options;
-    const signal = world.interrupted();
+    const signal = io.interrupted();
     await serveEditor({
       stdin: process.stdin,
       stdout: process.stdout,
       signal,
-      clock: world.clock,
+      clock: io.clock,
       version,
-      connect: (mayStart) => world.connect(global, mayStart ? 'editor' : undefined),
+      connect: (mayStart) => io.connect(global, mayStart ? 'editor' : undefined),
       // Like a session of `run`, but nobody can be asked on a terminal, and the editor asks for permissions.
       opening: (client, cwd) =>
-        openBody({ world, client, global: { json: true } }, { ...options, cwd }, true),
+        openBody({ io, client, global: { json: true } }, { ...options, cwd }, true),
       fixed: session === undefined ? null : (client) => sessionId(client, session),
     });
-    if (signal.aborted) world.exit(Number(signal.reason));
+    if (signal.aborted) io.exit(Number(signal.reason));
   },
 });

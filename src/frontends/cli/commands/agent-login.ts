@@ -11,7 +11,7 @@ import { AppError, usageError } from '../../../api/errors.ts';
 import { plain } from '../../../core/lib/plain.ts';
 import { choose } from '../choose.ts';
 import { details } from '../output.ts';
-import type { CommandContext } from '../world.ts';
+import type { CommandContext } from '../command-io.ts';
 
 /** How often the pages of a login under way are looked for. */
 const LOOK_MS = 500;
@@ -54,7 +54,7 @@ export async function logOutOfAgent(
 }
 
 async function methodOf(
-  { world }: CommandContext,
+  { io }: CommandContext,
   { agent, methods }: AgentLoginRecord,
   asked: string | undefined,
 ): Promise<AuthMethodRecord> {
@@ -72,7 +72,7 @@ async function methodOf(
   }
   if (others.length === 0) return first;
   const question = `how do you want to log in to ${agent}?`;
-  const found = await choose(world, question, methods, lineOf);
+  const found = await choose(io, question, methods, lineOf);
   if (found) return found;
   throw usageError(
     `agent ${agent} offers several login methods: choose one with --method (${ids})`,
@@ -113,7 +113,7 @@ async function logInByAgent(
     return await context.client.call(
       endpoints.authenticateAgent,
       { params: { agent }, body: { method_id: methodId } },
-      context.world.interrupted(),
+      context.io.interrupted(),
     );
   } finally {
     over.abort();
@@ -123,7 +123,7 @@ async function logInByAgent(
 
 /** Shows the pages that the agent asks somebody to open, each once, until `over` aborts. */
 async function showPages(
-  { world, client }: CommandContext,
+  { io, client }: CommandContext,
   agent: string,
   over: AbortSignal,
 ): Promise<void> {
@@ -133,25 +133,25 @@ async function showPages(
     for (const { message, url } of pages) {
       if (shown.has(url)) continue;
       shown.add(url);
-      world.stderr.write(`cadre: ${plain(`${message} Open ${url}`)}\n`);
+      io.stderr.write(`cadre: ${plain(`${message} Open ${url}`)}\n`);
     }
-    await world.clock.sleep(LOOK_MS, over);
+    await io.clock.sleep(LOOK_MS, over);
   }
 }
 
 /** Runs the agent's login program in the user's terminal, and then asks the server whether the agent works. */
 async function logInHere(
-  { world, client, global }: CommandContext,
+  { io, client, global }: CommandContext,
   agent: string,
   { command, args, env }: LoginProgram,
 ): Promise<AuthStatus> {
   assertLocal(client);
   const { runHere } = await import('../run-program.ts');
-  world.stderr.write(`cadre: running ${plain([command, ...args].join(' '))}\n`);
+  io.stderr.write(`cadre: running ${plain([command, ...args].join(' '))}\n`);
   // Ctrl-C is for the program.
-  const interrupted = world.interrupted();
+  const interrupted = io.interrupted();
   const { code } = await runHere(
-    { command, args, env: { ...env, ...terminalOf(world.env) } },
+    { command, args, env: { ...env, ...terminalOf(io.env) } },
     global.json === true,
   );
   interrupted.throwIfAborted();
@@ -179,12 +179,12 @@ function assertLocal({ url }: Client): void {
 }
 
 function missing(
-  { world, global }: CommandContext,
+  { io, global }: CommandContext,
   agent: string,
   { variables, link }: AuthMethodRecord,
 ): AppError {
   const names = variables.filter(({ optional, set }) => !optional && !set).map(({ name }) => name);
-  const file = global.config ?? defaultConfigFile(world.env);
+  const file = global.config ?? defaultConfigFile(io.env);
   const section =
     agent === 'default' ? '[providers.acp.env]' : `[providers.acp.agents.${agent}.env]`;
   const first = names[0] ?? 'NAME';

@@ -77,7 +77,7 @@ const approvalRuleCommands = commandGroup('rules', 'Manage rules that answer app
       {
         line: '--cwd <directory>  Working directory of the command to test (default: current directory)',
         read: (directory: string) => ({ cwd: path.resolve(directory) }),
-        absent: ({ world }) => Promise.resolve({ cwd: world.cwd() }),
+        absent: ({ io }) => Promise.resolve({ cwd: io.cwd() }),
       },
     ],
     print: decisionText,
@@ -239,14 +239,14 @@ async function findApproval(client: Client, end: string): Promise<Approval> {
  */
 async function confirmUndescribed(
   approval: Approval,
-  { world, global, options }: Pick<Reading, 'world' | 'global' | 'options'>,
+  { io, global, options }: Pick<Reading, 'io' | 'global' | 'options'>,
 ): Promise<void> {
   if (approval.status !== 'pending' || !needsConfirmation(approval)) return;
-  for (const gap of gapsOf(approval)) world.stderr.write(`cadre: ${gap}\n`);
+  for (const gap of gapsOf(approval)) io.stderr.write(`cadre: ${gap}\n`);
   if (options.undescribed === true) return;
   const show = `see cadre approvals show ${shortId(approval.id)}`;
   const { terminalOf } = await import('../talk/terminal.ts');
-  const terminal = global.json ? null : terminalOf(world);
+  const terminal = global.json ? null : terminalOf(io);
   if (!terminal)
     throw usageError(
       `the request was not accepted, because the agent did not describe the action completely: pass --undescribed to accept the request (${show})`,
@@ -254,7 +254,7 @@ async function confirmUndescribed(
   const { readLine } = await import('../talk/read-line.ts');
   terminal.output.write(`${plain(approval.title)}\n`);
   const question = `type ${CONFIRMATION} to accept it: `;
-  const line = await readLine(terminal, question, world.interrupted());
+  const line = await readLine(terminal, question, io.interrupted());
   if (line?.trim() !== CONFIRMATION)
     throw usageError(
       `the request was not accepted, because you did not type ${CONFIRMATION} (${show})`,

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { readAsset } from '../../../core/lib/self.ts';
 import { command, localCommand, type Register } from '../command.ts';
-import type { World } from '../world.ts';
+import type { CommandIo } from '../command-io.ts';
 
 /** The files of completions/, by their shells. The shells look for these names. */
 export const scripts = { bash: 'cadre.bash', zsh: '_cadre', fish: 'cadre.fish' } as const;
@@ -49,14 +49,14 @@ function commandName(text: string): string {
  * `cadre __commands`: prints what `cadre __complete` knows without a server. The build makes an asset of it. It is the
  * only command that needs all others, so it takes the function that creates the whole tree.
  */
-export function commandTableCommand(createProgram: (world: World) => Promise<Command>): Register {
+export function commandTableCommand(createProgram: (io: CommandIo) => Promise<Command>): Register {
   return command({
     name: '__commands',
     description: '',
     hidden: true,
-    action: (world) => async () => {
+    action: (io) => async () => {
       const { describeProgram } = await import('../complete/describe.ts');
-      world.stdout.write(`${JSON.stringify(describeProgram(await createProgram(world)))}\n`);
+      io.stdout.write(`${JSON.stringify(describeProgram(await createProgram(io)))}\n`);
     },
   });
 }

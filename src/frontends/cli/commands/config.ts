@@ -10,7 +10,7 @@ import type { GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
 import { configOption, listOptions } from '../output-options.ts';
 import { plain, table } from '../output.ts';
-import type { LocalContext } from '../world.ts';
+import type { LocalContext } from '../command-io.ts';
 
 /** `cadre config …`. These commands need no server. */
 export const configCommands = commandGroup('config', 'Show and check the configuration', [
@@ -23,7 +23,7 @@ export const configCommands = commandGroup('config', 'Show and check the configu
       '--origin  Show whether each value comes from the file, the environment or a default',
     ],
     run({
-      world: { env },
+      io: { env },
       global: options,
       show,
       layout,
@@ -56,8 +56,8 @@ export const configCommands = commandGroup('config', 'Show and check the configu
     description:
       'Check the configuration, and list each problem on a line (exit code 2 if there are problems)',
     parameters: [configOption],
-    run: async ({ world, global, show }) => {
-      const found = findConfig(global, world.env);
+    run: async ({ io, global, show }) => {
+      const found = findConfig(global, io.env);
       const problems = [...found.problems];
       if (found.config) {
         const { unknownAgents } = await import('../../../agents/configured.ts');
@@ -69,15 +69,15 @@ export const configCommands = commandGroup('config', 'Show and check the configu
       const ok = problems.length === 0;
       const text = () => (ok ? ['ok'] : problems).map((line) => `${plain(line)}\n`).join('');
       show({ ok, problems }, text);
-      if (!ok) world.exit(exitCodes.usage);
+      if (!ok) io.exit(exitCodes.usage);
     },
   }),
   localCommand({
     name: 'path',
     description: 'Print the path of the configuration file',
     parameters: [configOption],
-    run: ({ world, global, show }) => {
-      const file = path.resolve(configFile(global, world.env));
+    run: ({ io, global, show }) => {
+      const file = path.resolve(configFile(global, io.env));
       show({ path: file, exists: fs.existsSync(file) }, () => `${file}\n`);
     },
   }),

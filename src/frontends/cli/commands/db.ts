@@ -12,7 +12,7 @@ import {
 import { commandGroup, localCommand } from '../command.ts';
 import { exitCodes } from '../exit.ts';
 import { mebibytes, plain } from '../output.ts';
-import type { LocalContext } from '../world.ts';
+import type { LocalContext } from '../command-io.ts';
 import { counted } from '../../../core/lib/counted.ts';
 
 export const dbCommands = commandGroup('db', 'Back up, check, restore and roll back the database', [
@@ -21,8 +21,8 @@ export const dbCommands = commandGroup('db', 'Back up, check, restore and roll b
     description: 'Back up the database to one file (also possible while the server runs)',
     parameters: ['<file>  Backup file to create (the file must not exist yet)', configOption],
     help: '\nTo use the backup as the database of a new data directory, name the backup file events.cadre.',
-    run: async ({ world, global, show }, file: string) => {
-      const copied = await backUp(world, global, path.resolve(world.cwd(), file));
+    run: async ({ io, global, show }, file: string) => {
+      const copied = await backUp(io, global, path.resolve(io.cwd(), file));
       const { path: to, bytes, seq } = copied;
       show(copied, () => `Backed up to ${to} (${bytes} bytes, up to event ${seq})\n`);
     },
@@ -34,14 +34,14 @@ export const dbCommands = commandGroup('db', 'Back up, check, restore and roll b
       '[file]  Backup file to check (default: the database, the logs, the images and the search index)',
       configOption,
     ],
-    run: async ({ world, global, show }, file: string | undefined) => {
-      const report = await check(world, global, file);
+    run: async ({ io, global, show }, file: string | undefined) => {
+      const report = await check(io, global, file);
       const rows = report.tables.reduce((sum, table) => sum + table.rows, 0);
       const ok = report.damage.length === 0;
       show({ ok, rows, ...report }, () =>
         [...report.damage.map(lineOf), summaryOf(rows, report)].join(''),
       );
-      if (!ok) world.exit(exitCodes.failed);
+      if (!ok) io.exit(exitCodes.failed);
     },
   }),
   localCommand({
@@ -54,7 +54,7 @@ export const dbCommands = commandGroup('db', 'Back up, check, restore and roll b
       configOption,
     ],
     run: async (context: LocalContext<ReplaceOptions>, file: string) =>
-      showReplaced(context, await restore(context.world, context.global, file), (restored) =>
+      showReplaced(context, await restore(context.io, context.global, file), (restored) =>
         restoredText(restored, context.global),
       ),
   }),
@@ -68,7 +68,7 @@ export const dbCommands = commandGroup('db', 'Back up, check, restore and roll b
       configOption,
     ],
     run: async (context: LocalContext<ReplaceOptions>, file: string | undefined) =>
-      showReplaced(context, await rollBack(context.world, context.global, file), (done) =>
+      showReplaced(context, await rollBack(context.io, context.global, file), (done) =>
         rolledBackText(done, context.global),
       ),
   }),
@@ -76,13 +76,13 @@ export const dbCommands = commandGroup('db', 'Back up, check, restore and roll b
 
 /** Shows the result of a command that replaces the database; null means that the user declined. */
 function showReplaced<Done extends object>(
-  { world, show }: LocalContext,
+  { io, show }: LocalContext,
   done: Done | null,
   textOf: (done: Done) => string,
 ): void {
   if (done) return show(done, () => textOf(done));
-  world.stderr.write('cadre: nothing was changed\n');
-  world.exit(exitCodes.refused);
+  io.stderr.write('cadre: nothing was changed\n');
+  io.exit(exitCodes.refused);
 }
 
 function summaryOf(rows: number, { bytes, logs, images, search, damage }: Checked): string {

@@ -1,7 +1,7 @@
 import { endpoints } from '../../../api/index.ts';
 import { clientCommand } from '../command.ts';
 import { sessionArgument, sessionId, turnId } from '../find.ts';
-import { jsonFor } from '../world.ts';
+import { jsonFor } from '../command-io.ts';
 
 interface DiffOptions {
   stat?: boolean;
@@ -22,7 +22,7 @@ export const diffCommand = clientCommand({
     '--at <turn>  Show only changes of this turn (with --since: all changes up to the end of this turn)',
   ],
   async run(
-    { world, client, global, layout },
+    { io, client, global, layout },
     reference: string,
     paths: string[],
     { stat = false, head = false, since, at }: DiffOptions,
@@ -39,12 +39,12 @@ export const diffCommand = clientCommand({
     };
     const found = await client.call(endpoints.getSessionDiff, { params, query });
     if (global.json) {
-      world.stdout.write(`${jsonFor(world, found, 2)}\n`);
+      io.stdout.write(`${jsonFor(io, found, 2)}\n`);
       return;
     }
     const { diffNotes, diffText, statText } = await import('../diff-text.ts');
     const { writePaged } = await import('../talk/pager.ts');
-    await writePaged(stat ? statText(found, layout) : diffText(found, layout), world);
-    for (const note of diffNotes(found, query)) world.stderr.write(`cadre: ${note}\n`);
+    await writePaged(stat ? statText(found, layout) : diffText(found, layout), io);
+    for (const note of diffNotes(found, query)) io.stderr.write(`cadre: ${note}\n`);
   },
 });

@@ -25,7 +25,7 @@ import type { GlobalOptions } from '../context.ts';
 import { exitCodes } from '../exit.ts';
 import { type Layout, stateStyle } from '../layout.ts';
 import { plain } from '../output.ts';
-import type { LocalContext } from '../world.ts';
+import type { LocalContext } from '../command-io.ts';
 
 const checks: Record<string, Check> = {
   node,
@@ -47,13 +47,13 @@ export const doctorCommand = localCommand({
     configOption,
     '--agents  Also start each agent, and open a session with each ACP agent',
   ],
-  async run({ world, global, show, layout }: LocalContext<GlobalOptions & { agents?: boolean }>) {
-    const input = checkInput(world, global);
+  async run({ io, global, show, layout }: LocalContext<GlobalOptions & { agents?: boolean }>) {
+    const input = checkInput(io, global);
     const findings = await allFindings(input);
     if (global.agents) findings.push(...(await agentFindings(input)));
     const passed = findings.every(({ status }) => status !== 'fail');
     show({ ok: passed, checks: findings }, () => linesOf(findings, layout));
-    if (!passed) world.exit(exitCodes.failed);
+    if (!passed) io.exit(exitCodes.failed);
   },
 });
 

@@ -16,7 +16,13 @@ import { processId, sessionId, teamId } from '../find.ts';
 import { milliseconds } from '../option-values.ts';
 import { openScreen } from '../screen.ts';
 import type { GlobalOptions } from '../context.ts';
-import { clientAction, type CommandContext, type World, jsonFor, written } from '../world.ts';
+import {
+  clientAction,
+  type CommandContext,
+  type CommandIo,
+  jsonFor,
+  written,
+} from '../command-io.ts';
 
 export interface TailOptions {
   session?: string;
@@ -53,14 +59,12 @@ export const eventCommands = commandGroup('events', 'Show the event log, and fol
       '--no-reconnect  Exit if the server is unreachable (the same as --reconnect 0)',
     ],
     action:
-      (world) =>
+      (io) =>
       async ({ reconnect, ...others }: GivenOptions, self: Command) => {
         const limit = reconnect === false ? 0 : reconnect;
         const options = { ...others, ...(limit === undefined ? {} : { reconnect: limit }) };
         let hasBegun = false;
-        const show = clientAction(world, (context) =>
-          tail(context, options, () => (hasBegun = true)),
-        );
+        const show = clientAction(io, (context) => tail(context, options, () => (hasBegun = true)));
         for (;;) {
           try {
             return await show(self);
@@ -68,7 +72,7 @@ export const eventCommands = commandGroup('events', 'Show the event log, and fol
             if (hasBegun || !options.follow) throw error;
             const global = self.optsWithGlobals<GlobalOptions>();
             const { waitForServer } = await import('../no-server.ts');
-            if (!(await waitForServer(world, global, error, limit))) return;
+            if (!(await waitForServer(io, global, error, limit))) return;
           }
         }
       },
@@ -84,7 +88,7 @@ async function tail(
   options: TailOptions,
   onBegin: () => void,
 ): Promise<void> {
-  const { world, client: all, global } = base;
+  const { io, client: all, global } = base;
   const { session, process, team, kind, cursorFile: file } = options;
   const [owner, ...others] = [session, process, team].filter((one) => one !== undefined);
   if (others.length > 0) throw usageError('pass only one of --session, --process and --team');
@@ -106,14 +110,14 @@ async function tail(
   const owned = scope.sessionId ?? scope.processId ?? scope.teamId;
   const client = owned === undefined ? all : await all.clientOf(owned);
   const context = { ...base, client };
-  const cursor = file === undefined ? null : new LogCursor(file, descriptorOf(world.stdout));
+  const cursor = file === undefined ? null : new LogCursor(file, descriptorOf(io.stdout));
   const reading: Reading = { ...scope, after: await startingPoint(context, options, cursor) };
   const isAsked = options.afterSeq !== undefined;
   if (options.follow) await client.call(endpoints.getVersion, {});
   onBegin();
   if (options.follow && (await watch(context, reading, isAsked, cursor))) return;
   const write = (event: RuntimeEventRecord) => {
-    world.stdout.write(`${global.json ? jsonFor(world, event) : eventLine(event)}\n`);
+    io.stdout.write(`${global.json ? jsonFor(io, event) : eventLine(event)}\n`);
     cursor?.moveToSeq(event.seq);
   };
   try {
@@ -121,7 +125,7 @@ async function tail(
       await follow(context, { ...reading, reconnectMs: options.reconnect }, write);
     else for await (const event of stored(context, reading)) write(event);
   } finally {
-    await written(world.stdout);
+    await written(io.stdout);
     cursor?.save();
   }
 }
@@ -153,39 +157,37 @@ interface Reading extends EventScope {
 }
 
 async function follow(
-  { world, client }: CommandContext,
+  { io, client }: CommandContext,
   reading: Reading & Pick<StreamOptions, 'reconnectMs'>,
   write: (event: RuntimeEventRecord) => void,
 ): Promise<void> {
-  const signal = world.interrupted();
+  const signal = io.interrupted();
   const events = streamEvents({
     client,
-    clock: world.clock,
+    clock: io.clock,
     ...reading,
     signal,
-    onGap: (gap) => reportGap(world, gap),
+    onGap: (gap) => reportGap(io, gap),
     onConnection: (state) =>
-      world.stderr.write(
+      io.stderr.write(
         state.lost ? lostText(state.error) : `cadre: reconnected after event ${state.after}\n`,
       ),
   });
   for await (const event of events) write(event);
-  if (signal.aborted) world.exit(Number(signal.reason));
+  if (signal.aborted) io.exit(Number(signal.reason));
 }
 
-function stored({ world, client }: CommandContext, { after, ...scope }: Reading) {
-  return after === 'latest'
-    ? []
-    : storedEvents(client, scope, after, (gap) => reportGap(world, gap));
+function stored({ io, client }: CommandContext, { after, ...scope }: Reading) {
+  return after === 'latest' ? [] : storedEvents(client, scope, after, (gap) => reportGap(io, gap));
 }
 
-function reportGap({ stderr }: World, gap: StreamGap): void {
+function reportGap({ stderr }: CommandIo, gap: StreamGap): void {
   stderr.write(`cadre: ${describeGap(gap)}\n`);
 }
 
 /** The seq to begin after: the cursor's, else the one of the options, else 0 for the whole log. */
 async function startingPoint(
-  { world, client }: CommandContext,
+  { io, client }: CommandContext,
   { afterSeq, since }: TailOptions,
   cursor: LogCursor | null,
 ): Promise<number | 'latest'> {
@@ -194,7 +196,7 @@ async function startingPoint(
   const { epoch } = cursor ? await client.call(endpoints.getVersion, {}) : { epoch: '' };
   const saved = cursor?.start(epoch) ?? null;
   if (saved !== null) return saved;
-  if (since !== undefined) return seqBefore(client, sinceOf(since, world.clock.now()));
+  if (since !== undefined) return seqBefore(client, sinceOf(since, io.clock.now()));
   if (afterSeq === undefined) return 0;
   if (afterSeq === 'latest') return afterSeq;
   if (/^\d{1,16}$/.test(afterSeq)) return Number(afterSeq);

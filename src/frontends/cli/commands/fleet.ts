@@ -5,7 +5,7 @@ import { commandGroup, localCommand, repeatable } from '../command.ts';
 import type { GlobalOptions } from '../context.ts';
 import { details, listOf, mebibytes } from '../output.ts';
 import { listOptions } from '../output-options.ts';
-import type { LocalContext, World } from '../world.ts';
+import type { LocalContext, CommandIo } from '../command-io.ts';
 import path from 'node:path';
 import { newUuid } from '../../../core/lib/ids.ts';
 import { count } from '../option-values.ts';
@@ -64,9 +64,9 @@ export const fleetCommands = commandGroup(
     localCommand({
       name: 'status',
       description: 'Show the state of the NATS servers of the fleet',
-      run: async ({ world, global, show, layout }) => {
+      run: async ({ io, global, show, layout }) => {
         const { natsStatus, fleetNodes } = await import('../../../fleet/index.ts');
-        const found = await onFleet(global, world, async ({ connection, names }) => {
+        const found = await onFleet(global, io, async ({ connection, names }) => {
           const nodes = await fleetNodes(connection, names);
           const engine = await natsStatus(connection, names);
           const alive = nodes.filter(({ state }) => state === 'alive').length;
@@ -82,12 +82,12 @@ export const fleetCommands = commandGroup(
       name: 'nodes',
       description: 'List the nodes (cadre servers) of the fleet, including offline nodes',
       parameters: listOptions,
-      run: async ({ world, global, show, layout }) => {
+      run: async ({ io, global, show, layout }) => {
         const { fleetNodes } = await import('../../../fleet/index.ts');
-        const found = await onFleet(global, world, ({ connection, names }) =>
+        const found = await onFleet(global, io, ({ connection, names }) =>
           fleetNodes(connection, names),
         );
-        show(found, () => nodeTable(found, { now: world.clock.now(), layout }));
+        show(found, () => nodeTable(found, { now: io.clock.now(), layout }));
       },
       commands: [
         localCommand({
@@ -99,7 +99,7 @@ export const fleetCommands = commandGroup(
             '--yes  Confirm the command (required)',
             credentialsOption,
           ],
-          async run({ world, global, show }, name: string, { yes, credentials }: ReplaceOptions) {
+          async run({ io, global, show }, name: string, { yes, credentials }: ReplaceOptions) {
             if (yes !== true)
               throw usageError(
                 `the fleet loses the event log of node "${name}" when a new server with this name starts: pass --yes to confirm`,
@@ -108,7 +108,7 @@ export const fleetCommands = commandGroup(
             const as = credentials === undefined ? {} : { name: fleet.ADMIN, credentials };
             const replaced = await onFleet(
               global,
-              world,
+              io,
               ({ connection, names }) => fleet.replaceNode(connection, names, name),
               as,
             );
@@ -171,17 +171,17 @@ function statusFields(found: FleetFound) {
 /** Connects to the fleet as the person of the configuration, asks, and closes the connection in any case. */
 async function onFleet<T>(
   options: GlobalOptions,
-  world: World,
+  io: CommandIo,
   ask: (deps: Asked) => Promise<T>,
   as: Partial<Pick<FleetUserAccess, 'name' | 'credentials'>> = {},
 ): Promise<T> {
   const { readFleetUserAccess } = await import('../fleet.ts');
-  const access = await readFleetUserAccess(options, world.env);
+  const access = await readFleetUserAccess(options, io.env);
   const { connectTo, namesOf, retryWhileUnavailable } = await import('../../../fleet/index.ts');
   const connection = await connectTo({ ...access, ...as });
   try {
     const asked = { connection, names: namesOf(access.fleet) };
-    return await retryWhileUnavailable(world.clock, () => ask(asked));
+    return await retryWhileUnavailable(io.clock, () => ask(asked));
   } finally {
     await connection.close();
   }
@@ -209,7 +209,7 @@ interface InitOptions extends GlobalOptions {
 
 /** Prints the configuration. Only the public halves of the keys are in it. */
 async function printConfig({
-  world,
+  io,
   global: options,
   show,
 }: LocalContext<InitOptions>): Promise<void> {
@@ -217,30 +217,28 @@ async function printConfig({
     import('../context.ts'),
     import('../../../fleet/index.ts'),
   ]);
-  const keys = path.resolve(world.cwd(), options.keys);
+  const keys = path.resolve(io.cwd(), options.keys);
   const fleet =
-    (await configuration(options, world.env))?.fleet.fleet ??
-    world.env.CADRE_FLEET_FLEET ??
-    'default';
+    (await configuration(options, io.env))?.fleet.fleet ?? io.env.CADRE_FLEET_FLEET ?? 'default';
   const plan = {
     fleet,
     hosts: options.host,
     nodes: options.node,
     admins: options.person,
     readers: options.reader,
-    tlsDirectory: path.resolve(world.cwd(), options.tlsDir),
-    storeDirectory: path.resolve(world.cwd(), options.storeDir),
+    tlsDirectory: path.resolve(io.cwd(), options.tlsDir),
+    storeDirectory: path.resolve(io.cwd(), options.storeDir),
   };
   const config = part.natsConfig(plan, (name) => part.publicKeyIn(keys, name));
   show({ config, keys }, () => config);
   if (!options.json)
-    world.stderr.write(
+    io.stderr.write(
       `cadre: the keys are in ${keys}: give each node and user its own key, and keep the others\n`,
     );
 }
 
 async function createFleet({
-  world,
+  io,
   global: options,
   show,
 }: LocalContext<InitOptions>): Promise<void> {
@@ -248,7 +246,7 @@ async function createFleet({
     import('../fleet.ts'),
     import('../../../fleet/index.ts'),
   ]);
-  const access = await readFleetUserAccess(options, world.env);
+  const access = await readFleetUserAccess(options, io.env);
   const credentials = options.credentials ?? access.credentials;
   const replicas = options.replicas ?? (access.urls.length >= 3 ? 3 : 1);
   if (replicas !== 1 && replicas !== 3)

@@ -38,8 +38,8 @@ export const hookCommands = commandGroup('hooks', 'Send events to commands and U
     parameters: [hook],
     print: ({ ok, error, elapsed_ms }) =>
       ok ? `Delivered in ${elapsed_ms} ms\n` : `Not delivered: ${oneLine(error ?? '')}\n`,
-    after({ ok }, world) {
-      if (!ok) world.exit(exitCodes.failed);
+    after({ ok }, io) {
+      if (!ok) io.exit(exitCodes.failed);
     },
   }),
   endpointCommand({

@@ -44,9 +44,7 @@ export const commands: Commands = {
     logs: async () => shortcut('logs', (await import('./processes.ts')).processCommands, 'logs'),
     ls: async () => shortcut('ls', (await import('./sessions.ts')).sessionCommands, 'list'),
     __commands: async () =>
-      (await import('./completion.ts')).commandTableCommand((world) =>
-        createProgram(world, commands),
-      ),
+      (await import('./completion.ts')).commandTableCommand((io) => createProgram(io, commands)),
     'demo-agent': async () => (await import('./demo-agent.ts')).demoAgentCommand,
   },
   screen: async () => (await import('./screen.ts')).homeCommand,

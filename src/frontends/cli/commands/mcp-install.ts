@@ -13,8 +13,8 @@ import {
   type CommandContext,
   localAction,
   type LocalContext,
-  type World,
-} from '../world.ts';
+  type CommandIo,
+} from '../command-io.ts';
 import type { Token } from '../../../api/tokens.ts';
 import { tokens } from '../record-kinds.ts';
 
@@ -41,27 +41,23 @@ export const installCommands: readonly Register[] = [
       },
       '--print  Print the change to the configuration file of the agent, but do not write the file',
     ],
-    action: (world) => (name: string, options: InstallOptions, self: Command) =>
-      (options.print ? localAction(world, printPlan) : clientAction(world, install))(
-        name,
-        options,
-        self,
-      ),
+    action: (io) => (name: string, options: InstallOptions, self: Command) =>
+      (options.print ? localAction(io, printPlan) : clientAction(io, install))(name, options, self),
   }),
   clientCommand({
     name: 'uninstall',
     description:
       "Remove cadre's tools from an agent that runs outside of cadre, and revoke the token of the agent",
     parameters: [agentArgument],
-    async run({ world, client, global, show, layout }, name: string) {
+    async run({ io, client, global, show, layout }, name: string) {
       const { readCaller, removeCaller } = await import('../../../core/config/caller-file.ts');
       const { removeEntry } = await import('../mcp/agents.ts');
-      const directory = await serverDirectory(global, world.env);
+      const directory = await serverDirectory(global, io.env);
       const caller = readCaller(directory, name);
       // The token first: an agent whose configuration cannot be changed has no use of the entry then.
       if (caller) await revoke(client, caller.token_id);
       removeCaller(directory, name);
-      const removed = await removeEntry(await agentOf(name), world.env);
+      const removed = await removeEntry(await agentOf(name), io.env);
       if (!caller && !removed)
         throw notFoundError(`agent ${name} does not have the tools of cadre: see cadre mcp list`);
       const done = {
@@ -78,14 +74,14 @@ export const installCommands: readonly Register[] = [
       "List agents outside of cadre in which cadre's tools are installed, with the token of each agent",
     parameters: listOptions,
     // Without a server it is not known when the tokens were last used.
-    async run({ world, global, show, note, layout }) {
+    async run({ io, global, show, note, layout }) {
       const { readCaller } = await import('../../../core/config/caller-file.ts');
       const { fileWithEntry, mcpAgents } = await import('../mcp/agents.ts');
-      const directory = await serverDirectory(global, world.env);
-      const known = await knownTokens(world, global);
+      const directory = await serverDirectory(global, io.env);
+      const known = await knownTokens(io, global);
       const found = mcpAgents.flatMap((agent) => {
         const caller = readCaller(directory, agent.name);
-        const file = fileWithEntry(agent, world.env);
+        const file = fileWithEntry(agent, io.env);
         if (!caller && file === null) return [];
         const token = known?.find(({ id }) => id === caller?.token_id);
         return {
@@ -106,7 +102,7 @@ export const installCommands: readonly Register[] = [
           ? 'revoked'
           : (one.permission_mode ?? '-'),
         one.session_id === null ? '-' : shortId(one.session_id),
-        one.last_used_at === null ? '-' : ago(one.last_used_at, world.clock.now()),
+        one.last_used_at === null ? '-' : ago(one.last_used_at, io.clock.now()),
       ]);
       show(
         found,
@@ -126,7 +122,7 @@ interface InstallOptions {
 }
 
 async function install(
-  { world, client, global, show, note, layout }: CommandContext,
+  { io, client, global, show, note, layout }: CommandContext,
   name: string,
   { session, permissionMode }: InstallOptions,
 ): Promise<void> {
@@ -135,12 +131,12 @@ async function install(
   const { addEntry, fileWithEntry, programOf } = await import('../mcp/agents.ts');
   const agent = await agentOf(name);
   // Before the person is asked anything, and before there is a token.
-  programOf(agent, world.env);
-  const directory = await serverDirectory(global, world.env);
+  programOf(agent, io.env);
+  const directory = await serverDirectory(global, io.env);
   const session_id = session === undefined ? null : await sessionId(client, session);
   const permission_mode =
-    session_id === null ? (permissionMode ?? (await askedMode(world, name))) : null;
-  const start = await serverStart(name, directory, world.env);
+    session_id === null ? (permissionMode ?? (await askedMode(io, name))) : null;
+  const start = await serverStart(name, directory, io.env);
   const before = readCaller(directory, name);
   const { id, secret } = await client.call(endpoints.createToken, {
     body: { name: `${name} on this machine`, scope: 'tools', permission_mode },
@@ -148,7 +144,7 @@ async function install(
   const url = await addressFor(client, directory);
   try {
     writeCaller(directory, { name, token_id: id, token: secret, session_id, url });
-    await addEntry(agent, start, world.env);
+    await addEntry(agent, start, io.env);
   } catch (error) {
     if (before) writeCaller(directory, before);
     else removeCaller(directory, name);
@@ -156,7 +152,7 @@ async function install(
     throw error;
   }
   if (before) await revoke(client, before.token_id);
-  const file = fileWithEntry(agent, world.env);
+  const file = fileWithEntry(agent, io.env);
   const made = { agent: name, token_id: id, session_id, permission_mode, file };
   show(made, () => details(made, { layout }));
   if (session_id === null && permission_mode !== 'full_access')
@@ -166,11 +162,11 @@ async function install(
 }
 
 /** Prints what `install` would do; it needs no server. */
-async function printPlan({ world, global, show }: LocalContext, name: string): Promise<void> {
+async function printPlan({ io, global, show }: LocalContext, name: string): Promise<void> {
   const { plannedChange } = await import('../mcp/agents.ts');
-  const directory = await serverDirectory(global, world.env);
-  const start = await serverStart(name, directory, world.env);
-  const change = plannedChange(await agentOf(name), start, world.env);
+  const directory = await serverDirectory(global, io.env);
+  const start = await serverStart(name, directory, io.env);
+  const change = plannedChange(await agentOf(name), start, io.env);
   const text = () =>
     change.command
       ? `${change.command.map(shellWord).join(' ')}\n`
@@ -202,7 +198,7 @@ async function addressFor({ url }: Client, directory: string): Promise<string | 
 }
 
 /** Asks on a terminal whether the agent may run commands; null where nobody can be asked. */
-async function askedMode(world: World, name: string): Promise<(typeof modes)[number] | null> {
+async function askedMode(io: CommandIo, name: string): Promise<(typeof modes)[number] | null> {
   const { choose } = await import('../choose.ts');
   const question = `may ${name} run commands with cadre? cadre does not request approval for each command.`;
   const answers = [
@@ -212,7 +208,7 @@ async function askedMode(world: World, name: string): Promise<(typeof modes)[num
       text: 'yes: commands run with your permissions, outside of the sandbox of the agent',
     },
   ] as const;
-  return (await choose(world, question, answers, ({ text }) => text))?.mode ?? null;
+  return (await choose(io, question, answers, ({ text }) => text))?.mode ?? null;
 }
 
 /** A token that is gone already is as good as revoked. */
@@ -225,10 +221,10 @@ async function revoke(client: Client, token_id: string): Promise<void> {
 }
 
 /** The tokens of the server; null where no server answers, or this user may not see them. */
-async function knownTokens(world: World, global: GlobalOptions): Promise<Token[] | null> {
+async function knownTokens(io: CommandIo, global: GlobalOptions): Promise<Token[] | null> {
   let client: Client | undefined;
   try {
-    client = await world.connect(global);
+    client = await io.connect(global);
     return await Array.fromAsync(tokens.all(client));
   } catch (error) {
     if (error instanceof AppError) return null;

@@ -2,7 +2,7 @@ import { AppError } from '../../../api/errors.ts';
 import { commandGroup, localCommand, type Register } from '../command.ts';
 import type { ToolAccess } from '../../sidecar/sidecar.ts';
 import { type GlobalOptions, serverDirectory } from '../context.ts';
-import type { World } from '../world.ts';
+import type { CommandIo } from '../command-io.ts';
 
 export const serveCommand = localCommand({
   name: 'serve',
@@ -10,12 +10,10 @@ export const serveCommand = localCommand({
     "Run an MCP server with cadre's tools on stdin and stdout (agents start this command)",
   parameters: ['--caller <name>  Name of an agent that was set up with cadre mcp install'],
   help: '\nWithout --caller, the environment variables CADRE_GATEWAY_URL, CADRE_GATEWAY_TOKEN and\nCADRE_SESSION_ID set the server and the session.',
-  async run({ world, global }, { caller }: { caller?: string }) {
+  async run({ io, global }, { caller }: { caller?: string }) {
     const { runSidecar, accessOfSession } = await import('../../sidecar/sidecar.ts');
     const access =
-      caller === undefined
-        ? () => accessOfSession(world.env)
-        : await callerAccess(caller, global, world);
+      caller === undefined ? () => accessOfSession(io.env) : await callerAccess(caller, global, io);
     await runSidecar({ access, stdin: process.stdin, stdout: process.stdout });
   },
 });
@@ -35,7 +33,7 @@ export function mcpGroup(commands: readonly Register[]): Register {
 async function callerAccess(
   name: string,
   global: GlobalOptions,
-  { env }: World,
+  { env }: CommandIo,
 ): Promise<() => ToolAccess> {
   const { readCaller } = await import('../../../core/config/caller-file.ts');
   const { findRegistration } = await import('../../../core/config/registration.ts');

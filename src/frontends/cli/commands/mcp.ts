@@ -7,7 +7,7 @@ import { exitCodes } from '../exit.ts';
 import { sessionId } from '../find.ts';
 import { table } from '../output.ts';
 import { listOptions } from '../output-options.ts';
-import { jsonFor } from '../world.ts';
+import { jsonFor } from '../command-io.ts';
 import { installCommands } from './mcp-install.ts';
 import { mcpGroup, serveCommand } from './mcp-serve.ts';
 
@@ -44,7 +44,7 @@ export const mcpCommands = mcpGroup([
       ),
       { line: '--args <json>  All arguments of the tool, as one JSON object', conflicts: 'arg' },
     ],
-    run: async ({ client, world }, tool: string, options: CallOptions) => {
+    run: async ({ client, io }, tool: string, options: CallOptions) => {
       const properties =
         options.arg.length === 0
           ? {}
@@ -56,9 +56,9 @@ export const mcpCommands = mcpGroup([
         args:
           options.args === undefined ? fromPairs(options.arg, properties) : fromJson(options.args),
       };
-      const envelope = await client.call(endpoints.invokeTool, { body }, world.interrupted());
-      world.stdout.write(`${jsonFor(world, envelope, 2)}\n`);
-      if (!envelope.ok) world.exit(exitCodes.failed);
+      const envelope = await client.call(endpoints.invokeTool, { body }, io.interrupted());
+      io.stdout.write(`${jsonFor(io, envelope, 2)}\n`);
+      if (!envelope.ok) io.exit(exitCodes.failed);
     },
   }),
 ]);

@@ -9,7 +9,7 @@ import { sessionId } from '../find.ts';
 import { followOutput, statusText } from '../process-output.ts';
 import { count, milliseconds } from '../option-values.ts';
 import { durationText } from '../../terminal/time.ts';
-import type { CommandContext } from '../world.ts';
+import type { CommandContext } from '../command-io.ts';
 import { on } from 'node:events';
 import { isInForeground } from '../../../core/children/identity.ts';
 import { AppError, isUnreachable } from '../../../api/errors.ts';
@@ -50,16 +50,16 @@ interface RunOptions {
 }
 
 async function run(context: CommandContext, words: string[], options: RunOptions): Promise<void> {
-  const { world, client, global, show } = context;
+  const { io, client, global, show } = context;
   const session_id =
     options.session === undefined ? undefined : await sessionId(client, options.session);
   const here = options.cwd ?? (session_id === undefined ? '.' : undefined);
   const follows = options.follow === true && !global.json;
-  const passesInput = follows && !options.outlive && mayReadInput(world.stdin);
+  const passesInput = follows && !options.outlive && mayReadInput(io.stdin);
   const { process } = await client.call(endpoints.createProcess, {
     body: {
       command: words.length === 1 ? (words[0] ?? '') : words.map(shellWord).join(' '),
-      cwd: here === undefined ? undefined : path.resolve(world.cwd(), here),
+      cwd: here === undefined ? undefined : path.resolve(io.cwd(), here),
       // The server has a default limit for agents, which forget their processes; 0 sets no limit.
       timeout_ms: options.timeout ?? 0,
       session_id,
@@ -70,16 +70,16 @@ async function run(context: CommandContext, words: string[], options: RunOptions
     },
   });
   if (process.timeout_ms > 0)
-    world.stderr.write(
+    io.stderr.write(
       `cadre: ${process.process_id} is stopped after ${durationText(process.timeout_ms)} if it is still running\n`,
     );
   if (!options.wait && !options.follow) return show(process, () => `${process.process_id}\n`);
-  const signal = world.interrupted();
+  const signal = io.interrupted();
   const { process_id } = process;
-  world.unread?.(`${process_id} continues: stop it with cadre processes stop ${process_id}`);
+  io.unread?.(`${process_id} continues: stop it with cadre processes stop ${process_id}`);
   const params = { process_id };
   signal.addEventListener('abort', () => {
-    world.stderr.write('\ncadre: stopping the process\n');
+    io.stderr.write('\ncadre: stopping the process\n');
     client
       .call(endpoints.killProcess, {
         params,
@@ -98,8 +98,8 @@ async function run(context: CommandContext, words: string[], options: RunOptions
   }
   const ended = await untilEnded(context, process);
   if (global.json || !options.follow) show(ended, () => `${statusText(ended)}\n`);
-  else if (ended.status !== 'completed') world.stderr.write(`cadre: ${statusText(ended)}\n`);
-  world.exit(signal.aborted ? Number(signal.reason) : exitCodeOf(ended));
+  else if (ended.status !== 'completed') io.stderr.write(`cadre: ${statusText(ended)}\n`);
+  io.exit(signal.aborted ? Number(signal.reason) : exitCodeOf(ended));
 }
 
 /** The delay before a server is asked again that does not answer. */
@@ -107,7 +107,7 @@ const RETRY_MS = 500;
 
 /** Waits for the end of a process. A process that outlives its server waits for the next one. */
 async function untilEnded(
-  { client, world }: CommandContext,
+  { client, io }: CommandContext,
   { process_id, outlive }: Process,
 ): Promise<Process> {
   for (;;) {
@@ -120,7 +120,7 @@ async function untilEnded(
       if (matched) return process;
     } catch (error) {
       if (!outlive || !isUnreachable(error)) throw error;
-      await world.clock.sleep(RETRY_MS);
+      await io.clock.sleep(RETRY_MS);
     }
   }
 }
@@ -140,7 +140,7 @@ const PART_BYTES = 64 * 1024;
  * read no faster than the process reads it.
  */
 async function sendInput(
-  { world: { stdin }, client }: CommandContext,
+  { io: { stdin }, client }: CommandContext,
   process_id: string,
   over: AbortSignal,
 ): Promise<void> {

@@ -11,7 +11,7 @@ import { AppError } from '../../../api/errors.ts';
 import { exitCodes } from '../exit.ts';
 import { processArgument, processId } from '../find.ts';
 import { count, milliseconds } from '../option-values.ts';
-import type { CommandContext } from '../world.ts';
+import type { CommandContext } from '../command-io.ts';
 import type { Client } from '../../../client/client.ts';
 import { choicesOf } from '../choices.ts';
 
@@ -76,23 +76,21 @@ export const processCommands = commandGroup(
         '-f, --follow  Also show new output until the process exits',
       ],
       async run(context, end: string, options: LogsOptions) {
-        const { world, client, show } = context;
+        const { io, client, show } = context;
         const id = await processId(client, end);
         if (options.follow) return follow(context, id, options);
         const found = await tailOf(client, id, options);
-        show(found, () => shownOn(world.stdout, found.stdout?.content ?? ''));
+        show(found, () => shownOn(io.stdout, found.stdout?.content ?? ''));
         if (context.global.json) return;
-        if (found.stderr) world.stderr.write(shownOn(world.stderr, found.stderr.content));
+        if (found.stderr) io.stderr.write(shownOn(io.stderr, found.stderr.content));
         const cut = outputs.filter((one) => found[one]?.truncated);
         if (cut.length > 0)
-          world.stderr.write(
+          io.stderr.write(
             `cadre: only the end of ${cut.join(' and ')} is shown: show more with --tail and --max-bytes\n`,
           );
         const unverified = outputs.filter((one) => found[one]?.verified === false);
         if (unverified.length > 0 && (await hasEnded(client, id)))
-          world.stderr.write(
-            `cadre: ${unverified.join(' and ')} not verified: no checksums stored\n`,
-          );
+          io.stderr.write(`cadre: ${unverified.join(' and ')} not verified: no checksums stored\n`);
       },
     }),
     clientCommand({
@@ -110,20 +108,20 @@ export const processCommands = commandGroup(
           parse: milliseconds,
         },
       ],
-      async run({ world, client, show }, end: string, options: { for: string; timeout?: number }) {
+      async run({ io, client, show }, end: string, options: { for: string; timeout?: number }) {
         const params = { process_id: await processId(client, end) };
-        const until = world.clock.monotonic() + (options.timeout ?? Number.POSITIVE_INFINITY);
+        const until = io.clock.monotonic() + (options.timeout ?? Number.POSITIVE_INFINITY);
         for (;;) {
-          const left = Math.max(0, Math.ceil(until - world.clock.monotonic()));
+          const left = Math.max(0, Math.ceil(until - io.clock.monotonic()));
           const query = { for: options.for, timeout_ms: Math.min(MAX_WAIT_MS, left) };
           const answer = await client.call(endpoints.waitForProcess, { params, query });
           const isOver = !['queued', 'running'].includes(answer.process.status);
           if (answer.matched || isOver) {
             show(answer, () => `${statusText(answer.process)}\n`);
-            if (!answer.matched) world.exit(exitCodes.failed);
+            if (!answer.matched) io.exit(exitCodes.failed);
             return;
           }
-          if (world.clock.monotonic() >= until)
+          if (io.clock.monotonic() >= until)
             throw new AppError(
               'timeout',
               `the condition "${options.for}" was not met within ${durationText(options.timeout ?? 0)}`,
@@ -177,13 +175,13 @@ async function hasEnded(client: Client, id: string): Promise<boolean> {
 
 /** Shows the last lines, if their number is given, else all, and what comes. */
 async function follow(context: CommandContext, id: string, options: LogsOptions): Promise<void> {
-  const signal = context.world.interrupted();
+  const signal = context.io.interrupted();
   const tail = options.tail === undefined ? null : await tailOf(context.client, id, options);
   const wanted = outputs
     .filter((one) => options.stream === 'both' || options.stream === one)
     .map((one) => [one, tail?.[one]?.offset ?? 0]);
   await followOutput(context, id, signal, Object.fromEntries(wanted) as Record<Output, number>);
-  if (signal.aborted) context.world.exit(Number(signal.reason));
+  if (signal.aborted) context.io.exit(Number(signal.reason));
 }
 
 function tailOf(client: Client, id: string, { stream, tail, maxBytes }: LogsOptions) {

@@ -14,7 +14,7 @@ import { loginText, providersNow } from '../login-text.ts';
 import { configOption, listOptions } from '../output-options.ts';
 import { table } from '../output.ts';
 import { knownAgents } from '../talk/agents-on-path.ts';
-import type { World } from '../world.ts';
+import type { CommandIo } from '../command-io.ts';
 
 /** An agent that is known or configured. */
 interface Discovered {
@@ -40,19 +40,19 @@ export const providersDiscover = localCommand({
     configOption,
     '--all  Also list agents that are not installed, with the command that installs each agent',
   ],
-  run: async ({ world, global, show, layout }, { all }: { all?: boolean }) => {
-    const config = await configuration(global, world.env);
-    const isConfigured = config === null ? () => false : await settingsOf(global, world.env);
-    const server = await listedBy(world, global);
-    const found = discover(config, world.env, { isConfigured, server });
+  run: async ({ io, global, show, layout }, { all }: { all?: boolean }) => {
+    const config = await configuration(global, io.env);
+    const isConfigured = config === null ? () => false : await settingsOf(global, io.env);
+    const server = await listedBy(io, global);
+    const found = discover(config, io.env, { isConfigured, server });
     show(found, () => textOf(found, all === true, layout));
   },
 });
 
 /** The providers of the server that runs; null where none answers. */
-async function listedBy(world: World, options: GlobalOptions): Promise<ProviderRecord[] | null> {
+async function listedBy(io: CommandIo, options: GlobalOptions): Promise<ProviderRecord[] | null> {
   try {
-    const client = await world.connect(options);
+    const client = await io.connect(options);
     try {
       return await providersNow(client);
     } finally {

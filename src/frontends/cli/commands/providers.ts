@@ -18,7 +18,7 @@ import { providersDiscover } from './providers-discover.ts';
 import { loginText } from '../login-text.ts';
 import { details, listOf, table } from '../output.ts';
 import { readSecret } from '../prompt.ts';
-import type { CommandContext } from '../world.ts';
+import type { CommandContext } from '../command-io.ts';
 
 const loginArgument = { line: '<provider>  Provider', choices: [...loginProviderIds, 'acp'] };
 const acpAgentOption =
@@ -85,11 +85,11 @@ export const providerCommands = commandGroup(
           return logInToAgent(context, await agentOf(context, agent), method);
         }
         assertNoAgent(provider, { agent, method });
-        const { world, client, show, layout } = context;
+        const { io, client, show, layout } = context;
         const found =
           authJson === undefined
             ? await client.call(loginEndpoints[provider].setKey, {
-                body: { api_key: await readSecret('API key', world) },
+                body: { api_key: await readSecret('API key', io) },
               })
             : await importLogin(client, provider, authJson);
         show(found, () => details(found, { layout }));

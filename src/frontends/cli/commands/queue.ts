@@ -10,7 +10,7 @@ import { details, labelOf } from '../output.ts';
 import { entry, entryAs, limit, sessionAs } from '../parameters.ts';
 import { inOrder, entryStateText, queueTable } from '../queue-text.ts';
 import { momentOf, momentText, zoneOf } from '../when.ts';
-import { clientAction } from '../world.ts';
+import { clientAction } from '../command-io.ts';
 import type { Command } from 'commander';
 import { addToQueue, timeOptions, type TimeOptions, timesOf } from '../queue-times.ts';
 import { promptParameters, readInput } from '../talk/prompt.ts';
@@ -26,12 +26,9 @@ export const queueCommands = commandGroup(
       description: 'Queue a prompt to send when the session is idle, or at a set time',
       parameters: [sessionArgument, ...promptParameters, ...turnSettingOptions, ...timeOptions],
       action:
-        (world) =>
-        async (reference: string, words: string[], options: AddOptions, self: Command) => {
-          const input = await readInput(words, options, world);
-          await clientAction(world, (context) => addToQueue(context, reference, input, options))(
-            self,
-          );
+        (io) => async (reference: string, words: string[], options: AddOptions, self: Command) => {
+          const input = await readInput(words, options, io);
+          await clientAction(io, (context) => addToQueue(context, reference, input, options))(self);
         },
     }),
     endpointCommand({
@@ -66,12 +63,12 @@ export const queueCommands = commandGroup(
         '--model <model>  Model for the turns that the queue entry starts',
       ],
       async run(
-        { client, show, world },
+        { client, show, io },
         reference: string,
         words: readonly string[],
         options: EditOptions,
       ) {
-        const now = world.clock.now();
+        const now = io.clock.now();
         const { now: isNow, name, reason, overlap, model } = options;
         if (isNow && (options.at !== undefined || options.every !== undefined))
           throw usageError('pass only one of --now, --at and --every');
@@ -123,8 +120,8 @@ export const queueCommands = commandGroup(
         '--reason <text>  Reason for the pause (cadre stores the reason)',
       ],
       async run(context, reference: string | undefined, options: PauseOptions) {
-        const { client, show, world } = context;
-        const now = world.clock.now();
+        const { client, show, io } = context;
+        const now = io.clock.now();
         const { session, reason, until } = options;
         assertOne(reference, session);
         if (options.zone !== undefined && until === undefined)
@@ -150,11 +147,11 @@ export const queueCommands = commandGroup(
         '--session <session>  Resume the whole queue of this session, even if the interrupt of a turn paused the queue',
       ],
       async run(
-        { client, show, world },
+        { client, show, io },
         reference: string | undefined,
         { session }: { session?: string },
       ) {
-        const now = world.clock.now();
+        const now = io.clock.now();
         assertOne(reference, session);
         if (session !== undefined) {
           const params = { session_id: await sessionId(client, session) };
@@ -171,13 +168,13 @@ export const queueCommands = commandGroup(
       alias: 'drop',
       description: 'Remove an entry from the queue of a session',
       parameters: [entryArgument, '--yes  Remove the queue entry without asking for confirmation'],
-      async run({ client, show, world }, reference: string, { yes }: { yes?: boolean }) {
+      async run({ client, show, io }, reference: string, { yes }: { yes?: boolean }) {
         const params = { entry_id: await entryId(client, reference) };
         if (yes !== true) {
           const { name } = await client.call(endpoints.getQueueEntry, { params });
           const question = `remove "${oneLine(name ?? params.entry_id)}" from the queue? Its text is deleted.`;
           const refusal = 'the queue entry was not removed, because you did not confirm';
-          await confirmChoice(world, question, ['remove it', 'keep it'], refusal);
+          await confirmChoice(io, question, ['remove it', 'keep it'], refusal);
         }
         const dropped = await client.call(endpoints.dropQueueEntry, { params });
         show(dropped, () => `Removed queue entry ${labelOf(dropped.id, dropped.name)}\n`);

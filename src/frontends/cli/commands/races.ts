@@ -24,7 +24,7 @@ import { promptParameters, readInput } from '../talk/prompt.ts';
 import { type SandboxOptions, sandboxOf, sandboxOptions } from '../talk/sandbox-options.ts';
 import { followEvents } from '../talk/session-events.ts';
 import { MODES } from '../turn-settings.ts';
-import { clientAction, type CommandContext } from '../world.ts';
+import { clientAction, type CommandContext } from '../command-io.ts';
 import { cleanupText } from './worktrees.ts';
 
 interface RaceOptions extends SandboxOptions, Pick<FollowOptions, 'reconnect'> {
@@ -68,11 +68,11 @@ export const raceCommand = command({
     ...sandboxOptions,
     reconnectOption,
   ],
-  action: (world) => async (words: string[], options: RaceOptions, self) => {
+  action: (io) => async (words: string[], options: RaceOptions, self) => {
     assertOptions(options);
-    const [first] = await readInput(words, { image: [] }, world);
+    const [first] = await readInput(words, { image: [] }, io);
     const prompt = first?.type === 'text' ? first.text : '';
-    await clientAction(world, (context: CommandContext) => race(context, prompt, options))(self);
+    await clientAction(io, (context: CommandContext) => race(context, prompt, options))(self);
   },
 });
 
@@ -88,12 +88,12 @@ function assertOptions(options: RaceOptions): void {
 }
 
 async function race(context: CommandContext, prompt: string, options: RaceOptions): Promise<void> {
-  const { client, world, global, show, note, layout } = context;
+  const { client, io, global, show, note, layout } = context;
   const body = await raceBody(context, prompt, options);
-  const signal = world.interrupted();
+  const signal = io.interrupted();
   const { id, name, base_ref, base_commit } = await client.call(endpoints.startRace, { body });
   const report = (line: string) => {
-    if (!global.json) world.stderr.write(`cadre: ${plain(line)}\n`);
+    if (!global.json) io.stderr.write(`cadre: ${plain(line)}\n`);
   };
   const start = `${base_ref} (${base_commit.slice(0, 8)})`;
   report(`race ${name}: ${body.contenders.length} contenders start from ${start}`);
@@ -106,11 +106,11 @@ async function race(context: CommandContext, prompt: string, options: RaceOption
   await followRace(context, id, options, report);
   signal.removeEventListener('abort', stop);
   const ended = await client.call(endpoints.getRace, { params: { race_id: id } });
-  show(ended, () => raceTable(ended, layout, world.clock.now()));
+  show(ended, () => raceTable(ended, layout, io.clock.now()));
   note(`keep one contender with cadre races keep ${name} CONTENDER`);
   const lost = ended.check === null ? exitCodes.failed : exitCodes.notPassed;
   const code = ended.status === 'failed' ? lost : exitCodes.ok;
-  world.exit(signal.aborted ? Number(signal.reason) : code);
+  io.exit(signal.aborted ? Number(signal.reason) : code);
 }
 
 async function raceBody(
@@ -118,10 +118,10 @@ async function raceBody(
   prompt: string,
   options: RaceOptions,
 ): Promise<RaceBody> {
-  const { world } = context;
+  const { io } = context;
   const { defaultsOf } = await import('../talk/defaults.ts');
   const defaults = await defaultsOf(context);
-  const hasPerson = world.stdin.isTTY === true;
+  const hasPerson = io.stdin.isTTY === true;
   const { permissionMode: mode } = options;
   const shared = { hasPerson, ...(mode === undefined ? {} : { permissionMode: mode }) };
   const contenders: RaceBody['contenders'] = [];
@@ -135,12 +135,12 @@ async function raceBody(
     prompt,
     contenders,
     name: options.name,
-    cwd: path.resolve(world.cwd(), options.cwd ?? '.'),
+    cwd: path.resolve(io.cwd(), options.cwd ?? '.'),
     base_ref: options.base,
     check: options.check,
     max_checks: options.until ? (options.max ?? goalLimits.defaultRounds) : undefined,
     check_timeout_ms: options.checkTimeout,
-    sandbox: sandboxOf(options, world.cwd()),
+    sandbox: sandboxOf(options, io.cwd()),
   };
 }
 
@@ -174,8 +174,8 @@ async function followRace(
     client,
     after: Number(headers['x-seq'] ?? 0),
     kinds: ['race.*', 'goal.checked', 'approval.requested', 'queue.session_held'],
-    reconnectMs: reconnectMs(options, context.world),
-    report: (text) => context.world.stderr.write(text),
+    reconnectMs: reconnectMs(options, context.io),
+    report: (text) => context.io.stderr.write(text),
     see: `cadre races show ${shortId(race_id)}`,
   });
   for await (const event of events) {

@@ -8,7 +8,7 @@ import { clientCommand, optional } from '../command.ts';
 import { commentArgument, commentId, sessionArgument, sessionId } from '../find.ts';
 import { recordOptions } from '../output-options.ts';
 import { type FollowOptions, followOptions } from '../talk/follow-options.ts';
-import { type CommandContext, terminalOf } from '../world.ts';
+import { type CommandContext, terminalOf } from '../command-io.ts';
 import { oneLine, revealed } from '../../../core/lib/plain.ts';
 import type { Layout } from '../layout.ts';
 import { shortId } from '../output.ts';
@@ -65,7 +65,7 @@ export const reviewCommands = clientCommand({
         '--yes  Remove the review comments without asking for confirmation',
       ],
       async run(
-        { client, show, world },
+        { client, show, io },
         reference: string,
         comment: string | undefined,
         { all = false, yes = false }: DropOptions,
@@ -84,7 +84,7 @@ export const reviewCommands = clientCommand({
         if (!yes) {
           const question = `remove all ${found.comments.length} comments? Their text is deleted.`;
           const refusal = 'the comments were not removed, because you did not confirm';
-          await confirmChoice(world, question, ['remove them', 'keep them'], refusal);
+          await confirmChoice(io, question, ['remove them', 'keep them'], refusal);
         }
         const left = await client.call(endpoints.dropReview, { params });
         show(left, () => `Removed ${counted(found.comments.length, 'comment')}\n`);
@@ -182,18 +182,18 @@ function locationIn(location: string): { path: string; first_line: number; last_
 }
 
 async function inEditor(context: CommandContext, session_id: string): Promise<void> {
-  const { client, world, note, show } = context;
-  if (!terminalOf(world))
+  const { client, io, note, show } = context;
+  if (!terminalOf(io))
     throw usageError(
       'not a terminal, so no editor can be opened: pass --comment FILE:LINE and the text of the comment',
     );
   // Ctrl-C is for the editor.
-  world.interrupted();
+  io.interrupted();
   const { editReview, readDiffAndReview } = await import('../../../client/review.ts');
   const { reviewFile } = await import('../../terminal/review-file.ts');
   const { editorOf } = await import('../editor.ts');
   const read = await readDiffAndReview(client, session_id);
-  const changed = await editReview(client, read, reviewFile, editorOf(world.env));
+  const changed = await editReview(client, read, reviewFile, editorOf(io.env));
   show(changed, () => reviewText(changed, context.layout));
   if (changed.comments.length > 0)
     note(`send the comments with cadre review send ${shortId(session_id)}`);

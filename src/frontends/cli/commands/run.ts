@@ -22,7 +22,7 @@ import {
   type GoalOptions,
   goalOptions,
 } from './session-conditions.ts';
-import { clientAction, type CommandContext } from '../world.ts';
+import { clientAction, type CommandContext } from '../command-io.ts';
 import type { InputItem } from '../../../api/input.ts';
 
 interface RunOptions extends OpenOptions, FollowOptions, GoalOptions {
@@ -54,16 +54,16 @@ export const runCommand = command({
     ...goalOptions(', requires --until'),
     ...followOptions,
   ],
-  action: (world) => async (words: string[], options: RunOptions, self: Command) => {
+  action: (io) => async (words: string[], options: RunOptions, self: Command) => {
     if (options.template !== undefined) {
       const send = (context: CommandContext) => runTemplate(context, words, options);
-      return clientAction(world, send)(self);
+      return clientAction(io, send)(self);
     }
     // Before the server is looked for, because without a prompt there is nothing to ask of it.
     const typed = untangled(words, options);
-    const input = await readInput(typed.words, typed.options, world);
+    const input = await readInput(typed.words, typed.options, io);
     const send = (context: CommandContext) => run(context, input, typed.options);
-    await clientAction(world, send)(self);
+    await clientAction(io, send)(self);
   },
 });
 
@@ -88,7 +88,7 @@ async function runTemplate(
     import('../talk/use-template.ts'),
   ]);
   const template = await useTemplate(context, { directory, name, words });
-  const input = await readInput([template.prompt], flags, context.world);
+  const input = await readInput([template.prompt], flags, context.io);
   await run(context, input, optionsWith(template, flags));
 }
 
@@ -164,7 +164,7 @@ function keyFor(
 
 /** Keeps what a person has typed; a script types nothing. */
 async function keepPrompt(context: CommandContext, input: readonly InputItem[]): Promise<void> {
-  if (!context.world.stdin.isTTY) return;
+  if (!context.io.stdin.isTTY) return;
   const [first] = input;
   if (first?.type === 'text') (await promptHistory(context))?.add(first.text);
 }
@@ -174,7 +174,7 @@ async function keepPrompt(context: CommandContext, input: readonly InputItem[]):
  * session.
  */
 async function earlierSession(
-  { client, note, world }: CommandContext,
+  { client, note, io }: CommandContext,
   options: RunOptions,
 ): Promise<string | null> {
   const { session, cwd = '.' } = options;
@@ -183,7 +183,7 @@ async function earlierSession(
     throw usageError('pass either --continue or --session, not both');
   assertNewSession(options);
   if (session !== undefined) return sessionId(client, session);
-  const here = path.resolve(world.cwd(), cwd);
+  const here = path.resolve(io.cwd(), cwd);
   const { id, title, cwd: there } = await latestHere(client, here);
   const elsewhere = there === here ? '' : ` in ${there}`;
   note(plain(`continuing session "${shorten(title ?? '', 40)}" (${shortId(id)})${elsewhere}`));
@@ -206,7 +206,7 @@ async function open(context: CommandContext, options: RunOptions): Promise<strin
   const body = await openBody(context, options);
   const { permission_mode: mode = null } = body;
   if (wanted !== undefined && permissionMode === undefined && mode !== wanted)
-    context.world.stderr.write(
+    context.io.stderr.write(
       `cadre: the permission mode is ${mode ?? 'not set'}, because a template can only make it stricter: pass --permission-mode ${wanted} for the mode of the template\n`,
     );
   const key = keyFor('session', options);

@@ -11,7 +11,7 @@ import { exitCodes } from '../exit.ts';
 import { matches } from '../find.ts';
 import { approvals, processes, sessions } from '../record-kinds.ts';
 import { openScreen } from '../screen.ts';
-import { clientAction, terminalOf, type World } from '../world.ts';
+import { clientAction, terminalOf, type CommandIo } from '../command-io.ts';
 import { type Listing, listAll } from '../../../client/listing.ts';
 import { durationText } from '../../terminal/time.ts';
 import type { Layout } from '../layout.ts';
@@ -23,12 +23,12 @@ interface HomeOptions extends GlobalOptions {
 }
 
 /** `cadre` alone, on a terminal: opens the screen. Where no server runs it offers to start one. */
-export function homeCommand(program: Command, world: World): void {
+export function homeCommand(program: Command, io: CommandIo): void {
   program.action(async (options: HomeOptions) => {
-    const known = await answeringServer(world, options);
-    if (!known && !(await offerServer(world, options))) return;
-    const connect = async () => known ?? world.connect(options);
-    const open = clientAction({ ...world, connect }, async (context) => {
+    const known = await answeringServer(io, options);
+    if (!known && !(await offerServer(io, options))) return;
+    const connect = async () => known ?? io.connect(options);
+    const open = clientAction({ ...io, connect }, async (context) => {
       const start = await startFor(context.client, options.select);
       await openScreen(context, { page: 'top', ...start }, known !== null);
     });
@@ -55,44 +55,44 @@ async function startFor(
 }
 
 /** A server that answers; null where none does. Throws what `connect` throws, unless it can be helped by starting one. */
-async function answeringServer(world: World, options: HomeOptions): Promise<Client | null> {
+async function answeringServer(io: CommandIo, options: HomeOptions): Promise<Client | null> {
   let client: Client | undefined;
   try {
-    client = await world.connect(options);
+    client = await io.connect(options);
     // The screen shows which of several servers answer.
     if (!serversOf(client)) await client.call(endpoints.getVersion, {});
     return client;
   } catch (error) {
     client?.close();
-    if (!isUnreachable(error) || (await askedServers(options, world.env)).kind !== 'local')
+    if (!isUnreachable(error) || (await askedServers(options, io.env)).kind !== 'local')
       throw error;
     return null;
   }
 }
 
 /** Asks whether a server shall be started, and starts it. False where the user leaves instead. */
-async function offerServer(world: World, options: HomeOptions): Promise<boolean> {
-  const terminal = terminalOf(world);
+async function offerServer(io: CommandIo, options: HomeOptions): Promise<boolean> {
+  const terminal = terminalOf(io);
   if (!terminal) return false;
-  const directory = await serverDirectory(options, world.env);
+  const directory = await serverDirectory(options, io.env);
   const { offerServerStart } = await import('../../tui/start-offer.tsx');
   const { ServerStart } = await import('../server-start.ts');
   const { findConfig } = await import('../../../core/config/load.ts');
-  const { originOf } = findConfig(options, world.env);
+  const { originOf } = findConfig(options, io.env);
   const freePort = originOf('server.bind_address') === 'default';
-  const start = new ServerStart(world, { ...options, freePort }, directory);
-  const signal = world.interrupted();
+  const start = new ServerStart(io, { ...options, freePort }, directory);
+  const signal = io.interrupted();
   const { isStarted, interrupted } = await offerServerStart({
     ...terminal,
-    env: world.env,
+    env: io.env,
     signal,
     directory,
     log: start.log,
     stopCommand: commandOn('stop', options),
     start: async (isDemo) => void (await start.run(isDemo)),
   });
-  if (signal.aborted) world.exit(Number(signal.reason));
-  else if (interrupted) world.exit(exitCodes.interrupted);
+  if (signal.aborted) io.exit(Number(signal.reason));
+  else if (interrupted) io.exit(exitCodes.interrupted);
   return isStarted;
 }
 
@@ -101,12 +101,12 @@ export const topCommand = clientCommand({
   description: 'Show a live view of sessions, approvals and processes',
   run: async (context) => {
     if (await openScreen(context, { page: 'top' })) return;
-    const { client, show, layout, world } = context;
+    const { client, show, layout, io } = context;
     const servers = serversOf(client);
     if (servers) return (await import('../top-of-all.ts')).showAll(context, servers);
     const { server, ...listed } = await listAll(client);
     show({ url: client.url, server, ...listed }, () =>
-      describe(client.url, { server, ...listed }, { now: world.clock.now(), layout }),
+      describe(client.url, { server, ...listed }, { now: io.clock.now(), layout }),
     );
   },
 });

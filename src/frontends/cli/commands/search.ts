@@ -11,7 +11,7 @@ import { count } from '../option-values.ts';
 import { sessionId, teamId } from '../find.ts';
 import { details, ago, mebibytes, shortId } from '../output.ts';
 import { dateText, sinceOf } from '../when.ts';
-import type { CommandContext } from '../world.ts';
+import type { CommandContext } from '../command-io.ts';
 import { oneLine } from '../../../core/lib/plain.ts';
 import type { Layout } from '../layout.ts';
 
@@ -52,24 +52,22 @@ export const searchCommand = clientCommand({
   ],
   help: '\nTo exclude texts with a word, add -- and then -WORD after the words to find.',
   async run(context, words: readonly string[], options: SearchOptions) {
-    const { client, show, note, layout, world } = context;
+    const { client, show, note, layout, io } = context;
     if (options.status === true) return showStatus(context);
     if (options.forget === true) return forget(context);
     const query = await queryOf(context, words, options);
     const { hits, hasMore } = await upTo(client, query, options.limit);
-    const now = world.clock.now();
+    const now = io.clock.now();
     show(hits, () => hits.map((hit) => hitText(hit, now, layout)).join('\n'));
     if (hits.length === 0) note('no results');
     if (hasMore && !context.global.json)
-      world.stderr.write(
-        `cadre: the first ${hits.length} are shown, and more exist: pass --limit\n`,
-      );
+      io.stderr.write(`cadre: the first ${hits.length} are shown, and more exist: pass --limit\n`);
     if (!context.global.json) for (const text of await behind(client)) note(text);
   },
 });
 
 async function queryOf(
-  { client, world }: CommandContext,
+  { client, io }: CommandContext,
   words: readonly string[],
   { kind, session, team, provider, cwd, since, best }: SearchOptions,
 ) {
@@ -80,8 +78,8 @@ async function queryOf(
     provider,
     ...(session === undefined ? {} : { session_id: await sessionId(client, session) }),
     ...(team === undefined ? {} : { team_id: await teamId(client, team) }),
-    ...(cwd === undefined ? {} : { cwd: path.resolve(world.cwd(), cwd) }),
-    ...(since === undefined ? {} : { since: sinceOf(since, world.clock.now()) }),
+    ...(cwd === undefined ? {} : { cwd: path.resolve(io.cwd(), cwd) }),
+    ...(since === undefined ? {} : { since: sinceOf(since, io.clock.now()) }),
     ...(best === true ? { order: 'best' as const } : {}),
   };
 }

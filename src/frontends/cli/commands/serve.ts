@@ -20,7 +20,7 @@ import { localCommand } from '../command.ts';
 import { commandOn } from '../command-on.ts';
 import { exitCodes } from '../exit.ts';
 import { refuseRemote, serveOptions, type ServeOptions } from '../serve-options.ts';
-import { type LocalContext, showDocument, type World } from '../world.ts';
+import { type LocalContext, showDocument, type CommandIo } from '../command-io.ts';
 import { endForNext } from './stop.ts';
 import { counted } from '../../../core/lib/counted.ts';
 
@@ -40,39 +40,39 @@ export const serveCommand = localCommand({
     '--take-over  Replace the server that is running, and continue its running turns (see server.reattach_ms)',
     '--detach  Start the server in the background, and exit as soon as the server answers',
   ],
-  run: ({ world, global }: LocalContext<ServeHereOptions>) =>
-    global.detach ? detach(world, global) : serve(world, global),
+  run: ({ io, global }: LocalContext<ServeHereOptions>) =>
+    global.detach ? detach(io, global) : serve(io, global),
 });
 
 type ServeHereOptions = ServeOptions & { detach?: boolean; takeOver?: boolean };
 
-async function detach(world: World, options: ServeHereOptions): Promise<void> {
+async function detach(io: CommandIo, options: ServeHereOptions): Promise<void> {
   const { ServerStart } = await import('../server-start.ts');
-  const { directory } = await prepared(world, options);
-  const started = await new ServerStart(world, options, directory).run(options.demo === true);
-  showDocument(world, options, started, () => {
+  const { directory } = await prepared(io, options);
+  const started = await new ServerStart(io, options, directory).run(options.demo === true);
+  showDocument(io, options, started, () => {
     const { url, pid, data_dir, log } = started;
     return `cadre ${version} listens on ${url}\n  pid    ${pid}\n  data   ${data_dir}\n  log    ${log}\n  stop   ${commandOn('stop', options)}\n`;
   });
 }
 
 /** Reads the configuration, checks the address, and ends the server that the new one takes over from. */
-async function prepared(world: World, options: ServeHereOptions) {
-  const { config, isQuiet } = configured(world, options);
-  refuseRemote(config.server.bind_address, options.allowRemote === true, world);
-  const directory = dataDirectory(config, world.env);
-  if (options.takeOver) await endForNext(world, directory);
+async function prepared(io: CommandIo, options: ServeHereOptions) {
+  const { config, isQuiet } = configured(io, options);
+  refuseRemote(config.server.bind_address, options.allowRemote === true, io);
+  const directory = dataDirectory(config, io.env);
+  if (options.takeOver) await endForNext(io, directory);
   return { config, isQuiet, directory };
 }
 
-async function serve(world: World, options: ServeHereOptions): Promise<void> {
+async function serve(io: CommandIo, options: ServeHereOptions): Promise<void> {
   keepHeapSmall();
   assertProc();
   closeInherited();
-  const onTrouble = (message: string) => void world.stderr.write(`cadre: ${message}\n`);
-  const notifier = Notifier.takenFrom(world.env, { clock: world.clock, onTrouble });
+  const onTrouble = (message: string) => void io.stderr.write(`cadre: ${message}\n`);
+  const notifier = Notifier.takenFrom(io.env, { clock: io.clock, onTrouble });
   try {
-    await serveAndNotify(world, options, notifier);
+    await serveAndNotify(io, options, notifier);
   } catch (error) {
     await notifier?.failed((error as Error).message);
     throw error;
@@ -81,19 +81,19 @@ async function serve(world: World, options: ServeHereOptions): Promise<void> {
 
 /** Serves until a signal arrives, and reports the state to the service manager, if there is one. */
 async function serveAndNotify(
-  world: World,
+  io: CommandIo,
   options: ServeHereOptions,
   notifier: Notifier | null,
 ): Promise<void> {
   const { startRuntime } = await import('../../../server/runtime/start.ts');
-  const { config, isQuiet, directory } = await prepared(world, options);
+  const { config, isQuiet, directory } = await prepared(io, options);
 
   const stop = new AbortController();
   const hurry = new AbortController();
   let runtime: Runtime | undefined;
   const signalled = () => {
     if (stop.signal.aborted) return hurry.abort();
-    if (runtime && world.stderr.isTTY) world.stderr.write(farewell(runtime, config));
+    if (runtime && io.stderr.isTTY) io.stderr.write(farewell(runtime, config));
     void notifier?.stopping(2 * config.server.drain_ms + STOP_MS);
     stop.abort();
   };
@@ -104,33 +104,33 @@ async function serveAndNotify(
     stop.abort();
   });
   // SIGHUP is also sent when the terminal is closed. The server keeps running then, although it can log nothing.
-  world.stderr.on('error', () => undefined);
-  world.ignoreLostOutput?.();
+  io.stderr.on('error', () => undefined);
+  io.ignoreLostOutput?.();
   process.on('SIGHUP', () => {
     if (!runtime || stop.signal.aborted) return;
     void notifier?.reloading();
-    runtime.reload(() => configured(world, options).config);
+    runtime.reload(() => configured(io, options).config);
     void notifier?.ready(statusOf(runtime));
   });
 
   runtime = await startRuntime({
     config,
     directory,
-    logTo: world.stderr,
-    failpoint: failpointsFrom(world.env.CADRE_FAILPOINTS),
+    logTo: io.stderr,
+    failpoint: failpointsFrom(io.env.CADRE_FAILPOINTS),
     freePort: options.freePort === true,
     onIdle: () => stop.abort(),
     onFatal(error) {
-      world.stderr.write(`cadre: ${error.message}\n`);
+      io.stderr.write(`cadre: ${error.message}\n`);
       // No orderly stop, because nothing may be written or answered any more. The keeper ends the children.
       process.exit(exitCodes.failed);
     },
   });
   keepHeapGrowthSmall();
-  if (options.demo) makeDemoState(world.env);
+  if (options.demo) makeDemoState(io.env);
   try {
-    announce(world, options, runtime, { directory, isQuiet });
-    await using _watch = startWatching(world, directory, runtime, notifier);
+    announce(io, options, runtime, { directory, isQuiet });
+    await using _watch = startWatching(io, directory, runtime, notifier);
     if (!stop.signal.aborted)
       await new Promise((resolve) => stop.signal.addEventListener('abort', resolve));
   } finally {
@@ -140,12 +140,12 @@ async function serveAndNotify(
     // stopped in order. This skips that step, once nothing else is left.
     process.once('exit', () => process.exit());
     // NATS that takes connections and says nothing leaves a socket open that nobody can close: nothing waits for it.
-    world.clock.after(handsOver ? 0 : LINGER_MS, () => process.exit());
+    io.clock.after(handsOver ? 0 : LINGER_MS, () => process.exit());
   }
 }
 
 function announce(
-  { stdout }: World,
+  { stdout }: CommandIo,
   { json }: ServeOptions,
   { url, tokenFile, migration }: Runtime,
   { directory, isQuiet }: { directory: string; isQuiet: boolean },
@@ -167,7 +167,7 @@ function announce(
 
 /** Reports to the manager that the server is ready, and later that it works; keeps its log small. */
 function startWatching(
-  { clock }: World,
+  { clock }: CommandIo,
   directory: string,
   runtime: Runtime,
   notifier: Notifier | null,
@@ -205,15 +205,15 @@ function upgradeText(migration: Migration | null): string {
  * Returns the configuration, and whether it is quiet: a terminal shows a banner and then only warnings and errors,
  * unless a level of the log was chosen.
  */
-function configured(world: World, options: ServeOptions): { config: Config; isQuiet: boolean } {
-  const found = findConfig(options, world.env);
+function configured(io: CommandIo, options: ServeOptions): { config: Config; isQuiet: boolean } {
+  const found = findConfig(options, io.env);
   const config = usable(found);
   const [problem] = fleetFileProblems(config, 'node');
   if (problem !== undefined) throw invalidError(`invalid configuration: ${problem}`);
-  const isQuiet = world.stderr.isTTY === true && found.originOf('log.level') === 'default';
+  const isQuiet = io.stderr.isTTY === true && found.originOf('log.level') === 'default';
   if (isQuiet) config.log.level = 'warn';
   if (options.demo) {
-    config.providers.acp = demoAgent(world.env);
+    config.providers.acp = demoAgent(io.env);
     // Whoever starts the demo wants it, whatever other agents are installed.
     config.defaults = {
       ...config.defaults,

@@ -18,7 +18,7 @@ import {
 } from '../service/install.ts';
 import { followedFile, type ManagerName, managerNames } from '../service/manager.ts';
 import { type ServiceStatus, statusOf, whatRuns } from '../service/status.ts';
-import type { LocalContext } from '../world.ts';
+import type { LocalContext } from '../command-io.ts';
 import { stop } from './stop.ts';
 import { existsSync } from 'node:fs';
 import { AppError, conflictError, notFoundError } from '../../../api/errors.ts';
@@ -49,13 +49,13 @@ export const serviceCommands = commandGroup(
         '--force  Replace the service file even if cadre did not write the file, or if the file was edited',
         '--allow-root  Allow an installation for the user root (agents then run as root)',
       ],
-      run: async ({ world, global, show }: LocalContext<GivenOptions>) => {
+      run: async ({ io, global, show }: LocalContext<GivenOptions>) => {
         if (global.print) {
-          const manager = managerToPrint(global.manager, world.env);
-          const text = serviceText(world, global, manager);
+          const manager = managerToPrint(global.manager, io.env);
+          const text = serviceText(io, global, manager);
           return show({ manager: manager.name, file: manager.file, text }, () => text);
         }
-        const installed = await install(world, global, managerFor(global.manager, world.env));
+        const installed = await install(io, global, managerFor(global.manager, io.env));
         show(installed, () => installedText(installed));
       },
     }),
@@ -66,8 +66,8 @@ export const serviceCommands = commandGroup(
         managerOption,
         '--force  Remove the service file even if cadre did not write the file, or if the file was edited',
       ],
-      run: async ({ world, show }, own: Chosen & { force?: boolean }) => {
-        const manager = managerFor(own.manager, world.env);
+      run: async ({ io, show }, own: Chosen & { force?: boolean }) => {
+        const manager = managerFor(own.manager, io.env);
         const result = await uninstall(manager, own.force === true);
         const { file, removed, ran } = result;
         show(result, () =>
@@ -81,11 +81,11 @@ export const serviceCommands = commandGroup(
       name: 'status',
       description:
         'Show the running server, its log file, and how the server was started (exit code 6 if no server runs)',
-      run: async ({ world, global, show, layout }) => {
-        const directory = await serverDirectory(global, world.env);
-        const status = await statusOf(directory, managerOf(world.env), world.interrupted());
+      run: async ({ io, global, show, layout }) => {
+        const directory = await serverDirectory(global, io.env);
+        const status = await statusOf(directory, managerOf(io.env), io.interrupted());
         show(status, () => details(statusLines(status), { layout }));
-        if (status.server?.health == null) world.exit(exitCodes.unreachable);
+        if (status.server?.health == null) io.exit(exitCodes.unreachable);
       },
     }),
     localCommand({
@@ -100,14 +100,14 @@ export const serviceCommands = commandGroup(
         '-f, --follow  Also show new log lines as the server writes them',
       ],
       // The log of the running server, of the service, or of the last background server, in this order.
-      async run({ world, global }, { tail, follow = false }: { tail: number; follow?: boolean }) {
-        const directory = await serverDirectory(global, world.env);
-        const program = await logProgram(world.env, directory, tail, follow);
+      async run({ io, global }, { tail, follow = false }: { tail: number; follow?: boolean }) {
+        const directory = await serverDirectory(global, io.env);
+        const program = await logProgram(io.env, directory, tail, follow);
         const form = global.json ? inJson : forPeople;
-        const signal = world.interrupted();
-        const write = (line: string) => void world.stdout.write(`${form(line)}\n`);
+        const signal = io.interrupted();
+        const write = (line: string) => void io.stdout.write(`${form(line)}\n`);
         const { code, stderr } = await runAndFollow(program, write, signal);
-        if (signal.aborted) return world.exit(Number(signal.reason));
+        if (signal.aborted) return io.exit(Number(signal.reason));
         const errorOutput = plain(stderr.trim());
         if (code !== 0)
           throw new AppError(
@@ -115,7 +115,7 @@ export const serviceCommands = commandGroup(
             `the command ${program.command} exited with code ${code}: ${errorOutput}`,
           );
         // Such as that some of the journal may not be read.
-        if (errorOutput !== '') world.stderr.write(`cadre: ${errorOutput}\n`);
+        if (errorOutput !== '') io.stderr.write(`cadre: ${errorOutput}\n`);
       },
     }),
     localCommand({
@@ -123,8 +123,8 @@ export const serviceCommands = commandGroup(
       description:
         'Start the service again, for example after an upgrade (with server.reattach_ms, running turns continue)',
       parameters: [configOption, managerOption],
-      run: async ({ world, global, show }: LocalContext<ServeOptions & Chosen>) => {
-        const restarted = await restart(world, global, managerFor(global.manager, world.env));
+      run: async ({ io, global, show }: LocalContext<ServeOptions & Chosen>) => {
+        const restarted = await restart(io, global, managerFor(global.manager, io.env));
         show(restarted, () => restartedText(restarted));
       },
     }),

@@ -18,7 +18,7 @@ import { listOf, plain, shortId, table } from '../output.ts';
 import { reconnectMs, reconnectOption } from '../talk/follow-options.ts';
 import { sessionEvents } from '../talk/session-events.ts';
 import { countOf, exitCodeOf, isEnding, modeOf } from '../talk/turn-end.ts';
-import type { CommandContext } from '../world.ts';
+import type { CommandContext } from '../command-io.ts';
 
 interface UntilOptions extends GoalOptions {
   cancel?: boolean;
@@ -200,7 +200,7 @@ export const sessionWait = clientCommand({
     reconnectOption,
   ],
   async run(context, references: string[], options: WaitOptions) {
-    const { world, client, show, layout } = context;
+    const { io, client, show, layout } = context;
     const ids: string[] = [];
     for (const one of references) ids.push(await sessionId(client, one));
     // Looked at before the time runs, so that an idle session is found however short the time is.
@@ -210,8 +210,8 @@ export const sessionWait = clientCommand({
       return options.any ? Promise.race(all).then((one) => [one]) : Promise.all(all);
     });
     const idle = found.filter((one) => one !== null);
-    const interrupted = world.interrupted();
-    if (interrupted.aborted) return world.exit(Number(interrupted.reason));
+    const interrupted = io.interrupted();
+    if (interrupted.aborted) return io.exit(Number(interrupted.reason));
     show(
       idle.map(({ session, turn }) => ({ session_id: session.id, status: session.status, turn })),
       () => table(['SESSION', 'STATUS', 'TURN'], idle.map(rowOf), layout),
@@ -223,7 +223,7 @@ export const sessionWait = clientCommand({
           ? exitCodeOf(turn, modeOf(turn, session))
           : exitCodes.ok,
     );
-    world.exit(Math.max(...codes));
+    io.exit(Math.max(...codes));
   },
 });
 
@@ -235,14 +235,14 @@ function rowOf({ session, turn }: Idle): string[] {
 
 /** Resolves with the result of `run`, whose signal aborts on an interrupt. Throws `timeout` after `ms`. */
 async function within<T>(
-  { world }: CommandContext,
+  { io }: CommandContext,
   ms: number | undefined,
   run: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const over = new AbortController();
-  const signal = AbortSignal.any([over.signal, world.interrupted()]);
+  const signal = AbortSignal.any([over.signal, io.interrupted()]);
   const tooLong = async () => {
-    await world.clock.sleep(ms ?? 0, over.signal);
+    await io.clock.sleep(ms ?? 0, over.signal);
     throw new AppError(
       'timeout',
       `a turn of the session is still running after ${durationText(ms ?? 0)}`,
@@ -262,17 +262,17 @@ async function untilIdle(
   options: WaitOptions,
   signal: AbortSignal,
 ): Promise<Idle | null> {
-  const { world, client } = context;
+  const { io, client } = context;
   if (first.idle) return first.idle;
   const { id } = first.session;
   if (first.session.status === 'waiting_for_approval') noteApproval(context, id);
   const events = sessionEvents(context, {
     sessionId: id,
     after: first.seq,
-    reconnectMs: reconnectMs(options, world),
+    reconnectMs: reconnectMs(options, io),
     signal,
     kinds: ['turn.*', 'session.*', 'approval.requested'],
-    report: (text) => world.stderr.write(text),
+    report: (text) => io.stderr.write(text),
   });
   for await (const event of events) {
     if (event.kind === 'approval.requested') noteApproval(context, id);

@@ -15,7 +15,7 @@ import type { Session } from '../../../api/sessions.ts';
 import { counted } from '../../../core/lib/counted.ts';
 import { required, session } from '../parameters.ts';
 import type { AgentOptions } from '../talk/open-session.ts';
-import { canAsk, type CommandContext } from '../world.ts';
+import { canAsk, type CommandContext } from '../command-io.ts';
 import { broughtText } from './worktree-trust.ts';
 
 type Setting = 'agent_mode' | 'model' | 'thinking_effort';
@@ -73,7 +73,7 @@ export const sessionAfterLimit = clientCommand({
     '<action>  Action at a usage limit: resume when the limit resets, wait for a command of yours, or handoff:AGENT, such as handoff:codex',
   ],
   async run(context, reference: string, after_limit: string) {
-    const { client, show, world } = context;
+    const { client, show, io } = context;
     const params = { session_id: await sessionId(client, reference) };
     const consent = await askForConsent(context, params.session_id, handoffNameOf(after_limit));
     const updated = await client.call(endpoints.updateSession, { params, body: { after_limit } });
@@ -82,7 +82,7 @@ export const sessionAfterLimit = clientCommand({
     show(
       session,
       () =>
-        `Updated session ${labelOf(session.id, session.title)}: ${afterLimitText(session, world.clock.now())}\n`,
+        `Updated session ${labelOf(session.id, session.title)}: ${afterLimitText(session, io.clock.now())}\n`,
     );
   },
 });
@@ -92,7 +92,7 @@ export const sessionAfterLimit = clientCommand({
  * consent to store; null for none, also if the server cannot tell. Throws `usage` if the person declines.
  */
 async function askForConsent(
-  { client, world, global }: CommandContext,
+  { client, io, global }: CommandContext,
   session_id: string,
   handoff: string | null,
 ): Promise<{ repo_root: string; sha256: string } | null> {
@@ -107,15 +107,15 @@ async function askForConsent(
   const [asked] = found?.brings ?? [];
   if (!found || !asked || asked.trusted) return null;
   const { repo_root } = found;
-  if (global.json || !canAsk(world)) {
-    world.stderr.write(
+  if (global.json || !canAsk(io)) {
+    io.stderr.write(
       `cadre: ${plain(asked.name)} may not continue sessions of ${plain(repo_root)} yet: run cadre worktrees trust --repo ${shellWord(plain(repo_root))} --handoff ${shellWord(handoff)}\n`,
     );
     return null;
   }
-  world.stderr.write(broughtText(asked));
+  io.stderr.write(broughtText(asked));
   const question = `  allow these handoffs for ${plain(repo_root)}? [y/N] `;
-  if (!(await askYes(world, question))) throw usageError('not confirmed: nothing was changed');
+  if (!(await askYes(io, question))) throw usageError('not confirmed: nothing was changed');
   return { repo_root, sha256: asked.sha256 };
 }
 
@@ -167,7 +167,7 @@ export const sessionHandoff = clientCommand({
     const body = {
       ...(await agentBody(context, provider, defaults, {
         ...options,
-        hasPerson: context.world.stdin.isTTY === true,
+        hasPerson: context.io.stdin.isTTY === true,
         keepsMode: inheritedPermissionModes.includes(old.permission_mode ?? ''),
       })),
       note: options.note,

@@ -6,7 +6,7 @@ import { clientCommand, type Register } from '../command.ts';
 import { sessionArgument, sessionId, turnId } from '../find.ts';
 import { ago, table } from '../output.ts';
 import { listOptions } from '../output-options.ts';
-import type { CommandContext } from '../world.ts';
+import type { CommandContext } from '../command-io.ts';
 
 /** The words that switch snapshots. */
 export const states = ['on', 'off', 'default'] as const;
@@ -30,7 +30,7 @@ export const sessionFileCommands: readonly Register[] = [
       },
     ],
     async run(
-      { client, show, note, layout, world },
+      { client, show, note, layout, io },
       reference: string,
       state: (typeof states)[number] | undefined,
     ) {
@@ -41,7 +41,7 @@ export const sessionFileCommands: readonly Register[] = [
         : client.call(endpoints.setSnapshots, { params, body: { enabled: enabled[state] } }));
       show(found, () => {
         if (found.snapshots.length === 0) return '';
-        const now = world.clock.now();
+        const now = io.clock.now();
         const rows = found.snapshots.map((one) => [
           one.turn_id,
           one.moment,

@@ -95,8 +95,8 @@ export const sessionImport = clientCommand({
     '--permission-mode <mode>  Permission mode: which agent actions need approval',
     ...agentOptions,
   ],
-  async run({ client, show, world }, reference: string, options: ImportOptions) {
-    const here = world.cwd();
+  async run({ client, show, io }, reference: string, options: ImportOptions) {
+    const here = io.cwd();
     const { provider, agent, ref } = await findConversation(client, reference, {
       ...options,
       here,
@@ -126,10 +126,10 @@ export const sessionImport = clientCommand({
         ...agentOptions,
       ],
       async run(
-        { client, show, note, world, layout },
+        { client, show, note, io, layout },
         { cwd, limit = 30, ...wanted }: AgentOptions & { cwd?: string; limit?: number },
       ) {
-        const here = world.cwd();
+        const here = io.cwd();
         const query = { limit, ...(cwd === undefined ? {} : { cwd: path.resolve(here, cwd) }) };
         const found = await listAll(client, { ...wanted, here }, query);
         const shown = found.slice(0, limit);
@@ -146,7 +146,7 @@ export const sessionImport = clientCommand({
           ],
         );
         show(shown, () =>
-          shown.length === 0 ? '' : print(shown, { now: world.clock.now(), layout }),
+          shown.length === 0 ? '' : print(shown, { now: io.clock.now(), layout }),
         );
         if (shown.length === 0)
           note('no conversations: begin one in the program of an agent, such as claude or codex');

@@ -28,7 +28,7 @@ import type { Command } from 'commander';
 import { count, parseMetadata } from '../option-values.ts';
 import { type OpenOptions, openBody, openOptions } from '../talk/open-session.ts';
 import { sandboxLine } from '../talk/sandbox-options.ts';
-import { clientAction, type CommandContext, jsonFor } from '../world.ts';
+import { clientAction, type CommandContext, jsonFor } from '../command-io.ts';
 import type { AttachOptions } from '../talk/attach.ts';
 import { sessionArgument, sessionId } from '../find.ts';
 import { addToQueue, timeOptions, type TimeOptions } from '../queue-times.ts';
@@ -64,7 +64,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       const neverAsked =
         session.agent_asks === false && session.permission_mode === 'require_approval';
       if (neverAsked && !context.global.json)
-        context.world.stderr.write(
+        context.io.stderr.write(
           'cadre: this agent never requests approval: its actions are not held back\n',
         );
     },
@@ -118,7 +118,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       reference: string,
       { markdown = false, full = false, turns: count, turn }: ShowOptions,
     ) {
-      const { world, client, global, layout } = context;
+      const { io, client, global, layout } = context;
       const session_id = await sessionId(client, reference);
       const { value: session, headers } = await client.ask(endpoints.getSession, {
         params: { session_id },
@@ -126,13 +126,13 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       const read = await readConversation(client, session, turn ?? count);
       if (isQuiet(global)) return context.show(session, () => '');
       if (global.json) {
-        world.stdout.write(`${jsonFor(world, conversationDocument(read), 2)}\n`);
+        io.stdout.write(`${jsonFor(io, conversationDocument(read), 2)}\n`);
         return;
       }
       const { conversation, conversationMarkdown } = await import('../../terminal/conversation.ts');
       const blocks = conversation(read.turns, read.approvals, read.notices, read.past);
       if (markdown) {
-        world.stdout.write(conversationMarkdown(blocks));
+        io.stdout.write(conversationMarkdown(blocks));
         return;
       }
       const { conversationLines } = await import('../../terminal/conversation-lines.ts');
@@ -144,7 +144,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
           ? []
           : [`sandbox: ${plain(sandboxLine(session.sandbox))}`]),
         ...(session.usage_limit
-          ? [`usage limit: ${waitText(session.usage_limit, world.clock.now())}`]
+          ? [`usage limit: ${waitText(session.usage_limit, io.clock.now())}`]
           : []),
         ...(session.forked_from === undefined
           ? []
@@ -158,7 +158,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
         facts.length === 0 ? [] : [...facts.map((one) => layout.palette.faint(one)), ''];
       const lines = conversationLines(blocks, { columns, palette: layout.palette, folded: !full });
       const { writePaged } = await import('../talk/pager.ts');
-      await writePaged([...heading, ...lines].map((line) => `${line}\n`).join(''), world);
+      await writePaged([...heading, ...lines].map((line) => `${line}\n`).join(''), io);
       await markSeen(context, session_id, Number(headers['x-seq'] ?? 0));
     },
   }),
@@ -177,10 +177,9 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       ...followOptions,
     ],
     action:
-      (world) =>
-      async (reference: string, words: string[], options: SendOptions, self: Command) => {
-        const input = await readInput(words, options, world);
-        await clientAction(world, (context) => send(context, reference, input, options))(self);
+      (io) => async (reference: string, words: string[], options: SendOptions, self: Command) => {
+        const input = await readInput(words, options, io);
+        await clientAction(io, (context) => send(context, reference, input, options))(self);
       },
   }),
   clientCommand({

@@ -1,7 +1,7 @@
 import { localCommand } from '../command.ts';
 import { serverDirectory } from '../context.ts';
 import { managerOf } from '../service/choose-manager.ts';
-import type { LocalContext, World } from '../world.ts';
+import type { LocalContext, CommandIo } from '../command-io.ts';
 import { signal } from '../../../core/children/identity.ts';
 import { counted } from '../../../core/lib/counted.ts';
 import {
@@ -24,20 +24,20 @@ export const stopCommand = localCommand({
 });
 
 export async function stop(
-  { world, global, show }: LocalContext,
+  { io, global, show }: LocalContext,
   own: { now?: boolean },
 ): Promise<void> {
-  const directory = await serverDirectory(global, world.env);
-  const manager = managerOf(world.env);
-  const pid = await stopServer(world, directory, { manager, isNow: own.now === true });
-  if (pid === null && own.now) await endSurvivingAgents(world, directory);
+  const directory = await serverDirectory(global, io.env);
+  const manager = managerOf(io.env);
+  const pid = await stopServer(io, directory, { manager, isNow: own.now === true });
+  if (pid === null && own.now) await endSurvivingAgents(io, directory);
   show({ stopped: pid !== null, pid }, () =>
     pid === null ? `No server is running on ${directory}\n` : `Stopped the server (pid ${pid})\n`,
   );
 }
 
 /** Ends the agents that an earlier server has left for the next one. */
-async function endSurvivingAgents({ clock, stderr }: World, directory: string): Promise<void> {
+async function endSurvivingAgents({ clock, stderr }: CommandIo, directory: string): Promise<void> {
   const { Shim } = await import('../../../core/children/shim/shim.ts');
   const log = { warn: () => undefined };
   const shim = new Shim({ directory, graceMs: 0, clock, log });
@@ -67,7 +67,7 @@ function noted(change: () => void): void {
  * started it.
  */
 async function stopServer(
-  world: World,
+  io: CommandIo,
   directory: string,
   { manager, isNow }: { manager: Manager | null; isNow: boolean },
 ): Promise<number | null> {
@@ -85,7 +85,7 @@ async function stopServer(
   }
   if (!isNow) await stopping;
   // At the second signal the server waits for nothing; signals that arrive together count as one.
-  await untilEnded(world, found.server, () => isNow && signal(pid, 'SIGTERM'));
+  await untilEnded(io, found.server, () => isNow && signal(pid, 'SIGTERM'));
   await stopping;
   return pid;
 }
@@ -94,17 +94,17 @@ async function stopServer(
  * Ends the server of a directory, if one runs, and leaves its running turns to the next server. Throws as `stopServer`
  * does, and `usage` if a service manager would start the server again.
  */
-export async function endForNext(world: World, directory: string): Promise<void> {
+export async function endForNext(io: CommandIo, directory: string): Promise<void> {
   const found = findRegistration(directory);
   if (!found?.runs) return;
   const { pid } = found.server;
-  const manager = managerOf(world.env);
+  const manager = managerOf(io.env);
   if (manager !== null && (await manager.state())?.pid === pid)
     throw usageError(
       `the server (pid ${pid}) runs as a service, which would start it again: run ${manager.restartCommand}`,
     );
   if (signal(pid, 'SIGUSR2') === 'refused') throw otherUser(pid);
-  await untilEnded(world, found.server);
+  await untilEnded(io, found.server);
 }
 
 function otherUser(pid: number): AppError {
@@ -113,11 +113,11 @@ function otherUser(pid: number): AppError {
 
 /** Resolves once a server has exited. Its registration goes a moment before it does. */
 async function untilEnded(
-  world: World,
+  io: CommandIo,
   server: Registration,
   onLook: () => void = () => undefined,
 ): Promise<void> {
-  const { clock } = world;
+  const { clock } = io;
   const deadline = clock.monotonic() + STOP_MS;
   while (serverRuns(server)) {
     if (clock.monotonic() > deadline)
@@ -125,7 +125,7 @@ async function untilEnded(
         'timeout',
         `the server (pid ${server.pid}) is still stopping: see cadre service logs`,
       );
-    await clock.sleep(LOOK_MS, world.interrupted());
+    await clock.sleep(LOOK_MS, io.interrupted());
     onLook();
   }
 }

@@ -18,8 +18,8 @@ import { sentText, textOf } from '../team-text.ts';
 
 const text = {
   line: '<text>  Text of the message (- reads the text from stdin)',
-  read: async (argument: string, { world }: Reading) => ({
-    input: { type: 'text' as const, text: await readPrompt(argument, world.stdin) },
+  read: async (argument: string, { io }: Reading) => ({
+    input: { type: 'text' as const, text: await readPrompt(argument, io.stdin) },
   }),
 };
 

@@ -26,7 +26,7 @@ import { count, parseMetadata } from '../option-values.ts';
 import { recordOptions } from '../output-options.ts';
 import { viewText } from '../team-text.ts';
 import { loadWidths } from '../widths.ts';
-import { type CommandContext, jsonFor } from '../world.ts';
+import { type CommandContext, jsonFor } from '../command-io.ts';
 import { usageError } from '../../../api/errors.ts';
 import { readPrompt } from '../prompt.ts';
 import { counted } from '../../../core/lib/counted.ts';
@@ -39,7 +39,7 @@ const teamSpawn = endpointCommand({
     team,
     {
       line: '[prompt]  First prompt of the new session (- reads the prompt from stdin)',
-      read: async (text: string, { world }) => ({ prompt: await readPrompt(text, world.stdin) }),
+      read: async (text: string, { io }) => ({ prompt: await readPrompt(text, io.stdin) }),
     },
     required(
       sessionAs(
@@ -172,7 +172,7 @@ export const teamCommands = commandGroup('teams', 'Let sessions send messages to
       '-w, --watch  Redraw the view after each change, until you press Ctrl-C',
     ],
     async run(context, end: string, options: ViewOptions) {
-      const { world, client, show, layout } = context;
+      const { io, client, show, layout } = context;
       const params = { team_id: await teamId(client, end) };
       const query = { message_limit: options.limit };
       const look = () => client.call(endpoints.getTeamView, { params, query });
@@ -180,7 +180,7 @@ export const teamCommands = commandGroup('teams', 'Let sessions send messages to
       const found = await look();
       show(
         found,
-        () => viewText(found, { now: world.clock.now(), layout }),
+        () => viewText(found, { now: io.clock.now(), layout }),
         () => [found.team.id],
       );
     },
@@ -219,26 +219,26 @@ interface ViewOptions {
 
 /** Prints the view now and after each change. A terminal is cleared before; with `--json` each view is a line. */
 async function watch(
-  { world, client, global, layout }: CommandContext,
+  { io, client, global, layout }: CommandContext,
   team: string,
   look: () => Promise<TeamView>,
 ): Promise<void> {
-  const signal = world.interrupted();
-  const isScreen = world.stdout.isTTY === true && !global.json;
+  const signal = io.interrupted();
+  const isScreen = io.stdout.isTTY === true && !global.json;
   let latest = -1;
   const write = async () => {
     const found = await look();
     latest = found.latest_seq;
     const text = global.json
-      ? `${jsonFor(world, found)}\n`
-      : `${viewText(found, { now: world.clock.now(), layout })}${isScreen ? '' : '\n'}`;
-    world.stdout.write(isScreen ? CLEAR + text : text);
+      ? `${jsonFor(io, found)}\n`
+      : `${viewText(found, { now: io.clock.now(), layout })}${isScreen ? '' : '\n'}`;
+    io.stdout.write(isScreen ? CLEAR + text : text);
   };
   await loadWidths();
   await write();
   const changes = streamEvents({
     client: await client.clientOf(team),
-    clock: world.clock,
+    clock: io.clock,
     after: latest,
     kinds: ['team.*', 'delivery.*', 'session.*', 'turn.*', 'approval.*'],
     signal,
@@ -249,7 +249,7 @@ async function watch(
     if (seq <= latest || !(await concerns({ team_id, session_id }))) continue;
     await write();
   }
-  if (signal.aborted) world.exit(Number(signal.reason));
+  if (signal.aborted) io.exit(Number(signal.reason));
 
   /** Whether an event is of the team or of a member, whose state the view shows, too. */
   async function concerns(of: { team_id: string | null; session_id: string | null }) {

@@ -13,9 +13,9 @@ export const tokenCommands = commandGroup('tokens', 'Manage API tokens', [
     name: 'list',
     description: 'List API tokens, newest first',
     parameters: listOptions,
-    async run({ world, client, show, note, layout }) {
+    async run({ io, client, show, note, layout }) {
       const found = await Array.fromAsync(tokens.all(client));
-      show(found, () => tokenTable(found, { now: world.clock.now(), layout }));
+      show(found, () => tokenTable(found, { now: io.clock.now(), layout }));
       if (found.length === 0) note('no tokens: create one with cadre tokens create NAME');
     },
   }),

@@ -123,8 +123,8 @@ export const usageCommand = endpointCommand({
     },
     {
       line: '--since <time>  Start of the period to show: 7d (7 days ago), 2026-11-01, an ISO time, or all (default: 30 days ago)',
-      read: (text: string, { world, fields }) => ({
-        since: sinceOf(text, world.clock.now(), String(fields.time_zone)),
+      read: (text: string, { io, fields }) => ({
+        since: sinceOf(text, io.clock.now(), String(fields.time_zone)),
       }),
     },
     limit,

@@ -9,7 +9,7 @@ import { exitCodes } from '../exit.ts';
 import { worktreeArgument, worktreeId } from '../find.ts';
 import { withCommand } from '../hints.ts';
 import { plain } from '../output.ts';
-import { canAsk, type CommandContext, type World } from '../world.ts';
+import { canAsk, type CommandContext, type CommandIo } from '../command-io.ts';
 
 export const mergeCommands: readonly Register[] = [
   clientCommand({
@@ -69,7 +69,7 @@ export const mergeCommands: readonly Register[] = [
       '--yes  Skip the confirmation',
     ],
     async run(context, reference: string, { dryRun, yes, ...request }: PullRequestOptions) {
-      const { client, show, layout, world } = context;
+      const { client, show, layout, io } = context;
       const style = { ...layout, withRemedy: withCommand };
       const params = { worktree_id: await worktreeId(client, reference) };
       const call = (more: object): Promise<PullRequest> =>
@@ -78,7 +78,7 @@ export const mergeCommands: readonly Register[] = [
       const isRefused = plan.obstacles.length > 0;
       if (isRefused || dryRun) {
         show(plan, () => textOf(pullRequestLines(plan, style)));
-        if (isRefused) world.exit(exitCodes.conflict);
+        if (isRefused) io.exit(exitCodes.conflict);
         return;
       }
       const isWanted = await mayDo(context, { yes }, plan, (isWhole) =>
@@ -113,14 +113,14 @@ async function finish(
   options: MergeOptions,
   call: (more: Ask) => Promise<MergeResult>,
 ): Promise<void> {
-  const { show, layout, world } = context;
+  const { show, layout, io } = context;
   const style = { ...layout, withRemedy: withCommand };
   const plan = await call({ dry_run: true });
   const { outcome, conflicts, obstacles } = plan;
   const isRefused = conflicts.length > 0 || obstacles.length > 0;
   if (outcome === 'nothing_to_do' || isRefused || options.dryRun) {
     show(plan, () => textOf(mergeResultLines(plan, style)));
-    if (isRefused) world.exit(exitCodes.conflict);
+    if (isRefused) io.exit(exitCodes.conflict);
     return;
   }
   const isWanted = await mayDo(context, options, plan, (isWhole) =>
@@ -147,43 +147,43 @@ interface PullRequestOptions {
  * whole plan, and nobody has said yes.
  */
 async function mayDo(
-  { world, global }: CommandContext,
+  { io, global }: CommandContext,
   { yes }: { yes?: boolean | undefined },
   plan: MergeResult | PullRequest,
   linesOf: (isWhole: boolean) => string[],
 ): Promise<boolean> {
   const cut = cutLists(plan);
-  if (yes || !canAsk(world) || cut !== null) {
-    if (!yes || !global.json) world.stderr.write(textOf(linesOf(false)));
+  if (yes || !canAsk(io) || cut !== null) {
+    if (!yes || !global.json) io.stderr.write(textOf(linesOf(false)));
     if (yes) return true;
     throw usageError(
-      canAsk(world)
+      canAsk(io)
         ? `the list of changes is incomplete (${cut}): look at the rest with git log and git diff, then pass --yes`
         : 'not a terminal: pass --yes to confirm, or --dry-run to show the preview only',
     );
   }
-  return (await showWhole(world, linesOf(true))) && (await askYes(world, 'continue? [y/N] '));
+  return (await showWhole(io, linesOf(true))) && (await askYes(io, 'continue? [y/N] '));
 }
 
 /** Shows lines on stderr, page by page if they do not fit. Returns whether the last line was shown. */
-async function showWhole(world: World, lines: readonly string[]): Promise<boolean> {
+async function showWhole(io: CommandIo, lines: readonly string[]): Promise<boolean> {
   const { wrapped } = await import('../../terminal/width.ts');
-  const { rows = 24, columns = 80 } = world.stderr as Partial<NodeJS.WriteStream>;
+  const { rows = 24, columns = 80 } = io.stderr as Partial<NodeJS.WriteStream>;
   const shown = lines.flatMap((line) => wrapped(line, columns, { trims: false }));
   if (shown.length < rows) {
-    world.stderr.write(textOf(shown));
+    io.stderr.write(textOf(shown));
     return true;
   }
   const [{ showToEnd }, { terminalOf }] = await Promise.all([
     import('../talk/key-question.ts'),
     import('../talk/terminal.ts'),
   ]);
-  const terminal = terminalOf(world);
+  const terminal = terminalOf(io);
   if (!terminal)
     throw usageError(
       'cannot ask for confirmation, because the command does not run in the foreground of a terminal: pass --yes',
     );
-  return showToEnd(terminal, shown, world.interrupted());
+  return showToEnd(terminal, shown, io.interrupted());
 }
 
 function textOf(lines: readonly string[]): string {

@@ -8,7 +8,7 @@ import { clientCommand, type Register } from '../command.ts';
 import { endpointCommand } from '../endpoint-command.ts';
 import { ago, listOf, plain } from '../output.ts';
 import { repositoryOption } from '../parameters.ts';
-import { canAsk, type CommandContext, type World } from '../world.ts';
+import { canAsk, type CommandContext, type CommandIo } from '../command-io.ts';
 import { counted } from '../../../core/lib/counted.ts';
 
 export const trustCommands: readonly Register[] = [
@@ -24,7 +24,7 @@ export const trustCommands: readonly Register[] = [
     ],
     async run(context, options: TrustOptions) {
       const { client, show } = context;
-      const repo_root = path.resolve(context.world.cwd(), options.repo);
+      const repo_root = path.resolve(context.io.cwd(), options.repo);
       const wanted =
         options.sha256 === undefined
           ? await chosen(context, repo_root, options)
@@ -79,7 +79,7 @@ interface TrustOptions {
 
 /** Shows each content and asks whether it may be used. Throws `usage` without terminal and `--yes`. */
 async function chosen(
-  { world, client }: CommandContext,
+  { io, client }: CommandContext,
   repo_root: string,
   { yes, handoff }: TrustOptions,
 ): Promise<string[]> {
@@ -91,17 +91,17 @@ async function chosen(
     );
   const wanted: string[] = [];
   for (const one of brings) {
-    world.stderr.write(broughtText(one));
-    if (one.trusted) world.stderr.write('  already trusted\n');
-    else if (yes || (canAsk(world) && (await isAllowed(world, one)))) wanted.push(one.sha256);
-    else if (!canAsk(world))
+    io.stderr.write(broughtText(one));
+    if (one.trusted) io.stderr.write('  already trusted\n');
+    else if (yes || (canAsk(io) && (await isAllowed(io, one)))) wanted.push(one.sha256);
+    else if (!canAsk(io))
       throw usageError('not a terminal: read the printed content, then pass --yes or --sha256');
   }
   return wanted;
 }
 
-function isAllowed(world: World, { kind }: Brought): Promise<boolean> {
-  return askYes(world, `  allow ${words[kind].use} of the repository? [y/N] `);
+function isAllowed(io: CommandIo, { kind }: Brought): Promise<boolean> {
+  return askYes(io, `  allow ${words[kind].use} of the repository? [y/N] `);
 }
 
 /**
@@ -110,11 +110,11 @@ function isAllowed(world: World, { kind }: Brought): Promise<boolean> {
  * name of the worktree.
  */
 export async function askForWorktree(
-  { world, client }: Pick<CommandContext, 'world' | 'client'>,
+  { io, client }: Pick<CommandContext, 'io' | 'client'>,
   about: { directory: string; name: string; kinds: readonly Brought['kind'][] },
 ): Promise<void> {
   const { directory, name, kinds } = about;
-  if (kinds.length === 0 || !canAsk(world)) return;
+  if (kinds.length === 0 || !canAsk(io)) return;
   const found = await client
     .call(endpoints.lookAtBrought, { body: { repo_root: directory } })
     .catch((error: unknown) => {
@@ -129,8 +129,8 @@ export async function askForWorktree(
   const isThere = (one: Worktree) => one.status === 'active' || one.status === 'retained';
   if (worktrees.some((one) => one.worktree_name === name && isThere(one))) return;
   for (const one of untrusted) {
-    world.stderr.write(broughtText(one));
-    if (await isAllowed(world, one))
+    io.stderr.write(broughtText(one));
+    if (await isAllowed(io, one))
       await client.call(endpoints.trustContent, { body: { repo_root, sha256: one.sha256 } });
   }
 }

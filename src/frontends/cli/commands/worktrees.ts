@@ -83,17 +83,17 @@ const create = endpointCommand({
 });
 
 /** Asks about untrusted content of the repository, unless an option says what happens to it. Sets no field. */
-async function askForContent({ world, client, options, fields }: Reading): Promise<object> {
+async function askForContent({ io, client, options, fields }: Reading): Promise<object> {
   const { init, initIfTrusted, include, includeIfTrusted } = options as ConsentOptions;
   const kinds = [
     ...(init && !initIfTrusted ? (['init_script'] as const) : []),
     ...(include && !includeIfTrusted ? (['included_files'] as const) : []),
   ];
-  if (!world.stdin.isTTY || kinds.length === 0) return {};
+  if (!io.stdin.isTTY || kinds.length === 0) return {};
   const { repo_root, source_session_id, worktree_name } = fields as Record<string, string>;
   const params = { session_id: source_session_id ?? '' };
   const directory = repo_root ?? (await client.call(endpoints.getSession, { params })).cwd;
-  await askForWorktree({ world, client }, { directory, name: worktree_name ?? '', kinds });
+  await askForWorktree({ io, client }, { directory, name: worktree_name ?? '', kinds });
   return {};
 }
 
@@ -178,8 +178,8 @@ export const worktreeCommands = commandGroup(
       parameters: [worktree, reason],
       confirm: (reference) => `archive and remove worktree "${reference}"?`,
       print: cleanupText,
-      after({ status }, world) {
-        if (status !== 'cleaned') world.exit(exitCodes.conflict);
+      after({ status }, io) {
+        if (status !== 'cleaned') io.exit(exitCodes.conflict);
       },
     }),
     endpointCommand({

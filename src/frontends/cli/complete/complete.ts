@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { defaultConfigFile } from '../../../core/config/paths.ts';
 import { readAsset } from '../../../core/lib/self.ts';
-import type { World } from '../world.ts';
+import type { CommandIo } from '../command-io.ts';
 import { isRecord, type Offer, recordOffers, type Get } from './records.ts';
 import { type CommandTree, type CompletionTable, tableAsset, type CommandValue } from './table.ts';
 import type { HttpClient } from '../../../client/client.ts';
@@ -10,7 +10,7 @@ import { AppError, notFoundError } from '../../../api/errors.ts';
 import { askedServers, clientConfiguration, connectOne, type GlobalOptions } from '../context.ts';
 import { isFleetAddress } from '../../../bundles/choose.ts';
 
-type Surroundings = Pick<World, 'env' | 'stdout' | 'clock' | 'cwd'>;
+type Surroundings = Pick<CommandIo, 'env' | 'stdout' | 'clock' | 'cwd'>;
 
 /** A server that is slower than this, in milliseconds, gives no completions. */
 const PATIENCE_MS = 1000;
@@ -20,20 +20,18 @@ const PATIENCE_MS = 1000;
  * `<directory>` for names that the shell completes itself. Words before `__complete`, which an alias has put there,
  * count as well. A shell waits for this at each key, so nothing is loaded that is not needed, and errors are silent.
  */
-export async function complete(argv: readonly string[], world: Surroundings): Promise<void> {
+export async function complete(argv: readonly string[], io: Surroundings): Promise<void> {
   const at = argv.indexOf('__complete');
   const words = [...argv.slice(0, at), ...argv.slice(at + 2)];
   const table = JSON.parse(new TextDecoder().decode(readAsset(tableAsset))) as CompletionTable;
-  const offers = await offersFor(table, words, world).catch(() => []);
-  world.stdout.write(
-    offers.map(({ word, about }) => `${word}\t${about}`.trimEnd() + '\n').join(''),
-  );
+  const offers = await offersFor(table, words, io).catch(() => []);
+  io.stdout.write(offers.map(({ word, about }) => `${word}\t${about}`.trimEnd() + '\n').join(''));
 }
 
 async function offersFor(
   { tree, values }: CompletionTable,
   words: readonly string[],
-  world: Surroundings,
+  io: Surroundings,
 ): Promise<readonly Offer[]> {
   const context = cursorContextOf(tree, words);
   const typed = words.at(-1) ?? '';
@@ -42,7 +40,7 @@ async function offersFor(
     ? (context.path.at(-1)?.commands ?? [])
     : helpedBy(context, words);
   const named = commands.map(({ name, description }) => ({ word: name, about: description }));
-  return [...named, ...(await valuesFor(context, values, typed.replace(/^=/, ''), world))];
+  return [...named, ...(await valuesFor(context, values, typed.replace(/^=/, ''), io))];
 }
 
 /** The commands that may follow `help` and the words behind it. */

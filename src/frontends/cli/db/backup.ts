@@ -16,7 +16,7 @@ import {
   storeDirectory,
   withStoreFiles,
 } from './store-files.ts';
-import type { World } from '../world.ts';
+import type { CommandIo } from '../command-io.ts';
 
 interface Copied {
   path: string;
@@ -34,16 +34,16 @@ interface Source {
  * Copies the database to a file that does not exist yet. The file appears under its name once it is complete and synced.
  * Throws `conflict` for a file that exists, `invalid` or `storage_full` for one that cannot be written.
  */
-export async function backUp(world: World, options: GlobalOptions, file: string): Promise<Copied> {
+export async function backUp(io: CommandIo, options: GlobalOptions, file: string): Promise<Copied> {
   if (existsSync(file)) {
     throw conflictError(`the file ${file} already exists: choose another file`);
   }
-  const signal = world.interrupted();
+  const signal = io.interrupted();
   const part = `${file}.part`;
   const target = await create(part);
   try {
-    const copied = await fromStore(world, options, signal, async ({ bytes, seq, pieces }) => {
-      using progress = progressLine(world);
+    const copied = await fromStore(io, options, signal, async ({ bytes, seq, pieces }) => {
+      using progress = progressLine(io);
       let written = 0;
       for await (const piece of pieces) {
         signal.throwIfAborted();
@@ -91,14 +91,14 @@ function cannotWrite(part: string, cause: unknown): AppError {
 
 /** Reads a copy from the running server, or from the locked data directory where none runs. */
 async function fromStore<T>(
-  world: World,
+  io: CommandIo,
   options: GlobalOptions,
   signal: AbortSignal,
   take: (source: Source) => Promise<T>,
 ): Promise<T> {
-  const client = await runningServer(world, options);
+  const client = await runningServer(io, options);
   if (client) return fromServer(client, signal, take);
-  const directory = storeDirectory(world, options);
+  const directory = storeDirectory(io, options);
   using _lock = await lockStore(directory);
   const { backUpClosed } = await import('../../../core/store/backup.ts');
   const settings = {

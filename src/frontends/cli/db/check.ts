@@ -19,7 +19,7 @@ import {
   storeDirectory,
   withStoreFiles,
 } from './store-files.ts';
-import type { World } from '../world.ts';
+import type { CommandIo } from '../command-io.ts';
 import { backUp } from './backup.ts';
 
 /** A finding about the database, or about another file of the data directory. */
@@ -42,59 +42,59 @@ const nothingBeside = { logs: null, images: null, search: null };
  * processes and the search index.
  */
 export async function check(
-  world: World,
+  io: CommandIo,
   options: GlobalOptions,
   file: string | undefined,
 ): Promise<Checked> {
   if (file !== undefined) {
-    const report = await checkCopy(world, path.resolve(world.cwd(), file));
+    const report = await checkCopy(io, path.resolve(io.cwd(), file));
     return { ...report, ...nothingBeside };
   }
-  const client = await runningServer(world, options);
+  const client = await runningServer(io, options);
   if (client) {
     client.close();
-    const report = await checkRunning(world, options);
-    const directory = await localDirectory(world, options);
+    const report = await checkRunning(io, options);
+    const directory = await localDirectory(io, options);
     return directory === null
       ? { ...report, ...nothingBeside }
-      : withFilesBeside(world, directory, report);
+      : withFilesBeside(io, directory, report);
   }
-  const directory = storeDirectory(world, options);
+  const directory = storeDirectory(io, options);
   using _lock = await lockStore(directory);
-  const report = await checkFile(world, path.join(directory, STORE));
-  return await withFilesBeside(world, directory, report);
+  const report = await checkFile(io, path.join(directory, STORE));
+  return await withFilesBeside(io, directory, report);
 }
 
-async function checkRunning(world: World, options: GlobalOptions): Promise<CheckReport> {
+async function checkRunning(io: CommandIo, options: GlobalOptions): Promise<CheckReport> {
   const directory = await fs.mkdtemp(path.join(os.tmpdir(), 'cadre-check-'));
   try {
-    const { path: copy } = await backUp(world, options, path.join(directory, STORE));
-    return await checkFile(world, copy);
+    const { path: copy } = await backUp(io, options, path.join(directory, STORE));
+    return await checkFile(io, copy);
   } finally {
     await fs.rm(directory, { recursive: true, force: true });
   }
 }
 
 /** The data directory of the running server; null if the options name another server. */
-async function localDirectory(world: World, options: GlobalOptions): Promise<string | null> {
-  const { kind } = await askedServers(options, world.env);
-  return kind === 'local' ? serverDirectory(options, world.env) : null;
+async function localDirectory(io: CommandIo, options: GlobalOptions): Promise<string | null> {
+  const { kind } = await askedServers(options, io.env);
+  return kind === 'local' ? serverDirectory(options, io.env) : null;
 }
 
 /** Adds what a check of the logs and the search index of a data directory has found. */
 async function withFilesBeside(
-  world: World,
+  io: CommandIo,
   directory: string,
   report: CheckReport,
 ): Promise<Checked> {
   const { checkLogs } = await import('../../../server/work/processes/check-logs.ts');
   const { checkImages } = await import('../../../server/conversations/sessions/blobs.ts');
   const { checkIndex } = await import('../../../server/conversations/search/check-index.ts');
-  const signal = world.interrupted();
+  const signal = io.interrupted();
   const damage: Finding[] = [...report.damage];
   const find = (file: string, problem: string) =>
     damage.push({ table: null, row: null, file, problem });
-  using progress = progressLine(world);
+  using progress = progressLine(io);
   return await withStoreFiles(directory, async () => {
     const logs = await checkLogs({
       logs: path.join(directory, 'logs'),
@@ -123,25 +123,25 @@ async function withFilesBeside(
   });
 }
 
-async function checkCopy(world: World, file: string): Promise<CheckReport> {
+async function checkCopy(io: CommandIo, file: string): Promise<CheckReport> {
   const found = await fs.stat(file).catch(() => null);
   if (!found?.isFile()) throw notFoundError(`file ${file} not found`);
   const directory = path.dirname(file);
   // A file in a data directory may be in use, so the directory is locked. A copy has no lock beside it.
   const isInPlace = path.basename(file) === STORE && existsSync(path.join(directory, 'lock'));
   using _lock = isInPlace ? await lockStore(directory) : null;
-  return await checkFile(world, file, isInPlace ? undefined : 'use another backup');
+  return await checkFile(io, file, isInPlace ? undefined : 'use another backup');
 }
 
-async function checkFile(world: World, file: string, remedy?: string): Promise<CheckReport> {
+async function checkFile(io: CommandIo, file: string, remedy?: string): Promise<CheckReport> {
   await withStoreFiles(file, () => fs.access(file, fs.constants.R_OK));
   const { checkStore } = await import('../../../core/store/check.ts');
-  using progress = progressLine(world);
+  using progress = progressLine(io);
   return await checkStore({
     file,
     wasm: sqlWasm,
     version,
-    signal: world.interrupted(),
+    signal: io.interrupted(),
     remedy,
     onProgress: (part, rows) => progress.show(`${part}${rows > 0 ? `: ${rows} rows` : ''}`),
   });

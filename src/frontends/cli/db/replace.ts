@@ -12,7 +12,7 @@ import { askYes } from '../choose.ts';
 import { commandOn } from '../command-on.ts';
 import type { GlobalOptions } from '../context.ts';
 import { plain } from '../output.ts';
-import { canAsk, type World } from '../world.ts';
+import { canAsk, type CommandIo } from '../command-io.ts';
 import { check } from './check.ts';
 import { lockStore, STORE, withStoreFiles, storeDirectory } from './store-files.ts';
 
@@ -35,18 +35,18 @@ export interface Restored {
  * that is not whole, `usage` where something is replaced and nobody can be asked.
  */
 export async function restore(
-  world: World,
+  io: CommandIo,
   options: ReplaceOptions,
   file: string,
 ): Promise<Restored | null> {
-  const backup = path.resolve(world.cwd(), file);
-  const { damage } = await check(world, options, backup);
+  const backup = path.resolve(io.cwd(), file);
+  const { damage } = await check(io, options, backup);
   if (damage.length > 0)
     throw new AppError(
       'storage_damaged',
       `the backup ${backup} has damaged rows (${damage.length}), so nothing was changed: list the rows with cadre db check ${shellWord(backup)}, or name another backup`,
     );
-  const directory = dataDirectory(loadConfig(options, world.env), world.env);
+  const directory = dataDirectory(loadConfig(options, io.env), io.env);
   withDataDirectory(directory, () => prepareDirectory(directory));
   using _lock = await lockStore(directory);
   return await withStoreFiles(directory, async () => {
@@ -55,11 +55,11 @@ export async function restore(
     const facts = await factsOf(backup, sqlWasm);
     const store = path.join(directory, STORE);
     const isThere = existsSync(store) || existsSync(`${store}-wal`);
-    world.stderr.write(restorePlan(facts, directory, isThere));
+    io.stderr.write(restorePlan(facts, directory, isThere));
     if (
       isThere &&
       !options.yes &&
-      !(await isWanted(world, 'restore? [y/N] ', 'pass --yes to confirm'))
+      !(await isWanted(io, 'restore? [y/N] ', 'pass --yes to confirm'))
     )
       return null;
     const { replaced } = await restoreStore({
@@ -67,8 +67,8 @@ export async function restore(
       copy: backup,
       wasm: sqlWasm,
       newEpoch: () => systemIds.next('epoch'),
-      now: world.clock.now(),
-      failpoint: failpointsFrom(world.env.CADRE_FAILPOINTS),
+      now: io.clock.now(),
+      failpoint: failpointsFrom(io.env.CADRE_FAILPOINTS),
     });
     const { version, format, seq } = facts;
     return { data_dir: directory, backup, version, format, seq, replaced };
@@ -100,8 +100,8 @@ function restorePlan(
 }
 
 /** Asks before data is replaced. Throws `usage` with the remedy if nobody can be asked. */
-function isWanted(world: World, question: string, remedy: string): Promise<boolean> {
-  if (canAsk(world)) return askYes(world, question);
+function isWanted(io: CommandIo, question: string, remedy: string): Promise<boolean> {
+  if (canAsk(io)) return askYes(io, question);
   throw usageError(`not a terminal: ${remedy}`);
 }
 
@@ -125,11 +125,11 @@ interface RolledBack {
  * user declines. Throws `conflict` where a server runs, `not_found` without a copy, `usage` where nobody can be asked.
  */
 export async function rollBack(
-  world: World,
+  io: CommandIo,
   options: ReplaceOptions,
   file: string | undefined,
 ): Promise<RolledBack | null> {
-  const directory = storeDirectory(world, options);
+  const directory = storeDirectory(io, options);
   using _lock = await lockStore(directory);
   return await withStoreFiles(directory, async () => {
     const { rollBack: replace, tidyStore } = await import('../../../core/store/replace-store.ts');
@@ -139,17 +139,17 @@ export async function rollBack(
     const copy =
       file === undefined
         ? await olderCopy(directory, store)
-        : await factsOf(existing(path.resolve(world.cwd(), file)), sqlWasm);
+        : await factsOf(existing(path.resolve(io.cwd(), file)), sqlWasm);
     const lost = newerThan(copy, store);
-    world.stderr.write(rollbackPlan(copy, store, lost));
-    if (!options.yes && !(await isWanted(world, 'roll back? [y/N] ', UNSEEN))) return null;
+    io.stderr.write(rollbackPlan(copy, store, lost));
+    if (!options.yes && !(await isWanted(io, 'roll back? [y/N] ', UNSEEN))) return null;
     const { kept } = await replace({
       directory,
       copy: copy.file,
       wasm: sqlWasm,
       newEpoch: () => systemIds.next('epoch'),
-      now: world.clock.now(),
-      failpoint: failpointsFrom(world.env.CADRE_FAILPOINTS),
+      now: io.clock.now(),
+      failpoint: failpointsFrom(io.env.CADRE_FAILPOINTS),
     });
     const { version: writer, format, seq } = copy;
     return { version: writer, format, seq, copy: copy.file, replaced: kept, lost };

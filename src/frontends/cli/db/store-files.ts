@@ -4,14 +4,14 @@ import type { Client } from '../../../client/client.ts';
 import { dataDirectory, loadConfig } from '../../../core/config/load.ts';
 import { invalidError, isUnreachable, notFoundError } from '../../../api/errors.ts';
 import type { GlobalOptions } from '../context.ts';
-import type { World } from '../world.ts';
+import type { CommandIo } from '../command-io.ts';
 
 export const STORE = 'events.cadre';
 
 /** A client of the running server; null where none runs. */
-export async function runningServer(world: World, options: GlobalOptions): Promise<Client | null> {
+export async function runningServer(io: CommandIo, options: GlobalOptions): Promise<Client | null> {
   try {
-    return await world.connect(options);
+    return await io.connect(options);
   } catch (error) {
     if (isUnreachable(error)) return null;
     throw error;
@@ -19,8 +19,8 @@ export async function runningServer(world: World, options: GlobalOptions): Promi
 }
 
 /** The data directory. Throws `not_found` where it holds no database. */
-export function storeDirectory(world: World, options: GlobalOptions): string {
-  const directory = dataDirectory(loadConfig(options, world.env), world.env);
+export function storeDirectory(io: CommandIo, options: GlobalOptions): string {
+  const directory = dataDirectory(loadConfig(options, io.env), io.env);
   if (existsSync(path.join(directory, STORE))) return directory;
   throw notFoundError(`the database ${STORE} does not exist in ${directory}: pass --data-dir`);
 }
@@ -49,7 +49,10 @@ export async function withStoreFiles<T>(file: string, work: () => T | Promise<T>
 const EVERY_MS = 100;
 
 /** A progress line on stderr, if that is a terminal. It is erased when it is disposed. */
-export function progressLine({ stderr, clock }: World): Disposable & { show(text: string): void } {
+export function progressLine({
+  stderr,
+  clock,
+}: CommandIo): Disposable & { show(text: string): void } {
   const isSeen = stderr.isTTY === true;
   let shownAt = Number.NEGATIVE_INFINITY;
   return {

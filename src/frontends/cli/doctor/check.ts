@@ -1,7 +1,7 @@
 import { dataDirectory, findConfig, type FoundConfig } from '../../../core/config/load.ts';
 import { type Config, configSchema } from '../../../core/config/schema.ts';
 import type { GlobalOptions } from '../context.ts';
-import type { World } from '../world.ts';
+import type { CommandIo } from '../command-io.ts';
 
 /** The result of a check. `detail` says what to do, unless the status is ok. */
 export interface Finding {
@@ -16,7 +16,7 @@ export type Verdict = Omit<Finding, 'check'>;
 export type Check = (input: CheckInput) => Verdict | Promise<Verdict>;
 
 export interface CheckInput {
-  world: World;
+  io: CommandIo;
   options: GlobalOptions;
   found: FoundConfig;
   /** The defaults, where the configuration has problems. */
@@ -24,10 +24,10 @@ export interface CheckInput {
   directory: string;
 }
 
-export function checkInput(world: World, options: GlobalOptions): CheckInput {
-  const found = findConfig(options, world.env);
+export function checkInput(io: CommandIo, options: GlobalOptions): CheckInput {
+  const found = findConfig(options, io.env);
   const config = found.config ?? configSchema.parse({ data: { root_dir: options.dataDir } });
-  return { world, options, found, config, directory: dataDirectory(config, world.env) };
+  return { io, options, found, config, directory: dataDirectory(config, io.env) };
 }
 
 const verdict =

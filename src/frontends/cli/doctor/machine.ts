@@ -14,13 +14,13 @@ import { isPackaged } from '../../../core/lib/self.ts';
 
 const MIB = 1024 ** 2;
 
-export const configuration: Check = ({ found, config, options, world }) => {
+export const configuration: Check = ({ found, config, options, io }) => {
   const [first, ...others] = found.problems;
   if (first) {
     const more = others.length > 0 ? `; ${others.length} more, see cadre config check` : '';
     return fail(`${first}${more}`);
   }
-  const file = path.resolve(configFile(options, world.env));
+  const file = path.resolve(configFile(options, io.env));
   const exists = fs.existsSync(file);
   if (exists && isOpen(file) && hasSecrets(fs.readFileSync(file, 'utf8'), config))
     return warn(
@@ -125,8 +125,8 @@ export const node: Check = () => {
 /** The programs with which the server finds and ends its children, and locks its data directory. */
 const NEEDED = hasProc ? ['/bin/sh', 'flock', 'grep'] : ['/bin/sh', 'ps', 'awk', 'lsof'];
 
-export const prerequisites: Check = ({ world }) => {
-  const missing = NEEDED.filter((program) => !findProgram(program, world.env.PATH));
+export const prerequisites: Check = ({ io }) => {
+  const missing = NEEDED.filter((program) => !findProgram(program, io.env.PATH));
   if (hasProc && missing.join() === 'grep')
     return warn(
       'the program grep was not found: install grep, with which the server finds processes that a crash left behind',
@@ -148,13 +148,13 @@ export const git: Check = async () => {
 };
 
 /** The sandbox of child processes, found by starting one. */
-export const sandbox: Check = async ({ config, directory, world }) => {
+export const sandbox: Check = async ({ config, directory, io }) => {
   const { mode, network, nests } = config.sandbox;
   if (mode === 'off')
     return ok('off; to check this machine, run CADRE_SANDBOX_MODE=auto cadre doctor');
-  const searchPath = world.env.PATH ?? '';
+  const searchPath = io.env.PATH ?? '';
   const { probeBriefly } = await import('../../../core/children/sandbox/run-probe.ts');
-  const level = await probeBriefly({ searchPath, network, nests }, world.clock);
+  const level = await probeBriefly({ searchPath, network, nests }, io.clock);
   if (level.level === 'full') {
     const parts = network === 'none' ? 'files, processes and network' : 'files and processes';
     const hidden = await hiddenPrograms(searchPath, directory);

@@ -107,14 +107,14 @@ export const rules: Check = async (input) => {
 
 /** The server's answer; null where no server runs. Throws the server's refusal, and `timeout` without an answer. */
 async function asked<T>(
-  { options, world }: CheckInput,
+  { options, io }: CheckInput,
   ask: (client: Client) => Promise<T>,
 ): Promise<T | null> {
   let client: Client | undefined;
   const late = new AbortController();
   try {
-    client = await world.connect(options);
-    return await Promise.race([ask(client), tooLate(world, client.url, late.signal)]);
+    client = await io.connect(options);
+    return await Promise.race([ask(client), tooLate(io, client.url, late.signal)]);
   } catch (error) {
     if (!client && isUnreachable(error)) return null;
     throw error;
@@ -125,7 +125,7 @@ async function asked<T>(
 }
 
 async function tooLate(
-  { clock }: CheckInput['world'],
+  { clock }: CheckInput['io'],
   url: string,
   signal: AbortSignal,
 ): Promise<never> {
@@ -137,11 +137,11 @@ async function tooLate(
 }
 
 /** Starts each agent. Reports which are logged in, open a session and have the modes that they are said to have. */
-export async function agentFindings({ found, config, world }: CheckInput): Promise<Finding[]> {
+export async function agentFindings({ found, config, io }: CheckInput): Promise<Finding[]> {
   const none = { check: 'agents' };
   if (!found.config) return [{ ...none, ...warn('unknown until the configuration is fixed') }];
   const { tryAgents } = await import('../../../server/runtime/try-agents.ts');
-  const tried = await tryAgents(config, world.interrupted());
+  const tried = await tryAgents(config, io.interrupted());
   if (tried.length === 0)
     return [
       { ...none, ...warn('no agents are installed or configured: see cadre providers discover') },

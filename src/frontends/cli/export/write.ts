@@ -7,7 +7,7 @@ import { mapTexts, redactor } from '../../../core/lib/redact.ts';
 import { replaceFile } from '../../../core/lib/replace-file.ts';
 import { conversationMarkdown } from '../../terminal/conversation.ts';
 import type { GlobalOptions } from '../context.ts';
-import type { CommandContext } from '../world.ts';
+import type { CommandContext } from '../command-io.ts';
 import { type Exported, exportHtml } from './html.ts';
 
 export interface ExportOptions {
@@ -23,25 +23,25 @@ export interface ExportOptions {
  * Markdown show. Throws `usage` for two formats, `conflict` for a file that exists without `force`.
  */
 export async function writeExport(
-  { world, global }: Pick<CommandContext, 'world' | 'global'>,
+  { io, global }: Pick<CommandContext, 'io' | 'global'>,
   { html, markdown, redact, file, force }: ExportOptions,
   { document, exported }: { document: unknown; exported: Exported },
 ): Promise<void> {
   if (Number(html === true) + Number(markdown === true) + Number(global.json === true) > 1)
     throw usageError('more than one format: use one of --html, --markdown and --json');
-  const clean = redact ? await cleaner(global, world.env) : <T>(value: T): T => value;
+  const clean = redact ? await cleaner(global, io.env) : <T>(value: T): T => value;
   const parts = global.json
     ? [`${JSON.stringify(clean(document), null, 2)}\n`]
     : markdown
       ? markdownParts(clean(exported))
       : exportHtml(clean(exported));
   if (file === undefined) {
-    for (const part of parts) world.stdout.write(part);
+    for (const part of parts) io.stdout.write(part);
     return;
   }
-  const target = path.resolve(world.cwd(), file);
+  const target = path.resolve(io.cwd(), file);
   writeAll(target, parts, force === true);
-  world.stderr.write(`cadre: wrote ${target}\n`);
+  io.stderr.write(`cadre: wrote ${target}\n`);
 }
 
 function* markdownParts({ title, facts, turns }: Exported): Generator<string> {

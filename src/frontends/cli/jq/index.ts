@@ -3,7 +3,7 @@ import { type Jq, loadJq } from 'jq-wasm';
 import { usageError } from '../../../api/errors.ts';
 import { readAsset } from '../../../core/lib/self.ts';
 import { reportFailure } from '../exit.ts';
-import { safeOn, type World } from '../world.ts';
+import { safeOn, type CommandIo } from '../command-io.ts';
 
 /**
  * Stands for stdout: each JSON document that a command writes goes through an expression of jq. A text is printed as it
@@ -13,10 +13,10 @@ import { safeOn, type World } from '../world.ts';
 export class JqOutput extends Writable {
   readonly #jq: Jq;
   readonly #expression: string;
-  readonly #outside: Pick<World, 'stdout' | 'stderr'>;
+  readonly #outside: Pick<CommandIo, 'stdout' | 'stderr'>;
   #failed = false;
 
-  private constructor(jq: Jq, expression: string, outside: Pick<World, 'stdout' | 'stderr'>) {
+  private constructor(jq: Jq, expression: string, outside: Pick<CommandIo, 'stdout' | 'stderr'>) {
     super({ decodeStrings: false });
     this.#jq = jq;
     // jq would take an expression that starts with a hyphen for an option.
@@ -27,7 +27,7 @@ export class JqOutput extends Writable {
   /** Loads jq. Throws `usage`, with the position, for an expression that jq does not compile. */
   static async open(
     expression: string,
-    outside: Pick<World, 'stdout' | 'stderr'>,
+    outside: Pick<CommandIo, 'stdout' | 'stderr'>,
   ): Promise<JqOutput> {
     // A copy, because in the executable the bytes of an asset are read-only.
     const jq = await loadJq({ wasmBinary: new Uint8Array(readAsset('jq.wasm')) });

@@ -14,7 +14,7 @@ import { type ServiceStart, settingsLeftBehind, variablesOf } from '../../servic
 import { serverOnceItAnswers } from '../answering.ts';
 import { lastingCommand } from '../lasting-command.ts';
 import { refuseRemote, type ServeOptions, serveWords } from '../serve-options.ts';
-import type { World } from '../world.ts';
+import type { CommandIo } from '../command-io.ts';
 import type { Manager } from './manager.ts';
 
 /** The maximum time to wait for the answer of a started service. */
@@ -48,18 +48,18 @@ export interface Restarted {
 }
 
 /** The text that describes the service to its manager. Throws `invalid` for a configuration that is wrong. */
-export function serviceText(world: World, options: ServeOptions, manager: Manager): string {
-  return manager.text(planOf(world, options).start);
+export function serviceText(io: CommandIo, options: ServeOptions, manager: Manager): string {
+  return manager.text(planOf(io, options).start);
 }
 
 /** Writes the file of the service, and has it started now and at each login. */
 export async function install(
-  world: World,
+  io: CommandIo,
   options: InstallOptions,
   manager: Manager,
 ): Promise<Installed> {
   refuseRoot(options.allowRoot === true);
-  const { start, directory } = planOf(world, options);
+  const { start, directory } = planOf(io, options);
   await manager.assertReachable();
   const text = manager.text(start);
   const change = write(manager.file, text, options.force === true);
@@ -67,7 +67,7 @@ export async function install(
   prepareDirectory(directory);
   const before = await manager.state();
   const ran = await manager.enable();
-  const remarks = remarksOn(world, manager);
+  const remarks = remarksOn(io, manager);
   const running = findRegistration(directory);
   if (!running?.runs) ran.push(...(await manager.start()));
   else if (running.server.pid !== before?.pid)
@@ -76,10 +76,10 @@ export async function install(
     remarks.push(
       `the running server does not use the new file: restart it with ${manager.restartCommand}`,
     );
-  const signal = world.interrupted();
+  const signal = io.interrupted();
   const isOther = running?.runs === true;
   const server = await serverOnceItAnswers(directory, {
-    clock: world.clock,
+    clock: io.clock,
     signal,
     limitMs: isOther ? 0 : ANSWER_MS,
   });
@@ -103,12 +103,12 @@ export async function install(
  * without a service, `conflict` if another server has the data directory.
  */
 export async function restart(
-  world: World,
+  io: CommandIo,
   options: ServeOptions,
   manager: Manager,
 ): Promise<Restarted> {
-  const config = loadConfig(options, world.env);
-  const directory = dataDirectory(config, world.env);
+  const config = loadConfig(options, io.env);
+  const directory = dataDirectory(config, io.env);
   await manager.assertReachable();
   const before = await manager.state();
   if (!before)
@@ -117,8 +117,8 @@ export async function restart(
   if (running?.runs && running.server.pid !== before.pid)
     throw conflictError(otherServer(directory, running.server.pid, manager));
   const ran = await manager.restart(config.server.reattach_ms > 0);
-  const signal = world.interrupted();
-  const limits = { clock: world.clock, signal, limitMs: ANSWER_MS };
+  const signal = io.interrupted();
+  const limits = { clock: io.clock, signal, limitMs: ANSWER_MS };
   const server = await serverOnceItAnswers(directory, limits);
   return { ran, url: server?.url ?? null };
 }
@@ -158,12 +158,12 @@ function lookAt(file: string): fs.Stats | null {
   }
 }
 
-function planOf(world: World, options: ServeOptions): { start: ServiceStart; directory: string } {
-  const { env } = world;
+function planOf(io: CommandIo, options: ServeOptions): { start: ServiceStart; directory: string } {
+  const { env } = io;
   const config = loadConfig(options, env);
-  refuseRemote(config.server.bind_address, options.allowRemote === true, world);
+  refuseRemote(config.server.bind_address, options.allowRemote === true, io);
   const directory = dataDirectory(config, env);
-  const command = [...lastingCommand(env), ...serveWords(options, world.cwd())] as const;
+  const command = [...lastingCommand(env), ...serveWords(options, io.cwd())] as const;
   const variablesFile = path.join(path.dirname(defaultConfigFile(env)), 'service.env');
   const variables = variablesOf(env);
   const agentsOutlive = config.server.reattach_ms > 0;
@@ -197,7 +197,7 @@ function refuseForeign(file: string, seal: Seal, isForced: boolean, does: string
   );
 }
 
-function remarksOn({ env }: World, manager: Manager): string[] {
+function remarksOn({ env }: CommandIo, manager: Manager): string[] {
   const left = settingsLeftBehind(env);
   const names = left.join(', ');
   return [

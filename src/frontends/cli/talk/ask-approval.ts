@@ -4,7 +4,7 @@ import type { BodyInputOf } from '../../../api/endpoint.ts';
 import type { Client } from '../../../client/client.ts';
 import { AppError } from '../../../api/errors.ts';
 import { plain, shortId } from '../output.ts';
-import type { World } from '../world.ts';
+import type { CommandIo } from '../command-io.ts';
 import type { TalkOutput } from './talk-output.ts';
 
 /**
@@ -117,14 +117,14 @@ export class ApprovalAsker {
   }
 
   #leaveOpen(approval: Approval, how: 'later' | 'leave'): void {
-    const { world, onLeave, leavesWithLater = false } = this.#deps;
+    const { io, onLeave, leavesWithLater = false } = this.#deps;
     this.#leftOpen.add(approval.id);
-    world.stderr.write(`  left open: ${howToAnswer(approval)}\n`);
+    io.stderr.write(`  left open: ${howToAnswer(approval)}\n`);
     if (how === 'leave' || leavesWithLater) onLeave();
   }
 
   async #askOne(approval: Approval, ask: Asking): Promise<void> {
-    const { world, client, stopped } = this.#deps;
+    const { io, client, stopped } = this.#deps;
     const shown: Shown = { id: approval.id, withdrawal: new AbortController(), isAnswered: false };
     this.#shown = shown;
     const signal = AbortSignal.any([shown.withdrawal.signal, stopped]);
@@ -135,12 +135,12 @@ export class ApprovalAsker {
       shown.isAnswered = true;
       const params = { session_id: approval.session_id, approval_id: approval.id };
       const { status } = await client.call(endpoints.decideApproval, { params, body });
-      world.stderr.write(`  ${status}${body.scope === 'session' ? ' for this session' : ''}\n`);
+      io.stderr.write(`  ${status}${body.scope === 'session' ? ' for this session' : ''}\n`);
     } catch (error) {
-      if (shown.resolved) world.stderr.write(`  ${shown.resolved}\n`);
+      if (shown.resolved) io.stderr.write(`  ${shown.resolved}\n`);
       if (signal.aborted) return;
       if (!(error instanceof AppError)) throw error;
-      world.stderr.write(`cadre: ${error.message}\n`);
+      io.stderr.write(`cadre: ${error.message}\n`);
       // It still waits, and is asked again once the server is back.
       if (error.code === 'unreachable') this.#taken.delete(approval.id);
     } finally {
@@ -165,7 +165,7 @@ interface Shown {
 }
 
 interface Dependencies {
-  world: World;
+  io: CommandIo;
   client: Client;
   talkOutput: TalkOutput;
   /** Null where nobody is there to be asked. */

@@ -1,20 +1,20 @@
-import type { CommandContext } from '../world.ts';
+import type { CommandContext } from '../command-io.ts';
 import { ApprovalAsker, type Asking } from './ask-approval.ts';
 import type { TalkOutput } from './talk-output.ts';
 import { type Terminal, terminalOf } from './terminal.ts';
 
 /** Who asks for approvals: at the terminal of the command, if it has one and writes for people. */
 export function askerOf(
-  { world, client, global }: CommandContext,
+  { io, client, global }: CommandContext,
   talkOutput: TalkOutput,
   leaving: Pick<
     ConstructorParameters<typeof ApprovalAsker>[0],
     'stopped' | 'onLeave' | 'leavesWithLater'
   >,
 ): ApprovalAsker {
-  const terminal = global.json ? null : terminalOf(world);
+  const terminal = global.json ? null : terminalOf(io);
   return new ApprovalAsker({
-    world,
+    io,
     client,
     talkOutput,
     ...leaving,

@@ -6,7 +6,7 @@ import {
 } from '../../../api/permission-modes.ts';
 import { agentProvider, type ProviderId } from '../../../api/provider-kinds.ts';
 import { usageError } from '../../../api/errors.ts';
-import type { CommandContext } from '../world.ts';
+import type { CommandContext } from '../command-io.ts';
 
 /**
  * Throws `usage` for a permission mode that neither cadre nor the agent has, before a session or turn is stored. The

@@ -23,7 +23,7 @@ import { markSeen } from './seen.ts';
 import { sessionEvents } from './session-events.ts';
 import { SilenceNote } from './silence.ts';
 import { TurnText } from './turn-text.ts';
-import type { CommandContext } from '../world.ts';
+import type { CommandContext } from '../command-io.ts';
 
 const TURNS = 3;
 
@@ -43,15 +43,15 @@ export async function attach(
   reference: string | undefined,
   { verbose = false, ...options }: AttachOptions,
 ): Promise<void> {
-  const { world, client, layout, global } = context;
-  const { stdin, stdout } = world;
+  const { io, client, layout, global } = context;
+  const { stdin, stdout } = io;
   if (global.json || !stdin.isTTY || !stdout.isTTY)
     throw usageError(
       'not a terminal: use cadre sessions send, cadre sessions show, cadre sessions wait or cadre events tail',
     );
   const found =
     reference === undefined
-      ? await latestHere(client, world.cwd())
+      ? await latestHere(client, io.cwd())
       : await find(sessions, client, reference);
   await assertPermissionMode(context, found, options.permissionMode);
   const leaving = new AbortController();
@@ -113,7 +113,7 @@ export async function attach(
       `${waiting === 1 ? '1 prompt stays' : `${waiting} prompts stay`} in the queue: see cadre queue list --session ${shortId(session.id)}`,
     );
   context.note(`attach again with cadre sessions attach ${shortId(session.id)}`);
-  world.exit(Number(leaving.signal.reason));
+  io.exit(Number(leaving.signal.reason));
 }
 
 /** The completions of a typed text: commands of the agent after a slash, else files of the directory of the session. */
@@ -128,7 +128,7 @@ async function showTail(
   context: CommandContext,
   session_id: string,
 ): Promise<{ session: Session; after: number }> {
-  const { world, client, layout, note } = context;
+  const { io, client, layout, note } = context;
   const { value: session, headers } = await client.ask(endpoints.getSession, {
     params: { session_id },
   });
@@ -139,7 +139,7 @@ async function showTail(
   const columns = Number.isFinite(layout.columns) ? layout.columns : 80;
   const shape = { columns, palette: layout.palette, folded: true };
   const lines = conversationLines(conversation(ended.slice(-TURNS), approvals, notices), shape);
-  for (const line of lines) world.stdout.write(`${line}\n`);
+  for (const line of lines) io.stdout.write(`${line}\n`);
   const title = shorten(plain(session.title ?? shortId(session_id)), 40);
   note(`${title}: Ctrl-C interrupts a turn, Ctrl-D leaves`);
   await markSeen(context, session_id, seq);

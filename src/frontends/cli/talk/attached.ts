@@ -8,7 +8,7 @@ import { wrapped } from '../../terminal/width.ts';
 import { waitText } from '../limit-text.ts';
 import { plain, shortId } from '../output.ts';
 import type { turnSettings } from '../turn-settings.ts';
-import type { CommandContext } from '../world.ts';
+import type { CommandContext } from '../command-io.ts';
 import { howItEnded, isEnding, whatWasDeclined } from './turn-end.ts';
 import type { TalkOutput } from './talk-output.ts';
 import { markSeen } from './seen.ts';
@@ -95,7 +95,7 @@ export class Attached {
   }
 
   #noteLimit({ usage_limit: limit }: Pick<Session, 'usage_limit'>): void {
-    const now = this.#context.world.clock.now();
+    const now = this.#context.io.clock.now();
     if (limit) this.#output.status(`cadre: ${waitText(limit, now)}\n`);
   }
 

@@ -5,7 +5,7 @@ import { type Defaults, preferredProvider, readyOnes } from '../../../client/def
 import { defaultConfigFile } from '../../../core/config/paths.ts';
 import { AppError, usageError } from '../../../api/errors.ts';
 import { plain } from '../output.ts';
-import type { CommandContext } from '../world.ts';
+import type { CommandContext } from '../command-io.ts';
 import { adviceFor } from './agents-on-path.ts';
 import { readLine } from './read-line.ts';
 import { terminalOf } from './terminal.ts';
@@ -25,26 +25,26 @@ export async function chooseProvider(context: Asked, defaults: Defaults): Promis
   return askWhich(context, ready);
 }
 
-type Asked = Pick<CommandContext, 'world' | 'client' | 'global'>;
+type Asked = Pick<CommandContext, 'io' | 'client' | 'global'>;
 
-function noneReady({ world }: Asked, providers: readonly ProviderRecord[]): AppError {
+function noneReady({ io }: Asked, providers: readonly ProviderRecord[]): AppError {
   const why = providers.map(({ id, detail }) => `  ${id}: ${plain(detail)}`);
-  const file = defaultConfigFile(world.env);
+  const file = defaultConfigFile(io.env);
   const agents = providers.flatMap((provider) => provider.agents ?? []);
   const usable = agents.filter(({ healthy }) => healthy).map(({ name }) => name);
   return new AppError(
     'provider_unavailable',
-    ['no provider is ready', ...why, ...adviceFor(world.env, file, usable)].join('\n'),
+    ['no provider is ready', ...why, ...adviceFor(io.env, file, usable)].join('\n'),
   );
 }
 
 async function askWhich(
-  { world, global }: Asked,
+  { io, global }: Asked,
   ready: readonly ProviderRecord[],
 ): Promise<ProviderId> {
   const names = ready.map(({ id }) => id).join(', ');
-  const file = defaultConfigFile(world.env);
-  const terminal = global.json ? null : terminalOf(world);
+  const file = defaultConfigFile(io.env);
+  const terminal = global.json ? null : terminalOf(io);
   if (!terminal)
     throw usageError(
       `cannot choose a provider, because several providers are ready (${names}): pass --provider, set CADRE_DEFAULTS_PROVIDER, ` +
@@ -55,7 +55,7 @@ async function askWhich(
   for (const [at, { id, display_name }] of ready.entries())
     output.write(`  ${at + 1}  ${id}  (${plain(display_name)})\n`);
   for (;;) {
-    const line = await readLine(terminal, 'Which one? ', world.interrupted());
+    const line = await readLine(terminal, 'Which one? ', io.interrupted());
     const chosen = line === null ? null : chosenOf(line.trim(), ready);
     if (line === null) throw usageError('no provider of agents was chosen: pass --provider');
     if (!chosen) continue;

@@ -1,14 +1,14 @@
 import { type Defaults, noDefaults } from '../../../client/defaults.ts';
 import { PromptHistory } from '../../../core/lib/prompt-history.ts';
 import { clientConfiguration, configuration, serverDirectory } from '../context.ts';
-import type { CommandContext } from '../world.ts';
+import type { CommandContext } from '../command-io.ts';
 
 /** The defaults of the file and the environment. Throws `invalid` where the configuration has problems. */
 export async function defaultsOf({
-  world,
+  io,
   global,
-}: Pick<CommandContext, 'world' | 'global'>): Promise<Defaults> {
-  const { env } = world;
+}: Pick<CommandContext, 'io' | 'global'>): Promise<Defaults> {
+  const { env } = io;
   const isSet = Object.keys(env).some((name) => /^CADRE_(DEFAULTS|CLIENT)_/.test(name));
   const config =
     (await configuration(global, env)) ??
@@ -28,9 +28,9 @@ export async function defaultsOf({
 
 /** The prompts that were sent on this data directory; null where `client.history` is off. */
 export async function promptHistory({
-  world: { env },
+  io: { env },
   global,
-}: Pick<CommandContext, 'world' | 'global'>): Promise<PromptHistory | null> {
+}: Pick<CommandContext, 'io' | 'global'>): Promise<PromptHistory | null> {
   const config = await clientConfiguration(global, env);
   if (config?.client.history === false) return null;
   return new PromptHistory(await serverDirectory(global, env));

@@ -1,5 +1,5 @@
 import { milliseconds } from '../option-values.ts';
-import type { World } from '../world.ts';
+import type { CommandIo } from '../command-io.ts';
 
 export interface FollowOptions {
   verbose?: boolean;
@@ -24,7 +24,7 @@ export const followOptions = [
 /** For how long a lost connection is opened again, in ms; undefined: for ever, because somebody sees it. */
 export function reconnectMs(
   { reconnect }: Pick<FollowOptions, 'reconnect'>,
-  { stderr }: World,
+  { stderr }: CommandIo,
 ): number | undefined {
   return reconnect ?? (stderr.isTTY ? undefined : RECONNECT_MS);
 }

@@ -12,7 +12,7 @@ import { exitCodes } from '../exit.ts';
 import { checkText, reasons } from '../goal-text.ts';
 import { waitText } from '../limit-text.ts';
 import { plain, shortId } from '../output.ts';
-import { jsonFor, type CommandContext } from '../world.ts';
+import { jsonFor, type CommandContext } from '../command-io.ts';
 import { askerOf } from './ask.ts';
 import { type FollowOptions, reconnectMs } from './follow-options.ts';
 import { StandardTalkOutput } from './talk-output.ts';
@@ -44,45 +44,45 @@ export async function followTurn(
   options: FollowOptions,
   goal: Goal | null = null,
 ): Promise<void> {
-  const { world, client, global } = context;
+  const { io, client, global } = context;
   const followed = new FollowedTurns(params, goal);
-  const signal = world.interrupted();
-  const talkOutput = new StandardTalkOutput(world);
+  const signal = io.interrupted();
+  const talkOutput = new StandardTalkOutput(io);
   const leaving = new AbortController();
   const asker = askerOf(context, talkOutput, {
     stopped: AbortSignal.any([signal, leaving.signal]),
     onLeave: () => leaving.abort(),
     leavesWithLater: true,
   });
-  const palette = paletteFor(world.stderr, world.env);
+  const palette = paletteFor(io.stderr, io.env);
   const text = new TurnText({ talkOutput, asker, palette, isVerbose: options.verbose === true });
   using silence = new SilenceNote(context, params.session_id, talkOutput);
   const interrupt = () => {
-    world.stderr.write('\ncadre: interrupting the turn; press Ctrl-C again to exit at once\n');
+    io.stderr.write('\ncadre: interrupting the turn; press Ctrl-C again to exit at once\n');
     void followed.interrupt(client);
   };
   signal.addEventListener('abort', interrupt, { once: true });
   const exit = (code: number) => {
     signal.removeEventListener('abort', interrupt);
-    world.exit(code);
+    io.exit(code);
   };
   const exitAfterEnd = (code: number) => exit(signal.aborted ? Number(signal.reason) : code);
   const events = sessionEvents(context, {
     sessionId: params.session_id,
     after,
-    reconnectMs: reconnectMs(options, world),
+    reconnectMs: reconnectMs(options, io),
     signal: leaving.signal,
     report: (line) => talkOutput.status(line),
     onReturn: () => global.json || asker.askedIn(params.session_id),
   });
   for await (const event of events) {
     if (!followed.includes(event)) continue;
-    if (global.json) world.stdout.write(`${jsonFor(world, event)}\n`);
+    if (global.json) io.stdout.write(`${jsonFor(io, event)}\n`);
     else {
       silence.take(event);
       text.write(event);
     }
-    if (global.json && world.stderr.isTTY) howToAnswer(event, world);
+    if (global.json && io.stderr.isTTY) howToAnswer(event, io);
     if (isIn('goal', event)) {
       if (!global.json) for (const line of linesOf(event)) talkOutput.status(`cadre: ${line}\n`);
       if (event.kind !== 'goal.ended') continue;
@@ -145,7 +145,7 @@ function linesOf({ kind, payload: { goal } }: EventOf<KindIn<'goal'>>): string[]
 }
 
 /** Says on the terminal of a command that writes JSON how a request is answered, for which the turn waits. */
-function howToAnswer(event: RuntimeEventRecord, { stderr }: CommandContext['world']): void {
+function howToAnswer(event: RuntimeEventRecord, { stderr }: CommandContext['io']): void {
   if (!isDescribed(event) || event.kind !== 'approval.requested') return;
   const { id, title } = event.payload.approval;
   stderr.write(
@@ -155,7 +155,7 @@ function howToAnswer(event: RuntimeEventRecord, { stderr }: CommandContext['worl
 
 /** Says until when the session waits for the usage limit that has ended its turn. */
 async function noteLimit(
-  { client, world }: CommandContext,
+  { client, io }: CommandContext,
   { session_id }: { session_id: string },
   talkOutput: StandardTalkOutput,
 ): Promise<void> {
@@ -165,5 +165,5 @@ async function noteLimit(
   const { holds } = await client.call(endpoints.getSessionQueue, { params });
   const others = holds.filter(({ code }) => code !== 'usage_limit');
   const words = others.map(({ message }) => plain(message));
-  talkOutput.status(`cadre: ${waitText(limit, world.clock.now(), words)}\n`);
+  talkOutput.status(`cadre: ${waitText(limit, io.clock.now(), words)}\n`);
 }

@@ -6,7 +6,7 @@ import { agentProvider, type ProviderId, providerId } from '../../../api/provide
 import { type Defaults, settingsFor } from '../../../client/defaults.ts';
 import { agentModeOption, agentOption } from '../parameters.ts';
 import { MODES } from '../turn-settings.ts';
-import type { CommandContext } from '../world.ts';
+import type { CommandContext } from '../command-io.ts';
 import { type SandboxOptions, sandboxOf, sandboxOptions } from './sandbox-options.ts';
 
 export interface AgentOptions {
@@ -52,9 +52,9 @@ type OpenBody = BodyInputOf<typeof endpoints.createSession>;
  * unless it was chosen otherwise. Throws as `chooseProvider` and `defaultsOf`, and `usage` for an unknown permission mode.
  */
 export async function openBody(
-  context: Pick<CommandContext, 'world' | 'client' | 'global'>,
+  context: Pick<CommandContext, 'io' | 'client' | 'global'>,
   options: OpenOptions,
-  hasPerson = context.world.stdin.isTTY === true,
+  hasPerson = context.io.stdin.isTTY === true,
 ): Promise<OpenBody> {
   const [{ defaultsOf }, { chooseProvider }] = await Promise.all([
     import('./defaults.ts'),
@@ -66,9 +66,9 @@ export async function openBody(
   const { worktree } = options;
   return {
     ...(await agentBody(context, provider, defaults, { ...options, hasPerson })),
-    cwd: path.resolve(context.world.cwd(), options.cwd ?? '.'),
+    cwd: path.resolve(context.io.cwd(), options.cwd ?? '.'),
     worktree: typeof worktree === 'string' ? { worktree_name: worktree } : worktree,
-    sandbox: sandboxOf(options, context.world.cwd()),
+    sandbox: sandboxOf(options, context.io.cwd()),
   };
 }
 

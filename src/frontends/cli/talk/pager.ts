@@ -1,15 +1,15 @@
-import type { World } from '../world.ts';
+import type { CommandIo } from '../command-io.ts';
 
 /** Writes a text to stdout; on a terminal through the program that `PAGER` names, where it names one. */
-export async function writePaged(text: string, world: World): Promise<void> {
-  const { stdout, env } = world;
+export async function writePaged(text: string, io: CommandIo): Promise<void> {
+  const { stdout, env } = io;
   const { PAGER: pager = '' } = env;
   if (!stdout.isTTY || pager === '' || pager === 'cat') {
     stdout.write(text);
     return;
   }
   // Ctrl-C is for the pager.
-  world.interrupted();
+  io.interrupted();
   const { execa } = await import('execa');
   // A user who leaves the pager early does not want the rest: the end of the pager never counts as an error.
   await execa(pager, {

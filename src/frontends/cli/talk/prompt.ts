@@ -2,7 +2,7 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { usageError } from '../../../api/errors.ts';
 import { repeatable } from '../command.ts';
-import type { World } from '../world.ts';
+import type { CommandIo } from '../command-io.ts';
 import type { InputItem } from '../../../api/input.ts';
 
 /** A pipe that belongs to nobody's input may stay open for ever, so nobody waits longer for its first byte. */
@@ -23,11 +23,11 @@ export const promptParameters = [
 export async function readInput(
   words: readonly string[],
   { image, worktree }: { image: readonly string[]; worktree?: string | true },
-  world: World,
+  io: CommandIo,
 ): Promise<InputItem[]> {
   const isAwaited = words.at(-1) === '-';
   const typed = (isAwaited ? words.slice(0, -1) : words).join(' ');
-  const piped = isAwaited ? await text(world.stdin) : await pipedText(world);
+  const piped = isAwaited ? await text(io.stdin) : await pipedText(io);
   const prompt = [typed, piped].filter((part) => part.trim() !== '').join('\n\n');
   if (prompt === '') {
     const taken =
@@ -41,12 +41,12 @@ export async function readInput(
   return [
     { type: 'text', text: prompt },
     // By its absolute path, because the server reads the file and works in another directory.
-    ...image.map((file) => ({ type: 'image' as const, path: path.resolve(world.cwd(), file) })),
+    ...image.map((file) => ({ type: 'image' as const, path: path.resolve(io.cwd(), file) })),
   ];
 }
 
 /** The piped or redirected input; '' if stdin is a terminal. */
-async function pipedText({ stdin, stderr, clock }: World): Promise<string> {
+async function pipedText({ stdin, stderr, clock }: CommandIo): Promise<string> {
   if (stdin.isTTY) return '';
   const parts: Buffer[] = [];
   const begun = Promise.withResolvers<void>();

@@ -1,6 +1,6 @@
 import type { BodyInputOf } from '../../../api/endpoint.ts';
 import { endpoints } from '../../../api/index.ts';
-import type { CommandContext } from '../world.ts';
+import type { CommandContext } from '../command-io.ts';
 import type { Accepted } from './follow-turn.ts';
 import { modeOf } from './turn-end.ts';
 

@@ -5,7 +5,7 @@ import type { Client } from '../../../client/client.ts';
 import { isUnreachable, unreachableError } from '../../../api/errors.ts';
 import { durationText } from '../../terminal/time.ts';
 import { shortId } from '../output.ts';
-import type { CommandContext } from '../world.ts';
+import type { CommandContext } from '../command-io.ts';
 
 interface Following {
   after: number;
@@ -38,7 +38,7 @@ export function lostText(error: Error): string {
  * `reconnectMs`, throws `unreachable` with the command `see`; undefined sets no limit.
  */
 export async function* followEvents(
-  { world }: Pick<CommandContext, 'world'>,
+  { io }: Pick<CommandContext, 'io'>,
   deps: Following & { client: Client; sessionId?: string; see: string },
 ): AsyncGenerator<RuntimeEventRecord, void> {
   const { reconnectMs, report, see, ...more } = deps;
@@ -46,7 +46,7 @@ export async function* followEvents(
   try {
     yield* streamEvents({
       ...more,
-      clock: world.clock,
+      clock: io.clock,
       reconnectMs,
       onConnection(state) {
         isLost = state.lost;

@@ -2,7 +2,7 @@ import { isDescribed, type RuntimeEventRecord } from '../../../api/events.ts';
 import { endpoints } from '../../../api/index.ts';
 import { agentOf } from '../../../client/agent-of.ts';
 import { plain } from '../output.ts';
-import type { CommandContext } from '../world.ts';
+import type { CommandContext } from '../command-io.ts';
 import type { TalkOutput } from './talk-output.ts';
 
 /** An agent that has shown nothing of a turn for this time is silent. */
@@ -10,7 +10,7 @@ const SILENT_MS = 5000;
 
 /** Writes once for each turn what the turn waits for, if its agent has shown nothing for five seconds. */
 export class SilenceNote implements Disposable {
-  readonly #context: Pick<CommandContext, 'client' | 'world'>;
+  readonly #context: Pick<CommandContext, 'client' | 'io'>;
   readonly #session: string;
   readonly #output: Pick<TalkOutput, 'status'>;
   #wait: Disposable | undefined;
@@ -18,7 +18,7 @@ export class SilenceNote implements Disposable {
   #turn: string | null = null;
 
   constructor(
-    context: Pick<CommandContext, 'client' | 'world'>,
+    context: Pick<CommandContext, 'client' | 'io'>,
     session: string,
     output: Pick<TalkOutput, 'status'>,
   ) {
@@ -40,7 +40,7 @@ export class SilenceNote implements Disposable {
   #begin(turn: string): void {
     this.#end();
     this.#turn = turn;
-    this.#wait = this.#context.world.clock.after(SILENT_MS, () => void this.#write(turn));
+    this.#wait = this.#context.io.clock.after(SILENT_MS, () => void this.#write(turn));
   }
 
   #end(): void {

@@ -1,4 +1,4 @@
-import type { World } from '../world.ts';
+import type { CommandIo } from '../command-io.ts';
 
 /** Where a command writes what an agent says and does. */
 export interface TalkOutput {
@@ -19,13 +19,13 @@ type Output = 'stdout' | 'stderr';
  * the middle of a message.
  */
 export class StandardTalkOutput implements TalkOutput {
-  readonly #world: World;
+  readonly #io: CommandIo;
   /** The output whose last line is not ended. */
   #open: Output | null = null;
   #kept: (() => void)[] | null = null;
 
-  constructor(world: World) {
-    this.#world = world;
+  constructor(io: CommandIo) {
+    this.#io = io;
   }
 
   message(text: string): void {
@@ -39,7 +39,7 @@ export class StandardTalkOutput implements TalkOutput {
   status(text: string): void {
     this.#do(() => {
       this.#endLine();
-      this.#world.stderr.write(text);
+      this.#io.stderr.write(text);
     });
   }
 
@@ -59,14 +59,14 @@ export class StandardTalkOutput implements TalkOutput {
     if (text === '') return;
     this.#do(() => {
       if (this.#open !== output) this.#endLine();
-      this.#world[output].write(text);
+      this.#io[output].write(text);
       this.#open = text.endsWith('\n') ? null : output;
     });
   }
 
   /** Ends the open line, unless it is one of a file or a pipe, which gets the agent's words and nothing else. */
   #endLine(): void {
-    const { stdout, stderr } = this.#world;
+    const { stdout, stderr } = this.#io;
     if (this.#open === null) return;
     if (this.#open === 'stdout' && !(stdout.isTTY && stderr.isTTY)) return;
     stderr.write('\n');

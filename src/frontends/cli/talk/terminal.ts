@@ -3,7 +3,7 @@ import tty from 'node:tty';
 import { isInForeground } from '../../../core/children/identity.ts';
 import { type Palette, paletteFor } from '../../terminal/palette.ts';
 import type { Clock } from '../../../core/lib/clock.ts';
-import type { World } from '../world.ts';
+import type { CommandIo } from '../command-io.ts';
 
 export interface Terminal {
   /** Opens the source of keys for one question. */
@@ -18,7 +18,7 @@ export interface Terminal {
  * The terminal of a command: questions go to stderr, keys come from stdin, or where something is piped in from the
  * terminal itself. Null where there is none, and for a job in the background, which a question would stop.
  */
-export function terminalOf({ stdin, stderr, env, clock }: World): Terminal | null {
+export function terminalOf({ stdin, stderr, env, clock }: CommandIo): Terminal | null {
   if (!stderr.isTTY || !isInForeground()) return null;
   const keys = stdin.isTTY ? fromStdin(stdin as NodeJS.ReadStream) : fromTerminal();
   const output = stderr as NodeJS.WriteStream;

@@ -9,7 +9,7 @@ import { wrapped } from '../../terminal/width.ts';
 import { teams } from '../record-kinds.ts';
 import { shortId } from '../output.ts';
 import { fillTemplate, parseTemplate, type Template } from '../template.ts';
-import type { CommandContext } from '../world.ts';
+import type { CommandContext } from '../command-io.ts';
 import { keyOf, LEAVE, showAll } from './key-question.ts';
 import { Keyboard, noKeys } from './keyboard.ts';
 import { sizeOf, type Terminal, terminalOf } from './terminal.ts';
@@ -44,15 +44,15 @@ export async function storedTemplate(
   );
 }
 
-type TemplateReader = Pick<CommandContext, 'client' | 'world'>;
+type TemplateReader = Pick<CommandContext, 'client' | 'io'>;
 
 /** Reads the templates with these names; all without names. */
 async function readTemplates(
-  { client, world }: TemplateReader,
+  { client, io }: TemplateReader,
   directory: string,
   templates: string[],
 ): Promise<{ repo_root: string; stored: StoredTemplate[] }> {
-  const body = { repo_root: path.resolve(world.cwd(), directory), templates };
+  const body = { repo_root: path.resolve(io.cwd(), directory), templates };
   const { repo_root, brings } = await client.call(endpoints.lookAtBrought, { body });
   return { repo_root, stored: brings.map((one) => ({ ...one, repo_root })) };
 }
@@ -106,16 +106,16 @@ export async function joinTeam(
 }
 
 async function trust(
-  { world, client, global }: CommandContext,
+  { io, client, global }: CommandContext,
   { name, repo_root, sha256, text }: StoredTemplate,
 ): Promise<void> {
-  const terminal = global.json ? null : terminalOf(world);
+  const terminal = global.json ? null : terminalOf(io);
   if (!terminal)
     throw usageError(
       `template "${name}" is new or has changed: read it with cadre templates show ${name}, then trust it with cadre worktrees trust --repo ${shellWord(repo_root)} --sha256 ${sha256}`,
     );
   const heading = `template "${name}" of ${plain(repo_root)} is new or has changed:`;
-  if (!(await accepts(terminal, [heading, ...textLines(text, sizeOf(terminal).columns)], world)))
+  if (!(await accepts(terminal, [heading, ...textLines(text, sizeOf(terminal).columns)], io)))
     throw usageError(`template "${name}" was not trusted`);
   await client.call(endpoints.trustContent, { body: { repo_root, sha256 } });
 }
@@ -124,10 +124,10 @@ async function trust(
 async function accepts(
   terminal: Terminal,
   lines: readonly string[],
-  world: CommandContext['world'],
+  io: CommandContext['io'],
 ): Promise<boolean> {
   using keyboard = new Keyboard(terminal);
-  const question = { terminal, keyboard, signal: world.interrupted() };
+  const question = { terminal, keyboard, signal: io.interrupted() };
   for (;;) {
     const early = await showAll(question, lines);
     if (early !== null) return false;

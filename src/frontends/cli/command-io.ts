@@ -12,8 +12,8 @@ import { ownEntry } from '../../core/lib/own-entry.ts';
 /** Who wants a server that a command may start: a user who typed a command, or an editor that started `cadre acp`. */
 export type Starter = 'command' | 'editor';
 
-/** The environment of a command: its streams, variables, directory and clock, the server, signals and the exit code. */
-export interface World {
+/** The input and output of a command: its streams, variables, directory and clock, the server, signals and the exit code. */
+export interface CommandIo {
   stdin: NodeJS.ReadableStream & { isTTY?: boolean };
   stdout: NodeJS.WritableStream & { isTTY?: boolean; columns?: number };
   stderr: NodeJS.WritableStream & { isTTY?: boolean };
@@ -42,18 +42,18 @@ interface ScreenStreams {
 }
 
 /** The terminal for the screen; null if stdin or stdout is not a terminal, or the terminal is dumb. */
-export function terminalOf({ stdin, stdout, env }: World): ScreenStreams | null {
+export function terminalOf({ stdin, stdout, env }: CommandIo): ScreenStreams | null {
   if (!stdin.isTTY || !stdout.isTTY || env.TERM === 'dumb') return null;
   return { stdin: stdin as NodeJS.ReadStream, stdout: stdout as NodeJS.WriteStream };
 }
 
 /** Whether somebody at a terminal can answer a question. */
-export function canAsk({ stdin, stderr }: Pick<World, 'stdin' | 'stderr'>): boolean {
+export function canAsk({ stdin, stderr }: Pick<CommandIo, 'stdin' | 'stderr'>): boolean {
   return stdin.isTTY === true && stderr.isTTY === true;
 }
 
 export interface LocalContext<Options extends GlobalOptions = GlobalOptions> {
-  world: World;
+  io: CommandIo;
   /** The options of the program and of the command. */
   global: Options;
   /** Writes the command's only document: `value` as JSON with `--json`, only `ids` with `--quiet`, else `text`. */
@@ -70,12 +70,12 @@ export interface CommandContext extends LocalContext {
 /** The action of a command that works without a server: runs the command with its arguments and options. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- commander passes what the command declares
 export function localAction<Arguments extends unknown[], Options extends GlobalOptions>(
-  world: World,
+  io: CommandIo,
   run: (context: LocalContext<Options>, ...args: Arguments) => void | Promise<void>,
 ): (...args: unknown[]) => Promise<void> {
   return async (...args) => {
     const command = args.pop() as Command;
-    const { context, shown } = contextOf<Options>(world, command);
+    const { context, shown } = contextOf<Options>(io, command);
     await run(context, ...(args as Arguments));
     await shown();
   };
@@ -87,18 +87,18 @@ export function localAction<Arguments extends unknown[], Options extends GlobalO
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- commander passes what the command declares
 export function clientAction<Arguments extends unknown[]>(
-  world: World,
+  io: CommandIo,
   run: (context: CommandContext, ...args: Arguments) => Promise<void>,
 ): (...args: unknown[]) => Promise<void> {
   return async (...args) => {
     const command = args.pop() as Command;
-    const { context, shown } = contextOf(world, command);
+    const { context, shown } = contextOf(io, command);
     const starter = startsServer(command) ? 'command' : undefined;
-    const client = await world.connect(context.global, starter);
+    const client = await io.connect(context.global, starter);
     try {
       await run({ ...context, client }, ...(args as Arguments));
       await shown();
-      for (const remark of client.remarks()) world.stderr.write(`cadre: ${remark}\n`);
+      for (const remark of client.remarks()) io.stderr.write(`cadre: ${remark}\n`);
     } catch (error) {
       if (error instanceof AppError) throw inFlags(orUnreachable(error, client), command);
       throw client.misunderstanding() ?? error;
@@ -110,21 +110,21 @@ export function clientAction<Arguments extends unknown[]>(
 
 /** The context of a command, and what waits until its document is written. */
 function contextOf<Options extends GlobalOptions>(
-  world: World,
+  io: CommandIo,
   command: Command,
 ): { context: LocalContext<Options>; shown: () => Promise<void> | undefined } {
   const global = command.optsWithGlobals<Options>();
   let later: Promise<void> | undefined;
   const show: LocalContext['show'] = (value, text, ids) => {
-    const write = () => showDocument(world, global, value, text, ids);
+    const write = () => showDocument(io, global, value, text, ids);
     if (global.json || isQuiet(global) || isNarrow(text())) write();
     else later = loadWidths().then(write);
   };
   const note = (text: string) => {
-    if (world.stderr.isTTY && !global.json) world.stderr.write(`cadre: ${text}\n`);
+    if (io.stderr.isTTY && !global.json) io.stderr.write(`cadre: ${text}\n`);
   };
   return {
-    context: { world, global, show, note, layout: layoutFor(world, command) },
+    context: { io, global, show, note, layout: layoutFor(io, command) },
     shown: () => later,
   };
 }
@@ -150,25 +150,25 @@ function orUnreachable(error: AppError, client: Client): AppError {
 
 /** Writes one document: `value` as JSON with `--json`, only `ids` with `--quiet`, else `text`. */
 export function showDocument(
-  world: World,
+  io: CommandIo,
   options: GlobalOptions,
   value: unknown,
   text: () => string,
   ids: () => readonly string[] = () => idsIn(value),
 ): void {
   const written = options.json
-    ? `${jsonFor(world, value, 2)}\n`
+    ? `${jsonFor(io, value, 2)}\n`
     : isQuiet(options)
       ? ids()
           .map((one) => `${plain(one)}\n`)
           .join('')
       : text();
-  world.stdout.write(written);
+  io.stdout.write(written);
 }
 
 /** Returns a value as JSON; for a terminal with everything that it would hide or obey as escapes. */
 export function jsonFor(
-  { stdout }: Pick<World, 'stdout'>,
+  { stdout }: Pick<CommandIo, 'stdout'>,
   value: unknown,
   indent?: number,
 ): string {
