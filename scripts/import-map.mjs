@@ -554,7 +554,7 @@ export const doors = {
     because: 'only members and clients of a fleet load the NATS client',
   },
   execa: {
-    in: ['frontends/cli/run-program', 'frontends/cli/talk/pager'],
+    in: ['frontends/cli/run-program', 'frontends/cli/session/pager'],
     because:
       'only commands run programs in the foreground; a child process of the server needs the spawn barrier, keeper and ledger of children',
   },

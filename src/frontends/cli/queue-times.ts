@@ -52,7 +52,7 @@ export async function addToQueue(
   const params = { session_id: await sessionId(client, reference) };
   if (options.permissionMode !== undefined) {
     const session = await client.call(endpoints.getSession, { params });
-    const { assertPermissionMode } = await import('./talk/assert-mode.ts');
+    const { assertPermissionMode } = await import('./session/assert-mode.ts');
     await assertPermissionMode({ client }, session, options.permissionMode);
   }
   const { name, reason, overlap } = options;

@@ -5,7 +5,7 @@ import type { Start } from '../tui/open.tsx';
 import { configuration, addressOf, type GlobalOptions, serverDirectory } from './context.ts';
 import { editorOf, editorProgram } from './editor.ts';
 import { exitCodes } from './exit.ts';
-import { defaultsOf, promptHistory } from './talk/defaults.ts';
+import { defaultsOf, promptHistory } from './session/defaults.ts';
 import { type CommandContext, terminalOf, type CommandIo } from './command-io.ts';
 import fs from 'node:fs/promises';
 import { notFoundError, usageError } from '../../api/errors.ts';

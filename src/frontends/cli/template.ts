@@ -9,7 +9,7 @@ import { parseDuration } from '../../core/lib/duration.ts';
 import { plain } from '../../core/lib/plain.ts';
 import { shorten } from '../../core/lib/shorten.ts';
 import type { GoalOptions } from './commands/session-conditions.ts';
-import type { OpenOptions } from './talk/open-session.ts';
+import type { OpenOptions } from './session/open-session.ts';
 
 const name = z.string().min(1);
 const duration = z.string().transform((text, context) => {

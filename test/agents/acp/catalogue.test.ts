@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { agentName } from '../../../src/api/provider-kinds.ts';
 import { endpoints } from '../../../src/api/index.ts';
-import { agentsOnPath } from '../../../src/frontends/cli/talk/agents-on-path.ts';
+import { agentsOnPath } from '../../../src/frontends/cli/session/agents-on-path.ts';
 import { catalogue } from '../../../src/agents/acp/catalogue.ts';
 import { type CatalogueEntry, unknownAgent } from '../../../src/agents/acp/catalogue-entry.ts';
 import { pathWith } from '../../support/providers/demo-agents.ts';

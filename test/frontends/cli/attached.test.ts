@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { Attached } from '../../../src/frontends/cli/talk/attached.ts';
+import { Attached } from '../../../src/frontends/cli/session/attached.ts';
 import { turnSettings } from '../../../src/frontends/cli/turn-settings.ts';
-import type { TurnText } from '../../../src/frontends/cli/talk/turn-text.ts';
+import type { TurnText } from '../../../src/frontends/cli/session/turn-text.ts';
 import type { CommandContext } from '../../../src/frontends/cli/command-io.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
@@ -49,13 +49,13 @@ test('A line that is refused because of a turn that has ended meanwhile is queue
 /** Attaches to a session without a known running turn, and prints nothing. */
 function attachedTo(id: string, call: Client['call']): Attached {
   const context = { client: { call }, global: {}, io: { stdout: { isTTY: false } } };
-  const talkOutput = {
+  const turnOutput = {
     message() {},
     detail() {},
     status() {},
     hold: () => ({ [Symbol.dispose]() {} }),
   };
   const text = { write() {} } as unknown as TurnText;
-  const given = { id, talkOutput, text, running: null, settings: turnSettings({}) };
+  const given = { id, turnOutput, text, running: null, settings: turnSettings({}) };
   return new Attached(context as unknown as CommandContext, given);
 }

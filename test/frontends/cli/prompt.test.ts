@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import type { Question } from '../../../src/api/approvals.ts';
-import { readAnswer } from '../../../src/frontends/cli/talk/ask-questions.ts';
-import { readInput } from '../../../src/frontends/cli/talk/prompt.ts';
+import { readAnswer } from '../../../src/frontends/cli/session/ask-questions.ts';
+import { readInput } from '../../../src/frontends/cli/session/prompt.ts';
 import type { CommandIo } from '../../../src/frontends/cli/command-io.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 

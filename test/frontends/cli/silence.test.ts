@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import { replayBefore } from '../../../src/client/replay.ts';
-import { SilenceNote } from '../../../src/frontends/cli/talk/silence.ts';
+import { SilenceNote } from '../../../src/frontends/cli/session/silence.ts';
 import type { CommandIo } from '../../../src/frontends/cli/command-io.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

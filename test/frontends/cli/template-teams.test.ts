@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { joinTeam } from '../../../src/frontends/cli/talk/use-template.ts';
+import { joinTeam } from '../../../src/frontends/cli/session/use-template.ts';
 import { sharedDemo } from '../../support/demo-server.ts';
 import { testDirectory } from '../../support/temp.ts';
 import { FIX, idsOf, templateRepository } from './template-repository.ts';

@@ -3,7 +3,7 @@ import { version } from '../../../core/lib/self.ts';
 import { localCommand } from '../command.ts';
 import { sessionId } from '../find.ts';
 import { agentOption } from '../parameters.ts';
-import { type OpenOptions, openBody } from '../talk/open-session.ts';
+import { type OpenOptions, openBody } from '../session/open-session.ts';
 
 interface AcpOptions extends Pick<
   OpenOptions,

@@ -245,13 +245,13 @@ async function confirmUndescribed(
   for (const gap of gapsOf(approval)) io.stderr.write(`cadre: ${gap}\n`);
   if (options.undescribed === true) return;
   const show = `see cadre approvals show ${shortId(approval.id)}`;
-  const { terminalOf } = await import('../talk/terminal.ts');
+  const { terminalOf } = await import('../session/terminal.ts');
   const terminal = global.json ? null : terminalOf(io);
   if (!terminal)
     throw usageError(
       `the request was not accepted, because the agent did not describe the action completely: pass --undescribed to accept the request (${show})`,
     );
-  const { readLine } = await import('../talk/read-line.ts');
+  const { readLine } = await import('../session/read-line.ts');
   terminal.output.write(`${plain(approval.title)}\n`);
   const question = `type ${CONFIRMATION} to accept it: `;
   const line = await readLine(terminal, question, io.interrupted());

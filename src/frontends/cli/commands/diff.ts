@@ -43,7 +43,7 @@ export const diffCommand = clientCommand({
       return;
     }
     const { diffNotes, diffText, statText } = await import('../diff-text.ts');
-    const { writePaged } = await import('../talk/pager.ts');
+    const { writePaged } = await import('../session/pager.ts');
     await writePaged(stat ? statText(found, layout) : diffText(found, layout), io);
     for (const note of diffNotes(found, query)) io.stderr.write(`cadre: ${note}\n`);
   },

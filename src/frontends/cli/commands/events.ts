@@ -7,7 +7,7 @@ import { type StreamOptions, streamEvents } from '../../../client/stream.ts';
 import { describeGap } from '../../../client/event-summary.ts';
 import { serversOf } from '../../../client/routed.ts';
 import { usageError } from '../../../api/errors.ts';
-import { lostText } from '../talk/session-events.ts';
+import { lostText } from '../session/session-events.ts';
 import { command, commandGroup } from '../command.ts';
 import { descriptorOf, LogCursor } from '../cursor-file.ts';
 import { eventLine } from '../event-line.ts';

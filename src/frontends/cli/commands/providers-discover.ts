@@ -13,7 +13,7 @@ import type { Layout } from '../layout.ts';
 import { loginText, providersNow } from '../login-text.ts';
 import { configOption, listOptions } from '../output-options.ts';
 import { table } from '../output.ts';
-import { knownAgents } from '../talk/agents-on-path.ts';
+import { knownAgents } from '../session/agents-on-path.ts';
 import type { CommandIo } from '../command-io.ts';
 
 /** An agent that is known or configured. */

@@ -13,7 +13,7 @@ import { momentOf, momentText, zoneOf } from '../when.ts';
 import { clientAction } from '../command-io.ts';
 import type { Command } from 'commander';
 import { addToQueue, timeOptions, type TimeOptions, timesOf } from '../queue-times.ts';
-import { promptParameters, readInput } from '../talk/prompt.ts';
+import { promptParameters, readInput } from '../session/prompt.ts';
 import { type TurnSettingOptions, turnSettingOptions } from '../turn-settings.ts';
 
 export const queueCommands = commandGroup(

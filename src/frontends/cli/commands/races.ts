@@ -18,11 +18,11 @@ import type { Layout } from '../layout.ts';
 import { count, milliseconds } from '../option-values.ts';
 import { ago, listOf, plain, shortId, table } from '../output.ts';
 import { limit, race as raceArgument } from '../parameters.ts';
-import { type FollowOptions, reconnectMs, reconnectOption } from '../talk/follow-options.ts';
-import { agentBody, type AgentOptions } from '../talk/open-session.ts';
-import { promptParameters, readInput } from '../talk/prompt.ts';
-import { type SandboxOptions, sandboxOf, sandboxOptions } from '../talk/sandbox-options.ts';
-import { followEvents } from '../talk/session-events.ts';
+import { type FollowOptions, reconnectMs, reconnectOption } from '../session/follow-options.ts';
+import { agentBody, type AgentOptions } from '../session/open-session.ts';
+import { promptParameters, readInput } from '../session/prompt.ts';
+import { type SandboxOptions, sandboxOf, sandboxOptions } from '../session/sandbox-options.ts';
+import { followEvents } from '../session/session-events.ts';
 import { MODES } from '../turn-settings.ts';
 import { clientAction, type CommandContext } from '../command-io.ts';
 import { cleanupText } from './worktrees.ts';
@@ -119,7 +119,7 @@ async function raceBody(
   options: RaceOptions,
 ): Promise<RaceBody> {
   const { io } = context;
-  const { defaultsOf } = await import('../talk/defaults.ts');
+  const { defaultsOf } = await import('../session/defaults.ts');
   const defaults = await defaultsOf(context);
   const hasPerson = io.stdin.isTTY === true;
   const { permissionMode: mode } = options;

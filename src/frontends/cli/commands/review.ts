@@ -7,7 +7,7 @@ import { confirmChoice } from '../choose.ts';
 import { clientCommand, optional } from '../command.ts';
 import { commentArgument, commentId, sessionArgument, sessionId } from '../find.ts';
 import { recordOptions } from '../output-options.ts';
-import { type FollowOptions, followOptions } from '../talk/follow-options.ts';
+import { type FollowOptions, followOptions } from '../session/follow-options.ts';
 import { type CommandContext, terminalOf } from '../command-io.ts';
 import { oneLine, revealed } from '../../../core/lib/plain.ts';
 import type { Layout } from '../layout.ts';
@@ -126,7 +126,7 @@ export const reviewCommands = clientCommand({
           return show(sent, () => `Queued ${counted(comments, 'comment')} as entry ${entry_id}\n`);
         if (!wait)
           return show(sent, () => `Sent ${counted(comments, 'comment')} as turn ${turn_id}\n`);
-        const { followTurn } = await import('../talk/follow-turn.ts');
+        const { followTurn } = await import('../session/follow-turn.ts');
         const after = Number(headers['x-seq'] ?? 0);
         const mode = session.permission_mode;
         await followTurn(context, { ...params, turn_id, after, mode }, options);

@@ -7,14 +7,14 @@ import { shorten } from '../../../core/lib/shorten.ts';
 import { command } from '../command.ts';
 import { sessionId } from '../find.ts';
 import { plain, shortId } from '../output.ts';
-import { type FollowOptions, followOptions } from '../talk/follow-options.ts';
-import { followTurn } from '../talk/follow-turn.ts';
+import { type FollowOptions, followOptions } from '../session/follow-options.ts';
+import { followTurn } from '../session/follow-turn.ts';
 import { idempotencyKey } from '../option-values.ts';
-import { promptHistory } from '../talk/defaults.ts';
-import { latestHere } from '../talk/latest.ts';
-import { type OpenOptions, openBody, openOptions } from '../talk/open-session.ts';
-import { promptParameters, readInput } from '../talk/prompt.ts';
-import { sendTurn } from '../talk/send.ts';
+import { promptHistory } from '../session/defaults.ts';
+import { latestHere } from '../session/latest.ts';
+import { type OpenOptions, openBody, openOptions } from '../session/open-session.ts';
+import { promptParameters, readInput } from '../session/prompt.ts';
+import { sendTurn } from '../session/send.ts';
 import { turnSettings } from '../turn-settings.ts';
 import {
   assertNoGoalOptions,
@@ -85,7 +85,7 @@ async function runTemplate(
   assertNewSession(flags);
   const [{ optionsWith }, { useTemplate }] = await Promise.all([
     import('../template.ts'),
-    import('../talk/use-template.ts'),
+    import('../session/use-template.ts'),
   ]);
   const template = await useTemplate(context, { directory, name, words });
   const input = await readInput([template.prompt], flags, context.io);
@@ -212,7 +212,7 @@ async function open(context: CommandContext, options: RunOptions): Promise<strin
   const key = keyFor('session', options);
   const { id } = await context.client.call(endpoints.createSession, { body }, undefined, key);
   if (options.team !== undefined) {
-    const { joinTeam } = await import('../talk/use-template.ts');
+    const { joinTeam } = await import('../session/use-template.ts');
     await joinTeam(context, id, options.team, keyFor('team', options));
   }
   return id;

@@ -15,9 +15,9 @@ import { goalText } from '../goal-text.ts';
 import { count, milliseconds } from '../option-values.ts';
 import { listOptions } from '../output-options.ts';
 import { listOf, plain, shortId, table } from '../output.ts';
-import { reconnectMs, reconnectOption } from '../talk/follow-options.ts';
-import { sessionEvents } from '../talk/session-events.ts';
-import { countOf, exitCodeOf, isEnding, modeOf } from '../talk/turn-end.ts';
+import { reconnectMs, reconnectOption } from '../session/follow-options.ts';
+import { sessionEvents } from '../session/session-events.ts';
+import { countOf, exitCodeOf, isEnding, modeOf } from '../session/turn-end.ts';
 import type { CommandContext } from '../command-io.ts';
 
 interface UntilOptions extends GoalOptions {

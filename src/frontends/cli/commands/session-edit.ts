@@ -14,7 +14,7 @@ import { labelOf, plain, shortId } from '../output.ts';
 import type { Session } from '../../../api/sessions.ts';
 import { counted } from '../../../core/lib/counted.ts';
 import { required, session } from '../parameters.ts';
-import type { AgentOptions } from '../talk/open-session.ts';
+import type { AgentOptions } from '../session/open-session.ts';
 import { canAsk, type CommandContext } from '../command-io.ts';
 import { broughtText } from './worktree-trust.ts';
 
@@ -30,7 +30,7 @@ export const sessionEdit = endpointCommand({
       line: '--permission-mode <mode>  Permission mode of the agent ("" removes it)',
       async read(value, { client, fields }) {
         if (value === '') return { permission_mode: null };
-        const { assertPermissionMode } = await import('../talk/assert-mode.ts');
+        const { assertPermissionMode } = await import('../session/assert-mode.ts');
         const params = { session_id: String(fields.session_id) };
         const mode = String(value);
         await assertPermissionMode(
@@ -159,8 +159,8 @@ export const sessionHandoff = clientCommand({
       throw usageError('name the new agent with --provider or --agent, such as --provider codex');
     const session_id = await sessionId(client, reference);
     const [{ defaultsOf }, { agentBody }] = await Promise.all([
-      import('../talk/defaults.ts'),
-      import('../talk/open-session.ts'),
+      import('../session/defaults.ts'),
+      import('../session/open-session.ts'),
     ]);
     const defaults = await defaultsOf(context);
     const old = await client.call(endpoints.getSession, { params: { session_id } });

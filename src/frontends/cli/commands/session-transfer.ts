@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { endpoints } from '../../../api/index.ts';
 import type { ExportOptions } from '../export/write.ts';
-import { conversationDocument } from '../talk/read-conversation.ts';
+import { conversationDocument } from '../session/read-conversation.ts';
 import { sessionArgument, sessionId, teamArgument, teamId } from '../find.ts';
 import { clientCommand } from '../command.ts';
 import type { Conversation, HandedBack } from '../../../api/conversations.ts';

@@ -26,20 +26,20 @@ import { handBackText, sessionExport, sessionImport } from './session-transfer.t
 import { sessionUntil, sessionWait, sessionWatch } from './session-conditions.ts';
 import type { Command } from 'commander';
 import { count, parseMetadata } from '../option-values.ts';
-import { type OpenOptions, openBody, openOptions } from '../talk/open-session.ts';
-import { sandboxLine } from '../talk/sandbox-options.ts';
+import { type OpenOptions, openBody, openOptions } from '../session/open-session.ts';
+import { sandboxLine } from '../session/sandbox-options.ts';
 import { clientAction, type CommandContext, jsonFor } from '../command-io.ts';
-import type { AttachOptions } from '../talk/attach.ts';
+import type { AttachOptions } from '../session/attach.ts';
 import { sessionArgument, sessionId } from '../find.ts';
 import { addToQueue, timeOptions, type TimeOptions } from '../queue-times.ts';
-import { type FollowOptions, followOptions } from '../talk/follow-options.ts';
-import { followTurn } from '../talk/follow-turn.ts';
-import { promptParameters, readInput } from '../talk/prompt.ts';
-import { sendTurn } from '../talk/send.ts';
+import { type FollowOptions, followOptions } from '../session/follow-options.ts';
+import { followTurn } from '../session/follow-turn.ts';
+import { promptParameters, readInput } from '../session/prompt.ts';
+import { sendTurn } from '../session/send.ts';
 import { type TurnSettingOptions, turnSettingOptions, turnSettings } from '../turn-settings.ts';
 import type { InputItem } from '../../../api/input.ts';
-import { conversationDocument, readConversation } from '../talk/read-conversation.ts';
-import { markSeen } from '../talk/seen.ts';
+import { conversationDocument, readConversation } from '../session/read-conversation.ts';
+import { markSeen } from '../session/seen.ts';
 import { isQuiet, recordOptions } from '../output-options.ts';
 import type { Client } from '../../../client/client.ts';
 import { labelledId } from '../../../core/lib/labelled-id.ts';
@@ -157,7 +157,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       const heading =
         facts.length === 0 ? [] : [...facts.map((one) => layout.palette.faint(one)), ''];
       const lines = conversationLines(blocks, { columns, palette: layout.palette, folded: !full });
-      const { writePaged } = await import('../talk/pager.ts');
+      const { writePaged } = await import('../session/pager.ts');
       await writePaged([...heading, ...lines].map((line) => `${line}\n`).join(''), io);
       await markSeen(context, session_id, Number(headers['x-seq'] ?? 0));
     },
@@ -193,7 +193,7 @@ export const sessionCommands = commandGroup('sessions', 'Manage conversations wi
       '--agent-mode <mode>  Name of a mode that the agent itself defines, such as plan, for turns that you send',
     ],
     run: async (context, reference: string | undefined, options: AttachOptions) =>
-      (await import('../talk/attach.ts')).attach(context, reference, options),
+      (await import('../session/attach.ts')).attach(context, reference, options),
   }),
   sessionWait,
   sessionUntil,

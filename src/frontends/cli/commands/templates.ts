@@ -8,7 +8,7 @@ import {
   storedTemplates,
   type StoredTemplate,
   textLines,
-} from '../talk/use-template.ts';
+} from '../session/use-template.ts';
 import { fillTemplate, parseTemplate, type Template } from '../template.ts';
 
 const repository = {

@@ -175,8 +175,8 @@ async function showWhole(io: CommandIo, lines: readonly string[]): Promise<boole
     return true;
   }
   const [{ showToEnd }, { terminalOf }] = await Promise.all([
-    import('../talk/key-question.ts'),
-    import('../talk/terminal.ts'),
+    import('../session/key-question.ts'),
+    import('../session/terminal.ts'),
   ]);
   const terminal = terminalOf(io);
   if (!terminal)

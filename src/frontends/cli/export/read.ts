@@ -4,7 +4,7 @@ import type { TeamWithMembers } from '../../../api/teams.ts';
 import { agentOf } from '../../../client/agent-of.ts';
 import type { Client } from '../../../client/client.ts';
 import { conversation } from '../../terminal/conversation.ts';
-import { readConversation, type ReadConversation } from '../talk/read-conversation.ts';
+import { readConversation, type ReadConversation } from '../session/read-conversation.ts';
 import type { Exported, ExportedTurn } from './html.ts';
 
 /** Reads the whole conversation of a session. Throws `not_found`. */

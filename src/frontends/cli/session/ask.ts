@@ -1,12 +1,12 @@
 import type { CommandContext } from '../command-io.ts';
 import { ApprovalAsker, type Asking } from './ask-approval.ts';
-import type { TalkOutput } from './talk-output.ts';
+import type { TurnOutput } from './turn-output.ts';
 import { type Terminal, terminalOf } from './terminal.ts';
 
 /** Who asks for approvals: at the terminal of the command, if it has one and writes for people. */
 export function askerOf(
   { io, client, global }: CommandContext,
-  talkOutput: TalkOutput,
+  turnOutput: TurnOutput,
   leaving: Pick<
     ConstructorParameters<typeof ApprovalAsker>[0],
     'stopped' | 'onLeave' | 'leavesWithLater'
@@ -16,7 +16,7 @@ export function askerOf(
   return new ApprovalAsker({
     io,
     client,
-    talkOutput,
+    turnOutput,
     ...leaving,
     ask: terminal && askingAt(terminal),
   });

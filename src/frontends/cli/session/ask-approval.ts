@@ -5,7 +5,7 @@ import type { Client } from '../../../client/client.ts';
 import { AppError } from '../../../api/errors.ts';
 import { plain, shortId } from '../output.ts';
 import type { CommandIo } from '../command-io.ts';
-import type { TalkOutput } from './talk-output.ts';
+import type { TurnOutput } from './turn-output.ts';
 
 /**
  * The answer of somebody at the terminal; null where there is none, because the terminal has gone. `later` leaves the
@@ -47,7 +47,7 @@ export class ApprovalAsker {
   requested({ id, kind, title, session_id }: Requested): void {
     if (this.#deps.ask) return this.askedIn(session_id);
     if (this.#isKnown(id)) return;
-    this.#deps.talkOutput.status(
+    this.#deps.turnOutput.status(
       `\n[${kind}] the agent requests approval: ${plain(title)}\n` +
         `  answer with: cadre approvals accept ${id}   (or decline)\n`,
     );
@@ -55,26 +55,26 @@ export class ApprovalAsker {
 
   /** Takes all that waits in a session. Returns before it is answered. */
   askedIn(session_id: string): void {
-    const { client, talkOutput } = this.#deps;
+    const { client, turnOutput } = this.#deps;
     const query = { status: 'pending' as const };
     client.call(endpoints.listSessionApprovals, { params: { session_id }, query }).then(
       (pending) => {
         for (const approval of pending.toReversed()) this.#take(approval);
       },
       (error: unknown) =>
-        talkOutput.status(`cadre: cannot read approval requests: ${String(error)}\n`),
+        turnOutput.status(`cadre: cannot read approval requests: ${String(error)}\n`),
     );
   }
 
   /** Takes note of how an approval was resolved, and withdraws its question. */
   resolved({ id, status, title }: Pick<Approval, 'id' | 'status' | 'title'>): void {
-    const { ask, talkOutput } = this.#deps;
-    if (!ask) return talkOutput.status(`  ${status}\n`);
+    const { ask, turnOutput } = this.#deps;
+    if (!ask) return turnOutput.status(`  ${status}\n`);
     const how = status === 'accepted' || status === 'declined' ? `${status} elsewhere` : status;
     const at = this.#waiting.findIndex((one) => one.id === id);
     if (at >= 0) this.#waiting.splice(at, 1);
     if (at >= 0 || this.#leftOpen.delete(id)) {
-      talkOutput.status(`[${how}] ${plain(title)}\n`);
+      turnOutput.status(`[${how}] ${plain(title)}\n`);
     } else if (this.#shown?.id === id && !this.#shown.isAnswered) {
       this.#shown.resolved = how;
       this.#shown.withdrawal.abort();
@@ -102,15 +102,15 @@ export class ApprovalAsker {
   }
 
   async #askAll(ask: Asking): Promise<void> {
-    const { talkOutput, stopped } = this.#deps;
+    const { turnOutput, stopped } = this.#deps;
     try {
-      using _held = talkOutput.hold();
+      using _held = turnOutput.hold();
       for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
         if (stopped.aborted) return;
         await this.#askOne(next, ask);
       }
     } catch (error) {
-      talkOutput.status(`cadre: cannot ask about an approval request: ${String(error)}\n`);
+      turnOutput.status(`cadre: cannot ask about an approval request: ${String(error)}\n`);
     } finally {
       this.#asking = null;
     }
@@ -167,7 +167,7 @@ interface Shown {
 interface Dependencies {
   io: CommandIo;
   client: Client;
-  talkOutput: TalkOutput;
+  turnOutput: TurnOutput;
   /** Null where nobody is there to be asked. */
   ask: Asking | null;
   /** Ends the command, and leaves the turn to the server. It aborts `stopped`. */

@@ -2,7 +2,7 @@ import { createInterface, type Interface, type Key } from 'node:readline';
 import { withJobControl } from '../job-control.ts';
 import { type PromptHistory, Recall } from '../../../core/lib/prompt-history.ts';
 import { widthOf, wrapped } from '../../terminal/width.ts';
-import type { TalkOutput } from './talk-output.ts';
+import type { TurnOutput } from './turn-output.ts';
 import { PassThrough } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { plain } from '../../../core/lib/plain.ts';
@@ -21,7 +21,7 @@ export interface LineActions {
  * A line of input at the bottom of a terminal, with the output above it. A question hides the line, and the typed text
  * returns after it. A paste of several lines is one message.
  */
-export class InputLine implements TalkOutput {
+export class InputLine implements TurnOutput {
   readonly #input: NodeJS.ReadStream;
   readonly #output: NodeJS.WriteStream;
   readonly #actions: LineActions;

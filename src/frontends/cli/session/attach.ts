@@ -71,7 +71,7 @@ export async function attach(
   );
   const asker = askerOf(context, line, { stopped: leaving.signal, onLeave: () => leave(0) });
   const text = new TurnText({
-    talkOutput: line,
+    turnOutput: line,
     asker,
     palette: layout.palette,
     isVerbose: verbose,
@@ -79,7 +79,7 @@ export async function attach(
   const { session, after } = await showTail(context, found.id);
   const attached = new Attached(context, {
     id: session.id,
-    talkOutput: line,
+    turnOutput: line,
     text,
     running: session.active_turn_id,
     settings: turnSettings(options),

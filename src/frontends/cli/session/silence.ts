@@ -3,7 +3,7 @@ import { endpoints } from '../../../api/index.ts';
 import { agentOf } from '../../../client/agent-of.ts';
 import { plain } from '../output.ts';
 import type { CommandContext } from '../command-io.ts';
-import type { TalkOutput } from './talk-output.ts';
+import type { TurnOutput } from './turn-output.ts';
 
 /** An agent that has shown nothing of a turn for this time is silent. */
 const SILENT_MS = 5000;
@@ -12,7 +12,7 @@ const SILENT_MS = 5000;
 export class SilenceNote implements Disposable {
   readonly #context: Pick<CommandContext, 'client' | 'io'>;
   readonly #session: string;
-  readonly #output: Pick<TalkOutput, 'status'>;
+  readonly #output: Pick<TurnOutput, 'status'>;
   #wait: Disposable | undefined;
   /** The turn that has shown nothing yet. */
   #turn: string | null = null;
@@ -20,7 +20,7 @@ export class SilenceNote implements Disposable {
   constructor(
     context: Pick<CommandContext, 'client' | 'io'>,
     session: string,
-    output: Pick<TalkOutput, 'status'>,
+    output: Pick<TurnOutput, 'status'>,
   ) {
     this.#context = context;
     this.#session = session;

@@ -17,14 +17,14 @@ import type { Palette } from '../../terminal/palette.ts';
 import { plain } from '../output.ts';
 import type { ApprovalAsker } from './ask-approval.ts';
 import { inOptions } from '../hints.ts';
-import type { TalkOutput } from './talk-output.ts';
+import type { TurnOutput } from './turn-output.ts';
 
 /**
  * Writes the events of turns as text: messages as they grow, and a line when a tool starts and when it ends; with
  * `isVerbose` thoughts, plans and the output of tools as well.
  */
 export class TurnText {
-  readonly #output: TalkOutput;
+  readonly #output: TurnOutput;
   readonly #asker: ApprovalAsker;
   readonly #palette: Palette;
   readonly #isVerbose: boolean;
@@ -35,12 +35,12 @@ export class TurnText {
   #plan: readonly string[] = [];
 
   constructor(deps: {
-    talkOutput: TalkOutput;
+    turnOutput: TurnOutput;
     asker: ApprovalAsker;
     palette: Palette;
     isVerbose: boolean;
   }) {
-    this.#output = deps.talkOutput;
+    this.#output = deps.turnOutput;
     this.#asker = deps.asker;
     this.#palette = deps.palette;
     this.#isVerbose = deps.isVerbose;

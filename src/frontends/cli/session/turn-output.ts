@@ -1,7 +1,7 @@
 import type { CommandIo } from '../command-io.ts';
 
 /** Where a command writes what an agent says and does. */
-export interface TalkOutput {
+export interface TurnOutput {
   /** The agent's own words, as they come. */
   message(text: string): void;
   /** Other output in pieces, such as thoughts. */
@@ -18,7 +18,7 @@ type Output = 'stdout' | 'stderr';
  * Words to stdout, everything else to stderr. On a terminal no text begins within a line of the other output, also in
  * the middle of a message.
  */
-export class StandardTalkOutput implements TalkOutput {
+export class StandardTurnOutput implements TurnOutput {
   readonly #io: CommandIo;
   /** The output whose last line is not ended. */
   #open: Output | null = null;

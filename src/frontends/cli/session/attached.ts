@@ -10,7 +10,7 @@ import { plain, shortId } from '../output.ts';
 import type { turnSettings } from '../turn-settings.ts';
 import type { CommandContext } from '../command-io.ts';
 import { howItEnded, isEnding, whatWasDeclined } from './turn-end.ts';
-import type { TalkOutput } from './talk-output.ts';
+import type { TurnOutput } from './turn-output.ts';
 import { markSeen } from './seen.ts';
 import type { TurnText } from './turn-text.ts';
 
@@ -20,7 +20,7 @@ type TurnSettings = ReturnType<typeof turnSettings>;
 export class Attached {
   readonly #context: CommandContext;
   readonly #id: string;
-  readonly #output: TalkOutput;
+  readonly #output: TurnOutput;
   readonly #text: TurnText;
   /** Settings of the turns that are sent from here. */
   readonly #settings: TurnSettings;
@@ -38,7 +38,7 @@ export class Attached {
     context: CommandContext,
     deps: {
       id: string;
-      talkOutput: TalkOutput;
+      turnOutput: TurnOutput;
       text: TurnText;
       running: string | null;
       settings: TurnSettings;
@@ -46,7 +46,7 @@ export class Attached {
   ) {
     this.#context = context;
     this.#id = deps.id;
-    this.#output = deps.talkOutput;
+    this.#output = deps.turnOutput;
     this.#text = deps.text;
     this.#running = deps.running;
     this.#settings = deps.settings;

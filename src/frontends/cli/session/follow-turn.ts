@@ -15,7 +15,7 @@ import { plain, shortId } from '../output.ts';
 import { jsonFor, type CommandContext } from '../command-io.ts';
 import { askerOf } from './ask.ts';
 import { type FollowOptions, reconnectMs } from './follow-options.ts';
-import { StandardTalkOutput } from './talk-output.ts';
+import { StandardTurnOutput } from './turn-output.ts';
 import { markSeen } from './seen.ts';
 import { sessionEvents } from './session-events.ts';
 import { exitCodeOf, howItEnded, isEnding, whatWasDeclined } from './turn-end.ts';
@@ -47,16 +47,16 @@ export async function followTurn(
   const { io, client, global } = context;
   const followed = new FollowedTurns(params, goal);
   const signal = io.interrupted();
-  const talkOutput = new StandardTalkOutput(io);
+  const turnOutput = new StandardTurnOutput(io);
   const leaving = new AbortController();
-  const asker = askerOf(context, talkOutput, {
+  const asker = askerOf(context, turnOutput, {
     stopped: AbortSignal.any([signal, leaving.signal]),
     onLeave: () => leaving.abort(),
     leavesWithLater: true,
   });
   const palette = paletteFor(io.stderr, io.env);
-  const text = new TurnText({ talkOutput, asker, palette, isVerbose: options.verbose === true });
-  using silence = new SilenceNote(context, params.session_id, talkOutput);
+  const text = new TurnText({ turnOutput, asker, palette, isVerbose: options.verbose === true });
+  using silence = new SilenceNote(context, params.session_id, turnOutput);
   const interrupt = () => {
     io.stderr.write('\ncadre: interrupting the turn; press Ctrl-C again to exit at once\n');
     void followed.interrupt(client);
@@ -72,7 +72,7 @@ export async function followTurn(
     after,
     reconnectMs: reconnectMs(options, io),
     signal: leaving.signal,
-    report: (line) => talkOutput.status(line),
+    report: (line) => turnOutput.status(line),
     onReturn: () => global.json || asker.askedIn(params.session_id),
   });
   for await (const event of events) {
@@ -84,7 +84,7 @@ export async function followTurn(
     }
     if (global.json && io.stderr.isTTY) howToAnswer(event, io);
     if (isIn('goal', event)) {
-      if (!global.json) for (const line of linesOf(event)) talkOutput.status(`cadre: ${line}\n`);
+      if (!global.json) for (const line of linesOf(event)) turnOutput.status(`cadre: ${line}\n`);
       if (event.kind !== 'goal.ended') continue;
       const isPassed = event.payload.goal.status === 'passed';
       return exitAfterEnd(isPassed ? exitCodes.ok : exitCodes.notPassed);
@@ -92,9 +92,9 @@ export async function followTurn(
     if (!isEnding(event)) continue;
     await asker.idle();
     const { turn } = event.payload;
-    if (!global.json) talkOutput.status(howItEnded(turn) + whatWasDeclined(turn));
+    if (!global.json) turnOutput.status(howItEnded(turn) + whatWasDeclined(turn));
     if (!global.json && turn.error?.code === 'usage_limit')
-      await noteLimit(context, params, talkOutput);
+      await noteLimit(context, params, turnOutput);
     // A failed turn calls for a person in all lists until its session is opened.
     if (turn.status !== 'failed') await markSeen(context, params.session_id, event.seq);
     if (goal) continue;
@@ -157,7 +157,7 @@ function howToAnswer(event: RuntimeEventRecord, { stderr }: CommandContext['io']
 async function noteLimit(
   { client, io }: CommandContext,
   { session_id }: { session_id: string },
-  talkOutput: StandardTalkOutput,
+  turnOutput: StandardTurnOutput,
 ): Promise<void> {
   const params = { session_id };
   const { usage_limit: limit } = await client.call(endpoints.getSession, { params });
@@ -165,5 +165,5 @@ async function noteLimit(
   const { holds } = await client.call(endpoints.getSessionQueue, { params });
   const others = holds.filter(({ code }) => code !== 'usage_limit');
   const words = others.map(({ message }) => plain(message));
-  talkOutput.status(`cadre: ${waitText(limit, io.clock.now(), words)}\n`);
+  turnOutput.status(`cadre: ${waitText(limit, io.clock.now(), words)}\n`);
 }
