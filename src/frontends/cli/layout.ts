@@ -52,7 +52,7 @@ const states: Partial<Record<keyof Palette, readonly string[]>> = {
   faint: ['closed', 'cleaned', 'cancelled', 'interrupted', 'declined'],
 };
 
-/** The style of a state, a status or a verdict, the same wherever one is shown. */
+/** The style of a state, a status or a result, the same wherever one is shown. */
 export function stateStyle(palette: Palette, state: string): Style {
   const [style] = Object.entries(states).find(([, words]) => words.includes(state)) ?? [];
   return style === undefined ? (text) => text : (palette[style as 'good'] satisfies Style);

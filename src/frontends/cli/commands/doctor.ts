@@ -18,7 +18,7 @@ import {
   type Finding,
   type CheckInput,
   checkInput,
-  type Verdict,
+  type CheckResult,
 } from '../doctor/check.ts';
 import { localCommand } from '../command.ts';
 import type { GlobalOptions } from '../context.ts';
@@ -59,7 +59,7 @@ export const doctorCommand = localCommand({
 
 async function allFindings(input: CheckInput): Promise<Finding[]> {
   const findingOf = async (name: string, check: Check) => [
-    { check: name, ...(await verdictOf(check, input)) },
+    { check: name, ...(await resultOf(check, input)) },
   ];
   const found = await Promise.all([
     ...Object.entries(checks).map(([name, check]) => findingOf(name, check)),
@@ -69,7 +69,7 @@ async function allFindings(input: CheckInput): Promise<Finding[]> {
   return found.flat();
 }
 
-async function verdictOf(check: Check, input: CheckInput): Promise<Verdict> {
+async function resultOf(check: Check, input: CheckInput): Promise<CheckResult> {
   try {
     return await check(input);
   } catch (error) {

@@ -10,10 +10,10 @@ export interface Finding {
   detail: string;
 }
 
-export type Verdict = Omit<Finding, 'check'>;
+export type CheckResult = Omit<Finding, 'check'>;
 
 /** One check of `cadre doctor`. An error that it throws counts as a failure. */
-export type Check = (input: CheckInput) => Verdict | Promise<Verdict>;
+export type Check = (input: CheckInput) => CheckResult | Promise<CheckResult>;
 
 export interface CheckInput {
   io: CommandIo;
@@ -30,9 +30,9 @@ export function checkInput(io: CommandIo, options: GlobalOptions): CheckInput {
   return { io, options, found, config, directory: dataDirectory(config, io.env) };
 }
 
-const verdict =
+const withStatus =
   (status: Finding['status']) =>
-  (detail: string): Verdict => ({ status, detail });
-export const ok = verdict('ok');
-export const warn = verdict('warn');
-export const fail = verdict('fail');
+  (detail: string): CheckResult => ({ status, detail });
+export const ok = withStatus('ok');
+export const warn = withStatus('warn');
+export const fail = withStatus('fail');

@@ -14,7 +14,7 @@ import {
   type CheckInput,
   type Finding,
   ok,
-  type Verdict,
+  type CheckResult,
   warn,
 } from './check.ts';
 import { labelledId } from '../../../core/lib/labelled-id.ts';
@@ -78,7 +78,7 @@ export async function providerFindings(input: CheckInput): Promise<Finding[]> {
 function providerVerdict(
   { id, enabled, healthy, logged_in, detail }: ProviderRecord,
   isRunning: boolean,
-): Verdict {
+): CheckResult {
   const text = withCommand(`${id}: ${detail}`).slice(`${id}: `.length);
   if (!enabled) return warn(text);
   if (!healthy) return fail(text);
