@@ -1,6 +1,6 @@
 import { Box } from 'ink';
 import type { ReactNode } from 'react';
-import { Tint } from './tint.tsx';
+import { StyledText } from './styled-text.tsx';
 
 interface BarProps {
   left: ReactNode;
@@ -17,7 +17,7 @@ export function Bar({ left, right, rows = 1 }: BarProps): ReactNode {
         {left}
       </Box>
       <Box flexShrink={0}>
-        {typeof right === 'string' ? <Tint tone="faint">{right}</Tint> : right}
+        {typeof right === 'string' ? <StyledText tone="faint">{right}</StyledText> : right}
       </Box>
     </Box>
   );

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import type { Connection } from './follow.ts';
-import { Tint } from './tint.tsx';
+import { StyledText } from './styled-text.tsx';
 
 type Lost = Extract<Connection, { state: 'lost' }>;
 
@@ -13,12 +13,12 @@ export function ConnectionStatus({
   now: number;
 }): ReactNode {
   const { state } = connection;
-  if (state === 'reading') return <Tint tone="faint">loading</Tint>;
-  if (state === 'live') return <Tint tone="good">live</Tint>;
+  if (state === 'reading') return <StyledText tone="faint">loading</StyledText>;
+  if (state === 'live') return <StyledText tone="good">live</StyledText>;
   return (
-    <Tint tone="bad" bold>
+    <StyledText tone="bad" bold>
       {state === 'lost' ? lostText(connection, now) : state}
-    </Tint>
+    </StyledText>
   );
 }
 

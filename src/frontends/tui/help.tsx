@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { wrapped } from '../terminal/width.ts';
 import { useKeys } from './keyboard.ts';
 import { useScroll } from './dialogs/dialog.tsx';
-import { Tint } from './tint.tsx';
+import { StyledText } from './styled-text.tsx';
 
 export type Keys = readonly (readonly [keys: string, meaning: string])[];
 
@@ -33,15 +33,15 @@ export function Help({ keys, rows, columns, onLeave }: HelpProps): ReactNode {
       {lines.slice(top, top + height).map(({ id, key, text }) => (
         <Box key={id} height={1} flexShrink={0}>
           <Box width={width} flexShrink={0}>
-            <Tint tone="name">{key}</Tint>
+            <StyledText tone="name">{key}</StyledText>
           </Box>
           <Text wrap="truncate-end">{text}</Text>
         </Box>
       ))}
       {isLong && (
-        <Tint tone="faint">
+        <StyledText tone="faint">
           {unread > 0 ? `↓ ${unread} more  space next page  G symbols` : '↑ more'}
-        </Tint>
+        </StyledText>
       )}
     </Box>
   );

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { oneLine } from '../../client/event-summary.ts';
 import { truncated, wrapped } from '../terminal/width.ts';
 import type { Connection } from './follow.ts';
-import { Tint } from './tint.tsx';
+import { StyledText } from './styled-text.tsx';
 
 /** The maximum number of lines of a notice; 40 columns of them have room for what a server usually refuses with. */
 const MOST = 6;
@@ -31,9 +31,9 @@ export function noticeLines(
 export function Notice({ lines, hint }: { lines: readonly string[]; hint: string }): ReactNode {
   return (
     <Text wrap="truncate-end">
-      <Tint tone={lines.length === 0 ? 'faint' : 'asks'}>
+      <StyledText tone={lines.length === 0 ? 'faint' : 'asks'}>
         {lines.length === 0 ? hint : lines.join('\n')}
-      </Tint>
+      </StyledText>
     </Text>
   );
 }

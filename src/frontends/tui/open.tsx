@@ -22,7 +22,7 @@ import { KeyBindings } from './screen/key-bindings.ts';
 import { clientOf, type ScreenContext, type PrepareProgram } from './screen/screen-context.ts';
 import { Screen } from './screen/screen.tsx';
 import { takeTerminal, type Terminal } from './terminal.ts';
-import { Colors } from './tint.tsx';
+import { Colors } from './styled-text.tsx';
 
 /** The page that is shown first. */
 export type Start =

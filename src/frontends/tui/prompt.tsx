@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { emptyEditor, inserted } from './forms/editor.ts';
 import { Field, useEditor } from './forms/field.tsx';
 import { useKey } from './keyboard.ts';
-import { Tint } from './tint.tsx';
+import { StyledText } from './styled-text.tsx';
 
 export interface PromptProps {
   question: string;
@@ -28,7 +28,7 @@ export function Prompt(props: PromptProps): ReactNode {
   return (
     <Box height={1}>
       <Box flexShrink={1} minWidth={0}>
-        <Tint tone="asks">{question}</Tint>
+        <StyledText tone="asks">{question}</StyledText>
       </Box>
       <Text> </Text>
       <Box width={width} flexShrink={0}>

@@ -6,7 +6,7 @@ import { paletteFor } from '../terminal/palette.ts';
 import { wrapped } from '../terminal/width.ts';
 import { Lines } from './dialogs/dialog.tsx';
 import { emptyKeyboard, Listeners, useKeyboard } from './keyboard.ts';
-import { Colors, Tint } from './tint.tsx';
+import { Colors, StyledText } from './styled-text.tsx';
 
 export interface StartOfferOptions {
   stdin: NodeJS.ReadStream;
@@ -82,12 +82,12 @@ function Offer(props: StartOfferProps): ReactNode {
         <Lines lines={wrapped(`No server is running on ${directory}`, width, { trims: true })} />
         <Text> </Text>
         {state === 'starts' ? (
-          <Tint tone="good">Starting the server …</Tint>
+          <StyledText tone="good">Starting the server …</StyledText>
         ) : (
           keys.map(([key, meaning]) => (
             <Box key={key}>
               <Box width={3} flexShrink={0}>
-                <Tint tone="name">{key}</Tint>
+                <StyledText tone="name">{key}</StyledText>
               </Box>
               <Text wrap="wrap">{meaning}</Text>
             </Box>
@@ -97,9 +97,9 @@ function Offer(props: StartOfferProps): ReactNode {
         {typeof state === 'object' && (
           <Lines lines={wrapped(state.failed, width, { trims: true })} />
         )}
-        <Tint tone="faint" wrap="wrap">
+        <StyledText tone="faint" wrap="wrap">
           Log: {log}
-        </Tint>
+        </StyledText>
       </Box>
     </Listeners>
   );

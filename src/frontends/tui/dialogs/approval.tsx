@@ -9,7 +9,7 @@ import { useKeys } from '../keyboard.ts';
 import { Prompt } from '../prompt.tsx';
 import { useRead } from '../react-hooks.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
-import { Colors, Tint } from '../tint.tsx';
+import { Colors, StyledText } from '../styled-text.tsx';
 import { Frame, Lines, useScroll } from './dialog.tsx';
 import { QuestionDialog } from './question.tsx';
 import { counted } from '../../../core/lib/counted.ts';
@@ -92,7 +92,11 @@ function PermissionDialog(props: PermissionProps): ReactNode {
   const footer =
     asks === 'nothing' ? (
       <Bar
-        left={<Tint tone="asks">{notices.notice || `${offersOf(approval, left)}  d decline`}</Tint>}
+        left={
+          <StyledText tone="asks">
+            {notices.notice || `${offersOf(approval, left)}  d decline`}
+          </StyledText>
+        }
         right={columns < 60 ? 'esc' : 'r reason  esc back'}
       />
     ) : (

@@ -4,7 +4,7 @@ import { type KeyTable, useKeys } from '../keyboard.ts';
 import { rowTextOf } from '../list/row-text.ts';
 import { type Batch, carriedOut, countFor } from '../screen/batch.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
-import { Tint } from '../tint.tsx';
+import { StyledText } from '../styled-text.tsx';
 import { Frame, useScroll } from './dialog.tsx';
 
 interface BatchDialogProps extends DialogProps {
@@ -44,7 +44,9 @@ export function BatchDialog(props: BatchDialogProps): ReactNode {
     unread > 0 ? (
       `↓ ${unread} more  space next page`
     ) : (
-      <Tint tone="asks">{[...offers.map(({ label }) => label), 'n cancel'].join('  ')}</Tint>
+      <StyledText tone="asks">
+        {[...offers.map(({ label }) => label), 'n cancel'].join('  ')}
+      </StyledText>
     );
   return (
     <Frame rows={rows} footer={footer}>
@@ -55,13 +57,13 @@ export function BatchDialog(props: BatchDialogProps): ReactNode {
           <Box key={item.id} height={1} flexShrink={0}>
             <Box flexGrow={1} flexShrink={1} minWidth={0}>
               <Text wrap="truncate-end">
-                <Tint tone={tone}>{` ${symbol} `}</Tint>
+                <StyledText tone={tone}>{` ${symbol} `}</StyledText>
                 {title}
-                <Tint tone="faint">{`  ${location}`}</Tint>
+                <StyledText tone="faint">{`  ${location}`}</StyledText>
               </Text>
             </Box>
             <Box width={effectColumns} flexShrink={0} paddingLeft={1}>
-              <Tint tone={own.length === 0 ? 'faint' : 'asks'}>{effect}</Tint>
+              <StyledText tone={own.length === 0 ? 'faint' : 'asks'}>{effect}</StyledText>
             </Box>
           </Box>
         );

@@ -5,7 +5,7 @@ import { emptyEditor, inserted } from '../forms/editor.ts';
 import { Field, useEditor } from '../forms/field.tsx';
 import { useKeys } from '../keyboard.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
-import { Tint } from '../tint.tsx';
+import { StyledText } from '../styled-text.tsx';
 import { ChoiceLine, Frame, useChoice } from './dialog.tsx';
 
 /** An action to run, or a row to go to. */
@@ -36,14 +36,16 @@ export function CommandPalette(
     to(matches(entries, chosen.name).indexOf(chosen));
   };
   useKeys({ ...arrows, tab: complete, escape: onLeave });
-  const none = <Tint tone="asks">{`No action and no row matches "${editor.text.trim()}"`}</Tint>;
+  const none = (
+    <StyledText tone="asks">{`No action and no row matches "${editor.text.trim()}"`}</StyledText>
+  );
   return (
     <Frame
       rows={rows}
       footer={found.length === 0 ? none : '↑ ↓ select  tab complete  ⏎ run  esc back'}
     >
       <Box height={1} flexShrink={0}>
-        <Tint tone="asks">: </Tint>
+        <StyledText tone="asks">: </StyledText>
         <Field
           editor={editor}
           columns={columns - 2}
@@ -63,7 +65,7 @@ export function CommandPalette(
       </Box>
       {found.slice(first, first + height).map(({ id, label, name, detail }, i) => (
         <ChoiceLine key={id} isChosen={first + i === at} detail={`  ${detail}`}>
-          <Tint tone="name">{padded(label, LABEL_COLUMNS)}</Tint>
+          <StyledText tone="name">{padded(label, LABEL_COLUMNS)}</StyledText>
           {padded(name, nameColumns)}
         </ChoiceLine>
       ))}

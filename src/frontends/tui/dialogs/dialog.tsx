@@ -1,7 +1,7 @@
 import { Box, Text } from 'ink';
 import { type ReactNode, useState } from 'react';
 import { type KeyTable, moveKeys } from '../keyboard.ts';
-import { Tint } from '../tint.tsx';
+import { StyledText } from '../styled-text.tsx';
 
 interface FrameProps {
   rows: number;
@@ -16,7 +16,7 @@ export function Frame({ rows, children, footer }: FrameProps): ReactNode {
     <Box flexDirection="column" height={rows} overflow="hidden">
       {children}
       <Box flexGrow={1} />
-      {typeof footer === 'string' ? <Tint tone="faint">{footer}</Tint> : footer}
+      {typeof footer === 'string' ? <StyledText tone="faint">{footer}</StyledText> : footer}
     </Box>
   );
 }
@@ -114,10 +114,10 @@ export function ChoiceLine({ isChosen, children, detail = '' }: ChoiceLineProps)
   return (
     <Text wrap="truncate-end">
       <Text bold={isChosen}>
-        <Tint tone="name">{isChosen ? '▌' : ' '}</Tint>
+        <StyledText tone="name">{isChosen ? '▌' : ' '}</StyledText>
         {children}
       </Text>
-      <Tint tone="faint">{detail}</Tint>
+      <StyledText tone="faint">{detail}</StyledText>
     </Text>
   );
 }

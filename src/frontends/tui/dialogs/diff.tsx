@@ -9,7 +9,7 @@ import { Bar } from '../bar.tsx';
 import { useKeys } from '../keyboard.ts';
 import { Notice, noticeLines } from '../notice.tsx';
 import { useRead, useSource } from '../react-hooks.ts';
-import { Colors, Tint } from '../tint.tsx';
+import { Colors, StyledText } from '../styled-text.tsx';
 import {
   type Asking,
   DIFF_KEYS,
@@ -232,7 +232,7 @@ function Compose(props: ComposeProps): ReactNode {
   const { editor, change, latest } = useEditor(inserted(emptyEditor, initial));
   return (
     <TextBox
-      title={<Tint tone="asks">{title}</Tint>}
+      title={<StyledText tone="asks">{title}</StyledText>}
       hint={columns < 60 ? '⏎ save' : '⏎ save  ^J new line  esc cancel'}
       editor={editor}
       columns={columns}

@@ -6,7 +6,7 @@ import { ago } from '../../terminal/time.ts';
 import { useKeys } from '../keyboard.ts';
 import { useRead } from '../react-hooks.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
-import { Tint } from '../tint.tsx';
+import { StyledText } from '../styled-text.tsx';
 import { ChoiceLine, Frame, useChoice } from './dialog.tsx';
 
 interface ForkDialogProps extends DialogProps {
@@ -41,7 +41,7 @@ export function ForkDialog(props: ForkDialogProps): ReactNode {
     <Frame rows={rows} footer={footer}>
       {turns.slice(first, first + height).map((turn, i) => (
         <ChoiceLine key={turn.turn_id} isChosen={first + i === at} detail={`  ${answerOf(turn)}`}>
-          <Tint tone="faint">{`${ago(now - turn.accepted_at).padEnd(4)} `}</Tint>
+          <StyledText tone="faint">{`${ago(now - turn.accepted_at).padEnd(4)} `}</StyledText>
           {promptOf(turn)}
         </ChoiceLine>
       ))}

@@ -10,7 +10,7 @@ import { useKeys } from '../keyboard.ts';
 import { Prompt } from '../prompt.tsx';
 import { useRead } from '../react-hooks.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
-import { Colors } from '../tint.tsx';
+import { Colors } from '../styled-text.tsx';
 import { Frame, Lines, useScroll } from './dialog.tsx';
 import { counted } from '../../../core/lib/counted.ts';
 

@@ -10,7 +10,7 @@ import { Field, type FieldProps } from '../forms/field.tsx';
 import { type KeyTable, useKeys } from '../keyboard.ts';
 import { Prompt } from '../prompt.tsx';
 import type { DialogProps } from '../screen/screen-context.ts';
-import { Colors, Tint } from '../tint.tsx';
+import { Colors, StyledText } from '../styled-text.tsx';
 import { ChoiceLine, Frame, Lines } from './dialog.tsx';
 import { type Editor, emptyEditor } from '../forms/editor.ts';
 
@@ -73,7 +73,7 @@ export function QuestionDialog(props: QuestionProps): ReactNode {
     />
   ) : (
     <Bar
-      left={<Tint tone="asks">{notices.notice || offers}</Tint>}
+      left={<StyledText tone="asks">{notices.notice || offers}</StyledText>}
       right={isTyping ? 'esc back' : 'd decline  esc back'}
     />
   );
@@ -126,7 +126,7 @@ function Options(props: OptionsProps): ReactNode {
       })}
       {isFree && (
         <Box>
-          <Tint tone="name">{isTyping ? '▌' : ' '}</Tint>
+          <StyledText tone="name">{isTyping ? '▌' : ' '}</StyledText>
           <Field
             editor={editor}
             columns={columns - 2}

@@ -9,7 +9,7 @@ import { type KeyTable, useKeys } from '../keyboard.ts';
 import { Prompt } from '../prompt.tsx';
 import { useRead, useSource } from '../react-hooks.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
-import { Tint } from '../tint.tsx';
+import { StyledText } from '../styled-text.tsx';
 import { ChoiceLine, Frame } from './dialog.tsx';
 import { counted } from '../../../core/lib/counted.ts';
 import { inputText } from '../../../core/lib/input-text.ts';
@@ -66,12 +66,12 @@ export function QueueDialog(props: QueueDialogProps): ReactNode {
     );
   return (
     <Frame rows={rows} footer={footer}>
-      <Tint tone="plain" bold>
+      <StyledText tone="plain" bold>
         {headOf(queue, now)}
-      </Tint>
+      </StyledText>
       {entries.slice(Math.max(0, at - rows + 4), Math.max(rows - 3, at + 1)).map((entry) => (
         <ChoiceLine key={entry.id} isChosen={entry === chosen}>
-          <Tint tone="faint">{`${whenOf(entry, now).padEnd(16)} `}</Tint>
+          <StyledText tone="faint">{`${whenOf(entry, now).padEnd(16)} `}</StyledText>
           {labelOf(entry)}
         </ChoiceLine>
       ))}

@@ -9,7 +9,7 @@ import { useKeys } from '../keyboard.ts';
 import { Prompt } from '../prompt.tsx';
 import { useRead } from '../react-hooks.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
-import { Tint } from '../tint.tsx';
+import { StyledText } from '../styled-text.tsx';
 import { ChoiceLine, Frame, useChoice } from './dialog.tsx';
 
 interface SearchDialogProps extends DialogProps {
@@ -98,7 +98,7 @@ function Hit({ hit, isChosen, now }: HitProps): ReactNode {
   return (
     <>
       <ChoiceLine isChosen={isChosen}>
-        <Tint tone="faint">{`${ago(now - created_at).padEnd(4)} ${kind.padEnd(6)} `}</Tint>
+        <StyledText tone="faint">{`${ago(now - created_at).padEnd(4)} ${kind.padEnd(6)} `}</StyledText>
         {of.join('  ')}
       </ChoiceLine>
       <Text wrap="truncate-end">

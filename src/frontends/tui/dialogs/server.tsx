@@ -6,7 +6,7 @@ import { useKeys } from '../keyboard.ts';
 import type { NodeState } from '../overview-store.ts';
 import { useSource } from '../react-hooks.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
-import { Tint } from '../tint.tsx';
+import { StyledText } from '../styled-text.tsx';
 
 /** How the server is, or each of several, as of the last poll. */
 export function ServerDialog({ context, rows, onLeave }: DialogProps): ReactNode {
@@ -20,7 +20,7 @@ export function ServerDialog({ context, rows, onLeave }: DialogProps): ReactNode
       {[['server', client.url] as const, ...(server ? figuresOf(server) : [])].map(
         ([name, figure]) => (
           <Text key={name} wrap="truncate-end">
-            <Tint tone="name">{name.padEnd(9)}</Tint>
+            <StyledText tone="name">{name.padEnd(9)}</StyledText>
             {figure}
           </Text>
         ),
@@ -35,9 +35,9 @@ function Nodes({ nodes, rows }: { nodes: readonly NodeState[]; rows: number }): 
     <Box flexDirection="column" height={rows} overflow="hidden">
       {nodes.map(({ name, url, state, detail, server }) => (
         <Text key={name} wrap="truncate-end">
-          <Tint tone={state === 'away' ? 'bad' : 'name'}>{name.padEnd(width)}</Tint>
+          <StyledText tone={state === 'away' ? 'bad' : 'name'}>{name.padEnd(width)}</StyledText>
           {server ? figuresOf(server).map(figureText).join('  ') : (detail ?? state)}
-          <Tint tone="faint">{server ? `  ${url}` : ''}</Tint>
+          <StyledText tone="faint">{server ? `  ${url}` : ''}</StyledText>
         </Text>
       ))}
     </Box>

@@ -2,7 +2,7 @@ import { Box, type Key, Text } from 'ink';
 import { type ReactNode, useRef, useState } from 'react';
 import { Bar } from '../bar.tsx';
 import { useKey, usePasted } from '../keyboard.ts';
-import { Tint } from '../tint.tsx';
+import { StyledText } from '../styled-text.tsx';
 import {
   type Editor,
   end,
@@ -65,7 +65,7 @@ export function Field(props: FieldProps): ReactNode {
     return (
       <Text wrap="truncate-end">
         {isActive && <Text inverse> </Text>}
-        <Tint tone="faint">{placeholder}</Tint>
+        <StyledText tone="faint">{placeholder}</StyledText>
       </Text>
     );
   return (
@@ -95,7 +95,7 @@ export function TextBox({ title, hint, height, columns, ...field }: TextBoxProps
     <Box flexDirection="column" width={columns} height={height + 1} flexShrink={0}>
       <Bar left={title} right={hint} />
       <Box height={height}>
-        <Tint tone="name">{'> '}</Tint>
+        <StyledText tone="name">{'> '}</StyledText>
         <Field {...field} columns={columns - 2} isActive />
       </Box>
     </Box>

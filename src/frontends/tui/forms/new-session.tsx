@@ -7,7 +7,7 @@ import { widthOf } from '../../terminal/width.ts';
 import type { UserActions, NewSession as Wanted } from '../user-actions.ts';
 import { useKey } from '../keyboard.ts';
 import type { Observable } from '../observable.ts';
-import { Tint } from '../tint.tsx';
+import { StyledText } from '../styled-text.tsx';
 import { type Editor, emptyEditor, inserted } from './editor.ts';
 import { Field } from './field.tsx';
 import { PermissionField, permissionTexts } from './permission-field.tsx';
@@ -121,7 +121,7 @@ export function NewSessionForm(props: FormProps): ReactNode {
           {name === 'node' || name === 'provider' ? (
             <Text wrap="truncate-end">
               {name === 'node' ? node : (chosen?.label ?? (hasNone ? NO_AGENT : ''))}
-              <Tint tone="faint">{i === at ? `  ${offered[name].join(' ')}` : ''}</Tint>
+              <StyledText tone="faint">{i === at ? `  ${offered[name].join(' ')}` : ''}</StyledText>
             </Text>
           ) : (
             <Written
@@ -136,14 +136,14 @@ export function NewSessionForm(props: FormProps): ReactNode {
               onOther={other}
             />
           )}
-          {name === 'mode' && <Tint tone="faint">{modeName}</Tint>}
+          {name === 'mode' && <StyledText tone="faint">{modeName}</StyledText>}
         </Labelled>
       ))}
       <Box marginTop={rows > 10 ? 1 : 0} flexShrink={0}>
         <Box flexShrink={0}>
           <Text inverse={at === fields.length}>{' Create '}</Text>
         </Box>
-        <Tint tone="faint">{`  ${recentKey}^S create  ⏎ next field  esc back`}</Tint>
+        <StyledText tone="faint">{`  ${recentKey}^S create  ⏎ next field  esc back`}</StyledText>
       </Box>
     </Box>
   );
@@ -195,9 +195,9 @@ function Labelled({ name, isActive, children }: LabelledProps): ReactNode {
   return (
     <Box flexShrink={0}>
       <Box width={12} flexShrink={0}>
-        <Tint tone={isActive ? 'name' : 'faint'} bold={isActive}>
+        <StyledText tone={isActive ? 'name' : 'faint'} bold={isActive}>
           {`${isActive ? '▌' : ' '}${name}`}
-        </Tint>
+        </StyledText>
       </Box>
       {children}
     </Box>

@@ -1,7 +1,7 @@
 import { Box } from 'ink';
 import type { ReactNode } from 'react';
 import type { permissionModes } from '../../../api/permission-modes.ts';
-import { Tint } from '../tint.tsx';
+import { StyledText } from '../styled-text.tsx';
 import { Field, type FieldProps } from './field.tsx';
 
 /** A line for each permission mode. `bypass` is another name of `full_access`. */
@@ -38,14 +38,14 @@ export function PermissionField({ byDefault, hasRoom, ...field }: PermissionProp
             placeholder={`${mode}: ${means}`}
           />
         </Box>
-        {!isDefault && <Tint tone="faint">{`: ${means}`}</Tint>}
+        {!isDefault && <StyledText tone="faint">{`: ${means}`}</StyledText>}
       </Box>
       {isActive &&
         hasRoom &&
         Object.entries(permissionTexts).map(([name, text]) => (
-          <Tint key={name} tone={name === mode ? 'name' : 'faint'}>
+          <StyledText key={name} tone={name === mode ? 'name' : 'faint'}>
             {`${name === mode ? '●' : '○'} ${name}: ${text}`}
-          </Tint>
+          </StyledText>
         ))}
     </Box>
   );

@@ -9,7 +9,7 @@ import { commonStart, fileMatches } from '../../../client/file-mentions.ts';
 import { type PromptHistory, Recall } from '../../../core/lib/prompt-history.ts';
 import { truncated } from '../../terminal/width.ts';
 import { sessionTitleOf } from '../list/row-text.ts';
-import { Tint } from '../tint.tsx';
+import { StyledText } from '../styled-text.tsx';
 import { type Editor, emptyEditor, visibleLines } from './editor.ts';
 import { TextBox, useEditor } from './field.tsx';
 
@@ -40,7 +40,7 @@ export function PromptField(props: PromptFieldProps): ReactNode {
   const keys = columns < 60 ? '⏎ send' : '⏎ send  ^J new line  esc keep draft';
   return (
     <TextBox
-      title={<Tint tone="name">{`Prompt for ${sessionTitleOf(session)}`}</Tint>}
+      title={<StyledText tone="name">{`Prompt for ${sessionTitleOf(session)}`}</StyledText>}
       hint={matches.length > 0 ? truncated(offered, Math.max(20, columns - 16)) : keys}
       editor={editor}
       columns={columns}

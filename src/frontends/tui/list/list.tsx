@@ -1,6 +1,6 @@
 import { Box, Text } from 'ink';
 import { type ReactNode, memo, useContext } from 'react';
-import { Colors, Tint } from '../tint.tsx';
+import { Colors, StyledText } from '../styled-text.tsx';
 import type { ListView } from './list-state.ts';
 import { type Line, layout } from './layout.ts';
 import { withMatches } from '../../terminal/search.ts';
@@ -61,14 +61,14 @@ function Heading({ line, columns, isActive }: HeadingProps): ReactNode {
   const shown = isFolded || to - from === count ? String(count) : `${from + 1}-${to} of ${count}`;
   return (
     <Box width={columns} height={1} flexShrink={0}>
-      <Tint tone={isActive ? 'name' : 'faint'} bold={isActive}>
+      <StyledText tone={isActive ? 'name' : 'faint'} bold={isActive}>
         {isChosen ? '▌' : ' '}
-      </Tint>
-      <Tint tone="name" bold={isChosen}>
+      </StyledText>
+      <StyledText tone="name" bold={isChosen}>
         {`${isFolded ? '▸' : '▾'} ${name.toUpperCase()}`}
-      </Tint>
+      </StyledText>
       <Text wrap="truncate-end">
-        <Tint tone="faint">{` ${shown}`}</Tint>
+        <StyledText tone="faint">{` ${shown}`}</StyledText>
       </Text>
     </Box>
   );
@@ -105,21 +105,21 @@ function Single(row: Shown): ReactNode {
         <Box width={left - Math.floor(left * 0.36)} flexShrink={0} columnGap={1} paddingLeft={1}>
           {node !== '' && (
             <Box width={Math.floor(left * 0.12)} flexShrink={0}>
-              <Tint tone={isAway ? 'bad' : 'name'}>{node}</Tint>
+              <StyledText tone={isAway ? 'bad' : 'name'}>{node}</StyledText>
             </Box>
           )}
           <Box width={Math.floor(left * (node === '' ? 0.22 : 0.16))} flexShrink={0}>
-            <Tint tone="faint" wrap="truncate-start">
+            <StyledText tone="faint" wrap="truncate-start">
               {location}
-            </Tint>
+            </StyledText>
           </Box>
           {columns >= 100 && (
             <Box width={8} flexShrink={0}>
-              <Tint tone="faint">{agent}</Tint>
+              <StyledText tone="faint">{agent}</StyledText>
             </Box>
           )}
           <Box flexGrow={1} flexShrink={1} minWidth={0}>
-            <Tint tone="faint">{words}</Tint>
+            <StyledText tone="faint">{words}</StyledText>
           </Box>
         </Box>
       )}
@@ -144,16 +144,16 @@ function Double(row: Shown): ReactNode {
       <Box height={1} paddingLeft={4}>
         {node !== '' && (
           <Box flexShrink={0}>
-            <Tint tone={isAway ? 'bad' : 'name'}>{node}</Tint>
-            <Tint tone="faint">{' · '}</Tint>
+            <StyledText tone={isAway ? 'bad' : 'name'}>{node}</StyledText>
+            <StyledText tone="faint">{' · '}</StyledText>
           </Box>
         )}
-        <Tint tone="faint">
+        <StyledText tone="faint">
           <Highlight
             text={[...where, words].filter((part) => part !== '').join(' · ')}
             search={search}
           />
-        </Tint>
+        </StyledText>
       </Box>
     </Box>
   );
@@ -170,14 +170,14 @@ function Begin({ isChosen, isActive, isMarked, ...text }: Shown): ReactNode {
   const { symbol, tone, isPinned, isMuted } = text;
   return (
     <Box width={4} flexShrink={0}>
-      <Tint tone={isActive ? 'name' : 'faint'} bold={isActive}>
+      <StyledText tone={isActive ? 'name' : 'faint'} bold={isActive}>
         {isChosen ? '▌' : ' '}
-      </Tint>
-      <Tint tone={tone}>{symbol}</Tint>
-      <Tint tone="faint">{isPinned ? '★' : isMuted ? 'm' : ' '}</Tint>
-      <Tint tone="asks" bold>
+      </StyledText>
+      <StyledText tone={tone}>{symbol}</StyledText>
+      <StyledText tone="faint">{isPinned ? '★' : isMuted ? 'm' : ' '}</StyledText>
+      <StyledText tone="asks" bold>
         {isMarked ? '*' : ' '}
-      </Tint>
+      </StyledText>
     </Box>
   );
 }

@@ -6,7 +6,7 @@ import { oneLine } from '../../../client/event-summary.ts';
 import { lastTurnText } from '../../../client/last-turn.ts';
 import { ago, durationText } from '../../terminal/time.ts';
 import type { RaceEntry } from '../overview.ts';
-import type { Tone } from '../tint.tsx';
+import type { Tone } from '../styled-text.tsx';
 import { type ListItem, type ItemStatus, sinceOf, itemStatusOf } from './list-items.ts';
 
 /** The texts of a row, each one line of plain text; empty if an item has no such text. */

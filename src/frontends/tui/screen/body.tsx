@@ -15,7 +15,7 @@ import { UsageDialog } from '../dialogs/usage.tsx';
 import { NewSessionForm, recentDirectories } from '../forms/new-session.tsx';
 import { Help, type Keys } from '../help.tsx';
 import { useSource } from '../react-hooks.ts';
-import { Tint } from '../tint.tsx';
+import { StyledText } from '../styled-text.tsx';
 import { sessionName } from '../titles.ts';
 import { PaneArea } from './pane-area.tsx';
 import { ClickableList } from './mouse-areas.tsx';
@@ -128,7 +128,9 @@ function ListAndPane({ shown }: { shown: ScreenState }): ReactNode {
       <Box height={height}>
         <ClickableList shown={shown} columns={width} height={height} />
         <Box width={2} height={height} flexShrink={0}>
-          <Tint tone="faint">{Array.from({ length: height }, () => '│').join('\n')}</Tint>
+          <StyledText tone="faint">
+            {Array.from({ length: height }, () => '│').join('\n')}
+          </StyledText>
         </Box>
         <PaneArea shown={shown} rows={height} columns={columns - width - 2} />
       </Box>
@@ -141,7 +143,7 @@ function ListAndPane({ shown }: { shown: ScreenState }): ReactNode {
       <ClickableList shown={shown} columns={columns} height={height - below} />
       {below > 0 && (
         <>
-          <Tint tone="faint">{'─'.repeat(columns)}</Tint>
+          <StyledText tone="faint">{'─'.repeat(columns)}</StyledText>
           <PaneArea shown={shown} rows={below - 1} columns={columns} />
         </>
       )}
@@ -162,9 +164,9 @@ function Nothing({ shown }: { shown: ScreenState }): ReactNode {
   return (
     <Box height={height} flexDirection="column" paddingLeft={2} paddingTop={1}>
       {isLive && (
-        <Tint tone="faint" wrap="wrap">
+        <StyledText tone="faint" wrap="wrap">
           {text}
-        </Tint>
+        </StyledText>
       )}
     </Box>
   );

@@ -18,7 +18,7 @@ import type { EventModel } from '../panes/event-model.ts';
 import { ReaderPane, searchText } from '../panes/pane.tsx';
 import { Prompt } from '../prompt.tsx';
 import { type Notices, useNotice, useNow, useResolved, useSource } from '../react-hooks.ts';
-import { Colors, Tint } from '../tint.tsx';
+import { Colors, StyledText } from '../styled-text.tsx';
 import type { ScreenContext } from './screen-context.ts';
 
 interface EventPageProps {
@@ -224,7 +224,7 @@ function Header({ model, context }: Pick<EventPageProps, 'model' | 'context'>): 
       }
       right={
         <Text>
-          <Tint tone="asks">{reader.follows.get() ? '' : paused}</Tint>
+          <StyledText tone="asks">{reader.follows.get() ? '' : paused}</StyledText>
           <ConnectionStatus connection={useSource(model.connection)} now={now} />
         </Text>
       }
@@ -261,17 +261,17 @@ function Waiting({ approval, index, count, columns }: WaitingProps): ReactNode {
     <Bar
       left={
         <Text wrap="truncate-end">
-          <Tint tone="asks" inverse>
+          <StyledText tone="asks" inverse>
             {count === 1 ? ' approval ' : ` approval ${index + 1}/${count} `}
-          </Tint>
+          </StyledText>
           {isNarrow ? ' ' : ` [${approval.kind}] `}
           <Text bold>{oneLine(approval.title)}</Text>
         </Text>
       }
       right={
         <Text>
-          <Tint tone="faint">{isNarrow ? '' : approval.session_id.slice(-8)}</Tint>
-          <Tint tone="asks">{isNarrow ? 'a d' : '  a approve  d decline'}</Tint>
+          <StyledText tone="faint">{isNarrow ? '' : approval.session_id.slice(-8)}</StyledText>
+          <StyledText tone="asks">{isNarrow ? 'a d' : '  a approve  d decline'}</StyledText>
         </Text>
       }
     />

@@ -5,7 +5,7 @@ import { Bar } from '../bar.tsx';
 import { useKey } from '../keyboard.ts';
 import { Notice, noticeLines } from '../notice.tsx';
 import { Prompt } from '../prompt.tsx';
-import { Tint } from '../tint.tsx';
+import { StyledText } from '../styled-text.tsx';
 import type { KeyBindings } from './key-bindings.ts';
 import { SavePrompt } from './save.tsx';
 import type { ScreenState } from './screen-state.ts';
@@ -129,9 +129,9 @@ function Confirm({ shown, question }: { shown: ScreenState; question: Question }
   });
   return (
     <Text wrap="truncate-end">
-      <Tint tone="asks">{text}</Tint>
+      <StyledText tone="asks">{text}</StyledText>
       {`  ${answers.map(({ label }) => label).join('  ')}  `}
-      <Tint tone="faint">other keys: cancel</Tint>
+      <StyledText tone="faint">other keys: cancel</StyledText>
     </Text>
   );
 }
@@ -153,9 +153,9 @@ function CopyMenu({ shown }: { shown: ScreenState }): ReactNode {
   });
   return (
     <Text wrap="truncate-end">
-      <Tint tone="asks">Copy: </Tint>
+      <StyledText tone="asks">Copy: </StyledText>
       {offers.map(({ name }, i) => `${i + 1} ${name}`).join('  ')}
-      <Tint tone="faint">{'  other keys: cancel'}</Tint>
+      <StyledText tone="faint">{'  other keys: cancel'}</StyledText>
     </Text>
   );
 }

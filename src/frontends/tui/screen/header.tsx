@@ -6,7 +6,7 @@ import { ConnectionStatus } from '../connection-status.tsx';
 import { listTabs } from '../list/sections.ts';
 import type { NodeState } from '../overview-store.ts';
 import { useNow, useSource } from '../react-hooks.ts';
-import { Tint } from '../tint.tsx';
+import { StyledText } from '../styled-text.tsx';
 import type { ScreenContext } from './screen-context.ts';
 import type { ScreenState } from './screen-state.ts';
 
@@ -26,19 +26,19 @@ export function Header({ shown }: { shown: ScreenState }): ReactNode {
             const isCalling = tab === 'needs you' && view.counts[tab] > 0;
             return (
               <Text key={tab}>
-                <Tint tone="faint">{` ${i + 1}:`}</Tint>
-                <Tint tone={isCalling ? 'asks' : isChosen ? 'name' : 'faint'} bold={isChosen}>
+                <StyledText tone="faint">{` ${i + 1}:`}</StyledText>
+                <StyledText tone={isCalling ? 'asks' : isChosen ? 'name' : 'faint'} bold={isChosen}>
                   {`${name}${view.counts[tab]}${gap}`}
-                </Tint>
+                </StyledText>
               </Text>
             );
           })}
-          {view.order !== 'stable' && <Tint tone="faint">{` by ${view.order}`}</Tint>}
+          {view.order !== 'stable' && <StyledText tone="faint">{` by ${view.order}`}</StyledText>}
         </Text>
       }
       right={
         <>
-          {marked > 0 && <Tint tone="asks">{`${marked} marked  `}</Tint>}
+          {marked > 0 && <StyledText tone="asks">{`${marked} marked  `}</StyledText>}
           <Health context={context} />
         </>
       }
@@ -63,9 +63,9 @@ function Health({ context: { overviewStore, clock } }: { context: ScreenContext 
   const status = server?.health.status ?? 'ok';
   if (connection.state === 'live' && status !== 'ok')
     return (
-      <Tint tone="bad" bold>
+      <StyledText tone="bad" bold>
         {status}
-      </Tint>
+      </StyledText>
     );
   return <ConnectionStatus connection={connection} now={now} />;
 }
@@ -79,9 +79,9 @@ function NodesHealth({ nodes, now }: { nodes: readonly NodeState[]; now: number 
   const live = nodes.filter(({ state }) => state === 'live').length;
   if (!first)
     return live < nodes.length ? (
-      <Tint tone="faint">{`loading ${live}/${nodes.length}`}</Tint>
+      <StyledText tone="faint">{`loading ${live}/${nodes.length}`}</StyledText>
     ) : (
-      <Tint tone="good">{`${live} live`}</Tint>
+      <StyledText tone="good">{`${live} live`}</StyledText>
     );
   const since = first.since === null ? '' : ` ${ago(now - first.since)}`;
   const what = first.since === null ? first.server?.health.status : 'unreachable';
@@ -90,8 +90,8 @@ function NodesHealth({ nodes, now }: { nodes: readonly NodeState[]; now: number 
       ? `${away.length} of ${nodes.length} unreachable`
       : `${first.name} ${what}${since}`;
   return (
-    <Tint tone="bad" bold>
+    <StyledText tone="bad" bold>
       {text}
-    </Tint>
+    </StyledText>
   );
 }

@@ -8,7 +8,7 @@ import { PromptField } from '../forms/prompt-field.tsx';
 import type { ListItem } from '../list/list-items.ts';
 import { limitText, raceDetails, rowTextOf } from '../list/row-text.ts';
 import { ConversationPane, LogPane, TeamPane } from '../panes/pane.tsx';
-import { Colors, Tint } from '../tint.tsx';
+import { Colors, StyledText } from '../styled-text.tsx';
 import { inPane, MouseBox } from './mouse-areas.tsx';
 import type { ScreenState } from './screen-state.ts';
 
@@ -36,7 +36,7 @@ export function PaneArea({ shown, rows, columns }: PaneAreaProps): ReactNode {
       <Opened shown={shown} rows={rows - 1 - below} columns={columns} />
       {saying && (
         <>
-          <Tint tone="faint">{'─'.repeat(columns)}</Tint>
+          <StyledText tone="faint">{'─'.repeat(columns)}</StyledText>
           <PromptField
             key={saying.session.id}
             session={saying.session}
@@ -60,13 +60,13 @@ function Title({ item, now }: { item: ListItem; now: number }): ReactNode {
   const race = item.kind === 'session' && item.race ? raceDetails(item.race) : '';
   return (
     <Text wrap="truncate-end">
-      <Tint tone={tone}>{symbol} </Tint>
+      <StyledText tone={tone}>{symbol} </StyledText>
       <Text bold>{title}</Text>
-      <Tint tone="faint">
+      <StyledText tone="faint">
         {['', location, agent].filter((part, i) => i === 0 || part).join('  ')}
-      </Tint>
-      {race !== '' && <Tint tone="faint">{`  ${race}`}</Tint>}
-      {limit !== '' && <Tint tone="asks">{`  ${limit}`}</Tint>}
+      </StyledText>
+      {race !== '' && <StyledText tone="faint">{`  ${race}`}</StyledText>}
+      {limit !== '' && <StyledText tone="asks">{`  ${limit}`}</StyledText>}
     </Text>
   );
 }

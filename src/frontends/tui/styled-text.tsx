@@ -19,7 +19,7 @@ const roles = {
 } as const satisfies Record<Tone, ColorRole | null>;
 
 /** A text in the colour of its tone. Its lines are cut where they are too long, unless `wrap` says otherwise. */
-export function Tint({
+export function StyledText({
   tone,
   ...rest
 }: TextProps & { tone: Tone; children?: ReactNode }): ReactNode {
