@@ -9,7 +9,7 @@ import { withTitles } from './titles.ts';
 import type { UserActions } from './user-actions.ts';
 import { graphemesOf } from './forms/editor.ts';
 
-export function useSource<T>(source: Observable<T>): T {
+export function useObservable<T>(source: Observable<T>): T {
   return useSyncExternalStore(source.subscribe, source.get);
 }
 

@@ -8,7 +8,7 @@ import { type ReviewLines, fileName, reviewLinesOf, rowText } from '../../termin
 import { Bar } from '../bar.tsx';
 import { useKeys } from '../keyboard.ts';
 import { Notice, noticeLines } from '../notice.tsx';
-import { useRead, useSource } from '../react-hooks.ts';
+import { useRead, useObservable } from '../react-hooks.ts';
 import { Colors, StyledText } from '../styled-text.tsx';
 import {
   type Asking,
@@ -114,7 +114,7 @@ export function DiffDialog(props: DiffDialogProps): ReactNode {
 function useDiff({ session, context, notices }: DiffDialogProps) {
   const { client, overviewStore } = context;
   const { id: session_id } = session;
-  const { reviewSeq } = useSource(overviewStore.overview);
+  const { reviewSeq } = useObservable(overviewStore.overview);
   const [times, setTimes] = useState(0);
   const found = useRead(notices, [client, session_id, times], () =>
     readDiffAndReview(client, session_id),

@@ -7,7 +7,7 @@ import { shorten } from '../../../core/lib/shorten.ts';
 import { ago } from '../../terminal/time.ts';
 import { type KeyTable, useKeys } from '../keyboard.ts';
 import { Prompt } from '../prompt.tsx';
-import { useRead, useSource } from '../react-hooks.ts';
+import { useRead, useObservable } from '../react-hooks.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
 import { StyledText } from '../styled-text.tsx';
 import { ChoiceLine, Frame } from './dialog.tsx';
@@ -22,7 +22,7 @@ interface QueueDialogProps extends DialogProps {
 export function QueueDialog(props: QueueDialogProps): ReactNode {
   const { session, context, notices, rows, columns } = props;
   const { client, clock } = context;
-  const { queueSeq } = useSource(context.overviewStore.overview);
+  const { queueSeq } = useObservable(context.overviewStore.overview);
   const queue = useRead(notices, [client, session.id, queueSeq], () =>
     client.call(endpoints.getSessionQueue, { params: { session_id: session.id } }),
   );

@@ -4,15 +4,15 @@ import type { Diagnostics } from '../../../api/runtime.ts';
 import { ago } from '../../terminal/time.ts';
 import { useKeys } from '../keyboard.ts';
 import type { NodeState } from '../overview-store.ts';
-import { useSource } from '../react-hooks.ts';
+import { useObservable } from '../react-hooks.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
 import { StyledText } from '../styled-text.tsx';
 
 /** How the server is, or each of several, as of the last poll. */
 export function ServerDialog({ context, rows, onLeave }: DialogProps): ReactNode {
   const { overviewStore, client } = context;
-  const server = useSource(overviewStore.server);
-  const nodes = useSource(overviewStore.nodes);
+  const server = useObservable(overviewStore.server);
+  const nodes = useObservable(overviewStore.nodes);
   useKeys({ escape: onLeave, return: onLeave, q: onLeave, v: onLeave });
   if (nodes.length > 0) return <Nodes nodes={nodes} rows={rows} />;
   return (

@@ -3,7 +3,7 @@ import { endpoints } from '../../../api/index.ts';
 import type { UsageReport, UsageRow } from '../../../api/usage.ts';
 import { ownTimeZone } from '../../../core/lib/cron.ts';
 import { useKeys } from '../keyboard.ts';
-import { useRead, useSource } from '../react-hooks.ts';
+import { useRead, useObservable } from '../react-hooks.ts';
 import type { DialogProps } from '../screen/screen-context.ts';
 import { Frame, Lines, useScroll } from './dialog.tsx';
 import type { Budget } from '../../../api/budgets.ts';
@@ -16,7 +16,7 @@ import { sessionName } from '../titles.ts';
 /** The usage of the last 30 days by day, session, provider or team, and the budgets. */
 export function UsageDialog({ context, notices, rows, onLeave }: DialogProps): ReactNode {
   const { client, overviewStore } = context;
-  const { queueSeq, ...named } = useSource(overviewStore.overview);
+  const { queueSeq, ...named } = useObservable(overviewStore.overview);
   const [by, setBy] = useState<UsageReport['by']>('day');
   const found = useRead(notices, [client, by, queueSeq], async () => {
     const query = { by, time_zone: ownTimeZone() };

@@ -7,7 +7,7 @@ import { padded, truncated } from '../../terminal/width.ts';
 import { Lines, useChoice } from '../dialogs/dialog.tsx';
 import { moveKeys, useKeys } from '../keyboard.ts';
 import { Prompt } from '../prompt.tsx';
-import { useSource } from '../react-hooks.ts';
+import { useObservable } from '../react-hooks.ts';
 import type { ConversationModel } from './conversation-model.ts';
 import type { LogModel } from './log-model.ts';
 import type { PaneModel, PaneProps } from './pane-model.ts';
@@ -37,8 +37,8 @@ export function ReaderPane(props: ReaderPaneProps): ReactNode {
   const { model, rows, columns, isFocused, palette, onHold, keys } = props;
   const { overlay = null, header = [], footer, aboveFooter = null } = props;
   const { reader } = model;
-  useSource(reader.changes);
-  const { state } = useSource(model.connection);
+  useObservable(reader.changes);
+  const { state } = useObservable(model.connection);
   const [isAsking, setAsking] = useState(false);
   const hasPrompt = isAsking && isFocused;
   const below = (hasPrompt ? 1 : (footer?.rows ?? 1)) + (aboveFooter === null ? 0 : 1);
@@ -118,8 +118,8 @@ function attempt(work: Promise<void>, showNotice: (text: string) => void): void 
 /** The last line: what was searched and found, else the state of the connection or of the reader. */
 function StatusLine(props: ReaderPaneProps): ReactNode {
   const { model, columns, palette, status } = props;
-  const connection = useSource(model.connection);
-  const isEnd = useSource(model.reader.follows);
+  const connection = useObservable(model.connection);
+  const isEnd = useObservable(model.reader.follows);
   const isSearching = model.reader.search !== '';
   const left = isSearching ? searchText(model) : status;
   const below = isEnd || isSearching ? '' : 'more below (G)';
@@ -148,7 +148,7 @@ export function searchText(model: PaneModel): string {
 
 export function ConversationPane(props: PaneProps<ConversationModel>): ReactNode {
   const { model, rows, columns, isFocused, palette } = props;
-  const folded = useSource(model.folded);
+  const folded = useObservable(model.folded);
   const [hasOutline, setOutline] = useState(false);
   const step = (direction: 1 | -1) => () => {
     const at = model.promptFrom(direction);
@@ -188,8 +188,8 @@ export function ConversationPane(props: PaneProps<ConversationModel>): ReactNode
 
 export function LogPane(props: PaneProps<LogModel>): ReactNode {
   const { model } = props;
-  const shown = useSource(model.shown);
-  const ended = useSource(model.ended);
+  const shown = useObservable(model.shown);
+  const ended = useObservable(model.ended);
   const what = shown === 'both' ? 'stdout and stderr' : shown;
   return (
     <ReaderPane
@@ -204,7 +204,7 @@ export function LogPane(props: PaneProps<LogModel>): ReactNode {
 /** The members of a team, and below them its messages. */
 export function TeamPane(props: PaneProps<TeamModel>): ReactNode {
   const { model, rows, columns, palette } = props;
-  useSource(model.reader.changes);
+  useObservable(model.reader.changes);
   const members = model.memberLines({ columns, palette });
   // The messages keep at least half of the pane.
   const room = Math.max(1, Math.floor(rows / 2) - 1);

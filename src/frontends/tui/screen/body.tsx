@@ -14,7 +14,7 @@ import { SettingsDialog } from '../dialogs/settings.tsx';
 import { UsageDialog } from '../dialogs/usage.tsx';
 import { NewSessionForm, recentDirectories } from '../forms/new-session.tsx';
 import { Help, type Keys } from '../help.tsx';
-import { useSource } from '../react-hooks.ts';
+import { useObservable } from '../react-hooks.ts';
 import { StyledText } from '../styled-text.tsx';
 import { sessionName } from '../titles.ts';
 import { PaneArea } from './pane-area.tsx';
@@ -154,7 +154,7 @@ function ListAndPane({ shown }: { shown: ScreenState }): ReactNode {
 /** Shown instead of an empty list. */
 function Nothing({ shown }: { shown: ScreenState }): ReactNode {
   const { view, height, context } = shown;
-  const isLive = useSource(context.overviewStore.connection).state === 'live';
+  const isLive = useObservable(context.overviewStore.connection).state === 'live';
   const text =
     view.items.length > 0
       ? view.filter === ''

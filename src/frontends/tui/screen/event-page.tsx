@@ -17,7 +17,7 @@ import { describeScope, readKinds, scopes } from '../panes/event-row.ts';
 import type { EventModel } from '../panes/event-model.ts';
 import { ReaderPane, searchText } from '../panes/pane.tsx';
 import { Prompt } from '../prompt.tsx';
-import { type Notices, useNotice, useNow, useResolved, useSource } from '../react-hooks.ts';
+import { type Notices, useNotice, useNow, useResolved, useObservable } from '../react-hooks.ts';
 import { Colors, StyledText } from '../styled-text.tsx';
 import type { ScreenContext } from './screen-context.ts';
 
@@ -54,9 +54,9 @@ export function EventPage(props: EventPageProps): ReactNode {
   const { model, context, rows, columns } = props;
   const { overviewStore } = context;
   const palette = useContext(Colors);
-  useSource(model.reader.changes);
-  const connection = useSource(model.connection);
-  const waiting = [...useSource(overviewStore.overview).approvals.values()];
+  useObservable(model.reader.changes);
+  const connection = useObservable(model.connection);
+  const waiting = [...useObservable(overviewStore.overview).approvals.values()];
   const notices = useNotice(context.clock, overviewStore);
   const [layer, setLayer] = useState<Layer>(list);
   useResolved(context, notices.showNotice, (id) =>
@@ -209,7 +209,7 @@ function statusOf(model: EventModel, url: string): string {
 
 /** The first line: the scope, whether the list is paused, and the state of the connection. */
 function Header({ model, context }: Pick<EventPageProps, 'model' | 'context'>): ReactNode {
-  const scope = useSource(model.scope);
+  const scope = useObservable(model.scope);
   const title = useTitle(context, scope.sessionId);
   const now = useNow(context.clock);
   const { unseen, reader, node } = model;
@@ -225,7 +225,7 @@ function Header({ model, context }: Pick<EventPageProps, 'model' | 'context'>): 
       right={
         <Text>
           <StyledText tone="asks">{reader.follows.get() ? '' : paused}</StyledText>
-          <ConnectionStatus connection={useSource(model.connection)} now={now} />
+          <ConnectionStatus connection={useObservable(model.connection)} now={now} />
         </Text>
       }
     />
@@ -235,7 +235,7 @@ function Header({ model, context }: Pick<EventPageProps, 'model' | 'context'>): 
 /** The title of a session; null until it is read. Sessions are not listed if this page is the first one. */
 function useTitle({ client, overviewStore }: ScreenContext, id: string | undefined): string | null {
   const [read, setRead] = useState<{ id: string; title: string | null } | null>(null);
-  const listed = useSource(overviewStore.overview).sessions.get(id ?? '')?.session;
+  const listed = useObservable(overviewStore.overview).sessions.get(id ?? '')?.session;
   const isListed = listed !== undefined;
   useEffect(() => {
     if (id === undefined || isListed) return;

@@ -5,7 +5,7 @@ import { ago } from '../../terminal/time.ts';
 import { ConnectionStatus } from '../connection-status.tsx';
 import { listTabs } from '../list/sections.ts';
 import type { NodeState } from '../overview-store.ts';
-import { useNow, useSource } from '../react-hooks.ts';
+import { useNow, useObservable } from '../react-hooks.ts';
 import { StyledText } from '../styled-text.tsx';
 import type { ScreenContext } from './screen-context.ts';
 import type { ScreenState } from './screen-state.ts';
@@ -52,9 +52,9 @@ function capitalized(name: string): string {
 
 /** The state of the connection; where the server is not well, its own word for that. */
 function Health({ context: { overviewStore, clock } }: { context: ScreenContext }): ReactNode {
-  const connection = useSource(overviewStore.connection);
-  const server = useSource(overviewStore.server);
-  const nodes = useSource(overviewStore.nodes);
+  const connection = useObservable(overviewStore.connection);
+  const server = useObservable(overviewStore.server);
+  const nodes = useObservable(overviewStore.nodes);
   const now = useNow(
     clock,
     connection.state === 'lost' || nodes.some(({ since }) => since !== null),

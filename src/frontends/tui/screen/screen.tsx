@@ -3,7 +3,7 @@ import { type ReactNode, useEffect, useEffectEvent, useState } from 'react';
 import type { EventScope } from '../../../client/event-scope.ts';
 import { useKeys } from '../keyboard.ts';
 import type { Hold, PaneModel } from '../panes/pane-model.ts';
-import { useNotice, useResolved, useSource } from '../react-hooks.ts';
+import { useNotice, useResolved, useObservable } from '../react-hooks.ts';
 import { Body } from './body.tsx';
 import { Footer, noticeLinesIn } from './footer.tsx';
 import { Header } from './header.tsx';
@@ -31,7 +31,7 @@ export interface ScreenProps {
 /** The list of all items, and the pane of the selected one. */
 export function Screen(props: ScreenProps): ReactNode {
   const { context, rows, columns, notice: first, onEvents, onLeave } = props;
-  const view = useSource(context.listState.view);
+  const view = useObservable(context.listState.view);
   const notices = useNotice(context.clock, context.overviewStore);
   const [mode, setAnyMode] = useState<Mode>(list);
   const [base, setBase] = useState<Base>('list');
@@ -41,7 +41,7 @@ export function Screen(props: ScreenProps): ReactNode {
   };
   const [peeks, setPeeks] = useState(false);
   const [hold, setHold] = useState<Hold>(null);
-  const connection = useSource(context.overviewStore.connection);
+  const connection = useObservable(context.overviewStore.connection);
   const noticeLines = noticeLinesIn(
     mode.name,
     { notice: notices.notice, connection },
