@@ -15,7 +15,7 @@ import {
 import { type History, type ModeId, HistoryFiles, modeIds } from './history.ts';
 import { Turn, countWords, readPrompt } from './turn.ts';
 import { Sessions } from './sessions.ts';
-import type { World } from './world.ts';
+import type { AgentHost } from './host.ts';
 import { version } from '../../core/lib/self.ts';
 import { greeting, parseScript } from './script.ts';
 import { runStep } from './steps.ts';
@@ -28,7 +28,7 @@ interface DemoAgent {
 }
 
 /** Creates the agent. It stores its sessions in `stateDir` and does nothing until it is connected. */
-export function createDemoAgent(stateDir: string, world: World): DemoAgent {
+export function createDemoAgent(stateDir: string, host: AgentHost): DemoAgent {
   const sessions = new Sessions(new HistoryFiles(stateDir));
   const { initialize, session } = methods.agent;
 
@@ -36,7 +36,7 @@ export function createDemoAgent(stateDir: string, world: World): DemoAgent {
     .onRequest(initialize, () => initializeResponse)
 
     .onRequest(session.new, ({ params }) => {
-      const { history } = sessions.create(world.newSessionId(), params.cwd);
+      const { history } = sessions.create(host.newSessionId(), params.cwd);
       return { sessionId: history.sessionId, modes: modeState(history.mode) };
     })
 
@@ -53,7 +53,7 @@ export function createDemoAgent(stateDir: string, world: World): DemoAgent {
 
     .onRequest(session.fork, ({ params }) => {
       const { sessionId, cwd } = params;
-      const { history } = sessions.fork(sessionId, world.newSessionId(), cwd);
+      const { history } = sessions.fork(sessionId, host.newSessionId(), cwd);
       return { sessionId: history.sessionId, modes: modeState(history.mode) };
     })
 
@@ -74,7 +74,7 @@ export function createDemoAgent(stateDir: string, world: World): DemoAgent {
     .onRequest(session.prompt, ({ params, client, signal }) => {
       const session = sessions.get(params.sessionId);
       const prompt = readPrompt(params.prompt);
-      const turn = new Turn({ session, prompt, client, world, requestSignal: signal });
+      const turn = new Turn({ session, prompt, client, host, requestSignal: signal });
       return session.enqueue(turn, () => runTurn(turn));
     })
 

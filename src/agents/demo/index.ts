@@ -4,7 +4,7 @@ import { finished, Readable, Writable } from 'node:stream';
 import { ndJsonStream } from '@agentclientprotocol/sdk/unstable';
 import { createDemoAgent } from './agent.ts';
 import { defaultStateDir } from './state-directory.ts';
-import { realWorld } from './world.ts';
+import { processHost } from './host.ts';
 
 /**
  * Runs the demo agent, an ACP agent without a model: it executes the script in each prompt (script.ts).
@@ -19,7 +19,7 @@ export async function runDemoAgent(options: {
 }): Promise<void> {
   const { stdin, stdout, signal } = options;
   const stateDir = options.stateDir ?? defaultStateDir(process.env, homedir());
-  const demo = createDemoAgent(stateDir, realWorld(stdout));
+  const demo = createDemoAgent(stateDir, processHost(stdout));
   const connection = demo.app.connect(
     ndJsonStream(Writable.toWeb(stdout), Readable.toWeb(stdin) as ReadableStream<Uint8Array>),
   );

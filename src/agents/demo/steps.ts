@@ -76,12 +76,12 @@ const steps: { readonly [Name in CommandName]: Step<Name> } = {
     const last = before ? `; last prompt: ${before.prompt}` : '';
     return turn.say(`earlier turns: ${turnCount - 1}${last}`);
   },
-  env: ({ variable }, turn) => turn.say(turn.world.env[variable] ?? '(unset)'),
-  pid: (_command, turn) => turn.say(String(turn.world.pid)),
+  env: ({ variable }, turn) => turn.say(turn.host.env[variable] ?? '(unset)'),
+  pid: (_command, turn) => turn.say(String(turn.host.pid)),
   // The working directory of a session can differ from the working directory of the process.
   cwd: (_command, turn) => turn.say(turn.session.history.cwd),
   mode: (_command, turn) => turn.say(turn.session.history.mode),
-  wait: ({ ms }, turn) => turn.world.sleep(ms, turn.signal),
+  wait: ({ ms }, turn) => turn.host.sleep(ms, turn.signal),
   async silent(_command, turn) {
     if (!turn.signal.aborted) await once(turn.signal, 'abort');
   },
@@ -90,10 +90,10 @@ const steps: { readonly [Name in CommandName]: Step<Name> } = {
     throw new RequestError(internalError, text);
   },
   limit,
-  crash: ({ code }, turn) => turn.world.exit(code),
-  garbage: (_command, turn) => turn.world.writeRaw('this line is not JSON\n'),
+  crash: ({ code }, turn) => turn.host.exit(code),
+  garbage: (_command, turn) => turn.host.writeRaw('this line is not JSON\n'),
   async spawn({ ms }, turn) {
-    const pid = await turn.world.startSleeper(ms);
+    const pid = await turn.host.startSleeper(ms);
     await turn.say(`spawned ${pid}`);
   },
 };

@@ -8,7 +8,7 @@ import {
 } from '@agentclientprotocol/sdk/unstable';
 import { addChunk, type Message } from './history.ts';
 import type { Session, Stoppable } from './sessions.ts';
-import type { World } from './world.ts';
+import type { AgentHost } from './host.ts';
 
 // While the reader keeps up, sending never yields to the event loop, and a cancel would not be read. So a turn yields
 // after this many updates.
@@ -19,7 +19,7 @@ export class Turn implements Stoppable {
   readonly session: Session;
   readonly prompt: Prompt;
   readonly client: AgentContext;
-  readonly world: World;
+  readonly host: AgentHost;
   /** Aborts when the turn has to end, whatever the cause. */
   readonly signal: AbortSignal;
   /** Set by the script's `usage` command; replaces the agent's own count. */
@@ -40,14 +40,14 @@ export class Turn implements Stoppable {
     session: Session;
     prompt: Prompt;
     client: AgentContext;
-    world: World;
+    host: AgentHost;
     /** Aborts when the client cancels its request or disconnects. */
     requestSignal: AbortSignal;
   }) {
     this.session = deps.session;
     this.prompt = deps.prompt;
     this.client = deps.client;
-    this.world = deps.world;
+    this.host = deps.host;
     this.signal = AbortSignal.any([this.#stop.signal, deps.requestSignal]);
   }
 

@@ -5,7 +5,7 @@ import { newHistory } from '../../../src/agents/demo/history.ts';
 import { runTurn } from '../../../src/agents/demo/agent.ts';
 import { Session } from '../../../src/agents/demo/sessions.ts';
 import { Turn } from '../../../src/agents/demo/turn.ts';
-import { chunkOf, openClient, testWorld, openSession } from './client.ts';
+import { chunkOf, openClient, testHost, openSession } from './client.ts';
 import { testDirectory } from '../../support/temp.ts';
 
 test.each([
@@ -133,7 +133,7 @@ function unheardTurn(text: string): Turn {
     session: new Session(newHistory('session', '/work'), files),
     prompt: { text, images: [] },
     client: client as AgentContext,
-    world: testWorld(),
+    host: testHost(),
     requestSignal: new AbortController().signal,
   });
 }

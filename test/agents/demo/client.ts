@@ -11,7 +11,7 @@ import {
 } from '@agentclientprotocol/sdk/unstable';
 import { onTestFinished } from 'vitest';
 import { createDemoAgent } from '../../../src/agents/demo/agent.ts';
-import type { World } from '../../../src/agents/demo/world.ts';
+import type { AgentHost } from '../../../src/agents/demo/host.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { testDirectory } from '../../support/temp.ts';
 
@@ -43,10 +43,10 @@ export async function openSession(options?: Parameters<typeof openClient>[0]) {
 }
 
 export async function openClient(
-  options: { stateDir?: string; world?: Partial<World>; askUser?: AskUser } = {},
+  options: { stateDir?: string; host?: Partial<AgentHost>; askUser?: AskUser } = {},
 ): Promise<TestClient> {
   const { stateDir = testDirectory(), askUser = choose('allow_once') } = options;
-  const demo = createDemoAgent(stateDir, { ...testWorld(), ...options.world });
+  const demo = createDemoAgent(stateDir, { ...testHost(), ...options.host });
   const updates: SessionUpdate[] = [];
   const watchers = new Set<(update: SessionUpdate) => void>();
   const connection = client({ name: 'test' })
@@ -121,8 +121,8 @@ function saidIn(updates: SessionUpdate[]): string {
 
 let sessionCount = 0;
 
-/** A world in which nothing happens. */
-export function testWorld(): World {
+/** A host in which nothing happens. */
+export function testHost(): AgentHost {
   return {
     env: {},
     pid: 4711,

@@ -290,7 +290,7 @@ test('`history` shows the number of earlier turns and the last prompt.', async (
 });
 
 test('`env`, `pid`, `cwd` and `mode` show only the requested value.', async () => {
-  const client = await openClient({ world: { env: { NAME: 'a  value' } } });
+  const client = await openClient({ host: { env: { NAME: 'a  value' } } });
   const sessionId = await client.newSession('/some/where');
   await client.prompt(sessionId, 'env NAME; env OTHER; pid; cwd; mode');
   expect(client.said()).toBe('[a  value][(unset)][4711][/some/where][default]');
@@ -306,12 +306,12 @@ test('`fail` ends the prompt with an internal error, after the earlier messages.
 
 test('`garbage` writes a line that is not a protocol message.', async () => {
   const raw: string[] = [];
-  await run('garbage', await openClient({ world: { writeRaw: (text) => void raw.push(text) } }));
+  await run('garbage', await openClient({ host: { writeRaw: (text) => void raw.push(text) } }));
   expect(raw).toEqual(['this line is not JSON\n']);
 });
 
 test('`spawn` starts a process for the requested time and shows its pid.', async () => {
-  const client = await openClient({ world: { startSleeper: (ms) => Promise.resolve(ms + 1) } });
+  const client = await openClient({ host: { startSleeper: (ms) => Promise.resolve(ms + 1) } });
   await run('spawn 700', client);
   expect(client.said()).toBe('[spawned 701]');
 });
@@ -322,7 +322,7 @@ test('`wait` delays the next command for the requested time.', async () => {
     await new Promise((resolve) => setImmediate(resolve));
     done.push(`slept ${ms}`, client.said());
   };
-  const client = await openClient({ world: { sleep } });
+  const client = await openClient({ host: { sleep } });
   await run('say before; wait 20; say after', client);
   expect(done).toEqual(['slept 20', '[before]']);
   expect(client.said()).toBe('[before][after]');

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { PassThrough, Readable, Writable } from 'node:stream';
 import { ndJsonStream } from '@agentclientprotocol/sdk/unstable';
 import { createDemoAgent } from '../../../src/agents/demo/agent.ts';
-import type { World } from '../../../src/agents/demo/world.ts';
+import type { AgentHost } from '../../../src/agents/demo/host.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { envOf, type Actor, openTheatre } from '../providers/scripted-agent.ts';
 import { tempDirectory } from '../temp.ts';
@@ -55,7 +55,7 @@ function play(
       done();
     },
   });
-  const world: World = {
+  const host: AgentHost = {
     get env() {
       return envOf(pid);
     },
@@ -71,7 +71,7 @@ function play(
       throw new Error(`it has ended with ${code}`);
     },
   };
-  const { app, settled } = createDemoAgent(stateDir, world);
+  const { app, settled } = createDemoAgent(stateDir, host);
   app.connect(
     ndJsonStream(Writable.toWeb(stdout), Readable.toWeb(stdin) as ReadableStream<Uint8Array>),
   );

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Writable } from 'node:stream';
 
 /** The agent's access to the system besides the protocol and its files. Tests can replace it. */
-export interface World {
+export interface AgentHost {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly pid: number;
   newSessionId(): string;
@@ -23,8 +23,8 @@ export interface World {
   exit(code: number): never;
 }
 
-/** The world of a real process that speaks the protocol on `stdout`. */
-export function realWorld(stdout: Writable): World {
+/** The host in a real process that speaks the protocol on `stdout`. */
+export function processHost(stdout: Writable): AgentHost {
   return {
     env: process.env,
     pid: process.pid,
