@@ -9,16 +9,19 @@ import type { Bundle } from './choose.ts';
 /** Directory of the bundle, or of the executable. */
 const directory = path.dirname(fileURLToPath(import.meta.url));
 
-/** How V8 gets a module, the same in scripts/code-cache.mjs: what is compiled in advance fits that text alone. */
+/**
+ * The text around a module for V8. It is the same in scripts/code-cache.mjs, because compiled code fits only the text
+ * that it was compiled from.
+ */
 const [before, after] = ['(function (exports, require, module, __filename, __dirname) {', '\n})'];
 
-/** The bytes at the end of a bundle, and of what was compiled of it, that are the same if both are of one build. */
+/** The number of bytes at the end of a bundle and of its compiled code that are equal if both belong to one build. */
 const TAG_BYTES = 32;
 
 /**
  * Runs a bundle, which does the rest by itself. The build has run each bundle once and kept the functions that V8
  * compiled for that; they fit one version of V8 on one kind of machine. Under another, Node keeps its own. V8 would run
- * what was compiled of another text of the same length, so that is not given to it.
+ * code that was compiled from another text of the same length, so such code is not passed to it.
  */
 export function startBundle(name: Bundle): void {
   const file = path.join(directory, `${name}.cjs`);

@@ -10,7 +10,7 @@ export interface DetailOptions {
 
 /**
  * A record as aligned lines `name  value` for people. Times are dates, with the time since then on a terminal; lengths of
- * time and sizes have units; what is nested is indented below its name.
+ * time and sizes have units; nested fields are indented below their name.
  */
 export function details(record: object, shown: DetailOptions = {}): string {
   return linesOf(record, shown)

@@ -30,7 +30,7 @@ async function askSecretly(
 ): Promise<string> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: stdin, output: nowhere, terminal: true });
-  // Only now the terminal echoes nothing: whoever sees the question may answer it at once.
+  // The question is shown only now, when the terminal no longer echoes: the user may answer at once.
   stderr.write(`${question}: `);
   // The terminal is in raw mode, so it sends no signal itself.
   lines.on('SIGINT', () => {

@@ -6,7 +6,7 @@ import { sessionId } from './find.ts';
 import { type TurnSettingOptions, turnSettings } from './turn-settings.ts';
 import type { CommandContext } from './command-io.ts';
 
-/** When something is due, and what it is called. */
+/** The options for the time and the name of a queue entry. */
 export interface TimeOptions {
   at?: string;
   every?: string;

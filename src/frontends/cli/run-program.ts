@@ -12,7 +12,7 @@ export interface Program {
 type Stream = 'inherit' | 'ignore' | 'pipe' | 2;
 type Streams = [stdin: 'inherit' | 'ignore', stdout: Stream, stderr: Stream];
 
-/** How a program ended, with what it printed where that was read. */
+/** How a program ended, with its output if the output was read. */
 export interface Ended {
   /** Null where a signal ended it. */
   code: number | null;
@@ -28,7 +28,7 @@ export function runHere(program: Program, isQuiet: boolean): Promise<Ended> {
   return run(program, ['inherit', isQuiet ? 2 : 'inherit', 'inherit']);
 }
 
-/** Runs a program without input and reads what it prints. Throws `usage` where it cannot be started. */
+/** Runs a program without input and reads its output. Throws `usage` if the program cannot be started. */
 export function runAndRead(program: Program): Promise<Ended> {
   return run(program, ['ignore', 'pipe', 'pipe']);
 }

@@ -122,7 +122,7 @@ export function withNode(cells: readonly string[], node: string): string[] {
   return [...cells.slice(0, 1), node, ...cells.slice(1)];
 }
 
-/** The server of a record, and the age of what is known if it does not answer; null where there is one server. */
+/** The server of a record, and the age of the record if the server does not answer; null with only one server. */
 export function nodeOf(record: unknown, now: number): string | null {
   const { node, last_known_at } = record as { node?: unknown; last_known_at?: unknown };
   if (typeof node !== 'string') return null;

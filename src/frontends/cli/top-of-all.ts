@@ -42,7 +42,7 @@ function recordOf({ entry: { name, url, state, detail }, server, at }: ServerSta
   return { node: name, url, state, detail, last_known_at: at, server };
 }
 
-/** Records with the name of their server, and with the time of what is known of one that does not answer. */
+/** Records with the name of their server, and if the server does not answer, with the time when they were read. */
 function withServer<T extends object>(
   { entry, at }: ServerState,
   records: readonly T[],

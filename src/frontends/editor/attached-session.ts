@@ -35,7 +35,7 @@ interface Dependencies extends EditorConnection {
   sentTurns: ReadonlySet<string>;
 }
 
-/** A session in an editor, which receives all its events in order, whoever caused them. */
+/** A session in an editor, which receives all its events in order, also those that other clients caused. */
 export class AttachedSession {
   readonly id: string;
   readonly choosing: EditorSettings;

@@ -50,7 +50,7 @@ export function permissionRequest(approval: Approval, call: AskedCall | null): P
         ...parts.flatMap(({ content }) => content),
       ],
     },
-    // Nobody accepts in an editor what it does not show.
+    // A user of an editor may not accept a request that the editor does not show.
     options: isWhole ? optionsOf(approval) : [reject],
   };
 }

@@ -83,7 +83,7 @@ export class Prompting {
     try {
       await link.call(endpoints.interruptTurn, { params, body: {} }, PATIENCE_MS);
     } catch (error) {
-      // It has ended meanwhile; or nobody answers, which the prompt says.
+      // The turn has ended meanwhile; or no server answers, which the prompt reports.
       if (!(error instanceof AppError)) throw error;
     }
   }
@@ -135,7 +135,7 @@ export class Prompting {
 export class TurnEnds {
   readonly #ends = new Map<string, PromiseWithResolvers<TurnInEvents>>();
 
-  /** Resolves with a turn once it has ended. Rejects once nobody can tell. */
+  /** Resolves with a turn once it has ended. Rejects once its end can no longer be learned. */
   of(turnId: string): Promise<TurnInEvents> {
     return this.#end(turnId).promise;
   }
@@ -154,7 +154,7 @@ export class TurnEnds {
     const known = this.#ends.get(turnId);
     if (known) return known;
     const end = Promise.withResolvers<TurnInEvents>();
-    // Most ends are waited for by nobody.
+    // Most of these promises are never awaited.
     end.promise.catch(() => undefined);
     this.#ends.set(turnId, end);
     return end;

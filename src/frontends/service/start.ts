@@ -58,7 +58,7 @@ export function lastingFile(file: string, searchPath: string | undefined): strin
   return candidates.find((candidate) => realPath(candidate) === file) ?? file;
 }
 
-/** PATH with absolute directories alone. One that ends with the login is replaced by what it leads to. */
+/** PATH with absolute directories only. A link that exists only during the login is replaced by its target. */
 function lastingPath(searchPath: string | undefined): string {
   const lasting = directoriesOf(searchPath).map((directory) =>
     isPassing(directory) ? (realPath(directory) ?? directory) : directory,

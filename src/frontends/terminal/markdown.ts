@@ -120,10 +120,10 @@ function itemLines(item: Tokens.ListItem, mark: string, shape: LineShape): strin
   return [shape.palette.faint(mark) + first.slice(mark.length), ...rest];
 }
 
-/** A column is never narrower than this: what is nested deeper stands at the left. */
+/** A column is never narrower than this: deeper nested text is not indented. */
 const NARROWEST = 8;
 
-/** Lines behind an indent, which are rendered for what it leaves of the columns. */
+/** Lines behind an indent, which are rendered for the columns that the indent leaves. */
 function indented(
   indent: string,
   shape: LineShape,

@@ -2,7 +2,7 @@ import type { MergeResult, PullRequest } from '../../api/worktree-merge.ts';
 import { revealedLine } from '../../core/lib/plain.ts';
 import type { Palette } from './palette.ts';
 
-/** How many commits and files a plan shows that nobody accepts. */
+/** How many commits and files are shown of a plan that the user is not asked to accept. */
 const SHOWN = 20;
 /** How many digits of a commit. */
 const SHORT = 8;

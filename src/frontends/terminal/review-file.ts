@@ -184,7 +184,7 @@ function changesOf(
   };
 }
 
-/** The text of a comment as it is read again where nobody has changed it. */
+/** The text of a comment as it is read again if it was not changed. */
 function shownText(text: string): string {
   const lines = text
     .split('\n')

@@ -128,7 +128,7 @@ export class JoinedOverview implements OverviewStore {
     }
   }
 
-  /** Shows what was last known of a server that has not answered yet. */
+  /** Shows the last known state of a server that has not answered yet. */
   async #recall(part: Part): Promise<void> {
     const known = await this.#servers.known(part.state.name);
     if (!known || part.state.state !== 'away') return;

@@ -28,7 +28,7 @@ const MOST_TYPED = 32;
 /**
  * Passes every key and every paste to the listeners. Used once, at the root: ink's own hooks subscribe in a passive
  * effect, so a component that has just been shown would miss a key. A pasted text is never a key.
- * Keys that arrive together are passed on one after the other, each to what is shown after the one before.
+ * Keys that arrive together are passed on one after the other, each after the screen has changed for the previous key.
  */
 export function useKeyboard(
   { keys, pastes, regions }: Keyboard,

@@ -30,7 +30,7 @@ export interface Overview {
 /** One of several servers. */
 export interface Node {
   name: string;
-  /** Whether it does not answer: what is shown of it is what was last known. */
+  /** Whether the server does not answer, so that its last known state is shown. */
   isAway: boolean;
 }
 

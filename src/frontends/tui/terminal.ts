@@ -18,7 +18,7 @@ export interface Terminal {
   suspend: () => Promise<void>;
   /** Lends the terminal, with its keys, to a program that `work` runs, and takes it again when that has ended. */
   lend: (work: () => Promise<void>) => Promise<void>;
-  /** Looks on again at what is typed, once ink reads it again. */
+  /** Continues to watch the typed keys, once ink reads them again. */
   listen: () => void;
 }
 

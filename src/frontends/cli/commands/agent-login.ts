@@ -101,7 +101,7 @@ function logInWith(
   return logInByAgent(context, agent, method.id);
 }
 
-/** Has the agent log in by itself, and shows the pages that it asks somebody to open meanwhile. */
+/** Has the agent log in by itself, and shows the pages that it asks the user to open. */
 async function logInByAgent(
   context: CommandContext,
   agent: string,
@@ -121,7 +121,7 @@ async function logInByAgent(
   }
 }
 
-/** Shows the pages that the agent asks somebody to open, each once, until `over` aborts. */
+/** Shows each page that the agent asks the user to open, once, until `over` aborts. */
 async function showPages(
   { io, client }: CommandContext,
   agent: string,

@@ -161,7 +161,7 @@ function hitText(hit: SearchHit, now: number, { palette }: Layout): string {
   return `${head}\n  ${marked(hit, palette.found)}\n  ${palette.faint(commandFor(hit))}\n`;
 }
 
-/** The command that shows a hit with what is around it. */
+/** The command that shows a hit with its surroundings. */
 function commandFor({ session_id, turn_id }: SearchHit): string {
   const show = `cadre sessions show ${session_id}`;
   return turn_id === null ? show : `${show} --turn ${turn_id}`;

@@ -24,7 +24,7 @@ import { type LocalContext, showDocument, type CommandIo } from '../command-io.t
 import { endForNext } from './stop.ts';
 import { counted } from '../../../core/lib/counted.ts';
 
-/** How long what is still open may keep a stopped server alive, in milliseconds. */
+/** How long sockets and timers that are still open may keep the process of a stopped server alive, in milliseconds. */
 const LINGER_MS = 500;
 const QUIET = '  log    warnings and errors (all with --log-level info)\n  stop   Ctrl-C\n';
 
@@ -139,7 +139,7 @@ async function serveAndNotify(
     // Before Node frees its memory it restores the default action of signals: one more Ctrl-C would kill a server that has
     // stopped in order. This skips that step, once nothing else is left.
     process.once('exit', () => process.exit());
-    // NATS that takes connections and says nothing leaves a socket open that nobody can close: nothing waits for it.
+    // A NATS server that accepts connections and never answers leaves a socket open that cannot be closed: do not wait.
     io.clock.after(handsOver ? 0 : LINGER_MS, () => process.exit());
   }
 }

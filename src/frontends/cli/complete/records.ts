@@ -1,7 +1,7 @@
 import { plain } from '../../../core/lib/plain.ts';
 import { shorten } from '../../../core/lib/shorten.ts';
 
-/** A word that may be typed, and what it is about. */
+/** A word that completes the line, and its description. */
 export interface Offer {
   word: string;
   about: string;
@@ -11,7 +11,7 @@ type Row = Readonly<Record<string, unknown>>;
 export type Get = (path: string) => Promise<unknown>;
 
 interface Kind {
-  /** The path of the list; null where the line does not say what it is of. */
+  /** The path of the list; null if the line does not name the record that the list belongs to. */
   path(values: LineContext): Promise<string | null> | string | null;
   /** The rows of the answer, if it is not the list itself. */
   rows?: (answer: unknown, values: LineContext) => readonly Row[];
@@ -222,7 +222,7 @@ export function isRecord(placeholder: string): boolean {
   return placeholder in kinds;
 }
 
-/** An id as it can be typed, and its name where what is typed may be the beginning of it. */
+/** The id of a record, and also its name if the typed text may be the beginning of the name. */
 function offersOf(kind: Kind, row: Row, typed: string): Offer[] {
   const id = textOf(row[kind.id]);
   if (!/^[\w.:/@-]+$/.test(id)) return [];

@@ -25,7 +25,7 @@ export interface Restored {
   version: string;
   format: number;
   seq: number;
-  /** The files that hold what was there before. */
+  /** The files that hold the data from before. */
   replaced: string[];
 }
 
@@ -178,7 +178,7 @@ async function olderCopy(directory: string, store: StoreFacts): Promise<StoreFac
   const { newestFormat } = await import('../../../core/store/migrate.ts');
   for (const file of olderCopies(directory)) {
     const facts = await factsOf(file, sqlWasm);
-    // The older version itself goes back only to what it knows.
+    // An older version of cadre that runs this command reads only formats up to its own.
     if (facts.format < store.format && facts.format <= newestFormat) return facts;
   }
   throw notFoundError(

@@ -145,7 +145,7 @@ export async function uninstall(
 export function sealIn(file: string): Seal | null {
   const found = lookAt(file);
   if (found === null) return null;
-  // A link leads to a file of somebody who keeps it elsewhere.
+  // A link shows that the user keeps the file in another place.
   return found.isFile() ? sealOf(fs.readFileSync(file, 'utf8')) : 'foreign';
 }
 

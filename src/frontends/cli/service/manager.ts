@@ -61,7 +61,7 @@ export class Runner {
     return runAndRead({ command, args, env: this.#env, cwd: '/' });
   }
 
-  /** As `run`; returns the command line. Throws `internal` with what it printed where it fails. */
+  /** As `run`; returns the command line. Throws `internal` with its output if it fails. */
   async must(...words: [string, ...string[]]): Promise<string> {
     const { code, stdout, stderr } = await this.run(...words);
     const line = words.join(' ');

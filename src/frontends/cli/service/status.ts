@@ -30,7 +30,7 @@ export interface ServiceStatus {
     | null;
 }
 
-/** Looks what runs and what is installed. */
+/** Finds out whether a server runs and whether a service is installed. */
 export async function statusOf(
   directory: string,
   manager: Manager | null,

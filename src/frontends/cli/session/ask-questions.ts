@@ -66,7 +66,7 @@ function howToAnswer({ options, free, multiple, required }: Question): string {
   return `${kinds.join(', or ')}; /n declines, /l later`;
 }
 
-/** The answers in a line, or what is wrong with it. */
+/** The answers in a line, or the problem of the line. */
 export function readAnswer(line: string, question: Question): string[] | string {
   const { options, multiple, required, type } = question;
   const isFree = question.free || options.length === 0;

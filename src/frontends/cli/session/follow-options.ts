@@ -7,7 +7,7 @@ export interface FollowOptions {
   reconnect?: number;
 }
 
-/** Where nobody looks, a command ends when its server has been gone for so long. */
+/** Without a terminal, a command ends when its server has been gone for so long. */
 const RECONNECT_MS = 60_000;
 
 /** The option for how long a server that is gone is looked for. */
@@ -21,7 +21,7 @@ export const followOptions = [
   '-v, --verbose  Also show the thoughts, plans and tool output of the agent',
 ];
 
-/** For how long a lost connection is opened again, in ms; undefined: for ever, because somebody sees it. */
+/** For how long a lost connection is opened again, in ms; undefined: for ever, because a user sees it at a terminal. */
 export function reconnectMs(
   { reconnect }: Pick<FollowOptions, 'reconnect'>,
   { stderr }: CommandIo,

@@ -30,7 +30,7 @@ export class InputLine implements TurnOutput {
   readonly #prompts: PromptHistory | null;
   /** The lines that readline goes through, the newest first; null until the first line is shown. */
   #history: string[] | null = null;
-  /** The last row of the text above, which may grow, what it is part of, and whether it is shown above the line. */
+  /** The last row of the text above, which may grow, the text that it belongs to, and whether it is above the line. */
   #rest = '';
   #showsRest = false;
   #restOf: 'message' | 'detail' | null = null;
@@ -68,7 +68,7 @@ export class InputLine implements TurnOutput {
     this.#line = line;
     line.on('history', (history) => (this.#history = history));
     line.on('line', (typed) => {
-      // The row that could grow is above what was typed now.
+      // The row that could grow is now above the typed text.
       this.#rest = '';
       this.#showsRest = false;
       const text = withBreaks(typed);
@@ -99,7 +99,7 @@ export class InputLine implements TurnOutput {
     return (this.#prompts?.read() ?? []).map((prompt) => inOneLine(asTyped(prompt)));
   }
 
-  /** Takes the line away, and answers what was typed on it. */
+  /** Takes the line away, and returns the text that was typed on it. */
   close(): string {
     const line = this.#line;
     if (!line) return '';

@@ -5,7 +5,7 @@ import { repeatable } from '../command.ts';
 import type { CommandIo } from '../command-io.ts';
 import type { InputItem } from '../../../api/input.ts';
 
-/** A pipe that belongs to nobody's input may stay open for ever, so nobody waits longer for its first byte. */
+/** How long to wait for the first byte of stdin: a pipe that no program writes to may stay open for ever. */
 const FIRST_BYTE_MS = 3000;
 
 /** The argument and the option of what to say. */

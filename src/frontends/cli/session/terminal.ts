@@ -31,7 +31,7 @@ function fromStdin(stdin: NodeJS.ReadStream): Keys {
   return { open: () => stdin, close: () => undefined };
 }
 
-/** Keys of the terminal of the session. It is open only during a question, so that a shell gets what is typed later. */
+/** Keys of the terminal of the session. It is open only during a question, so that a shell gets all later keys. */
 function fromTerminal(): Keys | null {
   const open = () => new tty.ReadStream(fs.openSync('/dev/tty', 'r+'));
   try {

@@ -86,7 +86,7 @@ function PermissionDialog(props: PermissionProps): ReactNode {
       q: onLeave,
     },
     asks === 'nothing',
-    // A notice about what is left to read is out of date after the next key.
+    // A notice about the unread part is out of date after the next key.
     () => notices.showNotice(''),
   );
   const footer =

@@ -14,7 +14,7 @@ export interface DiffDialogProps extends DialogProps {
   session: Session;
 }
 
-/** Where the cursor is, and what is shown around it. */
+/** The place of the cursor, and the lines that are shown around it. */
 export interface View {
   /** The row of the cursor. */
   key: string;

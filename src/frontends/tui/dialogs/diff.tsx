@@ -129,7 +129,7 @@ function useDiff({ session, context, notices }: DiffDialogProps) {
   return { read, reload: () => setTimes((before) => before + 1) };
 }
 
-/** Stores what was written: a new comment, or another text of one. */
+/** Stores a new comment, or the changed text of a comment. */
 function saved(
   { context: { client }, session: { id: session_id } }: DiffDialogProps,
   { comment, anchor }: Asking & { what: 'text' },

@@ -91,7 +91,7 @@ function mergedText(
     : `Merged ${branch} into ${other} (${commits}); the worktree is kept`;
 }
 
-/** Why nobody can confirm a plan yet: a part of the plan was not shown. Null if all was. */
+/** The part of a plan that was not shown yet, so that the plan cannot be confirmed; null if all was shown. */
 function missingPart(plan: MergeResult, unread: number): string | null {
   if (unread > 0) return `space ${counted(unread, 'more line')}`;
   const cut = cutLists(plan);

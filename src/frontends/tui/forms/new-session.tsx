@@ -53,7 +53,7 @@ const NO_AGENT = 'none: see cadre providers discover, or try cadre serve --demo'
 const PERMISSIONS = ['', ...Object.keys(permissionTexts)];
 
 interface FormProps {
-  /** Carries out what is asked of a server; of several, the one with this name. */
+  /** Carries out a request on the server, or on the server with this name if there are several. */
   actionsOn: (node: string) => UserActions;
   /** The names of several servers; empty where there is one. */
   nodes: readonly string[];

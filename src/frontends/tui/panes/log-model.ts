@@ -35,7 +35,7 @@ export interface LogOptions {
   processId: string;
 }
 
-/** The output of a process: its end, what came before on demand, and what it prints from now on. */
+/** The output of a process: its end, earlier output on demand, and new output. */
 export class LogModel implements PaneModel {
   readonly connection = new Observable<Connection>({ state: 'reading' });
   readonly seq = new Observable(0);

@@ -18,7 +18,7 @@ export interface PaneModel {
   /** Begins to read and to follow. A server that dies and returns is followed again. */
   start: () => void;
   stop: () => void;
-  /** Reads what is before the first that it has; does nothing where there is none. Throws an AppError. */
+  /** Reads earlier blocks, before the first block that it has; does nothing if there are none. Throws an AppError. */
   older: () => Promise<void>;
   /** How much of the whole it has read, in a few words: where a search has looked. */
   coverage: () => string;

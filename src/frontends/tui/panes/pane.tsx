@@ -90,7 +90,7 @@ function readerKeys({ model, showNotice }: PaneProps, height: number, ask: () =>
   const toStart = async () => {
     reader.toStart();
     await model.older();
-    // To the top of what was read now, unless somebody has gone to the end meanwhile.
+    // To the top of the blocks that were read now, unless the user has gone to the end meanwhile.
     if (!reader.follows.get()) reader.toStart();
   };
   return {
@@ -115,7 +115,7 @@ function attempt(work: Promise<void>, showNotice: (text: string) => void): void 
   });
 }
 
-/** The last line: what was searched and found, else the state of the connection or of the reader. */
+/** The last line: the search and its result, else the state of the connection or of the reader. */
 function StatusLine(props: ReaderPaneProps): ReactNode {
   const { model, columns, palette, status } = props;
   const connection = useObservable(model.connection);

@@ -12,7 +12,7 @@ import type { ScreenState } from './screen-state.ts';
 import type { Question } from './stop.ts';
 import type { Choice } from '../list/layout.ts';
 
-/** The last line: the question of the mode, else a notice or the keys for what is selected. */
+/** The last line: the question of the mode, else a notice or the keys for the selected row. */
 export function Footer({ shown }: { shown: ScreenState }): ReactNode {
   const { context, mode, back, attempt, showNotice, view, columns } = shown;
   switch (mode.name) {

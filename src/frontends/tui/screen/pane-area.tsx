@@ -18,7 +18,7 @@ interface PaneAreaProps {
   columns: number;
 }
 
-/** The pane of what is selected with its title, and below it what is being said. */
+/** The pane of the selected row with its title, and below it the message that the user writes. */
 export function PaneArea({ shown, rows, columns }: PaneAreaProps): ReactNode {
   const { context, item, mode, attempt, view } = shown;
   const saying = mode.name === 'say' ? mode : null;

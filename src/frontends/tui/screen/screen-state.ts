@@ -42,7 +42,7 @@ export interface ScreenState extends Notices {
   /** The keys that the pane withholds from the page. */
   hold: Hold;
   setHold: (hold: Hold) => void;
-  /** The pane of what is selected; null until the selection rests. */
+  /** The pane of the selected row; null until the selection rests. */
   pane: Pane | null;
   copyable: () => readonly Copyable[];
   /** Whether the pane is shown below the list, or alone where it is beside the list otherwise. */
