@@ -23,13 +23,13 @@ export async function followOutput(
     const source = { client, clock: io.clock, processId, stream, signal, from };
     for await (const text of streamLogs(source))
       if (global.json) io.stdout.write(`${jsonFor(io, { stream, text })}\n`);
-      else io[stream].write(shownOn(io[stream], text));
+      else io[stream].write(textForStream(io[stream], text));
   };
   await Promise.all(outputs.map(show));
 }
 
 /** Output of a process as it is written: a terminal gets no control sequences, a pipe gets the text unchanged. */
-export function shownOn({ isTTY }: { isTTY?: boolean }, text: string): string {
+export function textForStream({ isTTY }: { isTTY?: boolean }, text: string): string {
   return isTTY ? plain(text) : text;
 }
 

@@ -5,7 +5,13 @@ import { endpointCommand } from '../endpoint-command.ts';
 import { ago, details, labelOf, listOf, shortId } from '../output.ts';
 import { limit, process, reason, sessionAs } from '../parameters.ts';
 import { durationText } from '../../terminal/time.ts';
-import { followOutput, type Output, outputs, shownOn, statusText } from '../process-output.ts';
+import {
+  followOutput,
+  type Output,
+  outputs,
+  textForStream,
+  statusText,
+} from '../process-output.ts';
 import { processRun } from './process-run.ts';
 import { AppError } from '../../../api/errors.ts';
 import { exitCodes } from '../exit.ts';
@@ -80,9 +86,9 @@ export const processCommands = commandGroup(
         const id = await processId(client, end);
         if (options.follow) return follow(context, id, options);
         const found = await tailOf(client, id, options);
-        show(found, () => shownOn(io.stdout, found.stdout?.content ?? ''));
+        show(found, () => textForStream(io.stdout, found.stdout?.content ?? ''));
         if (context.global.json) return;
-        if (found.stderr) io.stderr.write(shownOn(io.stderr, found.stderr.content));
+        if (found.stderr) io.stderr.write(textForStream(io.stderr, found.stderr.content));
         const cut = outputs.filter((one) => found[one]?.truncated);
         if (cut.length > 0)
           io.stderr.write(
