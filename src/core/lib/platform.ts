@@ -1,6 +1,3 @@
-import fs from 'node:fs';
-import { invalidError } from '../../api/errors.ts';
-
 /**
  * How this machine is looked at: Linux by the files of /proc, every other system by the programs that POSIX has. It is
  * decided once, when the program starts.
@@ -18,9 +15,3 @@ export const isTestOfPosix: boolean =
 
 /** Whether the files of /proc say what processes, limits and open files there are. */
 export const hasProc: boolean = process.platform === 'linux' && !isTestOfPosix;
-
-/** Throws `invalid` if this is Linux, and /proc is not mounted. */
-export function assertProc(): void {
-  if (!hasProc || fs.existsSync('/proc/self/fd')) return;
-  throw invalidError('/proc is missing: mount /proc, with which cadre finds and stops processes');
-}

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { defaultStateDir } from '../../../agents/demo/state-directory.ts';
 import { fleetFileProblems } from '../../../core/config/fleet.ts';
@@ -7,7 +7,7 @@ import { dataDirectory, findConfig, usable } from '../../../core/config/load.ts'
 import type { Config } from '../../../core/config/schema.ts';
 import { invalidError } from '../../../api/errors.ts';
 import { failpointsFrom } from '../../../core/lib/failpoint.ts';
-import { assertProc } from '../../../core/lib/platform.ts';
+import { hasProc } from '../../../core/lib/platform.ts';
 import { keepLogSmall, ownLog } from '../../../core/lib/own-log.ts';
 import { selfCommand, version } from '../../../core/lib/self.ts';
 import { keepHeapGrowthSmall, keepHeapSmall } from '../../../core/lib/small-heap.ts';
@@ -63,6 +63,12 @@ async function prepared(io: CommandIo, options: ServeHereOptions) {
   const directory = dataDirectory(config, io.env);
   if (options.takeOver) await endForNext(io, directory);
   return { config, isQuiet, directory };
+}
+
+/** Throws `invalid` if this is Linux, and /proc is not mounted. */
+function assertProc(): void {
+  if (!hasProc || existsSync('/proc/self/fd')) return;
+  throw invalidError('/proc is missing: mount /proc, with which cadre finds and stops processes');
 }
 
 async function serve(io: CommandIo, options: ServeHereOptions): Promise<void> {

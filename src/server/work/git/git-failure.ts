@@ -1,4 +1,4 @@
-import fs from 'node:fs';
+import fs from 'node:fs/promises';
 import { AppError, isAppError } from '../../../api/errors.ts';
 import { isNoRoom } from '../../../core/store/storage-error.ts';
 
@@ -10,10 +10,17 @@ export class GitFailure extends Error {
   output = '';
   /** Whether the disk had no room for a file of git. */
   hadNoRoom = false;
+  /** Whether git could not write a file. Its message often leaves out the reason. */
+  couldNotWrite = false;
 
   constructor(exitCode: number, message: string, options?: ErrorOptions) {
     super(message, options);
     this.exitCode = exitCode;
+  }
+
+  /** Sets {@link hadNoRoom} if git could not write, and the disk of a directory where it may have written is nearly full. */
+  async checkRoom(directories: readonly string[]): Promise<void> {
+    if (this.couldNotWrite) this.hadNoRoom ||= await isOneNearlyFull(directories);
   }
 }
 
@@ -21,14 +28,8 @@ export class GitFailure extends Error {
 export const NOT_FOUND =
   'git not found: install git, and check that it is on the PATH of the server';
 
-/**
- * Returns the failure of a command that has ended with an exit code. `directories`: where the command may have written.
- */
-export function failureOf(
-  exitCode: number,
-  stderr: string,
-  directories: readonly string[],
-): GitFailure {
+/** Returns the failure of a command that has ended with an exit code. */
+export function failureOf(exitCode: number, stderr: string): GitFailure {
   if (/ENOENT/.test(stderr) && exitCode < 0) return new GitFailure(exitCode, NOT_FOUND);
   // Git prints hints and progress first, then the error, then what to do about it; the message starts at the error.
   const lines = stderr.trim().split('\n');
@@ -38,24 +39,24 @@ export function failureOf(
     .map((one) => one.replace(/^(fatal|error): /, '').trim())
     .filter(Boolean);
   const failure = new GitFailure(exitCode, parts.join(' ') || `git exited with ${exitCode}`);
-  failure.hadNoRoom =
-    /No space left on device|Disk quota exceeded/.test(stderr) ||
-    (NOT_WRITTEN.test(stderr) && directories.some(isNearlyFull));
+  failure.hadNoRoom = /No space left on device|Disk quota exceeded/.test(stderr);
+  failure.couldNotWrite = NOT_WRITTEN.test(stderr);
   return failure;
 }
 
-/** Git's message about a file that it could not write, which often leaves out the reason. */
 const NOT_WRITTEN = /\b(couldn't|could not|unable to|cannot|failed to) (write|close)\b/i;
 /** Git removes the file that it could not write, so a full disk may have this much room again, in bytes. */
 const NEARLY_FULL_BYTES = 64 * 1024 * 1024;
 
-function isNearlyFull(directory: string): boolean {
-  try {
-    const { bavail, bsize } = fs.statfsSync(directory);
-    return bavail * bsize < NEARLY_FULL_BYTES;
-  } catch {
-    return false;
-  }
+/** Reports whether one of the disks of these directories has almost no room. */
+async function isOneNearlyFull(directories: readonly string[]): Promise<boolean> {
+  const isFull = await Promise.all(
+    directories.map(async (directory) => {
+      const room = await fs.statfs(directory).catch(() => null);
+      return room !== null && room.bavail * room.bsize < NEARLY_FULL_BYTES;
+    }),
+  );
+  return isFull.includes(true);
 }
 
 /** Resolves with null instead of the failure of a command that git exits from with an error, unless the disk was full. */

@@ -233,8 +233,7 @@ export class Git {
         errors: (error, { exitCode, stdErr }) => {
           const wasEnded = error instanceof GitPluginError;
           const stderr = Buffer.concat(stdErr).toString('utf8');
-          if (!wasEnded && exitCode !== 0)
-            failure = failureOf(exitCode, stderr, this.#writtenDirectories);
+          if (!wasEnded && exitCode !== 0) failure = failureOf(exitCode, stderr);
           return error ?? failure;
         },
       });
@@ -259,6 +258,7 @@ export class Git {
       // The command was ended early, so the processes that it started are killed too.
       if (!failure) await killCarriers(`${CALL_VARIABLE}=${call}`);
       if (enough.signal.aborted && !signal.aborted) return true;
+      await failure?.checkRoom(this.#writtenDirectories);
       if (failure) throw failure;
       const { message } = error as Error;
       const { reason } = stopping as { reason: unknown };

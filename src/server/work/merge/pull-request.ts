@@ -9,7 +9,7 @@ import { conflictError, invalidError } from '../../../api/errors.ts';
 import { findProgram } from '../../../core/lib/find-program.ts';
 import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import { openIsolatedGitDir, ownSettings } from '../git/isolated-git-dir.ts';
-import { type Git } from '../git/git.ts';
+import type { Git } from '../git/git.ts';
 import { GitFailure } from '../git/git-failure.ts';
 import { commitOf, type Repository, repositoryOf } from '../git/repository.ts';
 import type { WorktreeDependencies } from '../worktrees/dependencies.ts';

@@ -6,7 +6,7 @@ import type { SaveResponse } from '../../../core/store/idempotency-store.ts';
 import type { Writer } from '../../../core/store/transaction.ts';
 import { type Committed, howToAllow } from '../git/consent.ts';
 import { isThere } from '../git/foreign.ts';
-import { type Git } from '../git/git.ts';
+import type { Git } from '../git/git.ts';
 import {
   branchAt,
   commitOf,

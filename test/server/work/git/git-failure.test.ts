@@ -33,7 +33,8 @@ test.for([
   'A message of git that names a full disk %s is a failure for lack of room.',
   async ([, stderr, directories], { skip }) => {
     skip(directories.length > 0 && !hasProc);
-    const failure = failureOf(128, stderr, directories);
+    const failure = failureOf(128, stderr);
+    await failure.checkRoom(directories);
     expect(failure.hadNoRoom).toBe(true);
     await expect(orNull(Promise.reject(failure))).rejects.toBe(failure);
     const refusal = conflictError(`cannot create: ${failure.message}`, { cause: failure });
@@ -46,7 +47,8 @@ test.for([
 );
 
 test('Another failure of git is not reported as a full disk.', async () => {
-  const failure = failureOf(128, "fatal: Unable to create 'index.lock': File exists.\n", [FULL]);
+  const failure = failureOf(128, "fatal: Unable to create 'index.lock': File exists.\n");
+  await failure.checkRoom([FULL]);
   expect(failure.hadNoRoom).toBe(false);
   expect(await orNull(Promise.reject(failure))).toBeNull();
   const refusal = conflictError('busy', { cause: failure });

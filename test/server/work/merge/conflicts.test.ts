@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Git } from '../../../../src/server/work/git/git.ts';
+import type { Git } from '../../../../src/server/work/git/git.ts';
 import { GitFailure } from '../../../../src/server/work/git/git-failure.ts';
 import { mergeCommits } from '../../../../src/server/work/merge/commits.ts';
 
