@@ -30,7 +30,7 @@ test.for<[kind: EventKind, line: string]>([
   ['team.created', 'tests'],
   ['team.message_created', 'run the tests'],
   ['team.message_cancelled', ''],
-  ['delivery.failed', 'the recipient session was closed'],
+  ['delivery.failed', 'session sess_019aa8d54d217a6c8b1f6e4d3c2b1a90 is closed'],
 ])('The summary of an event %s is "%s".', ([kind, line]) => {
   expect(summarizeEvent(eventOf(kind, kinds[kind].example))).toBe(line);
 });

@@ -142,7 +142,8 @@ test('A failed installation removes the files that it has installed.', () => {
 /** A tree with the scripts, and files in the places of those that are installed. */
 function treeIn(place: string): string {
   const tree = builtTree(path.join(place, 'tree'));
-  for (const name of ['scripts/install.mjs', 'scripts/layout.ts', 'src/core/lib/make-directory.ts'])
+  const sources = ['make-directory', 'system-error'].map((name) => `src/core/lib/${name}.ts`);
+  for (const name of ['scripts/install.mjs', 'scripts/layout.ts', ...sources])
     put(path.join(tree, name), fs.readFileSync(name, 'utf8'));
   return tree;
 }

@@ -223,7 +223,7 @@ describe.each(releases)('the data of cadre %s', (version) => {
       });
       const done = await runHere(directory, args, { isTerminal: true, stdin: 'y\n' });
       expect(done.stdout).toMatch(
-        /^Rolled back to the data of cadre .*\n(?: .*\n)?  kept +(\S+)\n  undo +cadre db rollback \1\n$/,
+        /^Rolled back to the data of cadre .*\n(?: .*\n)?  kept +(\S+)\n  undo +cadre db rollback \1 --data-dir \S+\n$/,
       );
       expect(done.stderr).toContain(copy);
       expect(await dump(storeIn(directory))).toEqual(before);

@@ -192,7 +192,9 @@ function operationsOf(paths: Record<string, Json>): Operation[] {
     .flatMap(([template, methods]) =>
       Object.entries(methods).map(([method, operation]) => ({
         request: `${method.toUpperCase()} ${template}`,
-        pattern: new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+        pattern: new RegExp(
+          `^${template.replaceAll('.', String.raw`\.`).replaceAll(/\{\w+\}/g, '[^/]+')}$`,
+        ),
         responses: (operation as Operation).responses,
       })),
     );
