@@ -283,7 +283,7 @@ test-api: deps ## Test the server for 10 minutes with requests generated from op
 WITH_NATS = node test/fleet/install.main.ts || exit $$(( $$? == 3 ? 0 : 1 ));
 .PHONY: test-fleet
 test-fleet: deps ## Test fleets with real NATS servers; installs NATS into a test directory and needs Go
-	$(WITH_NATS) vitest run --config test/fleet/engine/vitest.config.ts
+	$(WITH_NATS) vitest run --config test/fleet/nats/vitest.config.ts
 
 .PHONY: test-fleet-part
 test-fleet-part: export FLEET = part
@@ -297,7 +297,7 @@ test-programs: deps ## Install the programs of test-agents-part, test-api-part a
 
 .PHONY: fleet
 fleet: deps ## Inject each kind of failure into a fleet N times and check its stream and readers (N=200, SEED=...)
-	$(WITH_NATS) FLEET_TIMES=$(N) FLEET_OUTAGE_SECONDS=90 SEED=$(SEED) TEST_LIMIT_MS=43200000 vitest run --config test/fleet/engine/vitest.config.ts test/campaigns/fleet
+	$(WITH_NATS) FLEET_TIMES=$(N) FLEET_OUTAGE_SECONDS=90 SEED=$(SEED) TEST_LIMIT_MS=43200000 vitest run --config test/fleet/nats/vitest.config.ts test/campaigns/fleet
 
 .PHONY: bench-fleet
 bench-fleet: deps ## Measure the fleet mirror and 20 nodes with real NATS servers; needs Go

@@ -15,7 +15,7 @@ export default defineConfig({
     include: ['test/**/*.test.{ts,tsx}'],
     exclude: [
       'test/real-agents/**',
-      'test/fleet/engine/**',
+      'test/fleet/nats/**',
       // What kills, floods or goes through everything: `make campaigns`.
       'test/campaigns/**',
     ],

@@ -11,7 +11,7 @@ import {
   type Stage,
   type StageOptions,
   type WatchedSession,
-} from '../support/providers/contract-stage.ts';
+} from '../support/providers/provider-harness.ts';
 import {
   isLeftOut,
   type Optional,

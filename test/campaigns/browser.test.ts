@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Approval } from '../../src/api/approvals.ts';
 import type { ApprovalLink } from '../../src/api/hooks.ts';
 import { browserProgram, openPhone, PHONE, type PhonePage } from './chromium.ts';
-import { onStage, type Stage } from '../support/sessions/stage.ts';
+import { onStage, type Stage } from '../support/sessions/harness.ts';
 
 const diff = [
   '--- a/src/login.ts',

@@ -1,7 +1,7 @@
 import { test } from 'vitest';
 import { HttpClient } from '../../src/client/client.ts';
 import { openEditor } from '../support/acp/editor.ts';
-import { withMortalServer } from '../support/acp/mortal-server.ts';
+import { withMortalServer } from '../support/acp/restartable-server.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { runTurn, send } from '../support/turns.ts';
 

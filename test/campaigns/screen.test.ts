@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { numbered } from '../support/diffs.ts';
 import { testServer } from '../support/server.ts';
-import type { Glass } from '../support/tui/glass.ts';
+import type { Glass } from '../support/tui/terminal-emulator.ts';
 import { openSession, runTurn } from '../support/turns.ts';
 import { hasPty, inTerminal } from '../support/tui/pty.ts';
 import { expectEventually } from '../support/expect-eventually.ts';

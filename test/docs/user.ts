@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { selfCommand } from '../../src/core/lib/self.ts';
 import { scaled } from '../support/patience.ts';
 import { recordedServer, sharedCode } from '../support/server.ts';
-import { Glass } from '../support/tui/glass.ts';
+import { Glass } from '../support/tui/terminal-emulator.ts';
 import { type InTerminal, programInTerminal } from '../support/tui/pty.ts';
 import { tempDirectory } from '../support/temp.ts';
 

@@ -3,7 +3,7 @@ import { anError, expectError } from '../support/an-error.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { NodeClient } from '../../src/fleet/node-client.ts';
 import { namesOf } from '../../src/fleet/names.ts';
-import { ScriptedEngine } from './scripted-engine.ts';
+import { ScriptedEngine } from './fake-nats-server.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const names = namesOf('f');

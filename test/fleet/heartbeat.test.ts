@@ -7,7 +7,7 @@ import {
   readHeartbeat,
   Heartbeat,
 } from '../../src/fleet/heartbeat.ts';
-import { ScriptedEngine } from './scripted-engine.ts';
+import { ScriptedEngine } from './fake-nats-server.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const names = namesOf('f');

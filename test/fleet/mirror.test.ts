@@ -3,7 +3,7 @@ import { EPOCH_KIND, GAP_KIND } from '../../src/fleet/mirrored.ts';
 import type { TestStore } from '../support/memory-store.ts';
 import { testStore } from '../support/memory-store.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
-import { faultless, judge } from '../support/fleet/judge.ts';
+import { faultless, judge } from '../support/fleet/compare-events.ts';
 import { append, hurriedClock, startMirror, wholeLog } from '../support/fleet/mirroring.ts';
 import { type Fate, ScriptedStream, testLog } from './scripted-stream.ts';
 import { seeded } from '../campaigns/crash/random.ts';

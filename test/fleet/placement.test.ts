@@ -4,7 +4,7 @@ import { Bucket } from '../../src/fleet/bucket.ts';
 import { namesOf } from '../../src/fleet/names.ts';
 import { chosenNode, noRoom, Placements } from '../../src/fleet/placement-client.ts';
 import type { NodeHeartbeat } from '../../src/fleet/heartbeat.ts';
-import { ScriptedEngine } from './scripted-engine.ts';
+import { ScriptedEngine } from './fake-nats-server.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const names = namesOf('f');

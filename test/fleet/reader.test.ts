@@ -3,7 +3,7 @@ import { FleetCursor } from '../../src/fleet/cursor.ts';
 import { type FleetEvent, type FleetNotice, readFleet } from '../../src/fleet/reader.ts';
 import { seeded } from '../campaigns/crash/random.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
-import { faultless, judge } from '../support/fleet/judge.ts';
+import { faultless, judge } from '../support/fleet/compare-events.ts';
 import {
   append,
   entriesBetween,

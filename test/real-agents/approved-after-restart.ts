@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { decide } from '../support/providers/calls.ts';
-import { WatchedSession } from '../support/providers/contract-stage.ts';
+import { WatchedSession } from '../support/providers/provider-harness.ts';
 import { startServer, testServer, untilNothingCarries } from '../support/server.ts';
 import { testDirectory } from '../support/temp.ts';
 import { ofKind, openSession } from '../support/turns.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { ProviderFixture } from '../support/providers/fixture.ts';
-import { openAgentWorld } from './agent-world.ts';
+import { openAgentWorld } from './agent-setup.ts';
 import { claudeConfig } from './claude-env.ts';
 import type { AgentName } from './install.ts';
 import { scriptedSpeech, scriptedUsage } from './scripted-speech.ts';

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { anError } from '../support/an-error.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { asked, decide, until } from '../support/providers/calls.ts';
-import { WatchedSession } from '../support/providers/contract-stage.ts';
+import { WatchedSession } from '../support/providers/provider-harness.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { ofKind, openSession, runTurn } from '../support/turns.ts';
 import { expectApprovedAfterRestart } from './approved-after-restart.ts';

@@ -1,6 +1,6 @@
 import { stringify } from 'smol-toml';
 import { describeProvider } from '../agents/describe-provider.ts';
-import { type AgentPlace, imageInUrl, openAgentWorld } from './agent-world.ts';
+import { type AgentPlace, imageInUrl, openAgentWorld } from './agent-setup.ts';
 import { codexEnvironment } from './codex-env.ts';
 import { codexFixture } from './codex-fixture.ts';
 import { agentStart } from './install.ts';

@@ -1,7 +1,7 @@
 import { stringify } from 'smol-toml';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
-import { WatchedSession } from '../support/providers/contract-stage.ts';
+import { WatchedSession } from '../support/providers/provider-harness.ts';
 import { openSession } from '../support/turns.ts';
 import { codexEnvironment } from './codex-env.ts';
 import { agentStart } from './install.ts';

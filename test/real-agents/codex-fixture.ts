@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { ProviderFixture } from '../support/providers/fixture.ts';
-import { imageInUrl, openAgentWorld } from './agent-world.ts';
+import { imageInUrl, openAgentWorld } from './agent-setup.ts';
 import { codexConfig } from './codex-env.ts';
 import type { AgentName } from './install.ts';
 import { isSandboxed } from './on-server.ts';

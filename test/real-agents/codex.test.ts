@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import { carriersOf } from '../../src/core/children/procfs.ts';
 import { asked, decide, interrupt, sessionOf, turnOf, until } from '../support/providers/calls.ts';
-import { WatchedSession } from '../support/providers/contract-stage.ts';
+import { WatchedSession } from '../support/providers/provider-harness.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { ofKind, openSession, runTurn } from '../support/turns.ts';
 import { makeRepository } from '../support/worktrees/work.ts';

@@ -1,7 +1,7 @@
 import { stringify } from 'smol-toml';
 import { describeProvider } from '../agents/describe-provider.ts';
 import type { ProviderFixture } from '../support/providers/fixture.ts';
-import { type AgentPlace, openAgentWorld } from './agent-world.ts';
+import { type AgentPlace, openAgentWorld } from './agent-setup.ts';
 import { geminiEnvironment } from './gemini-env.ts';
 import { agentStart } from './install.ts';
 import { otherLogin, scriptedSpeech } from './scripted-speech.ts';

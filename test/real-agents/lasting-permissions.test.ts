@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { stringify } from 'smol-toml';
 import { expect, test } from 'vitest';
 import { asked, decide } from '../support/providers/calls.ts';
-import { WatchedSession } from '../support/providers/contract-stage.ts';
+import { WatchedSession } from '../support/providers/provider-harness.ts';
 import { openSession } from '../support/turns.ts';
 import { codexEnvironment } from './codex-env.ts';
 import { escalated } from './codex-fixture.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import type { Session, Turn } from '../../src/api/sessions.ts';
-import { WatchedSession } from '../support/providers/contract-stage.ts';
+import { WatchedSession } from '../support/providers/provider-harness.ts';
 import { openSession } from '../support/turns.ts';
 import { claudeConfig } from './claude-env.ts';
 import { bash } from './claude-fixture.ts';

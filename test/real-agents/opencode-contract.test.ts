@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { stringify } from 'smol-toml';
 import { describeProvider } from '../agents/describe-provider.ts';
 import type { ProviderFixture } from '../support/providers/fixture.ts';
-import { type AgentPlace, imageInUrl, openAgentWorld } from './agent-world.ts';
+import { type AgentPlace, imageInUrl, openAgentWorld } from './agent-setup.ts';
 import { agentStart } from './install.ts';
 import { opencodeEnvironment } from './opencode-env.ts';
 import { otherLogin, scriptedSpeech, scriptedUsage } from './scripted-speech.ts';

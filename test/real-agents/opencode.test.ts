@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { asked, decide } from '../support/providers/calls.ts';
-import { WatchedSession } from '../support/providers/contract-stage.ts';
+import { WatchedSession } from '../support/providers/provider-harness.ts';
 import { startServer, untilNothingCarries } from '../support/server.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { ofKind, openSession, runTurn } from '../support/turns.ts';

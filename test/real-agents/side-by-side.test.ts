@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { carriersOf } from '../../src/core/children/procfs.ts';
 import { asked, decide } from '../support/providers/calls.ts';
-import { WatchedSession } from '../support/providers/contract-stage.ts';
+import { WatchedSession } from '../support/providers/provider-harness.ts';
 import { openSession } from '../support/turns.ts';
 import { homesIn, opencodeAndGemini } from './acp-agents.ts';
 import { onServer } from './on-server.ts';

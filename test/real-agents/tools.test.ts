@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../src/api/index.ts';
 import type { ProviderId } from '../../src/api/provider-kinds.ts';
 import { asked, decide } from '../support/providers/calls.ts';
-import { WatchedSession } from '../support/providers/contract-stage.ts';
+import { WatchedSession } from '../support/providers/provider-harness.ts';
 import { openSession } from '../support/turns.ts';
 import { claudeConfig } from './claude-env.ts';
 import { codexConfig } from './codex-env.ts';

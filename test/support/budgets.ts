@@ -1,7 +1,7 @@
 import type { Budget } from '../../src/api/budgets.ts';
 import type { UsageReport } from '../../src/api/usage.ts';
 import type { TurnOutcome } from '../../src/agents/provider.ts';
-import type { Refusal, Reply, Stage } from './sessions/stage.ts';
+import type { Refusal, Reply, Stage } from './sessions/harness.ts';
 
 /** Returns the end of a turn with a number of used tokens and a cost. */
 export function used(tokens: number | null, cost_usd: number | null = null): TurnOutcome {

@@ -1,4 +1,4 @@
-import { withPlayedDemoAgent } from './demo-agent/played.ts';
+import { withPlayedDemoAgent } from './demo-agent/in-process.ts';
 import { type TestRuntime, withRuntime } from './runtime.ts';
 import { openForTest, shared } from './shared.ts';
 import { tempDirectory } from './temp.ts';

@@ -7,7 +7,7 @@ import type { TestProject } from 'vitest/node';
 import { parse } from 'yaml';
 import { carriersOf } from '../../src/core/children/procfs.ts';
 import { answerDirectory } from './answer-files.ts';
-import { judgeAnswers } from './judge-answers.ts';
+import { judgeAnswers } from './check-answers.ts';
 import { machineSlowness } from './machine.ts';
 import { commandOf } from './processes/command-line.ts';
 

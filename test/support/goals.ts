@@ -1,6 +1,6 @@
 import type { Goal } from '../../src/api/goals.ts';
 import type { Session } from '../../src/api/sessions.ts';
-import type { Refusal, Stage } from './sessions/stage.ts';
+import type { Refusal, Stage } from './sessions/harness.ts';
 import type { UntypedEvent } from './untyped-events.ts';
 
 /** The calls of a test about the goal of one session. */

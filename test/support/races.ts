@@ -3,7 +3,7 @@ import type { Race } from '../../src/api/races.ts';
 import type { CleanupResult } from '../../src/api/worktrees.ts';
 import { newUuid } from '../../src/core/lib/ids.ts';
 import type { ScriptedTurn } from './scripted-provider.ts';
-import type { Refusal, Stage } from './sessions/stage.ts';
+import type { Refusal, Stage } from './sessions/harness.ts';
 import { makeRepository, write } from './worktrees/work.ts';
 
 /** Two contenders of the scripted provider, `acp-a` and `acp-b`. */

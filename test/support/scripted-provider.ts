@@ -13,7 +13,7 @@ import {
   type TurnOutcome,
   type TurnSettings,
 } from '../../src/agents/provider.ts';
-import { soon } from './sessions/soon.ts';
+import { soon } from './sessions/with-timeout.ts';
 
 /** An agent in this process that the test controls. */
 export interface ScriptedAgent {

@@ -5,7 +5,7 @@ import { type Client, HttpClient } from '../../src/client/client.ts';
 import { connect } from '../../src/frontends/cli/connect.ts';
 import { systemClock } from '../../src/core/lib/clock.ts';
 import { type Ended, runHere, type RunOptions } from './cli/cadre.ts';
-import { withPlayedDemoAgent } from './demo-agent/played.ts';
+import { withPlayedDemoAgent } from './demo-agent/in-process.ts';
 import { demoConfig } from './demo-server.ts';
 import { keptPort } from './kept-port.ts';
 import { expectEventually } from './expect-eventually.ts';

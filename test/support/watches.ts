@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Session } from '../../src/api/sessions.ts';
 import type { Watch } from '../../src/api/watches.ts';
 import { expectEventually } from './expect-eventually.ts';
-import type { Refusal, Stage } from './sessions/stage.ts';
+import type { Refusal, Stage } from './sessions/harness.ts';
 
 /** The time between two checks of a watch by default, in ms. */
 export const EVERY = 60_000;

@@ -3,7 +3,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import { someOf } from '../../support/at-length.ts';
 import { scaled } from '../../support/patience.ts';
 import { sessionOf, turnOf, until } from '../../support/providers/calls.ts';
-import { WatchedSession } from '../../support/providers/contract-stage.ts';
+import { WatchedSession } from '../../support/providers/provider-harness.ts';
 import {
   capabilities,
   never,

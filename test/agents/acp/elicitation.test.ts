@@ -4,7 +4,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import type { Approval } from '../../../src/api/approvals.ts';
 import { readElicitation } from '../../../src/agents/acp/elicitation.ts';
 import { turnOf, until } from '../../support/providers/calls.ts';
-import { WatchedSession } from '../../support/providers/contract-stage.ts';
+import { WatchedSession } from '../../support/providers/provider-harness.ts';
 import {
   endTurn,
   type Message,

@@ -3,7 +3,7 @@ import { expectError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { version } from '../../../src/core/lib/self.ts';
 import { sessionOf, until } from '../../support/providers/calls.ts';
-import { WatchedSession } from '../../support/providers/contract-stage.ts';
+import { WatchedSession } from '../../support/providers/provider-harness.ts';
 import {
   endTurn,
   type RawAgent,

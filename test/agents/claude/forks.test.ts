@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { WatchedFork } from '../../support/providers/contract-stage.ts';
+import { WatchedFork } from '../../support/providers/provider-harness.ts';
 import { type ClaudeRole, sharedRawClaude } from '../../support/providers/raw-claude.ts';
 
 const on = sharedRawClaude();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { WatchedFork, type WatchedSession } from '../../support/providers/contract-stage.ts';
+import { WatchedFork, type WatchedSession } from '../../support/providers/provider-harness.ts';
 import { type CodexRole, Refusal, sharedRawCodex } from '../../support/providers/raw-codex.ts';
 
 const on = sharedRawCodex();

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { anError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Client } from '../../../src/client/client.ts';
-import type { WatchedSession } from '../../support/providers/contract-stage.ts';
+import type { WatchedSession } from '../../support/providers/provider-harness.ts';
 import { until } from '../../support/providers/calls.ts';
 import {
   type CodexRole,

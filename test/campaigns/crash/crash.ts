@@ -8,19 +8,19 @@ import { carriersOf } from '../../../src/core/children/procfs.ts';
 import { AppError } from '../../../src/api/errors.ts';
 import type { TestServer } from '../../support/server.ts';
 import { Acknowledgements } from './acknowledgements.ts';
-import { untilNothingRemains } from './census.ts';
+import { untilNothingRemains } from './leftovers.ts';
 import { checkPromptsGiven } from './prompts-given.ts';
 import { integrityOf } from './integrity.ts';
-import { judge } from './judge.ts';
+import { judge } from './check-recovery.ts';
 import { keepForInspection } from './keep-for-inspection.ts';
-import { Life } from './life.ts';
+import { Life } from './server-run.ts';
 import { load, Pulse } from './load.ts';
 import { observe, replay } from './observe.ts';
-import { checkOrder, type Complaints, Seen } from './oracle.ts';
+import { checkOrder, type Complaints, Seen } from './checks.ts';
 import { firstLife, type Plan, planLife, quietLife } from './plan.ts';
 import { type Random, seeded } from './random.ts';
-import { FIRST_READER, Readership } from './readership.ts';
-import { Stories } from './stories.ts';
+import { FIRST_READER, Readership } from './readers.ts';
+import { Stories } from './turn-checker.ts';
 import { scaled } from '../../support/patience.ts';
 
 /** The whole log is read again after so many cycles; in between, what is new. */

@@ -3,7 +3,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import { AppError } from '../../../src/api/errors.ts';
 import type { TestServer } from '../../support/server.ts';
 import type { Acknowledgements } from './acknowledgements.ts';
-import type { Complaints } from './oracle.ts';
+import type { Complaints } from './checks.ts';
 import { randomPrompt } from './prompts.ts';
 import type { Random } from './random.ts';
 import { scaled } from '../../support/patience.ts';

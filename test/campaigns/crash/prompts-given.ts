@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import type { Complaints } from './oracle.ts';
+import type { Complaints } from './checks.ts';
 
 /**
  * Asks the agents' own notes which prompts they were given: each at most once, though the server died at any

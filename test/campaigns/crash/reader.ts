@@ -2,7 +2,7 @@ import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { streamEvents } from '../../../src/client/stream.ts';
 import { type Clock, systemClock } from '../../../src/core/lib/clock.ts';
-import type { Complaints } from './oracle.ts';
+import type { Complaints } from './checks.ts';
 
 /** Reconnects at once: a campaign has no time for the pauses that spare a real server. */
 const eager: Clock = {

@@ -6,7 +6,7 @@ import { limit, openFilesOf } from '../../support/processes/limits.ts';
 import type { Random } from '../crash/random.ts';
 import type { Condition, Conditions } from './conditions.ts';
 import type { Disk } from './disk.ts';
-import type { Life } from './life.ts';
+import type { Life } from './server-run.ts';
 import {
   addressSpaceOf,
   agentsOf,

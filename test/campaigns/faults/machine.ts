@@ -3,7 +3,7 @@ import path from 'node:path';
 import { signal } from '../../../src/core/children/identity.ts';
 import { carriersOf } from '../../../src/core/children/procfs.ts';
 import { commandOf } from '../../support/processes/command-line.ts';
-import { PROCESS_MARK } from './stories/processes.ts';
+import { PROCESS_MARK } from './activities/processes.ts';
 
 /** The largest sum of the jumps of the clock. A key of a request is valid for a day. */
 const MOST_OFFSET_MS = 10 * 3_600_000;

@@ -1,4 +1,4 @@
-import type { Complaints } from '../crash/oracle.ts';
+import type { Complaints } from '../crash/checks.ts';
 import type { UntypedEvent } from '../../support/untyped-events.ts';
 
 /** The event that proves each kind of acknowledged request, and the id in it. */

@@ -4,7 +4,7 @@ import { AppError, type ErrorCode } from '../../../src/api/errors.ts';
 import type { CallInput } from '../../../src/client/client.ts';
 import { scaled } from '../../support/patience.ts';
 import type { TestServer } from '../../support/server.ts';
-import type { Complaints } from '../crash/oracle.ts';
+import type { Complaints } from '../crash/checks.ts';
 import type { Conditions } from './conditions.ts';
 
 /** A request may fail this long before the server is seen to be dead. */

@@ -8,7 +8,7 @@ import { systemClock } from '../../../src/core/lib/clock.ts';
 import { newUuid } from '../../../src/core/lib/ids.ts';
 import { scaled } from '../../support/patience.ts';
 import { type Random, seeded } from '../crash/random.ts';
-import { type Arena, inArena, names } from './arena.ts';
+import { type Arena, inArena, names } from './harness.ts';
 
 const times = Number(process.env.FLEET_TIMES ?? 1);
 const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);

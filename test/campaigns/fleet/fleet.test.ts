@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { seeded } from '../crash/random.ts';
-import { faultless, type Verdict } from '../../support/fleet/judge.ts';
+import { faultless, type Verdict } from '../../support/fleet/compare-events.ts';
 import { scaled } from '../../support/patience.ts';
 import { control } from './control.ts';
 import * as copies from './copies.ts';
-import * as engine from './engine-faults.ts';
+import * as engine from './nats-faults.ts';
 import * as node from './node-faults.ts';
 import type { Scenario } from './scenario.ts';
 

@@ -6,10 +6,10 @@ import { systemClock } from '../../../src/core/lib/clock.ts';
 import { noFailpoints } from '../../../src/core/lib/failpoint.ts';
 import { mirroredLog, mirrorRows } from '../../../src/server/runtime/mirrored-log.ts';
 import { Relay } from '../../support/fleet/relay.ts';
-import { judge } from '../../support/fleet/judge.ts';
+import { judge } from '../../support/fleet/compare-events.ts';
 import { append, wholeLog } from '../../support/fleet/mirroring.ts';
 import { withStore } from '../../support/memory-store.ts';
-import { type Arena, FleetReader, inArena, names, verdicts, wholeStream } from './arena.ts';
+import { type Arena, FleetReader, inArena, names, verdicts, wholeStream } from './harness.ts';
 import { underLoad } from './load.ts';
 import type { Scenario } from './scenario.ts';
 

@@ -1,5 +1,5 @@
 import type { Random } from '../crash/random.ts';
-import type { Verdict } from '../../support/fleet/judge.ts';
+import type { Verdict } from '../../support/fleet/compare-events.ts';
 
 /** Repeats an action on a fleet `times` times, and reports the events of the stream and the readers. */
 export type Scenario = (given: {

@@ -6,7 +6,7 @@ import { ProviderError } from '../../../src/agents/provider.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { openRuntime, type TestRuntime } from '../../support/runtime.ts';
 import { scriptedProvider, type ScriptedTurn } from '../../support/scripted-provider.ts';
-import { soon } from '../../support/sessions/soon.ts';
+import { soon } from '../../support/sessions/with-timeout.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import type { UntypedEvent } from '../../support/untyped-events.ts';
 

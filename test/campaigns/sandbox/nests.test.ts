@@ -18,7 +18,7 @@ import {
   type User,
   withWorld,
   type World,
-} from './world.ts';
+} from './fixture.ts';
 
 /** A server of root has no sandbox with namespaces inside. */
 const isRoot = process.getuid?.() === 0;

@@ -17,7 +17,7 @@ import {
   type User,
   withWorld,
   type World,
-} from './world.ts';
+} from './fixture.ts';
 
 /** With a list of hosts, the port of the server has the tools of agents, and nothing else. */
 const OPEN_WITH_HOSTS = ['the port of the server', ...OPEN];

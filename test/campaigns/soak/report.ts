@@ -1,5 +1,5 @@
 import type { Sample } from './samples.ts';
-import { curvesOf } from './verdict.ts';
+import { curvesOf } from './growth.ts';
 import { units } from './samples.ts';
 
 /** A table of the curves in Markdown: the medians of ten parts, the slope after the warm-up, and the ratio of two quarters. */

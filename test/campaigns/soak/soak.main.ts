@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { soak } from './soak.ts';
 import { tableOf } from './report.ts';
-import { growthIn } from './verdict.ts';
+import { growthIn } from './growth.ts';
 
 /** `make soak MINUTES=240 [SEED=7]`: fails if anything grows. */
 const { MINUTES, SEED, SOAK_FILE, CALM } = process.env;

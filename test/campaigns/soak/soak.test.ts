@@ -10,7 +10,7 @@ import { Subscriber } from '../fanout-follower.ts';
 import { Load } from './load.ts';
 import { type Measure, type Sample, Sampler, units } from './samples.ts';
 import { soak } from './soak.ts';
-import { curvesOf, growthIn } from './verdict.ts';
+import { curvesOf, growthIn } from './growth.ts';
 
 /** A short run for each change; `make soak` takes hours. */
 const SECONDS = 5;

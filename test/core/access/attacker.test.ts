@@ -9,7 +9,7 @@ import {
   type Stage,
   type StageOptions,
   testStage,
-} from '../../support/sessions/stage.ts';
+} from '../../support/sessions/harness.ts';
 import { makeRepository } from '../../support/worktrees/work.ts';
 import { table, unauthorized } from '../../support/http/request.ts';
 import { atLength, someOf } from '../../support/at-length.ts';

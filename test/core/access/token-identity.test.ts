@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import type { CreatedToken, Token } from '../../../src/api/tokens.ts';
 import { configSchema } from '../../../src/core/config/schema.ts';
-import { testStage } from '../../support/sessions/stage.ts';
+import { testStage } from '../../support/sessions/harness.ts';
 import { sharedRuntime, type TestRuntime, testRuntime } from '../../support/runtime.ts';
 import { scriptedProvider } from '../../support/scripted-provider.ts';
 import { testDirectory } from '../../support/temp.ts';

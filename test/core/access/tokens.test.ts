@@ -15,7 +15,7 @@ import { testDirectory } from '../../support/temp.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { apiOf, expectAsDescribed, send, table, unauthorized } from '../../support/http/request.ts';
-import { sharedGate } from '../../support/http/shared-gate.ts';
+import { sharedGate } from '../../support/http/shared-auth-runtime.ts';
 import { openStream } from '../../support/http/stream.ts';
 
 const options = () => ({ providers: [scriptedProvider()] });

@@ -10,7 +10,7 @@ import {
   MARKER_VARIABLE,
 } from '../../../src/core/children/identity.ts';
 import type { SqlValue } from '../../../src/core/store/raw-statement.ts';
-import { untilNothingRemains } from '../../campaigns/crash/census.ts';
+import { untilNothingRemains } from '../../campaigns/crash/leftovers.ts';
 import { stubbornAgent, stubbornProcesses } from '../../campaigns/stubborn-agent.ts';
 import {
   assertUnreachable,

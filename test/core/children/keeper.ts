@@ -7,7 +7,7 @@ import type { Identity } from '../../../src/core/children/identity.ts';
 import { streamEvents } from '../../../src/client/stream.ts';
 import { AppError } from '../../../src/api/errors.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
-import { remaining, untilNothingRemains } from '../../campaigns/crash/census.ts';
+import { remaining, untilNothingRemains } from '../../campaigns/crash/leftovers.ts';
 import { endStubbornProcesses } from '../../campaigns/stubborn-agent.ts';
 import { withRuntime } from '../../support/runtime.ts';
 import { startServerWithAgent, type TestServer } from '../../support/server.ts';

@@ -17,7 +17,7 @@ import { socketPathOf } from '../../../src/core/children/shim/shim.ts';
 import type { Clock } from '../../../src/core/lib/clock.ts';
 import type { Child } from '../../../src/core/children/supervisor.ts';
 import { endpoints } from '../../../src/api/index.ts';
-import { remaining, untilNothingRemains } from '../../campaigns/crash/census.ts';
+import { remaining, untilNothingRemains } from '../../campaigns/crash/leftovers.ts';
 import { stubbornAgent, stubbornProcesses } from '../../campaigns/stubborn-agent.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { scaled } from '../../support/patience.ts';

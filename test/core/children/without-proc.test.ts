@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
-import { remaining } from '../../campaigns/crash/census.ts';
+import { remaining } from '../../campaigns/crash/leftovers.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { ended, kill, printed, ranTo, run, stdout } from '../../support/processes/work.ts';
 import { startServer, type TestServer } from '../../support/server.ts';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { HttpClient } from '../../../src/client/client.ts';
 import { openEditor } from '../../support/acp/editor.ts';
-import { withMortalServer } from '../../support/acp/mortal-server.ts';
+import { withMortalServer } from '../../support/acp/restartable-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { testDemo } from '../../support/demo-server.ts';
 import { openSession, send } from '../../support/turns.ts';

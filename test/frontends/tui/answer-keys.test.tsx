@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { testDemo } from '../../support/demo-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { keys, testScreen } from './stage.tsx';
+import { keys, testScreen } from './test-screen.tsx';
 import { send, withSession } from '../../support/turns.ts';
 
 test('A request on the screen has the keys of the prompt: l leaves it pending, v goes to its beginning, n declines it.', async () => {

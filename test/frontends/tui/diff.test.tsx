@@ -6,7 +6,7 @@ import { defaultScreen } from '../../../src/core/lib/screen-settings.ts';
 import { numbered } from '../../support/diffs.ts';
 import { testRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
-import { keys, testScreen } from './stage.tsx';
+import { keys, testScreen } from './test-screen.tsx';
 import { openSession } from '../../support/turns.ts';
 import { makeRepository, write } from '../../support/worktrees/work.ts';
 

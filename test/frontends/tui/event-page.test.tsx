@@ -5,7 +5,7 @@ import { keptPort } from '../../support/kept-port.ts';
 import { testServer } from '../../support/server.ts';
 import { testDirectory } from '../../support/temp.ts';
 import { openSession, runTurn, send, withSession } from '../../support/turns.ts';
-import { keys, testScreen } from './stage.tsx';
+import { keys, testScreen } from './test-screen.tsx';
 import { shortEvent, writeLog } from '../../support/written-log.ts';
 
 const start = { page: 'tail', scope: {} } as const;

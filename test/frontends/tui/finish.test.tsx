@@ -4,7 +4,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import { testDemo } from '../../support/demo-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { noticeLines } from '../../../src/frontends/tui/notice.tsx';
-import { testScreen } from './stage.tsx';
+import { testScreen } from './test-screen.tsx';
 import { commit, git, makeRepository, write } from '../../support/worktrees/work.ts';
 
 test('A refusal takes as many lines as it needs, and of one that no screen has room for the beginning is shown.', () => {

@@ -3,7 +3,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { testDemo } from '../../support/demo-server.ts';
 import { runTurn, withSession } from '../../support/turns.ts';
-import { keys, testScreen } from './stage.tsx';
+import { keys, testScreen } from './test-screen.tsx';
 
 const start = { page: 'top' } as const;
 

@@ -5,7 +5,7 @@ import { HISTORY_FILE, PromptHistory } from '../../../src/core/lib/prompt-histor
 import { sharedDemo } from '../../support/demo-server.ts';
 import { testDirectory } from '../../support/temp.ts';
 import { hasPty, inTerminal } from '../../support/tui/pty.ts';
-import { keys, testScreen } from './stage.tsx';
+import { keys, testScreen } from './test-screen.tsx';
 import { withSession } from '../../support/turns.ts';
 
 const CTRL_D = '\u0004';

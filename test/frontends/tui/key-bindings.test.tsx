@@ -7,7 +7,7 @@ import { KeyBindings } from '../../../src/frontends/tui/screen/key-bindings.ts';
 import type { ScreenState } from '../../../src/frontends/tui/screen/screen-state.ts';
 import { testRuntime } from '../../support/runtime.ts';
 import { scriptedProvider } from '../../support/scripted-provider.ts';
-import { testScreen } from './stage.tsx';
+import { testScreen } from './test-screen.tsx';
 import { openSession } from '../../support/turns.ts';
 
 test('Every key of the list belongs to an action that can have another key, or is fixed.', () => {

@@ -12,7 +12,7 @@ import { itemStatusOf, listItemsOf } from '../../../src/frontends/tui/list/list-
 import type { Overview } from '../../../src/frontends/tui/overview.ts';
 import { Observable } from '../../../src/frontends/tui/observable.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { approval, NOW, overviewOf, process, session } from './things.ts';
+import { approval, NOW, overviewOf, process, session } from './list-records.ts';
 
 const settings: ListSettings = {
   tab: 'all',

@@ -3,7 +3,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { testDemo } from '../../support/demo-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { keys, testScreen } from './stage.tsx';
+import { keys, testScreen } from './test-screen.tsx';
 import { openSession, send, withSession } from '../../support/turns.ts';
 
 const start = { page: 'top' } as const;

@@ -3,7 +3,7 @@ import { selfCommand } from '../../../src/core/lib/self.ts';
 import { sharedRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { hasPty, inTerminal, programInTerminal } from '../../support/tui/pty.ts';
-import { keys, testScreen } from './stage.tsx';
+import { keys, testScreen } from './test-screen.tsx';
 import { openSession, send } from '../../support/turns.ts';
 
 const provider = scriptedProvider({});

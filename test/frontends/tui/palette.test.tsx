@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { type ActionName, defaultKeys } from '../../../src/core/lib/screen-actions.ts';
 import { KeyBindings, wordsOf } from '../../../src/frontends/tui/screen/key-bindings.ts';
 import { testDemo } from '../../support/demo-server.ts';
-import { keys, testScreen } from './stage.tsx';
+import { keys, testScreen } from './test-screen.tsx';
 import { openSession, withSession } from '../../support/turns.ts';
 
 const start = { page: 'top' } as const;

@@ -7,7 +7,7 @@ import { testDemo } from '../../support/demo-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { testDirectory } from '../../support/temp.ts';
 import { makeRepository } from '../../support/worktrees/work.ts';
-import { testScreen } from './stage.tsx';
+import { testScreen } from './test-screen.tsx';
 
 const start = { page: 'top' } as const;
 const size = { rows: 24, columns: 200 };

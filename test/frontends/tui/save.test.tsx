@@ -3,7 +3,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { testDemo } from '../../support/demo-server.ts';
-import { keys, testScreen } from './stage.tsx';
+import { keys, testScreen } from './test-screen.tsx';
 import { runTurn, withSession } from '../../support/turns.ts';
 
 const start = { page: 'top' } as const;

@@ -1,6 +1,6 @@
 import { test } from 'vitest';
 import { testDemo } from '../../support/demo-server.ts';
-import { keys, testScreen } from './stage.tsx';
+import { keys, testScreen } from './test-screen.tsx';
 import { openSession, runTurn, withSession } from '../../support/turns.ts';
 
 test('A search finds messages while the user types, and opens the conversation at the message.', async () => {

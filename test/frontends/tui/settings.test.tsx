@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { testRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
-import { keys, testScreen } from './stage.tsx';
+import { keys, testScreen } from './test-screen.tsx';
 import { openSession } from '../../support/turns.ts';
 
 const start = { page: 'top' } as const;

@@ -3,7 +3,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import { scaled } from '../../support/patience.ts';
 import { testServers } from '../../support/several-servers.ts';
 import { openSession, runTurn, send } from '../../support/turns.ts';
-import { keys, testScreen } from './stage.tsx';
+import { keys, testScreen } from './test-screen.tsx';
 
 const start = { page: 'top' } as const;
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { overviewOf } from '../../../src/frontends/tui/read-overview.ts';
 import { sessionName, withTitles } from '../../../src/frontends/tui/titles.ts';
-import { session } from './things.ts';
+import { session } from './list-records.ts';
 
 const id = 'sess_01a20437f78b711c895c111dac4e8655';
 

@@ -6,7 +6,7 @@ import { expectEventually } from '../../support/expect-eventually.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { openSession, runTurn, send, withSession } from '../../support/turns.ts';
-import { keys, testScreen } from './stage.tsx';
+import { keys, testScreen } from './test-screen.tsx';
 
 const start = { page: 'top' } as const;
 const asking = { permission_mode: 'require_approval' };

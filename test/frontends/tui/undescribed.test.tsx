@@ -3,7 +3,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { testRawAgent } from '../../support/providers/raw-agent.ts';
 import { asking, goes } from '../../support/providers/rows.ts';
-import { keys, testScreen } from './stage.tsx';
+import { keys, testScreen } from './test-screen.tsx';
 
 test('The screen accepts what the agent does not describe only with a typed word.', async () => {
   const { client, open } = await testRawAgent(

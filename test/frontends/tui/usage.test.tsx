@@ -1,7 +1,7 @@
 import { test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { testDemo } from '../../support/demo-server.ts';
-import { keys, testScreen } from './stage.tsx';
+import { keys, testScreen } from './test-screen.tsx';
 import { runTurn, withSession } from '../../support/turns.ts';
 
 test('The dialog u shows budgets and usage by day, session, provider or team; a budget is accepted with keys.', async () => {

@@ -4,7 +4,7 @@ import type { Approval } from '../../../src/api/approvals.ts';
 import type { ApprovalLink } from '../../../src/api/hooks.ts';
 import { Receiver } from '../../support/hooks/receiver.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { sharedStage, type Stage, testStage } from '../../support/sessions/stage.ts';
+import { sharedStage, type Stage, testStage } from '../../support/sessions/harness.ts';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expectEventually } from '../../support/expect-eventually.ts';

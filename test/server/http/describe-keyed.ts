@@ -3,7 +3,7 @@ import type { FailpointName } from '../../../src/core/lib/failpoint.ts';
 import { completed } from '../../support/scripted-provider.ts';
 import { FullDisk } from '../../support/sessions/faults.ts';
 import { aRequestTo, replayed, withKey } from './keyed-requests.ts';
-import { kinds, onStage, sharedStage } from '../../support/sessions/stage.ts';
+import { kinds, onStage, sharedStage } from '../../support/sessions/harness.ts';
 
 /** Reports whether a route starts a turn, which has to end before the test waits for the next one. */
 const beginsATurn = (route: string) => /\/(turns|review\/send|handoff)$/.test(route);

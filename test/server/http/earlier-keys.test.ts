@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { openDatabase } from '../../support/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { killed, onStage } from '../../support/sessions/stage.ts';
+import { killed, onStage } from '../../support/sessions/harness.ts';
 import { replayed, withKey } from './keyed-requests.ts';
 
 /** The digest of a request in builds that took the fields of a body in the order of the request. */

@@ -9,7 +9,7 @@ import { completed } from '../../support/scripted-provider.ts';
 import { racesOn } from '../../support/races.ts';
 import { makeTeam } from '../../support/teams/team.ts';
 import { commit, git, makeRepository, write } from '../../support/worktrees/work.ts';
-import { endOf, type Reply, type Stage } from '../../support/sessions/stage.ts';
+import { endOf, type Reply, type Stage } from '../../support/sessions/harness.ts';
 
 interface Keyed {
   path: string;

@@ -7,7 +7,7 @@ import {
   sendBytes,
   unauthorized,
 } from '../../support/http/request.ts';
-import { sharedGate } from '../../support/http/shared-gate.ts';
+import { sharedGate } from '../../support/http/shared-auth-runtime.ts';
 
 const on = sharedGate();
 

@@ -3,7 +3,7 @@ import { testRuntime } from '../../support/runtime.ts';
 import { openSession } from '../../support/turns.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { expectRefusal, send, unauthorized } from '../../support/http/request.ts';
-import { sharedGate } from '../../support/http/shared-gate.ts';
+import { sharedGate } from '../../support/http/shared-auth-runtime.ts';
 
 const on = sharedGate();
 

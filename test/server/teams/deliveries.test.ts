@@ -3,7 +3,7 @@ import type { Delivery } from '../../../src/api/team-messages.ts';
 import type { Ids } from '../../../src/core/lib/ids.ts';
 import { ProviderError } from '../../../src/agents/provider.ts';
 import { CountingIds, inOneGroup } from '../../support/sessions/one-group.ts';
-import { kinds, type Stage, testStage } from '../../support/sessions/stage.ts';
+import { kinds, type Stage, testStage } from '../../support/sessions/harness.ts';
 import {
   type Cast,
   completed,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ProviderError } from '../../../src/agents/provider.ts';
-import { endOf } from '../../support/sessions/stage.ts';
+import { endOf } from '../../support/sessions/harness.ts';
 import { testTeam } from '../../support/teams/team.ts';
 
 const policy = 'start_new_turn_only';

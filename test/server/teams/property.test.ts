@@ -5,7 +5,7 @@ import type { TeamWithMembers } from '../../../src/api/teams.ts';
 import { ProviderError } from '../../../src/agents/provider.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import type { ScriptedTurn } from '../../support/scripted-provider.ts';
-import { killed, onStage, type Refusal, type Stage } from '../../support/sessions/stage.ts';
+import { killed, onStage, type Refusal, type Stage } from '../../support/sessions/harness.ts';
 import {
   castOf,
   completed,

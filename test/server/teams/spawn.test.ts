@@ -11,7 +11,7 @@ import {
   type Stage,
   testStage,
   testSession,
-} from '../../support/sessions/stage.ts';
+} from '../../support/sessions/harness.ts';
 import { testServer } from '../../support/server.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { testDirectory } from '../../support/temp.ts';

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import type { Session } from '../../../src/api/sessions.ts';
 import type { TeamWithMembers } from '../../../src/api/teams.ts';
-import { kinds, sharedStage } from '../../support/sessions/stage.ts';
+import { kinds, sharedStage } from '../../support/sessions/harness.ts';
 import { completed, testTeam } from '../../support/teams/team.ts';
 
 type Reply = TeamWithMembers & { code: string; error: string };

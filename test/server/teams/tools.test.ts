@@ -5,7 +5,7 @@ import { anError } from '../../support/an-error.ts';
 import type { Delivery, Message } from '../../../src/api/team-messages.ts';
 import type { TeamView } from '../../../src/api/team-view.ts';
 import type { SpawnedMember } from '../../../src/api/teams.ts';
-import { type StageOptions, testStage, testSession } from '../../support/sessions/stage.ts';
+import { type StageOptions, testStage, testSession } from '../../support/sessions/harness.ts';
 import type { Worktree } from '../../../src/api/worktrees.ts';
 import { makeRepository, write } from '../../support/worktrees/work.ts';
 import { type Cast, completed, testTeam } from '../../support/teams/team.ts';

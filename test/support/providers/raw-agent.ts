@@ -1,7 +1,7 @@
 import type net from 'node:net';
 import { scaled } from '../patience.ts';
 import { until } from './calls.ts';
-import type { WatchedSession } from './contract-stage.ts';
+import type { WatchedSession } from './provider-harness.ts';
 import {
   type PlayedGiven,
   type PlayedStage,

@@ -17,7 +17,7 @@ import { untilNothingCarries } from '../server.ts';
 import { type Lend, openForTest, shared } from '../shared.ts';
 import { tempDirectory } from '../temp.ts';
 import { type Input, until } from './calls.ts';
-import { WatchedSession } from './contract-stage.ts';
+import { WatchedSession } from './provider-harness.ts';
 
 /** A message to or from a scripted agent. */
 export type Fields = Record<string, unknown>;
@@ -168,8 +168,8 @@ const PERL = '/usr/bin/perl';
 
 /** The program of a scripted agent: the Perl version, or the Node version if Perl is not installed. */
 export const puppet = existsSync(PERL)
-  ? { command: PERL, file: path.join(import.meta.dirname, 'puppet.pl') }
-  : { command: process.execPath, file: path.join(import.meta.dirname, 'puppet.mjs') };
+  ? { command: PERL, file: path.join(import.meta.dirname, 'controlled-program.pl') }
+  : { command: process.execPath, file: path.join(import.meta.dirname, 'controlled-program.mjs') };
 
 /** Returns the command for a scripted agent that connects to a socket. */
 function puppetOn(socket: string) {

@@ -1,7 +1,7 @@
 import type { QueueEntry, SessionQueue } from '../../../src/api/queue.ts';
 import type { Session } from '../../../src/api/sessions.ts';
 import { ProviderError } from '../../../src/agents/provider.ts';
-import type { Refusal, Reply, Stage } from '../sessions/stage.ts';
+import type { Refusal, Reply, Stage } from '../sessions/harness.ts';
 import { completed } from '../teams/team.ts';
 
 export const MINUTE = 60_000;

@@ -1,8 +1,8 @@
 import type { Ids } from '../../../src/core/lib/ids.ts';
 import { systemIds } from '../../../src/core/lib/ids.ts';
 import { HeldSyncs } from './faults.ts';
-import { soon } from './soon.ts';
-import type { Stage } from './stage.ts';
+import { soon } from './with-timeout.ts';
+import type { Stage } from './harness.ts';
 
 /** Ids that count created events, including events that are not published yet. */
 export class CountingIds implements Ids {

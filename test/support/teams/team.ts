@@ -10,7 +10,7 @@ import {
   type Stage,
   type StageOptions,
   testStage,
-} from '../sessions/stage.ts';
+} from '../sessions/harness.ts';
 import type { UntypedEvent } from '../untyped-events.ts';
 
 export const completed: TurnOutcome = { status: 'completed', error: null };

@@ -7,7 +7,7 @@ import { selfCommand } from '../../../src/core/lib/self.ts';
 import { scaled } from '../patience.ts';
 import { python } from '../python.ts';
 import { samePlatform, sharedCode } from '../server.ts';
-import { Glass } from './glass.ts';
+import { Glass } from './terminal-emulator.ts';
 
 /** Whether there is something that makes terminals. */
 export const hasPty = spawnSync(python, ['-ISc', 'import pty']).status === 0;

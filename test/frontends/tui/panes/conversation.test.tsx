@@ -3,8 +3,8 @@ import { sharedDemo } from '../../../support/demo-server.ts';
 import { systemClock } from '../../../../src/core/lib/clock.ts';
 import { ConversationModel } from '../../../../src/frontends/tui/panes/conversation-model.ts';
 import { ConversationPane } from '../../../../src/frontends/tui/panes/pane.tsx';
-import { keys } from '../stage.tsx';
-import { testPane } from './pane-stage.tsx';
+import { keys } from '../test-screen.tsx';
+import { testPane } from './test-pane.tsx';
 import { runTurn, send, withSession } from '../../../support/turns.ts';
 
 const server = sharedDemo();

@@ -3,8 +3,8 @@ import { sharedDemo } from '../../../support/demo-server.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import { systemClock } from '../../../../src/core/lib/clock.ts';
 import { LogModel } from '../../../../src/frontends/tui/panes/log-model.ts';
-import { testPane } from './pane-stage.tsx';
-import { keys } from '../stage.tsx';
+import { testPane } from './test-pane.tsx';
+import { keys } from '../test-screen.tsx';
 import { LogPane } from '../../../../src/frontends/tui/panes/pane.tsx';
 
 const server = sharedDemo();

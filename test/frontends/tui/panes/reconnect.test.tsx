@@ -7,7 +7,7 @@ import { LogModel } from '../../../../src/frontends/tui/panes/log-model.ts';
 import { testDemo } from '../../../support/demo-server.ts';
 import { keptPort } from '../../../support/kept-port.ts';
 import { testServer } from '../../../support/server.ts';
-import { testPane } from './pane-stage.tsx';
+import { testPane } from './test-pane.tsx';
 import { openSession, runTurn, send } from '../../../support/turns.ts';
 
 test('A server that is killed and comes back is followed again: what it did is shown once, and nothing is lost.', async () => {

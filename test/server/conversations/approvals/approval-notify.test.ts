@@ -6,7 +6,7 @@ import { completed } from '../../../support/scripted-provider.ts';
 import { tempDirectory, testDirectory } from '../../../support/temp.ts';
 import { Fifo } from '../../../support/sessions/fifo.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { endOf, onStage, type Stage } from '../../../support/sessions/stage.ts';
+import { endOf, onStage, type Stage } from '../../../support/sessions/harness.ts';
 
 /** A runtime whose command is run by time that goes by itself. */
 function withCommand(command: string, test: (stage: Stage) => Promise<void>): Promise<void> {

@@ -9,7 +9,7 @@ import {
   sharedStage,
   type Stage,
   testStage,
-} from '../../../support/sessions/stage.ts';
+} from '../../../support/sessions/harness.ts';
 
 const question = {
   kind: 'question' as const,

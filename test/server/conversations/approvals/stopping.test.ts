@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { endOf, onStage, testStage } from '../../../support/sessions/stage.ts';
+import { endOf, onStage, testStage } from '../../../support/sessions/harness.ts';
 import { testDirectory } from '../../../support/temp.ts';
 
 const TIMEOUT_MS = 60_000;

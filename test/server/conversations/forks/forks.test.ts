@@ -10,7 +10,7 @@ import {
   type Reply,
   sharedStage,
   type Stage,
-} from '../../../support/sessions/stage.ts';
+} from '../../../support/sessions/harness.ts';
 import { testDirectory } from '../../../support/temp.ts';
 
 const onRecords = sharedStage();

@@ -7,7 +7,7 @@ import { limited } from '../../../../src/agents/provider.ts';
 import { budgetsOf, used } from '../../../support/budgets.ts';
 import { goalOf, WAITS } from '../../../support/goals.ts';
 import { completed } from '../../../support/scripted-provider.ts';
-import { sharedStage, type Stage, testStage } from '../../../support/sessions/stage.ts';
+import { sharedStage, type Stage, testStage } from '../../../support/sessions/harness.ts';
 import { testDirectory } from '../../../support/temp.ts';
 import { makeRepository } from '../../../support/worktrees/work.ts';
 

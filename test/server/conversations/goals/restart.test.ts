@@ -3,7 +3,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { goalOf, WAITS } from '../../../support/goals.ts';
 import { completed } from '../../../support/scripted-provider.ts';
-import { afterCrash, type Stage } from '../../../support/sessions/stage.ts';
+import { afterCrash, type Stage } from '../../../support/sessions/harness.ts';
 import { testDirectory } from '../../../support/temp.ts';
 
 async function begin(stage: Stage, cwd: string, command: string) {

@@ -6,7 +6,7 @@ import type { Claim, Worktree } from '../../../../src/api/worktrees.ts';
 import { limited } from '../../../../src/agents/provider.ts';
 import { goalOf, WAITS } from '../../../support/goals.ts';
 import { completed } from '../../../support/scripted-provider.ts';
-import { kinds, type Refusal, sharedStage } from '../../../support/sessions/stage.ts';
+import { kinds, type Refusal, sharedStage } from '../../../support/sessions/harness.ts';
 import { testDirectory } from '../../../support/temp.ts';
 import { git, makeRepository } from '../../../support/worktrees/work.ts';
 

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { DAY, HOUR, ofEntry, queueOf, unresumable } from '../../../support/queue/queue.ts';
-import { retain } from '../../../support/retention/stage.ts';
-import { sharedStage, testStage } from '../../../support/sessions/stage.ts';
+import { retain } from '../../../support/retention/harness.ts';
+import { sharedStage, testStage } from '../../../support/sessions/harness.ts';
 import { completed } from '../../../support/teams/team.ts';
 
 const stage = sharedStage();

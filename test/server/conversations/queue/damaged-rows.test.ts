@@ -5,7 +5,7 @@ import { sqlWasm } from '../../../../src/core/lib/self.ts';
 import { openConnection } from '../../../../src/core/store/connection.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { onStage, type Stage, testStage } from '../../../support/sessions/stage.ts';
+import { onStage, type Stage, testStage } from '../../../support/sessions/harness.ts';
 import { testDirectory } from '../../../support/temp.ts';
 
 const HOUR = 3_600_000;

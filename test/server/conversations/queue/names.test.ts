@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { testStage, testSession } from '../../../support/sessions/stage.ts';
+import { testStage, testSession } from '../../../support/sessions/harness.ts';
 
 it('A time zone without a time, and an unknown time zone, are refused for new and changed entries.', async () => {
   const { stage, session } = await testSession();

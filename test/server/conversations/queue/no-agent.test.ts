@@ -8,7 +8,7 @@ import {
   type StageOptions,
   testStage,
   testSession,
-} from '../../../support/sessions/stage.ts';
+} from '../../../support/sessions/harness.ts';
 import { completed, makeTeam } from '../../../support/teams/team.ts';
 
 /** An agent that can be switched off: its starts are counted, and fail. */

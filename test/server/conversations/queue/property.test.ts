@@ -3,9 +3,9 @@ import type { QueueEntry } from '../../../../src/api/queue.ts';
 import { AppError } from '../../../../src/api/errors.ts';
 import { atLength } from '../../../support/at-length.ts';
 import { scaled } from '../../../support/patience.ts';
-import { Judge, type Rhythm } from './judge.ts';
+import { Judge, type Rhythm } from './queue-checker.ts';
 import { DAY, HOUR, MINUTE } from '../../../support/queue/queue.ts';
-import { World } from './world.ts';
+import { World } from './queue-harness.ts';
 import { type Random, seededRandom } from '../../../support/random.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 

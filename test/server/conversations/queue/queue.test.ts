@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { DAY, HOUR, MINUTE, ofEntry, queueOf, unresumable } from '../../../support/queue/queue.ts';
-import { sharedStage, testStage } from '../../../support/sessions/stage.ts';
+import { sharedStage, testStage } from '../../../support/sessions/harness.ts';
 import { completed } from '../../../support/teams/team.ts';
 
 const stage = sharedStage();

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { HOUR, queueOf } from '../../../support/queue/queue.ts';
-import { afterCrash } from '../../../support/sessions/stage.ts';
+import { afterCrash } from '../../../support/sessions/harness.ts';
 import { completed } from '../../../support/teams/team.ts';
 
 const START = 1_750_000_000_000;

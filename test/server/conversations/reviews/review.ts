@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Review, ReviewComment } from '../../../../src/api/reviews.ts';
 import type { Session } from '../../../../src/api/sessions.ts';
 import { numbered } from '../../../support/diffs.ts';
-import type { Refusal, Reply, Stage } from '../../../support/sessions/stage.ts';
+import type { Refusal, Reply, Stage } from '../../../support/sessions/harness.ts';
 import { commit, makeRepository, write } from '../../../support/worktrees/work.ts';
 
 let repositories = 0;

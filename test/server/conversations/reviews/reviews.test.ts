@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { sharedStage, type Stage, afterCrash } from '../../../support/sessions/stage.ts';
+import { sharedStage, type Stage, afterCrash } from '../../../support/sessions/harness.ts';
 import { edit, reviewOf, sessionWithCode } from './review.ts';
 import { completed } from '../../../support/teams/team.ts';
 

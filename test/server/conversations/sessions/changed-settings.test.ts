@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Session } from '../../../../src/api/sessions.ts';
 import { ProviderError } from '../../../../src/agents/provider.ts';
 import { completed } from '../../../support/scripted-provider.ts';
-import { kinds, testStage, afterCrash } from '../../../support/sessions/stage.ts';
+import { kinds, testStage, afterCrash } from '../../../support/sessions/harness.ts';
 
 const pathOf = ({ id }: { id: string }) => `/v1/sessions/${id}`;
 const run = { command: 'true', wait_ms: 30_000 };

@@ -9,7 +9,7 @@ import {
   type Stage,
   testStage,
   testSession,
-} from '../../../support/sessions/stage.ts';
+} from '../../../support/sessions/harness.ts';
 
 const on = sharedStage();
 

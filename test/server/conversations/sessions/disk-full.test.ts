@@ -7,7 +7,7 @@ import {
   type Stage,
   testSession,
   testTurn,
-} from '../../../support/sessions/stage.ts';
+} from '../../../support/sessions/harness.ts';
 
 /** A turn of a session whose agent has said something. */
 async function talking() {

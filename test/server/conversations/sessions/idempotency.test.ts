@@ -12,7 +12,7 @@ import { completed } from '../../../support/scripted-provider.ts';
 import { type TestServer, testServer } from '../../../support/server.ts';
 import { describeKeyed } from '../../http/describe-keyed.ts';
 import { aRequestTo, keyedRoutes, replayed, withKey } from '../../http/keyed-requests.ts';
-import { kinds, sharedStage, testStage } from '../../../support/sessions/stage.ts';
+import { kinds, sharedStage, testStage } from '../../../support/sessions/harness.ts';
 import { testDirectory } from '../../../support/temp.ts';
 
 const HOUR = 3_600_000;

@@ -9,14 +9,14 @@ import type { FailpointName } from '../../../../src/core/lib/failpoint.ts';
 import { completed } from '../../../support/scripted-provider.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import { Fifo } from '../../../support/sessions/fifo.ts';
-import { soon } from '../../../support/sessions/soon.ts';
+import { soon } from '../../../support/sessions/with-timeout.ts';
 import {
   endOf,
   onStage,
   sharedStage,
   afterCrash,
   testSession,
-} from '../../../support/sessions/stage.ts';
+} from '../../../support/sessions/harness.ts';
 import { atLength } from '../../../support/at-length.ts';
 import { scaled } from '../../../support/patience.ts';
 import type { StoredImage } from '../../../../src/api/input.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { completed } from '../../../support/scripted-provider.ts';
 import { CountingIds, inOneGroup } from '../../../support/sessions/one-group.ts';
-import { endOf, kinds, testStage, testTurn } from '../../../support/sessions/stage.ts';
+import { endOf, kinds, testStage, testTurn } from '../../../support/sessions/harness.ts';
 
 const oneAgent = { config: { providers: { max_live: 1 } } };
 

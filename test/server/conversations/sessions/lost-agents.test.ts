@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { ScriptedAgent, ScriptedTurn } from '../../../support/scripted-provider.ts';
 import { CountingIds, inOneGroup } from '../../../support/sessions/one-group.ts';
-import { kinds, type Stage, testStage } from '../../../support/sessions/stage.ts';
+import { kinds, type Stage, testStage } from '../../../support/sessions/harness.ts';
 
 /** A session whose agent has completed a turn and waits for the next. */
 async function idle(stage: Stage) {

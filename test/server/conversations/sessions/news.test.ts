@@ -11,7 +11,7 @@ import {
   testStage,
   testSession,
   testTurn,
-} from '../../../support/sessions/stage.ts';
+} from '../../../support/sessions/harness.ts';
 
 /** Plays a turn whose agent says a text; resolves once it has ended. */
 async function speak(stage: Stage, session: Session, prompt: string, said: string) {

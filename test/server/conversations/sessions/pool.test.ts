@@ -8,9 +8,9 @@ import {
   afterCrash,
   testSession,
   testTurn,
-} from '../../../support/sessions/stage.ts';
+} from '../../../support/sessions/harness.ts';
 import { CountingIds, inOneGroup } from '../../../support/sessions/one-group.ts';
-import { soon } from '../../../support/sessions/soon.ts';
+import { soon } from '../../../support/sessions/with-timeout.ts';
 import { scaled } from '../../../support/patience.ts';
 import { atLength } from '../../../support/at-length.ts';
 

@@ -3,7 +3,7 @@ import type { Approval } from '../../../../src/api/approvals.ts';
 import { scaled } from '../../../support/patience.ts';
 import { atLength } from '../../../support/at-length.ts';
 import { completed } from '../../../support/scripted-provider.ts';
-import { endOf, testStage, testSession } from '../../../support/sessions/stage.ts';
+import { endOf, testStage, testSession } from '../../../support/sessions/harness.ts';
 
 /** How often each race is run; `make races` runs it 10,000 times. */
 const RACES = Number(process.env.RACES ?? atLength(20, 100, 100));

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { configSchema } from '../../../../src/core/config/schema.ts';
-import { endOf, type Stage, testStage } from '../../../support/sessions/stage.ts';
+import { endOf, type Stage, testStage } from '../../../support/sessions/harness.ts';
 
 /** Loads a configuration into the running server, as a HUP does. */
 function reload(stage: Stage, given: object): void {

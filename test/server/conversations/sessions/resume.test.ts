@@ -9,7 +9,7 @@ import {
   type Stage,
   testStage,
   testSession,
-} from '../../../support/sessions/stage.ts';
+} from '../../../support/sessions/harness.ts';
 
 const lost = () => new ProviderError('resume_failed', 'the agent has forgotten it');
 

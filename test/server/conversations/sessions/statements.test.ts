@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { RawStatement } from '../../../../src/core/store/raw-statement.ts';
-import { testSession } from '../../../support/sessions/stage.ts';
+import { testSession } from '../../../support/sessions/harness.ts';
 
 /** The start, the word and the end of a turn. */
 const GROUPS = 3;

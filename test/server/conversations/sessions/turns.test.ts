@@ -10,7 +10,7 @@ import {
   afterCrash,
   testSession,
   testTurn,
-} from '../../../support/sessions/stage.ts';
+} from '../../../support/sessions/harness.ts';
 
 const say = (text: string, more: object = {}) => ({ input: [{ type: 'text', text }], ...more });
 
@@ -98,7 +98,7 @@ it('A timed-out turn reports the timeout even if the server dies before the agen
       const { session, turn, turnId } = await stage.atWork();
       stage.clock.advance(60_000);
       await turn.cancelled;
-      return { sessionId: session.id, turnId: turnId };
+      return { sessionId: session.id, turnId };
     },
     { before: limited },
   );

@@ -3,7 +3,7 @@ import type { Session } from '../../../../src/api/sessions.ts';
 import { budgetsOf, used } from '../../../support/budgets.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { DAY, HOUR } from '../../../support/queue/queue.ts';
-import { type Stage, testStage, testSession } from '../../../support/sessions/stage.ts';
+import { type Stage, testStage, testSession } from '../../../support/sessions/harness.ts';
 import { makeTeam } from '../../../support/teams/team.ts';
 
 const START = Date.UTC(2026, 5, 15, 12);

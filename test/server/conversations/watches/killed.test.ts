@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { completed } from '../../../support/scripted-provider.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { afterCrash, onStage, type Stage } from '../../../support/sessions/stage.ts';
+import { afterCrash, onStage, type Stage } from '../../../support/sessions/harness.ts';
 import { testDirectory } from '../../../support/temp.ts';
 import { PRINTS, put, watchOf } from '../../../support/watches.ts';
 

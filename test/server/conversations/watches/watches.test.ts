@@ -10,7 +10,7 @@ import { apiOf } from '../../../support/http/request.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { testRuntime } from '../../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../../support/scripted-provider.ts';
-import { type Stage, testStage } from '../../../support/sessions/stage.ts';
+import { type Stage, testStage } from '../../../support/sessions/harness.ts';
 import { testDirectory } from '../../../support/temp.ts';
 import { EVERY, PRINTS, put, watchOf } from '../../../support/watches.ts';
 

@@ -11,7 +11,7 @@ import {
   onStage,
   type Stage,
   afterCrash,
-} from '../../../support/sessions/stage.ts';
+} from '../../../support/sessions/harness.ts';
 
 const SENTENCE = 'The request below was approved while you were not running. Continue.';
 

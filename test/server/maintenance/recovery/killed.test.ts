@@ -6,13 +6,13 @@ import type { Approval } from '../../../../src/api/approvals.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Session, Turn } from '../../../../src/api/sessions.ts';
 import { settle } from '../../../support/settle.ts';
-import { withPlayedDemoAgent } from '../../../support/demo-agent/played.ts';
+import { withPlayedDemoAgent } from '../../../support/demo-agent/in-process.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../../../support/server.ts';
 import { shared } from '../../../support/shared.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import { openSession, send } from '../../../support/turns.ts';
 import { Watch } from '../../../support/providers/watch.ts';
-import { kinds } from '../../../support/sessions/stage.ts';
+import { kinds } from '../../../support/sessions/harness.ts';
 import type { UntypedEvent } from '../../../support/untyped-events.ts';
 import { scaled } from '../../../support/patience.ts';
 

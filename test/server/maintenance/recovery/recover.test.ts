@@ -15,7 +15,7 @@ import {
   type Stage,
   testStage,
   afterCrash,
-} from '../../../support/sessions/stage.ts';
+} from '../../../support/sessions/harness.ts';
 import { anApproval, anItem, aSession, aTurn } from '../../../support/records.ts';
 import { leaveBehind } from '../../../support/recovery/records.ts';
 

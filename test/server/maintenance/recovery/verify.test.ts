@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { ProviderError } from '../../../../src/agents/provider.ts';
 import type { ScriptedOptions } from '../../../support/scripted-provider.ts';
-import { soon } from '../../../support/sessions/soon.ts';
-import { kinds, type Stage, afterCrash } from '../../../support/sessions/stage.ts';
+import { soon } from '../../../support/sessions/with-timeout.ts';
+import { kinds, type Stage, afterCrash } from '../../../support/sessions/harness.ts';
 
 /** A session whose agent has seen a turn. */
 async function used(stage: Stage): Promise<string> {

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../../../src/api/events.ts';
 import { type Stream, openStream } from '../../../support/http/stream.ts';
-import type { Stage } from '../../../support/sessions/stage.ts';
+import type { Stage } from '../../../support/sessions/harness.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { type Archive, seqsOf } from '../../../support/retention/archive.ts';
-import { onArchive, retain } from '../../../support/retention/stage.ts';
+import { onArchive, retain } from '../../../support/retention/harness.ts';
 import { shared } from '../../../support/shared.ts';
 
 /** Everything that is left of a scope. */

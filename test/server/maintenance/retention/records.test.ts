@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import type { Item, Session, Turn } from '../../../../src/api/sessions.ts';
-import { endOf, type Stage, testStage } from '../../../support/sessions/stage.ts';
+import { endOf, type Stage, testStage } from '../../../support/sessions/harness.ts';
 import { completed } from '../../../support/scripted-provider.ts';
 import { anApproval } from '../../../support/records.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { testArchive } from '../../../support/retention/archive.ts';
-import { limit, passTime, retain } from '../../../support/retention/stage.ts';
+import { limit, passTime, retain } from '../../../support/retention/harness.ts';
 
 interface Talk {
   session: Session;

@@ -1,11 +1,11 @@
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { onStage, testStage } from '../../../support/sessions/stage.ts';
+import { onStage, testStage } from '../../../support/sessions/harness.ts';
 import { testDirectory } from '../../../support/temp.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { openArchive, ofSession } from '../../../support/retention/archive.ts';
-import { retain, writeArchive } from '../../../support/retention/stage.ts';
+import { retain, writeArchive } from '../../../support/retention/harness.ts';
 
 test('A server that stops during a pass ends in order, and the next one finishes the pass.', async () => {
   const own = testDirectory('restart');

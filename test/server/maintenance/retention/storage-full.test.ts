@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import type { Session } from '../../../../src/api/sessions.ts';
 import { openStream } from '../../../support/http/stream.ts';
-import { endOf, type Stage, testStage, testSession } from '../../../support/sessions/stage.ts';
+import { endOf, type Stage, testStage, testSession } from '../../../support/sessions/harness.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
-import { limit, passTime, retain } from '../../../support/retention/stage.ts';
+import { limit, passTime, retain } from '../../../support/retention/harness.ts';
 
 const MIB = 1024 * 1024;
 const PIECE = 'x'.repeat(10_000);

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import type { LeftOut } from '../../../../src/server/teams/gateway/bounded.ts';
-import { type Stage, testStage } from '../../../support/sessions/stage.ts';
+import { type Stage, testStage } from '../../../support/sessions/harness.ts';
 import { type Cast, completed, makeTeam } from '../../../support/teams/team.ts';
 
 const LIMIT = 16 * 1024;

@@ -13,11 +13,11 @@ import type {
   policyTable,
   Verdict,
 } from '../../../../src/server/teams/gateway/tool-policy-table.ts';
-import { sharedStage, type Stage } from '../../../support/sessions/stage.ts';
+import { sharedStage, type Stage } from '../../../support/sessions/harness.ts';
 import { completed, interrupted } from '../../../support/teams/team.ts';
 import { commit, makeRepository, write } from '../../../support/worktrees/work.ts';
 import { atLength } from '../../../support/at-length.ts';
-import { columns, rows } from './gate-table.ts';
+import { columns, rows } from './policy-table.ts';
 import { scaled } from '../../../support/patience.ts';
 
 /** An agent at a turn, which leads a team with one more member, and works in a repository. */

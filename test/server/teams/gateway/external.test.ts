@@ -4,7 +4,7 @@ import type { Process } from '../../../../src/api/processes.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { CreatedToken } from '../../../../src/api/tokens.ts';
 import { HttpClient } from '../../../../src/client/client.ts';
-import { sharedStage } from '../../../support/sessions/stage.ts';
+import { sharedStage } from '../../../support/sessions/harness.ts';
 
 interface Envelope {
   ok: boolean;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
-import { sharedStage } from '../../../support/sessions/stage.ts';
+import { sharedStage } from '../../../support/sessions/harness.ts';
 
 type Envelope = {
   ok: boolean;

@@ -10,7 +10,7 @@ import {
   testStage,
   afterCrash,
   testSession,
-} from '../../../support/sessions/stage.ts';
+} from '../../../support/sessions/harness.ts';
 
 type Result = { process: Process; processes: Process[]; stdout_tail: string; stderr_tail: string };
 type Envelope = { ok: boolean; result: Result; error: { code: string; message: string } };

@@ -8,7 +8,7 @@ import {
   testStage,
   testSession,
   testTurn,
-} from '../../../support/sessions/stage.ts';
+} from '../../../support/sessions/harness.ts';
 import { type Cast, castOf, completed, makeTeam, testTeam } from '../../../support/teams/team.ts';
 import { makeRepository } from '../../../support/worktrees/work.ts';
 import path from 'node:path';

@@ -6,7 +6,7 @@ import type { Health } from '../../../../src/api/runtime.ts';
 import type { Session } from '../../../../src/api/sessions.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { hasSandbox, required } from '../../../support/sandbox/available.ts';
-import { type Stage, testStage } from '../../../support/sessions/stage.ts';
+import { type Stage, testStage } from '../../../support/sessions/harness.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import { makeRepository } from '../../../support/worktrees/work.ts';
 

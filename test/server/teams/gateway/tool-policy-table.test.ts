@@ -12,7 +12,7 @@ import {
   inheritedMode,
   inheritedModes,
 } from '../../../../src/server/conversations/sessions/permission-mode.ts';
-import { asMarkdown, columns, rows } from './gate-table.ts';
+import { asMarkdown, columns, rows } from './policy-table.ts';
 
 const effects = rows.map(({ tool, action, row }) => ({ effect: { tool, action } as Effect, row }));
 

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { ranTo, stdout } from '../../../support/processes/work.ts';
 import { hasSandbox } from '../../../support/sandbox/available.ts';
 import { commit, git, write } from '../../../support/worktrees/work.ts';
-import { type GitStage, IDENTITY, onGitStage } from './git-stage.ts';
+import { type GitStage, IDENTITY, onGitStage } from './git-harness.ts';
 
 const FILE = 'git -c protocol.file.allow=always';
 /** Deletes a branch of the repository that `origin` names. */

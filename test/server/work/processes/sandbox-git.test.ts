@@ -7,7 +7,7 @@ import { expectEventually } from '../../../support/expect-eventually.ts';
 import { logs, ranTo, run, ended, stdout } from '../../../support/processes/work.ts';
 import { hasSandbox } from '../../../support/sandbox/available.ts';
 import { git } from '../../../support/worktrees/work.ts';
-import { IDENTITY, onGitStage } from './git-stage.ts';
+import { IDENTITY, onGitStage } from './git-harness.ts';
 
 describe.skipIf(!hasSandbox)('git in a sandbox', () => {
   test('Settings, hooks, other worktrees, and the index and HEAD of the main worktree stay unchanged.', () =>

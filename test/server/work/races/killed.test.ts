@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { Worktree } from '../../../../src/api/worktrees.ts';
 import { racesOn, work } from '../../../support/races.ts';
 import { completed } from '../../../support/scripted-provider.ts';
-import { afterCrash, kinds } from '../../../support/sessions/stage.ts';
+import { afterCrash, kinds } from '../../../support/sessions/harness.ts';
 import { testDirectory } from '../../../support/temp.ts';
 import { makeRepository } from '../../../support/worktrees/work.ts';
 

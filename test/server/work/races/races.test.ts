@@ -5,10 +5,10 @@ import type { Worktree } from '../../../../src/api/worktrees.ts';
 import { limited } from '../../../../src/agents/provider.ts';
 import { budgetsOf } from '../../../support/budgets.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
-import { retain } from '../../../support/retention/stage.ts';
+import { retain } from '../../../support/retention/harness.ts';
 import { racesOn, TWO, work } from '../../../support/races.ts';
 import { completed } from '../../../support/scripted-provider.ts';
-import { kinds, sharedStage, testStage } from '../../../support/sessions/stage.ts';
+import { kinds, sharedStage, testStage } from '../../../support/sessions/harness.ts';
 import { commit, git, write } from '../../../support/worktrees/work.ts';
 
 const stage = sharedStage();

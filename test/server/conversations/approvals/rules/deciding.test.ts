@@ -8,7 +8,12 @@ import type { AgentRequest } from '../../../../../src/agents/provider.ts';
 import { hunksDetail } from '../../../../../src/agents/details.ts';
 import { diffDetail } from '../../../../support/diff-detail.ts';
 import { completed } from '../../../../support/scripted-provider.ts';
-import { onStage, sharedStage, type Stage, testStage } from '../../../../support/sessions/stage.ts';
+import {
+  onStage,
+  sharedStage,
+  type Stage,
+  testStage,
+} from '../../../../support/sessions/harness.ts';
 import { testDirectory } from '../../../../support/temp.ts';
 import type { UntypedEvent } from '../../../../support/untyped-events.ts';
 

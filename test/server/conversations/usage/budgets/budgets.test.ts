@@ -8,7 +8,7 @@ import {
   testStage,
   afterCrash,
   testSession,
-} from '../../../../support/sessions/stage.ts';
+} from '../../../../support/sessions/harness.ts';
 import { completed, makeTeam } from '../../../../support/teams/team.ts';
 
 /** 2025-06-15 15:06:40 UTC. */

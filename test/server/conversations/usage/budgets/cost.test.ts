@@ -2,7 +2,7 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { Database } from '../../../../../src/core/store/database.ts';
 import { Statement } from '../../../../../src/core/store/statement.ts';
 import { used } from '../../../../support/budgets.ts';
-import { testSession } from '../../../../support/sessions/stage.ts';
+import { testSession } from '../../../../support/sessions/harness.ts';
 
 afterEach(() => {
   vi.restoreAllMocks();

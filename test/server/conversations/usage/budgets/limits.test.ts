@@ -6,7 +6,7 @@ import { entryStateText } from '../../../../../src/frontends/cli/queue-text.ts';
 import { limited } from '../../../../../src/agents/provider.ts';
 import { budgetsOf, used } from '../../../../support/budgets.ts';
 import { DAY, HOUR, queueOf } from '../../../../support/queue/queue.ts';
-import { type Stage, afterCrash } from '../../../../support/sessions/stage.ts';
+import { type Stage, afterCrash } from '../../../../support/sessions/harness.ts';
 import { completed } from '../../../../support/teams/team.ts';
 
 /** A turn meets a usage limit of an hour, and with it the session has used up its budget of one turn. */

@@ -3,7 +3,7 @@ import type { Session } from '../../../../../src/api/sessions.ts';
 import { dayOf } from '../../../../../src/core/lib/days.ts';
 import { budgetsOf, used } from '../../../../support/budgets.ts';
 import { HOUR } from '../../../../support/queue/queue.ts';
-import type { Stage } from '../../../../support/sessions/stage.ts';
+import type { Stage } from '../../../../support/sessions/harness.ts';
 import { makeTeam } from '../../../../support/teams/team.ts';
 
 const ZONE = 'Europe/Berlin';

@@ -11,7 +11,7 @@ import { openDatabase } from '../../../../support/database.ts';
 import { expectEventually } from '../../../../support/expect-eventually.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import { queueOf } from '../../../../support/queue/queue.ts';
-import { killed, onStage, type Stage, testStage } from '../../../../support/sessions/stage.ts';
+import { killed, onStage, type Stage, testStage } from '../../../../support/sessions/harness.ts';
 import { completed } from '../../../../support/teams/team.ts';
 
 const bad = [-1_000_000, 1e308, Infinity, NaN, 0.5, 2 ** 53, '12' as unknown as number];

@@ -3,7 +3,7 @@ import { it } from 'vitest';
 import { atLength } from '../../../../support/at-length.ts';
 import { Model } from './model.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
-import { onStage } from '../../../../support/sessions/stage.ts';
+import { onStage } from '../../../../support/sessions/harness.ts';
 
 /** The evening before the clocks of Berlin go forward. */
 const START = Date.UTC(2026, 2, 28, 18);

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { limited } from '../../../../../src/agents/provider.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import { DAY, HOUR, MINUTE, queueOf } from '../../../../support/queue/queue.ts';
-import { type Stage, testStage, afterCrash } from '../../../../support/sessions/stage.ts';
+import { type Stage, testStage, afterCrash } from '../../../../support/sessions/harness.ts';
 import { completed } from '../../../../support/teams/team.ts';
 
 const START = 1_750_000_000_000;

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Session } from '../../../../../src/api/sessions.ts';
 import { limited, type ReportedLimit } from '../../../../../src/agents/provider.ts';
 import { HOUR, MINUTE, queueOf } from '../../../../support/queue/queue.ts';
-import { type Stage, testStage, testSession } from '../../../../support/sessions/stage.ts';
+import { type Stage, testStage, testSession } from '../../../../support/sessions/harness.ts';
 import { completed } from '../../../../support/teams/team.ts';
 
 const CONTINUE_PROMPT = /cut off by a usage limit, which has since reset/;

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Moment, Snapshot } from '../../../../src/api/snapshots.ts';
 import { git, makeRepository, write } from '../../../support/worktrees/work.ts';
-import type { Complaints } from '../../crash/oracle.ts';
+import type { Complaints } from '../../crash/checks.ts';
 import {
   openSession,
   type Rest,
@@ -11,7 +11,7 @@ import {
   type Story,
   untilClosing,
   type World,
-} from '../story.ts';
+} from '../activity.ts';
 
 /** A turn before which a file was written. */
 interface Taken {

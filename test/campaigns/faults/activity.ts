@@ -2,9 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { endpoints } from '../../../src/api/index.ts';
 import type { Client } from '../../../src/client/client.ts';
 import type { UntypedEvent } from '../../support/untyped-events.ts';
-import type { Complaints } from '../crash/oracle.ts';
+import type { Complaints } from '../crash/checks.ts';
 import type { Random } from '../crash/random.ts';
-import type { Happenings } from './happenings.ts';
+import type { Happenings } from './event-waiter.ts';
 import type { Receipts } from './receipts.ts';
 import type { Requests } from './requests.ts';
 

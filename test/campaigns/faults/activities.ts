@@ -1,14 +1,14 @@
 import type { Receiver } from '../../support/hooks/receiver.ts';
-import { ApprovalStory } from './stories/approvals.ts';
-import { BudgetStory } from './stories/budgets.ts';
-import { HookStory } from './stories/hooks.ts';
-import { ProcessStory } from './stories/processes.ts';
-import { QueueStory } from './stories/queue.ts';
-import { SnapshotStory } from './stories/snapshots.ts';
-import { TeamStory } from './stories/teams.ts';
-import { TurnStory } from './stories/turns.ts';
-import { WorktreeStory } from './stories/worktrees.ts';
-import type { Story, World } from './story.ts';
+import { ApprovalStory } from './activities/approvals.ts';
+import { BudgetStory } from './activities/budgets.ts';
+import { HookStory } from './activities/hooks.ts';
+import { ProcessStory } from './activities/processes.ts';
+import { QueueStory } from './activities/queue.ts';
+import { SnapshotStory } from './activities/snapshots.ts';
+import { TeamStory } from './activities/teams.ts';
+import { TurnStory } from './activities/turns.ts';
+import { WorktreeStory } from './activities/worktrees.ts';
+import type { Story, World } from './activity.ts';
 
 export type { TurnStory };
 

@@ -3,9 +3,9 @@ import { expect, it } from 'vitest';
 import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
 import { Acknowledgements } from './acknowledgements.ts';
-import { judge } from './judge.ts';
-import { checkEqual, checkOrder, Seen } from './oracle.ts';
-import { Stories } from './stories.ts';
+import { judge } from './check-recovery.ts';
+import { checkEqual, checkOrder, Seen } from './checks.ts';
+import { Stories } from './turn-checker.ts';
 import type { UntypedEvent } from '../../support/untyped-events.ts';
 
 const SESSION = 'sess_1';

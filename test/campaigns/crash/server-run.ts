@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { endpoints } from '../../../src/api/index.ts';
 import { type Identity, identify } from '../../../src/core/children/identity.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
-import { remaining, untilNothingRemains } from './census.ts';
-import type { Complaints } from './oracle.ts';
+import { remaining, untilNothingRemains } from './leftovers.ts';
+import type { Complaints } from './checks.ts';
 import { environmentOf, FAILPOINT_PATIENCE_MS, type Plan } from './plan.ts';
 import { scaled } from '../../support/patience.ts';
 

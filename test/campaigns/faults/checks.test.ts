@@ -2,12 +2,12 @@ import { expect, it } from 'vitest';
 import { anEvent } from '../../support/event-record.ts';
 import type { UntypedEvent } from '../../support/untyped-events.ts';
 import { Receipts } from './receipts.ts';
-import { judgeDecision } from './stories/approvals.ts';
-import { judgeReleases, judgeSpent } from './stories/budgets.ts';
-import { judgeDeliveries } from './stories/hooks.ts';
-import { judgeProcess } from './stories/processes.ts';
-import { judgeRuns } from './stories/queue.ts';
-import { judgeMessage } from './stories/teams.ts';
+import { judgeDecision } from './activities/approvals.ts';
+import { judgeReleases, judgeSpent } from './activities/budgets.ts';
+import { judgeDeliveries } from './activities/hooks.ts';
+import { judgeProcess } from './activities/processes.ts';
+import { judgeRuns } from './activities/queue.ts';
+import { judgeMessage } from './activities/teams.ts';
 
 function event(seq: number, kind: string, more: Partial<UntypedEvent> = {}): UntypedEvent {
   return anEvent({ seq, id: `evt_${seq}`, kind, session_id: 'sess_1', turn_id: null, ...more });

@@ -1,4 +1,4 @@
-# As puppet.mjs, line for line, for the hundreds of agents of a run: Perl starts in an eighth of the time of Node.
+# As controlled-program.mjs, line for line, for the hundreds of agents of a run: Perl starts in an eighth of the time of Node.
 use strict;
 use warnings;
 use Cwd ();

@@ -1,9 +1,9 @@
 import { endpoints } from '../../../../src/api/index.ts';
 import type { UntypedEvent } from '../../../support/untyped-events.ts';
-import type { Complaints } from '../../crash/oracle.ts';
+import type { Complaints } from '../../crash/checks.ts';
 import { randomPrompt } from '../../crash/prompts.ts';
 import { checkPromptsGiven } from '../../crash/prompts-given.ts';
-import { Stories } from '../../crash/stories.ts';
+import { Stories } from '../../crash/turn-checker.ts';
 import {
   openSession,
   type Rest,
@@ -12,7 +12,7 @@ import {
   type Story,
   untilClosing,
   type World,
-} from '../story.ts';
+} from '../activity.ts';
 
 /** Turns with text, tools and floods. Their output is checked word by word, and the search has to find them. */
 export class TurnStory implements Story {

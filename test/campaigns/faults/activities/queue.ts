@@ -1,7 +1,7 @@
 import { AppError } from '../../../../src/api/errors.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { UntypedEvent } from '../../../support/untyped-events.ts';
-import type { Complaints } from '../../crash/oracle.ts';
+import type { Complaints } from '../../crash/checks.ts';
 import {
   openSession,
   type Rest,
@@ -10,7 +10,7 @@ import {
   turnsWith,
   untilClosing,
   type World,
-} from '../story.ts';
+} from '../activity.ts';
 
 const MOST_WAITING = 6;
 

@@ -9,14 +9,14 @@ const isPart = process.env.FLEET === 'part';
  */
 const part = {
   include: [
-    'test/fleet/engine/{commands,joining,requests,permissions}.test.ts',
+    'test/fleet/nats/{commands,joining,requests,permissions}.test.ts',
     'test/campaigns/fleet/fleet.test.ts',
   ],
 };
 
 export default defineConfig({
   test: {
-    include: ['test/fleet/engine/**/*.test.ts', 'test/campaigns/fleet/**/*.test.ts'],
+    include: ['test/fleet/nats/**/*.test.ts', 'test/campaigns/fleet/**/*.test.ts'],
     ...(isPart && part),
     globalSetup: ['test/support/global-setup.ts'],
     reporters: [isPart ? 'default' : 'verbose', './test/support/watchdog.ts'],

@@ -3,8 +3,8 @@ import { endpoints } from '../../../src/api/index.ts';
 import { type Identity, identify } from '../../../src/core/children/identity.ts';
 import { scaled } from '../../support/patience.ts';
 import { type ServerOptions, startServer, type TestServer } from '../../support/server.ts';
-import { untilNothingRemains } from '../crash/census.ts';
-import type { Complaints } from '../crash/oracle.ts';
+import { untilNothingRemains } from '../crash/leftovers.ts';
+import type { Complaints } from '../crash/checks.ts';
 
 /** After the end of a server nothing may be left once this has passed. */
 const CENSUS_MS = 3000;

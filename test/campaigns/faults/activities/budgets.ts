@@ -3,7 +3,7 @@ import { AppError } from '../../../../src/api/errors.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Turn } from '../../../../src/api/sessions.ts';
 import type { UntypedEvent } from '../../../support/untyped-events.ts';
-import type { Complaints } from '../../crash/oracle.ts';
+import type { Complaints } from '../../crash/checks.ts';
 import {
   openSession,
   type Rest,
@@ -12,7 +12,7 @@ import {
   type Story,
   untilClosing,
   type World,
-} from '../story.ts';
+} from '../activity.ts';
 
 const LIMIT = 3;
 

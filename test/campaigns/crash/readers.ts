@@ -4,7 +4,7 @@ import type { Client } from '../../../src/client/client.ts';
 import { AppError } from '../../../src/api/errors.ts';
 import type { TestServer } from '../../support/server.ts';
 import { type Observation, replay } from './observe.ts';
-import { checkEqual, type Complaints } from './oracle.ts';
+import { checkEqual, type Complaints } from './checks.ts';
 import { Reader } from './reader.ts';
 import { RoamingClient } from './roaming-client.ts';
 import { scaled } from '../../support/patience.ts';

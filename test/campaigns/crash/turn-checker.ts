@@ -1,6 +1,6 @@
 import { deltaKinds, settlingKinds } from '../../../src/api/events.ts';
 import type { Turn } from '../../../src/api/sessions.ts';
-import { type Complaints, describe } from './oracle.ts';
+import { type Complaints, describe } from './checks.ts';
 import { type ExpectedItem, expectedItems, foretold } from './prompts.ts';
 import type { UntypedEvent } from '../../support/untyped-events.ts';
 

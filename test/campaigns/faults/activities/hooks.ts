@@ -1,6 +1,6 @@
 import type { Receiver } from '../../../support/hooks/receiver.ts';
-import type { Complaints } from '../../crash/oracle.ts';
-import type { Rest, Story, World } from '../story.ts';
+import type { Complaints } from '../../crash/checks.ts';
+import type { Rest, Story, World } from '../activity.ts';
 
 /** The kinds of events that the hook receives. */
 export const HOOK_KINDS = [

@@ -9,7 +9,7 @@ import { type FleetEvent, readFleet } from '../../../src/fleet/reader.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { type TestFleet, withFleet } from '../../support/fleet/cluster.ts';
-import { faultless, judge } from '../../support/fleet/judge.ts';
+import { faultless, judge } from '../../support/fleet/compare-events.ts';
 import { append, startMirror, wholeLog } from '../../support/fleet/mirroring.ts';
 import { shared } from '../../support/shared.ts';
 import { testStore } from '../../support/memory-store.ts';

@@ -3,8 +3,8 @@ import path from 'node:path';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Worktree } from '../../../../src/api/worktrees.ts';
 import { commit, git, makeRepository, write } from '../../../support/worktrees/work.ts';
-import type { Complaints } from '../../crash/oracle.ts';
-import { openSession, rest, type Story, type World } from '../story.ts';
+import type { Complaints } from '../../crash/checks.ts';
+import { openSession, rest, type Story, type World } from '../activity.ts';
 
 /** A commit that was made in a worktree, and a file of it. */
 interface Work {

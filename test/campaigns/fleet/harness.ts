@@ -14,7 +14,7 @@ import {
   untilDone,
   withFleet,
 } from '../../support/fleet/cluster.ts';
-import { type Had, judge, type Verdict } from '../../support/fleet/judge.ts';
+import { type Had, judge, type Verdict } from '../../support/fleet/compare-events.ts';
 import { scaled } from '../../support/patience.ts';
 import { CampaignNode } from './node.ts';
 

@@ -2,7 +2,7 @@ import type { Approval } from '../../../../src/api/approvals.ts';
 import { isUnreachable } from '../../../../src/api/errors.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { UntypedEvent } from '../../../support/untyped-events.ts';
-import type { Complaints } from '../../crash/oracle.ts';
+import type { Complaints } from '../../crash/checks.ts';
 import {
   openSession,
   type Rest,
@@ -11,7 +11,7 @@ import {
   type Story,
   untilClosing,
   type World,
-} from '../story.ts';
+} from '../activity.ts';
 
 /** Requests of agents, each with two decisions at the same time, of which one wins. */
 export class ApprovalStory implements Story {

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { configSchema } from '../../../src/core/config/schema.ts';
 import { ManualClock } from '../manual-clock.ts';
-import { onStage, type Stage, type StageOptions } from '../sessions/stage.ts';
+import { onStage, type Stage, type StageOptions } from '../sessions/harness.ts';
 import { tempDirectory } from '../temp.ts';
 import { type Archive, openArchive } from './archive.ts';
 

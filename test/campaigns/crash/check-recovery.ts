@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Turn } from '../../../src/api/sessions.ts';
 import type { Acknowledgements } from './acknowledgements.ts';
 import type { Observation } from './observe.ts';
-import type { Complaints } from './oracle.ts';
-import type { Stories } from './stories.ts';
+import type { Complaints } from './checks.ts';
+import type { Stories } from './turn-checker.ts';
 
 /**
  * Holds the records of a server that has just recovered against what its earlier lives acknowledged. The log

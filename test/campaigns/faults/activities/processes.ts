@@ -2,8 +2,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Process } from '../../../../src/api/processes.ts';
-import type { Complaints } from '../../crash/oracle.ts';
-import { type Rest, rest, type Story, untilClosing, type World } from '../story.ts';
+import type { Complaints } from '../../crash/checks.ts';
+import { type Rest, rest, type Story, untilClosing, type World } from '../activity.ts';
 
 /** Words in the command of each process, by which a fault finds it. */
 export const PROCESS_MARK = 'process-of-campaign';

@@ -4,7 +4,7 @@ import { DiscardPolicy, jetstreamManager } from '@nats-io/jetstream';
 import { NatsReaderStream } from '../../../src/fleet/nats-reader-stream.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { untilDone } from '../../support/fleet/cluster.ts';
-import { type Arena, FleetReader, inArena, leaderOf, names, verdicts } from './arena.ts';
+import { type Arena, FleetReader, inArena, leaderOf, names, verdicts } from './harness.ts';
 import { underLoad } from './load.ts';
 import type { Scenario } from './scenario.ts';
 

@@ -1,5 +1,5 @@
 import { stringify } from 'smol-toml';
-import { withPlayedDemoAgent } from '../demo-agent/played.ts';
+import { withPlayedDemoAgent } from '../demo-agent/in-process.ts';
 import { startServer, untilNothingCarries } from '../server.ts';
 import { tempDirectory } from '../temp.ts';
 import type { Place } from './editor.ts';

@@ -12,7 +12,7 @@ import { isEnd, Watch } from '../providers/watch.ts';
 import { openForTest, shared } from '../shared.ts';
 import { tempDirectory } from '../temp.ts';
 import { ManualClock } from '../manual-clock.ts';
-import { soon } from './soon.ts';
+import { soon } from './with-timeout.ts';
 import {
   completed,
   type ScriptedOptions,
