@@ -8,7 +8,7 @@ import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { build } from 'esbuild';
 import type { Address } from './client/http.ts';
-import type { Stage } from './workload.ts';
+import type { RoundContext } from './workload.ts';
 
 /** A server under measurement. */
 export interface Server extends Address {
@@ -126,7 +126,7 @@ function keptHome(): string {
 
 /** Runs `use` with a server of the subject, and ends the server whatever happens. */
 export async function withServer<T>(
-  { subject, directory }: Stage,
+  { subject, directory }: RoundContext,
   use: (server: Server) => Promise<T>,
   options?: StartOptions,
 ): Promise<T> {

@@ -7,7 +7,7 @@ export type Measures = Record<string, number>;
 export type Form = 'short' | 'full';
 
 /** The server that a workload measures, and where its data lies. */
-export interface Stage {
+export interface RoundContext {
   subject: Subject;
   /** New in each round, unless the workload has `prepare`: then the one that was prepared. */
   directory: string;
@@ -30,8 +30,8 @@ export interface Workload<Size> {
   /** A server of `baselines` that runs it too, as a second baseline. */
   second?: SecondBaseline;
   /** Is called once for each subject, before all rounds: makes the state that the rounds only read. */
-  prepare?: (stage: Stage, size: Size) => Promise<void>;
-  server: (stage: Stage, size: Size) => Promise<Measures>;
+  prepare?: (context: RoundContext, size: Size) => Promise<void>;
+  server: (context: RoundContext, size: Size) => Promise<Measures>;
   bare: (directory: string, size: Size) => Promise<Measures>;
 }
 
@@ -41,8 +41,8 @@ export interface Sized {
   needs: Workload<unknown>['needs'];
   units: Record<string, string>;
   second: SecondBaseline | null;
-  prepare: ((stage: Stage) => Promise<void>) | null;
-  server(stage: Stage): Promise<Measures>;
+  prepare: ((context: RoundContext) => Promise<void>) | null;
+  server(context: RoundContext): Promise<Measures>;
   bare(directory: string): Promise<Measures>;
 }
 
@@ -56,8 +56,8 @@ export function workload<Size>(given: Workload<Size>): (form: Form) => Sized {
       needs,
       units,
       second,
-      prepare: prepare ? (stage) => prepare(stage, size) : null,
-      server: (stage) => given.server(stage, size),
+      prepare: prepare ? (context) => prepare(context, size) : null,
+      server: (context) => given.server(context, size),
       bare: (directory) => given.bare(directory, size),
     };
   };

@@ -21,8 +21,8 @@ export const acknowledgedWrites = workload<Size>({
     [`${MANY.at(-1)} clients, p99`]: 'ms',
   },
   sizes: { short: { alone: 200, many: 3000 }, full: { alone: 500, many: 10_000 } },
-  server: (stage, size) =>
-    withServer(stage, (server) => measure(server, '/v1/sessions', stage.directory, size)),
+  server: (context, size) =>
+    withServer(context, (server) => measure(server, '/v1/sessions', context.directory, size)),
   bare: (directory, size) =>
     withBareServer(directory, (server) => measure(server, '/append', directory, size)),
 });

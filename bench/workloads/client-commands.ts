@@ -25,18 +25,18 @@ export const clientCommands = workload({
   needs: 'program',
   units: { '--version': 'ms', 'sessions list': 'ms', 'mcp serve, ready': 'ms' },
   sizes: { short: { starts: 5 }, full: { starts: 20 } },
-  server: (stage, { starts }) =>
-    withServer(stage, async (server) => {
-      const session = await createSession(server, stage.directory);
+  server: (context, { starts }) =>
+    withServer(context, async (server) => {
+      const session = await createSession(server, context.directory);
       const env = {
-        HOME: stage.directory,
+        HOME: context.directory,
         CADRE_URL: server.url,
         CADRE_TOKEN: server.token,
         CADRE_GATEWAY_URL: server.url,
         CADRE_GATEWAY_TOKEN: server.token,
         CADRE_SESSION_ID: session,
       };
-      const words = stage.subject.program ?? [];
+      const words = context.subject.program ?? [];
       const input = `${JSON.stringify(INITIALIZE)}\n`;
       const run = (...args: string[]) => untilEnd([...words, ...args], env);
       return {

@@ -19,8 +19,8 @@ export const commands = workload({
     'CPU of a command': 'ms',
   },
   sizes: { short: { alone: 50, many: 400 }, full: { alone: 200, many: 2000 } },
-  server: (stage, size) =>
-    withServer(stage, async (server) => {
+  server: (context, size) =>
+    withServer(context, async (server) => {
       const ends = new Ends();
       const stream = await followNewest(server, (frame) => ends.take(frame));
       const run = (command: string) => runOne(server, ends, command);

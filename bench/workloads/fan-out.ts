@@ -20,9 +20,9 @@ export const fanOut = workload({
     ]),
   ),
   sizes: { short: { events: 30 }, full: { events: 200 } },
-  server: (stage, { events }) =>
-    withServer(stage, (server) => {
-      const body = JSON.stringify({ provider: 'acp', cwd: stage.directory });
+  server: (context, { events }) =>
+    withServer(context, (server) => {
+      const body = JSON.stringify({ provider: 'acp', cwd: context.directory });
       const publish = () => send(server, 'POST', '/v1/sessions', body);
       return measure(server, '/v1/events/stream', events, publish);
     }),

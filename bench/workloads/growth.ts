@@ -10,7 +10,7 @@ import { eventsAtOne, nameAt } from '../report/growth-chart.ts';
 import { median } from '../report/statistics.ts';
 import { rotated } from '../rounds.ts';
 import { type Server, withServer } from '../subject.ts';
-import { type Measures, type Stage, workload } from '../workload.ts';
+import { type Measures, type RoundContext, workload } from '../workload.ts';
 
 /** How many times the state of the smallest directory. */
 const SCALES = [1, 10, 100] as const;
@@ -51,16 +51,16 @@ export const growth = workload<Size>({
     short: { events: eventsAtOne.short, starts: 2, requests: 20 },
     full: { events: eventsAtOne.full, starts: 5, requests: 100 },
   },
-  async prepare(stage, { events }) {
+  async prepare(context, { events }) {
     for (const scale of SCALES) {
-      const one = at(stage, scale);
+      const one = at(context, scale);
       await withServer(one, (server) => fill(server, one.directory, events * scale));
     }
   },
-  async server(stage, size) {
+  async server(context, size) {
     const found = new Map<number, Record<What, number>>();
-    for (const scale of rotated(SCALES, stage.round))
-      found.set(scale, await measure(at(stage, scale), size, scale));
+    for (const scale of rotated(SCALES, context.round))
+      found.set(scale, await measure(at(context, scale), size, scale));
     const least = found.get(1);
     const measures: Measures = {};
     for (const [scale, one] of found)
@@ -71,19 +71,19 @@ export const growth = workload<Size>({
   bare: () => Promise.resolve({}),
 });
 
-function at(stage: Stage, scale: number): Stage {
-  return { ...stage, directory: path.join(stage.directory, `${scale}x`) };
+function at(context: RoundContext, scale: number): RoundContext {
+  return { ...context, directory: path.join(context.directory, `${scale}x`) };
 }
 
 async function measure(
-  stage: Stage,
+  context: RoundContext,
   { events, starts, requests }: Size,
   scale: number,
 ): Promise<Record<What, number>> {
   const started: number[] = [];
   for (let n = 0; n < starts; n++)
-    await withServer(stage, async ({ startedIn }) => void started.push(startedIn));
-  return withServer(stage, async (server) => {
+    await withServer(context, async ({ startedIn }) => void started.push(startedIn));
+  return withServer(context, async (server) => {
     await pause(REST_MS);
     const idle = treeMegabytes(server.pid);
     const middle = Math.floor((events * scale) / 2);
@@ -98,8 +98,8 @@ async function measure(
       'events in the middle': await p50(() =>
         download(server, `/v1/events?after_seq=${middle}&limit=100`),
       ),
-      'create a session': await p50(() => createSession(server, stage.directory)),
-      'turn of ten words': await turnOf(server, stage.directory, requests),
+      'create a session': await p50(() => createSession(server, context.directory)),
+      'turn of ten words': await turnOf(server, context.directory, requests),
     };
   });
 }

@@ -32,12 +32,12 @@ export const largeTeam = workload<Size>({
     'view, answer': 'ms',
   },
   sizes: { short: { members: 100, repeats: 2 }, full: { members: 1000, repeats: 5 } },
-  server: (stage, { members, repeats }) =>
+  server: (context, { members, repeats }) =>
     withServer(
-      stage,
+      context,
       async (server) => {
         const ids: string[] = [];
-        for (let n = 0; n < members; n++) ids.push(await createSession(server, stage.directory));
+        for (let n = 0; n < members; n++) ids.push(await createSession(server, context.directory));
         const [lead = '', ...others] = ids;
         const body = { name: 'many', lead_agent_id: lead, member_agent_ids: others };
         const { team } = await ask<{ team: { id: string } }>(server, 'POST', '/v1/teams', body);

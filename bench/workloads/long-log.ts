@@ -12,13 +12,13 @@ export const longLog = workload({
   needs: 'process',
   units: { start: 'ms', 'first page of sessions': 'ms', 'first page of events': 'ms' },
   sizes: { short: { events: 20_000, starts: 3 }, full: { events: 1_000_000, starts: 5 } },
-  async prepare(stage, { events }) {
-    await withServer(stage, (server) => fill(server, stage.directory, events));
+  async prepare(context, { events }) {
+    await withServer(context, (server) => fill(server, context.directory, events));
   },
-  async server(stage, { events, starts }) {
+  async server(context, { events, starts }) {
     const times = { start: [] as number[], sessions: [] as number[], events: [] as number[] };
     for (let n = 0; n < starts; n++)
-      await withServer(stage, async (server) => {
+      await withServer(context, async (server) => {
         times.start.push(server.startedIn);
         times.sessions.push(await timed(() => ask(server, 'GET', '/v1/sessions?limit=50')));
         const page = `/v1/events?after_seq=${Math.floor(events / 2)}&limit=100`;

@@ -26,14 +26,14 @@ export const memory = workload<Size>({
     short: { processes: 200, sessions: 100, events: 10_000 },
     full: { processes: 1000, sessions: 500, events: 50_000 },
   },
-  server: (stage, size) =>
-    withServer(stage, async (server) =>
-      stage.subject.name === 'libraries'
+  server: (context, size) =>
+    withServer(context, async (server) =>
+      context.subject.name === 'libraries'
         ? { idle: await idleMegabytes(server) }
         : measure(server, size, {
             commands: '/v1/processes',
             sessions: '/v1/sessions',
-            busy: () => fill(server, stage.directory, size.events),
+            busy: () => fill(server, context.directory, size.events),
           }),
     ),
   bare: (directory, size) =>

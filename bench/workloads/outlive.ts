@@ -8,7 +8,7 @@ import { ownMegabytes } from '../client/process.ts';
 import { endsTurn, Stream } from '../client/stream.ts';
 import { median } from '../report/statistics.ts';
 import { type Server, withServer } from '../subject.ts';
-import { type Measures, type Stage, workload } from '../workload.ts';
+import { type Measures, type RoundContext, workload } from '../workload.ts';
 
 /** The values of `server.reattach_ms`, in milliseconds. */
 const TIMES = [0, 60_000];
@@ -24,10 +24,10 @@ export const outlive = workload({
   needs: 'process',
   units: { ...Object.fromEntries(TIMES.map((ms) => [nameOf(ms), 'ms'])), [MEMORY]: 'MB' },
   sizes: { short: { turns: 50 }, full: { turns: 200 } },
-  async server(stage, { turns }) {
+  async server(context, { turns }) {
     const measures: Measures = {};
     for (const reattachMs of TIMES) {
-      const own = { ...stage, directory: path.join(stage.directory, String(reattachMs)) };
+      const own = { ...context, directory: path.join(context.directory, String(reattachMs)) };
       await withServer(
         own,
         async (server) => {
@@ -52,7 +52,11 @@ export const outlive = workload({
   },
 });
 
-async function turnTime(server: Server, { directory }: Stage, turns: number): Promise<number> {
+async function turnTime(
+  server: Server,
+  { directory }: RoundContext,
+  turns: number,
+): Promise<number> {
   const session = await createSession(server, directory);
   const stream = await Stream.open(server, `/v1/sessions/${session}/events/stream?after_seq=0`);
   const time = await timesOf(turns, async () => {

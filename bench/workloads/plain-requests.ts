@@ -19,10 +19,10 @@ export const plainRequests = workload<Size>({
   needs: 'server',
   units: { health: '/s', session: '/s', 'session, p99': 'ms', [`${SESSIONS} sessions`]: '/s' },
   sizes: { short: { small: 6000, large: 600 }, full: { small: 30_000, large: 3000 } },
-  server: (stage, size) =>
-    withServer(stage, async (server) => {
+  server: (context, size) =>
+    withServer(context, async (server) => {
       const ids: string[] = [];
-      for (let n = 0; n < SESSIONS; n++) ids.push(await createSession(server, stage.directory));
+      for (let n = 0; n < SESSIONS; n++) ids.push(await createSession(server, context.directory));
       await ask(server, 'GET', '/v1/version');
       return measure(server, size, {
         health: '/health',

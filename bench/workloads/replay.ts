@@ -28,15 +28,15 @@ export const replay = workload<Size>({
     'a rare kind': 'ms',
   },
   sizes: { short: { events: 20_000, pages: 30 }, full: { events: 1_000_000, pages: 200 } },
-  async prepare(stage, { events }) {
-    await withServer(stage, async (server) => {
-      const newest = await fill(server, stage.directory, events);
-      fs.writeFileSync(path.join(stage.directory, NEWEST), String(newest));
+  async prepare(context, { events }) {
+    await withServer(context, async (server) => {
+      const newest = await fill(server, context.directory, events);
+      fs.writeFileSync(path.join(context.directory, NEWEST), String(newest));
     });
   },
-  server: (stage, { events, pages }) =>
-    withServer(stage, (server) => {
-      const newest = fs.readFileSync(path.join(stage.directory, NEWEST), 'utf8');
+  server: (context, { events, pages }) =>
+    withServer(context, (server) => {
+      const newest = fs.readFileSync(path.join(context.directory, NEWEST), 'utf8');
       const page = (n: number) =>
         `/v1/events?limit=${PAGE}&after_seq=${Math.floor((n / pages) * (events - PAGE))}`;
       return measure(server, pages, {

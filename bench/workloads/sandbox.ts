@@ -28,9 +28,9 @@ export const sandbox = workload({
     ]),
   ),
   sizes: { short: { alone: 20 }, full: { alone: 100 } },
-  server: (stage, { alone }) =>
-    withServer(stage, async (server) => {
-      const cwd = path.join(stage.directory, 'work');
+  server: (context, { alone }) =>
+    withServer(context, async (server) => {
+      const cwd = path.join(context.directory, 'work');
       fs.mkdirSync(cwd);
       const ends = new Ends();
       const stream = await followNewest(server, (frame) => ends.take(frame));

@@ -24,9 +24,9 @@ export const screen = workload<Size>({
   needs: 'program',
   units: { 'first list': 'ms', 'key to frame, median': 'ms', 'key to frame, p95': 'ms' },
   sizes: { short: { sessions: 5000, keys: 100 }, full: { sessions: 5000, keys: 500 } },
-  async prepare(stage, { sessions }) {
-    await withServer(stage, async (server) => {
-      const body = { provider: 'acp', cwd: stage.directory };
+  async prepare(context, { sessions }) {
+    await withServer(context, async (server) => {
+      const body = { provider: 'acp', cwd: context.directory };
       let made = 0;
       await Promise.all(
         Array.from({ length: AT_ONCE }, async () => {
@@ -36,13 +36,13 @@ export const screen = workload<Size>({
       );
     });
   },
-  server: (stage, { keys }) =>
-    withServer(stage, (server) => {
-      const env = { HOME: stage.directory, CADRE_URL: server.url, CADRE_TOKEN: server.token };
+  server: (context, { keys }) =>
+    withServer(context, (server) => {
+      const env = { HOME: context.directory, CADRE_URL: server.url, CADRE_TOKEN: server.token };
       return measure(
-        [...(stage.subject.program ?? []), 'top'],
+        [...(context.subject.program ?? []), 'top'],
         env,
-        stage.directory,
+        context.directory,
         keys,
         'session ',
       );

@@ -27,9 +27,9 @@ export const search = workload({
     ...Object.fromEntries(Object.keys(QUERIES).map((name) => [name, 'ms'])),
   },
   sizes: { short: { turns: 150 }, full: { turns: 5000 } },
-  server: (stage, { turns }) =>
-    withServer(stage, async (server) => {
-      const session = await createSession(server, stage.directory);
+  server: (context, { turns }) =>
+    withServer(context, async (server) => {
+      const session = await createSession(server, context.directory);
       const stream = await Stream.open(server, `/v1/sessions/${session}/events/stream?after_seq=0`);
       const talk = async () => {
         const over = stream.next(endsTurn);

@@ -13,8 +13,8 @@ export const start = workload({
   second: 'libraries',
   units: { 'new directory': 'ms', 'used directory': 'ms', 'CPU, new directory': 'ms' },
   sizes: { short: { starts: 3 }, full: { starts: 10 } },
-  server: (stage, { starts }) =>
-    measure(stage.directory, starts, (at, use) => withServer({ ...stage, directory: at }, use)),
+  server: (context, { starts }) =>
+    measure(context.directory, starts, (at, use) => withServer({ ...context, directory: at }, use)),
   bare: (directory, { starts }) => measure(directory, starts, withBareServer),
 });
 

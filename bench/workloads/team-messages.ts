@@ -22,9 +22,9 @@ export const teamMessages = workload<Size>({
     short: { members: 5, messages: 100 },
     full: { members: 50, messages: 1000 },
   },
-  server: (stage, size) =>
-    withServer(stage, async (server) => {
-      const team = await teamOf(server, stage.directory, size.members);
+  server: (context, size) =>
+    withServer(context, async (server) => {
+      const team = await teamOf(server, context.directory, size.members);
       const turns = new TurnCount();
       const stream = await Stream.open(server, '/v1/events/stream?after_seq=0', turns.take);
       // The first starts the agents, in the second they are busy.

@@ -38,9 +38,9 @@ export const turn = workload({
     [`word ${APART_MS} ms after another`]: 'ms',
   },
   sizes: { short: { turns: 50 }, full: { turns: 200 } },
-  server: (stage, { turns }) =>
-    withServer(stage, async (server) => {
-      const create = () => createSession(server, stage.directory);
+  server: (context, { turns }) =>
+    withServer(context, async (server) => {
+      const create = () => createSession(server, context.directory);
       const session = await create();
       let words: Turn['words'] = [];
       const path = `/v1/sessions/${session}/events/stream?after_seq=0`;

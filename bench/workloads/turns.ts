@@ -14,11 +14,11 @@ export const turns = workload({
   second: 'bare-server',
   units: { turns: '/s', 'CPU of a turn': 'ms' },
   sizes: { short: { each: 60 }, full: { each: 300 } },
-  server: (stage, { each }) =>
-    withServer(stage, async (server) => {
+  server: (context, { each }) =>
+    withServer(context, async (server) => {
       const talks = await Promise.all(
         Array.from({ length: SESSIONS }, async () => {
-          const session = await createSession(server, stage.directory);
+          const session = await createSession(server, context.directory);
           const path = `/v1/sessions/${session}/events/stream?after_seq=0`;
           const stream = await Stream.open(server, path);
           return async () => {

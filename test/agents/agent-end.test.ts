@@ -38,7 +38,7 @@ function child(): Child & { exit: (code: number) => void; endings: number[] } {
   };
 }
 
-const soon = async () => {
+const untilIdle = async () => {
   for (let rounds = 0; rounds < 20; rounds++) await new Promise((resolve) => setImmediate(resolve));
 };
 
@@ -53,11 +53,11 @@ test('The reason is the error in the output of the agent, even if the exit was s
   const how = agentEndOf(given, { heard, stderr, clock });
   given.exit(0);
   for (let seconds = 0; seconds < 30; seconds++) {
-    await soon();
+    await untilIdle();
     count++;
     clock.advance(1000);
   }
-  await soon();
+  await untilIdle();
   ended.resolve('a line is too long');
   expect(await how).toBe('broke the protocol and was stopped: a line is too long');
 });
@@ -78,7 +78,7 @@ test('The reason is the exit if another process holds the output open and writes
   const how = agentEndOf(given, { heard, stderr, clock });
   given.exit(3);
   for (let seconds = 0; seconds < 3; seconds++) {
-    await soon();
+    await untilIdle();
     clock.advance(1000);
   }
   expect(await how).toBe('exited with code 3');
@@ -89,7 +89,7 @@ test('The reason is the closed output if the agent keeps running, and the agent 
   const given = child();
   const heard = { ended: Promise.resolve(null), progress: () => 0 };
   const how = agentEndOf(given, { heard, stderr, clock });
-  await soon();
+  await untilIdle();
   clock.advance(1000);
   expect(await how).toBe('closed its output and was stopped');
   expect(given.endings).toEqual([0]);
@@ -106,11 +106,11 @@ test.each(['its output ends', 'it exits'])(
     void agentEndOf(given, { heard, stderr: () => '', clock: new ManualClock() }).then(
       () => (isGone = true),
     );
-    await soon();
+    await untilIdle();
     expect(isLost()).toBe(false);
     if (why === 'it exits') given.exit(0);
     else output.resolve(null);
-    await soon();
+    await untilIdle();
     expect([isLost(), isGone]).toEqual([true, false]);
   },
 );
@@ -123,7 +123,7 @@ test('Reading makes progress while a line is handled, and ends with the first er
     return handled.promise;
   });
   output.end('good\nbad\n');
-  await soon();
+  await untilIdle();
   expect(heard.progress()).toBeLessThan(heard.progress());
   handled.resolve();
   expect(await heard.ended).toBe('it is bad');
@@ -147,7 +147,7 @@ test('The last lines of stderr are returned without terminal control sequences.'
   const stderr = new PassThrough();
   const tail = tailOf(stderr);
   stderr.end('\u001B[31mred\u001B[0m\u0007\nlast\n');
-  await soon();
+  await untilIdle();
   expect(tail()).toBe('red | last');
 });
 
@@ -159,7 +159,7 @@ test('The responses to requests are not kept in memory until the agent is gone.'
   const asked = async () => new WeakRef(await answered(Promise.resolve({ text: 'long' }), limits));
   const responses: WeakRef<object>[] = [];
   for (let nth = 0; nth < 20; nth++) responses.push(await asked());
-  await soon();
+  await untilIdle();
   collect();
   // The engine may keep some for itself.
   expect(responses.filter((one) => one.deref()).length).toBeLessThan(10);

@@ -5,11 +5,11 @@ import { settle } from '../support/settle.ts';
 import { ofKind } from '../support/turns.ts';
 import { asked, decide, interrupt, itemsOf, until } from '../support/providers/calls.ts';
 import {
-  onStage,
-  type SharedStage,
-  sharedStages,
-  type Stage,
-  type StageOptions,
+  withProviderHarness,
+  type SharedProviderHarness,
+  sharedProviderHarnesses,
+  type ProviderHarness,
+  type ProviderHarnessOptions,
   type WatchedSession,
 } from '../support/providers/provider-harness.ts';
 import {
@@ -27,14 +27,14 @@ import type { InputItem } from '../../src/api/input.ts';
 /** Longer than the longest line that an agent may write. */
 const TOO_LONG_BYTES = 33 * 1024 * 1024;
 
-const asking: StageOptions = { asks: true, permissionMode: 'require_approval' };
+const asking: ProviderHarnessOptions = { asks: true, permissionMode: 'require_approval' };
 
 /** Describes the behaviour that all providers share, over HTTP, with real servers and real processes. */
 export function describeProvider(name: string, fixture: ProviderFixture): void {
   const { patienceMs = usualPatienceMs, declinedEnd = 'turn.completed' } = fixture;
   // Longer than the patience: a case that waits in vain can then name the missing event.
   const options = { concurrent: fixture.severalAtOnce, timeout: scaled(patienceMs) + 2000 };
-  const onShared = sharedStages(fixture);
+  const onShared = sharedProviderHarnesses(fixture);
   const long = { timeout: scaled(3 * patienceMs) };
 
   describe(`${name}: answers`, options, () => {
@@ -105,7 +105,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
     test(
       'The images of a turn reach the agent, or the turn is refused or fails as unsupported.',
-      shared({}, async ({ client, session, file, world }) => {
+      shared({}, async ({ client, session, file, setup }) => {
         const [kept, inline] = [png(3, 2), png(20, 10)];
         const input: InputItem[] = [
           { type: 'text', text: fixture.showImages },
@@ -121,7 +121,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
         if (turn.status === 'completed') {
           const bytes = [kept, inline].map(({ length }) => length);
           const seen = bytes.map((count) => ({ mediaType: 'image/png', bytes: count }));
-          expect(world.imagesIn(turn)).toEqual(seen);
+          expect(setup.imagesIn(turn)).toEqual(seen);
         } else {
           expect(turn.error?.code).toBe('unsupported_images');
         }
@@ -170,11 +170,11 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
     test(
       'An agent remembers the earlier turns of its session.',
-      staged({}, async (stage) => {
-        await stage.session.run(fixture.sayWords('a plover is a bird'));
+      onOwnHarness({}, async (harness) => {
+        await harness.session.run(fixture.sayWords('a plover is a bird'));
         const prompt = fixture.sayWords('and so is an owl');
-        await stage.session.run(prompt);
-        await expectMemory(stage, prompt);
+        await harness.session.run(prompt);
+        await expectMemory(harness, prompt);
       }),
     );
   });
@@ -246,20 +246,20 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
 
     test(
       'An approval that is accepted after a SIGKILL of the server continues the same turn.',
-      optional(fixture.approvedAway ?? true, asking, async (stage) => {
-        const { prompt } = fixture.askPermission(stage.cwd);
-        const turnId = await stage.session.send(prompt);
-        const approval = await asked(stage.session.watch, turnId);
-        await stage.restart('SIGKILL');
+      optional(fixture.approvedAway ?? true, asking, async (harness) => {
+        const { prompt } = fixture.askPermission(harness.cwd);
+        const turnId = await harness.session.send(prompt);
+        const approval = await asked(harness.session.watch, turnId);
+        await harness.restart('SIGKILL');
 
-        const { client, session } = stage;
+        const { client, session } = harness;
         expect((await session.record()).status).toBe('waiting_for_approval');
         await decide(client, approval, 'accept');
         expect((await session.watch.end(turnId)).kind).toBe('turn.completed');
         expect(ofKind(session.watch.events, 'approval.requested')).toHaveLength(1);
         // The model decides whether the agent requests the action again, so only the prompt is checked.
         await expectMemory(
-          stage,
+          harness,
           'The request below was approved while you were not running. Continue.',
         );
       }),
@@ -363,8 +363,8 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     test(
       'An agent that ignores the interrupt is killed after the grace period.',
       long,
-      optional(fixture.ignoreCancel, {}, async (stage, prompt) => {
-        const { session, agents } = stage;
+      optional(fixture.ignoreCancel, {}, async (harness, prompt) => {
+        const { session, agents } = harness;
         const turnId = await session.send(prompt);
         await session.watch.kind('message.delta', turnId);
         const before = agents();
@@ -379,7 +379,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
           const now = agents();
           return before.every((pid) => !now.includes(pid));
         });
-        await expectMemory(stage, prompt);
+        await expectMemory(harness, prompt);
       }),
     );
   });
@@ -387,12 +387,12 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
   describe(`${name}: agent failures`, options, () => {
     test(
       'A turn fails when its agent dies, and the next turn remembers it.',
-      optional(fixture.crash, {}, async (stage, { prompt, provoke, says }) => {
-        const { session } = stage;
+      optional(fixture.crash, {}, async (harness, { prompt, provoke, says }) => {
+        const { session } = harness;
         await session.run(fixture.sayWords('a plover is a bird'));
         const turnId = await session.send(prompt);
         await session.watch.kind('message.delta', turnId);
-        provoke?.(stage.agents());
+        provoke?.(harness.agents());
         await session.watch.end(turnId);
 
         const turn = await session.turn(turnId);
@@ -401,7 +401,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
         const [said] = ofKind(session.watch.of(turnId), 'message.completed');
         expect(said?.payload.status).toBe('failed');
         expect(await session.record()).toMatchObject({ status: 'ready', failure: null });
-        await expectMemory(stage, prompt);
+        await expectMemory(harness, prompt);
       }),
     );
 
@@ -419,10 +419,10 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     test(
       'A turn whose agent writes an endless line fails with the reason, and other sessions are not affected.',
       long,
-      optional(fixture.longLine, {}, async (stage, longLine) => {
-        const { client, session } = stage;
+      optional(fixture.longLine, {}, async (harness, longLine) => {
+        const { client, session } = harness;
         await session.run(fixture.sayWords('a plover is a bird'));
-        const other = await stage.another();
+        const other = await harness.another();
         const running = await other.send(fixture.longStream);
         await other.watch.kind('message.delta', running);
 
@@ -435,7 +435,7 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
         expect((await interrupt(client, other, running)).status).toBe(202);
         expect((await other.watch.end(running)).kind).toBe('turn.interrupted');
         await expectAnotherTurn(other);
-        await expectMemory(stage, prompt);
+        await expectMemory(harness, prompt);
         expect(turn.error?.message).toMatch(/sent a line of more than|too long/);
       }),
     );
@@ -466,52 +466,52 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
     ] as const)(
       'A session keeps its history and its memory across a restart by %s.',
       (signal, how) =>
-        onStage(fixture, {}, async (stage) => {
+        withProviderHarness(fixture, {}, async (harness) => {
           const prompt = fixture.sayWords('a plover is a bird');
-          await stage.session.run(prompt);
-          const before = settle(stage.session.watch.events);
-          expect(await stage.restart(signal)).toEqual(how);
+          await harness.session.run(prompt);
+          const before = settle(harness.session.watch.events);
+          expect(await harness.restart(signal)).toEqual(how);
 
-          await expectMemory(stage, prompt);
-          const { events } = stage.session.watch;
+          await expectMemory(harness, prompt);
+          const { events } = harness.session.watch;
           expect(settle(events).slice(0, before.length)).toEqual(before);
           expect(ofKind(events, 'turn.accepted')).toHaveLength(2);
-          expect((await stage.recovered()).sessions_failed).toEqual([]);
+          expect((await harness.recovered()).sessions_failed).toEqual([]);
         }),
     );
 
     test(
       'After a SIGKILL in the middle of a turn, the turn has failed and its session accepts another turn.',
-      staged({}, async (stage) => {
-        const turnId = await stage.session.send(fixture.longStream);
-        await stage.session.watch.kind('message.delta', turnId);
-        await stage.restart('SIGKILL');
+      onOwnHarness({}, async (harness) => {
+        const turnId = await harness.session.send(fixture.longStream);
+        await harness.session.watch.kind('message.delta', turnId);
+        await harness.restart('SIGKILL');
 
-        const turn = await stage.session.turn(turnId);
+        const turn = await harness.session.turn(turnId);
         expect(turn).toMatchObject({ status: 'failed', error: { code: 'runtime_restarted' } });
-        expect((await stage.session.record()).status).toBe('ready');
-        await expectMemory(stage, fixture.longStream);
+        expect((await harness.session.record()).status).toBe('ready');
+        await expectMemory(harness, fixture.longStream);
       }),
     );
 
     test(
       'An idle session releases its agent and remembers its history with the next agent.',
-      staged({ env: { CADRE_PROVIDERS_IDLE_TIMEOUT_MS: '200' } }, async (stage) => {
-        const { client, session } = stage;
+      onOwnHarness({ env: { CADRE_PROVIDERS_IDLE_TIMEOUT_MS: '200' } }, async (harness) => {
+        const { client, session } = harness;
         const prompt = fixture.sayWords('a plover is a bird');
         await session.run(prompt);
-        await stage.noAgents();
+        await harness.noAgents();
         const providers = await client.call(endpoints.getProviderDiagnostics, {});
         expect(providers.find(({ id }) => id === fixture.provider)?.sessions).toBe(0);
 
         expect((await session.record()).status).toBe('ready');
-        await expectMemory(stage, prompt);
+        await expectMemory(harness, prompt);
       }),
     );
 
     test(
       'Closing a session interrupts its turn and ends its agent.',
-      staged({}, async ({ client, session, agents, noAgents }) => {
+      onOwnHarness({}, async ({ client, session, agents, noAgents }) => {
         const turnId = await session.send(fixture.longStream);
         await session.watch.kind('message.delta', turnId);
         expect(agents()).not.toEqual([]);
@@ -528,35 +528,41 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
   });
 
   /** Runs a case on a server that other cases use, too. */
-  function shared(options: StageOptions, body: (stage: SharedStage) => Promise<void>) {
+  function shared(
+    options: ProviderHarnessOptions,
+    body: (harness: SharedProviderHarness) => Promise<void>,
+  ) {
     return () => onShared(options, body);
   }
 
   /** Runs a case on a shared server, or skips it if the agent cannot show the behaviour. */
   function optionalShared<T>(
     phase: Optional<T>,
-    options: StageOptions,
-    body: (stage: SharedStage, phase: T) => Promise<void>,
+    options: ProviderHarnessOptions,
+    body: (harness: SharedProviderHarness, phase: T) => Promise<void>,
   ) {
     return ({ skip }: TestContext): Promise<void> =>
-      isLeftOut(phase) ? skip(phase.leftOut) : onShared(options, (stage) => body(stage, phase));
+      isLeftOut(phase) ? skip(phase.leftOut) : onShared(options, (harness) => body(harness, phase));
   }
 
   /** Runs a case on its own stage. */
-  function staged(options: StageOptions, body: (stage: Stage) => Promise<void>) {
-    return () => onStage(fixture, options, body);
+  function onOwnHarness(
+    options: ProviderHarnessOptions,
+    body: (harness: ProviderHarness) => Promise<void>,
+  ) {
+    return () => withProviderHarness(fixture, options, body);
   }
 
   /** Runs a case on its own stage, or skips it if the agent cannot show the behaviour. */
   function optional<T>(
     phase: Optional<T>,
-    options: StageOptions,
-    body: (stage: Stage, phase: T) => Promise<void>,
+    options: ProviderHarnessOptions,
+    body: (harness: ProviderHarness, phase: T) => Promise<void>,
   ) {
     return ({ skip }: TestContext): Promise<void> =>
       isLeftOut(phase)
         ? skip(phase.leftOut)
-        : onStage(fixture, options, (stage) => body(stage, phase));
+        : withProviderHarness(fixture, options, (harness) => body(harness, phase));
   }
 
   /** Expects that a request for permission ended without an approval, in the way of this provider. */
@@ -584,10 +590,13 @@ export function describeProvider(name: string, fixture: ProviderFixture): void {
   }
 
   /** Expects that the agent remembers the prompt of an earlier turn. */
-  async function expectMemory({ session, world }: SharedStage, prompt: string): Promise<void> {
+  async function expectMemory(
+    { session, setup }: SharedProviderHarness,
+    prompt: string,
+  ): Promise<void> {
     const turn = await session.run(fixture.recall);
     expect(turn).toMatchObject({ status: 'completed', error: null });
-    expect(world.memoryIn(turn)).toContain(prompt);
+    expect(setup.memoryIn(turn)).toContain(prompt);
   }
 }
 

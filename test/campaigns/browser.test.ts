@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Approval } from '../../src/api/approvals.ts';
 import type { ApprovalLink } from '../../src/api/hooks.ts';
 import { browserProgram, openPhone, PHONE, type PhonePage } from './chromium.ts';
-import { onStage, type Stage } from '../support/sessions/harness.ts';
+import { withHarness, type Harness } from '../support/sessions/harness.ts';
 
 const diff = [
   '--- a/src/login.ts',
@@ -16,23 +16,23 @@ const diff = [
 /** Lets an agent ask for a request, and opens its link on a phone. */
 async function onPhone(
   request: object,
-  look: (phone: PhonePage, asked: { stage: Stage; approval: Approval }) => Promise<void>,
+  look: (phone: PhonePage, asked: { harness: Harness; approval: Approval }) => Promise<void>,
 ): Promise<void> {
-  await onStage(async (stage) => {
-    const { session, turn } = await stage.atWork();
+  await withHarness(async (harness) => {
+    const { session, turn } = await harness.atWork();
     const answer = turn.ask(request);
-    const approval = await stage.asked(session.id);
+    const approval = await harness.asked(session.id);
     const link = `/v1/sessions/${session.id}/approvals/${approval.id}/link`;
-    const { body } = await stage.post<ApprovalLink>(link, {});
+    const { body } = await harness.post<ApprovalLink>(link, {});
     await using phone = await openPhone();
     await phone.open(body.url);
-    await look(phone, { stage, approval });
+    await look(phone, { harness, approval });
     await answer;
   });
 }
 
-async function statusOf(stage: Stage, { session_id, id }: Approval): Promise<string> {
-  const { body } = await stage.get<Approval>(`/v1/sessions/${session_id}/approvals/${id}`);
+async function statusOf(harness: Harness, { session_id, id }: Approval): Promise<string> {
+  const { body } = await harness.get<Approval>(`/v1/sessions/${session_id}/approvals/${id}`);
   return body.status;
 }
 
@@ -40,7 +40,7 @@ describe.skipIf(browserProgram === null)('approval links in a browser on a phone
   test('The page of an approval link shows the whole change, fits the width, has buttons for a thumb, and accepts with one tap.', () =>
     onPhone(
       { title: 'edit', details: [{ type: 'diff', path: 'src/login.ts', diff }] },
-      async (phone, { stage, approval }) => {
+      async (phone, { harness, approval }) => {
         const text = await phone.text();
         for (const line of diff.split('\n'))
           expect(text.replaceAll('\n', '')).toContain(line.trim());
@@ -51,18 +51,18 @@ describe.skipIf(browserProgram === null)('approval links in a browser on a phone
         }
         await phone.tap('.accept');
         expect(await phone.text()).toContain('Accepted');
-        expect(await statusOf(stage, approval)).toBe('accepted');
+        expect(await statusOf(harness, approval)).toBe('accepted');
       },
     ));
 
   test('The page of an approval link declines with one tap, and a second use of the link is not valid.', () =>
     onPhone(
       { title: 'rm -rf build', details: [{ type: 'command', command: 'rm -rf build', cwd: '/w' }] },
-      async (phone, { stage, approval }) => {
+      async (phone, { harness, approval }) => {
         expect((await phone.text()).match(/rm -rf build/g)).toHaveLength(1);
         await phone.tap('.decline');
         expect(await phone.text()).toContain('Declined');
-        expect(await statusOf(stage, approval)).toBe('declined');
+        expect(await statusOf(harness, approval)).toBe('declined');
       },
     ));
 

@@ -1,12 +1,12 @@
 import { test } from 'vitest';
 import { HttpClient } from '../../src/client/client.ts';
 import { openEditor } from '../support/acp/editor.ts';
-import { withMortalServer } from '../support/acp/restartable-server.ts';
+import { withRestartableServer } from '../support/acp/restartable-server.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { runTurn, send } from '../support/turns.ts';
 
 test('An editor that shows notices reports that the server is lost and that it is back.', () =>
-  withMortalServer(async ({ place, directory, restart }) => {
+  withRestartableServer(async ({ place, directory, restart }) => {
     const editor = await openEditor(place, {
       connect: () => Promise.resolve(new HttpClient({ ...place })),
       capabilities: { session: { notices: {} } },

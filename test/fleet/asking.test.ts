@@ -10,7 +10,7 @@ const names = namesOf('f');
 const version = { text: '{"status":200,"headers":{"x-seq":"7"},"body":{"name":"cadre"}}' };
 const session = { text: '{"status":200,"headers":{},"body":{"id":"sess_1"}}' };
 
-function stage() {
+function setUp() {
   const clock = new ManualClock();
   const engine = new ScriptedEngine(clock);
   let keys = 0;
@@ -32,7 +32,7 @@ function stage() {
 const create = { body: { provider: 'acp', cwd: '/' } } as const;
 
 test('A request to a node names node, scope and person in its subject, and path, body and key in its text.', async () => {
-  const { engine, client } = stage();
+  const { engine, client } = setUp();
   engine.answer = () => session;
   await client().call(endpoints.createSession, create, undefined, 'mine');
   await client().call(endpoints.createSession, create);
@@ -47,7 +47,7 @@ test('A request to a node names node, scope and person in its subject, and path,
 });
 
 test('A request to a node that is refused throws the refusal of the server.', async () => {
-  const { engine, client } = stage();
+  const { engine, client } = setUp();
   const text =
     '{"status":409,"headers":{},"body":{"error":"the session is busy","code":"turn_in_progress"}}';
   engine.answer = () => ({ text });
@@ -58,7 +58,7 @@ test('A request to a node that is refused throws the refusal of the server.', as
 });
 
 test('A request to a node is sent again with the same key to a node that was silent, and answered once it speaks.', async () => {
-  const { clock, engine, client } = stage();
+  const { clock, engine, client } = setUp();
   engine.answer = () => (engine.asked.length < 3 ? 'silent' : session);
   const call = client().call(endpoints.createSession, create);
   await new Promise(setImmediate);
@@ -68,7 +68,7 @@ test('A request to a node is sent again with the same key to a node that was sil
 });
 
 test('A request to a node that stays silent ends after 30 s, and says that it may have been done.', async () => {
-  const { engine, client, failing } = stage();
+  const { engine, client, failing } = setUp();
   engine.answer = () => 'silent';
   const { error, after } = await failing(client().call(endpoints.createSession, create));
   expect(error).toMatchObject(anError('unreachable', '"n1"'));
@@ -77,7 +77,7 @@ test('A request to a node that stays silent ends after 30 s, and says that it ma
 });
 
 test('A request to a node that nobody speaks for ends after 2 s, and says that nothing was done.', async () => {
-  const { client, failing } = stage();
+  const { client, failing } = setUp();
   const { error, after } = await failing(client().call(endpoints.createSession, create));
   expect(error).toMatchObject({ code: 'unreachable' });
   expect(String(error)).toContain('was not executed');
@@ -85,7 +85,7 @@ test('A request to a node that nobody speaks for ends after 2 s, and says that n
 });
 
 test('A request to a node that would be done twice is not sent again.', async () => {
-  const { engine, client, failing } = stage();
+  const { engine, client, failing } = setUp();
   engine.answer = () => 'silent';
   const { error } = await failing(
     client().call(endpoints.deleteToken, { params: { token_id: 'tok_1' } }),
@@ -95,7 +95,7 @@ test('A request to a node that would be done twice is not sent again.', async ()
 });
 
 test('A request to a node is not over where a node stops after it was silent: it may have been done before.', async () => {
-  const { engine, client, failing } = stage();
+  const { engine, client, failing } = setUp();
   const stopping = {
     text: '{"status":503,"headers":{},"body":{"error":"stopping","code":"shutting_down"}}',
   };
@@ -107,7 +107,7 @@ test('A request to a node is not over where a node stops after it was silent: it
 });
 
 test('A request to a node that is larger than NATS carries is not sent.', async () => {
-  const { engine, client } = stage();
+  const { engine, client } = setUp();
   engine.maxPayload = 1000;
   const body = { ...create.body, title: 'x'.repeat(1000) };
   await expectError(
@@ -119,7 +119,7 @@ test('A request to a node that is larger than NATS carries is not sent.', async 
 });
 
 test('A request to a node for a list whose answer is too large asks for smaller pages.', async () => {
-  const { engine, client } = stage();
+  const { engine, client } = setUp();
   const tooLarge = {
     text: '{"status":413,"headers":{},"body":{"error":"too long","code":"payload_too_large"}}',
   };
@@ -132,7 +132,7 @@ test('A request to a node for a list whose answer is too large asks for smaller 
 });
 
 test('A request to a node for a stream or a file is refused before it is sent.', async () => {
-  const { engine, client } = stage();
+  const { engine, client } = setUp();
   for (const endpoint of [endpoints.streamEvents, endpoints.backUpStorage])
     await expectError(client().ask(endpoint, {}), 'invalid');
   await expectError(client().open(endpoints.streamEvents), 'invalid');
@@ -142,7 +142,7 @@ test('A request to a node for a stream or a file is refused before it is sent.',
 test.for(['null', '[]', '{"status":"200","headers":{},"body":1}', '{"status":200,"body":1}', '7'])(
   'The answer %o of a node says nothing about the request, as no answer does.',
   async (text) => {
-    const { engine, client, failing } = stage();
+    const { engine, client, failing } = setUp();
     engine.answer = () => ({ text });
     const { error } = await failing(client().call(endpoints.getVersion, {}));
     expect(error).toMatchObject(anError('unreachable', 'node "n1" is unreachable'));

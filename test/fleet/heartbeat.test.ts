@@ -24,7 +24,7 @@ const sign: NodeHeartbeat = {
   detail: null,
 };
 
-function stage() {
+function setUp() {
   const clock = new ManualClock();
   const engine = new ScriptedEngine(clock);
   const bucket = new Bucket(engine.connection(), names, names.nodes);
@@ -61,7 +61,7 @@ test.for([
 });
 
 test('A heartbeat is renewed while it is ours, and says what the node says.', async () => {
-  const { clock, signOf, living } = stage();
+  const { clock, signOf, living } = setUp();
   const own = signOf();
   expect(await own.renew()).toBe(true);
   clock.advance(4000);
@@ -72,7 +72,7 @@ test('A heartbeat is renewed while it is ours, and says what the node says.', as
 });
 
 test('A heartbeat that is not renewed for 6 s is not ours any more, and then is gone.', async () => {
-  const { clock, signOf, living } = stage();
+  const { clock, signOf, living } = setUp();
   const own = signOf();
   await own.renew();
   clock.advance(6000);
@@ -82,7 +82,7 @@ test('A heartbeat that is not renewed for 6 s is not ours any more, and then is 
 });
 
 test('A heartbeat of another server is left alone until it is gone.', async () => {
-  const { clock, signOf, living } = stage();
+  const { clock, signOf, living } = setUp();
   await signOf().renew();
   const other = signOf({ instance: 'i2', machine: 'm2' });
   expect(await other.renew()).toBe(false);
@@ -93,7 +93,7 @@ test('A heartbeat of another server is left alone until it is gone.', async () =
 });
 
 test('A heartbeat of an earlier start is taken over at once; a server whose sign was taken gives way.', async () => {
-  const { signOf, living } = stage();
+  const { signOf, living } = setUp();
   const [first, second] = [signOf(), signOf({ instance: 'i2' })];
   await first.renew();
   expect(await second.renew()).toBe(true);
@@ -104,7 +104,7 @@ test('A heartbeat of an earlier start is taken over at once; a server whose sign
 });
 
 test("A heartbeat that ends is taken away, unless it is somebody else's by then.", async () => {
-  const { clock, signOf, living } = stage();
+  const { clock, signOf, living } = setUp();
   const own = signOf();
   await own.renew();
   await own.end();

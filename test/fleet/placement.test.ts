@@ -24,7 +24,7 @@ function node(name: string, live: number, labels: string[] = []): NodeHeartbeat 
   };
 }
 
-function stage() {
+function setUp() {
   const engine = new ScriptedEngine(new ManualClock());
   const placements = new Placements(new Bucket(engine.connection(), names, names.placements));
   return { engine, placements, subject: (key: string) => names.key(names.placements, key) };
@@ -72,7 +72,7 @@ test.for([
 );
 
 test('The placement of a request is chosen once: whoever repeats the request gets the same node.', async () => {
-  const { placements } = stage();
+  const { placements } = setUp();
   expect(await placements.reserve('key', async () => 'a')).toMatchObject({ node: 'a' });
   expect(await placements.reserve('key', async () => 'b')).toMatchObject({ node: 'a' });
   expect(await placements.reserve('other key!', async () => 'b')).toMatchObject({ node: 'b' });
@@ -80,7 +80,7 @@ test('The placement of a request is chosen once: whoever repeats the request get
 });
 
 test('The placement of a request is the one of whoever was faster.', async () => {
-  const { engine, placements, subject } = stage();
+  const { engine, placements, subject } = setUp();
   engine.onRead = () => {
     engine.onRead = () => undefined;
     engine.write(subject('key'), '{"node":"theirs"}');
@@ -89,7 +89,7 @@ test('The placement of a request is the one of whoever was faster.', async () =>
 });
 
 test('The placement of a request that was given up is chosen anew, and one that another client has chosen since stays.', async () => {
-  const { engine, placements, subject } = stage();
+  const { engine, placements, subject } = setUp();
   const first = await placements.reserve('key', async () => 'a');
   await placements.release('key', first);
   const second = await placements.reserve('key', async () => 'b');

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ProviderWorld } from '../support/providers/fixture.ts';
+import type { ProviderSetup } from '../support/providers/fixture.ts';
 import { startServer } from '../support/server.ts';
 import { startModelServer } from './model-server.ts';
 import { showsPrograms } from './on-server.ts';
@@ -28,7 +28,7 @@ export interface AgentWorldOptions {
 export async function openAgentWorld(
   directory: string,
   { configure, model: wanted, imageOf }: AgentWorldOptions,
-): Promise<ProviderWorld> {
+): Promise<ProviderSetup> {
   await using stack = new AsyncDisposableStack();
   const model = stack.use(await startModelServer());
   const tap = stack.use(await tapModel(model.url));

@@ -4,7 +4,7 @@ import { type Answer, ANSWERS, answerDirectory } from './answer-files.ts';
 import { DescribedAnswers } from './described-answers.ts';
 
 /** Faults in the responses of a run, each line once and in order. */
-export interface Judgement {
+export interface AnswerFaults {
   /** Differences from the description. */
   wrong: string[];
   /** The operations of the description without a successful response. */
@@ -12,7 +12,7 @@ export interface Judgement {
 }
 
 /** Checks all responses that the processes of a run have recorded below its temporary root. */
-export async function judgeAnswers(root: string, description: object): Promise<Judgement> {
+export async function checkAnswers(root: string, description: object): Promise<AnswerFaults> {
   const described = new DescribedAnswers(description);
   const wrong = new Set<string>();
   const succeeded = new Set<string>();

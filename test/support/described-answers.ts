@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import type { Answer } from './answer-files.ts';
 
 /** Fault of a response, and its request: an operation of the description, or a path. */
-export interface Verdict {
+export interface AnswerCheck {
   request: string;
   wrong: string[];
 }
@@ -48,7 +48,7 @@ export class DescribedAnswers {
     this.#operations = operationsOf(this.#document.paths as Record<string, Json>);
   }
 
-  check(answer: Answer): Verdict {
+  check(answer: Answer): AnswerCheck {
     const { method, url, status } = answer;
     // The preflight request of a browser is not described, because it is the same for every path.
     if (method === 'OPTIONS' && status === 204) return { request: 'OPTIONS', wrong: [] };

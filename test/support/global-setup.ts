@@ -7,7 +7,7 @@ import type { TestProject } from 'vitest/node';
 import { parse } from 'yaml';
 import { carriersOf } from '../../src/core/children/procfs.ts';
 import { answerDirectory } from './answer-files.ts';
-import { judgeAnswers } from './check-answers.ts';
+import { checkAnswers } from './check-answers.ts';
 import { machineSlowness } from './machine.ts';
 import { commandOf } from './processes/command-line.ts';
 
@@ -26,7 +26,7 @@ export default function setup(project: TestProject): () => Promise<void> {
   process.env.TEST_MACHINE_SLOWNESS ??= String(machineSlowness());
   preload(root);
   return async () => {
-    const { wrong, unseen: never } = await judgeAnswers(root, parse(openApi()) as object);
+    const { wrong, unseen: never } = await checkAnswers(root, parse(openApi()) as object);
     const unseen = (await isWhole(project)) ? never : [];
     fs.rmSync(answerDirectory(root), { recursive: true });
     const left = [...(await leftovers(root)), ...directoriesIn(disk)];

@@ -1,20 +1,20 @@
 import type { Goal } from '../../src/api/goals.ts';
 import type { Session } from '../../src/api/sessions.ts';
-import type { Refusal, Stage } from './sessions/harness.ts';
+import type { Refusal, Harness } from './sessions/harness.ts';
 import type { UntypedEvent } from './untyped-events.ts';
 
 /** The calls of a test about the goal of one session. */
-export function goalOf(stage: Stage, { id }: Pick<Session, 'id'>) {
+export function goalOf(harness: Harness, { id }: Pick<Session, 'id'>) {
   const path = `/v1/sessions/${id}/goal`;
   const isOf = (kind: string, matches: (goal: Goal) => boolean) => (event: UntypedEvent) =>
     event.kind === kind && event.session_id === id && matches(event.payload.goal as Goal);
   const until = async (kind: string, matches: (goal: Goal) => boolean = () => true) =>
-    (await stage.until(isOf(kind, matches))).payload.goal as Goal;
+    (await harness.until(isOf(kind, matches))).payload.goal as Goal;
   return {
     set: (command: string, more: object = {}) =>
-      stage.post<Goal & Refusal>(path, { command, ...more }),
-    get: () => stage.get<Goal & Refusal>(path),
-    cancel: () => stage.del<Goal & Refusal>(path),
+      harness.post<Goal & Refusal>(path, { command, ...more }),
+    get: () => harness.get<Goal & Refusal>(path),
+    cancel: () => harness.del<Goal & Refusal>(path),
     /** Resolves with the goal once a check runs. */
     running: () => until('goal.checking', ({ process_id }) => process_id !== null),
     /** Resolves with the goal once so many checks have ended. */

@@ -13,7 +13,7 @@ import {
   type TurnOutcome,
   type TurnSettings,
 } from '../../src/agents/provider.ts';
-import { soon } from './sessions/with-timeout.ts';
+import { withTimeout } from './sessions/with-timeout.ts';
 
 /** An agent in this process that the test controls. */
 export interface ScriptedAgent {
@@ -140,7 +140,7 @@ export function scriptedProvider(
     nextTurn() {
       const turn = turns.shift();
       if (turn) return Promise.resolve(turn);
-      return soon(new Promise((resolve) => waiting.push(resolve)), 'a turn of an agent');
+      return withTimeout(new Promise((resolve) => waiting.push(resolve)), 'a turn of an agent');
     },
     async open(session, sink, signal, fork) {
       live.most = Math.max(live.most, ++live.now);

@@ -60,12 +60,12 @@ export async function testSearch(more: Partial<SearchDeps> = {}): Promise<TestSe
   };
   let count = 0;
   let at = 1000;
-  const stage: TestSearch = {
+  const harness: TestSearch = {
     ...given,
     service: new SearchService(needs),
     async restart(other = {}) {
-      await stage.service.stop();
-      stage.service = new SearchService({ ...needs, ...other });
+      await harness.service.stop();
+      harness.service = new SearchService({ ...needs, ...other });
     },
     async open(id, record = {}) {
       const session = aSession({ id, created_at: ++at, updated_at: at, ...record });
@@ -100,21 +100,24 @@ export async function testSearch(more: Partial<SearchDeps> = {}): Promise<TestSe
       await db.transact((tx) => store.updateSession(tx, session, 'session.updated'));
     },
     async find(q, query = {}) {
-      const { records } = await stage.page({ q, ...query });
+      const { records } = await harness.page({ q, ...query });
       return records.map(bracketed);
     },
     page: (query) =>
-      stage.service.search({ order: 'newest', limit: 20, ...query }, new AbortController().signal),
+      harness.service.search(
+        { order: 'newest', limit: 20, ...query },
+        new AbortController().signal,
+      ),
     async built() {
       // Otherwise a search that never waits for the disk would starve the index, which grows by timers.
       await expectEventually(async () => {
-        await stage.page({});
-        return stage.service.status().state;
+        await harness.page({});
+        return harness.service.status().state;
       }).toBe('ready');
     },
   };
-  onTestFinished(() => stage.service.stop());
-  return stage;
+  onTestFinished(() => harness.service.stop());
+  return harness;
 }
 
 function bracketed({ text, marks }: SearchHit): string {

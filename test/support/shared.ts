@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 
 /** Opens a value, runs a function with the value, and closes it afterwards. */
-export type Lend<T> = (use: (opened: T) => Promise<void>) => Promise<void>;
+export type WithResource<T> = (use: (opened: T) => Promise<void>) => Promise<void>;
 
 /** Opens a value and keeps it open until `close` is called. */
-export function openUntilClosed<T>(lend: Lend<T>): {
+export function openUntilClosed<T>(withResource: WithResource<T>): {
   opened: Promise<T>;
   close: () => Promise<void>;
 } {
   const ready = Promise.withResolvers<T>();
   const over = Promise.withResolvers<void>();
-  const closed = lend(async (opened) => {
+  const closed = withResource(async (opened) => {
     ready.resolve(opened);
     await over.promise;
   });
@@ -23,8 +23,8 @@ export function openUntilClosed<T>(lend: Lend<T>): {
 }
 
 /** Opens a value, which is closed when the test has finished. */
-export function openForTest<T>(lend: Lend<T>): Promise<T> {
-  const { opened, close } = openUntilClosed(lend);
+export function openForTest<T>(withResource: WithResource<T>): Promise<T> {
+  const { opened, close } = openUntilClosed(withResource);
   onTestFinished(close);
   return opened;
 }
@@ -33,11 +33,11 @@ export function openForTest<T>(lend: Lend<T>): Promise<T> {
  * Opens a value before the tests of a file or `describe`, and closes it after the last one, for tests whose changes do
  * not affect each other. Returns a getter.
  */
-export function shared<T>(noun: string, lend: Lend<T>): () => T {
+export function shared<T>(noun: string, withResource: WithResource<T>): () => T {
   let found: { opened: T } | undefined;
   let close: () => Promise<void>;
   beforeAll(async () => {
-    const opening = openUntilClosed(lend);
+    const opening = openUntilClosed(withResource);
     close = opening.close;
     found = { opened: await opening.opened };
   });

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Session } from '../../src/api/sessions.ts';
 import type { Watch } from '../../src/api/watches.ts';
 import { expectEventually } from './expect-eventually.ts';
-import type { Refusal, Stage } from './sessions/harness.ts';
+import type { Refusal, Harness } from './sessions/harness.ts';
 
 /** The time between two checks of a watch by default, in ms. */
 export const EVERY = 60_000;
@@ -15,18 +15,18 @@ export function put(directory: string, text: string): void {
 }
 
 /** The calls of a test about the watch of one session. */
-export function watchOf(stage: Stage, { id }: Pick<Session, 'id'>) {
+export function watchOf(harness: Harness, { id }: Pick<Session, 'id'>) {
   const url = `/v1/sessions/${id}/watch`;
-  const get = async () => (await stage.get<Watch & Refusal>(url)).body;
+  const get = async () => (await harness.get<Watch & Refusal>(url)).body;
   return {
     start: (command: string, more: object = {}) =>
-      stage.post<Watch & Refusal>(url, { command, ...more }),
+      harness.post<Watch & Refusal>(url, { command, ...more }),
     get,
-    stop: () => stage.del<Watch & Refusal>(url),
+    stop: () => harness.del<Watch & Refusal>(url),
     /** Lets a time pass, and resolves with the watch once a check that was due has ended. */
     async check(ms = EVERY): Promise<Watch> {
       const before = (await get()).process_id;
-      stage.clock.advance(ms);
+      harness.clock.advance(ms);
       await expectEventually(async () => {
         const { status, process_id } = await get();
         return status !== 'checking' && process_id !== before;
@@ -36,16 +36,16 @@ export function watchOf(stage: Stage, { id }: Pick<Session, 'id'>) {
     /** Lets a time pass after which a due check is postponed. */
     async postpone(ms = EVERY): Promise<Watch> {
       const { next_at: before } = await get();
-      stage.clock.advance(ms);
+      harness.clock.advance(ms);
       await expectEventually(async () => (await get()).next_at).not.toBe(before);
       return get();
     },
     async kinds(): Promise<string[]> {
-      const events = await stage.events(id);
+      const events = await harness.events(id);
       return events.map(({ kind }) => kind).filter((kind) => kind.startsWith('watch.'));
     },
     async turns(): Promise<number> {
-      const { body } = await stage.get<{ source: string }[]>(`/v1/sessions/${id}/turns`);
+      const { body } = await harness.get<{ source: string }[]>(`/v1/sessions/${id}/turns`);
       return body.filter(({ source }) => source === 'watch').length;
     },
   };

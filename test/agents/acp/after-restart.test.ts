@@ -10,7 +10,7 @@ import {
   type Params,
   type RawAgent,
   type RawSession,
-  type RawStage,
+  type RawAgentHarness,
   testRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { asked, expectWorks, offering, ready, type Play } from './lost-agent.ts';
@@ -22,7 +22,7 @@ test('Recovery lists the sessions of the agent and resumes only the sessions tha
   const refs: string[] = [];
   const forgets: Play = ({ sessionId }) =>
     sessionId === refs[2] ? refuse(-32_002, 'unknown') : {};
-  const stage = await testRawAgent({
+  const harness = await testRawAgent({
     methods: {
       ...offering(listing),
       'session/list': ({ cursor }) =>
@@ -37,20 +37,20 @@ test('Recovery lists the sessions of the agent and resumes only the sessions tha
     },
   });
   const sessions = [];
-  for (let count = 0; count < 4; count++) sessions.push(await used(stage));
-  refs.push(...stage.agents.map(({ pid }) => `raw-${pid}`));
-  await stage.restart();
-  const { sessions_failed: failures } = await stage.recovered();
+  for (let count = 0; count < 4; count++) sessions.push(await used(harness));
+  refs.push(...harness.agents.map(({ pid }) => `raw-${pid}`));
+  await harness.restart();
+  const { sessions_failed: failures } = await harness.recovered();
   expect(failures).toMatchObject([{ session_id: sessions[2]?.id, code: 'resume_failed' }]);
-  const [lister, ...askers] = stage.agents.slice(4);
+  const [lister, ...askers] = harness.agents.slice(4);
   expect(asked(lister)).toEqual(['initialize', 'session/list', 'session/list']);
   expect(askers.map((one) => one.last('session/resume')?.params?.sessionId)).toEqual([
     refs[2],
     refs[3],
   ]);
-  const now = sessions.map(async ({ id }) => (await sessionOf(stage.client, { id })).status);
+  const now = sessions.map(async ({ id }) => (await sessionOf(harness.client, { id })).status);
   expect(await Promise.all(now)).toEqual(['ready', 'ready', 'failed', 'ready']);
-  await stage.noAgents();
+  await harness.noAgents();
 });
 
 const emptyList = { ...offering(listing), 'session/list': () => ({ sessions: [] }) };
@@ -79,24 +79,24 @@ test.each(someOf(Object.entries(troubles), 2))(
       (params: Params, agent: RawAgent) =>
         isAsked || method === 'initialize' ? play(params, agent) : {},
     ]);
-    const stage = await testRawAgent(
+    const harness = await testRawAgent(
       { methods: Object.fromEntries(whileAsked) as Record<string, Play> },
       { acp: { request_timeout_ms: scaled(3000) } },
     );
-    const { id } = await used(stage);
+    const { id } = await used(harness);
     isAsked = true;
-    await stage.restart();
-    expect((await stage.recovered()).sessions_failed).toEqual([]);
-    await stage.noAgents();
-    expect(await sessionOf(stage.client, { id })).toMatchObject(ready);
+    await harness.restart();
+    expect((await harness.recovered()).sessions_failed).toEqual([]);
+    await harness.noAgents();
+    expect(await sessionOf(harness.client, { id })).toMatchObject(ready);
     isAsked = false;
-    await expectGoesOn(stage, id);
+    await expectGoesOn(harness, id);
   },
 );
 
 test('Recovery stops after 500 pages of an endless session list.', async () => {
   let pages = 0;
-  const stage = await testRawAgent({
+  const harness = await testRawAgent({
     methods: {
       ...offering(listing),
       'session/list'() {
@@ -105,25 +105,26 @@ test('Recovery stops after 500 pages of an endless session list.', async () => {
       },
     },
   });
-  await used(stage);
-  await stage.restart();
-  const isDone = async () => (await stage.client.call(endpoints.getRecovery, {})).status === 'done';
+  await used(harness);
+  await harness.restart();
+  const isDone = async () =>
+    (await harness.client.call(endpoints.getRecovery, {})).status === 'done';
   await until('it is given up', async () => pages > 500 || (await isDone()));
   expect(pages).toBeLessThanOrEqual(500);
 });
 
 test('Recovery does not ask an agent to resume a session if the agent cannot do so.', async () => {
-  const stage = await testRawAgent({ methods: offering({}) });
-  await used(stage);
-  await stage.restart();
-  await stage.recovered();
-  expect(asked(stage.agents[1])).toEqual(['initialize']);
+  const harness = await testRawAgent({ methods: offering({}) });
+  await used(harness);
+  await harness.restart();
+  await harness.recovered();
+  expect(asked(harness.agents[1])).toEqual(['initialize']);
 });
 
 // Kiro and Devin lock the sessions that they have open.
 test('A turn runs although the agent of the recovery still has its session open.', async () => {
   const holders = new Map<unknown, RawAgent>();
-  const stage = await testRawAgent({
+  const harness = await testRawAgent({
     methods: {
       ...emptyList,
       'session/resume'({ sessionId }, agent) {
@@ -136,20 +137,20 @@ test('A turn runs although the agent of the recovery still has its session open.
       },
     },
   });
-  const [first] = [await used(stage), await used(stage)];
-  await stage.restart();
+  const [first] = [await used(harness), await used(harness)];
+  await harness.restart();
   await until('both are asked for', () => holders.size === 2);
-  await expectGoesOn(stage, first.id);
+  await expectGoesOn(harness, first.id);
 });
 
 /** Opens a session and completes a turn in it, so that there is something to resume. */
-async function used(stage: RawStage): Promise<RawSession> {
-  const session = await stage.open();
+async function used(harness: RawAgentHarness): Promise<RawSession> {
+  const session = await harness.open();
   await expectWorks(session, 'before');
   return session;
 }
 
-async function expectGoesOn({ client }: RawStage, id: string): Promise<void> {
+async function expectGoesOn({ client }: RawAgentHarness, id: string): Promise<void> {
   const session = new WatchedSession(client, id);
   await using watch = session.watch;
   const turnId = await session.send('after');

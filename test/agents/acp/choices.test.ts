@@ -6,7 +6,7 @@ import {
   endTurn,
   initialized,
   type RawAgent,
-  type RawStage,
+  type RawAgentHarness,
   type Role,
   sharedRawAgent,
   testRawAgent,
@@ -81,7 +81,7 @@ function wanted(agent: RawAgent | undefined): string[] {
   });
 }
 
-function models({ client }: RawStage) {
+function models({ client }: RawAgentHarness) {
   const params = { provider: 'acp' as const };
   return client.call(endpoints.listModels, { params, query: {} });
 }
@@ -127,7 +127,7 @@ test.each(['in a turn', 'between turns'])('An update of the options %s is read.'
       sessionUpdate: 'config_option_update',
       configOptions: [option('model', 'model', 'one', ['one', 'two', 'three'])],
     });
-  const stage = on({
+  const harness = on({
     methods: {
       'session/new': (_params, { pid }) => ({
         sessionId: `raw-${pid}`,
@@ -141,10 +141,10 @@ test.each(['in a turn', 'between turns'])('An update of the options %s is read.'
       },
     },
   });
-  const { session } = await stage.firstTurn('go');
-  const [agent] = stage.agents;
+  const { session } = await harness.firstTurn('go');
+  const [agent] = harness.agents;
   if (when === 'between turns' && agent) more(agent);
-  await until('the update was read', async () => (await models(stage)).length === 3);
+  await until('the update was read', async () => (await models(harness)).length === 3);
   expect((await session.run('on', { model: 'three' })).status).toBe('completed');
   expect(wanted(agent)).toEqual(['prompt', 'model=three', 'prompt']);
 });
@@ -269,13 +269,13 @@ test('A model that the agent does not list is sent to the agent, which may accep
 });
 
 test('The list of models is available before the first prompt.', async () => {
-  const stage = await testRawAgent(role);
-  expect(await models(stage)).toEqual([
+  const harness = await testRawAgent(role);
+  expect(await models(harness)).toEqual([
     { id: 'auto', display_name: 'auto', reasoning_levels: [] },
     { id: 'pro', display_name: 'pro', reasoning_levels: [] },
   ]);
-  await stage.noAgents();
-  expect(wanted(stage.agents[0])).toEqual([]);
+  await harness.noAgents();
+  expect(wanted(harness.agents[0])).toEqual([]);
 });
 
 const asked = async (configOptions: object[], more: object, requested: object) => {
@@ -484,15 +484,15 @@ test('A turn fails if the agent ends it before it offers the chosen option.', as
 
 test('The list has the last models of the agent, each with the efforts that were seen with it.', async () => {
   const choices = new Dependent();
-  const stage = await testRawAgent(choices.role());
-  const { session } = await stage.firstTurn('hello', { model: 'large' });
-  const found = await models(stage);
+  const harness = await testRawAgent(choices.role());
+  const { session } = await harness.firstTurn('hello', { model: 'large' });
+  const found = await models(harness);
   expect(found.map(({ id, reasoning_levels }) => [id, ...reasoning_levels])).toEqual([
     ['small', 'medium', 'ultra'],
     ['large', 'medium', 'ultra'],
   ]);
   await session.run('hello', { model: 'small' });
-  const later = await models(stage);
+  const later = await models(harness);
   expect(later.map(({ id, reasoning_levels }) => [id, ...reasoning_levels])).toEqual([
     ['small', 'low', 'medium'],
     ['large', 'medium', 'ultra'],
@@ -505,22 +505,22 @@ test('A request for the list starts an agent if none was seen, and deletes the s
     agentCapabilities: { sessionCapabilities: { delete: {} } },
   });
   role.methods = { ...role.methods, initialize: () => capable, 'session/delete': () => ({}) };
-  const stage = await testRawAgent(role);
-  const [one, two] = await Promise.all([models(stage), models(stage)]);
+  const harness = await testRawAgent(role);
+  const [one, two] = await Promise.all([models(harness), models(harness)]);
   expect(one.map(({ id }) => id)).toEqual(['custom', 'small', 'large']);
   expect(two).toEqual(one);
-  await stage.noAgents();
-  expect(stage.agents).toHaveLength(1);
-  const [agent] = stage.agents;
+  await harness.noAgents();
+  expect(harness.agents).toHaveLength(1);
+  const [agent] = harness.agents;
   const sessionId = `raw-${agent?.pid}`;
   expect(agent?.last('session/delete')?.params).toEqual({ sessionId });
-  await models(stage);
-  expect(stage.agents).toHaveLength(1);
+  await models(harness);
+  expect(harness.agents).toHaveLength(1);
 });
 
 test('A request for the list fails with the reason if the agent cannot open a session.', async () => {
-  const stage = await testRawAgent({
+  const harness = await testRawAgent({
     methods: { 'session/new': () => refuse(-32_603, 'out of order') },
   });
-  await expectError(models(stage), 'provider_unavailable', 'out of order');
+  await expectError(models(harness), 'provider_unavailable', 'out of order');
 });

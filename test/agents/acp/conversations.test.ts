@@ -62,12 +62,12 @@ function replay(agent: RawAgent, sessionId: unknown, prompt: string): void {
 /** Starts a server with such an agent. The prompts can change. */
 async function place(prompts: string[], agents: string[] = []) {
   let directory = '';
-  const stage = await testRawAgent(
+  const harness = await testRawAgent(
     withConversation(prompts, () => directory),
     { agents },
   );
-  directory = stage.cwd;
-  return stage;
+  directory = harness.cwd;
+  return harness;
 }
 
 const importOwn = (client: Client) =>

@@ -11,7 +11,7 @@ import {
   never,
   type RawAgent,
   type RawSession,
-  type RawStage,
+  type RawAgentHarness,
   sharedRawAgent,
   testRawAgent,
 } from '../../support/providers/raw-agent.ts';
@@ -64,7 +64,7 @@ function elicit(agent: RawAgent, params: object): Promise<unknown> {
 const inForm = goes((agent) => elicit(agent, { mode: 'form', requestedSchema: form }));
 
 async function answer(
-  { client }: RawStage,
+  { client }: RawAgentHarness,
   session: RawSession,
   body: object,
 ): Promise<{ approval: Approval; said: unknown }> {
@@ -86,8 +86,8 @@ test('An agent can send elicitations with forms and pages.', async () => {
 });
 
 test('A form is a question with one part per field, and the answers have the types of the fields.', async () => {
-  const stage = on(inForm);
-  const { approval, said } = await answer(stage, await stage.open(), {
+  const harness = on(inForm);
+  const { approval, said } = await answer(harness, await harness.open(), {
     decision: 'accept',
     answers: {
       name: ['it'],
@@ -142,8 +142,8 @@ test('A form is a question with one part per field, and the answers have the typ
 test('An answer can name a field without a description by the text of its question.', async () => {
   const properties = { port: { type: 'integer', minimum: 1 } };
   const requestedSchema = { type: 'object', required: ['port'], properties };
-  const stage = on(goes((agent) => elicit(agent, { mode: 'form', requestedSchema })));
-  const { approval, said } = await answer(stage, await stage.open(), {
+  const harness = on(goes((agent) => elicit(agent, { mode: 'form', requestedSchema })));
+  const { approval, said } = await answer(harness, await harness.open(), {
     decision: 'accept',
     answers: { 'port (at least 1)': ['8080'] },
   });
@@ -152,8 +152,8 @@ test('An answer can name a field without a description by the text of its questi
 });
 
 test('An agent receives a decline if the user declines its form.', async () => {
-  const stage = on(inForm);
-  const { said } = await answer(stage, await stage.open(), { decision: 'decline' });
+  const harness = on(inForm);
+  const { said } = await answer(harness, await harness.open(), { decision: 'decline' });
   expect(said).toEqual({ action: 'decline' });
 });
 
@@ -180,10 +180,10 @@ test('An interrupt of the turn cancels its form.', async () => {
 });
 
 test('A page shows its address and is accepted without an answer.', async () => {
-  const stage = on(
+  const harness = on(
     goes((agent) => elicit(agent, { mode: 'url', url: 'http://127.0.0.1/x', elicitationId: 'e' })),
   );
-  const { approval, said } = await answer(stage, await stage.open(), {
+  const { approval, said } = await answer(harness, await harness.open(), {
     decision: 'accept',
     answers: {},
   });
@@ -244,7 +244,7 @@ test('A form survives a restart, and its answer goes to the same question of the
     agent.update({ sessionUpdate: 'tool_call', ...call });
     return elicit(agent, { mode: 'form', requestedSchema, toolCallId: 'q' });
   };
-  const stage = await testRawAgent({
+  const harness = await testRawAgent({
     turns: { go: ask },
     methods: {
       'session/prompt': (params, agent) => {
@@ -254,17 +254,17 @@ test('A form survives a restart, and its answer goes to the same question of the
       },
     },
   });
-  const first = await stage.open();
+  const first = await harness.open();
   const { turnId, approval } = await first.asks('go', asking);
   expect(approval.subject).not.toBeNull();
-  await stage.restart();
-  const session = new WatchedSession(stage.client, first.id);
+  await harness.restart();
+  const session = new WatchedSession(harness.client, first.id);
   await using watch = session.watch;
   const params = { session_id: first.id, approval_id: approval.id };
   const body = { decision: 'accept' as const, answers: { colour: ['red'] } };
-  await stage.client.call(endpoints.decideApproval, { params, body });
+  await harness.client.call(endpoints.decideApproval, { params, body });
   await watch.end(turnId);
-  expect(await turnOf(stage.client, session, turnId)).toMatchObject({
+  expect(await turnOf(harness.client, session, turnId)).toMatchObject({
     status: 'completed',
     text: '{"action":"accept","content":{"colour":"red"}}',
   });

@@ -6,7 +6,7 @@ import {
   type RawAgent,
   type RawOptions,
   type RawSession,
-  type RawStage,
+  type RawAgentHarness,
   type Role,
   type sharedRawAgent,
   testRawAgent,
@@ -68,22 +68,22 @@ export function losing(on: ReturnType<typeof sharedRawAgent>) {
   return async (
     role: Role,
     { open = {}, ...own }: Pick<RawOptions, 'acp' | 'clock'> & { open?: object } = {},
-  ): Promise<[stage: RawStage, session: RawSession]> => {
-    const stage = Object.keys(own).length > 0 ? await testRawAgent(role, own) : on(role);
-    const session = await stage.open(open);
+  ): Promise<[harness: RawAgentHarness, session: RawSession]> => {
+    const harness = Object.keys(own).length > 0 ? await testRawAgent(role, own) : on(role);
+    const session = await harness.open(open);
     await expectWorks(session, 'before');
-    await loseAgent(stage);
-    return [stage, session];
+    await loseAgent(harness);
+    return [harness, session];
   };
 }
 
 /** Ends the newest agent; resolves once cadre has noticed. */
-export async function loseAgent(stage: RawStage): Promise<void> {
-  await dies(stage.agents.at(-1));
-  await untilNoneLives(stage);
+export async function loseAgent(harness: RawAgentHarness): Promise<void> {
+  await dies(harness.agents.at(-1));
+  await untilNoneLives(harness);
 }
 
-export function untilNoneLives({ diagnostics }: RawStage): Promise<void> {
+export function untilNoneLives({ diagnostics }: RawAgentHarness): Promise<void> {
   return until('cadre knows of it', async () => (await diagnostics()).sessions === 0);
 }
 

@@ -49,15 +49,15 @@ async function rowsIn(client: Client, name: string): Promise<number | undefined>
 }
 
 test('Every agent of a session receives its MCP servers and the cadre server, also after a restart.', async () => {
-  const stage = await testRawAgent(takes({ http: true }));
-  const { agents, firstTurn, restart } = stage;
+  const harness = await testRawAgent(takes({ http: true }));
+  const { agents, firstTurn, restart } = harness;
   const { session } = await firstTurn('hello', { mcp_servers });
   const cadre = { name: 'cadre', env: expect.anything() as object };
   expect(agents[0]?.last('session/new')?.params?.mcpServers).toMatchObject([cadre, ...asGiven]);
   await restart();
   const params = { session_id: session.id };
   const body = { input: [{ type: 'text' as const, text: 'again' }] };
-  await stage.client.call(endpoints.sendTurn, { params, body });
+  await harness.client.call(endpoints.sendTurn, { params, body });
   // The agent of the recovery may start before or after the agent of the turn.
   const resumed = () => agents.flatMap((one) => one.last('session/resume') ?? []);
   const given = () => resumed().map(({ params }) => params?.mcpServers as object[]);
@@ -68,8 +68,8 @@ test('Every agent of a session receives its MCP servers and the cadre server, al
 });
 
 test('Secrets of MCP servers appear in no answer, event or log, and are deleted with the session.', async () => {
-  const stage = await testRawAgent(takes({ http: true }));
-  const { client, given, firstTurn } = stage;
+  const harness = await testRawAgent(takes({ http: true }));
+  const { client, given, firstTurn } = harness;
   const { session } = await firstTurn('hello', { mcp_servers });
   const params = { session_id: session.id };
   const shown = [
@@ -83,8 +83,8 @@ test('Secrets of MCP servers appear in no answer, event or log, and are deleted 
   expect(await rowsIn(client, 'session_mcp_servers')).toBe(1);
   await client.call(endpoints.closeSession, { params, body: {} });
   // Rows are counted at the start and once a minute.
-  await stage.restart();
-  expect(await rowsIn(stage.client, 'session_mcp_servers')).toBe(0);
+  await harness.restart();
+  expect(await rowsIn(harness.client, 'session_mcp_servers')).toBe(0);
 });
 
 test('A turn fails with the name of an MCP server whose transport the agent does not support.', async () => {

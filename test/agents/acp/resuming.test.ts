@@ -15,7 +15,7 @@ import {
   type Params,
   type RawAgent,
   type RawSession,
-  type RawStage,
+  type RawAgentHarness,
   type Role,
   sharedRawAgent,
   usualOptions,
@@ -74,7 +74,7 @@ test.each(someOf(Object.entries(offers), 2))(
 );
 
 test('A session is resumed even if one capability of the agent has an invalid shape.', async () => {
-  const [_stage, session] = await withLost({
+  const [_harness, session] = await withLost({
     methods: offering({ ...capabilities, promptCapabilities: ['image'] }),
   });
   return expectWorks(session);
@@ -131,7 +131,7 @@ test.each([
     'session/load': refuses,
     'session/list': () => ({ sessions: [{ sessionId: isListed ? ref : 'another' }] }),
   };
-  const [_stage, session] = await withLost({ methods });
+  const [_harness, session] = await withLost({ methods });
   const turn = await session.run('after');
   expect(turn).toMatchObject(isListed ? unavailable : lastingFailure);
   if (isListed) expect(await session.record()).toMatchObject(ready);
@@ -149,7 +149,7 @@ test.each(someOf(troubles, 2))(
     const role = reopened('session/load', ({ sessionId }) =>
       refuse(-32_603, 'Internal error', { details: words.replace('ID', String(sessionId)) }),
     );
-    const [_stage, session] = await withLost(role);
+    const [_harness, session] = await withLost(role);
     expect(await session.run('after')).toMatchObject(expected);
   },
 );
@@ -160,7 +160,7 @@ test('A session survives an error if the agent can load another session id.', as
     refs.push(sessionId);
     return sessionId === refs[0] ? refuse(-32_603, 'the session is open elsewhere') : {};
   });
-  const [_stage, session] = await withLost(role);
+  const [_harness, session] = await withLost(role);
   expect(await session.run('after')).toMatchObject(unavailable);
   expect(await session.record()).toMatchObject(ready);
 });
@@ -175,7 +175,7 @@ test('A session is loaded if the agent cannot resume it but can load it.', async
 });
 
 test('A session that the agent only claims to have resumed stays ready, and its turn fails.', async () => {
-  const [_stage, session] = await withLost({
+  const [_harness, session] = await withLost({
     turns: { after: () => refuse(-32_002, 'no such session') },
   });
   const turn = await session.run('after');
@@ -185,15 +185,15 @@ test('A session that the agent only claims to have resumed stays ready, and its 
 });
 
 test('A session is opened again instead of resumed if no agent has seen a turn of it.', async () => {
-  const stage = on({
+  const harness = on({
     methods: { 'session/new': onTime(1, () => refuse(-32_603, 'not now'), opened) },
   });
-  const { agents } = stage;
-  const session = await stage.open();
+  const { agents } = harness;
+  const session = await harness.open();
   expect(await session.run('one')).toMatchObject(unavailable);
   const objected = await session.run('two', { model: 'none' });
   expect(objected.error?.code).toBe('invalid_model');
-  await loseAgent(stage);
+  await loseAgent(harness);
   expect((await session.record()).provider_session_ref).toBeNull();
   await expectWorks(session, 'three');
   for (const agent of agents) expect(asked(agent).slice(0, 2)).toEqual(starting);
@@ -201,13 +201,13 @@ test('A session is opened again instead of resumed if no agent has seen a turn o
 });
 
 test('Several sessions are each resumed with their own reference.', async () => {
-  const stage = on({});
-  const { open, agents } = stage;
+  const harness = on({});
+  const { open, agents } = harness;
   const [first, second] = [await open(), await open()];
   await first.run('one');
   await second.run('two');
   for (const agent of agents) await dies(agent);
-  await untilNoneLives(stage);
+  await untilNoneLives(harness);
   await second.run('two');
   await first.run('one');
   const resumed = agents.slice(2).map((agent) => agent.last('session/resume')?.params);
@@ -230,11 +230,11 @@ test.each(someOf(Object.entries(silences), 2))(
     const says = new RegExp(
       `request "${method}" to the agent failed: the agent sent no answer within ${limit / 1000} s`,
     );
-    const [stage, session] = await withLost(
+    const [harness, session] = await withLost(
       { methods: { [method]: play } },
       { acp: { request_timeout_ms: limit } },
     );
-    return expectAnotherAgent(stage, session, says);
+    return expectAnotherAgent(harness, session, says);
   },
 );
 
@@ -257,8 +257,8 @@ test.each(someOf(Object.entries(deaths), 2))(
       die(agent);
       return never;
     });
-    const [stage, session] = await withLost(reopened('session/resume', dying));
-    return expectAnotherAgent(stage, session, says);
+    const [harness, session] = await withLost(reopened('session/resume', dying));
+    return expectAnotherAgent(harness, session, says);
   },
 );
 
@@ -267,8 +267,8 @@ test.each(someOf(methods, 2))(
   async (method) => {
     const details = { details: 'run: raw login' };
     const locked = sick(() => refuse(-32_000, 'Authentication required', details));
-    const [stage, session] = await withLost(reopened(method, locked));
-    return expectAnotherAgent(stage, session, /Authentication required.*run: raw login/, {
+    const [harness, session] = await withLost(reopened(method, locked));
+    return expectAnotherAgent(harness, session, /Authentication required.*run: raw login/, {
       method,
       failure: loggedOut,
     });
@@ -425,9 +425,9 @@ test('A history that the agent replays after it has refused to load the session 
     agent.send({ id: request?.id, error: refusal }, ...updates);
     return never;
   };
-  const [stage, session] = await withLost(reopened('session/load', sick(refuseAndReplay)));
+  const [harness, session] = await withLost(reopened('session/load', sick(refuseAndReplay)));
   expect(await session.run('hello')).toMatchObject(unavailable);
-  await stage.noAgents();
+  await harness.noAgents();
   await expectWorks(session);
   expect(JSON.stringify(session.watch.events)).not.toContain('an old');
 });
@@ -587,7 +587,7 @@ test('A setting of one turn does not affect the next turn, even if the agent sto
     seen.push(mode);
     return endTurn;
   };
-  const stage = on({
+  const harness = on({
     methods: {
       'session/new': (params, agent) => ({ ...opened(params, agent), ...current() }),
       'session/resume': current,
@@ -597,15 +597,15 @@ test('A setting of one turn does not affect the next turn, even if the agent sto
     },
     turns: { see },
   });
-  const session = await stage.open();
+  const session = await harness.open();
   await session.run('see', { permission_mode: 'full_access' });
-  await loseAgent(stage);
+  await loseAgent(harness);
   await session.run('see');
   expect(seen).toEqual(['full_access', 'default']);
 });
 
 test('A session survives if its agent dies while it sets a mode.', async () => {
-  const [_stage, session] = await withLost(
+  const [_harness, session] = await withLost(
     offersThen(modesOf('default', 'plan'), modesOf('default', 'plan'), {
       'session/set_mode': (_params, agent) => {
         agent.exit(1);
@@ -638,7 +638,7 @@ async function expectFailed(session: RawSession): Promise<void> {
 
 /** Expects that the second agent fails one turn and exits, and that a third one resumes the session. */
 async function expectAnotherAgent(
-  { agents, noAgents }: RawStage,
+  { agents, noAgents }: RawAgentHarness,
   session: RawSession,
   says: RegExp,
   { method = 'session/resume', failure = unavailable } = {},

@@ -56,7 +56,7 @@ test('A title from the agent does not replace a title that a user set.', async (
 });
 
 test('An agent can send a title and commands while it resumes a session.', async () => {
-  const stage = await testRawAgent({
+  const harness = await testRawAgent({
     methods: {
       'session/resume': (_params, agent) => {
         agent.update(titled('Again'), offering('again'));
@@ -64,30 +64,30 @@ test('An agent can send a title and commands while it resumes a session.', async
       },
     },
   });
-  const { session: first } = await stage.firstTurn('go');
-  await stage.restart();
-  const session = new WatchedSession(stage.client, first.id);
+  const { session: first } = await harness.firstTurn('go');
+  await harness.restart();
+  const session = new WatchedSession(harness.client, first.id);
   await using _watch = session.watch;
   await session.run('more');
   expect((await session.record()).title).toBe('Again');
   const params = { session_id: first.id };
-  expect(await stage.client.call(endpoints.listCommands, { params })).toMatchObject([
+  expect(await harness.client.call(endpoints.listCommands, { params })).toMatchObject([
     { name: 'again' },
   ]);
 });
 
 test('The commands of a session are the last ones that its agent sent, also after a restart.', async () => {
-  const stage = await testRawAgent(
+  const harness = await testRawAgent(
     goes((agent) => {
       agent.update(offering('old'), offering('plan', 'test'));
       return endTurn;
     }),
   );
-  const { id } = await stage.open();
+  const { id } = await harness.open();
   const params = { session_id: id };
-  const read = () => stage.client.call(endpoints.listCommands, { params });
+  const read = () => harness.client.call(endpoints.listCommands, { params });
   expect(await read()).toEqual([]);
-  const session = new WatchedSession(stage.client, id);
+  const session = new WatchedSession(harness.client, id);
   await using _watch = session.watch;
   await session.run('go');
   const commands = [
@@ -95,10 +95,10 @@ test('The commands of a session are the last ones that its agent sent, also afte
     { name: 'test', description: 'does test', hint: null },
   ];
   expect(await read()).toEqual(commands);
-  await stage.restart();
+  await harness.restart();
   expect(await read()).toEqual(commands);
   const unknown = { params: { session_id: 'sess_none' } };
-  await expectError(stage.client.call(endpoints.listCommands, unknown), 'not_found');
+  await expectError(harness.client.call(endpoints.listCommands, unknown), 'not_found');
 });
 
 test('Notices and compaction updates are events of the turn, each with its code.', async () => {

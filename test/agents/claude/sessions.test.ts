@@ -66,39 +66,39 @@ test('A claude that exits at its start fails the turn with its stderr, and the s
 });
 
 test('Recovery looks for sessions among the transcripts of claude and starts no process.', async () => {
-  const stage = await testRawClaude({});
-  const kept = await stage.open();
-  const lost = await stage.open();
+  const harness = await testRawClaude({});
+  const kept = await harness.open();
+  const lost = await harness.open();
   for (const session of [kept, lost]) await session.run('x');
-  const project = join(stage.cwd, '.claude', 'projects', 'of-this');
+  const project = join(harness.cwd, '.claude', 'projects', 'of-this');
   mkdirSync(project, { recursive: true });
   const { provider_session_ref: ref } = await kept.record();
   writeFileSync(join(project, `${ref}.jsonl`), '');
-  const before = stage.agents.length;
-  await stage.restart();
-  const { sessions_failed } = await stage.recovered();
+  const before = harness.agents.length;
+  await harness.restart();
+  const { sessions_failed } = await harness.recovered();
   expect(sessions_failed).toMatchObject([{ session_id: lost.id, code: 'resume_failed' }]);
-  expect(stage.agents).toHaveLength(before);
+  expect(harness.agents).toHaveLength(before);
 });
 
 test('A session that was killed before its first answer is not reported as lost after a restart.', async () => {
-  const stage = await testRawClaude({ turns: { go: (claude) => claude.exit(1) } });
-  const { session } = await stage.firstTurn('go');
-  mkdirSync(join(stage.cwd, '.claude', 'projects'), { recursive: true });
-  await stage.restart();
-  expect((await stage.recovered()).sessions_failed).toEqual([]);
+  const harness = await testRawClaude({ turns: { go: (claude) => claude.exit(1) } });
+  const { session } = await harness.firstTurn('go');
+  mkdirSync(join(harness.cwd, '.claude', 'projects'), { recursive: true });
+  await harness.restart();
+  expect((await harness.recovered()).sessions_failed).toEqual([]);
   expect(
-    await stage.client.call(endpoints.getSession, { params: { session_id: session.id } }),
+    await harness.client.call(endpoints.getSession, { params: { session_id: session.id } }),
   ).toMatchObject({
     status: 'ready',
   });
 });
 
 test('Recovery reports no session as lost if claude has no directory for transcripts.', async () => {
-  const stage = await testRawClaude({});
-  await (await stage.open()).run('x');
-  await stage.restart();
-  expect((await stage.recovered()).sessions_failed).toEqual([]);
+  const harness = await testRawClaude({});
+  await (await harness.open()).run('x');
+  await harness.restart();
+  expect((await harness.recovered()).sessions_failed).toEqual([]);
 });
 
 test('A model and an effort apply to their own turn, and the next turn has the defaults.', async () => {

@@ -67,19 +67,19 @@ function threadOf(directory: () => string) {
 it('Threads of all programs of codex are listed and imported with their turns, oldest first.', async () => {
   let cwd = '/';
   const { role, asked } = threadOf(() => cwd);
-  const stage = await testRawCodex(role);
-  cwd = stage.cwd;
+  const harness = await testRawCodex(role);
+  cwd = harness.cwd;
   const params = { provider: 'codex' as const };
-  const found = await stage.client.call(endpoints.listConversations, { params, query: {} });
+  const found = await harness.client.call(endpoints.listConversations, { params, query: {} });
   expect(found).toMatchObject([
     { ref: 'thread-own', title: 'plan it', program: 'codex-tui', begun_at: 100_000, in_use: null },
   ]);
   expect(found).toHaveLength(1);
   expect(asked[0]).toMatchObject({ sourceKinds: expect.arrayContaining(['exec']) as unknown });
   const body = { provider: 'codex' as const, import: { ref: 'thread-own' } };
-  const { id }: Session = await stage.client.call(endpoints.createSession, { body });
+  const { id }: Session = await harness.client.call(endpoints.createSession, { body });
   const at = { params: { session_id: id }, query: {} };
-  const past = (await stage.client.call(endpoints.listPastTurns, at)).toReversed();
+  const past = (await harness.client.call(endpoints.listPastTurns, at)).toReversed();
   expect(past.map(({ prompt, occurred_at }) => [prompt, occurred_at])).toEqual([
     ['one', 100_000],
     ['two', 200_000],
@@ -92,9 +92,9 @@ it('Threads of all programs of codex are listed and imported with their turns, o
 
 it('An import of a thread that codex does not have is refused.', async () => {
   const { role } = threadOf(() => '/');
-  const stage = await testRawCodex(role);
+  const harness = await testRawCodex(role);
   const body = { provider: 'codex' as const, import: { ref: 'another' } };
-  await expectError(stage.client.call(endpoints.createSession, { body }), 'not_found');
+  await expectError(harness.client.call(endpoints.createSession, { body }), 'not_found');
 });
 
 it.skipIf(!hasProc)(
@@ -102,9 +102,9 @@ it.skipIf(!hasProc)(
   async () => {
     let cwd = '/';
     const { role } = threadOf(() => cwd);
-    const stage = await testRawCodex(role);
-    cwd = stage.cwd;
-    const locks = path.join(stage.cwd, '.codex', 'thread-writer-locks');
+    const harness = await testRawCodex(role);
+    cwd = harness.cwd;
+    const locks = path.join(harness.cwd, '.codex', 'thread-writer-locks');
     fs.mkdirSync(locks, { recursive: true });
     const file = path.join(locks, 'thread-own.lock');
     fs.writeFileSync(file, '');
@@ -112,13 +112,13 @@ it.skipIf(!hasProc)(
     const holder = spawn('flock', ['--no-fork', file, 'sleep', '60'], { stdio: 'ignore' });
     try {
       const params = { provider: 'codex' as const };
-      const list = () => stage.client.call(endpoints.listConversations, { params, query: {} });
+      const list = () => harness.client.call(endpoints.listConversations, { params, query: {} });
       await expectEventually(list, scaled(10_000)).toMatchObject([
         { in_use: { pid: holder.pid, program: 'codex' } },
       ]);
       const body = { provider: 'codex' as const, import: { ref: 'thread-own' } };
       await expectError(
-        stage.client.call(endpoints.createSession, { body }),
+        harness.client.call(endpoints.createSession, { body }),
         'conflict',
         `process ${holder.pid}`,
       );

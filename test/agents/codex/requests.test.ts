@@ -173,13 +173,13 @@ const questions = [
 ];
 
 test('Questions can be answered by id, text or header.', async () => {
-  const stage = on(asks('item/tool/requestUserInput', { itemId: 'i', questions }));
-  const { session, turnId, approval } = await stage.firstApproval('go', asking);
+  const harness = on(asks('item/tool/requestUserInput', { itemId: 'i', questions }));
+  const { session, turnId, approval } = await harness.firstApproval('go', asking);
   expect(approval).toMatchObject({ kind: 'question', title: 'Which one? And how? When?' });
   const params = { session_id: session.id, approval_id: approval.id };
   const answers = { q1: ['B'], 'And how?': ['fast', 'well'], When: ['now'] };
   const body = { decision: 'accept' as const, answers };
-  await stage.client.call(endpoints.decideApproval, { params, body });
+  await harness.client.call(endpoints.decideApproval, { params, body });
   await session.watch.end(turnId);
   expect(JSON.parse((await session.turn(turnId)).text ?? '')).toEqual({
     answers: {

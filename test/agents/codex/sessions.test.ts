@@ -189,19 +189,19 @@ test('A resumed thread ends its unfinished turn before the next turn starts.', a
 });
 
 test('Recovery asks one app-server about all sessions and starts no other.', async () => {
-  const stage = await testRawCodex({});
-  const [kept, lost, listed] = [await stage.open(), await stage.open(), await stage.open()];
+  const harness = await testRawCodex({});
+  const [kept, lost, listed] = [await harness.open(), await harness.open(), await harness.open()];
   for (const session of [kept, lost, listed]) await session.run('x');
   const refs = [];
   for (const session of [kept, lost, listed])
     refs.push((await session.record()).provider_session_ref);
-  const [first] = stage.agents;
+  const [first] = harness.agents;
   first?.memory.delete(String(refs[1]));
-  await stage.restart();
-  const { sessions_failed } = await stage.recovered();
+  await harness.restart();
+  const { sessions_failed } = await harness.recovered();
   expect(sessions_failed).toMatchObject([{ session_id: lost.id, code: 'resume_failed' }]);
-  expect(stage.agents).toHaveLength(2);
-  expect(stage.agents[1]?.requests('thread/read').map(({ threadId }) => threadId)).toEqual(
+  expect(harness.agents).toHaveLength(2);
+  expect(harness.agents[1]?.requests('thread/read').map(({ threadId }) => threadId)).toEqual(
     expect.arrayContaining(refs),
   );
 });
@@ -220,16 +220,16 @@ test('A thread whose file is missing is lost, although codex still lists it.', a
       },
     },
   };
-  const stage = await testRawCodex(role);
-  const [kept, lost] = [await stage.open(), await stage.open()];
+  const harness = await testRawCodex(role);
+  const [kept, lost] = [await harness.open(), await harness.open()];
   for (const session of [kept, lost]) {
     await session.run('x');
     const id = (await session.record()).provider_session_ref ?? '';
-    files.set(id, join(stage.cwd, id));
+    files.set(id, join(harness.cwd, id));
   }
   writeFileSync([...files.values()][0] ?? '', '');
-  await stage.restart();
-  const { sessions_failed } = await stage.recovered();
+  await harness.restart();
+  const { sessions_failed } = await harness.recovered();
   expect(sessions_failed).toMatchObject([{ session_id: lost.id, code: 'resume_failed' }]);
 });
 

@@ -28,7 +28,7 @@ class FakeServer {
   }
 }
 
-function stage() {
+function setUp() {
   const clock = new ManualClock();
   const started: FakeServer[] = [];
   const shared = new SharedServer(clock, async () => {
@@ -40,7 +40,7 @@ function stage() {
 }
 
 test('One server starts for all sessions and stays for two seconds after the last one.', async () => {
-  const { clock, started, shared } = stage();
+  const { clock, started, shared } = setUp();
   const leases = await Promise.all([shared.lease(signal), shared.lease(signal)]);
   expect(shared.pid).toBe(7);
   for (const lease of leases) await lease.release(0);
@@ -55,7 +55,7 @@ test('One server starts for all sessions and stays for two seconds after the las
 });
 
 test('The server stays if a session arrives while the last one leaves.', async () => {
-  const { clock, started, shared } = stage();
+  const { clock, started, shared } = setUp();
   const leaving = (await shared.lease(signal)).release(0);
   await shared.lease(signal);
   await leaving;
@@ -64,7 +64,7 @@ test('The server stays if a session arrives while the last one leaves.', async (
 });
 
 test('The server stops at once with its last session if a turn is still unfinished.', async () => {
-  const { started, shared } = stage();
+  const { started, shared } = setUp();
   const lease = await shared.lease(signal);
   if (started[0]) started[0].hasRoutes = true;
   await lease.release(0);
@@ -72,7 +72,7 @@ test('The server stops at once with its last session if a turn is still unfinish
 });
 
 test('A retired server stops with its last session, and new sessions get another server.', async () => {
-  const { started, shared } = stage();
+  const { started, shared } = setUp();
   const lease = await shared.lease(signal);
   await shared.retire();
   await shared.lease(signal);
@@ -85,7 +85,7 @@ test('A retired server stops with its last session, and new sessions get another
 });
 
 test('A lost server is replaced once it has stopped.', async () => {
-  const { started, shared } = stage();
+  const { started, shared } = setUp();
   const lease = await shared.lease(signal);
   const [lost] = started;
   const end = Promise.withResolvers<void>();

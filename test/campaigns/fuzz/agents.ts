@@ -89,7 +89,7 @@ class WireProcess implements Child {
   acknowledge(): void {}
 
   /** Writes the messages, then ends. */
-  async play(input: Buffer): Promise<void> {
+  async startTurn(input: Buffer): Promise<void> {
     for (const line of input.toString('latin1').split('\n')) {
       if (line === JSON.stringify(AT_PROMPT)) await this.#until(() => this.#isPrompted);
       else if (line.includes(`"${ID}"`)) {
@@ -271,7 +271,7 @@ async function openTurns(provider: Session['provider']) {
     const ask: AgentSink['ask'] = (request, withdrawn) =>
       broker.ask({ sessionId: id, turnId: turn.turn_id }, request, withdrawn);
     const sink = outputs.sinkFor(live, ask);
-    const played = child.play(bytes);
+    const played = child.startTurn(bytes);
     const agent = await ends(
       'the start',
       open({ session, sink, child, clock }),

@@ -16,7 +16,7 @@ const SHORT = '[processes]\nkill_grace_ms = 100\n[server]\ndrain_ms = 200\n';
 const NOT_ENDED = anError('not_ended', /runs? as another user|running as another user/);
 
 /** A server of an unprivileged user, and the command that makes a child of its become root's. */
-interface Stage {
+interface Harness {
   directory: string;
   config: string;
   /** A shell command that runs as root, ignores TERM, has a group of the process, and prints its pid. */
@@ -25,8 +25,8 @@ interface Stage {
   start(): Promise<TestServer>;
 }
 
-async function withStage(
-  test: (stage: Stage) => Promise<void>,
+async function withHarness(
+  test: (harness: Harness) => Promise<void>,
   agentAsRoot = false,
 ): Promise<void> {
   await using directory = tempDirectory('other-user');
@@ -98,7 +98,7 @@ function runs(pid: number): boolean {
 
 describe.skipIf(!unprivileged)('a child that runs as another user', () => {
   it('A kill ends the other processes, and its record reports a child of another user that still runs.', () =>
-    withStage(async ({ server, rootChild }) => {
+    withHarness(async ({ server, rootChild }) => {
       const started = await run(server, `${rootChild} & sleep 600`);
       const pid = await pidOf(server, started);
       await kill(server, started, 'enough');
@@ -116,7 +116,7 @@ describe.skipIf(!unprivileged)('a child that runs as another user', () => {
     }));
 
   it('The record of a killed process that runs as another user ends, and reports that the process was not ended.', () =>
-    withStage(async ({ server, rootChild }) => {
+    withHarness(async ({ server, rootChild }) => {
       const started = await run(server, `exec ${rootChild}`);
       await pidOf(server, started);
       await kill(server, started);
@@ -130,7 +130,7 @@ describe.skipIf(!unprivileged)('a child that runs as another user', () => {
     }));
 
   it('A time limit ends the process, and its record reports a child of another user that still runs.', () =>
-    withStage(async ({ server, rootChild }) => {
+    withHarness(async ({ server, rootChild }) => {
       const started = await run(server, `${rootChild} & sleep 600`, { timeout_ms: 4000 });
       expect(await ended(server, started)).toMatchObject({
         status: 'timed_out',
@@ -140,7 +140,7 @@ describe.skipIf(!unprivileged)('a child that runs as another user', () => {
     }));
 
   it('A command is completed when it ends, and its record reports a child of another user that still runs.', () =>
-    withStage(async ({ server, rootChild }) => {
+    withHarness(async ({ server, rootChild }) => {
       const started = await run(server, `${rootChild} & read -r _ < fifo; exit 0`, {
         cwd: fifoIn(server.directory),
       });
@@ -155,7 +155,7 @@ describe.skipIf(!unprivileged)('a child that runs as another user', () => {
     }));
 
   it('The server stops and starts cleanly while a child of another user still runs.', () =>
-    withStage(async ({ server, rootChild, start }) => {
+    withHarness(async ({ server, rootChild, start }) => {
       const started = await run(server, `${rootChild} & sleep 600`);
       const pid = await pidOf(server, started);
       expect(await server.end('SIGTERM')).toEqual({ code: 0, signal: null });
@@ -164,7 +164,7 @@ describe.skipIf(!unprivileged)('a child that runs as another user', () => {
     }));
 
   it('After a SIGKILL, the server starts, reports a process of another user that still runs, and stops cleanly.', () =>
-    withStage(async ({ server, rootChild, start }) => {
+    withHarness(async ({ server, rootChild, start }) => {
       const started = await run(server, `exec ${rootChild}`);
       const pid = await pidOf(server, started);
       await server.end('SIGKILL');
@@ -183,7 +183,7 @@ describe.skipIf(!unprivileged)('a child that runs as another user', () => {
     }));
 
   it('The session of an agent that runs as another user can be closed, and the server stops cleanly.', () =>
-    withStage(async ({ server, directory, start }) => {
+    withHarness(async ({ server, directory, start }) => {
       const { client } = server;
       const session = await client.call(endpoints.createSession, {
         body: { provider: 'acp', cwd: directory },

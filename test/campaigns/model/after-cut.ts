@@ -5,7 +5,7 @@ import type { Delivery } from '../../../src/api/team-messages.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { openRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
-import { toldIn } from '../../support/teams/team.ts';
+import { messageIdsIn } from '../../support/teams/team.ts';
 import type { Core } from './core.ts';
 import { faultOf, type Race } from './wake.ts';
 
@@ -19,7 +19,7 @@ export async function judgeAfterKill(core: Core, race: Race): Promise<void> {
   await using copy = core.copy();
   const told = race.told();
   const provider = scriptedProvider((turn) => {
-    told.push(...toldIn(turn.text));
+    told.push(...messageIdsIn(turn.text));
     turn.end(completed);
   });
   const clock = new ManualClock(core.clock.now());

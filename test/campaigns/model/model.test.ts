@@ -16,7 +16,7 @@ const START = 1_750_000_000_000;
 /** Returns why a program fails on a server of its own; null if it does not. */
 async function failureOf(program: Program): Promise<Error | null> {
   await using server = await Server.open(START);
-  return await orFailure(Run.play(server, program, 0));
+  return await orFailure(Run.startTurn(server, program, 0));
 }
 
 async function orFailure(run: Promise<Run>): Promise<Error | null> {
@@ -47,7 +47,7 @@ async function runPrograms(first: number, count: number): Promise<number> {
   await using server = await Server.open(START);
   for (let number = first; number < first + count; number++) {
     const program = randomProgram(SEED + number, LENGTH);
-    const failure = await orFailure(Run.play(server, program, number));
+    const failure = await orFailure(Run.startTurn(server, program, number));
     if (failure) await report(program, failure, number);
   }
   return count;

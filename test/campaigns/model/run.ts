@@ -42,7 +42,7 @@ export class Run {
     this.#state = newState(NAMES, server.clock.now());
   }
 
-  static async play(server: Server, program: Program, number: number): Promise<Run> {
+  static async startTurn(server: Server, program: Program, number: number): Promise<Run> {
     const run = new Run(server, program, number);
     try {
       await run.#open();

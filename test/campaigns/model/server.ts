@@ -6,7 +6,7 @@ import { ProviderError } from '../../../src/agents/provider.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { openRuntime, type TestRuntime } from '../../support/runtime.ts';
 import { scriptedProvider, type ScriptedTurn } from '../../support/scripted-provider.ts';
-import { soon } from '../../support/sessions/with-timeout.ts';
+import { withTimeout } from '../../support/sessions/with-timeout.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import type { UntypedEvent } from '../../support/untyped-events.ts';
 
@@ -104,7 +104,7 @@ export class Server implements AsyncDisposable {
       while (!isThere()) await this.#news.promise;
     };
     if (!isThere())
-      await soon(wait(), 'what the model expects').catch((error: unknown) => {
+      await withTimeout(wait(), 'what the model expects').catch((error: unknown) => {
         throw new Error(what(), { cause: error });
       });
   }

@@ -2,7 +2,7 @@ import type { Delivery, Message } from '../../../src/api/team-messages.ts';
 import type { Session } from '../../../src/api/sessions.ts';
 import { ProviderError } from '../../../src/agents/provider.ts';
 import type { ScriptedTurn } from '../../support/scripted-provider.ts';
-import { completed, failed, toldIn } from '../../support/teams/team.ts';
+import { completed, failed, messageIdsIn } from '../../support/teams/team.ts';
 import type { Core } from './core.ts';
 import type { Policy } from './state.ts';
 
@@ -189,7 +189,7 @@ export class Race {
 
   /** The ids of the messages that the agent of the recipient has got, in order. */
   told(): string[] {
-    return this.#turns.flatMap(({ text }) => toldIn(text));
+    return this.#turns.flatMap(({ text }) => messageIdsIn(text));
   }
 
   async #messages(): Promise<Message[]> {

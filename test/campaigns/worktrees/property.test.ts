@@ -18,7 +18,7 @@ import {
   makeRepository,
   release,
   restore,
-  type Stage,
+  type WorktreeHarness,
 } from '../../support/worktrees/work.ts';
 import { scaled } from '../../support/patience.ts';
 
@@ -98,40 +98,44 @@ function contentsOf(directory: string): Map<string, string> {
   return found;
 }
 
-async function take(stage: Stage, state: { tree: Worktree; session: string }, one: Step) {
+async function take(
+  harness: WorktreeHarness,
+  state: { tree: Worktree; session: string },
+  one: Step,
+) {
   const { tree } = state;
   const place = tree.path;
   const target = path.join(place, one.file ?? '');
   const isThere = fs.existsSync(place);
   switch (one.do) {
     case 'create':
-      state.session = (await openSession(stage.client, stage.repo)).id;
+      state.session = (await openSession(harness.client, harness.repo)).id;
       await orRefused(
-        create({ ...stage, session: state.session }).then((made) => {
+        create({ ...harness, session: state.session }).then((made) => {
           // The name may have been free.
           state.tree = made;
         }),
       );
       return;
     case 'claim':
-      await orRefused(claim(stage, tree, state.session));
+      await orRefused(claim(harness, tree, state.session));
       return;
     case 'release':
-      for (const one of (await get(stage, tree)).claims)
-        await orRefused(release(stage, tree, one.session_id));
+      for (const one of (await get(harness, tree)).claims)
+        await orRefused(release(harness, tree, one.session_id));
       return;
     case 'cleanup':
-      await orRefused(cleanUp(stage, tree));
+      await orRefused(cleanUp(harness, tree));
       return;
     case 'restore':
-      await orRefused(restore(stage, tree));
+      await orRefused(restore(harness, tree));
       return;
     case 'close':
-      await close(stage, state.session);
+      await close(harness, state.session);
       return;
     case 'merge':
-      byHand(stage.repo, 'merge', '--quiet', '--strategy-option=theirs', tree.branch);
-      byHand(stage.repo, 'merge', '--abort');
+      byHand(harness.repo, 'merge', '--quiet', '--strategy-option=theirs', tree.branch);
+      byHand(harness.repo, 'merge', '--abort');
       return;
   }
   if (!isThere) return;
@@ -178,7 +182,7 @@ async function take(stage: Stage, state: { tree: Worktree; session: string }, on
       const lock = path.join(admin, 'index.lock');
       // Somebody else's git has died, and by the next step it was noticed.
       fs.writeFileSync(lock, '');
-      await orRefused(cleanUp(stage, tree));
+      await orRefused(cleanUp(harness, tree));
       fs.rmSync(lock, { force: true });
       return;
     }
@@ -197,7 +201,7 @@ function blobOf(content: string): string {
 }
 
 /** Runs `check` with its own server, repository and session. */
-function onStage(check: (stage: Stage) => Promise<void>): Promise<void> {
+function withHarness(check: (harness: WorktreeHarness) => Promise<void>): Promise<void> {
   return withRuntime(
     async (given) => {
       const repo = makeRepository(path.join(given.directory, 'repo'));
@@ -213,30 +217,30 @@ test(
   async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 15, maxLength: 30 }), (steps) =>
-        onStage(async (stage) => {
-          const state = { tree: await create(stage), session: stage.session };
+        withHarness(async (harness) => {
+          const state = { tree: await create(harness), session: harness.session };
           const memory = new Memory();
           for (const one of steps as Step[]) {
             if (fs.existsSync(state.tree.path)) memory.note(state.tree);
             const before = memory.files;
-            await take(stage, state, one);
+            await take(harness, state, one);
             const { tree } = state;
-            const now = await get(stage, tree);
+            const now = await get(harness, tree);
             const isThere = now.status === 'active' || now.status === 'retained';
             expect([now.status, fs.existsSync(tree.path)]).toEqual([now.status, isThere]);
             if (isThere) memory.note(tree);
             // Objects that only a reflog refers to are removed in time.
             if (now.status === 'cleaned')
-              git(stage.repo, 'reflog', 'expire', '--expire=now', '--all');
-            const objects = kept(stage.repo);
+              git(harness.repo, 'reflog', 'expire', '--expire=now', '--all');
+            const objects = kept(harness.repo);
             if (!isThere)
               for (const [name, content] of before)
                 expect([name, objects.has(blobOf(content))]).toEqual([name, true]);
             for (const commit of memory.commits)
               expect([commit, objects.has(commit)]).toEqual([commit, true]);
             if (now.status === 'cleaned') {
-              await orRefused(restore(stage, tree));
-              const back = await get(stage, tree);
+              await orRefused(restore(harness, tree));
+              const back = await get(harness, tree);
               if (back.status === 'retained' && now.archive_ref !== null)
                 expect(contentsOf(tree.path)).toEqual(before);
             }

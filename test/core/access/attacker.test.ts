@@ -5,10 +5,10 @@ import type { z } from 'zod';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import {
-  sharedStage,
-  type Stage,
-  type StageOptions,
-  testStage,
+  sharedHarness,
+  type Harness,
+  type HarnessOptions,
+  testHarness,
 } from '../../support/sessions/harness.ts';
 import { makeRepository } from '../../support/worktrees/work.ts';
 import { table, unauthorized } from '../../support/http/request.ts';
@@ -110,10 +110,10 @@ const victim = attacked();
 test.for(targets)(
   'A page under a foreign host gets nothing from $request, with or without a token.',
   async (target) => {
-    const { stage, raw, unchanged } = victim();
+    const { harness, raw, unchanged } = victim();
     const before = await unchanged();
     for (const hosts of someFor(target, foreignHosts)) {
-      for (const headers of [[], [`Authorization: Bearer ${stage.given.token}`]]) {
+      for (const headers of [[], [`Authorization: Bearer ${harness.given.token}`]]) {
         const reply = await raw({ ...target, hosts, headers });
         expect([hosts, reply.status, reply.body]).toEqual([hosts, 403, hostRefusal]);
         expect(reply.cors).toEqual([]);
@@ -143,8 +143,8 @@ test.for(targets)(
 );
 
 test('A request with the full URL of another host and the own Host is refused.', async () => {
-  const { stage, raw } = victim();
-  const headers = [`Authorization: Bearer ${stage.given.token}`];
+  const { harness, raw } = victim();
+  const headers = [`Authorization: Bearer ${harness.given.token}`];
   const reply = await raw({ method: 'GET', path: 'http://evil.example/v1/version', headers });
   expect(reply.status).toBe(403);
 });
@@ -155,10 +155,10 @@ describe('a page of another origin', () => {
   test.for(targets)(
     'A page of another origin gets nothing from $request, with or without a token.',
     async (target) => {
-      const { stage, raw, unchanged } = victim();
+      const { harness, raw, unchanged } = victim();
       const before = await unchanged();
       for (const origin of someFor(target, foreignOrigins)) {
-        for (const token of [[], [`Authorization: Bearer ${stage.given.token}`]]) {
+        for (const token of [[], [`Authorization: Bearer ${harness.given.token}`]]) {
           const reply = await raw({ ...target, headers: [`Origin: ${origin}`, ...token] });
           expect([origin, reply.status, reply.body]).toEqual([origin, 403, originRefusal]);
           expect(reply.cors).toEqual([]);
@@ -210,10 +210,10 @@ describe('a page of another origin', () => {
   test.for(targets)(
     'A request to $request without an Origin header needs the token.',
     async (target) => {
-      const { stage, raw, unchanged } = victim();
+      const { harness, raw, unchanged } = victim();
       const before = await unchanged();
       // After this minute, the failures of the test before do not delay these responses.
-      stage.clock.advance(60_000);
+      harness.clock.advance(60_000);
       for (const [type, body] of simpleBodies) {
         const headers = [`Content-Type: ${type}`];
         const form = await raw({ ...target, method: 'POST', headers, body });
@@ -259,8 +259,8 @@ describe('an allowed host and origin', () => {
   test.for(targets)(
     'Only the allowed host and origin reach $request, and similar names do not.',
     async (target) => {
-      const { stage, raw } = victim();
-      const token = `Authorization: Bearer ${stage.given.token}`;
+      const { harness, raw } = victim();
+      const token = `Authorization: Bearer ${harness.given.token}`;
       for (const hosts of [['box.lan'], ['BOX.lan:PORT'], ['127.0.0.1:PORT']]) {
         // An admitted request is refused for its query. Public routes accept any query.
         const asked = { ...target, path: `${target.path}?nonsense=1`, hosts };
@@ -299,19 +299,21 @@ describe('a request with the token', () => {
   test.for(changes)(
     'A change by $request with the token and the right host is admitted.',
     async ({ endpoint }) => {
-      const stage = await testStage();
-      return expectLetIn(await victimOf(stage), endpoint);
+      const harness = await testHarness();
+      return expectLetIn(await victimOf(harness), endpoint);
     },
   );
 });
 
 async function expectLetIn(
-  { stage, raw }: Victim,
+  { harness, raw }: Victim,
   endpoint: (typeof table)[number]['endpoint'],
 ): Promise<void> {
   const { method, path: place } = endpoint;
-  const headers = [`Authorization: Bearer ${stage.given.token}`];
-  const body = JSON.stringify(goodBodyOf(endpoint, () => path.join(stage.directory, '..', 'repo')));
+  const headers = [`Authorization: Bearer ${harness.given.token}`];
+  const body = JSON.stringify(
+    goodBodyOf(endpoint, () => path.join(harness.directory, '..', 'repo')),
+  );
   if (endpoint.body) headers.push('Content-Type: application/json');
   const request = { method, path: place, headers };
   const reply = await raw({ ...request, ...(endpoint.body ? { body } : {}) });
@@ -341,7 +343,7 @@ interface RawReply {
 
 /** A runtime with records of each kind, and the requests of an attacker. */
 interface Victim {
-  stage: Stage;
+  harness: Harness;
   raw: (request: Raw) => Promise<RawReply>;
   /** Reads the newest event; each change adds one. */
   unchanged: () => Promise<unknown>;
@@ -350,12 +352,12 @@ interface Victim {
 }
 
 /** Returns a victim for all tests of a `describe`; expects that they change nothing. */
-function attacked(options: StageOptions = {}): () => Victim {
-  const stage = sharedStage(options);
+function attacked(options: HarnessOptions = {}): () => Victim {
+  const harness = sharedHarness(options);
   let victim: Victim | undefined;
   let before: unknown;
   beforeAll(async () => {
-    victim = await victimOf(stage());
+    victim = await victimOf(harness());
     before = await victim.holdings();
   });
   afterAll(async () => {
@@ -364,8 +366,8 @@ function attacked(options: StageOptions = {}): () => Victim {
   return () => victim ?? expect.unreachable();
 }
 
-async function victimOf(stage: Stage): Promise<Victim> {
-  const params = await something(stage);
+async function victimOf(harness: Harness): Promise<Victim> {
+  const params = await something(harness);
   const fill = (path: string) =>
     path.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? '0123');
   const lists = table.filter(
@@ -373,24 +375,24 @@ async function victimOf(stage: Stage): Promise<Victim> {
       method === 'GET' && answers === 'json' && ('cursor' in query || 'after_seq' in query),
   );
   const read = async (path: string) => {
-    const { headers, body } = await stage.get<unknown>(path);
+    const { headers, body } = await harness.get<unknown>(path);
     return [path, headers.get('x-seq'), body];
   };
   return {
-    stage,
-    raw: (request) => sendRaw(stage.given.url, { ...request, path: fill(request.path) }),
+    harness,
+    raw: (request) => sendRaw(harness.given.url, { ...request, path: fill(request.path) }),
     unchanged: () => read('/v1/events?limit=1'),
     holdings: () => Promise.all(lists.map(({ endpoint }) => read(fill(endpoint.path)))),
   };
 }
 
 /** Starts a turn with a pending approval, and makes a team, a message and a token. Returns the parameters of paths. */
-async function something(stage: Stage): Promise<Record<string, string>> {
-  const { client } = stage.given;
-  const { session, turn } = await stage.atWork();
+async function something(harness: Harness): Promise<Record<string, string>> {
+  const { client } = harness.given;
+  const { session, turn } = await harness.atWork();
   await turn.sink.update({ type: 'message', text: 'hello' });
   void turn.ask();
-  const approval = await stage.asked(session.id);
+  const approval = await harness.asked(session.id);
   const params = { session_id: session.id, turn_id: approval.turn_id };
   const [item] = await client.call(endpoints.listItems, { params });
   const token = await client.call(endpoints.createToken, { body: { name: 'ci', scope: 'admin' } });

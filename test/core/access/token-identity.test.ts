@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import type { CreatedToken, Token } from '../../../src/api/tokens.ts';
 import { configSchema } from '../../../src/core/config/schema.ts';
-import { testStage } from '../../support/sessions/harness.ts';
+import { testHarness } from '../../support/sessions/harness.ts';
 import { sharedRuntime, type TestRuntime, testRuntime } from '../../support/runtime.ts';
 import { scriptedProvider } from '../../support/scripted-provider.ts';
 import { testDirectory } from '../../support/temp.ts';
@@ -54,16 +54,16 @@ test('The log line of each request has the id of its token, also for refused req
 });
 
 test('The id of the token is in decided_by of an approval.', async () => {
-  const stage = await testStage();
-  const made = await make(stage.given, { scope: 'admin' });
+  const harness = await testHarness();
+  const made = await make(harness.given, { scope: 'admin' });
   for (const [secret, by] of [
     [made.secret, made.id],
-    [stage.given.token, 'api'],
+    [harness.given.token, 'api'],
   ] as const) {
-    const { session, turn } = await stage.atWork({ permission_mode: 'require_approval' });
+    const { session, turn } = await harness.atWork({ permission_mode: 'require_approval' });
     void turn.ask();
-    const approval = await stage.asked(session.id);
-    const api = apiOf({ url: stage.given.url, token: secret });
+    const approval = await harness.asked(session.id);
+    const api = apiOf({ url: harness.given.url, token: secret });
     const at = `/v1/sessions/${session.id}/approvals/${approval.id}`;
     const reply = await api('POST', at, { body: { decision: 'accept' } });
     expect(reply.json()).toMatchObject({ decision: 'accept', decided_by: by });
@@ -251,10 +251,10 @@ test('Tokens with the scope read leave some streams for admins.', async () => {
 });
 
 test('A token with the scope tools may call tools as any session, and nothing else.', async () => {
-  const stage = await testStage();
-  const { given } = stage;
+  const harness = await testHarness();
+  const { given } = harness;
   const made = await make(given, { scope: 'tools' });
-  const session = await stage.open();
+  const session = await harness.open();
   const api = apiOf({ url: given.url, token: made.secret });
   const body = { tool_name: 'cadre_process_status', caller_agent_id: session.id, args: {} };
   const called = await api('POST', '/v1/mcp/invoke', { body });

@@ -15,11 +15,11 @@ import { testDirectory } from '../../support/temp.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { apiOf, expectAsDescribed, send, table, unauthorized } from '../../support/http/request.ts';
-import { sharedGate } from '../../support/http/shared-auth-runtime.ts';
+import { sharedAuthRuntime } from '../../support/http/shared-auth-runtime.ts';
 import { openStream } from '../../support/http/stream.ts';
 
 const options = () => ({ providers: [scriptedProvider()] });
-const on = sharedGate();
+const on = sharedAuthRuntime();
 const forbidden = {
   error: 'this token is read-only and cannot make this request: use a token with the scope admin',
   code: 'forbidden_scope',

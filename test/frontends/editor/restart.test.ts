@@ -3,13 +3,13 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { HttpClient } from '../../../src/client/client.ts';
 import { openEditor } from '../../support/acp/editor.ts';
-import { withMortalServer } from '../../support/acp/restartable-server.ts';
+import { withRestartableServer } from '../../support/acp/restartable-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { testDemo } from '../../support/demo-server.ts';
 import { openSession, send } from '../../support/turns.ts';
 
 test('A prompt fails with the reason after SIGKILL of the server, and the next prompt works.', () =>
-  withMortalServer(async ({ place, directory, restart }) => {
+  withRestartableServer(async ({ place, directory, restart }) => {
     const connect = () => Promise.resolve(new HttpClient({ ...place }));
     const editor = await openEditor(place, { connect });
     const idle = await openEditor(place, { connect });
@@ -30,7 +30,7 @@ test('A prompt fails with the reason after SIGKILL of the server, and the next p
   }));
 
 test('A permission request that is open when the server dies can be answered after the restart.', () =>
-  withMortalServer(async ({ place, directory, restart }) => {
+  withRestartableServer(async ({ place, directory, restart }) => {
     const answer = Promise.withResolvers<void>();
     const asked = Promise.withResolvers<void>();
     const editor = await openEditor(place, {

@@ -8,7 +8,11 @@ import { endpoints } from '../../../src/api/index.ts';
 import { selfCommand } from '../../../src/core/lib/self.ts';
 import { until } from '../../support/providers/calls.ts';
 import { callTool, withToolServer } from '../../support/mcp.ts';
-import { type RawSession, type RawStage, testRawAgent } from '../../support/providers/raw-agent.ts';
+import {
+  type RawSession,
+  type RawAgentHarness,
+  testRawAgent,
+} from '../../support/providers/raw-agent.ts';
 
 interface ServerConfig {
   name: string;
@@ -21,7 +25,7 @@ interface ServerConfig {
 async function given({
   agents,
   open,
-}: RawStage): Promise<{ server: ServerConfig; session: RawSession }> {
+}: RawAgentHarness): Promise<{ server: ServerConfig; session: RawSession }> {
   const session = await open();
   await session.run('hello');
   const params = agents.at(-1)?.last('session/new')?.params;
@@ -43,8 +47,8 @@ function tokenOf({ env }: ServerConfig): string {
 }
 
 it('The MCP server lists the tools of the gateway and calls them as its session.', async () => {
-  const stage = await testRawAgent({}, { gateway: { free: ['cadre_process_run'] } });
-  const { server, session } = await given(stage);
+  const harness = await testRawAgent({}, { gateway: { free: ['cadre_process_run'] } });
+  const { server, session } = await given(harness);
   expect(server.name).toBe('cadre');
   await withToolServer(startOf(server), async (client) => {
     const { tools } = await client.listTools();
@@ -64,22 +68,22 @@ it('The MCP server lists the tools of the gateway and calls them as its session.
 });
 
 it('An agent that resumes a session receives the MCP server too.', async () => {
-  const stage = await testRawAgent({});
-  const { session } = await given(stage);
-  await stage.restart();
+  const harness = await testRawAgent({});
+  const { session } = await given(harness);
+  await harness.restart();
   const body = { input: [{ type: 'text' as const, text: 'again' }] };
   const params = { session_id: session.id };
-  await stage.client.call(endpoints.sendTurn, { params, body });
+  await harness.client.call(endpoints.sendTurn, { params, body });
   // The agent of the recovery may start before or after this one.
   const resumed = () =>
-    stage.agents.map((agent) => agent.last('session/resume')).find((asked) => asked);
+    harness.agents.map((agent) => agent.last('session/resume')).find((asked) => asked);
   await until('the session was resumed', () => resumed() !== undefined);
   expect(resumed()?.params?.mcpServers).toHaveLength(1);
 });
 
 it('The arguments of the MCP server contain no secret.', async () => {
-  const stage = await testRawAgent({});
-  const { server } = await given(stage);
+  const harness = await testRawAgent({});
+  const { server } = await given(harness);
   expect(server.args.join(' ')).not.toContain(tokenOf(server));
 });
 
@@ -152,8 +156,8 @@ it('A tool call that finds no server is repeated for as long as another server m
   expect(new Set(called).size).toBe(1);
 });
 
-const ask = (stage: RawStage, token: string, path: string, body?: object) =>
-  fetch(`${stage.given.url}${path}`, {
+const ask = (harness: RawAgentHarness, token: string, path: string, body?: object) =>
+  fetch(`${harness.given.url}${path}`, {
     method: body ? 'POST' : 'GET',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     ...(body && { body: JSON.stringify(body) }),
@@ -164,26 +168,26 @@ const status = (caller: string) => ({
 });
 
 it('A gateway token allows the tools of its session, and no other endpoint.', async () => {
-  const stage = await testRawAgent({});
-  const { server, session } = await given(stage);
+  const harness = await testRawAgent({});
+  const { server, session } = await given(harness);
   const token = tokenOf(server);
-  expect((await ask(stage, token, '/v1/mcp/capabilities')).status).toBe(200);
+  expect((await ask(harness, token, '/v1/mcp/capabilities')).status).toBe(200);
   expect(
-    await (await ask(stage, token, '/v1/mcp/invoke', status(session.id))).json(),
+    await (await ask(harness, token, '/v1/mcp/invoke', status(session.id))).json(),
   ).toMatchObject({
     ok: true,
   });
   for (const path of ['/v1/sessions', '/v1/events', '/metrics', '/v1/tokens', '/v1/nothing'])
-    expect([path, (await ask(stage, token, path)).status]).toEqual([path, 403]);
-  const { status: code } = await ask(stage, token, `/v1/sessions/${session.id}/close`, {});
+    expect([path, (await ask(harness, token, path)).status]).toEqual([path, 403]);
+  const { status: code } = await ask(harness, token, `/v1/sessions/${session.id}/close`, {});
   expect(code).toBe(403);
 });
 
 it('A gateway token cannot call tools as another session, and a forged token is refused with 401.', async () => {
-  const stage = await testRawAgent({});
-  const [one, other] = [await given(stage), await given(stage)];
+  const harness = await testRawAgent({});
+  const [one, other] = [await given(harness), await given(harness)];
   const token = tokenOf(one.server);
-  const foreign = await ask(stage, token, '/v1/mcp/invoke', status(other.session.id));
+  const foreign = await ask(harness, token, '/v1/mcp/invoke', status(other.session.id));
   expect(foreign.status).toBe(200);
   expect(await foreign.json()).toMatchObject({ ok: false, error: { code: 'unauthorized' } });
   const forged = [one.session.id, other.session.id].map((id) =>
@@ -191,17 +195,17 @@ it('A gateway token cannot call tools as another session, and a forged token is 
   );
   expect(forged[0]).toBe(token);
   for (const wrong of [forged[1] ?? '', `${token}x`, token.slice(0, -1), 'cadre_agent..'])
-    expect((await ask(stage, wrong, '/v1/mcp/capabilities')).status).toBe(401);
+    expect((await ask(harness, wrong, '/v1/mcp/capabilities')).status).toBe(401);
 });
 
 it('A gateway token is refused with the reason while its session is closed.', async () => {
-  const stage = await testRawAgent({});
-  const { server, session } = await given(stage);
+  const harness = await testRawAgent({});
+  const { server, session } = await given(harness);
   const params = { session_id: session.id };
-  await stage.client.call(endpoints.closeSession, { params, body: { reason: 'done' } });
-  const closed = await ask(stage, tokenOf(server), '/v1/mcp/invoke', status(session.id));
+  await harness.client.call(endpoints.closeSession, { params, body: { reason: 'done' } });
+  const closed = await ask(harness, tokenOf(server), '/v1/mcp/invoke', status(session.id));
   expect(closed.status).toBe(400);
-  const listed = await ask(stage, tokenOf(server), '/v1/mcp/capabilities');
+  const listed = await ask(harness, tokenOf(server), '/v1/mcp/capabilities');
   expect([listed.status, await listed.json()]).toEqual([
     400,
     {

@@ -4,37 +4,37 @@ import { endpoints } from '../../../src/api/index.ts';
 import { cadreOn } from '../../support/cli/cadre.ts';
 import { withDemo } from '../../support/demo-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { type RawStage, testRawAgent } from '../../support/providers/raw-agent.ts';
+import { type RawAgentHarness, testRawAgent } from '../../support/providers/raw-agent.ts';
 import { asking, goes } from '../../support/providers/rows.ts';
 import { hasPty, inTerminal } from '../../support/tui/pty.ts';
 import { commit, git, makeRepository, write } from '../../support/worktrees/work.ts';
 
 /** Runs a turn whose agent asks for a permission without arguments, until the request is pending. */
-async function askUndescribed(): Promise<[RawStage, string, () => Promise<unknown>]> {
-  const stage = await testRawAgent(
+async function askUndescribed(): Promise<[RawAgentHarness, string, () => Promise<unknown>]> {
+  const harness = await testRawAgent(
     goes(async (agent) => {
       await agent.ask({ toolCallId: 'u1', title: 'Shell', kind: 'execute' });
       return { stopReason: 'end_turn' };
     }),
   );
-  const session = await stage.open(asking);
+  const session = await harness.open(asking);
   const turnId = await session.send('go');
-  const pending = async () => (await stage.client.call(endpoints.listApprovals, {}))[0];
+  const pending = async () => (await harness.client.call(endpoints.listApprovals, {}))[0];
   await expectEventually(pending).toBeDefined();
-  return [stage, (await pending())?.id ?? '', () => session.watch.end(turnId)];
+  return [harness, (await pending())?.id ?? '', () => session.watch.end(turnId)];
 }
 
-const statusOf = async ({ client }: RawStage, status: 'pending' | 'accepted') =>
+const statusOf = async ({ client }: RawAgentHarness, status: 'pending' | 'accepted') =>
   (await client.call(endpoints.listApprovals, { query: { status } })).length;
 
 test('Without a terminal, a request without arguments is accepted only with --undescribed.', async () => {
-  const [stage, id, ended] = await askUndescribed();
-  const cadre = cadreOn(stage.given);
+  const [harness, id, ended] = await askUndescribed();
+  const cadre = cadreOn(harness.given);
   const refused = await cadre(['approvals', 'accept', id]);
   expect([refused.code, refused.stdout]).toEqual([2, '']);
   expect(refused.stderr).toContain('does not say what this request would do');
   expect(refused.stderr).toContain('pass --undescribed to accept the request');
-  expect(await statusOf(stage, 'pending')).toBe(1);
+  expect(await statusOf(harness, 'pending')).toBe(1);
   const accepted = await cadre(['approvals', 'accept', id, '--undescribed']);
   expect([accepted.code, accepted.stdout]).toEqual([0, 'accepted: Shell\n']);
   await ended();
@@ -44,8 +44,8 @@ test('Without a terminal, a request without arguments is accepted only with --un
 });
 
 test('A request without arguments is declined without a word and without a flag.', async () => {
-  const [stage, id, ended] = await askUndescribed();
-  const declined = await cadreOn(stage.given)(['approvals', 'decline', id]);
+  const [harness, id, ended] = await askUndescribed();
+  const declined = await cadreOn(harness.given)(['approvals', 'decline', id]);
   expect([declined.code, declined.stderr]).toEqual([0, '']);
   await ended();
 });
@@ -53,9 +53,9 @@ test('A request without arguments is declined without a word and without a flag.
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
 describe.skipIf(!hasPty)('a request at a terminal', () => {
   test('A request without arguments is accepted only with the typed word.', async () => {
-    const [stage, id, ended] = await askUndescribed();
+    const [harness, id, ended] = await askUndescribed();
     const args = ['approvals', 'accept', id];
-    const { directory } = stage.given;
+    const { directory } = harness.given;
     for (const [typed, code] of [
       ['y\r', 2],
       ['\u0004', 2],
@@ -65,23 +65,23 @@ describe.skipIf(!hasPty)('a request at a terminal', () => {
       await wrong.expectShows('type yes to accept it:');
       wrong.type(typed);
       expect(await wrong.ended).toEqual({ code, terminal: 'as it was' });
-      expect(await statusOf(stage, 'pending')).toBe(1);
+      expect(await statusOf(harness, 'pending')).toBe(1);
     }
     await using terminal = inTerminal(directory, args);
     await terminal.expectShows('does not say what this request would do');
     await terminal.expectShows('type yes to accept it:');
     await terminal.type('yes\r').ends(0);
-    expect(await statusOf(stage, 'accepted')).toBe(1);
+    expect(await statusOf(harness, 'accepted')).toBe(1);
     await ended();
   });
 
   test('A terminal that takes JSON is not asked for a word.', async () => {
-    const [stage, id, ended] = await askUndescribed();
-    const { directory } = stage.given;
+    const [harness, id, ended] = await askUndescribed();
+    const { directory } = harness.given;
     await using terminal = inTerminal(directory, ['--json', 'approvals', 'accept', id]);
     expect((await terminal.ended).code).toBe(2);
-    expect(await statusOf(stage, 'pending')).toBe(1);
-    await cadreOn(stage.given)(['approvals', 'decline', id]);
+    expect(await statusOf(harness, 'pending')).toBe(1);
+    await cadreOn(harness.given)(['approvals', 'decline', id]);
     await ended();
   });
 

@@ -7,7 +7,7 @@ import { expectEventually } from '../../support/expect-eventually.ts';
 import {
   endTurn,
   type RawAgent,
-  type RawStage,
+  type RawAgentHarness,
   type Role,
   testRawAgent,
 } from '../../support/providers/raw-agent.ts';
@@ -58,38 +58,43 @@ const role: Role = {
 const prompt = /accept\?.*\[y\] once/;
 
 /** Runs a turn with a request in a terminal of 20 lines. */
-async function openAsking(turn: string, args: string[] = []): Promise<[InTerminal, RawStage]> {
-  const stage = await testRawAgent(role);
+async function openAsking(
+  turn: string,
+  args: string[] = [],
+): Promise<[InTerminal, RawAgentHarness]> {
+  const harness = await testRawAgent(role);
   const mode = ['--permission-mode', 'require_approval'];
-  const terminal = inTerminal(stage.given.directory, ['run', ...mode, ...args, turn]);
+  const terminal = inTerminal(harness.given.directory, ['run', ...mode, ...args, turn]);
   onTestFinished(() => terminal[Symbol.asyncDispose]());
-  return [terminal, stage];
+  return [terminal, harness];
 }
 
-const approvals = async ({ client }: RawStage, status: 'pending' | 'accepted' | 'declined') =>
-  (await client.call(endpoints.listApprovals, { query: { status } })).map(({ title }) => title);
+const approvals = async (
+  { client }: RawAgentHarness,
+  status: 'pending' | 'accepted' | 'declined',
+) => (await client.call(endpoints.listApprovals, { query: { status } })).map(({ title }) => title);
 
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
 describe.skipIf(!hasPty)('asking at the terminal', () => {
   test('Two simultaneous approvals need two answers: one y accepts one of them.', async () => {
-    const [{ expectShows, type, glass }, stage] = await openAsking('two');
+    const [{ expectShows, type, glass }, harness] = await openAsking('two');
     await expectShows(prompt);
     expect(glass.text()).toContain('ls harmless');
     expect(glass.text()).not.toContain('command: rm');
     await type('yyy').shows('command: rm -rf /precious');
     await expectShows(prompt);
-    expect(await approvals(stage, 'accepted')).toEqual(['ls harmless']);
-    expect(await approvals(stage, 'pending')).toEqual(['rm -rf /precious']);
+    expect(await approvals(harness, 'accepted')).toEqual(['ls harmless']);
+    expect(await approvals(harness, 'pending')).toEqual(['rm -rf /precious']);
     await type('n').ends(0);
     expect(glass.text()).toContain('a1 r1');
   });
 
   test('Ctrl-C at a question interrupts the turn, and the terminal is as it was.', async () => {
-    const [{ expectShows, type }, stage] = await openAsking('two');
+    const [{ expectShows, type }, harness] = await openAsking('two');
     await expectShows(prompt);
     await type('\u0003').ends(130);
-    expect(await approvals(stage, 'accepted')).toEqual([]);
-    const [session] = await stage.client.call(endpoints.listSessions, {});
+    expect(await approvals(harness, 'accepted')).toEqual([]);
+    const [session] = await harness.client.call(endpoints.listSessions, {});
     expect(session?.status).toBe('ready');
   });
 
@@ -99,11 +104,11 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
   ])(
     'The key %s leaves the request open and ends the command with 5, and later input answers nothing.',
     async ([, key = '']) => {
-      const [{ expectShows, type, glass }, stage] = await openAsking('two');
+      const [{ expectShows, type, glass }, harness] = await openAsking('two');
       await expectShows(prompt);
       await type(`${key}y`).ends(5);
-      expect(await approvals(stage, 'accepted')).toEqual([]);
-      expect((await approvals(stage, 'pending')).toSorted()).toEqual([
+      expect(await approvals(harness, 'accepted')).toEqual([]);
+      expect((await approvals(harness, 'pending')).toSorted()).toEqual([
         'ls harmless',
         'rm -rf /precious',
       ]);
@@ -114,7 +119,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
       expect(glass.text()).toMatch(
         /continue with cadre run --session \w+ TEXT, or cadre sessions attach \w+/,
       );
-      const cadre = cadreOn(stage.given);
+      const cadre = cadreOn(harness.given);
       expect((await cadre(['approvals', 'accept', id])).stdout).toBe('accepted: ls harmless\n');
       const shown = await cadre(['approvals', 'show', id]);
       expect(shown.stdout).toMatch(/^decided_by +you \(token api\)$/m);
@@ -122,7 +127,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
   );
 
   test('The key v shows the request again, and d declines as on the screen.', async () => {
-    const [{ expectShows, type, glass }, stage] = await openAsking('one');
+    const [{ expectShows, type, glass }, harness] = await openAsking('one');
     await expectShows(prompt);
     type('v');
     const shown = () => glass.written.match(/the agent requests approval/g)?.length;
@@ -131,11 +136,11 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
     const prompts = () => glass.written.match(/accept\?/g)?.length;
     await expectEventually(prompts).toBe(2);
     await type('d').ends(0);
-    expect(await approvals(stage, 'declined')).toEqual(['ls harmless']);
+    expect(await approvals(harness, 'declined')).toEqual(['ls harmless']);
   });
 
   test('Keys that were typed before the question accept nothing.', async () => {
-    const stage = await testRawAgent({
+    const harness = await testRawAgent({
       turns: {
         async early(agent) {
           agent.say('think');
@@ -144,7 +149,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
         },
       },
     });
-    const { directory } = stage.given;
+    const { directory } = harness.given;
     const args = ['run', '--permission-mode', 'require_approval', 'early'];
     await using terminal = inTerminal(directory, args);
     const { expectShows, type, ended } = terminal;
@@ -152,10 +157,10 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
     await type('y\ny').shows(/y\r?\n?y/);
     typed.resolve();
     await expectShows(prompt);
-    expect(await approvals(stage, 'pending')).toEqual(['ls harmless']);
+    expect(await approvals(harness, 'pending')).toEqual(['ls harmless']);
     type('n');
     expect((await ended).code).toBe(0);
-    expect(await approvals(stage, 'declined')).toEqual(['ls harmless']);
+    expect(await approvals(harness, 'declined')).toEqual(['ls harmless']);
   });
 
   test.for([
@@ -164,7 +169,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
   ])(
     'A request of the turn "%s" with %s is shown to its end before it can be accepted.',
     async ([turn = '', , last = '']) => {
-      const [{ expectShows, type, glass }, stage] = await openAsking(turn);
+      const [{ expectShows, type, glass }, harness] = await openAsking(turn);
       let pages = 0;
       const stops = () => glass.written.match(/more lines:|accept\?/g)?.length ?? 0;
       for (; !glass.written.includes(last); pages++) {
@@ -176,35 +181,35 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
       }
       expect(pages).toBeGreaterThan(turn === 'diff' ? 15 : 1);
       await expectShows(prompt);
-      expect(await approvals(stage, 'accepted')).toEqual([]);
+      expect(await approvals(harness, 'accepted')).toEqual([]);
       await type('y').ends(0);
-      expect(await approvals(stage, 'accepted')).toHaveLength(1);
+      expect(await approvals(harness, 'accepted')).toHaveLength(1);
     },
   );
 
   test('A request that the agent does not describe is accepted by a typed word alone.', async () => {
-    const [{ expectShows, type, glass }, stage] = await openAsking('undescribed');
+    const [{ expectShows, type, glass }, harness] = await openAsking('undescribed');
     await expectShows(prompt);
     expect(glass.text()).toContain('does not say what this request would do');
     await type('y').shows(/type yes to accept it:/);
-    expect(await approvals(stage, 'accepted')).toEqual([]);
+    expect(await approvals(harness, 'accepted')).toEqual([]);
     // A wrong letter of the word changes nothing.
     await type('yy').shows(/type yes to accept it: y/);
-    expect(await approvals(stage, 'accepted')).toEqual([]);
+    expect(await approvals(harness, 'accepted')).toEqual([]);
     await type('es').ends(0);
-    expect(await approvals(stage, 'accepted')).toEqual(['Shell']);
+    expect(await approvals(harness, 'accepted')).toEqual(['Shell']);
   });
 
   test('The terminal asks for approvals also if the prompt is piped in.', async () => {
-    const stage = await testRawAgent(role);
+    const harness = await testRawAgent(role);
     const { file, args } = selfCommand();
-    const cadre = [file, ...args, '--data-dir', stage.given.directory];
+    const cadre = [file, ...args, '--data-dir', harness.given.directory];
     const run = [...cadre, 'run', '--permission-mode', 'require_approval'];
     const line = ['/bin/sh', '-c', 'printf one | "$@"', 'sh', ...run];
-    await using terminal = programInTerminal(stage.given.directory, line);
+    await using terminal = programInTerminal(harness.given.directory, line);
     await terminal.expectShows(prompt);
     await terminal.type('y').ends(0);
-    expect(await approvals(stage, 'accepted')).toEqual(['ls harmless']);
+    expect(await approvals(harness, 'accepted')).toEqual(['ls harmless']);
   });
 
   test('A question that another client answers is withdrawn.', async () => {

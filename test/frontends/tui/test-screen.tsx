@@ -10,7 +10,7 @@ import { type MouseAction, mouseActionsIn } from '../../../src/frontends/tui/mou
 import { drawn, type Size } from './test-terminal.ts';
 
 /** The screen, with a keyboard and something to look at. */
-export interface Stage extends Omit<ReturnType<typeof drawn>, 'keyboard' | 'end' | 'frames'> {
+export interface TestScreen extends Omit<ReturnType<typeof drawn>, 'keyboard' | 'end' | 'frames'> {
   interrupted: () => boolean;
   /** Whether the terminal has the focus. */
   hasFocus: Observable<boolean>;
@@ -38,7 +38,7 @@ export function testScreen(
   first: Size = { rows: 20, columns: 100 },
   settings?: ScreenSettings,
   history?: PromptHistory,
-): Stage {
+): TestScreen {
   let interrupted = false;
   const hasFocus = new Observable(true);
   let written = '';
@@ -55,7 +55,7 @@ export function testScreen(
     listen: () => undefined,
     pointers: new Set<(mouseAction: MouseAction) => void>(),
   };
-  const stage = drawn(
+  const screen = drawn(
     <App
       defaults={noDefaults}
       client={client}
@@ -69,10 +69,10 @@ export function testScreen(
     first,
   );
   // As the terminal of the program: it looks on while ink reads.
-  stage.keyboard.on('data', (data) => {
+  screen.keyboard.on('data', (data) => {
     for (const mouseAction of mouseActionsIn(String(data)))
       for (const pointer of outside.pointers) pointer(mouseAction);
   });
-  onTestFinished(stage.end);
-  return { ...stage, interrupted: () => interrupted, hasFocus, written: () => written };
+  onTestFinished(screen.end);
+  return { ...screen, interrupted: () => interrupted, hasFocus, written: () => written };
 }

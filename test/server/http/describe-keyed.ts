@@ -3,7 +3,7 @@ import type { FailpointName } from '../../../src/core/lib/failpoint.ts';
 import { completed } from '../../support/scripted-provider.ts';
 import { FullDisk } from '../../support/sessions/faults.ts';
 import { aRequestTo, replayed, withKey } from './keyed-requests.ts';
-import { kinds, onStage, sharedStage } from '../../support/sessions/harness.ts';
+import { kinds, withHarness, sharedHarness } from '../../support/sessions/harness.ts';
 
 /** Reports whether a route starts a turn, which has to end before the test waits for the next one. */
 const beginsATurn = (route: string) => /\/(turns|review\/send|handoff)$/.test(route);
@@ -26,7 +26,7 @@ export function describeKeyed(routes: readonly string[]): void {
   ];
 
   describe.for(groups)('requests $what with an Idempotency-Key', ({ routes: own, later }) => {
-    const on = sharedStage();
+    const on = sharedHarness();
     let keys = 0;
     const newKey = () => withKey(`key-${++keys}`);
     // Only the events that a request causes at once: the times of later events vary.
@@ -81,24 +81,26 @@ export function describeKeyed(routes: readonly string[]): void {
       '%s stores neither effect nor response if the store refuses.',
       async (route) => {
         using disk = new FullDisk();
-        await onStage(async (stage) => {
-          const request = await aRequestTo(route, stage);
+        await withHarness(async (harness) => {
+          const request = await aRequestTo(route, harness);
           // Trust in content and approval rules have rows, but no events.
           const told = async () => [
-            kinds(await stage.events()).filter((kind) => tellTale.test(kind)).length,
-            (await stage.get<object[]>('/v1/worktree-trust')).body.length,
-            (await stage.get<object[]>('/v1/approval-rules')).body.length,
+            kinds(await harness.events()).filter((kind) => tellTale.test(kind)).length,
+            (await harness.get<object[]>('/v1/worktree-trust')).body.length,
+            (await harness.get<object[]>('/v1/approval-rules')).body.length,
           ];
           const before = await told();
           disk.full = true;
-          const refused = await stage.post(request.path, request.body, withKey('k'));
+          const refused = await harness.post(request.path, request.body, withKey('k'));
           expect([refused.status, refused.body.code]).toEqual([500, 'storage_full']);
           expect(await told()).toEqual(before);
           disk.full = false;
-          const now = await stage.post(request.path, request.body, withKey('k'));
+          const now = await harness.post(request.path, request.body, withKey('k'));
           expect([now.status < 300, replayed(now)]).toEqual([true, null]);
           expect(await told()).not.toEqual(before);
-          expect(replayed(await stage.post(request.path, request.body, withKey('k')))).toBe('true');
+          expect(replayed(await harness.post(request.path, request.body, withKey('k')))).toBe(
+            'true',
+          );
         });
       },
     );
@@ -108,14 +110,14 @@ export function describeKeyed(routes: readonly string[]): void {
       const failpoint = (name: FailpointName) => {
         if (name === 'commit.before' && --commits < 0) throw new Error('no second transaction');
       };
-      await onStage(
-        async (stage) => {
-          const request = await aRequestTo(route, stage);
+      await withHarness(
+        async (harness) => {
+          const request = await aRequestTo(route, harness);
           commits = 1;
-          const first = await stage.post(request.path, request.body, withKey('k'));
+          const first = await harness.post(request.path, request.body, withKey('k'));
           commits = Infinity;
           expect(first.status).toBeLessThan(300);
-          const again = await stage.post(request.path, request.body, withKey('k'));
+          const again = await harness.post(request.path, request.body, withKey('k'));
           expect([again.body, replayed(again)]).toEqual([first.body, 'true']);
         },
         { failpoint },

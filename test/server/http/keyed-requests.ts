@@ -9,7 +9,7 @@ import { completed } from '../../support/scripted-provider.ts';
 import { racesOn } from '../../support/races.ts';
 import { makeTeam } from '../../support/teams/team.ts';
 import { commit, git, makeRepository, write } from '../../support/worktrees/work.ts';
-import { endOf, type Reply, type Stage } from '../../support/sessions/harness.ts';
+import { endOf, type Reply, type Harness } from '../../support/sessions/harness.ts';
 
 interface Keyed {
   path: string;
@@ -19,127 +19,127 @@ interface Keyed {
 }
 
 /** Opens a session with a completed turn, and returns its id. */
-async function withTurn(stage: Stage): Promise<string> {
-  const session = await stage.open();
-  await stage.complete(await stage.play(session));
+async function withTurn(harness: Harness): Promise<string> {
+  const session = await harness.open();
+  await harness.complete(await harness.startTurn(session));
   return session.id;
 }
 
 /** For each POST route, what makes a request that changes something. */
-const makers: Record<string, (stage: Stage) => Promise<Keyed>> = {
+const makers: Record<string, (harness: Harness) => Promise<Keyed>> = {
   '/v1/sessions': async () => ({
     path: '/v1/sessions',
     body: { provider: 'acp', title: 'one' },
     otherBody: { provider: 'acp', title: 'two' },
   }),
-  '/v1/sessions/{session_id}/turns': async (stage) => {
-    const { id } = await stage.open();
+  '/v1/sessions/{session_id}/turns': async (harness) => {
+    const { id } = await harness.open();
     return {
       path: `/v1/sessions/${id}/turns`,
       body: { input: { type: 'text', text: 'one' } },
       otherBody: { input: { type: 'text', text: 'two' } },
     };
   },
-  '/v1/sessions/{session_id}/turns/{turn_id}/interrupt': async (stage) => {
-    const session = await stage.open();
-    await stage.play(session);
-    const { active_turn_id: turnId } = await stage.session(session.id);
+  '/v1/sessions/{session_id}/turns/{turn_id}/interrupt': async (harness) => {
+    const session = await harness.open();
+    await harness.startTurn(session);
+    const { active_turn_id: turnId } = await harness.session(session.id);
     return { path: `/v1/sessions/${session.id}/turns/${turnId}/interrupt`, body: {} };
   },
-  '/v1/sessions/{session_id}/close': async (stage) => {
-    const { id } = await stage.open();
+  '/v1/sessions/{session_id}/close': async (harness) => {
+    const { id } = await harness.open();
     return {
       path: `/v1/sessions/${id}/close`,
       body: { reason: 'one' },
       otherBody: { reason: 'two' },
     };
   },
-  '/v1/sessions/{session_id}/resume': async (stage) => {
-    const session = await stage.open();
-    stage.provider.refuseOpen(new ProviderError('resume_failed', 'gone'));
-    const { body } = await stage.send(session, 'go');
-    await stage.until(endOf(body.turn_id));
+  '/v1/sessions/{session_id}/resume': async (harness) => {
+    const session = await harness.open();
+    harness.provider.refuseOpen(new ProviderError('resume_failed', 'gone'));
+    const { body } = await harness.send(session, 'go');
+    await harness.until(endOf(body.turn_id));
     return { path: `/v1/sessions/${session.id}/resume`, body: {} };
   },
-  '/v1/sessions/{session_id}/hand-back': async (stage) => {
-    const session = await stage.open();
-    (await stage.play(session)).end(completed);
-    await stage.until(({ kind }) => kind === 'turn.completed');
+  '/v1/sessions/{session_id}/hand-back': async (harness) => {
+    const session = await harness.open();
+    (await harness.startTurn(session)).end(completed);
+    await harness.until(({ kind }) => kind === 'turn.completed');
     return { path: `/v1/sessions/${session.id}/hand-back`, body: {} };
   },
-  '/v1/sessions/{session_id}/queue': async (stage) => {
-    const { id } = await stage.open();
-    const at = stage.clock.now() + 86_400_000;
+  '/v1/sessions/{session_id}/queue': async (harness) => {
+    const { id } = await harness.open();
+    const at = harness.clock.now() + 86_400_000;
     const input = (text: string) => ({ input: { type: 'text', text }, at });
     return { path: `/v1/sessions/${id}/queue`, body: input('one'), otherBody: input('two') };
   },
-  '/v1/sessions/{session_id}/handoff': async (stage) => ({
-    path: `/v1/sessions/${(await stage.open()).id}/handoff`,
+  '/v1/sessions/{session_id}/handoff': async (harness) => ({
+    path: `/v1/sessions/${(await harness.open()).id}/handoff`,
     body: { provider: 'acp', note: 'one' },
     otherBody: { provider: 'acp', note: 'two' },
   }),
-  '/v1/sessions/{session_id}/fork': async (stage) => ({
-    path: `/v1/sessions/${await withTurn(stage)}/fork`,
+  '/v1/sessions/{session_id}/fork': async (harness) => ({
+    path: `/v1/sessions/${await withTurn(harness)}/fork`,
     body: { title: 'one' },
     otherBody: { title: 'two' },
   }),
-  '/v1/sessions/{session_id}/rewind': async (stage) => {
-    const id = await withTurn(stage);
-    const { last_turn_id: turn_id } = await stage.session(id);
+  '/v1/sessions/{session_id}/rewind': async (harness) => {
+    const id = await withTurn(harness);
+    const { last_turn_id: turn_id } = await harness.session(id);
     return { path: `/v1/sessions/${id}/rewind`, body: { turn_id } };
   },
-  '/v1/sessions/{session_id}/goal': async (stage) => ({
-    path: `/v1/sessions/${(await stage.open()).id}/goal`,
+  '/v1/sessions/{session_id}/goal': async (harness) => ({
+    path: `/v1/sessions/${(await harness.open()).id}/goal`,
     body: { command: 'true' },
     otherBody: { command: 'false' },
   }),
-  '/v1/sessions/{session_id}/watch': async (stage) => ({
-    path: `/v1/sessions/${(await stage.open()).id}/watch`,
+  '/v1/sessions/{session_id}/watch': async (harness) => ({
+    path: `/v1/sessions/${(await harness.open()).id}/watch`,
     body: { command: 'true' },
     otherBody: { command: 'false' },
   }),
-  '/v1/sessions/{session_id}/queue/pause': async (stage) => ({
-    path: `/v1/sessions/${(await stage.open()).id}/queue/pause`,
+  '/v1/sessions/{session_id}/queue/pause': async (harness) => ({
+    path: `/v1/sessions/${(await harness.open()).id}/queue/pause`,
     body: { reason: 'one' },
     otherBody: { reason: 'two' },
   }),
-  '/v1/sessions/{session_id}/queue/resume': async (stage) => {
-    const { id } = await stage.open();
-    await stage.post(`/v1/sessions/${id}/queue/pause`);
+  '/v1/sessions/{session_id}/queue/resume': async (harness) => {
+    const { id } = await harness.open();
+    await harness.post(`/v1/sessions/${id}/queue/pause`);
     return { path: `/v1/sessions/${id}/queue/resume`, body: {} };
   },
-  '/v1/sessions/{session_id}/review/comments': async (stage) => ({
-    path: `/v1/sessions/${(await stage.open()).id}/review/comments`,
+  '/v1/sessions/{session_id}/review/comments': async (harness) => ({
+    path: `/v1/sessions/${(await harness.open()).id}/review/comments`,
     body: aComment('one'),
     otherBody: aComment('two'),
   }),
-  '/v1/sessions/{session_id}/review/send': async (stage) => {
-    const { id } = await stage.open();
-    await stage.post(`/v1/sessions/${id}/review/comments`, aComment('one'));
+  '/v1/sessions/{session_id}/review/send': async (harness) => {
+    const { id } = await harness.open();
+    await harness.post(`/v1/sessions/${id}/review/comments`, aComment('one'));
     return { path: `/v1/sessions/${id}/review/send`, body: {}, otherBody: { text: 'two' } };
   },
-  '/v1/queue/{entry_id}/move': async (stage) => {
+  '/v1/queue/{entry_id}/move': async (harness) => {
     return {
-      path: `${await queued(stage)}/move`,
+      path: `${await queued(harness)}/move`,
       body: { to: 'first' },
       otherBody: { to: 'last' },
     };
   },
-  '/v1/queue/{entry_id}/pause': async (stage) => ({
-    path: `${await queued(stage)}/pause`,
+  '/v1/queue/{entry_id}/pause': async (harness) => ({
+    path: `${await queued(harness)}/pause`,
     body: { reason: 'one' },
     otherBody: { reason: 'two' },
   }),
-  '/v1/queue/{entry_id}/resume': async (stage) => {
-    const path = await queued(stage);
-    await stage.post(`${path}/pause`);
+  '/v1/queue/{entry_id}/resume': async (harness) => {
+    const path = await queued(harness);
+    await harness.post(`${path}/pause`);
     return { path: `${path}/resume`, body: {} };
   },
-  '/v1/sessions/{session_id}/approvals/{approval_id}': async (stage) => {
-    const session = await stage.open();
-    const turn = await stage.play(session);
+  '/v1/sessions/{session_id}/approvals/{approval_id}': async (harness) => {
+    const session = await harness.open();
+    const turn = await harness.startTurn(session);
     void turn.ask();
-    const { id } = await stage.asked(session.id);
+    const { id } = await harness.asked(session.id);
     return {
       path: `/v1/sessions/${session.id}/approvals/${id}`,
       body: { decision: 'accept' },
@@ -151,8 +151,8 @@ const makers: Record<string, (stage: Stage) => Promise<Keyed>> = {
     body: { command: 'true' },
     otherBody: { command: 'false' },
   }),
-  '/v1/processes/{process_id}/kill': async (stage) => {
-    const { body } = await stage.post<{ process: Process }>('/v1/processes', {
+  '/v1/processes/{process_id}/kill': async (harness) => {
+    const { body } = await harness.post<{ process: Process }>('/v1/processes', {
       command: 'sleep 100',
     });
     return {
@@ -161,13 +161,13 @@ const makers: Record<string, (stage: Stage) => Promise<Keyed>> = {
       otherBody: { reason: 'two' },
     };
   },
-  '/v1/processes/{process_id}/restart': async (stage) => {
-    const { body } = await stage.post<{ process: Process }>('/v1/processes', { command: 'true' });
-    await stage.get(`/v1/processes/${body.process.process_id}/wait`);
+  '/v1/processes/{process_id}/restart': async (harness) => {
+    const { body } = await harness.post<{ process: Process }>('/v1/processes', { command: 'true' });
+    await harness.get(`/v1/processes/${body.process.process_id}/wait`);
     return { path: `/v1/processes/${body.process.process_id}/restart`, body: {} };
   },
-  '/v1/processes/{process_id}/stdin': async (stage) => {
-    const { body } = await stage.post<{ process: Process }>('/v1/processes', {
+  '/v1/processes/{process_id}/stdin': async (harness) => {
+    const { body } = await harness.post<{ process: Process }>('/v1/processes', {
       command: 'cat',
       stdin: 'pipe',
     });
@@ -177,50 +177,50 @@ const makers: Record<string, (stage: Stage) => Promise<Keyed>> = {
       otherBody: { data: 'two' },
     };
   },
-  '/v1/worktrees': async (stage) => {
-    const { source, repo_root } = await repository(stage);
+  '/v1/worktrees': async (harness) => {
+    const { source, repo_root } = await repository(harness);
     const body = { source_session_id: source.id, repo_root, worktree_name: 'one' };
     return { path: '/v1/worktrees', body, otherBody: { ...body, worktree_name: 'two' } };
   },
-  '/v1/worktrees/{worktree_id}/claims': async (stage) => {
-    const { path } = await worktree(stage);
-    const { id: session_id } = await stage.open();
+  '/v1/worktrees/{worktree_id}/claims': async (harness) => {
+    const { path } = await worktree(harness);
+    const { id: session_id } = await harness.open();
     return {
       path: `${path}/claims`,
       body: { session_id },
       otherBody: { session_id, claim_role: 'owner' },
     };
   },
-  '/v1/worktrees/{worktree_id}/release': async (stage) => {
-    const { path, session_id } = await worktree(stage);
+  '/v1/worktrees/{worktree_id}/release': async (harness) => {
+    const { path, session_id } = await worktree(harness);
     const otherBody = { session_id, cleanup_if_last_claim: false };
     return { path: `${path}/release`, body: { session_id }, otherBody };
   },
-  '/v1/worktrees/{worktree_id}/cleanup': async (stage) => {
-    const { path, session_id } = await worktree(stage);
-    await stage.post(`${path}/release`, { session_id, cleanup_if_last_claim: false });
+  '/v1/worktrees/{worktree_id}/cleanup': async (harness) => {
+    const { path, session_id } = await worktree(harness);
+    await harness.post(`${path}/release`, { session_id, cleanup_if_last_claim: false });
     return { path: `${path}/cleanup`, body: { reason: 'one' }, otherBody: { reason: 'two' } };
   },
-  '/v1/worktrees/{worktree_id}/restore': async (stage) => {
-    const { path, session_id, place } = await worktree(stage);
+  '/v1/worktrees/{worktree_id}/restore': async (harness) => {
+    const { path, session_id, place } = await worktree(harness);
     write(place, { 'new.txt': 'work' });
-    await stage.post(`${path}/release`, { session_id });
+    await harness.post(`${path}/release`, { session_id });
     return { path: `${path}/restore`, body: {}, otherBody: { name: 'other' } };
   },
-  '/v1/worktrees/{worktree_id}/merge': async (stage) => {
-    const { path, place } = await worktree(stage);
+  '/v1/worktrees/{worktree_id}/merge': async (harness) => {
+    const { path, place } = await worktree(harness);
     write(place, { 'new.txt': 'work' });
     commit(place, 'mine');
     return { path: `${path}/merge`, body: { dry_run: false }, otherBody: { dry_run: true } };
   },
-  '/v1/worktrees/{worktree_id}/rebase': async (stage) => {
-    const { path, repo_root } = await worktree(stage);
+  '/v1/worktrees/{worktree_id}/rebase': async (harness) => {
+    const { path, repo_root } = await worktree(harness);
     write(repo_root, { 'new.txt': 'work' });
     commit(repo_root, 'theirs');
     return { path: `${path}/rebase`, body: { dry_run: false }, otherBody: { dry_run: true } };
   },
-  '/v1/worktrees/{worktree_id}/pull-request': async (stage) => {
-    const { path, repo_root } = await worktree(stage);
+  '/v1/worktrees/{worktree_id}/pull-request': async (harness) => {
+    const { path, repo_root } = await worktree(harness);
     git(repo_root, 'remote', 'add', 'origin', repo_root);
     return { path: `${path}/pull-request`, body: {}, otherBody: { push: true } };
   },
@@ -229,41 +229,41 @@ const makers: Record<string, (stage: Stage) => Promise<Keyed>> = {
     body: {},
     otherBody: { dry_run: false },
   }),
-  '/v1/races': async (stage) => {
-    const { repo_root: cwd } = await repository(stage);
+  '/v1/races': async (harness) => {
+    const { repo_root: cwd } = await repository(harness);
     // These agents are not there, so that nothing but the race begins.
     const contenders = [{ provider: 'codex' }, { provider: 'claude' }];
     const body = { prompt: 'one', cwd, contenders };
     return { path: '/v1/races', body, otherBody: { ...body, prompt: 'two' } };
   },
-  '/v1/races/{race_id}/keep': async (stage) => {
-    const { id } = await aRace(stage);
+  '/v1/races/{race_id}/keep': async (harness) => {
+    const { id } = await aRace(harness);
     return {
       path: `/v1/races/${id}/keep`,
       body: { contender: 'acp-a' },
       otherBody: { contender: 'acp-b' },
     };
   },
-  '/v1/races/{race_id}/stop': async (stage) => {
-    const races = racesOn(stage);
+  '/v1/races/{race_id}/stop': async (harness) => {
+    const races = racesOn(harness);
     const { body: race } = await races.start();
     await races.turns();
     return { path: `/v1/races/${race.id}/stop`, body: {} };
   },
-  '/v1/worktree-trust': async (stage) => {
-    const { repo_root } = await repository(stage);
+  '/v1/worktree-trust': async (harness) => {
+    const { repo_root } = await repository(harness);
     const body = { repo_root, sha256: 'a'.repeat(64) };
     return { path: '/v1/worktree-trust', body, otherBody: { ...body, sha256: 'b'.repeat(64) } };
   },
-  '/v1/worktree-trust/look': async (stage) => {
-    const [one, other] = [await repository(stage), await repository(stage)];
+  '/v1/worktree-trust/look': async (harness) => {
+    const [one, other] = [await repository(harness), await repository(harness)];
     const path = '/v1/worktree-trust/look';
     return { path, body: { repo_root: one.repo_root }, otherBody: { repo_root: other.repo_root } };
   },
-  '/v1/worktree-trust/withdraw': async (stage) => {
-    const { repo_root } = await repository(stage);
+  '/v1/worktree-trust/withdraw': async (harness) => {
+    const { repo_root } = await repository(harness);
     const body = { repo_root, sha256: 'a'.repeat(64) };
-    await stage.post('/v1/worktree-trust', body);
+    await harness.post('/v1/worktree-trust', body);
     return { path: '/v1/worktree-trust/withdraw', body, otherBody: { repo_root } };
   },
   '/v1/budgets': async () => ({
@@ -281,87 +281,87 @@ const makers: Record<string, (stage: Stage) => Promise<Keyed>> = {
     body: { command: 'one' },
     otherBody: { command: 'two' },
   }),
-  '/v1/hooks/{hook_name}/test': async (stage) => {
-    await withHooks(stage, [hookOff]);
+  '/v1/hooks/{hook_name}/test': async (harness) => {
+    await withHooks(harness, [hookOff]);
     return { path: '/v1/hooks/resting/test', body: {} };
   },
-  '/v1/hooks/{hook_name}/skip': async (stage) => {
-    await withHooks(stage, [{ ...hookOff, enabled: true }]);
-    await withHooks(stage, [hookOff]);
-    await stage.open();
+  '/v1/hooks/{hook_name}/skip': async (harness) => {
+    await withHooks(harness, [{ ...hookOff, enabled: true }]);
+    await withHooks(harness, [hookOff]);
+    await harness.open();
     return { path: '/v1/hooks/resting/skip', body: { all: true }, otherBody: {} };
   },
-  '/v1/teams': async (stage) => {
-    const { id } = await stage.open();
+  '/v1/teams': async (harness) => {
+    const { id } = await harness.open();
     const body = { name: 'one', lead_agent_id: id };
     return { path: '/v1/teams', body, otherBody: { ...body, name: 'two' } };
   },
-  '/v1/teams/{team_id}/members': async (stage) => {
-    const { path } = await makeTeam(stage);
-    const { id: agent_id } = await stage.open();
+  '/v1/teams/{team_id}/members': async (harness) => {
+    const { path } = await makeTeam(harness);
+    const { id: agent_id } = await harness.open();
     return { path: `${path}/members`, body: { agent_id }, otherBody: { agent_id, title: 'two' } };
   },
-  '/v1/teams/{team_id}/members/spawn': async (stage) => {
-    const { path, agents } = await makeTeam(stage);
+  '/v1/teams/{team_id}/members/spawn': async (harness) => {
+    const { path, agents } = await makeTeam(harness);
     const body = { source_session_id: agents[0].id, title: 'one' };
     return { path: `${path}/members/spawn`, body, otherBody: { ...body, title: 'two' } };
   },
-  '/v1/teams/{team_id}/lead': async (stage) => {
-    const { path, agents } = await makeTeam(stage);
+  '/v1/teams/{team_id}/lead': async (harness) => {
+    const { path, agents } = await makeTeam(harness);
     const [one, two] = agents.map(({ id }) => ({ lead_agent_id: id }));
     return { path: `${path}/lead`, body: two ?? {}, otherBody: one ?? {} };
   },
-  '/v1/teams/{team_id}/messages': async (stage) => {
-    const { path, agents } = await makeTeam(stage);
+  '/v1/teams/{team_id}/messages': async (harness) => {
+    const { path, agents } = await makeTeam(harness);
     const [sender, recipient] = agents.map(({ id }) => id);
     const who = { sender_agent_id: sender, recipient_agent_id: recipient };
     const saying = (text: string) => ({ ...who, input: { type: 'text', text } });
     return { path: `${path}/messages`, body: saying('one'), otherBody: saying('two') };
   },
-  '/v1/teams/{team_id}/broadcasts': async (stage) => {
-    const { path, agents } = await makeTeam(stage);
+  '/v1/teams/{team_id}/broadcasts': async (harness) => {
+    const { path, agents } = await makeTeam(harness);
     const saying = (text: string) => ({
       sender_agent_id: agents[0].id,
       input: { type: 'text', text },
     });
     return { path: `${path}/broadcasts`, body: saying('one'), otherBody: saying('two') };
   },
-  '/v1/teams/{team_id}/messages/{message_id}/cancel': async (stage) => {
-    const cast = await makeTeam(stage);
-    await stage.play(cast.agents[1] as Session);
-    const { message } = await cast.say('wait');
-    return { path: `${cast.path}/messages/${message.id}/cancel`, body: {} };
+  '/v1/teams/{team_id}/messages/{message_id}/cancel': async (harness) => {
+    const teamHarness = await makeTeam(harness);
+    await harness.startTurn(teamHarness.agents[1] as Session);
+    const { message } = await teamHarness.say('wait');
+    return { path: `${teamHarness.path}/messages/${message.id}/cancel`, body: {} };
   },
-  '/v1/teams/{team_id}/deliveries/{delivery_id}/retry': async (stage) => {
-    const cast = await makeTeam(stage);
-    await stage.play(cast.agents[1] as Session);
-    const { delivery } = await cast.say('now or never', { policy: 'start_new_turn_only' });
-    return { path: `${cast.path}/deliveries/${delivery.id}/retry`, body: {} };
+  '/v1/teams/{team_id}/deliveries/{delivery_id}/retry': async (harness) => {
+    const teamHarness = await makeTeam(harness);
+    await harness.startTurn(teamHarness.agents[1] as Session);
+    const { delivery } = await teamHarness.say('now or never', { policy: 'start_new_turn_only' });
+    return { path: `${teamHarness.path}/deliveries/${delivery.id}/retry`, body: {} };
   },
-  '/v1/teams/{team_id}/interrupt-all': async (stage) => {
-    const { path, agents } = await makeTeam(stage);
-    await stage.play(agents[1] as Session);
+  '/v1/teams/{team_id}/interrupt-all': async (harness) => {
+    const { path, agents } = await makeTeam(harness);
+    await harness.startTurn(agents[1] as Session);
     return { path: `${path}/interrupt-all`, body: {} };
   },
 };
 
 /** A new repository, and a session to work in it. */
-async function repository(stage: Stage) {
-  const repo_root = makeRepository(path.join(stage.directory, newUuid()));
-  return { repo_root, source: await stage.open() };
+async function repository(harness: Harness) {
+  const repo_root = makeRepository(path.join(harness.directory, newUuid()));
+  return { repo_root, source: await harness.open() };
 }
 
-async function worktree(stage: Stage) {
-  const { repo_root, source } = await repository(stage);
+async function worktree(harness: Harness) {
+  const { repo_root, source } = await repository(harness);
   const body = { source_session_id: source.id, repo_root, worktree_name: 'tree' };
-  const made = await stage.post<Worktree>('/v1/worktrees', body);
+  const made = await harness.post<Worktree>('/v1/worktrees', body);
   const { id, path: place } = made.body;
   return { path: `/v1/worktrees/${id}`, session_id: source.id, place, repo_root };
 }
 
 /** A race that has ended, with two contenders that can be kept. */
-async function aRace(stage: Stage) {
-  const races = racesOn(stage);
+async function aRace(harness: Harness) {
+  const races = racesOn(harness);
   const { body: race } = await races.start();
   for (const turn of Object.values(await races.turns())) turn.end(completed);
   return races.ended(race.id);
@@ -373,11 +373,11 @@ function aComment(text: string) {
 }
 
 /** Returns the path of the second entry of a queue. */
-async function queued(stage: Stage): Promise<string> {
-  const { id } = await stage.open();
-  const at = stage.clock.now() + 86_400_000;
+async function queued(harness: Harness): Promise<string> {
+  const { id } = await harness.open();
+  const at = harness.clock.now() + 86_400_000;
   const add = () =>
-    stage.post<{ id: string }>(`/v1/sessions/${id}/queue`, {
+    harness.post<{ id: string }>(`/v1/sessions/${id}/queue`, {
       input: { type: 'text', text: 'x' },
       at,
     });
@@ -395,7 +395,7 @@ const hookOff = {
 };
 
 /** Reloads a server with hooks, and waits until they are active. */
-async function withHooks({ given, get }: Stage, hooks: object[]): Promise<void> {
+async function withHooks({ given, get }: Harness, hooks: object[]): Promise<void> {
   const server = { bind_address: '127.0.0.1:0', drain_ms: 200 };
   given.runtime.reload(() => configSchema.parse({ server, hooks }));
   await get('/v1/hooks');
@@ -405,10 +405,10 @@ async function withHooks({ given, get }: Stage, hooks: object[]): Promise<void> 
 export const keyedRoutes: readonly string[] = Object.keys(makers);
 
 /** Returns a request to a keyed route that changes something, after it has made the records that the request needs. */
-export function aRequestTo(route: string, stage: Stage): Promise<Keyed> {
+export function aRequestTo(route: string, harness: Harness): Promise<Keyed> {
   const make = makers[route];
   if (!make) throw new Error(`no request is known to ${route}`);
-  return make(stage);
+  return make(harness);
 }
 
 export const withKey = (key: string) => ({ 'Idempotency-Key': key });

@@ -7,9 +7,9 @@ import {
   sendBytes,
   unauthorized,
 } from '../../support/http/request.ts';
-import { sharedGate } from '../../support/http/shared-auth-runtime.ts';
+import { sharedAuthRuntime } from '../../support/http/shared-auth-runtime.ts';
 
-const on = sharedGate();
+const on = sharedAuthRuntime();
 
 /** The mistakes of a request, in the order of the checks. */
 const faults: {

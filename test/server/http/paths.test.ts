@@ -3,9 +3,9 @@ import { testRuntime } from '../../support/runtime.ts';
 import { openSession } from '../../support/turns.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { expectRefusal, send, unauthorized } from '../../support/http/request.ts';
-import { sharedGate } from '../../support/http/shared-auth-runtime.ts';
+import { sharedAuthRuntime } from '../../support/http/shared-auth-runtime.ts';
 
-const on = sharedGate();
+const on = sharedAuthRuntime();
 
 const unknown = ['/v1', '/v1/', '/v1/nope', '/v1/sessions/x/y/z', '/v1?x=/health', '/v1/%20'];
 

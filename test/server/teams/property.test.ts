@@ -5,14 +5,14 @@ import type { TeamWithMembers } from '../../../src/api/teams.ts';
 import { ProviderError } from '../../../src/agents/provider.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import type { ScriptedTurn } from '../../support/scripted-provider.ts';
-import { killed, onStage, type Refusal, type Stage } from '../../support/sessions/harness.ts';
+import { killed, withHarness, type Refusal, type Harness } from '../../support/sessions/harness.ts';
 import {
-  castOf,
+  teamHarnessOf,
   completed,
   failed,
   interrupted,
   makeTeam,
-  toldIn,
+  messageIdsIn,
 } from '../../support/teams/team.ts';
 import { scaled } from '../../support/patience.ts';
 import { atLength } from '../../support/at-length.ts';
@@ -80,14 +80,19 @@ class Book {
 
 type Made = { team: TeamWithMembers; agents: Awaited<ReturnType<typeof makeTeam>>['agents'] };
 
-async function take(stage: Stage, { team, agents }: Made, book: Book, one: Step): Promise<void> {
-  const cast = castOf(stage, team, agents);
+async function take(
+  harness: Harness,
+  { team, agents }: Made,
+  book: Book,
+  one: Step,
+): Promise<void> {
+  const teamHarness = teamHarnessOf(harness, team, agents);
   const id = agents[one.who]?.id ?? '';
   const deliveries = async () =>
-    (await stage.get<Delivery[]>(`${cast.path}/deliveries?limit=500`)).body;
+    (await harness.get<Delivery[]>(`${teamHarness.path}/deliveries?limit=500`)).body;
   switch (one.act) {
     case 'send':
-      await cast.say('x', {
+      await teamHarness.say('x', {
         sender_agent_id: id,
         recipient_agent_id: agents[one.to ?? 0]?.id,
         priority: one.priority,
@@ -95,68 +100,68 @@ async function take(stage: Stage, { team, agents }: Made, book: Book, one: Step)
       });
       return;
     case 'broadcast':
-      await cast.broadcast('x', { sender_agent_id: id });
+      await teamHarness.broadcast('x', { sender_agent_id: id });
       return;
     case 'end':
       book.take(id)?.end(one.outcome ?? completed);
       return;
     case 'speak':
-      await stage.send({ id }, 'go on');
+      await harness.send({ id }, 'go on');
       return;
     case 'interrupt':
-      await stage.interrupt(id, (await stage.session(id)).active_turn_id ?? 'turn_none');
+      await harness.interrupt(id, (await harness.session(id)).active_turn_id ?? 'turn_none');
       return;
     case 'refuse':
-      stage.provider.refuseOpen(new ProviderError('provider_unavailable', 'not just now'));
+      harness.provider.refuseOpen(new ProviderError('provider_unavailable', 'not just now'));
       return;
     case 'wait':
-      stage.clock.advance(1000);
+      harness.clock.advance(1000);
       return;
     case 'retry': {
       const all = await deliveries();
       const chosen = all[one.which % all.length];
-      if (chosen && (await cast.retry(chosen)).status === 200) book.retried.add(chosen.id);
+      if (chosen && (await teamHarness.retry(chosen)).status === 200) book.retried.add(chosen.id);
       return;
     }
     case 'cancel': {
       const all = await deliveries();
       const chosen = all[one.which % all.length];
-      if (chosen) await cast.cancel({ id: chosen.message_id });
+      if (chosen) await teamHarness.cancel({ id: chosen.message_id });
       return;
     }
     case 'close':
       // Rarely: a team of closed sessions says nothing.
-      if (one.which % 4 === 0) await stage.close(id);
+      if (one.which % 4 === 0) await harness.close(id);
       return;
   }
 }
 
 /** Lets everything come to its end: each agent ends its turns, and each session is spoken to. */
-async function settle(stage: Stage, { team, agents }: Made, book: Book): Promise<void> {
-  const cast = castOf(stage, team, agents);
+async function settle(harness: Harness, { team, agents }: Made, book: Book): Promise<void> {
+  const teamHarness = teamHarnessOf(harness, team, agents);
   for (let round = 0; round < 200; round++) {
     for (const turn of book.open.splice(0)) turn.end(completed);
-    const { members } = await cast.view('?message_limit=0');
+    const { members } = await teamHarness.view('?message_limit=0');
     const atWork = members.filter(({ state }) => state === 'working');
     const waited = members.filter(({ pending_deliveries: left }) => left > 0);
     if (atWork.length === 0 && waited.length === 0) return;
     for (const { agent_id, state } of waited)
-      if (state === 'idle') await stage.send({ id: agent_id }, 'go on');
-    stage.clock.advance(1000);
+      if (state === 'idle') await harness.send({ id: agent_id }, 'go on');
+    harness.clock.advance(1000);
   }
   throw new Error('some messages wait for ever');
 }
 
 const ranks = ['high', 'normal', 'low'];
 
-async function judge(stage: Stage, { team }: Made, book: Book): Promise<void> {
+async function judge(harness: Harness, { team }: Made, book: Book): Promise<void> {
   const path = `/v1/teams/${team.team.id}`;
   const list = async <T>(what: string) =>
-    (await stage.get<T[] & Refusal>(`${path}/${what}?limit=500`)).body.toReversed();
+    (await harness.get<T[] & Refusal>(`${path}/${what}?limit=500`)).body.toReversed();
   const messages = await list<Message>('messages');
   const arrival = new Map(messages.map(({ id }, i) => [id, i]));
   const rank = new Map(messages.map(({ id, priority }) => [id, ranks.indexOf(priority)]));
-  const told = book.turns.map(({ session, text }) => ({ id: session.id, ids: toldIn(text) }));
+  const told = book.turns.map(({ session, text }) => ({ id: session.id, ids: messageIdsIn(text) }));
 
   for (const delivery of await list<Delivery>('deliveries')) {
     const { message_id, recipient_agent_id: id, status, consumed_at } = delivery;
@@ -199,18 +204,18 @@ it(
     fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
         const book = new Book();
-        const options = { played: { onTurn: book.note } };
+        const options = { agents: { onTurn: book.note } };
         await using lives = new AsyncDisposableStack();
         const parts = inLives(steps);
         let made: Made | undefined;
         let left: { directory: string; at: number } | undefined;
         for (const [i, part] of parts.entries()) {
-          const live = async (stage: Stage) => {
+          const live = async (harness: Harness) => {
             if (!made) {
-              const { team, members, agents } = await makeTeam(stage, MEMBERS);
+              const { team, members, agents } = await makeTeam(harness, MEMBERS);
               made = { team: { team, members }, agents };
             }
-            for (const one of part) await take(stage, made, book, one);
+            for (const one of part) await take(harness, made, book, one);
             book.isDead = i < parts.length - 1;
           };
           const here = left
@@ -221,10 +226,10 @@ it(
             book.open = [];
             book.isDead = false;
           } else
-            await onStage(async (stage) => {
-              await live(stage);
-              await settle(stage, made as Made, book);
-              await judge(stage, made as Made, book);
+            await withHarness(async (harness) => {
+              await live(harness);
+              await settle(harness, made as Made, book);
+              await judge(harness, made as Made, book);
             }, here);
         }
       }),

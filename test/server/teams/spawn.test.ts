@@ -8,8 +8,8 @@ import { someOf } from '../../support/at-length.ts';
 import {
   kinds,
   type Refusal,
-  type Stage,
-  testStage,
+  type Harness,
+  testHarness,
   testSession,
 } from '../../support/sessions/harness.ts';
 import { testServer } from '../../support/server.ts';
@@ -18,47 +18,47 @@ import { testDirectory } from '../../support/temp.ts';
 import path from 'node:path';
 import { openSession } from '../../support/turns.ts';
 import { makeRepository } from '../../support/worktrees/work.ts';
-import { type Cast, castOf, completed, testTeam } from '../../support/teams/team.ts';
+import { type TeamHarness, teamHarnessOf, completed, testTeam } from '../../support/teams/team.ts';
 import type { UntypedEvent } from '../../support/untyped-events.ts';
 import { scaled } from '../../support/patience.ts';
 
 type Spawned = SpawnedMember & Refusal;
 
-function spawn({ stage, path: team, agents }: Cast, more: object = {}) {
+function spawn({ harness, path: team, agents }: TeamHarness, more: object = {}) {
   const body = { source_session_id: agents[0].id, ...more };
-  return stage.post<Spawned>(`${team}/members/spawn`, body);
+  return harness.post<Spawned>(`${team}/members/spawn`, body);
 }
 
 /** A team whose lead works in a repository. */
-async function inRepository(stage: Stage): Promise<Cast> {
-  const repo = makeRepository(path.join(path.dirname(stage.directory), 'repo'));
-  const lead = await stage.open({ cwd: repo });
-  const made = await stage.post<TeamWithMembers>('/v1/teams', {
+async function inRepository(harness: Harness): Promise<TeamHarness> {
+  const repo = makeRepository(path.join(path.dirname(harness.directory), 'repo'));
+  const lead = await harness.open({ cwd: repo });
+  const made = await harness.post<TeamWithMembers>('/v1/teams', {
     name: 'builders',
     lead_agent_id: lead.id,
   });
-  return castOf(stage, made.body, [lead]);
+  return teamHarnessOf(harness, made.body, [lead]);
 }
 
-async function claimsOn(stage: Stage, worktree: { id: string } | null): Promise<Claim[]> {
-  const { body } = await stage.get<{ claims: Claim[] }>(`/v1/worktrees/${worktree?.id}`);
+async function claimsOn(harness: Harness, worktree: { id: string } | null): Promise<Claim[]> {
+  const { body } = await harness.get<{ claims: Claim[] }>(`/v1/worktrees/${worktree?.id}`);
   return body.claims;
 }
 
 it('A member has the sandbox of its spawner.', async () => {
-  const { stage, session: lead } = await testSession(undefined, {
+  const { harness, session: lead } = await testSession(undefined, {
     sandbox: { mode: 'require', network: 'none' },
   });
   const body = { name: 'builders', lead_agent_id: lead.id };
-  const made = await stage.post<TeamWithMembers>('/v1/teams', body);
-  const spawned = await spawn(castOf(stage, made.body, [lead]), { prompt: 'write tests' });
+  const made = await harness.post<TeamWithMembers>('/v1/teams', body);
+  const spawned = await spawn(teamHarnessOf(harness, made.body, [lead]), { prompt: 'write tests' });
   expect(spawned.body.session.sandbox).toEqual(lead.sandbox);
-  (await stage.provider.nextTurn()).end(completed);
+  (await harness.provider.nextTurn()).end(completed);
 });
 
 it('A spawn opens a session like the session of its caller, and sends it its task.', async () => {
-  const { cast, stage, agents, team } = await testTeam();
-  const { status, body } = await spawn(cast, { title: 'tester', prompt: 'write tests' });
+  const { teamHarness, harness, agents, team } = await testTeam();
+  const { status, body } = await spawn(teamHarness, { title: 'tester', prompt: 'write tests' });
   expect(status).toBe(200);
   expect(body.operation_id).toMatch(/^op_[0-9a-f]{32}$/);
   expect(body.session).toMatchObject({
@@ -75,16 +75,16 @@ it('A spawn opens a session like the session of its caller, and sends it its tas
     worktree_id: null,
   });
   expect(body.worktree).toBeNull();
-  const turn = await stage.provider.nextTurn();
+  const turn = await harness.provider.nextTurn();
   expect(turn.session.id).toBe(body.session.id);
   expect(turn.text).toContain('\nwrite tests\n');
   turn.end(completed);
   const [delivery] = body.onboarding.delivery_ids;
-  await cast.moved({ id: delivery ?? '' }, 'consumed');
-  const { injected_turn_id } = await cast.delivery(delivery ?? '');
-  const { source } = await stage.turn(body.session.id, injected_turn_id ?? '');
+  await teamHarness.moved({ id: delivery ?? '' }, 'consumed');
+  const { injected_turn_id } = await teamHarness.delivery(delivery ?? '');
+  const { source } = await harness.turn(body.session.id, injected_turn_id ?? '');
   expect(source).toBe('onboarding');
-  const told = (await stage.get<UntypedEvent[]>(`${cast.path}/events`)).body;
+  const told = (await harness.get<UntypedEvent[]>(`${teamHarness.path}/events`)).body;
   expect(kinds(told).slice(3)).toEqual([
     'team.member_joined',
     'team.message_created',
@@ -102,9 +102,9 @@ it('A spawn opens a session like the session of its caller, and sends it its tas
 });
 
 it('A spawn that is impossible is refused, and nothing changes.', async () => {
-  const { cast, stage } = await testTeam();
-  const [stranger, closed] = [await stage.open(), cast.agents[1]];
-  await stage.close(closed?.id ?? '');
+  const { teamHarness, harness } = await testTeam();
+  const [stranger, closed] = [await harness.open(), teamHarness.agents[1]];
+  await harness.close(closed?.id ?? '');
   for (const [more, status, code] of [
     [{ source_session_id: stranger.id }, 404, 'not_found'],
     [{ source_session_id: closed?.id }, 409, 'session_closed'],
@@ -113,23 +113,23 @@ it('A spawn that is impossible is refused, and nothing changes.', async () => {
     [{ worktree: { mode: 'reuse' } }, 400, 'invalid'],
     [{ worktree: { mode: 'create', name: '../up' } }, 400, 'invalid'],
   ] as const) {
-    const reply = await spawn(cast, more);
+    const reply = await spawn(teamHarness, more);
     expect([more, reply.status, reply.body.code]).toEqual([more, status, code]);
   }
-  expect((await stage.get<Session[]>('/v1/sessions')).body).toHaveLength(3);
-  expect((await cast.view()).messages).toEqual([]);
+  expect((await harness.get<Session[]>('/v1/sessions')).body).toHaveLength(3);
+  expect((await teamHarness.view()).messages).toEqual([]);
 });
 
 it('A member with a worktree works there.', async () => {
-  const stage = await testStage();
-  const cast = await inRepository(stage);
+  const harness = await testHarness();
+  const teamHarness = await inRepository(harness);
   const worktree = { mode: 'create', name: 'feature' };
-  const { body } = await spawn(cast, { prompt: 'build', worktree });
+  const { body } = await spawn(teamHarness, { prompt: 'build', worktree });
   expect(body.worktree).toMatchObject({
     worktree_name: 'feature',
-    team_id: cast.team.id,
+    team_id: teamHarness.team.id,
     operation_id: body.operation_id,
-    source_session_id: cast.agents[0].id,
+    source_session_id: teamHarness.agents[0].id,
     status: 'active',
   });
   expect(body.session).toMatchObject({
@@ -137,52 +137,52 @@ it('A member with a worktree works there.', async () => {
     worktree_id: body.worktree?.id,
   });
   expect(body.member.worktree_id).toBe(body.worktree?.id);
-  expect(await claimsOn(stage, body.worktree)).toMatchObject([
+  expect(await claimsOn(harness, body.worktree)).toMatchObject([
     { session_id: body.session.id, claim_role: 'owner', released_at: null },
   ]);
-  (await stage.provider.nextTurn()).end(completed);
-  await stage.until(({ kind }) => kind === 'delivery.consumed');
-  const [, row] = (await cast.view()).members;
+  (await harness.provider.nextTurn()).end(completed);
+  await harness.until(({ kind }) => kind === 'delivery.consumed');
+  const [, row] = (await teamHarness.view()).members;
   expect(row?.worktree?.id).toBe(body.worktree?.id);
 
-  const again = await spawn(cast, { worktree });
+  const again = await spawn(teamHarness, { worktree });
   expect([again.status, again.body.code]).toEqual([409, 'conflict']);
-  await stage.until(({ kind }) => kind === 'team.spawn_failed');
-  expect(await claimsOn(stage, body.worktree)).toHaveLength(1);
-  const reused = await spawn(cast, { worktree: { mode: 'reuse', name: 'feature' } });
+  await harness.until(({ kind }) => kind === 'team.spawn_failed');
+  expect(await claimsOn(harness, body.worktree)).toHaveLength(1);
+  const reused = await spawn(teamHarness, { worktree: { mode: 'reuse', name: 'feature' } });
   expect(reused.body.worktree?.id).toBe(body.worktree?.id);
-  expect(await claimsOn(stage, body.worktree)).toMatchObject([
+  expect(await claimsOn(harness, body.worktree)).toMatchObject([
     { session_id: body.session.id },
     { session_id: reused.body.session.id, claim_role: 'consumer' },
   ]);
-  (await stage.provider.nextTurn()).end(completed);
-  await stage.times('delivery.consumed', 2);
+  (await harness.provider.nextTurn()).end(completed);
+  await harness.times('delivery.consumed', 2);
 });
 
 it('A spawn does not change the spawning session: its worktree stays, and it claims no other.', async () => {
-  const stage = await testStage();
-  const cast = await inRepository(stage);
-  const [lead] = cast.agents;
-  const own = await stage.post<Worktree>('/v1/worktrees', {
+  const harness = await testHarness();
+  const teamHarness = await inRepository(harness);
+  const [lead] = teamHarness.agents;
+  const own = await harness.post<Worktree>('/v1/worktrees', {
     source_session_id: lead.id,
     worktree_name: 'own',
   });
-  const claimed = async () => (await stage.session(lead.id)).worktree_id;
+  const claimed = async () => (await harness.session(lead.id)).worktree_id;
   expect(await claimed()).toBe(own.body.id);
   const spawned: (Worktree | null)[] = [];
   for (const name of ['one', 'two']) {
-    const { body } = await spawn(cast, { worktree: { mode: 'create', name } });
+    const { body } = await spawn(teamHarness, { worktree: { mode: 'create', name } });
     spawned.push(body.worktree);
-    (await stage.provider.nextTurn()).end(completed);
+    (await harness.provider.nextTurn()).end(completed);
     expect(await claimed()).toBe(own.body.id);
   }
-  const [row] = (await cast.view()).members;
+  const [row] = (await teamHarness.view()).members;
   expect(row?.worktree?.id).toBe(own.body.id);
   for (const worktree of spawned) {
-    const [claim, ...others] = await claimsOn(stage, worktree);
+    const [claim, ...others] = await claimsOn(harness, worktree);
     expect(others).toEqual([]);
     // The member's claim is the last one: with it the worktree goes.
-    const released = await stage.post<{ worktree: Worktree }>(
+    const released = await harness.post<{ worktree: Worktree }>(
       `/v1/worktrees/${worktree?.id}/release`,
       { session_id: claim?.session_id, cleanup_if_last_claim: false },
     );
@@ -191,24 +191,24 @@ it('A spawn does not change the spawning session: its worktree stays, and it cla
 });
 
 it('A spawn that is refused or fails leaves no claim on an existing worktree.', async () => {
-  const stage = await testStage({
+  const harness = await testHarness({
     failpoint(name) {
       if (name === 'spawn.prepared') throw new AppError('conflict', 'not now');
     },
   });
-  const cast = await inRepository(stage);
-  const { body: there } = await stage.post<Worktree>('/v1/worktrees', {
-    source_session_id: (await stage.open({ cwd: cast.agents[0].cwd })).id,
+  const teamHarness = await inRepository(harness);
+  const { body: there } = await harness.post<Worktree>('/v1/worktrees', {
+    source_session_id: (await harness.open({ cwd: teamHarness.agents[0].cwd })).id,
     worktree_name: 'there',
   });
   for (const mode of ['create', 'reuse']) {
-    const { status } = await spawn(cast, { worktree: { mode, name: 'there' } });
+    const { status } = await spawn(teamHarness, { worktree: { mode, name: 'there' } });
     expect([mode, status]).toEqual([mode, 409]);
   }
-  await stage.times('team.spawn_failed', 2);
-  expect(await claimsOn(stage, there)).toHaveLength(1);
-  expect((await stage.session(cast.agents[0].id)).worktree_id).toBeNull();
-  const { body } = await stage.get<Worktree>(`/v1/worktrees/${there.id}`);
+  await harness.times('team.spawn_failed', 2);
+  expect(await claimsOn(harness, there)).toHaveLength(1);
+  expect((await harness.session(teamHarness.agents[0].id)).worktree_id).toBeNull();
+  const { body } = await harness.get<Worktree>(`/v1/worktrees/${there.id}`);
   expect(body.status).toBe('active');
 });
 
@@ -216,21 +216,23 @@ const policies = ['retain_on_last_claim', 'delete_on_last_claim', 'delete_if_cle
 it.each(someOf(policies, 3))(
   'A spawn is undone in reverse order if its last step fails, also under the policy %s.',
   async (policy) => {
-    const stage = await testStage({
+    const harness = await testHarness({
       config: { worktrees: { deletion_policy_default: policy } },
       failpoint(name) {
         if (name === 'spawn.prepared') throw new AppError('conflict', 'not now');
       },
     });
-    const cast = await inRepository(stage);
-    const { status, body } = await spawn(cast, { worktree: { mode: 'create', name: 'one' } });
+    const teamHarness = await inRepository(harness);
+    const { status, body } = await spawn(teamHarness, {
+      worktree: { mode: 'create', name: 'one' },
+    });
     expect([status, body.error]).toEqual([409, 'not now']);
-    const failed = await stage.until(({ kind }) => kind === 'team.spawn_failed');
+    const failed = await harness.until(({ kind }) => kind === 'team.spawn_failed');
     expect(failed.payload.error).toEqual({ code: 'conflict', message: 'not now' });
-    const worktrees = (await stage.get<Worktree[]>('/v1/worktrees')).body;
+    const worktrees = (await harness.get<Worktree[]>('/v1/worktrees')).body;
     expect(worktrees.map((one) => one.status)).toEqual(['cleaned']);
-    expect((await stage.get<Session[]>('/v1/sessions')).body).toHaveLength(1);
-    expect((await stage.session(cast.agents[0].id)).worktree_id).toBeNull();
+    expect((await harness.get<Session[]>('/v1/sessions')).body).toHaveLength(1);
+    expect((await harness.session(teamHarness.agents[0].id)).worktree_id).toBeNull();
   },
 );
 

@@ -2,13 +2,13 @@ import { expect, it } from 'vitest';
 import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import type { Session } from '../../../src/api/sessions.ts';
 import type { TeamWithMembers } from '../../../src/api/teams.ts';
-import { kinds, sharedStage } from '../../support/sessions/harness.ts';
+import { kinds, sharedHarness } from '../../support/sessions/harness.ts';
 import { completed, testTeam } from '../../support/teams/team.ts';
 
 type Reply = TeamWithMembers & { code: string; error: string };
 const idsOf = ({ members }: TeamWithMembers) => members.map(({ agent_id }) => agent_id);
 
-const on = sharedStage();
+const on = sharedHarness();
 const make = (body: object) => on().post<Reply>('/v1/teams', body);
 
 it('A team has its lead as a member, and each session once.', async () => {
@@ -70,9 +70,9 @@ it('A request with join_existing adds its sessions to the only team with the nam
 });
 
 it('Members are added once, and their changes are events of the team and of their sessions.', async () => {
-  const { stage, path, team, agents } = await testTeam();
-  const third = await stage.open();
-  const add = (body: object) => stage.post<Reply>(`${path}/members`, body);
+  const { harness, path, team, agents } = await testTeam();
+  const third = await harness.open();
+  const add = (body: object) => harness.post<Reply>(`${path}/members`, body);
   const added = await add({ agent_id: third.id, title: 'tester', added_by: agents[0].id });
   expect(added.body.members[2]).toMatchObject({
     team_id: team.id,
@@ -84,12 +84,12 @@ it('Members are added once, and their changes are events of the team and of thei
   expect((await add({ agent_id: third.id })).body.code).toBe('already_member');
   expect((await add({ agent_id: 'sess_none' })).status).toBe(404);
   expect((await add({ agent_id: third.id, worktree_id: 'wt_none' })).status).toBe(404);
-  const gone = await stage.del<Reply>(`${path}/members/${third.id}`);
+  const gone = await harness.del<Reply>(`${path}/members/${third.id}`);
   expect(idsOf(gone.body)).toEqual(agents.map(({ id }) => id));
   for (const unknown of [{ worktree_id: '' }, { added_by: '' }])
     expect((await add({ agent_id: third.id, ...unknown })).status).toBe(404);
-  expect((await stage.del(`${path}/members/${third.id}`)).status).toBe(404);
-  expect(kinds(await stage.events(third.id))).toEqual([
+  expect((await harness.del(`${path}/members/${third.id}`)).status).toBe(404);
+  expect(kinds(await harness.events(third.id))).toEqual([
     'session.created',
     'team.member_joined',
     'team.member_left',
@@ -97,14 +97,14 @@ it('Members are added once, and their changes are events of the team and of thei
 });
 
 it('The member with the longest membership becomes lead when the lead is removed.', async () => {
-  const { stage, path, agents } = await testTeam(3);
+  const { harness, path, agents } = await testTeam(3);
   const [lead, second, third] = agents;
-  const { body } = await stage.del<Reply>(`${path}/members/${lead.id}`);
+  const { body } = await harness.del<Reply>(`${path}/members/${lead.id}`);
   expect(body.team.lead_agent_id).toBe(second?.id);
-  const set = await stage.post<Reply>(`${path}/lead`, { lead_agent_id: third?.id });
+  const set = await harness.post<Reply>(`${path}/lead`, { lead_agent_id: third?.id });
   expect(set.body.team.lead_agent_id).toBe(third?.id);
-  expect((await stage.post(`${path}/lead`, { lead_agent_id: lead.id })).status).toBe(404);
-  const told = (await stage.get<RuntimeEventRecord[]>(`${path}/events`)).body;
+  expect((await harness.post(`${path}/lead`, { lead_agent_id: lead.id })).status).toBe(404);
+  const told = (await harness.get<RuntimeEventRecord[]>(`${path}/events`)).body;
   expect(kinds(told).slice(-3)).toEqual([
     'team.member_left',
     'team.lead_changed',
@@ -113,45 +113,45 @@ it('The member with the longest membership becomes lead when the lead is removed
 });
 
 it('The last member cannot be removed.', async () => {
-  const { stage, path, agents } = await testTeam(1);
-  const { status, body } = await stage.del<Reply>(`${path}/members/${agents[0].id}`);
+  const { harness, path, agents } = await testTeam(1);
+  const { status, body } = await harness.del<Reply>(`${path}/members/${agents[0].id}`);
   expect([status, body.code]).toEqual([409, 'conflict']);
 });
 
 it('A member that leaves gets no more messages: its waiting deliveries fail.', async () => {
-  const { cast, stage, path, agents } = await testTeam();
-  const work = await stage.play(agents[1] as { id: string });
-  const { delivery } = await cast.say('wait');
-  await stage.del(`${path}/members/${agents[1]?.id}`);
-  expect(await cast.delivery(delivery.id)).toMatchObject({
+  const { teamHarness, harness, path, agents } = await testTeam();
+  const work = await harness.startTurn(agents[1] as { id: string });
+  const { delivery } = await teamHarness.say('wait');
+  await harness.del(`${path}/members/${agents[1]?.id}`);
+  expect(await teamHarness.delivery(delivery.id)).toMatchObject({
     status: 'failed',
     error: { code: 'recipient_left' },
   });
-  expect((await cast.retry(delivery)).body.error?.toString()).toBeDefined();
+  expect((await teamHarness.retry(delivery)).body.error?.toString()).toBeDefined();
   work.end(completed);
-  await stage.until(({ kind }) => kind === 'turn.completed');
-  expect(await stage.session(agents[1]?.id ?? '')).toMatchObject({ status: 'ready' });
+  await harness.until(({ kind }) => kind === 'turn.completed');
+  expect(await harness.session(agents[1]?.id ?? '')).toMatchObject({ status: 'ready' });
 });
 
 it('Members and lead stay when their sessions are closed.', async () => {
-  const { cast, stage, path, agents } = await testTeam();
-  await stage.close(agents[0].id);
-  const { body } = await stage.get<Reply>(path);
+  const { teamHarness, harness, path, agents } = await testTeam();
+  await harness.close(agents[0].id);
+  const { body } = await harness.get<Reply>(path);
   expect(body.team.lead_agent_id).toBe(agents[0].id);
-  expect((await cast.view()).members.map(({ state }) => state)).toEqual(['closed', 'idle']);
+  expect((await teamHarness.view()).members.map(({ state }) => state)).toEqual(['closed', 'idle']);
 });
 
 it('Deleting a team cancels waiting deliveries, and all else becomes read-only.', async () => {
-  const { cast, stage, path, agents } = await testTeam();
-  const work = await stage.play(agents[1] as { id: string });
-  const { message, delivery } = await cast.say('wait');
-  const deleted = await stage.del(path);
+  const { teamHarness, harness, path, agents } = await testTeam();
+  const work = await harness.startTurn(agents[1] as { id: string });
+  const { message, delivery } = await teamHarness.say('wait');
+  const deleted = await harness.del(path);
   expect([deleted.status, deleted.body]).toEqual([204, undefined]);
-  expect((await stage.del(path)).status).toBe(204);
-  expect((await stage.del('/v1/teams/team_none')).status).toBe(404);
-  expect((await cast.delivery(delivery.id)).status).toBe('cancelled');
-  expect((await stage.get<Reply>(path)).body.team.deleted_at).not.toBeNull();
-  expect((await cast.view()).messages.map(({ id }) => id)).toEqual([message.id]);
+  expect((await harness.del(path)).status).toBe(204);
+  expect((await harness.del('/v1/teams/team_none')).status).toBe(404);
+  expect((await teamHarness.delivery(delivery.id)).status).toBe('cancelled');
+  expect((await harness.get<Reply>(path)).body.team.deleted_at).not.toBeNull();
+  expect((await teamHarness.view()).messages.map(({ id }) => id)).toEqual([message.id]);
   const [sender, recipient] = agents.map(({ id }) => id);
   const input = { type: 'text', text: 'x' };
   for (const [route, body] of [
@@ -164,26 +164,26 @@ it('Deleting a team cancels waiting deliveries, and all else becomes read-only.'
     [`/messages/${message.id}/cancel`, {}],
     [`/deliveries/${delivery.id}/retry`, {}],
   ] as const) {
-    const reply = await stage.post<Reply>(path + route, body);
+    const reply = await harness.post<Reply>(path + route, body);
     expect([route, reply.status, reply.body.code]).toEqual([route, 409, 'team_deleted']);
   }
-  expect((await stage.del<Reply>(`${path}/members/${sender}`)).body.code).toBe('team_deleted');
+  expect((await harness.del<Reply>(`${path}/members/${sender}`)).body.code).toBe('team_deleted');
   work.end(completed);
-  await stage.until(({ kind }) => kind === 'turn.completed');
+  await harness.until(({ kind }) => kind === 'turn.completed');
 });
 
 it('The view of a team shows the activity, last words and context use of its members.', async () => {
-  const { cast, stage, agents } = await testTeam();
-  const { message } = await cast.say('hello');
-  const turn = await stage.provider.nextTurn();
+  const { teamHarness, harness, agents } = await testTeam();
+  const { message } = await teamHarness.say('hello');
+  const turn = await harness.provider.nextTurn();
   const usage = (context_tokens: number | null, context_window: number | null) =>
     turn.sink.update({ type: 'usage', usage: { context_tokens, context_window } });
   await usage(50_000, 200_000);
   turn.end(completed);
-  await stage.until(({ kind }) => kind === 'delivery.consumed');
-  const next = await stage.play(agents[1] as { id: string });
-  const { message: second, delivery } = await cast.say('and now');
-  const view = await cast.view();
+  await harness.until(({ kind }) => kind === 'delivery.consumed');
+  const next = await harness.startTurn(agents[1] as { id: string });
+  const { message: second, delivery } = await teamHarness.say('and now');
+  const view = await teamHarness.view();
   expect(view.members).toMatchObject([
     {
       agent_id: agents[0].id,
@@ -204,27 +204,29 @@ it('The view of a team shows the activity, last words and context use of its mem
   ]);
   expect(view.messages.map(({ id }) => id)).toEqual([second.id, message.id]);
   expect(view.deliveries_by_message_id?.[second.id]?.map(({ id }) => id)).toEqual([delivery.id]);
-  const newest = await cast.view('?message_limit=1&include_delivery_map=false');
+  const newest = await teamHarness.view('?message_limit=1&include_delivery_map=false');
   expect(newest.messages).toHaveLength(1);
   expect(newest.deliveries_by_message_id).toBeNull();
-  expect((await cast.view('?message_limit=0')).messages).toEqual([]);
+  expect((await teamHarness.view('?message_limit=0')).messages).toEqual([]);
   for (const query of ['message_limit=501', 'message_limit=-1', 'include_delivery_map=2'])
-    expect((await stage.get(`${cast.path}/view?${query}`)).status).toBe(400);
+    expect((await harness.get(`${teamHarness.path}/view?${query}`)).status).toBe(400);
   const after = (
-    await stage.get<RuntimeEventRecord[]>(`${cast.path}/events?after_seq=${view.latest_seq}`)
+    await harness.get<RuntimeEventRecord[]>(
+      `${teamHarness.path}/events?after_seq=${view.latest_seq}`,
+    )
   ).body;
   expect(after).toEqual([]);
   next.end(completed);
-  (await stage.provider.nextTurn()).end(completed);
-  await stage.times('delivery.consumed', 2);
+  (await harness.provider.nextTurn()).end(completed);
+  await harness.times('delivery.consumed', 2);
 });
 
 it('The diagnostics count the deliveries that are in progress.', async () => {
-  const cast = await testTeam();
-  await cast.say('hello');
-  (await cast.stage.provider.nextTurn()).end(completed);
-  await cast.stage.until(({ kind }) => kind === 'delivery.consumed');
-  expect((await cast.stage.get('/v1/diagnostics/comms')).body).toEqual({
+  const teamHarness = await testTeam();
+  await teamHarness.say('hello');
+  (await teamHarness.harness.provider.nextTurn()).end(completed);
+  await teamHarness.harness.until(({ kind }) => kind === 'delivery.consumed');
+  expect((await teamHarness.harness.get('/v1/diagnostics/comms')).body).toEqual({
     teams: 1,
     messages: 1,
     deliveries: { injected: 1 },

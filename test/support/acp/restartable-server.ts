@@ -5,7 +5,7 @@ import { tempDirectory } from '../temp.ts';
 import type { Place } from './editor.ts';
 
 /** Runs a test with a server that it may kill and start again, at another address each time. */
-export async function withMortalServer(
+export async function withRestartableServer(
   use: (given: { place: Place; directory: string; restart: () => Promise<void> }) => Promise<void>,
 ): Promise<void> {
   await using directory = tempDirectory('mortal');

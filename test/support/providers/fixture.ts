@@ -14,7 +14,7 @@ export interface ProviderFixture {
   /** Whether the provider lists models (default true). */
   offersModels?: boolean;
   /** Makes the world of one test in the given directory. */
-  open(directory: string): Promise<ProviderWorld>;
+  open(directory: string): Promise<ProviderSetup>;
 
   /** Prompt for an answer with this text, in several deltas. */
   sayWords(text: string): string;
@@ -86,7 +86,7 @@ export interface StartOptions {
   env?: Record<string, string>;
 }
 
-export interface ProviderWorld extends AsyncDisposable {
+export interface ProviderSetup extends AsyncDisposable {
   /** Starts a server with the provider. A later call starts it again on the same data. */
   start(options?: StartOptions): Promise<TestServer>;
   /** Returns the memory of the agent from a turn that sent `recall`. */

@@ -23,13 +23,13 @@ import {
 } from './calls.ts';
 import {
   type ProviderFixture,
-  type ProviderWorld,
+  type ProviderSetup,
   type StartOptions,
   usualPatienceMs,
 } from './fixture.ts';
 import { Watch } from './watch.ts';
 
-export interface StageOptions extends StartOptions {
+export interface ProviderHarnessOptions extends StartOptions {
   /** Permission mode of the session. */
   permissionMode?: string;
 }
@@ -95,8 +95,8 @@ export class WatchedFork extends WatchedSession implements AsyncDisposable {
 }
 
 /** A server in a process of its own with one session of the provider, and what a test does with them. */
-export interface Stage {
-  readonly world: ProviderWorld;
+export interface ProviderHarness {
+  readonly setup: ProviderSetup;
   readonly server: TestServer;
   readonly client: Client;
   /** The working directory of the sessions, empty at first. */
@@ -117,33 +117,36 @@ export interface Stage {
 }
 
 /** A stage on a server that other tests may share: it cannot end the server or count its agents. */
-export type SharedStage = Pick<Stage, 'world' | 'client' | 'cwd' | 'session' | 'another' | 'file'>;
+export type SharedProviderHarness = Pick<
+  ProviderHarness,
+  'setup' | 'client' | 'cwd' | 'session' | 'another' | 'file'
+>;
 
-type WithSharedStage = (
-  options: StageOptions,
-  test: (stage: SharedStage) => Promise<void>,
+type WithSharedHarness = (
+  options: ProviderHarnessOptions,
+  test: (harness: SharedProviderHarness) => Promise<void>,
 ) => Promise<void>;
 
 /**
  * Returns a function that runs tests of one file on shared servers, one server for each set of options. Each test has
  * its own directory and session. A fixture without `severalAtOnce` gets one stage for each test.
  */
-export function sharedStages(fixture: ProviderFixture): WithSharedStage {
-  if (!fixture.severalAtOnce) return (options, test) => onStage(fixture, options, test);
+export function sharedProviderHarnesses(fixture: ProviderFixture): WithSharedHarness {
+  if (!fixture.severalAtOnce) return (options, test) => withProviderHarness(fixture, options, test);
   const over = Promise.withResolvers<void>();
-  const stages = new Map<string, { ready: Promise<Stage>; open: Promise<void> }>();
+  const harnesses = new Map<string, { ready: Promise<ProviderHarness>; open: Promise<void> }>();
   afterAll(async () => {
     over.resolve();
-    await Promise.all([...stages.values()].map(({ open }) => open));
+    await Promise.all([...harnesses.values()].map(({ open }) => open));
   });
-  const stageWith = (options: StartOptions): Promise<Stage> => {
+  const harnessWith = (options: StartOptions): Promise<ProviderHarness> => {
     const key = JSON.stringify(options);
-    const shared = stages.get(key) ?? openedUntil(fixture, options, over.promise);
-    stages.set(key, shared);
+    const shared = harnesses.get(key) ?? openedUntil(fixture, options, over.promise);
+    harnesses.set(key, shared);
     return shared.ready;
   };
   return async ({ permissionMode, ...options }, test) => {
-    const { world, client, another } = await stageWith(options);
+    const { setup, client, another } = await harnessWith(options);
     await using directory = tempDirectory('case');
     const cwd = join(directory.path, 'work');
     mkdirSync(cwd);
@@ -155,15 +158,15 @@ export function sharedStages(fixture: ProviderFixture): WithSharedStage {
     };
     const session = await anotherHere(permissionMode ? { permission_mode: permissionMode } : {});
     const file = (name: string, bytes: Buffer) => fileIn(directory.path, name, bytes);
-    await test({ world, client, cwd, session, another: anotherHere, file });
+    await test({ setup, client, cwd, session, another: anotherHere, file });
   };
 }
 
 /** Opens a stage that stays open until a promise resolves. */
 function openedUntil(fixture: ProviderFixture, options: StartOptions, over: Promise<void>) {
-  const ready = Promise.withResolvers<Stage>();
-  const open = onStage(fixture, options, async (stage) => {
-    ready.resolve(stage);
+  const ready = Promise.withResolvers<ProviderHarness>();
+  const open = withProviderHarness(fixture, options, async (harness) => {
+    ready.resolve(harness);
     await over;
   });
   open.catch(ready.reject);
@@ -177,17 +180,17 @@ function fileIn(directory: string, name: string, bytes: Buffer): string {
 }
 
 /** Runs `test` on its own stage; always ends the server with a SIGKILL afterwards. */
-export async function onStage(
+export async function withProviderHarness(
   fixture: ProviderFixture,
-  { permissionMode, ...options }: StageOptions,
-  test: (stage: Stage) => Promise<void>,
+  { permissionMode, ...options }: ProviderHarnessOptions,
+  test: (harness: ProviderHarness) => Promise<void>,
 ): Promise<void> {
   const { patienceMs = usualPatienceMs } = fixture;
   await using directory = tempDirectory('contract');
   const cwd = join(directory.path, 'work');
   mkdirSync(cwd);
-  await using world = await fixture.open(directory.path);
-  let server = await world.start(options);
+  await using setup = await fixture.open(directory.path);
+  let server = await setup.start(options);
   const watched: WatchedSession[] = [];
   const watch = (id: string) => {
     const session = new WatchedSession(server.client, id, patienceMs);
@@ -208,7 +211,7 @@ export async function onStage(
   try {
     let session = await another(permissionMode ? { permission_mode: permissionMode } : {});
     await test({
-      world,
+      setup,
       cwd,
       get server() {
         return server;
@@ -224,7 +227,7 @@ export async function onStage(
       another,
       async restart(signal) {
         const ended = await end(signal);
-        server = await world.start(options);
+        server = await setup.start(options);
         session = watch(session.id);
         return ended;
       },

@@ -179,7 +179,7 @@ export interface RawOptions extends PlayedGiven {
   agents?: readonly string[];
 }
 
-export type RawStage = PlayedStage<RawAgent>;
+export type RawAgentHarness = PlayedStage<RawAgent>;
 export type RawSession = WatchedSession;
 
 export const { forTest: testRawAgent, shared: sharedRawAgent } = playing(

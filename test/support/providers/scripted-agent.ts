@@ -14,7 +14,7 @@ import type { Turn } from '../../../src/api/sessions.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { openRuntime, type TestRuntime } from '../runtime.ts';
 import { untilNothingCarries } from '../server.ts';
-import { type Lend, openForTest, shared } from '../shared.ts';
+import { type WithResource, openForTest, shared } from '../shared.ts';
 import { tempDirectory } from '../temp.ts';
 import { type Input, until } from './calls.ts';
 import { WatchedSession } from './provider-harness.ts';
@@ -260,7 +260,7 @@ async function withPlayed<A extends Played>(
     clock,
     toolsWithinMs = Infinity,
   }: PlayedOptions<A>,
-  test: (stage: PlayedStage<A>) => Promise<void>,
+  test: (harness: PlayedStage<A>) => Promise<void>,
 ): Promise<void> {
   await using own = tempDirectory('raw');
   using theatre = await openTheatre(own.path, play);
@@ -346,7 +346,7 @@ async function withPlayed<A extends Played>(
 export function playing<Role extends object, A extends Played, Given extends PlayedGiven>(
   optionsOf: (role: Role, given: Partial<Given>) => PlayedOptions<A>,
 ) {
-  const lend = (role: Role, given: Partial<Given>): Lend<PlayedStage<A>> => {
+  const lend = (role: Role, given: Partial<Given>): WithResource<PlayedStage<A>> => {
     const options = optionsOf(role, given);
     return (use) => withPlayed(options, use);
   };
@@ -359,12 +359,12 @@ export function playing<Role extends object, A extends Played, Given extends Pla
      */
     shared(given: Partial<Given> = {}) {
       const current: Partial<Role> = {};
-      const stage = shared('runtime', lend(current as Role, given));
+      const harness = shared('runtime', lend(current as Role, given));
       return (role: Role): PlayedStage<A> => {
         for (const part of Object.keys(current)) delete current[part as keyof Role];
         Object.assign(current, role);
-        onTestFinished(() => stage().clear());
-        return stage();
+        onTestFinished(() => harness().clear());
+        return harness();
       };
     },
   };

@@ -1,7 +1,7 @@
 import type { QueueEntry, SessionQueue } from '../../../src/api/queue.ts';
 import type { Session } from '../../../src/api/sessions.ts';
 import { ProviderError } from '../../../src/agents/provider.ts';
-import type { Refusal, Reply, Stage } from '../sessions/harness.ts';
+import type { Refusal, Reply, Harness } from '../sessions/harness.ts';
 import { completed } from '../teams/team.ts';
 
 export const MINUTE = 60_000;
@@ -9,7 +9,7 @@ export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
 /** Returns the requests of clients for the queue of a stage. */
-export function queueOf(stage: Stage) {
+export function queueOf(harness: Harness) {
   const path = (session: { id: string }) => `/v1/sessions/${session.id}/queue`;
   const of = ({ id }: { id: string }) => `/v1/queue/${id}`;
   return {
@@ -20,25 +20,25 @@ export function queueOf(stage: Stage) {
       more: object = {},
       headers?: Record<string, string>,
     ): Promise<Reply<QueueEntry & Refusal>> =>
-      stage.post(path(session), { input: { type: 'text', text }, ...more }, headers),
+      harness.post(path(session), { input: { type: 'text', text }, ...more }, headers),
     list: async (query = ''): Promise<QueueEntry[]> =>
-      (await stage.get<QueueEntry[]>(`/v1/queue${query}`)).body,
+      (await harness.get<QueueEntry[]>(`/v1/queue${query}`)).body,
     of: async (session: { id: string }): Promise<SessionQueue> =>
-      (await stage.get<SessionQueue>(path(session))).body,
-    get: (entry: { id: string }): Promise<Reply<QueueEntry & Refusal>> => stage.get(of(entry)),
+      (await harness.get<SessionQueue>(path(session))).body,
+    get: (entry: { id: string }): Promise<Reply<QueueEntry & Refusal>> => harness.get(of(entry)),
     edit: (entry: { id: string }, change: object): Promise<Reply<QueueEntry & Refusal>> =>
-      stage.patch(of(entry), change),
+      harness.patch(of(entry), change),
     move: (entry: { id: string }, place: object): Promise<Reply<SessionQueue & Refusal>> =>
-      stage.post(`${of(entry)}/move`, place),
+      harness.post(`${of(entry)}/move`, place),
     pause: (entry: { id: string }, body?: object): Promise<Reply<QueueEntry & Refusal>> =>
-      stage.post(`${of(entry)}/pause`, body),
+      harness.post(`${of(entry)}/pause`, body),
     resume: (entry: { id: string }): Promise<Reply<QueueEntry & Refusal>> =>
-      stage.post(`${of(entry)}/resume`),
-    drop: (entry: { id: string }): Promise<Reply<QueueEntry & Refusal>> => stage.del(of(entry)),
+      harness.post(`${of(entry)}/resume`),
+    drop: (entry: { id: string }): Promise<Reply<QueueEntry & Refusal>> => harness.del(of(entry)),
     pauseAll: (session: { id: string }, body?: object): Promise<Reply<SessionQueue & Refusal>> =>
-      stage.post(`${path(session)}/pause`, body),
+      harness.post(`${path(session)}/pause`, body),
     resumeAll: (session: { id: string }): Promise<Reply<SessionQueue & Refusal>> =>
-      stage.post(`${path(session)}/resume`),
+      harness.post(`${path(session)}/resume`),
   };
 }
 
@@ -49,15 +49,15 @@ export function ofEntry(entry: { id: string }, kind: string) {
 }
 
 /** Makes a session with a completed turn, without an agent; the next attempt to resume it fails. */
-export async function unresumable(stage: Stage): Promise<Session> {
-  const session = await stage.open();
-  const first = await stage.play(session);
+export async function unresumable(harness: Harness): Promise<Session> {
+  const session = await harness.open();
+  const first = await harness.startTurn(session);
   first.end(completed);
-  await stage.until(
+  await harness.until(
     ({ kind, session_id }) => kind === 'turn.completed' && session_id === session.id,
   );
   first.agent.die('gone');
   await first.agent.gone;
-  stage.provider.refuseOpen(new ProviderError('resume_failed', 'it is unknown'));
+  harness.provider.refuseOpen(new ProviderError('resume_failed', 'it is unknown'));
   return session;
 }

@@ -1,21 +1,21 @@
 import path from 'node:path';
 import { configSchema } from '../../../src/core/config/schema.ts';
 import { ManualClock } from '../manual-clock.ts';
-import { onStage, type Stage, type StageOptions } from '../sessions/harness.ts';
+import { withHarness, type Harness, type HarnessOptions } from '../sessions/harness.ts';
 import { tempDirectory } from '../temp.ts';
 import { type Archive, openArchive } from './archive.ts';
 
 /** Runs `test` on a runtime that starts on the data that `write` has stored. */
-export async function onArchive<T>(
+export async function withArchive<T>(
   write: (archive: Archive) => Promise<T>,
-  test: (stage: Stage, written: T) => Promise<void>,
-  options: StageOptions = {},
+  test: (harness: Harness, written: T) => Promise<void>,
+  options: HarnessOptions = {},
 ): Promise<void> {
   await using own = tempDirectory('on-archive');
   const directory = path.join(own.path, 'data');
   const { written, now } = await writeArchive(directory, write);
   const clock = new ManualClock(now);
-  await onStage((stage) => test(stage, written), { clock, ...options, directory });
+  await withHarness((harness) => test(harness, written), { clock, ...options, directory });
 }
 
 /** Stores data in a new directory; returns the time. */
@@ -29,17 +29,17 @@ export async function writeArchive<T>(
 }
 
 /** Changes the limits of retention, and starts the next pass. */
-export function retain(stage: Stage, retention: object): void {
-  limit(stage, retention);
-  passTime(stage);
+export function retain(harness: Harness, retention: object): void {
+  limit(harness, retention);
+  passTime(harness);
 }
 
 /** Changes the limits of retention, as a SIGHUP does. */
-export function limit(stage: Stage, retention: object): void {
-  stage.given.runtime.reload(() => configSchema.parse({ retention }));
+export function limit(harness: Harness, retention: object): void {
+  harness.given.runtime.reload(() => configSchema.parse({ retention }));
 }
 
 /** Advances the clock until retention is due again. */
-export function passTime({ clock }: Stage): void {
+export function passTime({ clock }: Harness): void {
   clock.advance(10_000);
 }

@@ -12,7 +12,7 @@ import { isEnd, Watch } from '../providers/watch.ts';
 import { openForTest, shared } from '../shared.ts';
 import { tempDirectory } from '../temp.ts';
 import { ManualClock } from '../manual-clock.ts';
-import { soon } from './with-timeout.ts';
+import { withTimeout } from './with-timeout.ts';
 import {
   completed,
   type ScriptedOptions,
@@ -39,13 +39,13 @@ export interface ToolReply<T = unknown> {
 /** The body of an error response. */
 export type Refusal = { error: string; code?: string };
 
-export type StageOptions = Omit<TestRuntimeOptions, 'providers' | 'clock' | 'logTo'> & {
-  played?: ScriptedOptions;
+export type HarnessOptions = Omit<TestRuntimeOptions, 'providers' | 'clock' | 'logTo'> & {
+  agents?: ScriptedOptions;
   clock?: ManualClock;
 };
 
 /** A runtime in this process with scripted agents, and the calls that tests make. */
-export interface Stage {
+export interface Harness {
   given: TestRuntime;
   provider: ScriptedProvider;
   clock: ManualClock;
@@ -75,11 +75,11 @@ export interface Stage {
     body: string | object,
   ): Promise<Reply<Refusal & { turn_id: string }>>;
   /** Sends a text, and waits until the agent has received it. */
-  play(session: { id: string }, text?: string): Promise<ScriptedTurn>;
+  startTurn(session: { id: string }, text?: string): Promise<ScriptedTurn>;
   /** Opens a session whose agent has received a turn. */
   atWork(
     more?: object,
-  ): Promise<{ stage: Stage; session: Session; turn: ScriptedTurn; turnId: string }>;
+  ): Promise<{ harness: Harness; session: Session; turn: ScriptedTurn; turnId: string }>;
   /** Ends the running turn of a session, and waits for its end. */
   complete(turn: ScriptedTurn): Promise<UntypedEvent>;
   session(id: string): Promise<Session>;
@@ -108,13 +108,13 @@ export interface Stage {
 }
 
 /** Runs `test` on a new runtime (or on the data of a killed one); always ends it afterwards. */
-export async function onStage<T>(
-  test: (stage: Stage) => Promise<T>,
-  options: StageOptions = {},
+export async function withHarness<T>(
+  test: (harness: Harness) => Promise<T>,
+  options: HarnessOptions = {},
 ): Promise<T> {
-  const { played, clock = new ManualClock(), ...rest } = options;
+  const { agents, clock = new ManualClock(), ...rest } = options;
   await using own = tempDirectory('stage');
-  const provider = scriptedProvider(played);
+  const provider = scriptedProvider(agents);
   const log = new LogLines();
   const sessionTokens = new SessionTokens();
   const tokenOf = ({ id }: { id: string }) => sessionTokens.of(id);
@@ -127,13 +127,13 @@ export async function onStage<T>(
   });
   const events = new Watch(given.client, undefined, 8000);
   const calls = callsOf(given, provider, events);
-  const stage: Stage = {
+  const harness: Harness = {
     given,
     provider,
     clock,
     directory: given.directory,
     ...calls,
-    atWork: async (more) => ({ stage, ...(await calls.atWork(more)) }),
+    atWork: async (more) => ({ harness, ...(await calls.atWork(more)) }),
     tokenOf,
     async callTool<T>(session: { id: string }, tool: string, args = {}, more = {}) {
       const response = await fetch(new URL('/v1/mcp/invoke', given.url), {
@@ -151,7 +151,7 @@ export async function onStage<T>(
     logged: (text) => log.until(text),
   };
   try {
-    return await test(stage);
+    return await test(harness);
   } finally {
     await events.stop();
     given.client.close();
@@ -162,24 +162,24 @@ export async function onStage<T>(
 }
 
 /** Opens a stage, which is closed when the test has finished. */
-export function testStage(options?: StageOptions): Promise<Stage> {
-  return openForTest((use) => onStage(use, options));
+export function testHarness(options?: HarnessOptions): Promise<Harness> {
+  return openForTest((use) => withHarness(use, options));
 }
 
 /** Opens such a stage with a session. */
-export async function testSession(options?: StageOptions, more?: object) {
-  const stage = await testStage(options);
-  return { stage, session: await stage.open(more) };
+export async function testSession(options?: HarnessOptions, more?: object) {
+  const harness = await testHarness(options);
+  return { harness, session: await harness.open(more) };
 }
 
 /** Opens such a stage with a session whose agent has received a turn. */
-export async function testTurn(options?: StageOptions) {
-  return (await testStage(options)).atWork();
+export async function testTurn(options?: HarnessOptions) {
+  return (await testHarness(options)).atWork();
 }
 
 /** One runtime for all tests of a `describe`. Each test opens its own sessions. */
-export function sharedStage(options: StageOptions = {}): () => Stage {
-  return shared('stage', (use) => onStage(use, options));
+export function sharedHarness(options: HarnessOptions = {}): () => Harness {
+  return shared('stage', (use) => withHarness(use, options));
 }
 
 /** The data of a runtime that was killed. */
@@ -193,16 +193,16 @@ export interface Killed<T> extends AsyncDisposable {
 
 /** Runs `test` on a runtime, and copies its data as a SIGKILL would leave them at the end of `test`. */
 export async function killed<T>(
-  test: (stage: Stage) => Promise<T>,
-  options: StageOptions = {},
+  test: (harness: Harness) => Promise<T>,
+  options: HarnessOptions = {},
 ): Promise<Killed<T>> {
   const kept = tempDirectory('killed');
   const directory = path.join(kept.path, 'data');
   try {
-    return await onStage(async (stage) => {
-      const left = await test(stage);
-      cpSync(stage.directory, directory, { recursive: true });
-      const [at, dispose] = [stage.clock.now(), () => kept[Symbol.asyncDispose]()];
+    return await withHarness(async (harness) => {
+      const left = await test(harness);
+      cpSync(harness.directory, directory, { recursive: true });
+      const [at, dispose] = [harness.clock.now(), () => kept[Symbol.asyncDispose]()];
       return { directory, left, at, [Symbol.asyncDispose]: dispose };
     }, options);
   } catch (error) {
@@ -213,13 +213,13 @@ export async function killed<T>(
 
 /** Opens a stage on the data of a killed runtime, with new agents that do not remember the old ones. */
 export async function afterCrash<T>(
-  before: (stage: Stage) => Promise<T>,
-  options: { before?: StageOptions; after?: StageOptions } = {},
-): Promise<[stage: Stage, left: T]> {
+  before: (harness: Harness) => Promise<T>,
+  options: { before?: HarnessOptions; after?: HarnessOptions } = {},
+): Promise<[harness: Harness, left: T]> {
   const { directory, left, at, ...dead } = await killed(before, options.before);
   onTestFinished(dead[Symbol.asyncDispose]);
   const clock = new ManualClock(at);
-  return [await testStage({ clock, ...options.after, directory }), left];
+  return [await testHarness({ clock, ...options.after, directory }), left];
 }
 
 function callsOf(given: TestRuntime, provider: ScriptedProvider, watch: Watch) {
@@ -266,7 +266,7 @@ function callsOf(given: TestRuntime, provider: ScriptedProvider, watch: Watch) {
     if (opened.status !== 200) throw new Error(JSON.stringify(opened.body));
     return opened.body;
   };
-  const play = async (session: { id: string }, text = 'go') => {
+  const startTurn = async (session: { id: string }, text = 'go') => {
     const { status, body } = await send(session, text);
     if (status !== 200) throw new Error(JSON.stringify(body));
     return provider.nextTurn();
@@ -280,12 +280,12 @@ function callsOf(given: TestRuntime, provider: ScriptedProvider, watch: Watch) {
     del,
     send,
     open,
-    play,
+    startTurn,
     session,
     until,
     async atWork(more: object = {}) {
       const opened = await open(more);
-      const turn = await play(opened);
+      const turn = await startTurn(opened);
       return { session: opened, turn, turnId: (await session(opened.id)).active_turn_id ?? '' };
     },
     async complete(turn: ScriptedTurn) {
@@ -360,6 +360,6 @@ class LogLines {
       this.#asked.add(look);
       look();
     });
-    return soon(found, `a log line "${text}"`);
+    return withTimeout(found, `a log line "${text}"`);
   }
 }

@@ -1,8 +1,8 @@
 import type { Ids } from '../../../src/core/lib/ids.ts';
 import { systemIds } from '../../../src/core/lib/ids.ts';
 import { HeldSyncs } from './faults.ts';
-import { soon } from './with-timeout.ts';
-import type { Stage } from './harness.ts';
+import { withTimeout } from './with-timeout.ts';
+import type { Harness } from './harness.ts';
 
 /** Ids that count created events, including events that are not published yet. */
 export class CountingIds implements Ids {
@@ -23,7 +23,7 @@ export class CountingIds implements Ids {
     const made = new Promise<void>((resolve) => {
       this.#look = () => void (this.#events >= wanted && resolve());
     });
-    return soon(made, `${count} more events`);
+    return withTimeout(made, `${count} more events`);
   }
 }
 
@@ -31,11 +31,11 @@ export class CountingIds implements Ids {
  * Runs `work` while commits wait, as they do during the sync of the database file. All its transactions reach the disk
  * as one group, and are answered at the same moment.
  */
-export async function inOneGroup<T>(stage: Stage, work: () => Promise<T>): Promise<T> {
+export async function inOneGroup<T>(harness: Harness, work: () => Promise<T>): Promise<T> {
   using syncs = new HeldSyncs();
   let isHeld = false;
   const held = syncs.hold('/events.cadre').then(() => (isHeld = true));
-  while (!isHeld) await Promise.race([held, stage.open({ metadata: 'x'.repeat(200_000) })]);
+  while (!isHeld) await Promise.race([held, harness.open({ metadata: 'x'.repeat(200_000) })]);
   const result = await work();
   syncs.release();
   return result;

@@ -2,7 +2,11 @@ import { systemClock } from '../../../src/core/lib/clock.ts';
 import { scaled } from '../patience.ts';
 
 /** Resolves like a promise, or throws an error that names `what` after the time limit. */
-export async function soon<T>(promise: Promise<T>, what: string, withinMs = 8000): Promise<T> {
+export async function withTimeout<T>(
+  promise: Promise<T>,
+  what: string,
+  withinMs = 8000,
+): Promise<T> {
   const late = Promise.withResolvers<never>();
   const limit = scaled(withinMs);
   using _limit = systemClock.after(limit, () =>

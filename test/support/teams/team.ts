@@ -7,9 +7,9 @@ import type { ScriptedTurn } from '../scripted-provider.ts';
 import {
   type Refusal,
   type Reply,
-  type Stage,
-  type StageOptions,
-  testStage,
+  type Harness,
+  type HarnessOptions,
+  testHarness,
 } from '../sessions/harness.ts';
 import type { UntypedEvent } from '../untyped-events.ts';
 
@@ -23,8 +23,8 @@ export const failed: TurnOutcome = {
 export type Sent = { message: Message; deliveries: Delivery[] };
 
 /** A team on a stage: the first of its agents leads. */
-export interface Cast {
-  stage: Stage;
+export interface TeamHarness {
+  harness: Harness;
   team: Team;
   members: Member[];
   agents: [lead: Session, ...others: Session[]];
@@ -47,41 +47,49 @@ export interface Cast {
 }
 
 /** Makes a team of so many sessions. */
-export async function makeTeam(stage: Stage, size = 2): Promise<Cast> {
+export async function makeTeam(harness: Harness, size = 2): Promise<TeamHarness> {
   const agents: Session[] = [];
-  for (let i = 0; i < size; i++) agents.push(await stage.open({ title: `agent ${i}` }));
+  for (let i = 0; i < size; i++) agents.push(await harness.open({ title: `agent ${i}` }));
   const [lead, ...others] = agents.map(({ id }) => id);
-  const made = await stage.post<TeamWithMembers>('/v1/teams', {
+  const made = await harness.post<TeamWithMembers>('/v1/teams', {
     name: 'the team',
     lead_agent_id: lead,
     member_agent_ids: others,
   });
   if (made.status !== 200) throw new Error(JSON.stringify(made.body));
-  return castOf(stage, made.body, agents);
+  return teamHarnessOf(harness, made.body, agents);
 }
 
 /** Makes such a team on its own stage, which is closed when the test has finished. */
-export async function testTeam(size = 2, options?: StageOptions): Promise<Cast & { cast: Cast }> {
-  const cast = await makeTeam(await testStage(options), size);
-  return { ...cast, cast };
+export async function testTeam(
+  size = 2,
+  options?: HarnessOptions,
+): Promise<TeamHarness & { teamHarness: TeamHarness }> {
+  const teamHarness = await makeTeam(await testHarness(options), size);
+  return { ...teamHarness, teamHarness };
 }
 
 /** The same team on another stage, after a restart. */
-export function castOf(stage: Stage, { team, members }: TeamWithMembers, agents: Session[]): Cast {
+export function teamHarnessOf(
+  harness: Harness,
+  { team, members }: TeamWithMembers,
+  agents: Session[],
+): TeamHarness {
   const path = `/v1/teams/${team.id}`;
-  const deliveries = async () => (await stage.get<Delivery[]>(`${path}/deliveries?limit=500`)).body;
-  const trySay = (body: object) => stage.post<Sent & Refusal>(`${path}/messages`, body);
-  const moved: Cast['moved'] = ({ id }, kind) =>
-    stage.until(
+  const deliveries = async () =>
+    (await harness.get<Delivery[]>(`${path}/deliveries?limit=500`)).body;
+  const trySay = (body: object) => harness.post<Sent & Refusal>(`${path}/messages`, body);
+  const moved: TeamHarness['moved'] = ({ id }, kind) =>
+    harness.until(
       (event) =>
         event.kind === `delivery.${kind}` &&
         (event.payload.delivery as Delivery | undefined)?.id === id,
     );
   return {
-    stage,
+    harness,
     team,
     members,
-    agents: agents as Cast['agents'],
+    agents: agents as TeamHarness['agents'],
     path,
     trySay,
     async say(text, more = {}) {
@@ -96,7 +104,7 @@ export function castOf(stage: Stage, { team, members }: TeamWithMembers, agents:
       return { message: body.message, delivery };
     },
     broadcast: (text, more = {}) =>
-      stage.post<Sent & Refusal>(`${path}/broadcasts`, {
+      harness.post<Sent & Refusal>(`${path}/broadcasts`, {
         sender_agent_id: agents[0]?.id,
         input: { type: 'text', text },
         ...more,
@@ -106,17 +114,17 @@ export function castOf(stage: Stage, { team, members }: TeamWithMembers, agents:
       if (!found) throw new Error(`no delivery ${id}`);
       return found;
     },
-    retry: ({ id }) => stage.post<Delivery & Refusal>(`${path}/deliveries/${id}/retry`),
-    cancel: ({ id }) => stage.post<Message & Refusal>(`${path}/messages/${id}/cancel`),
-    view: async (query = '') => (await stage.get<TeamView>(`${path}/view${query}`)).body,
+    retry: ({ id }) => harness.post<Delivery & Refusal>(`${path}/deliveries/${id}/retry`),
+    cancel: ({ id }) => harness.post<Message & Refusal>(`${path}/messages/${id}/cancel`),
+    view: async (query = '') => (await harness.get<TeamView>(`${path}/view${query}`)).body,
     async movesOf({ id }) {
-      const { body } = await stage.get<UntypedEvent[]>(`${path}/events?limit=10000`);
+      const { body } = await harness.get<UntypedEvent[]>(`${path}/events?limit=10000`);
       return body
         .filter(({ payload }) => (payload.delivery as Delivery | undefined)?.id === id)
         .map(({ kind }) => kind.replace('delivery.', ''));
     },
     async consumed(delivery, turn) {
-      (turn ?? (await stage.provider.nextTurn())).end(completed);
+      (turn ?? (await harness.provider.nextTurn())).end(completed);
       return moved(delivery, 'consumed');
     },
     moved,
@@ -124,6 +132,6 @@ export function castOf(stage: Stage, { team, members }: TeamWithMembers, agents:
 }
 
 /** The ids of the messages that an agent has received, in order. */
-export function toldIn(text: string): string[] {
+export function messageIdsIn(text: string): string[] {
   return [...text.matchAll(/<team_message id="(msg_[0-9a-f]+)"/g)].map(([, id]) => id ?? '');
 }

@@ -22,7 +22,7 @@ export interface Server {
 }
 
 /** A server, a repository with one commit, and a session that works in it. */
-export interface Stage extends TestRuntime {
+export interface WorktreeHarness extends TestRuntime {
   repo: string;
   session: string;
 }
@@ -125,7 +125,9 @@ export function read(directory: string, name: string): string {
 }
 
 /** Opens a stage, which is closed when the test has finished. */
-export async function testStage(options: TestRuntimeOptions = {}): Promise<Stage> {
+export async function testWorktreeHarness(
+  options: TestRuntimeOptions = {},
+): Promise<WorktreeHarness> {
   const given = await testRuntime({ providers: [scriptedProvider()], ...options });
   const repo = makeRepository(path.join(given.directory, 'repo'));
   const { id } = await openSession(given.client, repo);
@@ -136,21 +138,21 @@ export async function testStage(options: TestRuntimeOptions = {}): Promise<Stage
  * Stages on one runtime, each with its own directory, repository and session. Tests on them may look at neither the log
  * nor other records of the runtime.
  */
-export function sharedStages() {
+export function sharedWorktreeHarnesses() {
   const given = sharedRuntime({ providers: [scriptedProvider()] });
-  return async (): Promise<Stage & { stage: Stage }> => {
+  return async (): Promise<WorktreeHarness & { harness: WorktreeHarness }> => {
     const directory = testDirectory('stage');
     const repo = makeRepository(path.join(directory, 'repo'));
     const { id } = await openSession(given().client, repo);
-    const stage = { ...given(), directory, repo, session: id };
-    return { ...stage, stage };
+    const harness = { ...given(), directory, repo, session: id };
+    return { ...harness, harness };
   };
 }
 
 /** Opens a stage with a worktree of its session. */
-export async function withTree(opening: Promise<Stage>, request?: WorktreeRequest) {
-  const stage = await opening;
-  return { stage, tree: await create(stage, request) };
+export async function withTree(opening: Promise<WorktreeHarness>, request?: WorktreeRequest) {
+  const harness = await opening;
+  return { harness, tree: await create(harness, request) };
 }
 
 /** Creates a worktree for the session of the stage. */
@@ -211,8 +213,8 @@ export function close({ client }: Server, session_id: string) {
 }
 
 /** Releases the only claim, so that the worktree is cleaned up. */
-export async function letGo(stage: Stage, worktree: Worktree) {
-  const { cleanup } = await release(stage, worktree, stage.session);
+export async function letGo(harness: WorktreeHarness, worktree: Worktree) {
+  const { cleanup } = await release(harness, worktree, harness.session);
   if (!cleanup) throw new Error('it was not to be cleaned up');
   return cleanup;
 }

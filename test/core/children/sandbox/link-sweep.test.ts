@@ -9,14 +9,14 @@ import {
 import { tempDirectory } from '../../../support/temp.ts';
 import { commit, git } from '../../../support/worktrees/work.ts';
 
-interface Stage {
+interface Harness {
   common: string;
   worktree: string;
   /** A directory that a program in a sandbox must not reach. */
   victim: string;
 }
 
-async function onStage(run: (stage: Stage) => Promise<void>): Promise<void> {
+async function withHarness(run: (harness: Harness) => Promise<void>): Promise<void> {
   await using directory = tempDirectory('sweep');
   const at = (name: string) => path.join(directory.path, name);
   fs.mkdirSync(at('main'));
@@ -30,7 +30,7 @@ async function onStage(run: (stage: Stage) => Promise<void>): Promise<void> {
 
 const isThere = (file: string) => fs.lstatSync(file, { throwIfNoEntry: false }) !== undefined;
 
-function plant({ common, victim }: Stage, names: readonly string[]): void {
+function plant({ common, victim }: Harness, names: readonly string[]): void {
   for (const name of names) {
     const link = path.join(common, name);
     fs.mkdirSync(path.dirname(link), { recursive: true });
@@ -52,28 +52,28 @@ const LINKS = [
 
 describe('the sweep of links', () => {
   test('Links among refs, objects, reflogs and files of the worktree are removed, and their targets are kept.', () =>
-    onStage(async (stage) => {
+    withHarness(async (harness) => {
       const own = ['worktrees/worktree/COMMIT_EDITMSG', 'worktrees/worktree/logs/HEAD'];
       const names = [...LINKS, ...own];
-      plant(stage, names);
-      await removeGitLinks(stage.worktree);
-      expect(names.filter((name) => isThere(path.join(stage.common, name)))).toEqual([]);
-      expect(fs.readdirSync(stage.victim)).toEqual(['precious']);
-      expect(git(stage.worktree, 'log', '-1', '--format=%s')).toBe('one');
+      plant(harness, names);
+      await removeGitLinks(harness.worktree);
+      expect(names.filter((name) => isThere(path.join(harness.common, name)))).toEqual([]);
+      expect(fs.readdirSync(harness.victim)).toEqual(['precious']);
+      expect(git(harness.worktree, 'log', '-1', '--format=%s')).toBe('one');
     }));
 
   test('Only a repository that a sandbox has written is swept by its common directory.', () =>
-    onStage(async (stage) => {
-      plant(stage, LINKS);
-      await removeLinksOfRepository(stage.common);
-      expect(LINKS.filter((name) => !isThere(path.join(stage.common, name)))).toEqual([]);
-      fs.mkdirSync(path.join(stage.common, 'logs/refs/cadre'));
-      await removeLinksOfRepository(stage.common);
-      expect(LINKS.filter((name) => isThere(path.join(stage.common, name)))).toEqual([]);
+    withHarness(async (harness) => {
+      plant(harness, LINKS);
+      await removeLinksOfRepository(harness.common);
+      expect(LINKS.filter((name) => !isThere(path.join(harness.common, name)))).toEqual([]);
+      fs.mkdirSync(path.join(harness.common, 'logs/refs/cadre'));
+      await removeLinksOfRepository(harness.common);
+      expect(LINKS.filter((name) => isThere(path.join(harness.common, name)))).toEqual([]);
     }));
 
   test('A link that git writes for a symbolic ref is kept.', () =>
-    onStage(async ({ common, worktree }) => {
+    withHarness(async ({ common, worktree }) => {
       const head = path.join(common, 'refs/remotes/origin/HEAD');
       const trap = path.join(common, 'refs/heads/trap');
       fs.mkdirSync(path.dirname(head), { recursive: true });
@@ -84,7 +84,7 @@ describe('the sweep of links', () => {
     }));
 
   test('The sweep follows no link that a program puts in place of a directory meanwhile.', () =>
-    onStage(async ({ common, worktree, victim }) => {
+    withHarness(async ({ common, worktree, victim }) => {
       const heads = path.join(common, 'logs/refs/heads');
       const swept = path.join(heads, 'zz');
       fs.mkdirSync(swept);
@@ -103,7 +103,7 @@ describe('the sweep of links', () => {
     }));
 
   test('A directory that is too deep for git is removed with its links.', () =>
-    onStage(async ({ common, worktree, victim }) => {
+    withHarness(async ({ common, worktree, victim }) => {
       const deep = path.join(common, 'refs/heads', ...Array<string>(100).fill('d'));
       fs.mkdirSync(deep, { recursive: true });
       fs.symlinkSync(victim, path.join(deep, 'k'));

@@ -10,7 +10,7 @@ import {
 import { systemClock } from '../../../../src/core/lib/clock.ts';
 import type { Reach } from '../../../../src/core/lib/host-lists.ts';
 
-interface Stage {
+interface Harness {
   /** Sends bytes to the proxy, and resolves with all that it answers. */
   send: (bytes: string) => Promise<string>;
   /** The port of a server that answers each connection with `answer`. */
@@ -19,13 +19,13 @@ interface Stage {
   refused: RefusedHost[];
 }
 
-async function onStage(
+async function withHarness(
   {
     reach,
     ownPort,
     answer = 'hello',
   }: { reach: Reach | null; ownPort?: (port: number) => number; answer?: string },
-  run: (stage: Stage) => Promise<void>,
+  run: (harness: Harness) => Promise<void>,
 ): Promise<void> {
   const target = net.createServer((socket) => socket.end(answer));
   const entrance = net.createServer((socket) => proxy.accept(socket));
@@ -72,14 +72,14 @@ const get = (url: string) => `GET ${url} HTTP/1.1\r\nHost: x\r\nConnection: clos
 
 describe('the proxy of a sandbox', () => {
   test('A tunnel to an allowed address passes the bytes of both sides.', () =>
-    onStage({ reach: 'any' }, async ({ send, port }) => {
+    withHarness({ reach: 'any' }, async ({ send, port }) => {
       expect(await send(tunnel(`127.0.0.1:${port}`))).toBe(
         'HTTP/1.1 200 Connection established\r\n\r\nhello',
       );
     }));
 
   test('A host that is not allowed is refused in a tunnel and in a request.', () =>
-    onStage({ reach: null }, async ({ send, asked, refused }) => {
+    withHarness({ reach: null }, async ({ send, asked, refused }) => {
       expect(await send(tunnel('Example.COM.:443'))).toMatch(/^HTTP\/1.1 403 .*example.com:443/s);
       expect(await send(get('http://example.com/'))).toMatch(/^HTTP\/1.1 403 .*example.com:80/s);
       expect(asked).toEqual(['example.com:443', 'example.com:80']);
@@ -108,14 +108,14 @@ describe('the proxy of a sandbox', () => {
     '224.0.0.1',
   ];
   test.for(inner)('A public host must not have the address %s.', (host) =>
-    onStage({ reach: 'public' }, async ({ send, port }) => {
+    withHarness({ reach: 'public' }, async ({ send, port }) => {
       expect(await send(tunnel(`${host}:${port}`))).toMatch(/^HTTP\/1.1 403 /);
       expect(await send(get(`http://${host}:${port}/`))).toMatch(/^HTTP\/1.1 403 /);
     }),
   );
 
   test('A public host must not have an address of this machine, however the address is written.', () =>
-    onStage({ reach: 'public' }, async ({ send, port }) => {
+    withHarness({ reach: 'public' }, async ({ send, port }) => {
       using _interfaces = vi.spyOn(os, 'networkInterfaces').mockReturnValue(interfaces);
       const own = ['203.0.113.5', '[::ffff:203.0.113.5]', '[::ffff:cb00:7105]'];
       for (const host of [...own, '[2001:db8::5]', '[2001:db8:0:0:0:0:0:5]'])
@@ -123,13 +123,13 @@ describe('the proxy of a sandbox', () => {
     }));
 
   test('No entry allows the server itself, nor addresses with secrets of clouds.', () =>
-    onStage({ reach: 'any', ownPort: (port) => port }, async ({ send, port }) => {
+    withHarness({ reach: 'any', ownPort: (port) => port }, async ({ send, port }) => {
       for (const host of ['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]', '169.254.169.254'])
         expect(await send(tunnel(`${host}:${port}`))).toMatch(/^HTTP\/1.1 403 /);
     }));
 
   test('The proxy refuses requests that are not for a proxy.', () =>
-    onStage({ reach: 'any' }, async ({ send, asked }) => {
+    withHarness({ reach: 'any' }, async ({ send, asked }) => {
       for (const request of [get('*'), get('ftp://a/'), tunnel('a'), tunnel(':80'), tunnel('a:b')])
         expect(await send(request)).toMatch(/^HTTP\/1.1 400 /);
       expect(asked).toEqual([]);
@@ -138,7 +138,7 @@ describe('the proxy of a sandbox', () => {
   test('A host that answers a request with an upgrade, or not with HTTP, is a bad gateway.', async () => {
     const upgrade = 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n';
     for (const answer of [upgrade, 'hello', ''])
-      await onStage({ reach: 'any', answer }, async ({ send, port }) => {
+      await withHarness({ reach: 'any', answer }, async ({ send, port }) => {
         expect(await send(get(`http://127.0.0.1:${port}/`))).toMatch(/^HTTP\/1.1 502 /);
       });
   });
@@ -146,7 +146,7 @@ describe('the proxy of a sandbox', () => {
   test('A connection with many requests gets a response to each, and keeps nothing of them.', async () => {
     using warned = vi.spyOn(process, 'emitWarning');
     const answer = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok';
-    await onStage({ reach: 'any', answer }, async ({ send, port }) => {
+    await withHarness({ reach: 'any', answer }, async ({ send, port }) => {
       const one = `GET http://127.0.0.1:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n`;
       const answered = await send(one.repeat(15) + get(`http://127.0.0.1:${port}/`));
       expect(answered.match(/HTTP\/1.1 200 /g)).toHaveLength(16);
@@ -155,7 +155,7 @@ describe('the proxy of a sandbox', () => {
   });
 
   test('A host that cannot be reached is a bad gateway.', () =>
-    onStage({ reach: 'any' }, async ({ send }) => {
+    withHarness({ reach: 'any' }, async ({ send }) => {
       expect(await send(tunnel('example.invalid:80'))).toMatch(/^HTTP\/1.1 502 /);
       expect(await send(tunnel('127.0.0.1:1'))).toMatch(/^HTTP\/1.1 502 .*ECONNREFUSED/s);
     }));

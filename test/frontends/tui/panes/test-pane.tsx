@@ -6,13 +6,13 @@ import type { Hold, PaneModel, PaneProps } from '../../../../src/frontends/tui/p
 import { drawn } from '../test-terminal.ts';
 
 /** A pane on a screen of its own. */
-export interface PaneStage extends Pick<
+export interface TestPane extends Pick<
   ReturnType<typeof drawn>,
   'lines' | 'expectShows' | 'press' | 'frames'
 > {
   /** The keys that the pane withholds from the frame. */
   hold: () => Hold;
-  told: string[];
+  notices: string[];
 }
 
 /** Starts a model and shows its pane until the test has finished. */
@@ -20,11 +20,11 @@ export function testPane<Model extends PaneModel>(
   model: Model,
   Pane: (props: PaneProps<Model>) => ReactNode,
   size = { rows: 12, columns: 60 },
-): PaneStage {
-  const told: string[] = [];
+): TestPane {
+  const notices: string[] = [];
   let hold: Hold = null;
   const onHold = (next: Hold) => (hold = next);
-  const showNotice = (text: string) => void told.push(text);
+  const showNotice = (text: string) => void notices.push(text);
   function Frame() {
     const [listeners] = useState(() => emptyKeyboard());
     useKeyboard(listeners, () => undefined);
@@ -35,11 +35,11 @@ export function testPane<Model extends PaneModel>(
       </Listeners>
     );
   }
-  const stage = drawn(<Frame />, size);
+  const screen = drawn(<Frame />, size);
   model.start();
   onTestFinished(() => {
     model.stop();
-    stage.end();
+    screen.end();
   });
-  return { ...stage, hold: () => hold, told };
+  return { ...screen, hold: () => hold, notices };
 }

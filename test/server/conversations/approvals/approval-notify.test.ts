@@ -6,13 +6,13 @@ import { completed } from '../../../support/scripted-provider.ts';
 import { tempDirectory, testDirectory } from '../../../support/temp.ts';
 import { Fifo } from '../../../support/sessions/fifo.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { endOf, onStage, type Stage } from '../../../support/sessions/harness.ts';
+import { endOf, withHarness, type Harness } from '../../../support/sessions/harness.ts';
 
 /** A runtime whose command is run by time that goes by itself. */
-function withCommand(command: string, test: (stage: Stage) => Promise<void>): Promise<void> {
+function withCommand(command: string, test: (harness: Harness) => Promise<void>): Promise<void> {
   const clock = new ManualClock();
   clock.runFree();
-  return onStage(test, { clock, config: { approvals: { notify_command: command } } });
+  return withHarness(test, { clock, config: { approvals: { notify_command: command } } });
 }
 
 it('The approval command gets the approval as JSON on its stdin, and nothing of it in its arguments.', async () => {
@@ -22,11 +22,11 @@ it('The approval command gets the approval as JSON on its stdin, and nothing of 
   const command =
     `cat > '${file('stdin')}'; tr '\\0' '\\n' < /proc/$$/cmdline > '${file('argv')}'; ` +
     `tr '\\0' '\\n' < /proc/$$/environ > '${file('env')}'; echo done > '${done.path}'`;
-  await withCommand(command, async (stage) => {
+  await withCommand(command, async (harness) => {
     const said = done.said();
-    const { session, turn } = await stage.atWork();
+    const { session, turn } = await harness.atWork();
     void turn.ask({ title: 'it\'s $(id) `id` \n; rm -rf "x"' });
-    const approval = await stage.asked(session.id);
+    const approval = await harness.asked(session.id);
     expect(await said).toBe('done\n');
     const stdin = fs.readFileSync(file('stdin'), 'utf8');
     expect(JSON.parse(stdin) as Approval).toEqual(approval);
@@ -37,14 +37,14 @@ it('The approval command gets the approval as JSON on its stdin, and nothing of 
     expect(argv).not.toContain(approval.id);
     const environment = fs.readFileSync(file('env'), 'utf8');
     expect(environment).not.toContain(approval.id);
-    expect(environment).not.toContain(stage.given.token);
+    expect(environment).not.toContain(harness.given.token);
   });
 });
 
 it('The approval command runs once for each approval.', async () => {
   using done = new Fifo(path.join(testDirectory('notify'), 'done'));
-  await withCommand(`grep -o '"title":"[^"]*"' > '${done.path}'`, async (stage) => {
-    const { turn } = await stage.atWork();
+  await withCommand(`grep -o '"title":"[^"]*"' > '${done.path}'`, async (harness) => {
+    const { turn } = await harness.atWork();
     const told: string[] = [];
     for (const title of ['first', 'second']) {
       const said = done.said();
@@ -64,17 +64,17 @@ it('The approval command runs for one approval at a time, in order, and not for 
   const command =
     `mkdir '${file('busy')}' || echo two at once >> '${file('faults')}'; ` +
     `grep -o '"title":"[^"]*"' > '${begun.path}'; read -r go < '${go.path}'; rmdir '${file('busy')}'`;
-  await withCommand(command, async (stage) => {
-    const { session, turn } = await stage.atWork();
+  await withCommand(command, async (harness) => {
+    const { session, turn } = await harness.atWork();
     const first = begun.said();
     for (const title of ['one', 'two', 'three', 'four']) {
       void turn.ask({ title });
     }
     const asked = [];
-    for (let nth = 1; nth <= 4; nth++) asked.push(await stage.asked(session.id, nth));
+    for (let nth = 1; nth <= 4; nth++) asked.push(await harness.asked(session.id, nth));
     expect((await first).trim()).toBe('"title":"one"');
-    await stage.decide(asked[1] as Approval, 'accept');
-    await stage.decide(asked[2] as Approval, 'decline');
+    await harness.decide(asked[1] as Approval, 'accept');
+    await harness.decide(asked[2] as Approval, 'decline');
     const second = begun.said();
     await fs.promises.writeFile(go.path, 'go\n');
     expect((await second).trim()).toBe('"title":"four"');
@@ -88,15 +88,15 @@ it.each([
   ['does not exist', 'no-such-program-anywhere', 127],
   ['reads nothing', 'exec < /dev/null; exit 4', 4],
 ])('A notify command that %s harms nothing.', (_how, command, code) =>
-  withCommand(command, async (stage) => {
-    const { session, turn, turnId } = await stage.atWork();
+  withCommand(command, async (harness) => {
+    const { session, turn, turnId } = await harness.atWork();
     const answer = turn.ask({ request: { text: 'x'.repeat(300_000) } });
-    const { id } = (await stage.asked(session.id)) ?? {};
-    expect(await stage.logged('notify_command failed')).toMatchObject({ code, approval_id: id });
-    const [pending] = await stage.approvals();
-    expect((await stage.decide(pending as Approval, 'accept')).status).toBe(200);
+    const { id } = (await harness.asked(session.id)) ?? {};
+    expect(await harness.logged('notify_command failed')).toMatchObject({ code, approval_id: id });
+    const [pending] = await harness.approvals();
+    expect((await harness.decide(pending as Approval, 'accept')).status).toBe(200);
     expect((await answer).decision).toBe('accept');
     turn.end(completed);
-    expect((await stage.until(endOf(turnId))).kind).toBe('turn.completed');
+    expect((await harness.until(endOf(turnId))).kind).toBe('turn.completed');
   }),
 );

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { endOf, onStage, testStage } from '../../../support/sessions/harness.ts';
+import { endOf, withHarness, testHarness } from '../../../support/sessions/harness.ts';
 import { testDirectory } from '../../../support/temp.ts';
 
 const TIMEOUT_MS = 60_000;
@@ -14,24 +14,24 @@ it('An approval that expires while the agents of a stopping server end is declin
     begun.resolve();
     return released.promise;
   };
-  const left = await onStage(
-    async (stage) => {
-      const { session, turn, turnId } = await stage.atWork();
+  const left = await withHarness(
+    async (harness) => {
+      const { session, turn, turnId } = await harness.atWork();
       void turn.ask();
-      const { id } = await stage.asked(session.id);
-      const stopped = stage.given.runtime.stop();
+      const { id } = await harness.asked(session.id);
+      const stopped = harness.given.runtime.stop();
       await begun.promise;
       clock.advance(TIMEOUT_MS);
       released.resolve();
       await stopped;
       return { session, turnId, id };
     },
-    { clock, config, directory, played: { ending } },
+    { clock, config, directory, agents: { ending } },
   );
   const later = new ManualClock(clock.now());
   later.runFree();
-  const stage = await testStage({ clock: later, config, directory });
-  expect((await stage.until(endOf(left.turnId))).kind).toBe('turn.interrupted');
-  expect(await stage.approvals('?status=expired')).toMatchObject([{ id: left.id }]);
-  expect((await stage.session(left.session.id)).status).toBe('ready');
+  const harness = await testHarness({ clock: later, config, directory });
+  expect((await harness.until(endOf(left.turnId))).kind).toBe('turn.interrupted');
+  expect(await harness.approvals('?status=expired')).toMatchObject([{ id: left.id }]);
+  expect((await harness.session(left.session.id)).status).toBe('ready');
 });

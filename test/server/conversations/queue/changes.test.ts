@@ -2,22 +2,22 @@ import { expect, it } from 'vitest';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { DAY, HOUR, ofEntry, queueOf, unresumable } from '../../../support/queue/queue.ts';
 import { retain } from '../../../support/retention/harness.ts';
-import { sharedStage, testStage } from '../../../support/sessions/harness.ts';
+import { sharedHarness, testHarness } from '../../../support/sessions/harness.ts';
 import { completed } from '../../../support/teams/team.ts';
 
-const stage = sharedStage();
-const queue = () => queueOf(stage());
+const harness = sharedHarness();
+const queue = () => queueOf(harness());
 const hourly = { every: '0 * * * *', time_zone: 'UTC' };
 
 it('The event of a change has what the entry says only where that is another, for it may be long.', async () => {
-  const session = await stage().open();
-  const at = stage().clock.now() + DAY;
+  const session = await harness().open();
+  const at = harness().clock.now() + DAY;
   const { body: entry } = await queue().add(session, 'x'.repeat(100_000), { at });
   await queue().edit(entry, { name: 'long' });
-  const named = await stage().until(ofEntry(entry, 'queue.edited'));
+  const named = await harness().until(ofEntry(entry, 'queue.edited'));
   expect(named.payload.entry).toMatchObject({ name: 'long', input: null });
   await queue().edit(entry, { input: { type: 'text', text: 'short' } });
-  const said = await stage().until(
+  const said = await harness().until(
     (event) => ofEntry(entry, 'queue.edited')(event) && event.seq > named.seq,
   );
   expect(said.payload.entry).toMatchObject({ input: [{ type: 'text', text: 'short' }] });
@@ -25,7 +25,7 @@ it('The event of a change has what the entry says only where that is another, fo
 });
 
 it('Two people who change different fields at once both have their way.', async () => {
-  const session = await stage().open();
+  const session = await harness().open();
   const { body: entry } = await queue().add(session, 'x', hourly);
   await Promise.all([
     queue().edit(entry, { time_zone: 'Europe/Berlin' }),
@@ -39,8 +39,8 @@ it('Two people who change different fields at once both have their way.', async 
 });
 
 it('Two people who move the same entries at once get one order, and lose none.', async () => {
-  const session = await stage().open();
-  const at = stage().clock.now() + DAY;
+  const session = await harness().open();
+  const at = harness().clock.now() + DAY;
   const added = await Promise.all(
     ['a', 'b', 'c', 'd'].map((text) => queue().add(session, text, { at })),
   );
@@ -53,8 +53,8 @@ it('Two people who move the same entries at once get one order, and lose none.',
 });
 
 it('An entry that comes once takes no rule for runs that overlap.', async () => {
-  const session = await stage().open();
-  const at = stage().clock.now() + DAY;
+  const session = await harness().open();
+  const at = harness().clock.now() + DAY;
   const { body: entry } = await queue().add(session, 'once', { at });
   const refused = await queue().edit(entry, { overlap: 'queue' });
   expect(refused.status).toBe(400);
@@ -65,55 +65,55 @@ it('An entry that comes once takes no rule for runs that overlap.', async () => 
 });
 
 it('A schedule whose runs take longer than its period lets what waits meanwhile go first.', async () => {
-  const session = await stage().open();
+  const session = await harness().open();
   const { body: schedule } = await queue().add(session, 'again', { ...hourly, overlap: 'queue' });
   const { body: other } = await queue().add(session, 'still', {
-    at: stage().clock.now() + 9 * DAY,
+    at: harness().clock.now() + 9 * DAY,
   });
-  stage().clock.advance((schedule.next_at ?? 0) - stage().clock.now());
-  const first = await stage().provider.nextTurn();
+  harness().clock.advance((schedule.next_at ?? 0) - harness().clock.now());
+  const first = await harness().provider.nextTurn();
   const { body: one } = await queue().add(session, 'waits');
-  stage().clock.advance(HOUR);
-  await stage().until(
+  harness().clock.advance(HOUR);
+  await harness().until(
     (event) => ofEntry(schedule, 'queue.due')(event) && event.payload.due_at !== schedule.next_at,
   );
   first.end(completed);
-  const second = await stage().provider.nextTurn();
+  const second = await harness().provider.nextTurn();
   expect(second.text).toBe('waits');
-  const moved = await stage().until(
+  const moved = await harness().until(
     ({ kind, session_id }) => kind === 'queue.moved' && session_id === session.id,
   );
   expect(moved.payload.entry_ids).toEqual([other.id, one.id, schedule.id]);
   second.end(completed);
-  const third = await stage().provider.nextTurn();
+  const third = await harness().provider.nextTurn();
   expect(third.text).toBe('again');
   await queue().drop(schedule);
   third.end(completed);
 });
 
 it('An entry that is paused while its session has failed stays so when the session is brought back.', async () => {
-  const session = await unresumable(stage());
+  const session = await unresumable(harness());
   const { body: one } = await queue().add(session, 'one');
-  await stage().until(ofEntry(one, 'queue.held'));
+  await harness().until(ofEntry(one, 'queue.held'));
   expect((await queue().pause(one, { reason: 'wait' })).body.hold).toMatchObject({
     code: 'paused',
     message: 'wait',
   });
   expect((await queue().resume(one)).body.code).toBe('session_failed');
-  await stage().post(`/v1/sessions/${session.id}/resume`);
+  await harness().post(`/v1/sessions/${session.id}/resume`);
   expect((await queue().get(one)).body).toMatchObject({
     status: 'held',
     hold: { code: 'paused' },
   });
   await queue().resume(one);
-  const turn = await stage().provider.nextTurn();
+  const turn = await harness().provider.nextTurn();
   expect(turn.text).toBe('one');
   turn.end(completed);
-  await stage().until(ofEntry(one, 'queue.removed'));
+  await harness().until(ofEntry(one, 'queue.removed'));
 });
 
 it('The entries of a closed session are removed with its contents, each with an event.', async () => {
-  const own = await testStage();
+  const own = await testHarness();
   const { session, turn: running } = await own.atWork();
   running.end(completed);
   const { body: entry } = await queueOf(own).add(session, 'daily', {

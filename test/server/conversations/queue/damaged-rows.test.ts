@@ -5,7 +5,7 @@ import { sqlWasm } from '../../../../src/core/lib/self.ts';
 import { openConnection } from '../../../../src/core/store/connection.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { onStage, type Stage, testStage } from '../../../support/sessions/harness.ts';
+import { withHarness, type Harness, testHarness } from '../../../support/sessions/harness.ts';
 import { testDirectory } from '../../../support/temp.ts';
 
 const HOUR = 3_600_000;
@@ -51,24 +51,27 @@ it.each(kinds)(
   async ({ table, route, body, done }) => {
     const directory = testDirectory('data');
     const clock = new ManualClock();
-    const add = async (stage: Stage) => {
-      const session = await stage.open();
-      const { status } = await stage.post(`/v1/sessions/${session.id}/${route}`, body(clock.now()));
+    const add = async (harness: Harness) => {
+      const session = await harness.open();
+      const { status } = await harness.post(
+        `/v1/sessions/${session.id}/${route}`,
+        body(clock.now()),
+      );
       expect(status).toBe(200);
       return session;
     };
-    const session = await onStage(
-      async (stage) => {
-        await add(stage);
-        return add(stage);
+    const session = await withHarness(
+      async (harness) => {
+        await add(harness);
+        return add(harness);
       },
       { directory, clock },
     );
     await damage(directory, table);
-    const stage = await testStage({ directory, clock: new ManualClock(clock.now()) });
-    stage.clock.advance(HOUR);
+    const harness = await testHarness({ directory, clock: new ManualClock(clock.now()) });
+    harness.clock.advance(HOUR);
     await expectEventually(async () =>
-      done.isDone((await stage.get(`/v1/sessions/${session.id}/${done.route}`)).body),
+      done.isDone((await harness.get(`/v1/sessions/${session.id}/${done.route}`)).body),
     ).toBe(true);
   },
 );

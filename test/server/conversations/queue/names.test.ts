@@ -1,26 +1,26 @@
 import { expect, it } from 'vitest';
-import { testStage, testSession } from '../../../support/sessions/harness.ts';
+import { testHarness, testSession } from '../../../support/sessions/harness.ts';
 
 it('A time zone without a time, and an unknown time zone, are refused for new and changed entries.', async () => {
-  const { stage, session } = await testSession();
+  const { harness, session } = await testSession();
   const queue = `/v1/sessions/${session.id}/queue`;
   const input = { type: 'text', text: 'later' };
-  const at = stage.clock.now() + 3_600_000;
+  const at = harness.clock.now() + 3_600_000;
   for (const body of [
     { time_zone: 'UTC' },
     { time_zone: 'Mars/Base', at },
     { time_zone: '', at },
     { time_zone: 'UTC', at: null, every: null },
   ]) {
-    const { status, body: refusal } = await stage.post<{ error: string }>(queue, {
+    const { status, body: refusal } = await harness.post<{ error: string }>(queue, {
       input,
       ...body,
     });
     expect([status, refusal.error]).toEqual([400, expect.stringContaining('body.time_zone')]);
   }
-  await stage.post(`${queue}/pause`, {});
-  const { body: entry } = await stage.post<{ id: string }>(queue, { input });
-  const edit = (body: object) => stage.patch<{ error: string }>(`/v1/queue/${entry.id}`, body);
+  await harness.post(`${queue}/pause`, {});
+  const { body: entry } = await harness.post<{ id: string }>(queue, { input });
+  const edit = (body: object) => harness.patch<{ error: string }>(`/v1/queue/${entry.id}`, body);
   expect((await edit({ time_zone: 'UTC' })).status).toBe(400);
   expect((await edit({ time_zone: 'UTC', at })).status).toBe(200);
   expect((await edit({ time_zone: 'Europe/Berlin' })).status).toBe(200);
@@ -28,7 +28,7 @@ it('A time zone without a time, and an unknown time zone, are refused for new an
 });
 
 it('A time that no date can have is refused.', async () => {
-  const { stage, session } = await testSession();
+  const { harness, session } = await testSession();
   const input = { type: 'text', text: 'later' };
   const late = 8.64e15 + 1;
   for (const [method, route, body] of [
@@ -36,25 +36,25 @@ it('A time that no date can have is refused.', async () => {
     ['post', `/v1/sessions/${session.id}/queue/pause`, { until: late }],
     ['patch', `/v1/sessions/${session.id}`, { snoozed_until: late }],
   ] as const)
-    expect((await stage[method](route, body)).status).toBe(400);
+    expect((await harness[method](route, body)).status).toBe(400);
   for (const route of [
     `/v1/usage?since=${late}`,
     `/v1/usage?until=${late}`,
     `/v1/search?q=a&since=${late}`,
   ])
-    expect((await stage.get(route)).status).toBe(400);
+    expect((await harness.get(route)).status).toBe(400);
 });
 
 it('Names and titles that people give have a visible character, in every request.', async () => {
-  const { stage, session } = await testSession();
+  const { harness, session } = await testSession();
   const team = { lead_agent_id: session.id };
-  const { body: made } = await stage.post<{ team: { id: string } }>('/v1/teams', {
+  const { body: made } = await harness.post<{ team: { id: string } }>('/v1/teams', {
     ...team,
     name: 'a',
   });
   const input = { type: 'text', text: 'later' };
-  await stage.post(`/v1/sessions/${session.id}/queue/pause`, {});
-  const { body: entry } = await stage.post<{ id: string }>(`/v1/sessions/${session.id}/queue`, {
+  await harness.post(`/v1/sessions/${session.id}/queue/pause`, {});
+  const { body: entry } = await harness.post<{ id: string }>(`/v1/sessions/${session.id}/queue`, {
     input,
     name: 'one',
   });
@@ -70,27 +70,27 @@ it('Names and titles that people give have a visible character, in every request
       ['post', `/v1/teams/${made.team.id}/members`, { agent_id: session.id, title: name }],
       ['post', '/v1/tokens', { name, scope: 'admin' }],
     ] as const) {
-      const { status, body: refusal } = await stage[method]<{ error: string }>(route, body);
+      const { status, body: refusal } = await harness[method]<{ error: string }>(route, body);
       const field = 'title' in body ? 'body.title' : 'body.name';
       expect([route, status, refusal.error]).toEqual([route, 400, expect.stringContaining(field)]);
     }
 });
 
 it('A name may have invisible characters between visible ones, such as the parts of an emoji.', async () => {
-  const stage = await testStage();
+  const harness = await testHarness();
   for (const title of ['👩‍💻', '❤️', 'نمی‌خواهم', '☺']) {
-    const { status, body } = await stage.post('/v1/sessions', { provider: 'acp', title });
+    const { status, body } = await harness.post('/v1/sessions', { provider: 'acp', title });
     expect([status, body]).toEqual([200, expect.objectContaining({ title })]);
   }
 });
 
 it('A search is refused a directory that is not absolute.', async () => {
-  const stage = await testStage();
+  const harness = await testHarness();
   for (const cwd of ['src', './src', '../src', '~', '~/src', '']) {
-    const { status, body } = await stage.get<{ error: string }>(
+    const { status, body } = await harness.get<{ error: string }>(
       `/v1/search?q=a&cwd=${encodeURIComponent(cwd)}`,
     );
     expect([cwd, status, body.error]).toEqual([cwd, 400, expect.stringContaining('query.cwd')]);
   }
-  expect((await stage.get('/v1/search?q=a&cwd=%2Fsrc')).status).toBe(200);
+  expect((await harness.get('/v1/search?q=a&cwd=%2Fsrc')).status).toBe(200);
 });

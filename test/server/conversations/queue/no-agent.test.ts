@@ -4,9 +4,9 @@ import { expectEventually } from '../../../support/expect-eventually.ts';
 import { HOUR, MINUTE, queueOf } from '../../../support/queue/queue.ts';
 import {
   afterCrash,
-  type Stage,
-  type StageOptions,
-  testStage,
+  type Harness,
+  type HarnessOptions,
+  testHarness,
   testSession,
 } from '../../../support/sessions/harness.ts';
 import { completed, makeTeam } from '../../../support/teams/team.ts';
@@ -14,7 +14,7 @@ import { completed, makeTeam } from '../../../support/teams/team.ts';
 /** An agent that can be switched off: its starts are counted, and fail. */
 function switchable() {
   const agent = { isOff: false, starts: 0 };
-  const played: StageOptions['played'] = {
+  const agentOptions: HarnessOptions['agents'] = {
     opening: () => {
       agent.starts++;
       return agent.isOff
@@ -22,63 +22,64 @@ function switchable() {
         : Promise.resolve();
     },
   };
-  return { agent, played };
+  return { agent, agents: agentOptions };
 }
 
-const failures = (stage: Stage) => stage.seen.filter(({ kind }) => kind === 'turn.failed').length;
+const failures = (harness: Harness) =>
+  harness.seen.filter(({ kind }) => kind === 'turn.failed').length;
 
 /** Lets the tries of a session pass until it is held. */
-async function untilHeld(stage: Stage) {
+async function untilHeld(harness: Harness) {
   for (let failed = 1; failed <= 5; failed++) {
-    await stage.times('turn.failed', failed);
-    if (failed < 5) stage.clock.advance(1000 * 2 ** (failed - 1));
+    await harness.times('turn.failed', failed);
+    if (failed < 5) harness.clock.advance(1000 * 2 ** (failed - 1));
   }
-  await stage.until(({ kind }) => kind === 'queue.session_held');
+  await harness.until(({ kind }) => kind === 'queue.session_held');
 }
 
 /** Lets an agent be tried again and again, for an hour or longer. */
-async function passHours(stage: Stage, agent: { starts: number }) {
+async function passHours(harness: Harness, agent: { starts: number }) {
   const enough = agent.starts + 12;
   await expectEventually(() => {
-    stage.clock.advance(5 * MINUTE);
+    harness.clock.advance(5 * MINUTE);
     return agent.starts;
   }).toBeGreaterThan(enough);
 }
 
 /** Lets time pass until an agent has the next turn. */
-async function nextTurn(stage: Stage) {
-  const turn = stage.provider.nextTurn();
+async function nextTurn(harness: Harness) {
+  const turn = harness.provider.nextTurn();
   await expectEventually(() => {
-    stage.clock.advance(5 * MINUTE);
-    return stage.provider.live.now;
+    harness.clock.advance(5 * MINUTE);
+    return harness.provider.live.now;
   }).toBeGreaterThan(0);
   return turn;
 }
 
 it('A session waits before it tries to get an agent again, also if a budget of another session ends meanwhile.', async () => {
-  const stage = await testStage();
-  const [limited, waiting] = [await stage.open(), await stage.open()];
-  await stage.post('/v1/budgets', { session_id: limited.id, turns: 1 });
-  await stage.complete(await stage.play(limited));
-  stage.provider.refuseOpen(new ProviderError('provider_unavailable', 'not now'));
-  await stage.post(`/v1/sessions/${waiting.id}/queue`, { input: { type: 'text', text: 'go' } });
-  await stage.times('turn.failed', 1);
-  await stage.close(limited.id);
-  await stage.open();
-  expect((await stage.session(waiting.id)).status).toBe('ready');
-  stage.clock.advance(1000);
-  expect((await stage.provider.nextTurn()).session.id).toBe(waiting.id);
+  const harness = await testHarness();
+  const [limited, waiting] = [await harness.open(), await harness.open()];
+  await harness.post('/v1/budgets', { session_id: limited.id, turns: 1 });
+  await harness.complete(await harness.startTurn(limited));
+  harness.provider.refuseOpen(new ProviderError('provider_unavailable', 'not now'));
+  await harness.post(`/v1/sessions/${waiting.id}/queue`, { input: { type: 'text', text: 'go' } });
+  await harness.times('turn.failed', 1);
+  await harness.close(limited.id);
+  await harness.open();
+  expect((await harness.session(waiting.id)).status).toBe('ready');
+  harness.clock.advance(1000);
+  expect((await harness.provider.nextTurn()).session.id).toBe(waiting.id);
 });
 
 it('An entry whose agent cannot be started is held with the reason after five tries, and becomes a turn once an agent can be started.', async () => {
-  const { agent, played } = switchable();
-  const { stage, session } = await testSession({ played });
-  const queue = queueOf(stage);
+  const { agent, agents: agentOptions } = switchable();
+  const { harness, session } = await testSession({ agents: agentOptions });
+  const queue = queueOf(harness);
   agent.isOff = true;
   const { body: entry } = await queue.add(session, 'work');
-  await untilHeld(stage);
-  await passHours(stage, agent);
-  expect(failures(stage)).toBe(5);
+  await untilHeld(harness);
+  await passHours(harness, agent);
+  expect(failures(harness)).toBe(5);
   const { holds, entries } = await queue.of(session);
   expect(holds).toMatchObject([
     {
@@ -91,79 +92,82 @@ it('An entry whose agent cannot be started is held with the reason after five tr
   // A later entry waits too, without a failed turn.
   await queue.add(session, 'more work');
   agent.isOff = false;
-  const turn = await nextTurn(stage);
+  const turn = await nextTurn(harness);
   expect(turn.text).toBe('work');
   turn.end(completed);
-  expect((await stage.provider.nextTurn()).text).toBe('more work');
+  expect((await harness.provider.nextTurn()).text).toBe('more work');
   expect((await queue.of(session)).holds).toEqual([]);
-  expect(failures(stage)).toBe(5);
-  expect(stage.seen.map(({ kind }) => kind)).toContain('queue.session_released');
-  expect(stage.provider.live.most).toBe(1);
+  expect(failures(harness)).toBe(5);
+  expect(harness.seen.map(({ kind }) => kind)).toContain('queue.session_released');
+  expect(harness.provider.live.most).toBe(1);
 });
 
 it('A person who resumes the queue, or sends a turn, has one try at once; then the session is held again.', async () => {
-  const { agent, played } = switchable();
-  const { stage, session } = await testSession({ played });
-  const queue = queueOf(stage);
+  const { agent, agents: agentOptions } = switchable();
+  const { harness, session } = await testSession({ agents: agentOptions });
+  const queue = queueOf(harness);
   agent.isOff = true;
   await queue.add(session, 'work');
-  await untilHeld(stage);
+  await untilHeld(harness);
   await queue.resumeAll(session);
-  await stage.times('queue.session_held', 2);
-  expect(failures(stage)).toBe(6);
+  await harness.times('queue.session_held', 2);
+  expect(failures(harness)).toBe(6);
   agent.isOff = false;
-  const turn = await stage.play(session, 'now');
+  const turn = await harness.startTurn(session, 'now');
   turn.end(completed);
-  expect((await stage.provider.nextTurn()).text).toBe('work');
+  expect((await harness.provider.nextTurn()).text).toBe('work');
   expect((await queue.of(session)).holds).toEqual([]);
 });
 
 it('A message to a session without an agent waits without a failed turn for each try, and is delivered when an agent can be started or somebody retries it.', async () => {
-  const { agent, played } = switchable();
-  const stage = await testStage({ played });
-  const cast = await makeTeam(stage, 2);
+  const { agent, agents: agentOptions } = switchable();
+  const harness = await testHarness({ agents: agentOptions });
+  const teamHarness = await makeTeam(harness, 2);
   agent.isOff = true;
-  const { delivery } = await cast.say('hello');
-  await untilHeld(stage);
-  await passHours(stage, agent);
-  expect(failures(stage)).toBe(5);
-  expect(await cast.delivery(delivery.id)).toMatchObject({ status: 'deferred', attempts: 5 });
+  const { delivery } = await teamHarness.say('hello');
+  await untilHeld(harness);
+  await passHours(harness, agent);
+  expect(failures(harness)).toBe(5);
+  expect(await teamHarness.delivery(delivery.id)).toMatchObject({
+    status: 'deferred',
+    attempts: 5,
+  });
   agent.isOff = false;
-  expect((await cast.retry(delivery)).status).toBe(200);
-  expect((await stage.provider.nextTurn()).text).toContain('hello');
+  expect((await teamHarness.retry(delivery)).status).toBe(200);
+  expect((await harness.provider.nextTurn()).text).toContain('hello');
 });
 
 it('The hold of a session without an agent survives a SIGKILL: the next server tries without a turn.', async () => {
-  const { agent, played } = switchable();
-  const options = played === undefined ? {} : { played };
-  const [stage, left] = await afterCrash(
-    async (stage) => {
-      const session = await stage.open();
+  const { agent, agents: agentOptions } = switchable();
+  const options = agentOptions === undefined ? {} : { agents: agentOptions };
+  const [harness, left] = await afterCrash(
+    async (harness) => {
+      const session = await harness.open();
       agent.isOff = true;
-      await queueOf(stage).add(session, 'work');
-      await untilHeld(stage);
+      await queueOf(harness).add(session, 'work');
+      await untilHeld(harness);
       return session;
     },
     { before: options, after: options },
   );
 
-  await passHours(stage, agent);
-  expect((await queueOf(stage).of(left)).holds).toMatchObject([{ code: 'no_agent' }]);
-  expect(failures(stage)).toBe(5);
+  await passHours(harness, agent);
+  expect((await queueOf(harness).of(left)).holds).toMatchObject([{ code: 'no_agent' }]);
+  expect(failures(harness)).toBe(5);
   agent.isOff = false;
-  expect((await nextTurn(stage)).text).toBe('work');
+  expect((await nextTurn(harness)).text).toBe('work');
 });
 
 it('A session that is closed while an agent is tried for it leaves no agent behind.', async () => {
-  const { agent, played } = switchable();
-  const { stage, session } = await testSession({ played });
+  const { agent, agents: agentOptions } = switchable();
+  const { harness, session } = await testSession({ agents: agentOptions });
   agent.isOff = true;
-  await queueOf(stage).add(session, 'work');
-  await untilHeld(stage);
-  await passHours(stage, agent);
-  await stage.close(session.id);
+  await queueOf(harness).add(session, 'work');
+  await untilHeld(harness);
+  await passHours(harness, agent);
+  await harness.close(session.id);
   agent.isOff = false;
-  stage.clock.advance(HOUR);
-  expect(stage.provider.live.now).toBe(0);
-  expect(stage.seen.some(({ kind }) => kind === 'queue.session_released')).toBe(false);
+  harness.clock.advance(HOUR);
+  expect(harness.provider.live.now).toBe(0);
+  expect(harness.seen.some(({ kind }) => kind === 'queue.session_released')).toBe(false);
 });

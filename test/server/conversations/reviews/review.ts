@@ -3,21 +3,23 @@ import path from 'node:path';
 import type { Review, ReviewComment } from '../../../../src/api/reviews.ts';
 import type { Session } from '../../../../src/api/sessions.ts';
 import { numbered } from '../../../support/diffs.ts';
-import type { Refusal, Reply, Stage } from '../../../support/sessions/harness.ts';
+import type { Refusal, Reply, Harness } from '../../../support/sessions/harness.ts';
 import { commit, makeRepository, write } from '../../../support/worktrees/work.ts';
 
 let repositories = 0;
 
 /** Opens a session in a repository with a file code.ts of 300 lines. */
-export async function sessionWithCode(stage: Stage): Promise<{ session: Session; repo: string }> {
-  const repo = makeRepository(path.join(stage.directory, '..', `repo-${repositories++}`));
+export async function sessionWithCode(
+  harness: Harness,
+): Promise<{ session: Session; repo: string }> {
+  const repo = makeRepository(path.join(harness.directory, '..', `repo-${repositories++}`));
   write(repo, { 'code.ts': numbered(1, 300) });
   commit(repo, 'code');
   // Git's reflog of HEAD has only the commit at the start of the session, whatever the clock of the stage.
   const log = path.join(repo, '.git/logs/HEAD');
   const last = fs.readFileSync(log, 'utf8').trimEnd().split('\n').at(-1) ?? '';
   fs.writeFileSync(log, `${last.replace(/^[0-9a-f]+/, '0'.repeat(40))}\n`);
-  const session = await stage.open({ cwd: repo });
+  const session = await harness.open({ cwd: repo });
   return { session, repo };
 }
 
@@ -35,27 +37,28 @@ interface Sent {
 }
 
 /** Returns the requests of clients for the review of a session. */
-export function reviewOf(stage: Stage, session: { id: string }) {
+export function reviewOf(harness: Harness, session: { id: string }) {
   const base = `/v1/sessions/${session.id}/review`;
   const headers = (key?: string) => (key === undefined ? {} : { 'Idempotency-Key': key });
   return {
-    get: async (): Promise<Review> => (await stage.get<Review>(base)).body,
+    get: async (): Promise<Review> => (await harness.get<Review>(base)).body,
     add: (
       line: number,
       text: string,
       more: object = {},
       key?: string,
     ): Promise<Reply<ReviewComment & Refusal>> =>
-      stage.post(
+      harness.post(
         `${base}/comments`,
         { path: 'code.ts', first_line: line, text, ...more },
         headers(key),
       ),
     edit: (one: { id: string }, text: string): Promise<Reply<ReviewComment & Refusal>> =>
-      stage.patch(`${base}/comments/${one.id}`, { text }),
-    drop: (one: { id: string }): Promise<Reply<Refusal>> => stage.del(`${base}/comments/${one.id}`),
-    dropAll: (): Promise<Reply<Review>> => stage.del<Review>(base),
+      harness.patch(`${base}/comments/${one.id}`, { text }),
+    drop: (one: { id: string }): Promise<Reply<Refusal>> =>
+      harness.del(`${base}/comments/${one.id}`),
+    dropAll: (): Promise<Reply<Review>> => harness.del<Review>(base),
     send: (body: object = {}, key?: string): Promise<Reply<Sent & Refusal>> =>
-      stage.post(`${base}/send`, body, headers(key)),
+      harness.post(`${base}/send`, body, headers(key)),
   };
 }

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { sharedStage, type Stage, afterCrash } from '../../../support/sessions/harness.ts';
+import { sharedHarness, type Harness, afterCrash } from '../../../support/sessions/harness.ts';
 import { edit, reviewOf, sessionWithCode } from './review.ts';
 import { completed } from '../../../support/teams/team.ts';
 
-const stage = sharedStage();
+const harness = sharedHarness();
 
 /** A session that has changed every line, and its review. */
-async function changed(on: Stage = stage()) {
+async function changed(on: Harness = harness()) {
   const { session, repo } = await sessionWithCode(on);
   edit(repo, (text) => text.replaceAll('line', 'LINE'));
   return { session, repo, review: reviewOf(on, session) };
@@ -25,7 +25,7 @@ it('A diff of 300 lines with five comments is sent as one turn, which says with 
   await review.add(150, 'in the middle');
   const { body: sent } = await review.send({ text: 'Thank you.' });
   expect(sent).toMatchObject({ session_id: session.id, entry_id: null, comments: 5 });
-  const turn = await stage().provider.nextTurn();
+  const turn = await harness().provider.nextTurn();
   expect(turn.text.split('\n\n').slice(0, 2)).toEqual([
     'This is a review of your changes: 5 comments on 1 file. Please address each of them.',
     'Thank you.',
@@ -67,7 +67,7 @@ the end`,
   turn.end(completed);
   expect((await review.get()).comments).toEqual([]);
   expect((await review.send()).body).toMatchObject({ code: 'conflict' });
-  const events = (await stage().events(session.id)).filter(({ kind }) =>
+  const events = (await harness().events(session.id)).filter(({ kind }) =>
     /^review|turn\.acc/.test(kind),
   );
   expect(events.map(({ kind }) => kind)).toEqual([
@@ -91,7 +91,7 @@ it('Lines that changed since are stale and stay where they were; the turn says s
     [30, 'moved', 31],
   ]);
   await review.send();
-  const turn = await stage().provider.nextTurn();
+  const turn = await harness().provider.nextTurn();
   expect(turn.text.match(/^\(.*\)$/gm)).toEqual([
     '(These lines have changed since: check whether the comment still applies.)',
     '(The file has changed since: these lines are now at line 31.)',
@@ -104,7 +104,7 @@ it('A file that is as it was before has no comments any more that could be place
   await review.add(10, 'ten');
   edit(repo, (text) => text.replaceAll('LINE', 'line'));
   expect(states(await review.get())).toEqual(['gone']);
-  const elsewhere = reviewOf(stage(), await stage().open({ cwd: stage().directory }));
+  const elsewhere = reviewOf(harness(), await harness().open({ cwd: harness().directory }));
   expect((await elsewhere.add(1, 'x')).body.code).toBe('invalid');
   expect((await elsewhere.add(1, 'x', { lines: ['+x'] })).body.state).toBe('unknown');
   expect(states(await elsewhere.get())).toEqual(['unknown']);
@@ -146,7 +146,7 @@ it('A comment is changed and dropped by its id, or with all others; only in its 
   expect((await review.drop(one)).body).toMatchObject({ code: 'not_found' });
   expect((await review.dropAll()).body.comments).toEqual([]);
   expect((await review.dropAll()).body.comments).toEqual([]);
-  const kinds = (await stage().events(session.id)).map(({ kind }) => kind);
+  const kinds = (await harness().events(session.id)).map(({ kind }) => kind);
   expect(kinds.filter((kind) => kind.startsWith('review.'))).toEqual([
     'review.added',
     'review.added',
@@ -159,7 +159,7 @@ it('A comment is changed and dropped by its id, or with all others; only in its 
 
 it('While a turn runs a review is refused as a turn is, and keeps its comments; queued, it is the next turn.', async () => {
   const { session, review } = await changed();
-  const running = await stage().play(session);
+  const running = await harness().startTurn(session);
   await review.add(1, 'one');
   expect((await review.send()).body.code).toBe('turn_in_progress');
   expect(texts(await review.get())).toEqual(['one']);
@@ -170,7 +170,7 @@ it('While a turn runs a review is refused as a turn is, and keeps its comments; 
   });
   expect((await review.get()).comments).toEqual([]);
   running.end(completed);
-  const next = await stage().provider.nextTurn();
+  const next = await harness().provider.nextTurn();
   expect(next.text).toContain('## 1. code.ts, line 1\n');
   next.end(completed);
 });
@@ -182,8 +182,8 @@ it('Two clients that send at once send it once; a repeated request with its key 
   expect(new Set(both.map(({ status }) => status))).toEqual(new Set([200, 409]));
   const [key, first] = both[0]?.status === 200 ? ['a', both[0]] : ['b', both[1]];
   expect((await review.send({}, key)).body).toEqual(first?.body);
-  (await stage().provider.nextTurn()).end(completed);
-  const accepted = (await stage().events(session.id)).filter(
+  (await harness().provider.nextTurn()).end(completed);
+  const accepted = (await harness().events(session.id)).filter(
     ({ kind }) => kind === 'turn.accepted',
   );
   expect(accepted).toHaveLength(1);
@@ -193,14 +193,14 @@ it('A comment that is added while a review is sent stays for the next review.', 
   const { review } = await changed();
   await review.add(1, 'one');
   const [sent] = await Promise.all([review.send(), review.add(2, 'two')]);
-  (await stage().provider.nextTurn()).end(completed);
+  (await harness().provider.nextTurn()).end(completed);
   expect(texts(await review.get())).toHaveLength(2 - sent.body.comments);
 });
 
 it('A closed session takes no comments; its draft can still be read and dropped.', async () => {
   const { review, session } = await changed();
   await review.add(1, 'one');
-  await stage().close(session.id);
+  await harness().close(session.id);
   expect((await review.add(2, 'two')).body.code).toBe('session_closed');
   expect((await review.send()).body.code).toBe('session_closed');
   expect(texts(await review.get())).toEqual(['one']);

@@ -5,18 +5,18 @@ import { systemIds } from '../../../../src/core/lib/ids.ts';
 import { completed } from '../../../support/scripted-provider.ts';
 import {
   kinds,
-  sharedStage,
-  type Stage,
-  testStage,
+  sharedHarness,
+  type Harness,
+  testHarness,
   testSession,
 } from '../../../support/sessions/harness.ts';
 
-const on = sharedStage();
+const on = sharedHarness();
 
-async function waiting(stage: Stage, approvals = 1) {
-  const { session, turn, turnId } = await stage.atWork();
+async function waiting(harness: Harness, approvals = 1) {
+  const { session, turn, turnId } = await harness.atWork();
   const answers = Array.from({ length: approvals }, (_, at) => turn.ask({ title: `ask ${at}` }));
-  await stage.asked(session.id, approvals);
+  await harness.asked(session.id, approvals);
   return { session, turn, turnId, answers };
 }
 
@@ -31,11 +31,11 @@ it('Closing a session cancels its approvals, interrupts its turn and closes it i
       return id;
     },
   };
-  const stage = await testStage({ failpoint, ids });
-  const { session, turn, turnId, answers } = await waiting(stage, 2);
+  const harness = await testHarness({ failpoint, ids });
+  const { session, turn, turnId, answers } = await waiting(harness, 2);
   void turn.sink.update({ type: 'message', text: 'one moment' });
-  await stage.until(({ kind }) => kind === 'message.delta');
-  const { status, body } = await stage.close(session.id, 'enough');
+  await harness.until(({ kind }) => kind === 'message.delta');
+  const { status, body } = await harness.close(session.id, 'enough');
   expect(status).toBe(200);
   expect(body).toMatchObject({
     id: session.id,
@@ -43,9 +43,9 @@ it('Closing a session cancels its approvals, interrupts its turn and closes it i
     close_reason: 'enough',
     active_turn_id: null,
     last_turn_id: turnId,
-    closed_at: stage.clock.now(),
+    closed_at: harness.clock.now(),
   });
-  const closing = (await stage.events(session.id)).slice(-5);
+  const closing = (await harness.events(session.id)).slice(-5);
   expect(kinds(closing)).toEqual([
     'approval.resolved',
     'approval.resolved',
@@ -68,68 +68,68 @@ it('Closing a session cancels its approvals, interrupts its turn and closes it i
     'cancelled',
     'cancelled',
   ]);
-  expect((await stage.turn(session.id, turnId)).status).toBe('interrupted');
+  expect((await harness.turn(session.id, turnId)).status).toBe('interrupted');
 });
 
 it('Closing a session is answered first, and ends the agent afterwards.', async () => {
   const left = Promise.withResolvers<void>();
-  const stage = await testStage({ played: { ending: () => left.promise } });
-  const { session, turn } = await waiting(stage);
+  const harness = await testHarness({ agents: { ending: () => left.promise } });
+  const { session, turn } = await waiting(harness);
   // Its agent takes as long as it likes.
-  expect((await stage.close(session.id)).status).toBe(200);
+  expect((await harness.close(session.id)).status).toBe(200);
   expect(await turn.agent.toldToEnd).toBeGreaterThan(0);
   left.resolve();
   await turn.agent.gone;
 });
 
 it('Closing a session ends an idle agent.', async () => {
-  const { stage, session, turn } = await on().atWork();
-  await stage.complete(turn);
-  await stage.close(session.id);
+  const { harness, session, turn } = await on().atWork();
+  await harness.complete(turn);
+  await harness.close(session.id);
   expect(await turn.agent.gone).toBe('was ended');
-  expect(kinds(await stage.events(session.id)).at(-1)).toBe('session.closed');
+  expect(kinds(await harness.events(session.id)).at(-1)).toBe('session.closed');
 });
 
 it('Closing a session ends an agent that is just starting.', async () => {
-  const stage = await testStage({ played: { opening: () => new Promise(() => undefined) } });
-  const session = await stage.open();
-  const { body: sent } = await stage.send(session, 'go');
-  expect(stage.provider.live.now).toBe(1);
-  await stage.close(session.id);
-  expect((await stage.turn(session.id, sent.turn_id)).status).toBe('interrupted');
-  expect(stage.provider.live.now).toBe(0);
+  const harness = await testHarness({ agents: { opening: () => new Promise(() => undefined) } });
+  const session = await harness.open();
+  const { body: sent } = await harness.send(session, 'go');
+  expect(harness.provider.live.now).toBe(1);
+  await harness.close(session.id);
+  expect((await harness.turn(session.id, sent.turn_id)).status).toBe('interrupted');
+  expect(harness.provider.live.now).toBe(0);
 });
 
 it('Closing a session again changes nothing and returns the same, whatever the reason.', async () => {
-  const { stage, session } = await testSession();
-  const first = await stage.close(session.id, 'enough');
-  const before = await stage.events();
-  stage.clock.advance(1000);
-  const again = await stage.close(session.id, 'another reason');
+  const { harness, session } = await testSession();
+  const first = await harness.close(session.id, 'enough');
+  const before = await harness.events();
+  harness.clock.advance(1000);
+  const again = await harness.close(session.id, 'another reason');
   expect([again.status, again.body]).toEqual([200, first.body]);
-  expect(await stage.events()).toEqual(before);
+  expect(await harness.events()).toEqual(before);
 });
 
 it('A session can be closed without a reason.', async () => {
-  const stage = on();
-  const session = await stage.open();
-  expect((await stage.close(session.id)).body.close_reason).toBeNull();
+  const harness = on();
+  const session = await harness.open();
+  expect((await harness.close(session.id)).body.close_reason).toBeNull();
 });
 
 it('A closed session ignores later output of its agent.', async () => {
-  const stage = await testStage();
-  const { session, turn, turnId } = await waiting(stage);
-  await stage.close(session.id);
-  const before = await stage.events();
+  const harness = await testHarness();
+  const { session, turn, turnId } = await waiting(harness);
+  await harness.close(session.id);
+  const before = await harness.events();
   turn.end(completed);
   expect(await turn.ask()).toEqual({ decision: 'cancelled' });
-  expect((await stage.turn(session.id, turnId)).status).toBe('interrupted');
-  expect(await stage.events()).toEqual(before);
+  expect((await harness.turn(session.id, turnId)).status).toBe('interrupted');
+  expect(await harness.events()).toEqual(before);
 });
 
 it('The turn of a closed session cannot be interrupted: 409 turn_not_active.', async () => {
-  const stage = on();
-  const { session, turnId } = await waiting(stage);
-  await stage.close(session.id);
-  expect((await stage.interrupt(session.id, turnId)).body.code).toBe('turn_not_active');
+  const harness = on();
+  const { session, turnId } = await waiting(harness);
+  await harness.close(session.id);
+  expect((await harness.interrupt(session.id, turnId)).body.code).toBe('turn_not_active');
 });

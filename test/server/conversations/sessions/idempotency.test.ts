@@ -12,7 +12,7 @@ import { completed } from '../../../support/scripted-provider.ts';
 import { type TestServer, testServer } from '../../../support/server.ts';
 import { describeKeyed } from '../../http/describe-keyed.ts';
 import { aRequestTo, keyedRoutes, replayed, withKey } from '../../http/keyed-requests.ts';
-import { kinds, sharedStage, testStage } from '../../../support/sessions/harness.ts';
+import { kinds, sharedHarness, testHarness } from '../../../support/sessions/harness.ts';
 import { testDirectory } from '../../../support/temp.ts';
 
 const HOUR = 3_600_000;
@@ -28,7 +28,7 @@ describeKeyed([
   '/v1/teams/{team_id}/messages',
 ]);
 
-const on = sharedStage();
+const on = sharedHarness();
 let keys = 0;
 const newKey = () => withKey(`key-${++keys}`);
 const stored = () => on().events();
@@ -190,23 +190,23 @@ it('A 404 is not stored, because the record may exist later.', async () => {
       return prefix === 'sess' && fixed ? fixed : systemIds.next(prefix);
     },
   };
-  const stage = await testStage({ ids });
+  const harness = await testHarness({ ids });
   fixed = 'sess_soon';
-  const close = () => stage.post('/v1/sessions/sess_soon/close', {}, withKey('early'));
+  const close = () => harness.post('/v1/sessions/sess_soon/close', {}, withKey('early'));
   expect((await close()).status).toBe(404);
-  await stage.open();
+  await harness.open();
   const now = await close();
   expect([now.status, replayed(now)]).toEqual([200, null]);
 });
 
 it('A stored response is forgotten after 24 h, and not before.', async () => {
-  const stage = await testStage();
-  const create = () => stage.post<Session>('/v1/sessions', { provider: 'acp' }, withKey('day'));
+  const harness = await testHarness();
+  const create = () => harness.post<Session>('/v1/sessions', { provider: 'acp' }, withKey('day'));
   const first = await create();
-  stage.clock.advance(24 * HOUR - 1);
+  harness.clock.advance(24 * HOUR - 1);
   const late = await create();
   expect([late.body.id, replayed(late)]).toEqual([first.body.id, 'true']);
-  stage.clock.advance(2);
+  harness.clock.advance(2);
   const next = await create();
   expect(next.body.id).not.toBe(first.body.id);
   expect(replayed(next)).toBeNull();
@@ -214,10 +214,10 @@ it('A stored response is forgotten after 24 h, and not before.', async () => {
 });
 
 it('A key can be used for another request after 24 h.', async () => {
-  const stage = await testStage();
-  await stage.post('/v1/sessions', { provider: 'acp' }, withKey('day'));
-  stage.clock.advance(24 * HOUR + 1);
-  const { status } = await stage.post(
+  const harness = await testHarness();
+  await harness.post('/v1/sessions', { provider: 'acp' }, withKey('day'));
+  harness.clock.advance(24 * HOUR + 1);
+  const { status } = await harness.post(
     '/v1/sessions',
     { provider: 'acp', title: 'else' },
     withKey('day'),

@@ -9,11 +9,11 @@ import type { FailpointName } from '../../../../src/core/lib/failpoint.ts';
 import { completed } from '../../../support/scripted-provider.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import { Fifo } from '../../../support/sessions/fifo.ts';
-import { soon } from '../../../support/sessions/with-timeout.ts';
+import { withTimeout } from '../../../support/sessions/with-timeout.ts';
 import {
   endOf,
-  onStage,
-  sharedStage,
+  withHarness,
+  sharedHarness,
   afterCrash,
   testSession,
 } from '../../../support/sessions/harness.ts';
@@ -40,10 +40,10 @@ const inline = (bytes: Buffer, more: object = {}) => ({
   ...more,
 });
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
-const played = { capabilities: { images: true } };
+const agentOptions = { capabilities: { images: true } };
 
 describe('an image of a turn', () => {
-  const on = sharedStage({ played });
+  const on = sharedHarness({ agents: agentOptions });
   let files: ReturnType<typeof tempDirectory>;
   beforeAll(() => {
     files = tempDirectory('images');
@@ -201,7 +201,7 @@ describe('an image of a turn', () => {
     const session = await on().open();
     const answer = on().send(session, { input: [{ type: 'image', path: pipe.path }] });
     try {
-      expect((await soon(answer, 'the refusal', 2000)).status).toBe(400);
+      expect((await withTimeout(answer, 'the refusal', 2000)).status).toBe(400);
     } finally {
       pipe[Symbol.dispose]();
       await answer;
@@ -301,15 +301,15 @@ it('The copy of an image and its name are synced before the row that names it.',
     }),
   ];
   try {
-    await onStage(
-      async (stage) => {
-        const session = await stage.open();
+    await withHarness(
+      async (harness) => {
+        const session = await harness.open();
         watching = true;
-        expect((await stage.send(session, { input: [inline(image('png'))] })).status).toBe(200);
+        expect((await harness.send(session, { input: [inline(image('png'))] })).status).toBe(200);
         watching = false;
         expect(order.slice(0, 4)).toEqual(['file synced', 'renamed', 'directory synced', 'commit']);
       },
-      { failpoint, played },
+      { failpoint, agents: agentOptions },
     );
   } finally {
     for (const spy of spies) spy.mockRestore();
@@ -318,28 +318,28 @@ it('The copy of an image and its name are synced before the row that names it.',
 
 it('A turn that starts after a crash gets the copy of its image.', async () => {
   const bytes = image('webp', 700);
-  const [stage] = await afterCrash(
-    async (stage) => {
-      const session = await stage.open();
-      await stage.send(session, { input: [inline(bytes)] });
+  const [harness] = await afterCrash(
+    async (harness) => {
+      const session = await harness.open();
+      await harness.send(session, { input: [inline(bytes)] });
     },
     {
-      before: { played: { ...played, opening: () => new Promise(() => undefined) } },
-      after: { played },
+      before: { agents: { ...agentOptions, opening: () => new Promise(() => undefined) } },
+      after: { agents: agentOptions },
     },
   );
-  const { input } = await stage.provider.nextTurn();
+  const { input } = await harness.provider.nextTurn();
   expect(input).toMatchObject([{ type: 'image', sha256: sha256(bytes) }]);
 });
 
 it('An image for a provider without images is 400, and nothing is stored or copied.', async () => {
-  const { stage, session } = await testSession();
-  const before = await stage.events();
+  const { harness, session } = await testSession();
+  const before = await harness.events();
   for (const input of [inline(image('png')), [inline(image('png'))]]) {
-    const { status, body } = await stage.send(session, { input });
+    const { status, body } = await harness.send(session, { input });
     expect([status, body.code]).toEqual([400, 'invalid']);
     expect(body.error).toContain('images');
   }
-  expect(await stage.events()).toEqual(before);
-  expect(fs.existsSync(path.join(stage.directory, 'blobs'))).toBe(false);
+  expect(await harness.events()).toEqual(before);
+  expect(fs.existsSync(path.join(harness.directory, 'blobs'))).toBe(false);
 });

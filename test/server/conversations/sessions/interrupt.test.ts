@@ -1,121 +1,118 @@
 import { expect, it } from 'vitest';
 import { completed } from '../../../support/scripted-provider.ts';
 import { CountingIds, inOneGroup } from '../../../support/sessions/one-group.ts';
-import { endOf, kinds, testStage, testTurn } from '../../../support/sessions/harness.ts';
+import { endOf, kinds, testHarness, testTurn } from '../../../support/sessions/harness.ts';
 
 const oneAgent = { config: { providers: { max_live: 1 } } };
 
 it('An interrupt is answered with 202 and the turn once it is stored, and then reaches the agent.', async () => {
-  const { stage, session, turn, turnId } = await testTurn();
-  const { status, body } = await stage.interrupt(session.id, turnId);
+  const { harness, session, turn, turnId } = await testTurn();
+  const { status, body } = await harness.interrupt(session.id, turnId);
   expect(status).toBe(202);
   expect(body).toMatchObject({ turn_id: turnId, status: 'running' });
-  expect(body.interrupt_requested_at).toBe(stage.clock.now());
-  expect(kinds(await stage.events(session.id)).at(-1)).toBe('turn.interrupt_requested');
+  expect(body.interrupt_requested_at).toBe(harness.clock.now());
+  expect(kinds(await harness.events(session.id)).at(-1)).toBe('turn.interrupt_requested');
   await turn.cancelled;
   turn.end({ status: 'interrupted', error: null });
-  await stage.until(endOf(turnId));
-  expect(await stage.turn(session.id, turnId)).toMatchObject({
+  await harness.until(endOf(turnId));
+  expect(await harness.turn(session.id, turnId)).toMatchObject({
     status: 'interrupted',
     error: null,
   });
-  expect((await stage.session(session.id)).status).toBe('ready');
+  expect((await harness.session(session.id)).status).toBe('ready');
 });
 
 it('A second interrupt is 202 while the turn ends, and is stored once.', async () => {
-  const { stage, session, turn, turnId } = await testTurn();
-  const first = await stage.interrupt(session.id, turnId);
-  stage.clock.advance(5);
-  const again = await stage.interrupt(session.id, turnId);
+  const { harness, session, turn, turnId } = await testTurn();
+  const first = await harness.interrupt(session.id, turnId);
+  harness.clock.advance(5);
+  const again = await harness.interrupt(session.id, turnId);
   expect([again.status, again.body]).toEqual([202, first.body]);
   turn.end({ status: 'interrupted', error: null });
-  await stage.until(endOf(turnId));
-  expect(kinds(await stage.events(session.id)).filter((kind) => kind.startsWith('turn.'))).toEqual([
-    'turn.accepted',
-    'turn.started',
-    'turn.interrupt_requested',
-    'turn.interrupted',
-  ]);
+  await harness.until(endOf(turnId));
+  expect(
+    kinds(await harness.events(session.id)).filter((kind) => kind.startsWith('turn.')),
+  ).toEqual(['turn.accepted', 'turn.started', 'turn.interrupt_requested', 'turn.interrupted']);
 });
 
 it('An interrupt of a turn that has ended answers 409 turn_not_active, and changes nothing.', async () => {
-  const { stage, session, turn, turnId } = await testTurn();
-  await stage.complete(turn);
-  const before = await stage.events();
-  const { status, body } = await stage.interrupt(session.id, turnId);
+  const { harness, session, turn, turnId } = await testTurn();
+  await harness.complete(turn);
+  const before = await harness.events();
+  const { status, body } = await harness.interrupt(session.id, turnId);
   expect([status, body.code]).toEqual([409, 'turn_not_active']);
-  expect(await stage.events()).toEqual(before);
-  expect((await stage.turn(session.id, turnId)).status).toBe('completed');
+  expect(await harness.events()).toEqual(before);
+  expect((await harness.turn(session.id, turnId)).status).toBe('completed');
 });
 
 it('An interrupt of an unknown turn, or a turn of another session, answers 404.', async () => {
-  const { stage, session, turnId } = await testTurn();
-  const other = await stage.open();
+  const { harness, session, turnId } = await testTurn();
+  const other = await harness.open();
   const replies = await Promise.all([
-    stage.interrupt(session.id, 'turn_nobody'),
-    stage.interrupt(other.id, turnId),
-    stage.interrupt('sess_nobody', turnId),
+    harness.interrupt(session.id, 'turn_nobody'),
+    harness.interrupt(other.id, turnId),
+    harness.interrupt('sess_nobody', turnId),
   ]);
   expect(replies.map(({ status, body }) => `${status} ${body.code}`)).toEqual(
     Array(3).fill('404 not_found'),
   );
-  expect((await stage.turn(session.id, turnId)).interrupt_requested_at).toBeNull();
+  expect((await harness.turn(session.id, turnId)).interrupt_requested_at).toBeNull();
 });
 
 it('A turn that waits for an agent ends at once, and no agent sees it.', async () => {
-  const { stage, turn } = await testTurn(oneAgent);
-  const waiting = await stage.open();
-  const { body: sent } = await stage.send(waiting, 'later');
-  expect((await stage.turn(waiting.id, sent.turn_id)).status).toBe('accepted');
-  const { status, body } = await stage.interrupt(waiting.id, sent.turn_id);
+  const { harness, turn } = await testTurn(oneAgent);
+  const waiting = await harness.open();
+  const { body: sent } = await harness.send(waiting, 'later');
+  expect((await harness.turn(waiting.id, sent.turn_id)).status).toBe('accepted');
+  const { status, body } = await harness.interrupt(waiting.id, sent.turn_id);
   expect([status, body.status]).toEqual([202, 'interrupted']);
-  expect((await stage.session(waiting.id)).status).toBe('ready');
-  expect(kinds(await stage.events(waiting.id))).toEqual([
+  expect((await harness.session(waiting.id)).status).toBe('ready');
+  expect(kinds(await harness.events(waiting.id))).toEqual([
     'session.created',
     'turn.accepted',
     'turn.interrupt_requested',
     'turn.interrupted',
   ]);
   turn.end(completed);
-  const next = await stage.play(waiting, 'now');
+  const next = await harness.startTurn(waiting, 'now');
   expect(next.text).toBe('now');
 });
 
 it('A turn whose agent is just starting ends at once, and so does the agent.', async () => {
   let starts = 0;
-  const stage = await testStage({
-    played: {
+  const harness = await testHarness({
+    agents: {
       opening: () => (++starts === 1 ? new Promise(() => undefined) : Promise.resolve()),
     },
   });
-  const session = await stage.open();
-  const { body: sent } = await stage.send(session, 'never mind');
-  expect((await stage.interrupt(session.id, sent.turn_id)).body.status).toBe('interrupted');
-  const next = await stage.play(session, 'the next');
+  const session = await harness.open();
+  const { body: sent } = await harness.send(session, 'never mind');
+  expect((await harness.interrupt(session.id, sent.turn_id)).body.status).toBe('interrupted');
+  const next = await harness.startTurn(session, 'the next');
   expect(next.text).toBe('the next');
   expect(next.agent.calls).toEqual(['prompt']);
-  expect(stage.provider.live).toEqual({ now: 1, most: 1 });
+  expect(harness.provider.live).toEqual({ now: 1, most: 1 });
 });
 
 it('An interrupt reaches the agent even if it is stored together with the start of the turn.', async () => {
   const ids = new CountingIds();
   const start = Promise.withResolvers<void>();
-  const stage = await testStage({ ids, played: { opening: () => start.promise } });
-  const session = await stage.open();
-  const { body: sent } = await stage.send(session, 'go');
-  const { interrupted } = await inOneGroup(stage, async () => {
+  const harness = await testHarness({ ids, agents: { opening: () => start.promise } });
+  const session = await harness.open();
+  const { body: sent } = await harness.send(session, 'go');
+  const { interrupted } = await inOneGroup(harness, async () => {
     const started = ids.more(1);
     start.resolve();
     await started;
     const asked = ids.more(1);
-    const reply = stage.interrupt(session.id, sent.turn_id);
+    const reply = harness.interrupt(session.id, sent.turn_id);
     await asked;
     return { interrupted: reply };
   });
   expect((await interrupted).status).toBe(202);
   const how = await Promise.race([
-    stage.provider.nextTurn().then(({ agent }) => agent.calls.at(-1)),
-    stage.until(endOf(sent.turn_id)).then(({ kind }) => kind),
+    harness.provider.nextTurn().then(({ agent }) => agent.calls.at(-1)),
+    harness.until(endOf(sent.turn_id)).then(({ kind }) => kind),
   ]);
   // Either the agent never receives the turn, or it receives the turn and then a cancel.
   expect(['turn.interrupted', 'cancel']).toContain(how);
@@ -127,52 +124,52 @@ it.each([
 ])(
   'An interrupted turn is interrupted even if its agent reports that it %s.',
   async (_how, outcome) => {
-    const { stage, session, turn, turnId } = await testTurn();
+    const { harness, session, turn, turnId } = await testTurn();
     void turn.sink.update({ type: 'message', text: 'almost done' });
-    await stage.interrupt(session.id, turnId);
+    await harness.interrupt(session.id, turnId);
     turn.end(outcome);
-    await stage.until(endOf(turnId));
-    expect(await stage.turn(session.id, turnId)).toMatchObject({
+    await harness.until(endOf(turnId));
+    expect(await harness.turn(session.id, turnId)).toMatchObject({
       status: 'interrupted',
       error: null,
       text: 'almost done',
     });
-    const events = await stage.events(session.id);
+    const events = await harness.events(session.id);
     expect(kinds(events)).not.toContain(`turn.${outcome.status}`);
   },
 );
 
 it('A turn keeps its end if that was stored before the interrupt.', async () => {
-  const { stage, session, turn, turnId } = await testTurn();
+  const { harness, session, turn, turnId } = await testTurn();
   turn.end(completed);
-  const ended = stage.until(endOf(turnId));
-  const { status } = await stage.interrupt(session.id, turnId);
+  const ended = harness.until(endOf(turnId));
+  const { status } = await harness.interrupt(session.id, turnId);
   expect((await ended).kind).toBe(status === 409 ? 'turn.completed' : 'turn.interrupted');
-  expect((await stage.interrupt(session.id, turnId)).body.code).toBe('turn_not_active');
+  expect((await harness.interrupt(session.id, turnId)).body.code).toBe('turn_not_active');
 });
 
 it('An interrupted turn ends after 10 s in any case: its agent is killed, and the session stays open.', async () => {
-  const { stage, session, turn, turnId } = await testTurn();
-  await stage.interrupt(session.id, turnId);
-  stage.clock.advance(9_999);
-  expect((await stage.turn(session.id, turnId)).status).toBe('running');
-  stage.clock.advance(1);
-  await stage.until(endOf(turnId));
+  const { harness, session, turn, turnId } = await testTurn();
+  await harness.interrupt(session.id, turnId);
+  harness.clock.advance(9_999);
+  expect((await harness.turn(session.id, turnId)).status).toBe('running');
+  harness.clock.advance(1);
+  await harness.until(endOf(turnId));
   expect(await turn.agent.toldToEnd).toBe(0);
-  expect(await stage.turn(session.id, turnId)).toMatchObject({
+  expect(await harness.turn(session.id, turnId)).toMatchObject({
     status: 'interrupted',
     error: null,
   });
-  const next = await stage.play(session, 'still there?');
+  const next = await harness.startTurn(session, 'still there?');
   expect(next.agent).not.toBe(turn.agent);
   expect(next.agent.session.provider_session_ref).toBe(`ref-${session.id}`);
 });
 
 it('The 10 s count from the first interrupt.', async () => {
-  const { stage, session, turnId } = await testTurn();
-  await stage.interrupt(session.id, turnId);
-  stage.clock.advance(9_000);
-  await stage.interrupt(session.id, turnId);
-  stage.clock.advance(1_000);
-  expect((await stage.until(endOf(turnId))).kind).toBe('turn.interrupted');
+  const { harness, session, turnId } = await testTurn();
+  await harness.interrupt(session.id, turnId);
+  harness.clock.advance(9_000);
+  await harness.interrupt(session.id, turnId);
+  harness.clock.advance(1_000);
+  expect((await harness.until(endOf(turnId))).kind).toBe('turn.interrupted');
 });

@@ -6,59 +6,59 @@ import type { Session } from '../../../../src/api/sessions.ts';
 import { sessionAfterRequest, sessionAfterTurn } from '../../../../src/client/session-after.ts';
 import { completed } from '../../../support/scripted-provider.ts';
 import {
-  sharedStage,
-  type Stage,
-  testStage,
+  sharedHarness,
+  type Harness,
+  testHarness,
   testSession,
   testTurn,
 } from '../../../support/sessions/harness.ts';
 
 /** Plays a turn whose agent says a text; resolves once it has ended. */
-async function speak(stage: Stage, session: Session, prompt: string, said: string) {
-  const turn = await stage.play(session, prompt);
+async function speak(harness: Harness, session: Session, prompt: string, said: string) {
+  const turn = await harness.startTurn(session, prompt);
   void turn.sink.update({ type: 'message', text: said });
-  return stage.complete(turn);
+  return harness.complete(turn);
 }
 
-function patch(stage: Stage, { id }: Session, body: object) {
-  return stage.patch<Session & { code?: string }>(`/v1/sessions/${id}`, body);
+function patch(harness: Harness, { id }: Session, body: object) {
+  return harness.patch<Session & { code?: string }>(`/v1/sessions/${id}`, body);
 }
 
-const shared = sharedStage();
+const shared = sharedHarness();
 
 it('A session without a title gets one from the first line of its first prompt.', async () => {
-  const stage = shared();
-  const [plain, named] = [await stage.open(), await stage.open({ title: 'mine' })];
+  const harness = shared();
+  const [plain, named] = [await harness.open(), await harness.open({ title: 'mine' })];
   const prompt = `\n  fix the tests ${'of all rooms '.repeat(10)}\nand then the docs`;
-  for (const session of [plain, named]) await speak(stage, session, prompt, 'ok');
-  await speak(stage, plain, 'something else', 'ok');
-  const { title } = await stage.session(plain.id);
+  for (const session of [plain, named]) await speak(harness, session, prompt, 'ok');
+  await speak(harness, plain, 'something else', 'ok');
+  const { title } = await harness.session(plain.id);
   expect(title).toMatch(/^fix the tests of all rooms .*…$/);
   expect(title).toHaveLength(80);
-  expect((await stage.session(named.id)).title).toBe('mine');
+  expect((await harness.session(named.id)).title).toBe('mine');
 });
 
 it('The last words of a session are one line of at most 200 characters from its agent.', async () => {
-  const stage = shared();
-  const session = await stage.open();
+  const harness = shared();
+  const session = await harness.open();
   expect(session.last_words).toBeNull();
-  await speak(stage, session, 'go', 'I look at it.\n\n\tAll\u0007 of it is done.  ');
-  expect((await stage.session(session.id)).last_words).toBe('I look at it. All of it is done.');
-  await speak(stage, session, 'go', '💥'.repeat(5000));
-  const { last_words } = await stage.session(session.id);
+  await speak(harness, session, 'go', 'I look at it.\n\n\tAll\u0007 of it is done.  ');
+  expect((await harness.session(session.id)).last_words).toBe('I look at it. All of it is done.');
+  await speak(harness, session, 'go', '💥'.repeat(5000));
+  const { last_words } = await harness.session(session.id);
   expect(last_words).toBe(`${'💥'.repeat(99)}…`);
-  const silent = await stage.play(session, 'say nothing');
-  await stage.complete(silent);
-  expect((await stage.session(session.id)).last_words).toBe(last_words);
+  const silent = await harness.startTurn(session, 'say nothing');
+  await harness.complete(silent);
+  expect((await harness.session(session.id)).last_words).toBe(last_words);
 });
 
 it('The last activity of a session is its last step of a turn, not a change by a user.', async () => {
-  const other = await testStage();
+  const other = await testHarness();
   const session = await other.open();
   expect(session.last_activity_at).toBe(session.created_at);
   const steps: (() => Promise<unknown>)[] = [];
-  const turn = { now: undefined as Awaited<ReturnType<Stage['play']>> | undefined };
-  steps.push(async () => (turn.now = await other.play(session)));
+  const turn = { now: undefined as Awaited<ReturnType<Harness['startTurn']>> | undefined };
+  steps.push(async () => (turn.now = await other.startTurn(session)));
   steps.push(async () => {
     void turn.now?.ask();
     await other.asked(session.id);
@@ -78,54 +78,54 @@ it('The last activity of a session is its last step of a turn, not a change by a
 });
 
 it('The end of a turn, an approval request and a failure are news, and the events before them are not.', async () => {
-  const { stage, session } = await testSession();
-  const news = async () => (await stage.session(session.id)).news_seq;
-  const turn = await stage.play(session);
+  const { harness, session } = await testSession();
+  const news = async () => (await harness.session(session.id)).news_seq;
+  const turn = await harness.startTurn(session);
   expect(await news()).toBe(0);
   const answer = turn.ask();
-  const approval = await stage.asked(session.id);
-  const asked = await stage.until(({ kind }) => kind === 'approval.requested');
+  const approval = await harness.asked(session.id);
+  const asked = await harness.until(({ kind }) => kind === 'approval.requested');
   expect(await news()).toBe(asked.seq);
-  await stage.decide(approval, 'accept');
+  await harness.decide(approval, 'accept');
   await answer;
   void turn.sink.update({ type: 'message', text: 'done' });
   expect(await news()).toBe(asked.seq);
   turn.end(completed);
-  const ended = await stage.until(({ kind }) => kind === 'turn.completed');
+  const ended = await harness.until(({ kind }) => kind === 'turn.completed');
   expect(await news()).toBe(ended.seq);
 });
 
 it('A failure of a session is news, and its event has it, too.', async () => {
-  const { stage, session } = await testSession();
+  const { harness, session } = await testSession();
   const { ProviderError } = await import('../../../../src/agents/provider.ts');
-  stage.provider.refuseOpen(new ProviderError('resume_failed', 'gone'));
-  await stage.send(session, 'go');
-  const failed = await stage.until(({ kind }) => kind === 'session.failed');
+  harness.provider.refuseOpen(new ProviderError('resume_failed', 'gone'));
+  await harness.send(session, 'go');
+  const failed = await harness.until(({ kind }) => kind === 'session.failed');
   expect(failed.payload).toMatchObject({ session: { news_seq: failed.seq } });
-  expect((await stage.session(session.id)).news_seq).toBe(failed.seq);
+  expect((await harness.session(session.id)).news_seq).toBe(failed.seq);
 });
 
 it('The news and all changes of a session by a turn follow from the events alone.', async () => {
-  const stage = await testStage();
-  let followed: Session = await stage.open();
+  const harness = await testHarness();
+  let followed: Session = await harness.open();
   const { id } = followed;
-  const turn = await stage.play(followed, 'first prompt');
+  const turn = await harness.startTurn(followed, 'first prompt');
   const asked = turn.ask();
-  await stage.decide(await stage.asked(id), 'accept');
+  await harness.decide(await harness.asked(id), 'accept');
   await asked;
   void turn.sink.update({ type: 'message', text: 'said' });
   turn.end(completed);
-  await stage.until(({ kind }) => kind === 'turn.completed');
-  const failing = await stage.play(followed, 'second prompt');
+  await harness.until(({ kind }) => kind === 'turn.completed');
+  const failing = await harness.startTurn(followed, 'second prompt');
   const message = `boom\n${'very '.repeat(100)}loud`;
   failing.end({ status: 'failed', error: { code: 'agent_error', message } });
-  const { seq } = await stage.until(({ kind }) => kind === 'turn.failed');
-  for (const event of (await stage.events(id)) as RuntimeEventRecord[]) {
+  const { seq } = await harness.until(({ kind }) => kind === 'turn.failed');
+  for (const event of (await harness.events(id)) as RuntimeEventRecord[]) {
     if (isIn('turn', event)) followed = sessionAfterTurn(followed, event);
     if (isIn('approval', event) && event.kind === 'approval.requested')
       followed = sessionAfterRequest(followed, event);
   }
-  const stored = await stage.session(id);
+  const stored = await harness.session(id);
   expect(stored.news_seq).toBe(seq);
   expect(stored.last_turn_status).toBe('failed');
   expect(stored.last_turn_error).toEqual(anError('agent_error', /^boom very .{189}…$/));
@@ -133,62 +133,62 @@ it('The news and all changes of a session by a turn follow from the events alone
   expect({ ...followed, provider_session_ref, provider_defaults, usage }).toEqual(stored);
 });
 
-const ownStage = sharedStage();
+const ownHarness = sharedHarness();
 
 it('PATCH of a session changes the fields of its body, appends one event, and answers with the session.', async () => {
-  const stage = ownStage();
-  const session = await stage.open({ title: 'old' });
-  stage.clock.advance(5);
+  const harness = ownHarness();
+  const session = await harness.open({ title: 'old' });
+  harness.clock.advance(5);
   const change = { title: 'new', pinned: true, snoozed_until: 123, muted: true };
-  const { status, body } = await patch(stage, session, change);
-  expect([status, body]).toEqual([200, { ...session, ...change, updated_at: stage.clock.now() }]);
-  expect(await stage.session(session.id)).toEqual(body);
-  expect((await patch(stage, session, change)).body).toEqual(body);
-  expect((await patch(stage, session, {})).body).toEqual(body);
-  const told = (await stage.events(session.id)).filter(({ kind }) => kind === 'session.updated');
+  const { status, body } = await patch(harness, session, change);
+  expect([status, body]).toEqual([200, { ...session, ...change, updated_at: harness.clock.now() }]);
+  expect(await harness.session(session.id)).toEqual(body);
+  expect((await patch(harness, session, change)).body).toEqual(body);
+  expect((await patch(harness, session, {})).body).toEqual(body);
+  const told = (await harness.events(session.id)).filter(({ kind }) => kind === 'session.updated');
   const { metadata: _metadata, ...inEvents } = body;
   expect(told.map(({ payload }) => payload)).toEqual([{ session: inEvents }]);
   const before = { title: null, pinned: false, snoozed_until: null, muted: false };
-  const undone = await patch(stage, session, before);
+  const undone = await patch(harness, session, before);
   expect(undone.body).toMatchObject(before);
 });
 
 it('A PATCH changes a closed session, too.', async () => {
-  const stage = ownStage();
-  const session = await stage.open();
-  await stage.close(session.id);
-  const { body } = await patch(stage, session, { title: 'kept' });
+  const harness = ownHarness();
+  const session = await harness.open();
+  await harness.close(session.id);
+  const { body } = await patch(harness, session, { title: 'kept' });
   expect(body).toMatchObject({ status: 'closed', title: 'kept' });
 });
 
 it('A PATCH only raises seen_seq, and never above the newest event.', async () => {
-  const stage = ownStage();
-  const session = await stage.open();
-  const { seq } = await speak(stage, session, 'go', 'done');
-  expect((await patch(stage, session, { seen_seq: seq })).body.seen_seq).toBe(seq);
-  expect((await patch(stage, session, { seen_seq: 1 })).body.seen_seq).toBe(seq);
-  const beyond = await patch(stage, session, { seen_seq: seq + 1000 });
+  const harness = ownHarness();
+  const session = await harness.open();
+  const { seq } = await speak(harness, session, 'go', 'done');
+  expect((await patch(harness, session, { seen_seq: seq })).body.seen_seq).toBe(seq);
+  expect((await patch(harness, session, { seen_seq: 1 })).body.seen_seq).toBe(seq);
+  const beyond = await patch(harness, session, { seen_seq: seq + 1000 });
   expect([beyond.status, beyond.body.code]).toEqual([400, 'invalid']);
-  expect((await stage.session(session.id)).seen_seq).toBe(seq);
+  expect((await harness.session(session.id)).seen_seq).toBe(seq);
 });
 
 it('A PATCH of read-only fields or of an unknown session is refused.', async () => {
-  const stage = ownStage();
-  const session = await stage.open();
+  const harness = ownHarness();
+  const session = await harness.open();
   for (const body of [{ status: 'closed' }, { news_seq: 1 }, { pinned: null }, { seen_seq: -1 }])
-    expect((await patch(stage, session, body)).status).toBe(400);
-  expect((await stage.patch('/v1/sessions/sess_0', { pinned: true })).status).toBe(404);
+    expect((await patch(harness, session, body)).status).toBe(400);
+  expect((await harness.patch('/v1/sessions/sess_0', { pinned: true })).status).toBe(404);
 });
 
 it('A PATCH is refused to a token with the scope read and to the agent of the session.', async () => {
-  const stage = ownStage();
-  const session = await stage.open();
-  const { body: token } = await stage.post<{ secret: string }>('/v1/tokens', {
+  const harness = ownHarness();
+  const session = await harness.open();
+  const { body: token } = await harness.post<{ secret: string }>('/v1/tokens', {
     name: 'viewer',
     scope: 'read',
   });
-  for (const secret of [token.secret, stage.tokenOf(session)]) {
-    const response = await fetch(new URL(`/v1/sessions/${session.id}`, stage.given.url), {
+  for (const secret of [token.secret, harness.tokenOf(session)]) {
+    const response = await fetch(new URL(`/v1/sessions/${session.id}`, harness.given.url), {
       method: 'PATCH',
       headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
       body: JSON.stringify({ pinned: true }),
@@ -198,15 +198,15 @@ it('A PATCH is refused to a token with the scope read and to the agent of the se
       'forbidden_scope',
     ]);
   }
-  expect((await stage.session(session.id)).pinned).toBe(false);
+  expect((await harness.session(session.id)).pinned).toBe(false);
 });
 
 it('The row of a session is not written while its agent streams.', async () => {
-  const { stage, session, turn } = await testTurn();
-  const before = await stage.session(session.id);
+  const { harness, session, turn } = await testTurn();
+  const before = await harness.session(session.id);
   for (let i = 0; i < 50; i++) void turn.sink.update({ type: 'message', text: `word ${i} ` });
-  await stage.until(({ kind }) => kind === 'message.delta');
-  expect(await stage.session(session.id)).toEqual(before);
+  await harness.until(({ kind }) => kind === 'message.delta');
+  expect(await harness.session(session.id)).toEqual(before);
   turn.end(completed);
-  await stage.times('turn.completed', 1);
+  await harness.times('turn.completed', 1);
 });

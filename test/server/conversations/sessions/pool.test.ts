@@ -3,14 +3,14 @@ import { expectEventually } from '../../../support/expect-eventually.ts';
 import { completed, type ScriptedTurn } from '../../../support/scripted-provider.ts';
 import {
   kinds,
-  type Stage,
-  testStage,
+  type Harness,
+  testHarness,
   afterCrash,
   testSession,
   testTurn,
 } from '../../../support/sessions/harness.ts';
 import { CountingIds, inOneGroup } from '../../../support/sessions/one-group.ts';
-import { soon } from '../../../support/sessions/with-timeout.ts';
+import { withTimeout } from '../../../support/sessions/with-timeout.ts';
 import { scaled } from '../../../support/patience.ts';
 import { atLength } from '../../../support/at-length.ts';
 
@@ -19,14 +19,14 @@ const limit = (max_live: number, more: object = {}) => ({
 });
 
 /** Runs a turn of a session to its end. */
-async function visit(stage: Stage, session: { id: string }): Promise<ScriptedTurn> {
-  const turn = await stage.play(session);
-  await stage.complete(turn);
+async function visit(harness: Harness, session: { id: string }): Promise<ScriptedTurn> {
+  const turn = await harness.startTurn(session);
+  await harness.complete(turn);
   return turn;
 }
 
-async function openMany(stage: Stage, count: number) {
-  return Promise.all(Array.from({ length: count }, () => stage.open()));
+async function openMany(harness: Harness, count: number) {
+  return Promise.all(Array.from({ length: count }, () => harness.open()));
 }
 
 const many = atLength(100, 1000, 200);
@@ -35,138 +35,138 @@ it(
   `${many} sessions with a turn each never exceed max_live.`,
   { timeout: scaled(60_000) },
   async () => {
-    const stage = await testStage({
+    const harness = await testHarness({
       ...limit(8),
-      played: {
+      agents: {
         onTurn: (turn) => void setImmediate(() => turn.end(completed)),
         ending: () => new Promise((resolve) => void setImmediate(resolve)),
       },
     });
     const sessions = [];
-    for (let at = 0; at < many; at += 100) sessions.push(...(await openMany(stage, 100)));
-    const sent = await Promise.all(sessions.map((session) => stage.send(session, 'go')));
+    for (let at = 0; at < many; at += 100) sessions.push(...(await openMany(harness, 100)));
+    const sent = await Promise.all(sessions.map((session) => harness.send(session, 'go')));
     expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([200]));
     // Waits for groups of 50 turns, because each wait has a time limit.
-    for (let ends = 50; ends <= many; ends += 50) await stage.times('turn.completed', ends);
-    expect(stage.provider.live.most).toBeLessThanOrEqual(8);
+    for (let ends = 50; ends <= many; ends += 50) await harness.times('turn.completed', ends);
+    expect(harness.provider.live.most).toBeLessThanOrEqual(8);
   },
 );
 
 it('A waiting turn names the limit and the busy agents, in its session, diagnostics and health.', async () => {
-  const stage = await testStage(limit(1));
-  const [busy, waiting] = await openMany(stage, 2);
+  const harness = await testHarness(limit(1));
+  const [busy, waiting] = await openMany(harness, 2);
   if (!busy || !waiting) throw new Error('too few');
-  await stage.play(busy);
-  const { body: turn } = await stage.send(waiting, 'go');
-  await expectEventually(() => stage.get('/v1/diagnostics')).toMatchObject({
+  await harness.startTurn(busy);
+  const { body: turn } = await harness.send(waiting, 'go');
+  await expectEventually(() => harness.get('/v1/diagnostics')).toMatchObject({
     body: { agents: { live: 1, max: 1, waiting: [{ session_id: waiting.id }] } },
   });
-  stage.clock.advance(5000);
-  const notice = await stage.until(({ kind }) => kind === 'session.notice');
+  harness.clock.advance(5000);
+  const notice = await harness.until(({ kind }) => kind === 'session.notice');
   expect(notice).toMatchObject({ session_id: waiting.id, turn_id: turn.turn_id });
   expect(notice.payload).toMatchObject({ code: 'waits_for_agent' });
   expect(JSON.stringify(notice.payload)).toContain(busy.id);
   const health = async () =>
-    (await stage.get<{ status: string; checks: { agents: { detail?: string } } }>('/v1/health'))
+    (await harness.get<{ status: string; checks: { agents: { detail?: string } } }>('/v1/health'))
       .body;
   expect((await health()).checks.agents).toEqual({ status: 'ok' });
-  stage.clock.advance(60_000);
+  harness.clock.advance(60_000);
   const { status, checks } = await health();
   expect(status).toBe('degraded');
   expect(checks.agents.detail).toContain(
     `1 turn is waiting for an agent, the longest (session ${waiting.id})`,
   );
-  await stage.close(busy.id);
-  await stage.provider.nextTurn();
+  await harness.close(busy.id);
+  await harness.provider.nextTurn();
   expect((await health()).status).toBe('ok');
 });
 
 it('A start with many accepted turns does not exceed the limit.', async () => {
-  const [stage] = await afterCrash(
-    async (stage) => {
-      const sessions = await openMany(stage, 10);
-      await Promise.all(sessions.map((session) => stage.send(session, 'go')));
+  const [harness] = await afterCrash(
+    async (harness) => {
+      const sessions = await openMany(harness, 10);
+      await Promise.all(sessions.map((session) => harness.send(session, 'go')));
     },
     {
-      before: { ...limit(2), played: { opening: () => new Promise(() => undefined) } },
+      before: { ...limit(2), agents: { opening: () => new Promise(() => undefined) } },
       after: limit(2),
     },
   );
-  await stage.provider.nextTurn();
-  await stage.provider.nextTurn();
-  await stage.open();
-  expect(stage.provider.live.most).toBe(2);
+  await harness.provider.nextTurn();
+  await harness.provider.nextTurn();
+  await harness.open();
+  expect(harness.provider.live.most).toBe(2);
 });
 
 it('Turns beyond the limit wait as accepted, and start in order.', async () => {
-  const stage = await testStage(limit(1));
-  const first = await stage.open();
-  const busy = await stage.play(first, 'first');
+  const harness = await testHarness(limit(1));
+  const first = await harness.open();
+  const busy = await harness.startTurn(first, 'first');
   const others = [];
   for (const name of ['second', 'third', 'fourth', 'fifth']) {
-    const session = await stage.open();
-    const { body } = await stage.send(session, name);
+    const session = await harness.open();
+    const { body } = await harness.send(session, name);
     others.push({ session, turnId: body.turn_id });
   }
   for (const { session, turnId } of others) {
-    expect((await stage.turn(session.id, turnId)).status).toBe('accepted');
-    expect((await stage.session(session.id)).status).toBe('running');
+    expect((await harness.turn(session.id, turnId)).status).toBe('accepted');
+    expect((await harness.session(session.id)).status).toBe('running');
   }
   const order = [];
   let turn = busy;
   for (const _ of others) {
     turn.end(completed);
-    turn = await stage.provider.nextTurn();
+    turn = await harness.provider.nextTurn();
     order.push(turn.text);
   }
   expect(order).toEqual(['second', 'third', 'fourth', 'fifth']);
-  expect(stage.provider.live.most).toBe(1);
+  expect(harness.provider.live.most).toBe(1);
 });
 
 it('Waiting turns keep their order among several agents, of which two become free at once.', async () => {
-  const stage = await testStage(limit(2));
+  const harness = await testHarness(limit(2));
   const busy = [];
-  for (const session of await openMany(stage, 2)) busy.push(await stage.play(session));
+  for (const session of await openMany(harness, 2)) busy.push(await harness.startTurn(session));
   const names = ['third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth'];
-  for (const name of names) await stage.send(await stage.open(), name);
+  for (const name of names) await harness.send(await harness.open(), name);
   const order = [];
   let free: ScriptedTurn[] = busy;
   while (order.length < names.length) {
     for (const turn of free) turn.end(completed);
-    free = [await stage.provider.nextTurn(), await stage.provider.nextTurn()];
+    free = [await harness.provider.nextTurn(), await harness.provider.nextTurn()];
     order.push(...free.map(({ text }) => text));
   }
   expect(order).toEqual(names);
-  expect(stage.provider.live.most).toBe(2);
+  expect(harness.provider.live.most).toBe(2);
 });
 
 it('The agent that is idle for longest is ended first.', async () => {
-  const stage = await testStage(limit(3));
-  const [a, b, c, d, e] = await openMany(stage, 5);
+  const harness = await testHarness(limit(3));
+  const [a, b, c, d, e] = await openMany(harness, 5);
   if (!a || !b || !c || !d || !e) throw new Error('too few');
   const agents = new Map<string, ScriptedTurn['agent']>();
   for (const [name, session] of Object.entries({ a, b, c })) {
-    agents.set(name, (await visit(stage, session)).agent);
-    stage.clock.advance(1000);
+    agents.set(name, (await visit(harness, session)).agent);
+    harness.clock.advance(1000);
   }
-  agents.set('d', (await visit(stage, d)).agent);
+  agents.set('d', (await visit(harness, d)).agent);
   const living = () =>
     [...agents].filter(([, { calls }]) => !calls.includes('end')).map(([name]) => name);
   expect(living()).toEqual(['b', 'c', 'd']);
-  stage.clock.advance(1000);
-  await visit(stage, b);
-  stage.clock.advance(1000);
-  agents.set('e', (await visit(stage, e)).agent);
+  harness.clock.advance(1000);
+  await visit(harness, b);
+  harness.clock.advance(1000);
+  agents.set('e', (await visit(harness, e)).agent);
   expect(living()).toEqual(['b', 'd', 'e']);
 });
 
 /** One at work, and three that wait: the first of them is to be taken away. */
-async function queue(stage: Stage) {
-  const busy = await stage.play(await stage.open(), 'busy');
+async function queue(harness: Harness) {
+  const busy = await harness.startTurn(await harness.open(), 'busy');
   const waiting = [];
   for (const name of ['away', 'next', 'last']) {
-    const session = await stage.open();
-    const { body } = await stage.send(session, name);
+    const session = await harness.open();
+    const { body } = await harness.send(session, name);
     waiting.push({ session, turnId: body.turn_id });
   }
   const [away] = waiting;
@@ -175,120 +175,120 @@ async function queue(stage: Stage) {
 }
 
 it('A waiting turn can be interrupted, and the turns behind it still start.', async () => {
-  const stage = await testStage(limit(1));
-  const { busy, away } = await queue(stage);
-  const { body } = await stage.interrupt(away.session.id, away.turnId);
+  const harness = await testHarness(limit(1));
+  const { busy, away } = await queue(harness);
+  const { body } = await harness.interrupt(away.session.id, away.turnId);
   expect(body.status).toBe('interrupted');
   busy.end(completed);
-  const next = await soon(stage.provider.nextTurn(), 'the next in line', 2000);
+  const next = await withTimeout(harness.provider.nextTurn(), 'the next in line', 2000);
   expect(next.text).toBe('next');
   next.end(completed);
-  expect((await stage.provider.nextTurn()).text).toBe('last');
+  expect((await harness.provider.nextTurn()).text).toBe('last');
 });
 
 it('A waiting turn ends when its session is closed, and the turns behind it still start.', async () => {
-  const stage = await testStage(limit(1));
-  const { busy, away } = await queue(stage);
-  await stage.close(away.session.id);
-  expect((await stage.turn(away.session.id, away.turnId)).status).toBe('interrupted');
+  const harness = await testHarness(limit(1));
+  const { busy, away } = await queue(harness);
+  await harness.close(away.session.id);
+  expect((await harness.turn(away.session.id, away.turnId)).status).toBe('interrupted');
   busy.end(completed);
-  const next = await soon(stage.provider.nextTurn(), 'the next in line', 2000);
+  const next = await withTimeout(harness.provider.nextTurn(), 'the next in line', 2000);
   expect(next.text).toBe('next');
   next.end(completed);
-  expect((await stage.provider.nextTurn()).text).toBe('last');
+  expect((await harness.provider.nextTurn()).text).toBe('last');
 });
 
 it('A waiting turn gets the slot of an agent that dies.', async () => {
-  const stage = await testStage(limit(1));
-  const { busy } = await queue(stage);
+  const harness = await testHarness(limit(1));
+  const { busy } = await queue(harness);
   busy.agent.die('crashed');
   busy.end({ status: 'failed', error: { code: 'provider_exited', message: 'crashed' } });
-  expect((await stage.provider.nextTurn()).text).toBe('away');
+  expect((await harness.provider.nextTurn()).text).toBe('away');
 });
 
 it('A waiting turn gets the slot of an agent that could not start.', async () => {
-  const stage = await testStage(limit(1));
-  const { busy } = await queue(stage);
-  stage.provider.refuseOpen(new Error('no'));
+  const harness = await testHarness(limit(1));
+  const { busy } = await queue(harness);
+  harness.provider.refuseOpen(new Error('no'));
   busy.end(completed);
-  expect((await stage.provider.nextTurn()).text).toBe('next');
+  expect((await harness.provider.nextTurn()).text).toBe('next');
 });
 
 it('An idle agent is ended after 15 minutes, and resumed with the next turn.', async () => {
-  const { stage, session } = await testSession();
-  const { agent } = await visit(stage, session);
-  const events = kinds(await stage.events(session.id));
-  stage.clock.advance(899_999);
+  const { harness, session } = await testSession();
+  const { agent } = await visit(harness, session);
+  const events = kinds(await harness.events(session.id));
+  harness.clock.advance(899_999);
   expect(agent.calls).toEqual(['prompt']);
-  stage.clock.advance(1);
+  harness.clock.advance(1);
   expect(await agent.gone).toBe('was ended');
-  expect(kinds(await stage.events(session.id))).toEqual(events);
-  expect((await stage.session(session.id)).status).toBe('ready');
-  const next = await stage.play(session, 'again');
+  expect(kinds(await harness.events(session.id))).toEqual(events);
+  expect((await harness.session(session.id)).status).toBe('ready');
+  const next = await harness.startTurn(session, 'again');
   expect(next.agent.session.provider_session_ref).toBe(`ref-${session.id}`);
 });
 
 it('An idle agent is ended after providers.idle_timeout_ms, counted from its last turn.', async () => {
-  const stage = await testStage(limit(32, { idle_timeout_ms: 1000 }));
-  const session = await stage.open();
-  const { agent } = await visit(stage, session);
-  stage.clock.advance(900);
-  const turn = await stage.play(session);
-  stage.clock.advance(5000);
+  const harness = await testHarness(limit(32, { idle_timeout_ms: 1000 }));
+  const session = await harness.open();
+  const { agent } = await visit(harness, session);
+  harness.clock.advance(900);
+  const turn = await harness.startTurn(session);
+  harness.clock.advance(5000);
   expect(agent.calls).toEqual(['prompt', 'prompt']);
-  await stage.complete(turn);
-  stage.clock.advance(999);
+  await harness.complete(turn);
+  harness.clock.advance(999);
   expect(agent.calls).not.toContain('end');
-  stage.clock.advance(1);
+  harness.clock.advance(1);
   expect(await agent.gone).toBe('was ended');
 });
 
 it('An idle agent that cannot be resumed keeps running, and only others are ended for new agents.', async () => {
   let opened = 0;
-  const stage = await testStage({
+  const harness = await testHarness({
     ...limit(3, { idle_timeout_ms: 1000 }),
     // The first agent only is lasting.
-    played: { canResume: () => opened++ > 0 },
+    agents: { canResume: () => opened++ > 0 },
   });
-  const [lasting, other, third, fourth] = await openMany(stage, 4);
+  const [lasting, other, third, fourth] = await openMany(harness, 4);
   if (!lasting || !other || !third || !fourth) throw new Error('too few');
-  const { agent } = await visit(stage, lasting);
-  stage.clock.advance(900_000);
-  const second = await visit(stage, other);
-  await visit(stage, third);
-  await visit(stage, fourth);
+  const { agent } = await visit(harness, lasting);
+  harness.clock.advance(900_000);
+  const second = await visit(harness, other);
+  await visit(harness, third);
+  await visit(harness, fourth);
   expect(second.agent.calls).toContain('end');
   expect(agent.calls).toEqual(['prompt']);
-  expect((await visit(stage, lasting)).agent).toBe(agent);
+  expect((await visit(harness, lasting)).agent).toBe(agent);
 });
 
 it('An agent whose next turn arrives as the last one ends is not idle.', async () => {
   const ids = new CountingIds();
-  const { stage, session, turn: first } = await testTurn({ ids });
-  const { sent } = await inOneGroup(stage, async () => {
+  const { harness, session, turn: first } = await testTurn({ ids });
+  const { sent } = await inOneGroup(harness, async () => {
     const ended = ids.more(1);
     first.end(completed);
     await ended;
     const accepted = ids.more(1);
-    const reply = stage.send(session, 'next');
+    const reply = harness.send(session, 'next');
     await accepted;
     return { sent: reply };
   });
   expect((await sent).status).toBe(200);
-  const next = await stage.provider.nextTurn();
+  const next = await harness.provider.nextTurn();
   expect(next.agent).toBe(first.agent);
-  stage.clock.advance(900_000);
-  await stage.open();
+  harness.clock.advance(900_000);
+  await harness.open();
   expect(next.agent.calls).toEqual(['prompt', 'prompt']);
 });
 
 it('An ended agent no longer counts as live.', async () => {
-  const stage = await testStage(limit(32, { idle_timeout_ms: 1000 }));
+  const harness = await testHarness(limit(32, { idle_timeout_ms: 1000 }));
   const count = async () =>
-    (await stage.get<{ sessions: number }[]>('/v1/diagnostics/providers')).body[0]?.sessions;
-  const { agent } = await visit(stage, await stage.open());
+    (await harness.get<{ sessions: number }[]>('/v1/diagnostics/providers')).body[0]?.sessions;
+  const { agent } = await visit(harness, await harness.open());
   expect(await count()).toBe(1);
-  stage.clock.advance(1000);
+  harness.clock.advance(1000);
   await agent.gone;
   expect(await count()).toBe(0);
 });

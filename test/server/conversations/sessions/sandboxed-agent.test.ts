@@ -20,7 +20,7 @@ import { git, makeRepository } from '../../../support/worktrees/work.ts';
 import type { Client } from '../../../../src/client/client.ts';
 import { SHELL_AGENT } from './shell-agent.ts';
 
-interface Stage {
+interface Harness {
   client: Client;
   /** Runs a command in the agent; resolves with its output, or with the error of the turn. */
   say: (command: string) => Promise<string>;
@@ -39,10 +39,10 @@ interface Stage {
 }
 
 /** Runs a test with a session whose agent runs in a sandbox. */
-async function onStage(
+async function withHarness(
   sandbox: Record<string, unknown>,
   own: Record<string, unknown>,
-  test: (stage: Stage) => Promise<void>,
+  test: (harness: Harness) => Promise<void>,
   chosen?: BodyInputOf<typeof endpoints.createSession>['sandbox'],
 ): Promise<void> {
   await using program = tempDirectory('agent');
@@ -108,7 +108,7 @@ async function onStage(
 
 describe.skipIf(!hasSandbox)('an agent in a sandbox', () => {
   test('An agent writes the directory of its session, and sees neither the data directory nor the home directory.', () =>
-    onStage({ network: 'all' }, {}, async ({ say, root, directory }) => {
+    withHarness({ network: 'all' }, {}, async ({ say, root, directory }) => {
       const output = await say(`echo new > file; cat ${directory}/auth/token; ls -A ~; echo $HOME`);
       expect(fs.readFileSync(path.join(root, 'file'), 'utf8')).toBe('new\n');
       expect(output).toMatch(/No such file or directory/);
@@ -119,7 +119,7 @@ describe.skipIf(!hasSandbox)('an agent in a sandbox', () => {
     }));
 
   test('An agent with the mode read_only cannot write, and its session continues with write access in another mode.', () =>
-    onStage({ network: 'all' }, {}, async ({ say, root, setMode }) => {
+    withHarness({ network: 'all' }, {}, async ({ say, root, setMode }) => {
       // The agent offers its modes with the first prompt.
       await say('true');
       await setMode('read_only');
@@ -136,28 +136,32 @@ describe.skipIf(!hasSandbox)('an agent in a sandbox', () => {
     await using state = tempDirectory('state');
     fs.writeFileSync(path.join(readable.path, 'a'), 'a\n');
     const own = { network: 'all', read: [readable.path], write: [state.path] };
-    await onStage({ network: 'none' }, own, async ({ say }) => {
+    await withHarness({ network: 'none' }, own, async ({ say }) => {
       expect(await say(`cat ${readable.path}/a; echo x > ${state.path}/b`)).toBe('a\n');
       expect(fs.readdirSync(state.path)).toEqual(['b']);
     });
   });
 
   test('The section of an agent lets this agent alone create namespaces, unless the server runs as root.', () =>
-    onStage({ network: 'all', children: ['agents', 'tools'] }, { nests: true }, async (stage) => {
-      const said = await stage.say('unshare -Ur echo nested');
-      if (os.userInfo().uid === 0) expect(said).toMatch(/sandbox.nests requires a server of/);
-      else expect(said).toBe('nested\n');
-      expect(await stage.run('unshare -Ur true')).toMatchObject({ status: 'failed' });
-    }));
+    withHarness(
+      { network: 'all', children: ['agents', 'tools'] },
+      { nests: true },
+      async (harness) => {
+        const said = await harness.say('unshare -Ur echo nested');
+        if (os.userInfo().uid === 0) expect(said).toMatch(/sandbox.nests requires a server of/);
+        else expect(said).toBe('nested\n');
+        expect(await harness.run('unshare -Ur true')).toMatchObject({ status: 'failed' });
+      },
+    ));
 
   test('A turn of an agent whose section forbids a network fails, and the error names the key.', () =>
-    onStage({ network: 'all' }, { network: 'none' }, async ({ say }) => {
+    withHarness({ network: 'all' }, { network: 'none' }, async ({ say }) => {
       expect(await say('true')).toMatch(/providers\.acp\.sandbox\.network is "none"/);
     }));
 
   test('An agent without a network in the configuration reaches its model and the tools, and no listed host.', () =>
-    onStage({ network: 'none', hosts: ['*'] }, {}, async (stage) => {
-      const { client, session, say, url, modelPort } = stage;
+    withHarness({ network: 'none', hosts: ['*'] }, {}, async (harness) => {
+      const { client, session, say, url, modelPort } = harness;
       expect(await say('curl -sS http://example.invalid/')).toMatch(/does not reach/);
       const params = { session_id: session.id };
       const { last_turn_id: turn_id } = await client.call(endpoints.getSession, { params });
@@ -170,7 +174,7 @@ describe.skipIf(!hasSandbox)('an agent in a sandbox', () => {
     }));
 
   test('A session has a sandbox of its own, whatever the configuration says, and its processes share it.', () =>
-    onStage(
+    withHarness(
       { mode: 'off' },
       {},
       async ({ say, run, directory, session }) => {
@@ -185,7 +189,7 @@ describe.skipIf(!hasSandbox)('an agent in a sandbox', () => {
     ));
 
   test('A session can switch the sandbox of the configuration off.', () =>
-    onStage(
+    withHarness(
       { network: 'all' },
       {},
       async ({ say, directory }) => {
@@ -196,7 +200,7 @@ describe.skipIf(!hasSandbox)('an agent in a sandbox', () => {
     ));
 
   test('A person decides about a host that no list names, for one connection or for the session.', () =>
-    onStage({ network: 'ask' }, {}, async ({ say, asked, decide }) => {
+    withHarness({ network: 'ask' }, {}, async ({ say, asked, decide }) => {
       const fetching = say('curl -sS http://example.invalid/');
       const approval = await asked();
       expect(approval).toMatchObject({
@@ -217,15 +221,15 @@ describe.skipIf(!hasSandbox)('an agent in a sandbox', () => {
     }));
 
   test('A host that a person declines is refused, and no further attempt asks again.', () =>
-    onStage({ network: 'ask' }, {}, async ({ say, asked, decide }) => {
+    withHarness({ network: 'ask' }, {}, async ({ say, asked, decide }) => {
       const fetching = say('curl -sS http://example.invalid/; curl -sS http://example.invalid/');
       await decide(await asked(), { decision: 'decline' });
       expect((await fetching).match(/does not reach example.invalid:80/g)).toHaveLength(2);
     }));
 
   test('An agent cannot send a member an image that its sandbox hides, and a path in /tmp is a file of its session.', () =>
-    onStage({ network: 'all' }, {}, async (stage) => {
-      const { client, session, root, directory, say, asked, decide } = stage;
+    withHarness({ network: 'all' }, {}, async (harness) => {
+      const { client, session, root, directory, say, asked, decide } = harness;
       const secret = path.join(directory, 'secret.gif');
       fs.writeFileSync(secret, 'GIF89a');
       fs.symlinkSync(secret, path.join(root, 'link.gif'));
@@ -261,7 +265,7 @@ describe.skipIf(!hasSandbox)('an agent in a sandbox', () => {
     for (const name of ['other', 'elsewhere']) git(repository, 'branch', name);
     git(repository, 'tag', 'v1');
     git(repository, 'worktree', 'add', '-q', path.join(main.path, 'elsewhere'), 'elsewhere');
-    await onStage({ network: 'all' }, {}, async ({ client, session, root, say }) => {
+    await withHarness({ network: 'all' }, {}, async ({ client, session, root, say }) => {
       git(repository, 'worktree', 'add', '-q', '-b', 'mine', root);
       const notices = async () => {
         const params = { session_id: session.id };
@@ -293,7 +297,7 @@ describe.skipIf(!hasSandbox)('an agent in a sandbox', () => {
   });
 
   test('Nobody is asked about a host in the mode read_only, and a request is withdrawn if the program gives up.', () =>
-    onStage({ network: 'ask' }, {}, async ({ say, setMode, asked }) => {
+    withHarness({ network: 'ask' }, {}, async ({ say, setMode, asked }) => {
       const fetching = say('curl -sS -m 1 http://example.invalid/; echo ended');
       const { title } = await asked();
       expect(title).toContain('example.invalid');

@@ -8,11 +8,11 @@ const GROUPS = 3;
 const STATEMENTS_PER_GROUP = 3;
 
 test('A turn of one word writes at most 15 rows in three groups, and reads none.', async () => {
-  const { stage, session } = await testSession();
+  const { harness, session } = await testSession();
   const runTurn = async () => {
-    const turn = await stage.play(session, 'hello');
+    const turn = await harness.startTurn(session, 'hello');
     await turn.sink.update({ type: 'message', text: 'word' });
-    await stage.complete(turn);
+    await harness.complete(turn);
   };
   // The first turn of a session learns which rows the session has none of.
   await runTurn();

@@ -4,14 +4,14 @@ import { expect, it } from 'vitest';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { completed } from '../../../support/scripted-provider.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { afterCrash, onStage, type Stage } from '../../../support/sessions/harness.ts';
+import { afterCrash, withHarness, type Harness } from '../../../support/sessions/harness.ts';
 import { testDirectory } from '../../../support/temp.ts';
 import { PRINTS, put, watchOf } from '../../../support/watches.ts';
 
-async function begin(stage: Stage, cwd: string) {
+async function begin(harness: Harness, cwd: string) {
   put(cwd, 'one\n');
-  const session = await stage.open({ cwd });
-  const watch = watchOf(stage, session);
+  const session = await harness.open({ cwd });
+  const watch = watchOf(harness, session);
   await watch.start(PRINTS);
   await watch.check(1);
   return { session, watch };
@@ -29,16 +29,16 @@ it('A server that is killed at any commit of a change starts exactly one turn fo
     cpSync(directory, copy, { recursive: true });
     copies.push(copy);
   };
-  const { session, at } = await onStage(
-    async (stage) => {
-      const { session, watch } = await begin(stage, cwd);
+  const { session, at } = await withHarness(
+    async (harness) => {
+      const { session, watch } = await begin(harness, cwd);
       put(cwd, 'two\n');
-      directory = stage.directory;
+      directory = harness.directory;
       const { next_at } = await watch.get();
       await watch.check();
-      const turn = await stage.provider.nextTurn();
+      const turn = await harness.provider.nextTurn();
       expect(turn.text).toContain('\ntwo\n');
-      await stage.complete(turn);
+      await harness.complete(turn);
       directory = null;
       return { session, at: next_at ?? 0 };
     },
@@ -46,12 +46,12 @@ it('A server that is killed at any commit of a change starts exactly one turn fo
   );
   expect(copies.length).toBeGreaterThan(5);
   for (const copy of copies)
-    await onStage(
-      async (stage) => {
-        const watch = watchOf(stage, session);
-        stage.clock.advance(1);
+    await withHarness(
+      async (harness) => {
+        const watch = watchOf(harness, session);
+        harness.clock.advance(1);
         await expectEventually(watch.get).toMatchObject({ status: 'waiting', changes: 1 });
-        await stage.until(({ kind, payload }) => {
+        await harness.until(({ kind, payload }) => {
           const { turn } = payload as { turn?: { source?: string } };
           return kind === 'turn.accepted' && turn?.source === 'watch';
         });
@@ -63,10 +63,10 @@ it('A server that is killed at any commit of a change starts exactly one turn fo
 
 it('After a restart, an output that did not change becomes no turn, and a changed one does.', async () => {
   const cwd = testDirectory('watch');
-  const [stage, session] = await afterCrash(async (before) => (await begin(before, cwd)).session);
-  const watch = watchOf(stage, session);
+  const [harness, session] = await afterCrash(async (before) => (await begin(before, cwd)).session);
+  const watch = watchOf(harness, session);
   expect(await watch.check()).toMatchObject({ changes: 0 });
   put(cwd, 'two\n');
   expect(await watch.check()).toMatchObject({ changes: 1 });
-  (await stage.provider.nextTurn()).end(completed);
+  (await harness.provider.nextTurn()).end(completed);
 });

@@ -10,19 +10,19 @@ import { apiOf } from '../../../support/http/request.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { testRuntime } from '../../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../../support/scripted-provider.ts';
-import { type Stage, testStage } from '../../../support/sessions/harness.ts';
+import { type Harness, testHarness } from '../../../support/sessions/harness.ts';
 import { testDirectory } from '../../../support/temp.ts';
 import { EVERY, PRINTS, put, watchOf } from '../../../support/watches.ts';
 
 const DAY = 86_400_000;
 
 /** Opens a session in a directory of its own, with an output of the watched command. */
-async function inDirectory(on?: Stage) {
-  const stage = on ?? (await testStage());
+async function inDirectory(on?: Harness) {
+  const harness = on ?? (await testHarness());
   const cwd = testDirectory('watch');
   put(cwd, 'one\n');
-  const session = await stage.open({ cwd });
-  return { on: stage, cwd, session, watch: watchOf(stage, session) };
+  const session = await harness.open({ cwd });
+  return { on: harness, cwd, session, watch: watchOf(harness, session) };
 }
 
 describe('a changed output', () => {
@@ -120,7 +120,7 @@ describe('a busy or held session', () => {
       await watch.check(1);
       const queue = `/v1/sessions/${session.id}/queue`;
       const goal = goalOf(on, session);
-      const turn = when === 'while it is paused' ? null : await on.play(session);
+      const turn = when === 'while it is paused' ? null : await on.startTurn(session);
       if (when === 'during the check of a goal') {
         await goal.set(WAITS);
         turn?.end(completed);
@@ -155,7 +155,7 @@ describe('a busy or held session', () => {
     await watch.start(`until test -f go; do sleep 0.02; done; ${PRINTS}`, { now: true });
     on.clock.advance(1);
     await on.until(({ kind }) => kind === 'process.started');
-    const turn = await on.play(session);
+    const turn = await on.startTurn(session);
     fs.writeFileSync(path.join(cwd, 'go'), '');
     await on.until(({ kind }) => kind === 'watch.changed');
     expect(await watch.turns()).toBe(0);
@@ -233,7 +233,7 @@ describe('the end of a watch', () => {
     await on.until(({ kind }) => kind === 'watch.changed');
     await watch.stop();
     await on.post(`/v1/sessions/${session.id}/queue/resume`, {});
-    const turn = await on.play(session, 'mine');
+    const turn = await on.startTurn(session, 'mine');
     expect(turn.text).toBe('mine');
     await on.complete(turn);
     expect(await watch.turns()).toBe(0);
@@ -296,7 +296,7 @@ it('A server with an active watch does not stop as idle, and stops after the end
   await expectEventually(pass).toBe(1);
 });
 
-async function untilIdle(on: Stage, sessionId: string): Promise<void> {
+async function untilIdle(on: Harness, sessionId: string): Promise<void> {
   for (let is = await on.session(sessionId); is.active_turn_id !== null;)
     is = await on.session(sessionId);
 }

@@ -11,19 +11,19 @@ import {
   endOf,
   killed,
   kinds,
-  onStage,
-  type Stage,
-  testStage,
+  withHarness,
+  type Harness,
+  testHarness,
   afterCrash,
 } from '../../../support/sessions/harness.ts';
 import { anApproval, anItem, aSession, aTurn } from '../../../support/records.ts';
 import { leaveBehind } from '../../../support/recovery/records.ts';
 
 /** A start that finds what `write` left behind. */
-async function startOnLeftovers(write: (leave: Leave) => void): Promise<Stage> {
+async function startOnLeftovers(write: (leave: Leave) => void): Promise<Harness> {
   const directory = path.join(testDirectory('left'), 'data');
   await leaveBehind(directory, (tx, store, log) => write(new Leave(tx, store, log)));
-  return testStage({ directory });
+  return testHarness({ directory });
 }
 
 /** Leaves rows with one session for each turn. */
@@ -76,7 +76,7 @@ class Leave {
 }
 
 it('A start clears stale pointers, and makes ready sessions without a running turn.', async () => {
-  const stage = await startOnLeftovers((leave) => {
+  const harness = await startOnLeftovers((leave) => {
     leave.session('gone', { active_turn_id: 'turn_nowhere' });
     leave.session('over', { status: 'running', active_turn_id: 'turn_over' });
     leave.turn('over', { status: 'completed', ended_at: 5 });
@@ -86,7 +86,7 @@ it('A start clears stale pointers, and makes ready sessions without a running tu
     leave.session('fine', {});
   });
   const found = await Promise.all(
-    ['gone', 'over', 'idle', 'closed', 'fine'].map((id) => stage.session(`sess_${id}`)),
+    ['gone', 'over', 'idle', 'closed', 'fine'].map((id) => harness.session(`sess_${id}`)),
   );
   expect(found.map(({ status, active_turn_id: turn }) => [status, turn])).toEqual([
     ['ready', null],
@@ -95,98 +95,98 @@ it('A start clears stale pointers, and makes ready sessions without a running tu
     ['closed', null],
     ['ready', null],
   ]);
-  const { turn_pointers_cleared: cleared } = await stage.recovery();
+  const { turn_pointers_cleared: cleared } = await harness.recovery();
   expect(cleared.toSorted()).toEqual(['sess_closed', 'sess_gone', 'sess_over']);
-  expect(kinds(await stage.events('sess_over'))).toEqual(['session.updated']);
-  expect(await stage.events('sess_fine')).toEqual([]);
-  expect((await stage.turn('sess_over', 'turn_over')).status).toBe('completed');
+  expect(kinds(await harness.events('sess_over'))).toEqual(['session.updated']);
+  expect(await harness.events('sess_fine')).toEqual([]);
+  expect((await harness.turn('sess_over', 'turn_over')).status).toBe('completed');
 });
 
 it('A start begins accepted turns that no agent has seen.', async () => {
-  const stage = await startOnLeftovers((leave) => leave.atWork('a', 'accepted'));
-  const turn = await stage.provider.nextTurn();
+  const harness = await startOnLeftovers((leave) => leave.atWork('a', 'accepted'));
+  const turn = await harness.provider.nextTurn();
   expect([turn.session.id, turn.text]).toEqual(['sess_a', 'hello']);
   turn.end(completed);
-  await stage.until(endOf('turn_a'));
-  expect(kinds(await stage.events('sess_a'))).toEqual([
+  await harness.until(endOf('turn_a'));
+  expect(kinds(await harness.events('sess_a'))).toEqual([
     'turn.started',
     'session.notice',
     'turn.completed',
   ]);
-  expect(await stage.recovery()).toMatchObject({
+  expect(await harness.recovery()).toMatchObject({
     turns_reconciled: ['turn_a'],
     turns_failed: [],
   });
 });
 
 it('A start fails turns that an agent has seen with runtime_restarted, and their sessions are ready.', async () => {
-  const stage = await startOnLeftovers((leave) => {
+  const harness = await startOnLeftovers((leave) => {
     leave.atWork('r', 'running');
     leave.item('r', {}, ['half a sen', 'tence, with \u00fcml\u00e4uts ', 'and then']);
   });
-  expect(await stage.turn('sess_r', 'turn_r')).toMatchObject({
+  expect(await harness.turn('sess_r', 'turn_r')).toMatchObject({
     status: 'failed',
     error: { code: 'runtime_restarted' },
     text: 'half a sentence, with \u00fcml\u00e4uts and then',
   });
-  expect(await stage.session('sess_r')).toMatchObject({
+  expect(await harness.session('sess_r')).toMatchObject({
     status: 'ready',
     active_turn_id: null,
   });
-  const events = await stage.events('sess_r');
+  const events = await harness.events('sess_r');
   expect(kinds(events)).toEqual(['message.completed', 'turn.failed']);
   expect(events[0]?.payload).toMatchObject({
     status: 'failed',
     text: 'half a sentence, with \u00fcml\u00e4uts and then',
   });
-  expect((await stage.recovery()).turns_failed).toEqual(['turn_r']);
-  const items = await stage.get<Item[]>('/v1/sessions/sess_r/turns/turn_r/items');
+  expect((await harness.recovery()).turns_failed).toEqual(['turn_r']);
+  const items = await harness.get<Item[]>('/v1/sessions/sess_r/turns/turn_r/items');
   expect(items.body).toMatchObject([{ status: 'failed', item_id: 'item_r' }]);
-  expect((await stage.play({ id: 'sess_r' }, 'again')).text).toBe('again');
+  expect((await harness.startTurn({ id: 'sess_r' }, 'again')).text).toBe('again');
 });
 
 it('A start ends turns with a requested interrupt as interrupted.', async () => {
-  const stage = await startOnLeftovers((leave) => {
+  const harness = await startOnLeftovers((leave) => {
     leave.atWork('i', 'running', { interrupt_requested_at: 3 });
     leave.item('i', {}, ['so far']);
   });
-  expect(await stage.turn('sess_i', 'turn_i')).toMatchObject({
+  expect(await harness.turn('sess_i', 'turn_i')).toMatchObject({
     status: 'interrupted',
     error: null,
     text: 'so far',
   });
-  const events = await stage.events('sess_i');
+  const events = await harness.events('sess_i');
   expect(kinds(events)).toEqual(['message.completed', 'turn.interrupted']);
   expect(events[0]?.payload.status).toBe('interrupted');
-  expect((await stage.session('sess_i')).status).toBe('ready');
+  expect((await harness.session('sess_i')).status).toBe('ready');
 });
 
 it('A start fails a waiting turn that nobody can answer, with its session.', async () => {
-  const stage = await startOnLeftovers((leave) => {
+  const harness = await startOnLeftovers((leave) => {
     leave.atWork('o', 'waiting_for_approval');
     leave.store.approvals.insert(
       leave.tx,
       anApproval({ session_id: 'sess_o', turn_id: 'turn_o', status: 'declined' }),
     );
   });
-  expect((await stage.turn('sess_o', 'turn_o')).status).toBe('failed');
-  const session = await stage.session('sess_o');
+  expect((await harness.turn('sess_o', 'turn_o')).status).toBe('failed');
+  const session = await harness.session('sess_o');
   expect([session.status, session.active_turn_id]).toEqual(['failed', null]);
-  expect(kinds(await stage.events('sess_o'))).toEqual(['turn.failed', 'session.failed']);
-  const { sessions_failed: failed } = await stage.recovery();
+  expect(kinds(await harness.events('sess_o'))).toEqual(['turn.failed', 'session.failed']);
+  const { sessions_failed: failed } = await harness.recovery();
   expect(failed).toMatchObject([{ session_id: 'sess_o', code: session.failure?.code }]);
 });
 
 it('A start after a crash lists all repairs in one event, in the order of their events.', async () => {
-  const stage = await startOnLeftovers((leave) => {
+  const harness = await startOnLeftovers((leave) => {
     leave.session('p', { status: 'running', active_turn_id: 'turn_nowhere' });
     leave.atWork('r', 'running');
     leave.atWork('a', 'accepted');
     leave.atWork('w', 'waiting_for_approval');
     leave.store.approvals.insert(leave.tx, anApproval({ session_id: 'sess_w', turn_id: 'turn_w' }));
   });
-  await stage.provider.nextTurn();
-  const events = await stage.events();
+  await harness.provider.nextTurn();
+  const events = await harness.events();
   expect(kinds(events).slice(0, 5)).toEqual([
     'runtime.started',
     'session.updated',
@@ -202,12 +202,12 @@ it('A start after a crash lists all repairs in one event, in the order of their 
     approvals_kept: ['apr_1'],
     approvals_cancelled: [],
   } satisfies Partial<RecoverySummary>);
-  expect((await stage.session('sess_w')).status).toBe('waiting_for_approval');
+  expect((await harness.session('sess_w')).status).toBe('waiting_for_approval');
 });
 
 it('A start after an orderly stop, or on a new directory, repairs nothing.', async () => {
-  const stage = await testStage();
-  expect(await stage.recovery()).toMatchObject({
+  const harness = await testHarness();
+  expect(await harness.recovery()).toMatchObject({
     previous_stop: 'none',
     sessions_failed: [],
     turn_pointers_cleared: [],
@@ -216,43 +216,46 @@ it('A start after an orderly stop, or on a new directory, repairs nothing.', asy
     approvals_kept: [],
     approvals_cancelled: [],
   });
-  expect(kinds(await stage.events())).toEqual(['runtime.started', 'runtime.recovered']);
+  expect(kinds(await harness.events())).toEqual(['runtime.started', 'runtime.recovered']);
 });
 
 it('A start does the same after a kill of a run with all of these turns.', async () => {
-  const [stage, { running, stopping, idle }] = await afterCrash(async (stage) => {
-    const { session: running, turn } = await stage.atWork();
+  const [harness, { running, stopping, idle }] = await afterCrash(async (harness) => {
+    const { session: running, turn } = await harness.atWork();
     void turn.sink.update({ type: 'message', text: 'half' });
-    await stage.until(({ kind }) => kind === 'message.delta');
-    const stopping = await stage.open();
-    await stage.play(stopping);
-    const { active_turn_id: turnId } = await stage.session(stopping.id);
-    await stage.interrupt(stopping.id, turnId ?? '');
-    const idle = await stage.open();
+    await harness.until(({ kind }) => kind === 'message.delta');
+    const stopping = await harness.open();
+    await harness.startTurn(stopping);
+    const { active_turn_id: turnId } = await harness.session(stopping.id);
+    await harness.interrupt(stopping.id, turnId ?? '');
+    const idle = await harness.open();
     return { running, stopping, idle };
   });
   const ends = await Promise.all(
-    [running, stopping].map(async ({ id }) => (await stage.events(id)).at(-1)?.kind),
+    [running, stopping].map(async ({ id }) => (await harness.events(id)).at(-1)?.kind),
   );
   expect(ends).toEqual(['turn.failed', 'turn.interrupted']);
   const all = await Promise.all(
-    [running, stopping, idle].map(async ({ id }) => (await stage.session(id)).status),
+    [running, stopping, idle].map(async ({ id }) => (await harness.session(id)).status),
   );
   expect(all).toEqual(['ready', 'ready', 'ready']);
-  expect((await stage.recovery()).previous_stop).toBe('unclean');
+  expect((await harness.recovery()).previous_stop).toBe('unclean');
 });
 
 it('A start that dies right after its repairs repairs nothing twice.', async () => {
-  await using dead = await killed(async (stage) => {
-    const session = await stage.open();
-    await stage.play(session);
+  await using dead = await killed(async (harness) => {
+    const session = await harness.open();
+    await harness.startTurn(session);
     return session.id;
   });
-  await using again = await killed((stage) => stage.events(dead.left), {
+  await using again = await killed((harness) => harness.events(dead.left), {
     directory: dead.directory,
   });
   expect(kinds(again.left).at(-1)).toBe('turn.failed');
-  await onStage(async (stage) => expect(await stage.events(dead.left)).toEqual(again.left), {
-    directory: again.directory,
-  });
+  await withHarness(
+    async (harness) => expect(await harness.events(dead.left)).toEqual(again.left),
+    {
+      directory: again.directory,
+    },
+  );
 });

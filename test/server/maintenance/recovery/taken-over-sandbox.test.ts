@@ -16,7 +16,7 @@ import { tempDirectory } from '../../../support/temp.ts';
 import { ofKind, openSession, send } from '../../../support/turns.ts';
 import { SHELL_AGENT } from '../../conversations/sessions/shell-agent.ts';
 
-interface Stage {
+interface Harness {
   /** Kills the last server, and starts the next one. */
   next: (env?: Record<string, string>) => Promise<TestServer>;
   root: string;
@@ -27,7 +27,10 @@ interface Stage {
 }
 
 /** Runs a test with servers on one directory, whose agents and processes run in a sandbox. */
-async function onStage(network: string, test: (stage: Stage) => Promise<void>): Promise<void> {
+async function withHarness(
+  network: string,
+  test: (harness: Harness) => Promise<void>,
+): Promise<void> {
   await using program = tempDirectory('agent');
   await using root = tempDirectory('root');
   const agent = path.join(program.path, 'agent.mjs');
@@ -82,7 +85,7 @@ async function textOf({ client }: TestServer, turnId: string): Promise<string> {
 
 describe.skipIf(!hasSandbox)('a takeover in a sandbox', () => {
   test('An agent continues after the server was killed: it reaches its hosts and the tools, and stays in its sandbox.', () =>
-    onStage('hosts', async ({ next, root, url }) => {
+    withHarness('hosts', async ({ next, root, url }) => {
       const first = await next();
       const session = await openSession(first.client, root);
       const script = [
@@ -114,7 +117,7 @@ describe.skipIf(!hasSandbox)('a takeover in a sandbox', () => {
     }));
 
   test('A turn keeps the sandbox with which it has begun, and the next turn has the sandbox of the configuration.', () =>
-    onStage('hosts', async ({ next, root }) => {
+    withHarness('hosts', async ({ next, root }) => {
       const withoutSandbox = { CADRE_SANDBOX_MODE: 'off' };
       const seesToken = ({ directory }: TestServer) =>
         `if [ -e ${directory}/auth/token ]; then echo open; else echo closed; fi`;
@@ -144,7 +147,7 @@ describe.skipIf(!hasSandbox)('a takeover in a sandbox', () => {
     }));
 
   test('A process with outlive continues after the server was killed: it reaches its hosts, and its ports are published.', () =>
-    onStage('hosts', async ({ next, root, url, got }) => {
+    withHarness('hosts', async ({ next, root, url, got }) => {
       const first = await next();
       const session = await openSession(first.client, root);
       const port = await freePort();
@@ -167,7 +170,7 @@ describe.skipIf(!hasSandbox)('a takeover in a sandbox', () => {
     }));
 
   test('A question about a host is withdrawn when the server dies, because its connection has ended, and asked again with the next connection.', () =>
-    onStage('ask', async ({ next, root }) => {
+    withHarness('ask', async ({ next, root }) => {
       const first = await next();
       const session = await openSession(first.client, root);
       const fetching = 'curl -sS http://example.invalid/';

@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest';
 import { ProviderError } from '../../../../src/agents/provider.ts';
 import type { ScriptedOptions } from '../../../support/scripted-provider.ts';
-import { soon } from '../../../support/sessions/with-timeout.ts';
-import { kinds, type Stage, afterCrash } from '../../../support/sessions/harness.ts';
+import { withTimeout } from '../../../support/sessions/with-timeout.ts';
+import { kinds, type Harness, afterCrash } from '../../../support/sessions/harness.ts';
 
 /** A session whose agent has seen a turn. */
-async function used(stage: Stage): Promise<string> {
-  const { id } = await stage.open();
-  const turn = await stage.play({ id });
-  await stage.complete(turn);
+async function used(harness: Harness): Promise<string> {
+  const { id } = await harness.open();
+  const turn = await harness.startTurn({ id });
+  await harness.complete(turn);
   return id;
 }
 
@@ -29,77 +29,77 @@ function questions() {
 }
 
 /** Resolves once the summary reports the end of the verification. Polls, because no event reports it. */
-async function done(stage: Stage) {
+async function done(harness: Harness) {
   const looking = (async () => {
     for (;;) {
-      const recovery = await stage.recovery();
+      const recovery = await harness.recovery();
       if (recovery.status === 'done') return recovery;
     }
   })();
-  return soon(looking, 'the end of the verification');
+  return withTimeout(looking, 'the end of the verification');
 }
 
 it('The server answers during the verification, which fails the sessions that the provider has lost.', async () => {
   const { has, asked, first, answer } = questions();
-  const [stage, { here, lost, unused }] = await afterCrash(
-    async (stage) => {
-      const unused = await stage.open();
-      const closed = await used(stage);
-      await stage.close(closed);
-      return { here: await used(stage), lost: await used(stage), unused: unused.id };
+  const [harness, { here, lost, unused }] = await afterCrash(
+    async (harness) => {
+      const unused = await harness.open();
+      const closed = await used(harness);
+      await harness.close(closed);
+      return { here: await used(harness), lost: await used(harness), unused: unused.id };
     },
-    { after: { played: { has } } },
+    { after: { agents: { has } } },
   );
-  await soon(first, 'the question');
-  expect(await stage.recovery()).toMatchObject({
+  await withTimeout(first, 'the question');
+  expect(await harness.recovery()).toMatchObject({
     status: 'running',
     ended_at: null,
     sessions_failed: [],
   });
   answer.resolve([`ref-${lost}`]);
-  const recovery = await done(stage);
-  expect(recovery.ended_at).toBe(stage.clock.now());
+  const recovery = await done(harness);
+  expect(recovery.ended_at).toBe(harness.clock.now());
   expect(recovery.sessions_failed).toMatchObject([{ session_id: lost, code: 'resume_failed' }]);
-  expect(await stage.session(lost)).toMatchObject({
+  expect(await harness.session(lost)).toMatchObject({
     status: 'failed',
     failure: { code: 'resume_failed' },
   });
-  expect(kinds(await stage.events(lost)).at(-1)).toBe('session.failed');
-  expect((await stage.session(here)).status).toBe('ready');
-  expect((await stage.session(unused)).status).toBe('ready');
-  expect((await stage.send({ id: lost }, 'hello?')).body.code).toBe('session_failed');
+  expect(kinds(await harness.events(lost)).at(-1)).toBe('session.failed');
+  expect((await harness.session(here)).status).toBe('ready');
+  expect((await harness.session(unused)).status).toBe('ready');
+  expect((await harness.send({ id: lost }, 'hello?')).body.code).toBe('session_failed');
   expect(asked).toEqual([`ref-${here}`, `ref-${lost}`]);
-  expect(stage.provider.agents).toEqual([]);
+  expect(harness.provider.agents).toEqual([]);
 });
 
 it('A session that is closed or starts a turn during the verification does not fail.', async () => {
   const { has, first, answer } = questions();
-  const [stage, { closed, busy }] = await afterCrash(
-    async (stage) => ({ closed: await used(stage), busy: await used(stage) }),
-    { after: { played: { has } } },
+  const [harness, { closed, busy }] = await afterCrash(
+    async (harness) => ({ closed: await used(harness), busy: await used(harness) }),
+    { after: { agents: { has } } },
   );
-  await soon(first, 'the question');
-  await stage.close(closed);
-  await stage.play({ id: busy }, 'at work');
+  await withTimeout(first, 'the question');
+  await harness.close(closed);
+  await harness.startTurn({ id: busy }, 'at work');
   answer.resolve([`ref-${closed}`, `ref-${busy}`]);
-  const recovery = await done(stage);
-  expect((await stage.session(closed)).status).toBe('closed');
-  expect((await stage.session(busy)).status).toBe('running');
+  const recovery = await done(harness);
+  expect((await harness.session(closed)).status).toBe('closed');
+  expect((await harness.session(busy)).status).toBe('running');
   expect(recovery.sessions_failed).toEqual([]);
 });
 
 it('No session fails if the provider cannot answer.', async () => {
-  const [stage, id] = await afterCrash(used, {
+  const [harness, id] = await afterCrash(used, {
     after: {
-      played: {
+      agents: {
         has: () => Promise.reject(new ProviderError('provider_unavailable', 'it does not start')),
       },
     },
   });
-  const recovery = await done(stage);
+  const recovery = await done(harness);
   expect(recovery.sessions_failed).toEqual([]);
-  expect((await stage.session(id)).status).toBe('ready');
-  expect(await stage.logged('cannot verify sessions')).toMatchObject({
+  expect((await harness.session(id)).status).toBe('ready');
+  expect(await harness.logged('cannot verify sessions')).toMatchObject({
     level: 'warn',
   });
 });
@@ -107,60 +107,60 @@ it('No session fails if the provider cannot answer.', async () => {
 it('A session on the list of the provider counts as present without another request.', async () => {
   const { has, asked } = questions();
   const refs: string[] = [];
-  const [stage, id] = await afterCrash(
-    async (stage) => {
-      const id = await used(stage);
+  const [harness, id] = await afterCrash(
+    async (harness) => {
+      const id = await used(harness);
       refs.push(`ref-${id}`);
       return id;
     },
-    { after: { played: { has, listed: async () => new Set(refs) } } },
+    { after: { agents: { has, listed: async () => new Set(refs) } } },
   );
-  expect((await done(stage)).sessions_failed).toEqual([]);
+  expect((await done(harness)).sessions_failed).toEqual([]);
   expect(asked).toEqual([]);
-  expect((await stage.session(id)).status).toBe('ready');
+  expect((await harness.session(id)).status).toBe('ready');
 });
 
 it('Sessions of a provider without a list are not verified until their next turn.', async () => {
   const { has, asked } = questions();
-  const [stage] = await afterCrash(used, {
-    after: { played: { has, listed: async () => null } },
+  const [harness] = await afterCrash(used, {
+    after: { agents: { has, listed: async () => null } },
   });
-  await done(stage);
+  await done(harness);
   expect(asked).toEqual([]);
 });
 
 it('A turn that is sent during the verification waits for the answer, and then runs.', async () => {
   const { has, first, answer } = questions();
-  const [stage, id] = await afterCrash(used, { after: { played: { has } } });
-  await soon(first, 'the question');
-  await stage.send({ id }, 'go on');
-  expect(stage.provider.agents).toEqual([]);
+  const [harness, id] = await afterCrash(used, { after: { agents: { has } } });
+  await withTimeout(first, 'the question');
+  await harness.send({ id }, 'go on');
+  expect(harness.provider.agents).toEqual([]);
   answer.resolve([]);
-  expect((await stage.provider.nextTurn()).text).toBe('go on');
+  expect((await harness.provider.nextTurn()).text).toBe('go on');
 });
 
 it('A start without sessions to verify asks no provider.', async () => {
   const { has, asked } = questions();
-  const [stage] = await afterCrash((stage) => stage.open(), { after: { played: { has } } });
-  await done(stage);
+  const [harness] = await afterCrash((harness) => harness.open(), { after: { agents: { has } } });
+  await done(harness);
   expect(asked).toEqual([]);
 });
 
 it('A provider that cannot start an agent is not asked.', async () => {
   const { has, asked } = questions();
-  const [stage, id] = await afterCrash(used, {
-    after: { played: { has, problem: () => 'not installed' } },
+  const [harness, id] = await afterCrash(used, {
+    after: { agents: { has, problem: () => 'not installed' } },
   });
-  await done(stage);
+  await done(harness);
   expect(asked).toEqual([]);
-  expect((await stage.session(id)).status).toBe('ready');
+  expect((await harness.session(id)).status).toBe('ready');
 });
 
 it('The verification is aborted when the server stops.', async () => {
   const { has, asked, first } = questions();
-  const [stage, id] = await afterCrash(used, { after: { played: { has } } });
-  await stage.until(({ kind }) => kind === 'runtime.recovered');
-  await soon(first, 'the question');
+  const [harness, id] = await afterCrash(used, { after: { agents: { has } } });
+  await harness.until(({ kind }) => kind === 'runtime.recovered');
+  await withTimeout(first, 'the question');
   expect(asked).toEqual([`ref-${id}`]);
-  await soon(stage.given.runtime.stop(AbortSignal.abort()), 'the stop');
+  await withTimeout(harness.given.runtime.stop(AbortSignal.abort()), 'the stop');
 });

@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest';
 import type { RuntimeEventRecord } from '../../../../src/api/events.ts';
 import { type Stream, openStream } from '../../../support/http/stream.ts';
-import type { Stage } from '../../../support/sessions/harness.ts';
+import type { Harness } from '../../../support/sessions/harness.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { type Archive, seqsOf } from '../../../support/retention/archive.ts';
-import { onArchive, retain } from '../../../support/retention/harness.ts';
+import { withArchive, retain } from '../../../support/retention/harness.ts';
 import { shared } from '../../../support/shared.ts';
 
 /** Everything that is left of a scope. */
-async function replayed({ get }: Stage, scope = '/v1'): Promise<RuntimeEventRecord[]> {
+async function replayed({ get }: Harness, scope = '/v1'): Promise<RuntimeEventRecord[]> {
   return (await get<RuntimeEventRecord[]>(`${scope}/events?limit=10000`)).body;
 }
 
 /** Opens a stream and reads until it has given a seq; what it gave can be read after that. */
 async function readUntil(
-  { given }: Stage,
+  { given }: Harness,
   path: string,
   seq: number,
   headers: Record<string, string> = {},
@@ -33,10 +33,14 @@ async function twoSessions(archive: Archive) {
 }
 
 /** Trims the session `gone` only; returns the values that a reader of the gap receives. */
-async function letGo(stage: Stage, { gone, used }: { gone: number[]; used: number }, kept = 2 / 3) {
-  retain(stage, { max_bytes: Math.round(used * kept) });
+async function letGo(
+  harness: Harness,
+  { gone, used }: { gone: number[]; used: number },
+  kept = 2 / 3,
+) {
+  retain(harness, { max_bytes: Math.round(used * kept) });
   const trimmed_seq = gone.at(-1) ?? 0;
-  const told = await stage.until(
+  const told = await harness.until(
     ({ kind, payload }) => kind === 'storage.trimmed' && payload.trimmed_seq === trimmed_seq,
   );
   return { trimmed_seq, last: told.seq };
@@ -45,34 +49,34 @@ async function letGo(stage: Stage, { gone, used }: { gone: number[]; used: numbe
 type Gone = Awaited<ReturnType<typeof twoSessions>> & Awaited<ReturnType<typeof letGo>>;
 
 /** A stage on which that session has gone, for tests that only read. */
-const trimmed = shared<{ stage: Stage; gone: Gone }>('trimmed stage', (use) =>
-  onArchive(twoSessions, async (stage, written) =>
-    use({ stage, gone: { ...written, ...(await letGo(stage, written)) } }),
+const trimmed = shared<{ harness: Harness; gone: Gone }>('trimmed stage', (use) =>
+  withArchive(twoSessions, async (harness, written) =>
+    use({ harness, gone: { ...written, ...(await letGo(harness, written)) } }),
   ),
 );
 
 /** Runs a test that only reads there. */
 test('A stream that starts before a gap gets one gap frame without an id, then all remaining events once.', async () => {
-  const { stage, gone: written } = trimmed();
+  const { harness, gone: written } = trimmed();
   const { trimmed_seq, last } = written;
-  const stream = await readUntil(stage, '/v1/events/stream', last);
+  const stream = await readUntil(harness, '/v1/events/stream', last);
   const gap = { requested: 0, trimmed_seq, latest_seq: last };
   const frames = stream.text().split('\n\n');
   expect(frames[0]).toBe(`retry: 1000\nevent: stream.gap\ndata: ${JSON.stringify(gap)}`);
   expect(stream.gaps()).toEqual([{ ...gap, after: 0 }]);
-  expect(stream.events()).toEqual(await replayed(stage));
+  expect(stream.events()).toEqual(await replayed(harness));
   expect(stream.seqs()).toEqual(expect.arrayContaining(written.left));
 });
 
 test('The stream reports the gap at the position of after_seq or Last-Event-ID.', async () => {
-  const { stage, gone: written } = trimmed();
+  const { harness, gone: written } = trimmed();
   const { trimmed_seq, last } = written;
   const below = trimmed_seq - 1;
   const streams = [
-    await readUntil(stage, `/v1/events/stream?after_seq=${below}`, last),
-    await readUntil(stage, '/v1/events/stream', last, { 'last-event-id': String(below) }),
+    await readUntil(harness, `/v1/events/stream?after_seq=${below}`, last),
+    await readUntil(harness, '/v1/events/stream', last, { 'last-event-id': String(below) }),
   ];
-  const left = (await replayed(stage)).filter(({ seq }) => seq > below);
+  const left = (await replayed(harness)).filter(({ seq }) => seq > below);
   for (const stream of streams) {
     expect(stream.gaps()).toMatchObject([{ requested: below, trimmed_seq }]);
     expect(stream.events()).toEqual(left);
@@ -80,58 +84,58 @@ test('The stream reports the gap at the position of after_seq or Last-Event-ID.'
 });
 
 test('The stream of a session that lost events reports the gap; a stream of another session does not.', async () => {
-  const { stage, gone: written } = trimmed();
+  const { harness, gone: written } = trimmed();
   const { trimmed_seq } = written;
-  const own = await openStream(stage.given, { path: '/v1/sessions/gone/events/stream' });
+  const own = await openStream(harness.given, { path: '/v1/sessions/gone/events/stream' });
   await own.until(({ gaps }) => gaps().length > 0);
   own.close();
   expect(own.gaps()).toMatchObject([{ requested: 0, trimmed_seq, after: 0 }]);
   const path = '/v1/sessions/left/events/stream';
-  const whole = await readUntil(stage, path, written.left.at(-1) ?? 0);
+  const whole = await readUntil(harness, path, written.left.at(-1) ?? 0);
   expect(whole.gaps()).toEqual([]);
   expect(whole.seqs()).toEqual(written.left);
 });
 
 test('The stream reports the gap with a filter too.', async () => {
-  const { stage, gone: written } = trimmed();
+  const { harness, gone: written } = trimmed();
   const { trimmed_seq, last } = written;
-  const stream = await readUntil(stage, '/v1/events/stream?kind=storage.*', last);
+  const stream = await readUntil(harness, '/v1/events/stream?kind=storage.*', last);
   expect(stream.gaps()).toMatchObject([{ requested: 0, trimmed_seq, after: 0 }]);
   expect(new Set(stream.events().map(({ kind }) => kind))).toEqual(new Set(['storage.trimmed']));
 });
 
 test('The stream continues with new events.', () =>
-  onArchive(twoSessions, async (stage, written) => {
-    const { last } = await letGo(stage, written);
-    const stream = await openStream(stage.given, {});
+  withArchive(twoSessions, async (harness, written) => {
+    const { last } = await letGo(harness, written);
+    const stream = await openStream(harness.given, {});
     await stream.untilSeq(last);
-    const { id } = await stage.open();
+    const { id } = await harness.open();
     await stream.until(({ events }) => events().at(-1)?.session_id === id);
     stream.close();
     expect(stream.gaps()).toHaveLength(1);
   }));
 
 test('A stream gets no gap frame if it starts at the trimmed seq, later, or with new events.', () =>
-  onArchive(twoSessions, async (stage, written) => {
-    const { trimmed_seq, last } = await letGo(stage, written);
+  withArchive(twoSessions, async (harness, written) => {
+    const { trimmed_seq, last } = await letGo(harness, written);
     for (const after of [trimmed_seq, trimmed_seq + 1, last - 1]) {
-      const stream = await readUntil(stage, `/v1/events/stream?after_seq=${after}`, last);
+      const stream = await readUntil(harness, `/v1/events/stream?after_seq=${after}`, last);
       expect(stream.gaps()).toEqual([]);
       expect(stream.seqs()[0]).toBeGreaterThan(after);
     }
     const path = '/v1/events/stream?after_seq=latest';
-    const stream = await openStream(stage.given, { path });
-    await stage.open();
+    const stream = await openStream(harness.given, { path });
+    await harness.open();
     await stream.until(({ events }) => events().length > 0);
     stream.close();
     expect(stream.gaps()).toEqual([]);
   }));
 
 test('A stream that was open during the removal gets no gap frame.', () =>
-  onArchive(twoSessions, async (stage, written) => {
-    const stream = await openStream(stage.given, {});
+  withArchive(twoSessions, async (harness, written) => {
+    const stream = await openStream(harness.given, {});
     await stream.untilSeq(written.left.at(-1) ?? 0);
-    const { last } = await letGo(stage, written);
+    const { last } = await letGo(harness, written);
     await stream.untilSeq(last);
     stream.close();
     expect(stream.gaps()).toEqual([]);
@@ -139,17 +143,17 @@ test('A stream that was open during the removal gets no gap frame.', () =>
   }));
 
 test('A slow reader that retention overtakes gets the gap after its last event, and then all remaining events.', () =>
-  onArchive(
+  withArchive(
     (archive) => archive.fill('gone', { bulk: 9000 }),
-    async (stage, written) => {
-      const slow = await openStream(stage.given, { paused: true });
-      await stage.play(await stage.open());
-      retain(stage, { max_bytes: 1 });
+    async (harness, written) => {
+      const slow = await openStream(harness.given, { paused: true });
+      await harness.startTurn(await harness.open());
+      retain(harness, { max_bytes: 1 });
       // Only the turn is left: the pass is over.
-      const open = async () => (await stage.post('/v1/sessions', { provider: 'acp' })).status;
+      const open = async () => (await harness.post('/v1/sessions', { provider: 'acp' })).status;
       await expectEventually(open).toBe(500);
       slow.resume();
-      const left = await replayed(stage);
+      const left = await replayed(harness);
       await slow.untilSeq(left.at(-1)?.seq ?? 0);
       slow.close();
       const [gap, ...more] = slow.gaps();
@@ -157,7 +161,7 @@ test('A slow reader that retention overtakes gets the gap after its last event, 
       expect(gap).toMatchObject({ requested: gap?.after });
       expect(gap?.after).toBeGreaterThan(0);
       expect(gap?.after).toBeLessThan(written.at(-1)?.seq ?? 0);
-      const { headers } = await stage.get('/v1/events');
+      const { headers } = await harness.get('/v1/events');
       expect(headers.get('x-trimmed-seq')).toBe(String(gap?.trimmed_seq));
       const had = seqsOf(written).filter((seq) => seq <= (gap?.after ?? 0));
       expect(slow.seqs()).toEqual([...had, ...seqsOf(left)]);
@@ -165,9 +169,9 @@ test('A slow reader that retention overtakes gets the gap after its last event, 
   ));
 
 test('A replay from before a gap has X-Trimmed-Seq, in the scopes that lost events.', async () => {
-  const { stage, gone: written } = trimmed();
+  const { harness, gone: written } = trimmed();
   const { trimmed_seq } = written;
-  const header = async (path: string) => (await stage.get(path)).headers.get('x-trimmed-seq');
+  const header = async (path: string) => (await harness.get(path)).headers.get('x-trimmed-seq');
   const told = String(trimmed_seq);
   expect(await header('/v1/events')).toBe(told);
   expect(await header('/v1/events?limit=1')).toBe(told);
@@ -177,6 +181,6 @@ test('A replay from before a gap has X-Trimmed-Seq, in the scopes that lost even
   expect(await header(`/v1/events?after_seq=${trimmed_seq}`)).toBe(null);
   expect(await header(`/v1/sessions/gone/events?after_seq=${trimmed_seq}`)).toBe(null);
   expect(await header('/v1/sessions/left/events')).toBe(null);
-  expect(await replayed(stage, '/v1/sessions/gone')).toEqual([]);
-  expect(seqsOf(await replayed(stage, '/v1/sessions/left'))).toEqual(written.left);
+  expect(await replayed(harness, '/v1/sessions/gone')).toEqual([]);
+  expect(seqsOf(await replayed(harness, '/v1/sessions/left'))).toEqual(written.left);
 });

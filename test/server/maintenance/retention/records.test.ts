@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Item, Session, Turn } from '../../../../src/api/sessions.ts';
-import { endOf, type Stage, testStage } from '../../../support/sessions/harness.ts';
+import { endOf, type Harness, testHarness } from '../../../support/sessions/harness.ts';
 import { completed } from '../../../support/scripted-provider.ts';
 import { anApproval } from '../../../support/records.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
@@ -14,20 +14,20 @@ interface Talk {
 }
 
 /** A session with two turns in which something was said and done, as its records are then. */
-async function talk(stage: Stage): Promise<Talk> {
-  const { id } = await stage.open();
+async function talk(harness: Harness): Promise<Talk> {
+  const { id } = await harness.open();
   for (const text of ['first', 'second']) {
-    const turn = await stage.play({ id }, `${text} question`);
+    const turn = await harness.startTurn({ id }, `${text} question`);
     const { sink } = turn;
     await sink.update({ type: 'message', text: `${text} answer` });
     await sink.update({ type: 'tool', ref: 't', change: { title: 'look', status: 'completed' } });
     await sink.update({ type: 'usage', usage: { input_tokens: 3 } });
-    await stage.complete(turn);
+    await harness.complete(turn);
   }
-  return read(stage, id);
+  return read(harness, id);
 }
 
-async function read({ get, session }: Stage, id: string): Promise<Talk> {
+async function read({ get, session }: Harness, id: string): Promise<Talk> {
   const turns = (await get<Turn[]>(`/v1/sessions/${id}/turns`)).body;
   const items = await Promise.all(
     turns.map(async ({ turn_id }) => {
@@ -38,48 +38,48 @@ async function read({ get, session }: Stage, id: string): Promise<Talk> {
 }
 
 /** Lets everything go that may; resolves when a session has nothing more to give. */
-async function letGo(stage: Stage, id: string): Promise<void> {
-  retain(stage, { max_bytes: 1 });
-  await expectEventually(async () => (await stage.session(id)).trimmed).toBe(true);
+async function letGo(harness: Harness, id: string): Promise<void> {
+  retain(harness, { max_bytes: 1 });
+  await expectEventually(async () => (await harness.session(id)).trimmed).toBe(true);
 }
 
 test('The records of a trimmed session stay, marked as trimmed and without their texts.', async () => {
-  const stage = await testStage();
-  const { session, turns, items } = await talk(stage);
+  const harness = await testHarness();
+  const { session, turns, items } = await talk(harness);
   expect(turns.map(({ text }) => text)).toEqual(['second answer', 'first answer']);
   expect(items).toHaveLength(4);
-  const closed = (await stage.close(session.id, 'done')).body;
-  await letGo(stage, session.id);
-  const now = await read(stage, session.id);
+  const closed = (await harness.close(session.id, 'done')).body;
+  await letGo(harness, session.id);
+  const now = await read(harness, session.id);
   expect(now.session).toEqual({ ...closed, last_words: null, trimmed: true });
   expect(now.turns).toEqual(
     turns.map((turn) => ({ ...turn, input: [], text: null, trimmed: true })),
   );
   expect(now.items).toEqual([]);
-  expect(await stage.events(session.id)).toEqual([]);
+  expect(await harness.events(session.id)).toEqual([]);
 });
 
 test('Each turn of a trimmed session and its approvals can be read, and its items are 404.', async () => {
-  const stage = await testStage();
-  const { id } = await stage.open();
-  const { ask, end } = await stage.play({ id });
+  const harness = await testHarness();
+  const { id } = await harness.open();
+  const { ask, end } = await harness.startTurn({ id });
   void ask();
-  const approval = await stage.asked(id);
-  const decided = (await stage.decide(approval, 'decline')).body;
+  const approval = await harness.asked(id);
+  const decided = (await harness.decide(approval, 'decline')).body;
   end(completed);
-  await stage.until(endOf(approval.turn_id));
-  const { items } = await talk(stage);
+  await harness.until(endOf(approval.turn_id));
+  const { items } = await talk(harness);
   const other = items[0] as Item;
-  for (const closing of [id, other.session_id]) await stage.close(closing);
-  await letGo(stage, id);
-  await letGo(stage, other.session_id);
-  expect(await stage.turn(id, approval.turn_id)).toMatchObject({ trimmed: true, input: [] });
-  expect((await stage.get(`/v1/sessions/${id}/approvals`)).body).toEqual([
+  for (const closing of [id, other.session_id]) await harness.close(closing);
+  await letGo(harness, id);
+  await letGo(harness, other.session_id);
+  expect(await harness.turn(id, approval.turn_id)).toMatchObject({ trimmed: true, input: [] });
+  expect((await harness.get(`/v1/sessions/${id}/approvals`)).body).toEqual([
     { ...(decided as object), request: null, subject: null, details: [], questions: null },
   ]);
   const { session_id, turn_id, item_id } = other;
   const path = `/v1/sessions/${session_id}/turns/${turn_id}/items/${item_id}`;
-  expect((await stage.get(path)).status).toBe(404);
+  expect((await harness.get(path)).status).toBe(404);
 });
 
 test('The content of an approval is removed with its closed session, so that it does not use up the budget.', async () => {
@@ -108,36 +108,36 @@ test('The content of an approval is removed with its closed session, so that it 
 });
 
 test('Lists have a trimmed session, and closing it again returns it unchanged.', async () => {
-  const stage = await testStage();
-  const { session } = await talk(stage);
-  await stage.close(session.id);
-  await letGo(stage, session.id);
-  const trimmed = await stage.session(session.id);
-  const listed = (await stage.get<Session[]>('/v1/sessions?status=closed')).body;
+  const harness = await testHarness();
+  const { session } = await talk(harness);
+  await harness.close(session.id);
+  await letGo(harness, session.id);
+  const trimmed = await harness.session(session.id);
+  const listed = (await harness.get<Session[]>('/v1/sessions?status=closed')).body;
   expect(listed).toEqual([trimmed]);
-  expect((await stage.close(session.id)).body).toEqual(trimmed);
+  expect((await harness.close(session.id)).body).toEqual(trimmed);
 });
 
 test('The events of an open session may be removed, but not its records, turns and items.', async () => {
-  const stage = await testStage();
-  const before = await talk(stage);
-  const { session } = await talk(stage);
-  await stage.close(session.id);
-  await letGo(stage, session.id);
+  const harness = await testHarness();
+  const before = await talk(harness);
+  const { session } = await talk(harness);
+  await harness.close(session.id);
+  await letGo(harness, session.id);
   await expectEventually(async () =>
-    (await stage.events(before.session.id)).filter(({ kind }) => kind !== 'message.delta'),
+    (await harness.events(before.session.id)).filter(({ kind }) => kind !== 'message.delta'),
   ).toEqual([]);
-  expect(await read(stage, before.session.id)).toEqual(before);
+  expect(await read(harness, before.session.id)).toEqual(before);
 });
 
 test('The texts of the turns of an open session are removed once it is closed.', async () => {
-  const stage = await testStage();
-  const { session } = await talk(stage);
-  limit(stage, { max_bytes: 1 });
-  await stage.close(session.id);
-  passTime(stage);
-  await expectEventually(async () => (await stage.session(session.id)).trimmed).toBe(true);
-  expect((await read(stage, session.id)).items).toEqual([]);
+  const harness = await testHarness();
+  const { session } = await talk(harness);
+  limit(harness, { max_bytes: 1 });
+  await harness.close(session.id);
+  passTime(harness);
+  await expectEventually(async () => (await harness.session(session.id)).trimmed).toBe(true);
+  expect((await read(harness, session.id)).items).toEqual([]);
 });
 
 // Items are looked for by their turns, and these have none.

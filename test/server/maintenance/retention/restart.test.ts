@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { onStage, testStage } from '../../../support/sessions/harness.ts';
+import { withHarness, testHarness } from '../../../support/sessions/harness.ts';
 import { testDirectory } from '../../../support/temp.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { openArchive, ofSession } from '../../../support/retention/archive.ts';
@@ -18,10 +18,10 @@ test('A server that stops during a pass ends in order, and the next one finishes
   const ids = Array.from({ length: 5 }, (_, i) => `closed${i}`);
 
   // The server stops as soon as it has reported the first step.
-  await onStage(async (stage) => {
-    retain(stage, { max_bytes: 1 });
-    await stage.until(({ kind }) => kind === 'storage.trimmed');
-    void stage.given.runtime.stop(AbortSignal.abort());
+  await withHarness(async (harness) => {
+    retain(harness, { max_bytes: 1 });
+    await harness.until(({ kind }) => kind === 'storage.trimmed');
+    void harness.given.runtime.stop(AbortSignal.abort());
   }, options);
   {
     await using archive = await openArchive(directory);
@@ -31,10 +31,10 @@ test('A server that stops during a pass ends in order, and the next one finishes
     expect(archive.db.peek((rx) => check.get(rx))).toEqual(['ok']);
   }
 
-  const stage = await testStage({ directory, clock: new ManualClock(now) });
-  retain(stage, { max_bytes: 1 });
+  const harness = await testHarness({ directory, clock: new ManualClock(now) });
+  retain(harness, { max_bytes: 1 });
   for (const id of ids)
-    await expectEventually(async () => (await stage.session(id)).trimmed).toBe(true);
-  expect((await stage.session('open')).trimmed).toBe(false);
-  for (const id of ids) expect(await stage.events(id)).toEqual([]);
+    await expectEventually(async () => (await harness.session(id)).trimmed).toBe(true);
+  expect((await harness.session('open')).trimmed).toBe(false);
+  for (const id of ids) expect(await harness.events(id)).toEqual([]);
 });

@@ -13,7 +13,7 @@ import type {
   policyTable,
   Verdict,
 } from '../../../../src/server/teams/gateway/tool-policy-table.ts';
-import { sharedStage, type Stage } from '../../../support/sessions/harness.ts';
+import { sharedHarness, type Harness } from '../../../support/sessions/harness.ts';
 import { completed, interrupted } from '../../../support/teams/team.ts';
 import { commit, makeRepository, write } from '../../../support/worktrees/work.ts';
 import { atLength } from '../../../support/at-length.ts';
@@ -22,7 +22,7 @@ import { scaled } from '../../../support/patience.ts';
 
 /** An agent at a turn, which leads a team with one more member, and works in a repository. */
 interface Cell {
-  stage: Stage;
+  harness: Harness;
   caller: Session;
   mate: Session;
   team: string;
@@ -67,7 +67,8 @@ const attempts: Attempts = {
       const events = `/v1/processes/${process_id}/events`;
       return {
         args: { process_id },
-        happened: () => hasHappened(cell.stage, events, 'process.kill_requested', 'process.killed'),
+        happened: () =>
+          hasHappened(cell.harness, events, 'process.kill_requested', 'process.killed'),
       };
     },
   },
@@ -75,12 +76,12 @@ const attempts: Attempts = {
   cadre_team_message: {
     send: async (cell) => message(cell),
     async interrupt(cell) {
-      const { stage, mate } = cell;
-      await begin(stage, mate);
+      const { harness, mate } = cell;
+      await begin(harness, mate);
       return {
         args: { ...message(cell).args, policy: 'immediate_interrupt' },
         happened: () =>
-          hasHappened(stage, `/v1/sessions/${mate.id}/events`, 'turn.interrupt_requested'),
+          hasHappened(harness, `/v1/sessions/${mate.id}/events`, 'turn.interrupt_requested'),
       };
     },
     image_inside_cwd: async (cell) => withImage(message(cell), insideImage(cell)),
@@ -95,7 +96,7 @@ const attempts: Attempts = {
       };
     },
     async create_worktree(cell) {
-      const worktrees = () => cell.stage.get<Worktree[]>('/v1/worktrees?limit=500');
+      const worktrees = () => cell.harness.get<Worktree[]>('/v1/worktrees?limit=500');
       return {
         args: { ...member(cell).args, worktree_name: cell.name },
         happened: async () =>
@@ -119,8 +120,8 @@ const attempts: Attempts = {
   },
 };
 
-const given = sharedStage({
-  played: {
+const given = sharedHarness({
+  agents: {
     capabilities: { images: true },
     onTurn(turn) {
       if (turn.text !== STAY) turn.end(completed);
@@ -137,29 +138,29 @@ async function expectVerdict(
   { session, turn }: { session: string | null; turn: string | null },
   verdict: Verdict,
 ): Promise<void> {
-  const stage = given();
-  repo ??= makeRepository(path.join(stage.directory, '..', 'repo'));
-  const cell = await openCell(stage, repo, `cell-${++cells}`, session);
-  await begin(stage, cell.caller, turn);
+  const harness = given();
+  repo ??= makeRepository(path.join(harness.directory, '..', 'repo'));
+  const cell = await openCell(harness, repo, `cell-${++cells}`, session);
+  await begin(harness, cell.caller, turn);
   const attempt = await (
     attempts[tool as ToolName] as Record<string, (cell: Cell) => Promise<Attempt>>
   )[action]?.(cell);
   if (!attempt) throw new Error(`no attempt for ${tool} ${action}`);
-  const call = () => stage.callTool(cell.caller, tool, attempt.args);
+  const call = () => harness.callTool(cell.caller, tool, attempt.args);
   const isRead = action === 'read';
   const expectNothing = async () => isRead || expect(await attempt.happened()).toBe(false);
   await expectNothing();
   if (verdict === 'ask') {
     const declined = call();
-    const first = await stage.asked(cell.caller.id);
+    const first = await harness.asked(cell.caller.id);
     await expectNothing();
-    await stage.decide(first, 'decline');
+    await harness.decide(first, 'decline');
     expect((await declined).error.code).toBe('unauthorized');
     await expectNothing();
     const accepted = call();
-    const second = await stage.asked(cell.caller.id, 2);
+    const second = await harness.asked(cell.caller.id, 2);
     await expectNothing();
-    await stage.decide(second, 'accept');
+    await harness.decide(second, 'accept');
     expect((await accepted).error).toBeUndefined();
   } else if (verdict === 'refuse') {
     expect((await call()).error.code).toBe('unauthorized');
@@ -167,7 +168,7 @@ async function expectVerdict(
     expect((await call()).error).toBeUndefined();
   }
   if (!isRead) expect(await attempt.happened()).toBe(verdict !== 'refuse');
-  const asked = await stage.approvals(`?session_id=${cell.caller.id}&status=pending`);
+  const asked = await harness.approvals(`?session_id=${cell.caller.id}&status=pending`);
   expect(asked).toEqual([]);
   await closeCell(cell);
 }
@@ -200,59 +201,59 @@ for (const [at, { tool, action, row }] of rows.entries())
 const STAY = 'stay';
 
 async function openCell(
-  stage: Stage,
+  harness: Harness,
   repo: string,
   name: string,
   permission_mode: string | null,
 ): Promise<Cell> {
-  const caller = await stage.open({ cwd: repo, permission_mode });
-  const mate = await stage.open({ cwd: repo });
-  const { body } = await stage.post<TeamWithMembers>('/v1/teams', {
+  const caller = await harness.open({ cwd: repo, permission_mode });
+  const mate = await harness.open({ cwd: repo });
+  const { body } = await harness.post<TeamWithMembers>('/v1/teams', {
     name,
     lead_agent_id: caller.id,
     member_agent_ids: [mate.id],
   });
-  return { stage, caller, mate, team: body.team.id, repo, name };
+  return { harness, caller, mate, team: body.team.id, repo, name };
 }
 
 /** Agents that are left over would fill the pool. */
 async function closeCell(cell: Cell): Promise<void> {
-  const { stage, caller, mate } = cell;
+  const { harness, caller, mate } = cell;
   const ids = new Set([...(await membersOf(cell)), mate.id, caller.id]);
-  for (const id of ids) await stage.close(id);
+  for (const id of ids) await harness.close(id);
   fs.rmSync(path.join(cell.repo, `${cell.name}.png`), { force: true });
 }
 
 /** Begins a turn that lasts until it is interrupted. */
 async function begin(
-  stage: Stage,
+  harness: Harness,
   session: Session,
   permission_mode: string | null = null,
 ): Promise<void> {
-  const { body } = await stage.send(session, {
+  const { body } = await harness.send(session, {
     input: [{ type: 'text', text: STAY }],
     permission_mode,
   });
-  await stage.until(({ kind, turn_id }) => kind === 'turn.started' && turn_id === body.turn_id);
+  await harness.until(({ kind, turn_id }) => kind === 'turn.started' && turn_id === body.turn_id);
 }
 
-async function hasHappened(stage: Stage, events: string, ...kinds: string[]): Promise<boolean> {
-  const { body } = await stage.get<RuntimeEventRecord[]>(`${events}?limit=10000`);
+async function hasHappened(harness: Harness, events: string, ...kinds: string[]): Promise<boolean> {
+  const { body } = await harness.get<RuntimeEventRecord[]>(`${events}?limit=10000`);
   return body.some(({ kind }) => kinds.includes(kind));
 }
 
-async function running({ stage, caller }: Cell): Promise<Process> {
+async function running({ harness, caller }: Cell): Promise<Process> {
   const body = { command: 'sleep 60', session_id: caller.id };
-  return (await stage.post<{ process: Process }>('/v1/processes', body)).body.process;
+  return (await harness.post<{ process: Process }>('/v1/processes', body)).body.process;
 }
 
-async function membersOf({ stage, team }: Cell): Promise<string[]> {
-  const { body } = await stage.get<TeamWithMembers>(`/v1/teams/${team}`);
+async function membersOf({ harness, team }: Cell): Promise<string[]> {
+  const { body } = await harness.get<TeamWithMembers>(`/v1/teams/${team}`);
   return body.members.map(({ agent_id }) => agent_id);
 }
 
-function message({ stage, mate, team, name }: Cell): Attempt {
-  const sent = () => stage.get<Message[]>(`/v1/teams/${team}/messages`);
+function message({ harness, mate, team, name }: Cell): Attempt {
+  const sent = () => harness.get<Message[]>(`/v1/teams/${team}/messages`);
   return {
     args: { recipient_agent_id: mate.id, message: name },
     happened: async () =>
@@ -278,8 +279,8 @@ function insideImage({ repo, name }: Cell): string {
 }
 
 /** A link that lies inside, to a file that lies outside. */
-function outsideImage({ repo, name, stage }: Cell): string {
-  const file = path.join(stage.directory, '..', 'outside.png');
+function outsideImage({ repo, name, harness }: Cell): string {
+  const file = path.join(harness.directory, '..', 'outside.png');
   fs.writeFileSync(file, PNG);
   const link = path.join(repo, `${name}.png`);
   fs.symlinkSync(file, link);

@@ -4,7 +4,7 @@ import type { Process } from '../../../../src/api/processes.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { CreatedToken } from '../../../../src/api/tokens.ts';
 import { HttpClient } from '../../../../src/client/client.ts';
-import { sharedStage } from '../../../support/sessions/harness.ts';
+import { sharedHarness } from '../../../support/sessions/harness.ts';
 
 interface Envelope {
   ok: boolean;
@@ -12,7 +12,7 @@ interface Envelope {
   error: { code: string; message: string };
 }
 
-const given = sharedStage();
+const given = sharedHarness();
 // To end a process takes time.
 beforeAll(() => given().clock.runFree());
 const make = (permission_mode: CreatedToken['permission_mode'] = 'full_access') =>

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { endpoints } from '../../../../src/api/index.ts';
-import { sharedStage } from '../../../support/sessions/harness.ts';
+import { sharedHarness } from '../../../support/sessions/harness.ts';
 
 type Envelope = {
   ok: boolean;
@@ -9,7 +9,7 @@ type Envelope = {
   code?: string;
 };
 
-const given = sharedStage();
+const given = sharedHarness();
 const status = 'cadre_process_status';
 const invoke = (body: object) => given().post<Envelope>('/v1/mcp/invoke', body);
 
@@ -119,7 +119,7 @@ it('A repeated call with the same invocation_id gets the same answer, and runs n
   expect((await invoke({ ...call, caller_agent_id: another })).body.ok).toBe(true);
 });
 
-const configured = sharedStage({
+const configured = sharedHarness({
   config: {
     teams: {
       non_lead_can_add_members: true,

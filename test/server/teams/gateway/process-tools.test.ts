@@ -5,9 +5,9 @@ import { anError } from '../../../support/an-error.ts';
 import type { Process } from '../../../../src/api/processes.ts';
 import type { Session } from '../../../../src/api/sessions.ts';
 import {
-  sharedStage,
-  type Stage,
-  testStage,
+  sharedHarness,
+  type Harness,
+  testHarness,
   afterCrash,
   testSession,
 } from '../../../support/sessions/harness.ts';
@@ -16,7 +16,7 @@ type Result = { process: Process; processes: Process[]; stdout_tail: string; std
 type Envelope = { ok: boolean; result: Result; error: { code: string; message: string } };
 
 async function call(
-  { post }: Pick<Stage, 'post'>,
+  { post }: Pick<Harness, 'post'>,
   { id }: { id: string },
   tool: string,
   args: object = {},
@@ -28,7 +28,7 @@ async function call(
 /** A session in which nobody is asked for anything. */
 const free = { permission_mode: null };
 
-const given = sharedStage();
+const given = sharedHarness();
 
 it('A command of a tool runs in the directory of its session, as a process of that session.', async () => {
   const session = await given().open({ ...free, cwd: given().directory });
@@ -94,62 +94,62 @@ it('A tool sees only the processes of its own session.', async () => {
 });
 
 const running = { command: 'echo ran', wait_ms: 30_000 };
-const calling = (stage: Stage, session: Session, args: object = running) =>
-  stage.callTool<Result>(session, 'cadre_process_run', args);
-const none = async (stage: Stage, session: Session) =>
-  expect((await call(stage, session, 'status')).result.processes).toEqual([]);
+const calling = (harness: Harness, session: Session, args: object = running) =>
+  harness.callTool<Result>(session, 'cadre_process_run', args);
+const none = async (harness: Harness, session: Session) =>
+  expect((await call(harness, session, 'status')).result.processes).toEqual([]);
 
 it('A command with the token of the operator runs at once, whatever the mode.', async () => {
-  const stage = await testStage();
+  const harness = await testHarness();
   for (const permission_mode of [null, 'read_only', 'require_approval']) {
-    const session = await stage.open({ permission_mode });
-    expect((await call(stage, session, 'run', running)).ok).toBe(true);
+    const session = await harness.open({ permission_mode });
+    expect((await call(harness, session, 'run', running)).ok).toBe(true);
   }
 });
 
 it('The approval of a command shows all of its parameters, and it runs once it is accepted.', async () => {
-  const stage = await testStage();
-  const session = await stage.open({
+  const harness = await testHarness();
+  const session = await harness.open({
     permission_mode: null,
-    cwd: stage.directory,
+    cwd: harness.directory,
   });
-  await stage.play(session);
+  await harness.startTurn(session);
   const command = 'echo ran\n# \u202etxt.exe';
   const asked = { ...running, command, cwd: 'logs/..', timeout_ms: 60_000 };
-  const accepted = calling(stage, session, asked);
-  const approval = await stage.asked(session.id);
+  const accepted = calling(harness, session, asked);
+  const approval = await harness.asked(session.id);
   expect(approval).toMatchObject({ kind: 'command', title: 'echo ran # txt.exe' });
   expect(approval.request).toEqual({
     tool: 'cadre_process_run',
     command,
-    cwd: stage.directory,
+    cwd: harness.directory,
     timeout_ms: 60_000,
   });
   expect(approval.details).toEqual([
-    { type: 'command', command, cwd: stage.directory },
+    { type: 'command', command, cwd: harness.directory },
     { type: 'input', name: 'timeout_ms', value: 60_000 },
     { type: 'input', name: 'tool', value: 'cadre_process_run' },
   ]);
   expect(approval).toMatchObject({ scopes: ['once'], session_allows: null });
-  await none(stage, session);
-  await stage.decide(approval, 'accept');
+  await none(harness, session);
+  await harness.decide(approval, 'accept');
   expect((await accepted).result.stdout_tail).toBe('ran\n');
 
-  const declined = calling(stage, session);
-  const second = await stage.asked(session.id, 2);
-  await stage.decide(second, 'decline', { reason: 'not this one' });
+  const declined = calling(harness, session);
+  const second = await harness.asked(session.id, 2);
+  await harness.decide(second, 'decline', { reason: 'not this one' });
   expect((await declined).error).toMatchObject(anError('unauthorized', 'not this one'));
 });
 
 it('A command does not run if its directory is replaced after the approval is requested.', async () => {
-  const stage = await testStage();
-  const session = await stage.open({
+  const harness = await testHarness();
+  const session = await harness.open({
     permission_mode: null,
-    cwd: stage.directory,
+    cwd: harness.directory,
   });
-  await stage.play(session);
+  await harness.startTurn(session);
   const [shown, other, link] = ['shown', 'other', 'link'].map((name) =>
-    path.join(stage.directory, name),
+    path.join(harness.directory, name),
   ) as [string, string, string];
   const changes = [
     () => {
@@ -172,15 +172,15 @@ it('A command does not run if its directory is replaced after the approval is re
     fs.mkdirSync(shown);
     fs.mkdirSync(other, { recursive: true });
     fs.symlinkSync(shown, link);
-    const answered = calling(stage, session, {
+    const answered = calling(harness, session, {
       command: 'pwd -P',
       wait_ms: 30_000,
       cwd: 'link',
     });
-    const approval = await stage.asked(session.id, nth + 1);
+    const approval = await harness.asked(session.id, nth + 1);
     expect(approval.details[0]).toMatchObject({ cwd: shown });
     change();
-    await stage.decide(approval, 'accept');
+    await harness.decide(approval, 'accept');
     const { ok, result, error } = await answered;
     // The link may lead elsewhere by now: the command runs in what was shown.
     if (nth === 0) expect(result.stdout_tail).toBe(`${shown}\n`);
@@ -194,63 +194,65 @@ it('A command does not run if its directory is replaced after the approval is re
 });
 
 it('An approved command may run after a restart with exactly the same arguments.', async () => {
-  const [stage, approval] = await afterCrash(async (stage) => {
-    const session = await stage.open({ permission_mode: null });
-    await stage.play(session);
-    void calling(stage, session).catch(() => undefined);
-    return stage.asked(session.id);
+  const [harness, approval] = await afterCrash(async (harness) => {
+    const session = await harness.open({ permission_mode: null });
+    await harness.startTurn(session);
+    void calling(harness, session).catch(() => undefined);
+    return harness.asked(session.id);
   });
-  await stage.decide(approval, 'accept');
-  await stage.provider.nextTurn();
-  const session = await stage.session(approval.session_id);
-  const longer = calling(stage, session, { ...running, timeout_ms: 0 });
-  await stage.asked(session.id, 2);
-  await none(stage, session);
-  expect((await calling(stage, session)).result.stdout_tail).toBe('ran\n');
+  await harness.decide(approval, 'accept');
+  await harness.provider.nextTurn();
+  const session = await harness.session(approval.session_id);
+  const longer = calling(harness, session, { ...running, timeout_ms: 0 });
+  await harness.asked(session.id, 2);
+  await none(harness, session);
+  expect((await calling(harness, session)).result.stdout_tail).toBe('ran\n');
   void longer.catch(() => undefined);
 });
 
 it('A command is judged by the mode of the running turn.', async () => {
-  const { stage, session: free } = await testSession(undefined, { permission_mode: 'read_only' });
+  const { harness, session: free } = await testSession(undefined, { permission_mode: 'read_only' });
   const input = [{ type: 'text', text: 'x' }];
-  await stage.send(free, { input, permission_mode: 'full_access' });
-  await stage.provider.nextTurn();
-  expect((await calling(stage, free)).ok).toBe(true);
-  const bound = await stage.open({ permission_mode: 'full_access' });
-  await stage.send(bound, { input, permission_mode: 'read_only' });
-  await stage.provider.nextTurn();
-  const { error } = await calling(stage, bound);
+  await harness.send(free, { input, permission_mode: 'full_access' });
+  await harness.provider.nextTurn();
+  expect((await calling(harness, free)).ok).toBe(true);
+  const bound = await harness.open({ permission_mode: 'full_access' });
+  await harness.send(bound, { input, permission_mode: 'read_only' });
+  await harness.provider.nextTurn();
+  const { error } = await calling(harness, bound);
   expect(error).toMatchObject(anError('unauthorized', 'another permission_mode'));
-  await none(stage, bound);
+  await none(harness, bound);
 });
 
 it('A command without a turn for its approval is refused with the alternatives.', async () => {
-  const stage = await testStage();
+  const harness = await testHarness();
   for (const permission_mode of [null, 'default', 'require_approval']) {
-    const session = await stage.open({ permission_mode });
-    const { error } = await calling(stage, session);
+    const session = await harness.open({ permission_mode });
+    const { error } = await calling(harness, session);
     expect(error.code).toBe('unauthorized');
     for (const way of ['no running turn', 'full_access', '[gateway] free = ["cadre_process_run"]'])
       expect(error.message).toContain(way);
-    await none(stage, session);
+    await none(harness, session);
   }
 });
 
 it('A command of a freed tool runs at once, except in a read_only session.', async () => {
-  const stage = await testStage({ config: { gateway: { free: ['cadre_process_run'] } } });
-  expect((await calling(stage, await stage.open({ permission_mode: null }))).ok).toBe(true);
-  const bound = await stage.open({ permission_mode: 'read_only' });
-  expect((await calling(stage, bound)).error.code).toBe('unauthorized');
+  const harness = await testHarness({ config: { gateway: { free: ['cadre_process_run'] } } });
+  expect((await calling(harness, await harness.open({ permission_mode: null }))).ok).toBe(true);
+  const bound = await harness.open({ permission_mode: 'read_only' });
+  expect((await calling(harness, bound)).error.code).toBe('unauthorized');
 });
 
 it('The approval of a command is cancelled when its turn is interrupted or its caller hangs up.', async () => {
-  const { stage, session } = await testSession(undefined, { permission_mode: 'require_approval' });
-  await stage.play(session);
+  const { harness, session } = await testSession(undefined, {
+    permission_mode: 'require_approval',
+  });
+  await harness.startTurn(session);
   const caller = new AbortController();
-  const left = fetch(`${stage.given.url}/v1/mcp/invoke`, {
+  const left = fetch(`${harness.given.url}/v1/mcp/invoke`, {
     method: 'POST',
     headers: {
-      authorization: `Bearer ${stage.tokenOf(session)}`,
+      authorization: `Bearer ${harness.tokenOf(session)}`,
       'content-type': 'application/json',
     },
     body: JSON.stringify({
@@ -260,18 +262,18 @@ it('The approval of a command is cancelled when its turn is interrupted or its c
     }),
     signal: caller.signal,
   });
-  const first = await stage.asked(session.id);
+  const first = await harness.asked(session.id);
   caller.abort();
   await expect(left).rejects.toThrow(/abort/);
-  await stage.until(
+  await harness.until(
     ({ kind, payload }) =>
       kind === 'approval.resolved' &&
       (payload as { approval: { id: string } }).approval.id === first.id,
   );
-  const interrupted = calling(stage, session);
-  await stage.asked(session.id, 2);
-  const { active_turn_id } = await stage.session(session.id);
-  await stage.interrupt(session.id, active_turn_id ?? '');
+  const interrupted = calling(harness, session);
+  await harness.asked(session.id, 2);
+  const { active_turn_id } = await harness.session(session.id);
+  await harness.interrupt(session.id, active_turn_id ?? '');
   expect((await interrupted).error.code).toBe('unauthorized');
-  await none(stage, session);
+  await none(harness, session);
 });

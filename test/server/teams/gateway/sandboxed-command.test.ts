@@ -6,75 +6,79 @@ import type { Health } from '../../../../src/api/runtime.ts';
 import type { Session } from '../../../../src/api/sessions.ts';
 import { expectEventually } from '../../../support/expect-eventually.ts';
 import { hasSandbox, required } from '../../../support/sandbox/available.ts';
-import { type Stage, testStage } from '../../../support/sessions/harness.ts';
+import { type Harness, testHarness } from '../../../support/sessions/harness.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import { makeRepository } from '../../../support/worktrees/work.ts';
 
 /** Opens a stage whose commands run in a sandbox, once the machine is probed. */
-async function open(sandbox: Record<string, unknown>): Promise<Stage> {
-  const stage = await testStage({ config: required(sandbox) });
-  const level = async () => (await stage.get<Health>('/v1/health')).body.sandbox?.level;
+async function open(sandbox: Record<string, unknown>): Promise<Harness> {
+  const harness = await testHarness({ config: required(sandbox) });
+  const level = async () => (await harness.get<Health>('/v1/health')).body.sandbox?.level;
   await expectEventually(level).toBe('full');
-  return stage;
+  return harness;
 }
 
 /** Calls the tool in a running turn of a new session with a permission mode. */
-async function call(stage: Stage, cwd: string, permission_mode: string | null) {
-  const session: Session = await stage.open({ permission_mode, cwd });
-  await stage.play(session);
+async function call(harness: Harness, cwd: string, permission_mode: string | null) {
+  const session: Session = await harness.open({ permission_mode, cwd });
+  await harness.startTurn(session);
   const args = { command: 'echo ran', wait_ms: 30_000 };
-  const running = stage.callTool<{ stdout_tail: string }>(session, 'cadre_process_run', args);
+  const running = harness.callTool<{ stdout_tail: string }>(session, 'cadre_process_run', args);
   return { session, running };
 }
 
 describe.skipIf(!hasSandbox)('a command of an agent in a sandbox', () => {
   test('The approval of a command says what its sandbox allows.', async () => {
     await using root = tempDirectory('root');
-    const stage = await open({ network: 'none', write: ['/srv/cache'] });
-    const { session, running } = await call(stage, root.path, null);
-    const approval = await stage.asked(session.id);
+    const harness = await open({ network: 'none', write: ['/srv/cache'] });
+    const { session, running } = await call(harness, root.path, null);
+    const approval = await harness.asked(session.id);
     expect(approval.details).toContainEqual({
       type: 'input',
       name: 'sandbox',
       value: `full: the command writes ${root.path}, /srv/cache, and reaches no network`,
     });
-    await stage.decide(approval, 'decline');
+    await harness.decide(approval, 'decline');
     expect(await running).toMatchObject({ ok: false });
   });
 
   test('With auto_allow, a command in a full sandbox without a network needs no approval, unless the mode demands one.', async () => {
     await using root = tempDirectory('root');
-    const stage = await open({ network: 'none', auto_allow: true });
+    const harness = await open({ network: 'none', auto_allow: true });
     for (const mode of [null, 'workspace_write']) {
-      const { running } = await call(stage, root.path, mode);
+      const { running } = await call(harness, root.path, mode);
       expect(await running).toMatchObject({ ok: true, result: { stdout_tail: 'ran\n' } });
     }
-    const { session, running } = await call(stage, root.path, 'require_approval');
-    await stage.decide(await stage.asked(session.id), 'decline');
+    const { session, running } = await call(harness, root.path, 'require_approval');
+    await harness.decide(await harness.asked(session.id), 'decline');
     expect(await running).toMatchObject({ ok: false });
-    const refused = await call(stage, root.path, 'read_only');
+    const refused = await call(harness, root.path, 'read_only');
     expect((await refused.running).error).toMatchObject({ code: 'unauthorized' });
   });
 
   test('With auto_allow, a command that reaches the network needs an approval.', async () => {
     await using root = tempDirectory('root');
-    const stage = await open({ network: 'all', auto_allow: true });
-    const { session, running } = await call(stage, root.path, null);
-    await stage.decide(await stage.asked(session.id), 'decline');
+    const harness = await open({ network: 'all', auto_allow: true });
+    const { session, running } = await call(harness, root.path, null);
+    await harness.decide(await harness.asked(session.id), 'decline');
     expect(await running).toMatchObject({ ok: false });
   });
 
   test('An agent publishes a port of its worktree, and no other port.', async () => {
     await using directory = tempDirectory('repository');
     const repository = makeRepository(path.join(directory.path, 'repository'));
-    const stage = await open({ network: 'hosts' });
+    const harness = await open({ network: 'hosts' });
     const mode = { permission_mode: 'full_access' };
-    const inside = await stage.open({ ...mode, cwd: repository, worktree: { worktree_name: 'w' } });
-    const outside = await stage.open({ ...mode, cwd: repository });
-    for (const one of [inside, outside]) await stage.play(one);
-    const { body: worktree } = await stage.get<Worktree>(`/v1/worktrees/${inside.worktree_id}`);
+    const inside = await harness.open({
+      ...mode,
+      cwd: repository,
+      worktree: { worktree_name: 'w' },
+    });
+    const outside = await harness.open({ ...mode, cwd: repository });
+    for (const one of [inside, outside]) await harness.startTurn(one);
+    const { body: worktree } = await harness.get<Worktree>(`/v1/worktrees/${inside.worktree_id}`);
     const publish = (session: Session, port: number) =>
-      stage.callTool<{ process: Process }>(session, 'cadre_process_run', {
+      harness.callTool<{ process: Process }>(session, 'cadre_process_run', {
         command: 'true',
         ports: [port],
       });

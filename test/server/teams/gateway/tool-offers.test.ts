@@ -26,13 +26,13 @@ async function listTools(agent: RawAgent): Promise<void> {
   client.close();
 }
 
-const soon = { toolsWithinMs: 0 };
+const withoutWait = { toolsWithinMs: 0 };
 
 test.for(['acp', 'claude', 'codex'] as const)(
   'An agent that never asks for the tools causes one notice, after its first completed turn, and is marked in its team (%s).',
   async (provider) => {
-    const play = { acp: testRawAgent, claude: testRawClaude, codex: testRawCodex }[provider];
-    const { client, open } = await play({}, soon);
+    const testAgent = { acp: testRawAgent, claude: testRawClaude, codex: testRawCodex }[provider];
+    const { client, open } = await testAgent({}, withoutWait);
     const session = await open();
     const notices = () =>
       ofKind(session.watch.events, 'session.notice').map(({ payload }) => payload.code);
@@ -61,7 +61,7 @@ test('An agent whose sidecar asks for the tools, in its first turn or later, has
         },
       },
     },
-    soon,
+    withoutWait,
   );
   const [early, late] = [await open(), await open()];
   await early.run('list');
@@ -91,7 +91,7 @@ test('An agent that took the tools causes a notice if its next process does not 
         },
       },
     },
-    soon,
+    withoutWait,
   );
   const session = await open();
   const notices = () =>
@@ -113,7 +113,7 @@ test('An agent that declares that it uses no tools gets no sidecar, and causes n
         initialize: () => initialized({ agentCapabilities: { _meta: { 'cadre/no-tools': true } } }),
       },
     },
-    soon,
+    withoutWait,
   );
   const session = await open();
   for (const text of ['hello', 'again']) await session.run(text);

@@ -15,10 +15,10 @@ import {
   makeRepository,
   read,
   restore,
-  sharedStages,
-  type Stage,
+  sharedWorktreeHarnesses,
+  type WorktreeHarness,
   write,
-  testStage,
+  testWorktreeHarness,
   withTree,
 } from '../../../support/worktrees/work.ts';
 import { scaled } from '../../../support/patience.ts';
@@ -27,15 +27,15 @@ import { scaled } from '../../../support/patience.ts';
 const LIMIT_MS = 180_000;
 
 /** A command that leaves a mark where it is run, and passes on what it reads. */
-function tripwire(stage: Stage, name: string): string {
-  const file = path.join(stage.directory, `trip-${name}`);
-  const mark = path.join(stage.directory, `ran-${name}`);
+function tripwire(harness: WorktreeHarness, name: string): string {
+  const file = path.join(harness.directory, `trip-${name}`);
+  const mark = path.join(harness.directory, `ran-${name}`);
   fs.writeFileSync(file, `#!/bin/sh\ntouch '${mark}'\ncat\n`, { mode: 0o755 });
   return file;
 }
 
 /** The marks that were left. */
-function tripped({ directory }: Stage): string[] {
+function tripped({ directory }: WorktreeHarness): string[] {
   return fs.readdirSync(directory).filter((name) => name.startsWith('ran-'));
 }
 
@@ -72,8 +72,8 @@ const COMMANDS: Record<string, (command: string) => string> = {
 };
 
 /** Plants all of that in a repository, as somebody who may write into it could. */
-function plant(stage: Stage): void {
-  const { repo } = stage;
+function plant(harness: WorktreeHarness): void {
+  const { repo } = harness;
   write(repo, {
     '.gitattributes':
       '* filter=trip diff=trip merge=trip ident\n*.p filter=drip\n*.crlf eol=crlf\n',
@@ -81,20 +81,20 @@ function plant(stage: Stage): void {
   });
   commit(repo, 'with attributes');
   for (const [name, valueOf] of Object.entries(COMMANDS)) {
-    const value = valueOf(tripwire(stage, name));
+    const value = valueOf(tripwire(harness, name));
     // By an included file, too, which git reads as its own.
     fs.appendFileSync(path.join(repo, '.git/included'), sectionOf(name, value));
     fs.appendFileSync(path.join(repo, '.git/config'), sectionOf(name, value));
   }
-  const more = `[include]\n\tpath = included\n[core]\n\thooksPath = ${stage.directory}/hooks\n`;
+  const more = `[include]\n\tpath = included\n[core]\n\thooksPath = ${harness.directory}/hooks\n`;
   const promisor = `[extensions]\n\tpartialClone = origin\n[remote "origin"]\n\tpromisor = true\n`;
   const signing = `[commit]\n\tgpgSign = true\n[protocol "ext"]\n\tallow = always\n[core]\n\trepositoryformatversion = 1\n`;
   fs.appendFileSync(path.join(repo, '.git/config'), more + promisor + signing);
   const hooks = ['post-checkout', 'pre-commit', 'reference-transaction', 'post-index-change'];
-  for (const directory of [path.join(repo, '.git/hooks'), path.join(stage.directory, 'hooks')])
+  for (const directory of [path.join(repo, '.git/hooks'), path.join(harness.directory, 'hooks')])
     for (const hook of [...hooks, 'pre-auto-gc', 'post-merge', 'fsmonitor-watchman']) {
       fs.mkdirSync(directory, { recursive: true });
-      fs.copyFileSync(tripwire(stage, `hook-${hook}`), path.join(directory, hook));
+      fs.copyFileSync(tripwire(harness, `hook-${hook}`), path.join(directory, hook));
       fs.chmodSync(path.join(directory, hook), 0o755);
     }
 }
@@ -109,85 +109,85 @@ function sectionOf(name: string, value: string): string {
 
 describe('a command that a repository names', { timeout: scaled(LIMIT_MS) }, () => {
   test('No operation on a worktree runs a command of the repository.', async () => {
-    const stage = await testStage();
-    plant(stage);
-    const tree = await create(stage);
+    const harness = await testWorktreeHarness();
+    plant(harness);
+    const tree = await create(harness);
     write(tree.path, { 'a.txt': 'changed\n', 'new.p': 'new\n', 'd.crlf': 'a\nb\r\n' });
     git(tree.path, '-c', 'core.hooksPath=/dev/null', 'rev-parse', 'HEAD');
-    expect((await letGo(stage, tree)).status).toBe('cleaned');
-    const back = await restore(stage, tree);
+    expect((await letGo(harness, tree)).status).toBe('cleaned');
+    const back = await restore(harness, tree);
     expect(read(back.path, 'a.txt')).toBe('changed\n');
     expect(read(back.path, 'd.crlf')).toBe('a\nb\r\n');
     const body = { dry_run: false };
-    const { worktrees } = await stage.client.call(endpoints.collectWorktrees, { body });
+    const { worktrees } = await harness.client.call(endpoints.collectWorktrees, { body });
     expect(worktrees.map(({ status }) => status)).toEqual(['cleaned']);
-    expect(tripped(stage)).toEqual([]);
+    expect(tripped(harness)).toEqual([]);
   });
 
   test('A missing object that a remote promises is a refusal, and runs no command.', async () => {
-    const stage = await testStage();
-    const blob = git(stage.repo, 'rev-parse', 'HEAD:a.txt');
-    plant(stage);
-    const file = path.join(stage.repo, '.git/objects', blob.slice(0, 2), blob.slice(2));
+    const harness = await testWorktreeHarness();
+    const blob = git(harness.repo, 'rev-parse', 'HEAD:a.txt');
+    plant(harness);
+    const file = path.join(harness.repo, '.git/objects', blob.slice(0, 2), blob.slice(2));
     fs.rmSync(file);
-    await expectError(create(stage), 'conflict');
-    expect(tripped(stage)).toEqual([]);
+    await expectError(create(harness), 'conflict');
+    expect(tripped(harness)).toEqual([]);
   });
 
   test('A filter runs while it is allowed for the repository, until it changes.', async () => {
-    const stage = await testStage();
-    write(stage.repo, { '.gitattributes': '*.up filter=upper\n', 'kept.up': 'KEPT\n' });
-    commit(stage.repo, 'with attributes');
-    git(stage.repo, 'config', 'filter.upper.smudge', 'tr A-Z a-z');
-    const raw = await create(stage, { worktree_name: 'raw' });
+    const harness = await testWorktreeHarness();
+    write(harness.repo, { '.gitattributes': '*.up filter=upper\n', 'kept.up': 'KEPT\n' });
+    commit(harness.repo, 'with attributes');
+    git(harness.repo, 'config', 'filter.upper.smudge', 'tr A-Z a-z');
+    const raw = await create(harness, { worktree_name: 'raw' });
     expect(read(raw.path, 'kept.up')).toBe('KEPT\n');
-    const body = { repo_root: stage.repo };
-    const { brings } = await stage.client.call(endpoints.lookAtBrought, { body });
+    const body = { repo_root: harness.repo };
+    const { brings } = await harness.client.call(endpoints.lookAtBrought, { body });
     expect(brings).toMatchObject([
       { kind: 'filters', text: 'filter.upper.smudge = "tr A-Z a-z"\n', trusted: false },
     ]);
     const sha256 = brings[0]?.sha256 ?? '';
-    await stage.client.call(endpoints.trustContent, { body: { ...body, sha256 } });
-    const smudged = await create(stage, { worktree_name: 'smudged' });
+    await harness.client.call(endpoints.trustContent, { body: { ...body, sha256 } });
+    const smudged = await create(harness, { worktree_name: 'smudged' });
     expect(read(smudged.path, 'kept.up')).toBe('kept\n');
-    git(stage.repo, 'config', 'filter.upper.smudge', 'sh -c "touch ran; cat"');
-    const later = await create(stage, { worktree_name: 'later' });
+    git(harness.repo, 'config', 'filter.upper.smudge', 'sh -c "touch ran; cat"');
+    const later = await create(harness, { worktree_name: 'later' });
     expect(read(later.path, 'kept.up')).toBe('KEPT\n');
   });
 
   test('No command of a foreign repository in the place of a submodule runs.', async () => {
-    const stage = await testStage();
-    const library = makeRepository(path.join(stage.directory, 'library'));
+    const harness = await testWorktreeHarness();
+    const library = makeRepository(path.join(harness.directory, 'library'));
     const allow = ['-c', 'protocol.file.allow=always'];
-    git(stage.repo, ...allow, 'submodule', '--quiet', 'add', library, 'lib');
-    commit(stage.repo, 'with a submodule');
-    const tree = await create(stage);
-    const fake = makeRepository(path.join(stage.directory, 'fake'));
-    git(fake, 'config', 'filter.trip.clean', tripwire(stage, 'clean'));
-    git(fake, 'config', 'core.fsmonitor', tripwire(stage, 'fsmonitor'));
+    git(harness.repo, ...allow, 'submodule', '--quiet', 'add', library, 'lib');
+    commit(harness.repo, 'with a submodule');
+    const tree = await create(harness);
+    const fake = makeRepository(path.join(harness.directory, 'fake'));
+    git(fake, 'config', 'filter.trip.clean', tripwire(harness, 'clean'));
+    git(fake, 'config', 'core.fsmonitor', tripwire(harness, 'fsmonitor'));
     fs.writeFileSync(path.join(fake, '.git/info/attributes'), '* filter=trip\n');
     write(tree.path, { 'lib/.git': `gitdir: ${fake}/.git\n`, 'lib/a.txt': 'changed\n' });
-    expect(await letGo(stage, tree)).toMatchObject({
+    expect(await letGo(harness, tree)).toMatchObject({
       status: 'failed',
       diagnostics: [expect.stringContaining('(lib)')],
     });
-    expect(tripped(stage)).toEqual([]);
+    expect(tripped(harness)).toEqual([]);
   });
 
   test('A bare repository among the files of another one is refused, and runs no command.', async () => {
-    const stage = await testStage();
-    const bare = path.join(stage.repo, 'vendor/evil');
-    git(stage.directory, 'clone', '--quiet', '--bare', stage.repo, bare);
-    git(bare, 'config', 'core.fsmonitor', tripwire(stage, 'fsmonitor'));
-    git(bare, 'config', 'core.worktree', stage.repo);
+    const harness = await testWorktreeHarness();
+    const bare = path.join(harness.repo, 'vendor/evil');
+    git(harness.directory, 'clone', '--quiet', '--bare', harness.repo, bare);
+    git(bare, 'config', 'core.fsmonitor', tripwire(harness, 'fsmonitor'));
+    git(bare, 'config', 'core.worktree', harness.repo);
     git(bare, 'config', 'core.bare', 'false');
-    const { id } = await openSession(stage.client, bare);
+    const { id } = await openSession(harness.client, bare);
     await expectError(
-      create({ ...stage, session: id }),
+      create({ ...harness, session: id }),
       'invalid',
       'a bare repository has to be named by its own directory',
     );
-    expect(tripped(stage)).toEqual([]);
+    expect(tripped(harness)).toEqual([]);
   });
 });
 
@@ -216,23 +216,23 @@ const PLACES: Record<string, (tree: string, admin: string, repo: string) => stri
 };
 
 describe('files that an agent can write', { timeout: scaled(LIMIT_MS) }, () => {
-  const onShared = sharedStages();
+  const onShared = sharedWorktreeHarnesses();
   const isWhole = process.env.WORKTREE_PLACES === 'all';
   // In the suite each place has a FIFO, for which a reader waits, and two have each of the others.
   const oddAt = (at: number) =>
     Object.keys(ODD).filter((_, odd) => isWhole || odd === 0 || (at < 4 && odd === 1 + (at % 2)));
   const rows = Object.keys(PLACES).flatMap((place, at) => oddAt(at).map((odd) => [place, odd]));
   test.for(rows)('The server keeps running if %s is %s.', async ([place = '', odd = '']) => {
-    const { stage, tree } = await withTree(onShared());
+    const { harness, tree } = await withTree(onShared());
     write(tree.path, { mine: 'mine\n' });
     const admin = git(tree.path, 'rev-parse', '--absolute-git-dir');
-    const file = PLACES[place]?.(tree.path, admin, stage.repo) ?? '';
+    const file = PLACES[place]?.(tree.path, admin, harness.repo) ?? '';
     fs.rmSync(file, { force: true, recursive: true });
     ODD[odd]?.(file);
-    const cleanup = await letGo(stage, tree);
-    const now = await get(stage, tree);
+    const cleanup = await letGo(harness, tree);
+    const now = await get(harness, tree);
     if (cleanup.status === 'cleaned') {
-      expect(git(stage.repo, 'show', `${now.archive_ref}:mine`)).toBe('mine');
+      expect(git(harness.repo, 'show', `${now.archive_ref}:mine`)).toBe('mine');
       return;
     }
     expect(cleanup.status).toBe('failed');
@@ -241,14 +241,14 @@ describe('files that an agent can write', { timeout: scaled(LIMIT_MS) }, () => {
     // Once the obstructing file is removed, the cleanup can be tried again.
     if (place.includes('repository')) return;
     fs.rmSync(file, { recursive: true });
-    expect(['cleaned', 'failed']).toContain((await cleanUp(stage, tree)).status);
+    expect(['cleaned', 'failed']).toContain((await cleanUp(harness, tree)).status);
   });
 
   test('The creation of a worktree is refused if the settings of its repository are a FIFO.', async () => {
-    const stage = await onShared();
-    const config = path.join(stage.repo, '.git/config');
+    const harness = await onShared();
+    const config = path.join(harness.repo, '.git/config');
     fs.rmSync(config);
     execFileSync('mkfifo', [config]);
-    await expectError(create(stage), 'conflict', '.git/config is not a regular file');
+    await expectError(create(harness), 'conflict', '.git/config is not a regular file');
   });
 });

@@ -13,12 +13,12 @@ import {
   create,
   git,
   kindsOf,
-  sharedStages,
-  type Stage,
+  sharedWorktreeHarnesses,
+  type WorktreeHarness,
   write,
 } from '../../../support/worktrees/work.ts';
 
-const onStage = sharedStages();
+const openHarness = sharedWorktreeHarnesses();
 const searchPath = process.env.PATH;
 let programs: ReturnType<typeof tempDirectory>;
 
@@ -43,20 +43,20 @@ afterAll(async () => {
 });
 
 async function working() {
-  const stage = await onStage();
+  const harness = await openHarness();
   fs.rmSync(calls(), { force: true });
-  const remote = path.join(stage.directory, 'remote.git');
-  git(stage.directory, 'init', '-q', '--bare', remote);
-  git(stage.repo, 'remote', 'add', 'origin', remote);
-  git(stage.repo, 'push', '-q', 'origin', 'main');
-  const tree = await create(stage);
+  const remote = path.join(harness.directory, 'remote.git');
+  git(harness.directory, 'init', '-q', '--bare', remote);
+  git(harness.repo, 'remote', 'add', 'origin', remote);
+  git(harness.repo, 'push', '-q', 'origin', 'main');
+  const tree = await create(harness);
   write(tree.path, { 'new.txt': 'new\n' });
   commit(tree.path, 'mine');
-  return { stage, tree, remote };
+  return { harness, tree, remote };
 }
 
 function open(
-  { client }: Stage,
+  { client }: WorktreeHarness,
   { id }: Worktree,
   request: BodyInputOf<typeof endpoints.openPullRequest>,
 ) {
@@ -67,8 +67,8 @@ function open(
 }
 
 test('A pull request is shown first, pushes the branch only on request, and is opened with gh.', async () => {
-  const { stage, tree, remote } = await working();
-  const plan = await open(stage, tree, { dry_run: true, push: true });
+  const { harness, tree, remote } = await working();
+  const plan = await open(harness, tree, { dry_run: true, push: true });
   expect(plan).toMatchObject({
     outcome: 'planned',
     target: 'main',
@@ -80,13 +80,13 @@ test('A pull request is shown first, pushes the branch only on request, and is o
     obstacles: [],
     url: null,
   });
-  await expect(open(stage, tree, {})).rejects.toMatchObject({
+  await expect(open(harness, tree, {})).rejects.toMatchObject({
     message: expect.stringContaining('push the branch, or request a push'),
   });
   expect(git(remote, 'branch', '--format=%(refname:short)')).toBe('main');
   expect(fs.existsSync(calls())).toBe(false);
   const { source_commit: expected_commit } = plan;
-  const done = await open(stage, tree, { push: true, draft: true, expected_commit });
+  const done = await open(harness, tree, { push: true, draft: true, expected_commit });
   expect(done).toMatchObject({
     outcome: 'done',
     pushed: true,
@@ -97,34 +97,34 @@ test('A pull request is shown first, pushes the branch only on request, and is o
   expect([...said.slice(0, 2), ...said.slice(4)].join(' ')).toBe(
     'pr create --head cadre/tree --base main --title mine --body * mine --draft',
   );
-  expect(await kindsOf(stage)).toContain('worktree.pull_request_opened');
+  expect(await kindsOf(harness)).toContain('worktree.pull_request_opened');
 });
 
 test('The push of a pull request runs no hook and no program of the repository.', async () => {
-  const { stage, tree, remote } = await working();
-  const mark = path.join(stage.directory, 'ran');
-  const hook = path.join(stage.repo, '.git/hooks/pre-push');
+  const { harness, tree, remote } = await working();
+  const mark = path.join(harness.directory, 'ran');
+  const hook = path.join(harness.repo, '.git/hooks/pre-push');
   fs.writeFileSync(hook, `#!/bin/sh\ntouch ${mark}\n`, { mode: 0o755 });
   // Whoever can set the address of the remote can also put a repository there.
   for (const name of ['pre-receive', 'update', 'post-receive'])
     fs.copyFileSync(hook, path.join(remote, 'hooks', name));
   git(remote, 'config', 'core.alternateRefsCommand', `touch ${mark}; true`);
-  fs.writeFileSync(path.join(remote, 'objects/info/alternates'), `${stage.repo}/.git/objects\n`);
-  git(stage.repo, 'config', 'core.sshCommand', `touch ${mark}; false`);
-  git(stage.repo, 'config', 'credential.helper', `!touch ${mark}`);
-  git(stage.repo, 'config', 'remote.origin.receivepack', `touch ${mark}; git-receive-pack`);
-  const plan = await open(stage, tree, { dry_run: true, push: true });
+  fs.writeFileSync(path.join(remote, 'objects/info/alternates'), `${harness.repo}/.git/objects\n`);
+  git(harness.repo, 'config', 'core.sshCommand', `touch ${mark}; false`);
+  git(harness.repo, 'config', 'credential.helper', `!touch ${mark}`);
+  git(harness.repo, 'config', 'remote.origin.receivepack', `touch ${mark}; git-receive-pack`);
+  const plan = await open(harness, tree, { dry_run: true, push: true });
   expect(plan.notes).toEqual([expect.stringContaining('pre-push')]);
-  await open(stage, tree, { push: true });
-  git(stage.repo, 'remote', 'set-url', 'origin', `ext::touch ${mark}`);
-  await expect(open(stage, tree, { push: true })).rejects.toMatchObject({
+  await open(harness, tree, { push: true });
+  git(harness.repo, 'remote', 'set-url', 'origin', `ext::touch ${mark}`);
+  await expect(open(harness, tree, { push: true })).rejects.toMatchObject({
     message: expect.stringContaining("transport 'ext' not allowed"),
   });
   expect(fs.existsSync(mark)).toBe(false);
 });
 
 test('A pull request connects to the remote only after its address was shown.', async () => {
-  const { stage, tree } = await working();
+  const { harness, tree } = await working();
   let connections = 0;
   await using server = net.createServer((socket) => {
     connections++;
@@ -133,44 +133,44 @@ test('A pull request connects to the remote only after its address was shown.', 
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const address = `http://127.0.0.1:${port}/x.git`;
-  git(stage.repo, 'remote', 'set-url', 'origin', address);
-  const plan = await open(stage, tree, { dry_run: true, push: true });
+  git(harness.repo, 'remote', 'set-url', 'origin', address);
+  const plan = await open(harness, tree, { dry_run: true, push: true });
   expect(plan).toMatchObject({ remote_url: address, pushed: false });
   const other = { push: true, expected_url: 'http://127.0.0.1/other.git' };
-  await expectError(open(stage, tree, other), 'conflict');
+  await expectError(open(harness, tree, other), 'conflict');
   expect(connections).toBe(0);
   const shown = { push: true, expected_url: address };
-  await expectError(open(stage, tree, shown), 'conflict');
+  await expectError(open(harness, tree, shown), 'conflict');
   expect(connections).toBeGreaterThan(0);
 });
 
 test('A pull request reports the error of gh, and the error of a remote that refuses the push.', async () => {
-  const { stage, tree, remote } = await working();
-  await expect(open(stage, tree, { push: true, title: 'refused' })).rejects.toMatchObject({
+  const { harness, tree, remote } = await working();
+  await expect(open(harness, tree, { push: true, title: 'refused' })).rejects.toMatchObject({
     message: 'gh did not create a pull request: a pull request already exists',
   });
   git(tree.path, 'commit', '-q', '--amend', '-m', 'another');
-  await expect(open(stage, tree, { push: true })).rejects.toMatchObject({
+  await expect(open(harness, tree, { push: true })).rejects.toMatchObject({
     message: expect.stringMatching(/remote\.git: .*rejected/),
   });
   expect(git(remote, 'log', '-1', '--format=%s', 'cadre/tree')).toBe('mine');
 });
 
 test('A pull request is refused with uncommitted changes, without gh, and without a remote.', async () => {
-  const { stage, tree } = await working();
+  const { harness, tree } = await working();
   write(tree.path, { 'new.txt': 'changed\n' });
   process.env.PATH = (searchPath ?? '')
     .split(':')
     .filter((one) => !fs.existsSync(path.join(one, 'gh')))
     .join(':');
-  const plan = await open(stage, tree, { dry_run: true, push: true }).finally(() => {
+  const plan = await open(harness, tree, { dry_run: true, push: true }).finally(() => {
     process.env.PATH = `${programs.path}:${searchPath ?? ''}`;
   });
   expect(plan.obstacles).toEqual([
     expect.stringContaining('uncommitted changes'),
     expect.stringContaining('gh auth login'),
   ]);
-  await expectError(open(stage, tree, { remote: 'other' }), 'invalid');
+  await expectError(open(harness, tree, { remote: 'other' }), 'invalid');
 });
 
 test.for([

@@ -7,7 +7,7 @@ import { tempDirectory } from '../../../support/temp.ts';
 import { openSession } from '../../../support/turns.ts';
 import { commit, git, write } from '../../../support/worktrees/work.ts';
 
-export interface GitStage extends TestRuntime {
+export interface GitHarness extends TestRuntime {
   /** The main worktree. */
   main: string;
   worktree: string;
@@ -18,9 +18,9 @@ export interface GitStage extends TestRuntime {
 export const IDENTITY = `export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b LC_ALL=C`;
 
 /** Runs a test with a session that works in a worktree, or in the main worktree. */
-export async function onGitStage(
+export async function withGitHarness(
   kind: 'worktree' | 'main',
-  test: (stage: GitStage) => Promise<void>,
+  test: (harness: GitHarness) => Promise<void>,
 ): Promise<void> {
   await using directory = tempDirectory('repository');
   const at = (name: string) => path.join(directory.path, name);

@@ -76,11 +76,11 @@ test('An exit notice waits again if the agent refuses its turn unseen.', async (
     ...(await provider.open(...given)),
     objection,
   });
-  const cast = await startWithOwner({ ...provider, open });
-  const { given, session_id, notify } = cast;
+  const teamHarness = await startWithOwner({ ...provider, open });
+  const { given, session_id, notify } = teamHarness;
   await run(given, 'echo one', notify);
   (await provider.nextTurn()).end(completed);
-  await untilStatus(cast, 'ready');
+  await untilStatus(teamHarness, 'ready');
   const second = await run(given, 'echo two', notify);
   const failed = async () =>
     (await turnsOf(given, session_id)).find(({ status }) => status === 'failed');
@@ -143,8 +143,8 @@ test.for([
 });
 
 test('Exit notices wait while their owner works, and then arrive in one turn, in order.', async () => {
-  const cast = await startWithOwner();
-  const { given, provider, session_id, notify } = cast;
+  const teamHarness = await startWithOwner();
+  const { given, provider, session_id, notify } = teamHarness;
   await send(given.client, session_id, 'work');
   const work = await provider.nextTurn();
   const all = [];
@@ -158,14 +158,14 @@ test('Exit notices wait while their owner works, and then arrive in one turn, in
   expect(places[0]).toBeGreaterThanOrEqual(0);
   expect(places).toEqual(places.toSorted((a, b) => a - b));
   turn.end(completed);
-  await untilStatus(cast, 'ready');
+  await untilStatus(teamHarness, 'ready');
   expect(await turnsOf(given, session_id)).toHaveLength(2);
   for (const one of all) expect((await get(given, one)).notice).toBe('delivered');
 });
 
 test('An exit notice waits after an interrupt until the next turn of its owner.', async () => {
-  const cast = await startWithOwner();
-  const { given, provider, session_id, notify } = cast;
+  const teamHarness = await startWithOwner();
+  const { given, provider, session_id, notify } = teamHarness;
   using gate = new Gate(given.directory);
   const started = await run(given, gate.wait, notify);
   const { turn_id } = await send(given.client, session_id, 'work');
@@ -176,7 +176,7 @@ test('An exit notice waits after an interrupt until the next turn of its owner.'
   });
   await work.cancelled;
   work.end({ status: 'interrupted', error: null });
-  await untilStatus(cast, 'ready');
+  await untilStatus(teamHarness, 'ready');
   gate.open();
   expect(await ended(given, started)).toMatchObject({ notice: 'pending' });
   expect(await turnsOf(given, session_id)).toHaveLength(1);

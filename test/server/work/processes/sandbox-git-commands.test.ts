@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { ranTo, stdout } from '../../../support/processes/work.ts';
 import { hasSandbox } from '../../../support/sandbox/available.ts';
 import { commit, git, write } from '../../../support/worktrees/work.ts';
-import { type GitStage, IDENTITY, onGitStage } from './git-harness.ts';
+import { type GitHarness, IDENTITY, withGitHarness } from './git-harness.ts';
 
 const FILE = 'git -c protocol.file.allow=always';
 /** Deletes a branch of the repository that `origin` names. */
@@ -116,7 +116,7 @@ function readTable(): Map<string, { worktree: boolean; main: boolean }> {
 }
 
 /** Runs commands one after another; returns the failed ones, each with its errors. */
-async function failuresOf(stage: GitStage): Promise<Map<string, string>> {
+async function failuresOf(harness: GitHarness): Promise<Map<string, string>> {
   const clean = 'git bisect reset; git switch -qf mine; git reset -q --hard main';
   const script = Object.values(commands)
     .map(
@@ -124,8 +124,8 @@ async function failuresOf(stage: GitStage): Promise<Map<string, string>> {
         `(${clean}) >/dev/null 2>&1; (${one}) >/dev/null 2>/tmp/${n}; echo "result ${n} $?"; cat /tmp/${n}`,
     )
     .join('\n');
-  const over = await ranTo(stage, `${IDENTITY}\n${script}`, stage.session);
-  const parts = (await stdout(stage, over)).split(/^result /m).slice(1);
+  const over = await ranTo(harness, `${IDENTITY}\n${script}`, harness.session);
+  const parts = (await stdout(harness, over)).split(/^result /m).slice(1);
   expect(parts).toHaveLength(Object.keys(commands).length);
   return new Map(
     parts.flatMap((part, n): [string, string][] => {
@@ -138,7 +138,7 @@ async function failuresOf(stage: GitStage): Promise<Map<string, string>> {
 }
 
 /** Adds packed refs, and commits and files that only another worktree or a reflog names. Returns the objects of these. */
-function addRefs({ main, worktree }: GitStage): string[] {
+function addRefs({ main, worktree }: GitHarness): string[] {
   const [origin, other] = ['origin.git', 'other'].map((name) =>
     path.join(path.dirname(main), name),
   ) as [string, string];
@@ -174,9 +174,9 @@ describe.skipIf(!hasSandbox)('commands of git in a sandbox', () => {
   test.each(['worktree', 'main'] as const)(
     'In a %s checkout, each command of the table in the documentation works or fails as listed there.',
     (kind) =>
-      onGitStage(kind, async (stage) => {
-        const objects = addRefs(stage);
-        const failed = await failuresOf(stage);
+      withGitHarness(kind, async (harness) => {
+        const objects = addRefs(harness);
+        const failed = await failuresOf(harness);
         const works = Object.fromEntries(
           Object.keys(commands).map((name) => [name, failed.get(name) ?? 'works']),
         );
@@ -185,7 +185,7 @@ describe.skipIf(!hasSandbox)('commands of git in a sandbox', () => {
           table.get(name)?.[kind] === true ? 'works' : (failed.get(name) ?? 'has to fail'),
         ]);
         expect(works).toEqual(Object.fromEntries(expected));
-        const refs = git(stage.main, 'for-each-ref', '--format=%(refname)').split('\n');
+        const refs = git(harness.main, 'for-each-ref', '--format=%(refname)').split('\n');
         const kept = [
           'heads/packed',
           'tags/packed',
@@ -194,26 +194,30 @@ describe.skipIf(!hasSandbox)('commands of git in a sandbox', () => {
           'cadre/archive/old',
         ];
         expect(refs).toEqual(expect.arrayContaining(kept.map((name) => `refs/${name}`)));
-        for (const one of objects) git(stage.main, 'cat-file', '-e', one);
-        execFileSync('git', ['fsck', '--connectivity-only'], { cwd: stage.main, stdio: 'pipe' });
+        for (const one of objects) git(harness.main, 'cat-file', '-e', one);
+        execFileSync('git', ['fsck', '--connectivity-only'], { cwd: harness.main, stdio: 'pipe' });
       }),
   );
 
   test('Git checks out no branch of another worktree, and deletes no archive of a worktree.', () =>
-    onGitStage('worktree', async (stage) => {
+    withGitHarness('worktree', async (harness) => {
       const errorsOf = async (command: string) =>
-        stdout(stage, await ranTo(stage, `${command} 2>&1`, stage.session));
+        stdout(harness, await ranTo(harness, `${command} 2>&1`, harness.session));
       for (const branch of ['main', 'other'])
         expect(await errorsOf(`git switch -q ${branch}`)).toMatch(/already (checked out|used)/);
       expect(await errorsOf('git update-ref -d refs/cadre/archive/old')).toMatch(/Read-only/);
-      git(stage.main, 'rev-parse', 'refs/cadre/archive/old');
+      git(harness.main, 'rev-parse', 'refs/cadre/archive/old');
     }));
 
   test('Settings that a process changes last for the session, and have no effect outside.', () =>
-    onGitStage('worktree', async (stage) => {
-      await ranTo(stage, 'git config user.x inside && git remote add more /more', stage.session);
-      const seen = await ranTo(stage, 'git config user.x; git remote', stage.session);
-      expect(await stdout(stage, seen)).toBe('inside\nmore\norigin\n');
-      expect(git(stage.main, 'config', '--list')).not.toMatch(/user\.x|more/);
+    withGitHarness('worktree', async (harness) => {
+      await ranTo(
+        harness,
+        'git config user.x inside && git remote add more /more',
+        harness.session,
+      );
+      const seen = await ranTo(harness, 'git config user.x; git remote', harness.session);
+      expect(await stdout(harness, seen)).toBe('inside\nmore\norigin\n');
+      expect(git(harness.main, 'config', '--list')).not.toMatch(/user\.x|more/);
     }));
 });

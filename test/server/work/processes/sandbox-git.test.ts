@@ -7,21 +7,21 @@ import { expectEventually } from '../../../support/expect-eventually.ts';
 import { logs, ranTo, run, ended, stdout } from '../../../support/processes/work.ts';
 import { hasSandbox } from '../../../support/sandbox/available.ts';
 import { git } from '../../../support/worktrees/work.ts';
-import { IDENTITY, onGitStage } from './git-harness.ts';
+import { IDENTITY, withGitHarness } from './git-harness.ts';
 
 describe.skipIf(!hasSandbox)('git in a sandbox', () => {
   test('Settings, hooks, other worktrees, and the index and HEAD of the main worktree stay unchanged.', () =>
-    onGitStage('worktree', async (stage) => {
-      const common = path.join(stage.main, '.git');
+    withGitHarness('worktree', async (harness) => {
+      const common = path.join(harness.main, '.git');
       const own = path.join(common, 'worktrees/mine');
       const names =
         'config index HEAD logs/HEAD hooks/x info/attributes commondir objects/info/alternates ' +
         'refs/cadre/x logs/refs/cadre/x worktrees/other/HEAD worktrees/mine/commondir ' +
         'worktrees/mine/gitdir worktrees/mine/config.worktree';
       const kept = names.split(' ').map((name) => path.join(common, name));
-      const pinned = path.join(stage.worktree, '.git');
+      const pinned = path.join(harness.worktree, '.git');
       // The first command makes git create what it needs.
-      await ranTo(stage, 'git status', stage.session);
+      await ranTo(harness, 'git status', harness.session);
       const before = contentsOf([...kept, pinned]);
       const attack = (file: string) => {
         const words = `'${file}'`;
@@ -45,7 +45,7 @@ describe.skipIf(!hasSandbox)('git in a sandbox', () => {
         ...moves.map((name) => `perl -e 'rename $ARGV[0], "$ARGV[0].2"' '${common}/${name}'`),
         `perl -e 'rename $ARGV[0], "$ARGV[0].2"' '${own}'`,
       ].join('\n');
-      await ranTo(stage, `(${script}) 2>/dev/null; true`, stage.session);
+      await ranTo(harness, `(${script}) 2>/dev/null; true`, harness.session);
       expect(contentsOf([...kept, pinned])).toEqual(before);
       expect(fs.readdirSync(common)).toEqual(expect.arrayContaining(['refs', 'logs', 'worktrees']));
       expect(fs.readdirSync(path.join(common, 'objects'))).not.toContain('pack.2');
@@ -57,65 +57,65 @@ describe.skipIf(!hasSandbox)('git in a sandbox', () => {
       ]);
       // A link that a process has left in the stand-in leads the server nowhere.
       await ranTo(
-        stage,
+        harness,
         `cd '${common}' && ln -sfn /tmp/x packed-refs; ln -sfn / HEAD`,
-        stage.session,
+        harness.session,
       );
-      const { exit_code } = await ranTo(stage, 'git log -1 && git branch after', stage.session);
+      const { exit_code } = await ranTo(harness, 'git log -1 && git branch after', harness.session);
       expect(exit_code).toBe(0);
     }));
 
   test('A change of the settings outside is visible inside, and the settings stay read-only.', () =>
-    onGitStage('worktree', async (stage) => {
-      const config = path.join(stage.main, '.git/config');
+    withGitHarness('worktree', async (harness) => {
+      const config = path.join(harness.main, '.git/config');
       const command = `touch ready; until [ -n "$(git config cadre.x)" ]; do sleep 0.02; done; echo x >> '${config}'; git config cadre.x`;
-      const process = await run(stage, command, stage.session);
-      await expectEventually(() => fs.existsSync(path.join(stage.worktree, 'ready'))).toBe(true);
-      git(stage.main, 'config', 'cadre.x', 'new');
-      expect(await stdout(stage, await ended(stage, process))).toBe('new\n');
-      expect((await logs(stage, process)).stderr?.content).toMatch(/Read-only/);
-      expect(git(stage.main, 'config', '--list')).toContain('cadre.x=new');
+      const process = await run(harness, command, harness.session);
+      await expectEventually(() => fs.existsSync(path.join(harness.worktree, 'ready'))).toBe(true);
+      git(harness.main, 'config', 'cadre.x', 'new');
+      expect(await stdout(harness, await ended(harness, process))).toBe('new\n');
+      expect((await logs(harness, process)).stderr?.content).toMatch(/Read-only/);
+      expect(git(harness.main, 'config', '--list')).toContain('cadre.x=new');
     }));
 
   test('No ref and no commit is lost while git packs refs outside and a process commits inside.', () =>
-    onGitStage('worktree', async (stage) => {
+    withGitHarness('worktree', async (harness) => {
       const rounds = atLength(15, 200);
       const command = `${IDENTITY}
 for n in $(seq ${rounds}); do
   git commit -q --allow-empty -m "inside $n" && git tag "inside-$n" || echo "failed $n"
   git switch -qc "branch-$n" && git switch -q - || echo "failed $n"
 done`;
-      const process = await run(stage, command, stage.session);
-      const over = ended(stage, process);
+      const process = await run(harness, command, harness.session);
+      const over = ended(harness, process);
       let isOver = false;
       void over.then(() => (isOver = true));
       const seen = new Set<string>();
       const look = () => {
-        const refs = git(stage.main, 'for-each-ref', '--format=%(refname)').split('\n');
+        const refs = git(harness.main, 'for-each-ref', '--format=%(refname)').split('\n');
         const lost = [...seen].filter((one) => !refs.includes(one));
         expect(lost).toEqual([]);
         for (const one of refs) seen.add(one);
       };
       for (let n = 0; !isOver; n++) {
-        git(stage.main, 'branch', `outside-${n}`);
-        git(stage.main, 'pack-refs', '--all', '--prune');
+        git(harness.main, 'branch', `outside-${n}`);
+        git(harness.main, 'pack-refs', '--all', '--prune');
         look();
         // The server runs in this process.
         await new Promise((resolve) => setImmediate(resolve));
       }
       look();
-      expect((await logs(stage, await over)).stderr?.content ?? '').toBe('');
-      const output = await stdout(stage, await over);
+      expect((await logs(harness, await over)).stderr?.content ?? '').toBe('');
+      const output = await stdout(harness, await over);
       expect(output).toBe('');
-      expect(git(stage.worktree, 'rev-list', '--count', 'main..HEAD')).toBe(String(rounds));
+      expect(git(harness.worktree, 'rev-list', '--count', 'main..HEAD')).toBe(String(rounds));
       expect([...seen].filter((one) => one.startsWith('refs/tags/inside-'))).toHaveLength(rounds);
     }));
 
   test('A link that a process leaves in the repository or among files of its worktree is removed when the process ends.', () =>
-    onGitStage('worktree', async (stage) => {
-      const victim = path.join(stage.main, 'victim');
+    withGitHarness('worktree', async (harness) => {
+      const victim = path.join(harness.main, 'victim');
       fs.writeFileSync(victim, 'kept\n');
-      const common = path.join(stage.main, '.git');
+      const common = path.join(harness.main, '.git');
       const links = [
         'logs/refs/heads/mine',
         'worktrees/mine/COMMIT_EDITMSG',
@@ -123,26 +123,26 @@ done`;
         'refs/heads/k',
         'objects/zz',
       ];
-      await ranTo(stage, `${IDENTITY}; git commit -q --allow-empty -m one`, stage.session);
+      await ranTo(harness, `${IDENTITY}; git commit -q --allow-empty -m one`, harness.session);
       const command = links.map((name) => `ln -sf '${victim}' '${common}/${name}'`).join(' && ');
-      const { exit_code } = await ranTo(stage, command, stage.session);
+      const { exit_code } = await ranTo(harness, command, harness.session);
       expect(exit_code).toBe(0);
       const isLink = (name: string) =>
         fs.lstatSync(path.join(common, name), { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
       await expectEventually(() => links.filter(isLink)).toEqual([]);
-      git(stage.worktree, 'commit', '-q', '--allow-empty', '-m', 'outside');
+      git(harness.worktree, 'commit', '-q', '--allow-empty', '-m', 'outside');
       expect(fs.readFileSync(victim, 'utf8')).toBe('kept\n');
     }));
 
   test('The stand-in is removed when the session is closed, and outside of its session nothing refers to it.', () =>
-    onGitStage('worktree', async (stage) => {
-      await ranTo(stage, `${IDENTITY}; git commit -q --allow-empty -m kept`, stage.session);
-      const own = path.join(stage.directory, 'sandbox', stage.session.session_id);
+    withGitHarness('worktree', async (harness) => {
+      await ranTo(harness, `${IDENTITY}; git commit -q --allow-empty -m kept`, harness.session);
+      const own = path.join(harness.directory, 'sandbox', harness.session.session_id);
       expect(fs.readdirSync(path.join(own, 'git')).length).toBeGreaterThan(0);
-      await stage.client.call(endpoints.closeSession, { params: stage.session, body: {} });
+      await harness.client.call(endpoints.closeSession, { params: harness.session, body: {} });
       await expectEventually(() => fs.existsSync(own)).toBe(false);
-      expect(git(stage.worktree, 'log', '-1', '--format=%s')).toBe('kept');
-      expect(git(stage.worktree, 'status', '--short')).toBe('');
+      expect(git(harness.worktree, 'log', '-1', '--format=%s')).toBe('kept');
+      expect(git(harness.worktree, 'status', '--short')).toBe('');
     }));
 });
 

@@ -13,7 +13,7 @@ import { scriptedProvider } from '../../../support/scripted-provider.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import { openSession } from '../../../support/turns.ts';
 
-interface Stage extends TestRuntime {
+interface Harness extends TestRuntime {
   /** The port of a server of the machine, which answers with the method, the host and the path of a request. */
   port: number;
   /** Runs a command in a session; resolves with its output. */
@@ -23,9 +23,9 @@ interface Stage extends TestRuntime {
 }
 
 /** Runs a test with a session whose processes reach the returned hosts. */
-async function onStage(
+async function withHarness(
   hosts: (port: number) => string[],
-  test: (stage: Stage) => Promise<void>,
+  test: (harness: Harness) => Promise<void>,
   network = 'hosts',
 ): Promise<void> {
   await using directory = tempDirectory('root');
@@ -82,7 +82,7 @@ const thisHost = (port: number) => [`localhost:${port}`];
 
 describe.skipIf(!hasSandbox)('a sandbox with a list of hosts', () => {
   test('A process reaches a listed host by a request of the proxy and by a tunnel, and a listed port of the machine also directly.', () =>
-    onStage(thisHost, async ({ say, port }) => {
+    withHarness(thisHost, async ({ say, port }) => {
       const url = `http://localhost:${port}`;
       const said = (request: string) => `${request}\n`.replace('HOST', `localhost:${port}`);
       expect(await say(`curl -sS ${url}/a`)).toBe(said('GET HOST /a '));
@@ -92,7 +92,7 @@ describe.skipIf(!hasSandbox)('a sandbox with a list of hosts', () => {
     }));
 
   test('A host that is not listed is refused, and the refusal names the key.', () =>
-    onStage(noHosts, async ({ say, port }) => {
+    withHarness(noHosts, async ({ say, port }) => {
       expect(await say('curl -sS http://example.invalid/')).toBe(
         'cadre: the sandbox does not reach example.invalid:80: add the host to sandbox.hosts\n',
       );
@@ -104,7 +104,7 @@ describe.skipIf(!hasSandbox)('a sandbox with a list of hosts', () => {
     }));
 
   test('A session has one event for each refused host, which gives the reason.', () =>
-    onStage(
+    withHarness(
       () => ['localhost'],
       async ({ say, session, client }) => {
         for (let round = 0; round < 3; round++) await say('curl -sS http://example.invalid/');
@@ -128,7 +128,7 @@ describe.skipIf(!hasSandbox)('a sandbox with a list of hosts', () => {
     ));
 
   test('A listed name that resolves to an address of the machine is refused without a port in the list.', () =>
-    onStage(
+    withHarness(
       () => ['localhost', '*'],
       async ({ say }) => {
         const refusal = await say('curl -sS http://localhost/ --noproxy ""');
@@ -139,7 +139,7 @@ describe.skipIf(!hasSandbox)('a sandbox with a list of hosts', () => {
     ));
 
   test('A sandbox reaches only the tools and the health check of the server, also with the admin token.', () =>
-    onStage(noHosts, async ({ say, url, token }) => {
+    withHarness(noHosts, async ({ say, url, token }) => {
       const { port } = new URL(url);
       const asAdmin = `curl -sS --path-as-is -H 'Authorization: Bearer ${token}'`;
       const at = `http://127.0.0.1:${port}`;
@@ -153,46 +153,46 @@ describe.skipIf(!hasSandbox)('a sandbox with a list of hosts', () => {
     }));
 
   test('Processes of a session reach each other, and no process of another session or of the machine.', () =>
-    onStage(noHosts, async (stage) => {
-      const { say, session, client, root } = stage;
-      const server = await run(stage, listens(20_000), { session_id: session });
-      await printed(stage, server, 'listens');
+    withHarness(noHosts, async (harness) => {
+      const { say, session, client, root } = harness;
+      const server = await run(harness, listens(20_000), { session_id: session });
+      await printed(harness, server, 'listens');
       expect(await say('curl -sS http://127.0.0.1:20000/')).toBe('served');
       const other = await openSession(client, root);
       expect(await say('curl -sS http://127.0.0.1:20000/', other.id)).toMatch(/Failed to connect/);
       await expect(fetch('http://127.0.0.1:20000/')).rejects.toThrow('fetch failed');
-      await kill(stage, server);
+      await kill(harness, server);
     }));
 
   test('A wait for a port finds a port inside the sandbox, and not the same port of the machine.', async () => {
     for (const network of ['hosts', 'none'])
-      await onStage(
+      await withHarness(
         noHosts,
-        async (stage) => {
-          const { session, client, port } = stage;
+        async (harness) => {
+          const { session, client, port } = harness;
           const open = (process_id: string, number: number, timeout_ms: number) =>
             client.call(endpoints.waitForProcess, {
               params: { process_id },
               query: { for: `port:${number}`, timeout_ms },
             });
-          const server = await run(stage, listens(20_001), { session_id: session });
+          const server = await run(harness, listens(20_001), { session_id: session });
           expect((await open(server.process_id, 20_001, 60_000)).matched).toBe(true);
           expect((await open(server.process_id, port, 0)).matched).toBe(false);
-          await kill(stage, server);
+          await kill(harness, server);
         },
         network,
       );
   });
 
   test('A published port is reachable on the machine until its process ends, and only there.', () =>
-    onStage(noHosts, async (stage) => {
-      const { session, client } = stage;
+    withHarness(noHosts, async (harness) => {
+      const { session, client } = harness;
       const port = await freePort();
       const create = (command: string, ports: number[]) =>
         client.call(endpoints.createProcess, { body: { command, session_id: session, ports } });
       const { process: server } = await create(listens(port), [port]);
       expect(server.ports).toEqual([port]);
-      await printed(stage, server, 'listens');
+      await printed(harness, server, 'listens');
       const served = () => fetch(`http://127.0.0.1:${port}/`).then((answer) => answer.text());
       expect(await served()).toBe('served');
       const all = await Promise.all(Array.from({ length: 50 }, served));
@@ -203,17 +203,17 @@ describe.skipIf(!hasSandbox)('a sandbox with a list of hosts', () => {
       // A process that was restarted publishes the port before the old one has ended.
       const params = { process_id: server.process_id };
       const { process: next } = await client.call(endpoints.restartProcess, { params, body: {} });
-      await printed(stage, next, 'listens');
+      await printed(harness, next, 'listens');
       expect(await served()).toBe('served');
-      await kill(stage, next);
+      await kill(harness, next);
       await expect(served()).rejects.toThrow('fetch failed');
       const { process: silent } = await create('sleep 60', [port]);
       await expect(served()).rejects.toThrow('fetch failed');
-      await kill(stage, silent);
+      await kill(harness, silent);
     }));
 
   test('A port that the machine uses cannot be published, and a sandbox without a network publishes none.', async () => {
-    await onStage(noHosts, async ({ session, client, port }) => {
+    await withHarness(noHosts, async ({ session, client, port }) => {
       const body = { command: 'true', session_id: session, ports: [await freePort(), port] };
       await expect(client.call(endpoints.createProcess, { body })).rejects.toMatchObject({
         code: 'conflict',
@@ -225,18 +225,18 @@ describe.skipIf(!hasSandbox)('a sandbox with a list of hosts', () => {
       const { process } = await client.call(endpoints.createProcess, { body: again });
       expect(process.ports).toEqual([free]);
     });
-    const none = async ({ session, client }: Stage) => {
+    const none = async ({ session, client }: Harness) => {
       const body = { command: 'true', session_id: session, ports: [await freePort()] };
       await expect(client.call(endpoints.createProcess, { body })).rejects.toMatchObject({
         code: 'invalid',
         message: expect.stringContaining('no network'),
       });
     };
-    await onStage(noHosts, none, 'none');
+    await withHarness(noHosts, none, 'none');
   });
 
   test('The network ends with the session, and another session has its own.', () =>
-    onStage(thisHost, async ({ say, port, session, client, root }) => {
+    withHarness(thisHost, async ({ say, port, session, client, root }) => {
       await say('true');
       await client.call(endpoints.closeSession, { params: { session_id: session }, body: {} });
       const { id } = await openSession(client, root);

@@ -15,7 +15,7 @@ function outside() {
 it('A server that is killed while the contenders run judges each of them once after its start.', async () => {
   const repository = makeRepository(testDirectory('race'));
   const options = outside();
-  const [stage, id] = await afterCrash(
+  const [harness, id] = await afterCrash(
     async (before) => {
       const races = racesOn(before, repository);
       const { body: race } = await races.start({ check: 'test -f done' });
@@ -24,10 +24,10 @@ it('A server that is killed while the contenders run judges each of them once af
     },
     { before: options, after: options },
   );
-  const races = racesOn(stage, repository);
+  const races = racesOn(harness, repository);
   const ended = await races.ended(id);
   expect(ended.contenders.map(({ status }) => status)).toEqual(['passed', 'failed']);
-  const all = kinds(await stage.events());
+  const all = kinds(await harness.events());
   expect(all.filter((kind) => kind.startsWith('race.'))).toEqual([
     'race.started',
     'race.contender_started',
@@ -37,13 +37,13 @@ it('A server that is killed while the contenders run judges each of them once af
     'race.ended',
   ]);
   expect(all.filter((kind) => kind === 'turn.accepted')).toHaveLength(2);
-  expect((await stage.get<Worktree[]>('/v1/worktrees')).body).toHaveLength(2);
+  expect((await harness.get<Worktree[]>('/v1/worktrees')).body).toHaveLength(2);
 });
 
 it('A server that is killed after a contender was kept removes the other worktree after its start.', async () => {
   const repository = makeRepository(testDirectory('race'));
   const options = outside();
-  const [stage, left] = await afterCrash(
+  const [harness, left] = await afterCrash(
     async (before) => {
       const races = racesOn(before, repository);
       const { body: race } = await races.start();
@@ -66,11 +66,11 @@ it('A server that is killed after a contender was kept removes the other worktre
       after: options,
     },
   );
-  await stage.until(({ kind }) => kind === 'worktree.cleaned');
+  await harness.until(({ kind }) => kind === 'worktree.cleaned');
   expect(fs.existsSync(left.cwd)).toBe(false);
-  const { body } = await racesOn(stage, repository).keep(left.id, 'acp-b');
+  const { body } = await racesOn(harness, repository).keep(left.id, 'acp-b');
   expect(body.cleanups).toMatchObject([
     { status: 'cleaned', archive_ref: expect.stringContaining('refs/cadre/archive/') },
   ]);
-  expect(kinds(await stage.events()).filter((kind) => kind === 'race.kept')).toHaveLength(1);
+  expect(kinds(await harness.events()).filter((kind) => kind === 'race.kept')).toHaveLength(1);
 });

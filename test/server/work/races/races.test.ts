@@ -8,17 +8,17 @@ import { expectEventually } from '../../../support/expect-eventually.ts';
 import { retain } from '../../../support/retention/harness.ts';
 import { racesOn, TWO, work } from '../../../support/races.ts';
 import { completed } from '../../../support/scripted-provider.ts';
-import { kinds, sharedStage, testStage } from '../../../support/sessions/harness.ts';
+import { kinds, sharedHarness, testHarness } from '../../../support/sessions/harness.ts';
 import { commit, git, write } from '../../../support/worktrees/work.ts';
 
-const stage = sharedStage();
+const harness = sharedHarness();
 const failed = { status: 'failed' as const, error: { code: 'agent_error', message: 'no luck' } };
 const statuses = ({ contenders }: Race) =>
   Object.fromEntries(contenders.map(({ contender, status }) => [contender, status]));
 
 describe('a race', () => {
   it('All contenders get the prompt, each in a worktree that starts from the same commit.', async () => {
-    const races = racesOn(stage());
+    const races = racesOn(harness());
     const base = git(races.cwd, 'rev-parse', 'HEAD');
     const { body: race } = await races.start({ name: 'fix' });
     expect(race).toMatchObject({
@@ -44,7 +44,7 @@ describe('a race', () => {
       { 'acp-a': 'completed', 'acp-b': 'completed' },
     ]);
     const { id } = race;
-    const events = (await stage().events()).filter(({ kind, payload }) => {
+    const events = (await harness().events()).filter(({ kind, payload }) => {
       const of = payload as { race_id?: string; race?: Race };
       return kind.startsWith('race.') && (of.race_id ?? of.race?.id) === id;
     });
@@ -59,7 +59,7 @@ describe('a race', () => {
   });
 
   it('The check runs in each worktree, and the result contains the changes of the contender.', async () => {
-    const races = racesOn(stage());
+    const races = racesOn(harness());
     const { body: race } = await races.start({ check: 'test -f done' });
     const { 'acp-a': good, 'acp-b': bad } = await races.turns();
     if (!good || !bad) throw new Error('a turn is missing');
@@ -86,7 +86,7 @@ describe('a race', () => {
       exit_code: 1,
       files_changed: 0,
     });
-    const { body: tree } = await stage().get<Worktree>(
+    const { body: tree } = await harness().get<Worktree>(
       `/v1/worktrees/${ended.contenders[0]?.worktree_id}`,
     );
     // A merge without a target goes to the branch.
@@ -94,12 +94,12 @@ describe('a race', () => {
   });
 
   it('With several checks, the output of a failed check becomes the next turn of its contender.', async () => {
-    const races = racesOn(stage());
+    const races = racesOn(harness());
     const { body: race } = await races.start({ check: 'test -f done', max_checks: 2 });
     const turns = await races.turns();
     work(turns['acp-b'] as never, 'done');
     for (const turn of Object.values(turns)) turn.end(completed);
-    const next = await stage().provider.nextTurn();
+    const next = await harness().provider.nextTurn();
     expect(next.session.model).toBe('a');
     expect(next.text).toContain('<failed_check round="1 of 2">');
     work(next, 'done');
@@ -110,7 +110,7 @@ describe('a race', () => {
   });
 
   it('A contender whose agent is not available fails with the reason, and the other contenders continue.', async () => {
-    const races = racesOn(stage());
+    const races = racesOn(harness());
     const contenders = [{ provider: 'codex' }, { provider: 'acp', model: 'a' }];
     const { body: race } = await races.start({ contenders, check: 'true' });
     (await races.turns(1))['acp-a']?.end(completed);
@@ -127,7 +127,7 @@ describe('a race', () => {
   });
 
   it('A race fails if no contender passes.', async () => {
-    const races = racesOn(stage());
+    const races = racesOn(harness());
     const { body: race } = await races.start({
       contenders: [{ provider: 'codex' }, { provider: 'claude' }],
     });
@@ -140,17 +140,17 @@ describe('a race', () => {
   });
 
   it('Contenders with the same agent and model have numbers.', async () => {
-    const races = racesOn(stage());
+    const races = racesOn(harness());
     const one = { provider: 'acp', model: 'gpt/5.1 Mini' };
     const { body: race } = await races.start({ contenders: [one, { provider: 'acp' }, one] });
     const names = race.contenders.map(({ contender }) => contender);
     expect(names).toEqual(['acp-gpt-5-1-mini-1', 'acp', 'acp-gpt-5-1-mini-2']);
-    for (let at = 0; at < 3; at++) (await stage().provider.nextTurn()).end(completed);
+    for (let at = 0; at < 3; at++) (await harness().provider.nextTurn()).end(completed);
     await races.ended(race.id);
   });
 
   it('A name that another race has is refused, as is a directory without a commit.', async () => {
-    const races = racesOn(stage());
+    const races = racesOn(harness());
     const { body: race } = await races.start({ name: 'twice' });
     for (const turn of Object.values(await races.turns())) turn.end(completed);
     await races.ended(race.id);
@@ -158,15 +158,15 @@ describe('a race', () => {
       error: 'race "twice" already exists: choose another name',
       code: 'conflict',
     });
-    for (const more of [{ cwd: stage().directory }, { base_ref: 'nowhere' }])
+    for (const more of [{ cwd: harness().directory }, { base_ref: 'nowhere' }])
       expect(await races.start(more)).toMatchObject({ status: 400, body: { code: 'invalid' } });
   });
 
   it('An existing worktree is not used by a contender.', async () => {
-    const races = racesOn(stage());
-    const source = await stage().open({ cwd: races.cwd });
+    const races = racesOn(harness());
+    const source = await harness().open({ cwd: races.cwd });
     const request = { source_session_id: source.id, worktree_name: 'taken-acp-a' };
-    await stage().post('/v1/worktrees', request);
+    await harness().post('/v1/worktrees', request);
     const { body: race } = await races.start({ name: 'taken' });
     (await races.turns(1))['acp-b']?.end(completed);
     const ended = await races.ended(race.id);
@@ -175,7 +175,7 @@ describe('a race', () => {
   });
 
   it('A budget that is used up lets no contender start.', async () => {
-    const on = await testStage();
+    const on = await testHarness();
     await budgetsOf(on).set({ turns: 1 });
     await on.complete((await on.atWork()).turn);
     const races = racesOn(on);
@@ -191,7 +191,7 @@ describe('a race', () => {
 
 describe('a contender that waits', () => {
   it('A contender that waits for an approval is shown as waiting.', async () => {
-    const races = racesOn(stage());
+    const races = racesOn(harness());
     const contenders = TWO.map((one) => ({ ...one, permission_mode: 'require_approval' }));
     const { body: race } = await races.start({ contenders, check: 'true' });
     const turns = await races.turns();
@@ -211,7 +211,7 @@ describe('a contender that waits', () => {
   it.for([undefined, 'test -f done'])(
     'A contender that has reached a usage limit waits until it continues, with the check %s.',
     async (check) => {
-      const on = await testStage();
+      const on = await testHarness();
       const races = racesOn(on);
       const { body: race } = await races.start({ check });
       const turns = await races.turns();
@@ -240,7 +240,7 @@ describe('a contender that waits', () => {
 
 describe('the stop of a race', () => {
   it('A stop interrupts the turns that run, and keeps the results of the others.', async () => {
-    const races = racesOn(stage());
+    const races = racesOn(harness());
     const { body: race } = await races.start({ check: 'true' });
     const turns = await races.turns();
     turns['acp-a']?.end(completed);
@@ -260,7 +260,7 @@ describe('the stop of a race', () => {
   });
 
   it('A stop ends a contender that waits for a usage limit.', async () => {
-    const on = await testStage();
+    const on = await testHarness();
     const races = racesOn(on);
     const { body: race } = await races.start();
     const limit = { resetsAt: on.clock.now() + 3_600_000, isOfAccount: false };
@@ -272,7 +272,7 @@ describe('the stop of a race', () => {
   });
 
   it('A stop kills the check that runs.', async () => {
-    const on = await testStage();
+    const on = await testHarness();
     on.clock.runFree();
     const races = racesOn(on);
     const { body: race } = await races.start({ check: 'sleep 100' });
@@ -290,7 +290,7 @@ describe('the stop of a race', () => {
 
 describe('the kept contender', () => {
   async function raceWithWork() {
-    const races = racesOn(stage());
+    const races = racesOn(harness());
     const { body: race } = await races.start();
     const turns = await races.turns();
     for (const [name, turn] of Object.entries(turns)) {
@@ -316,10 +316,10 @@ describe('the kept contender', () => {
     ]);
     expect(fs.existsSync(cwds['acp-b'] ?? '')).toBe(false);
     expect(fs.readFileSync(`${cwds['acp-a']}/acp-a.txt`, 'utf8')).toBe('acp-a.txt\n');
-    expect((await stage().session(b.session_id ?? '')).status).toBe('closed');
-    expect((await stage().session(a.session_id ?? '')).status).toBe('ready');
+    expect((await harness().session(b.session_id ?? '')).status).toBe('closed');
+    expect((await harness().session(a.session_id ?? '')).status).toBe('ready');
     // The uncommitted file of the other one is in its archive.
-    const { body: restored } = await stage().post<Worktree>(
+    const { body: restored } = await harness().post<Worktree>(
       `/v1/worktrees/${b.worktree_id}/restore`,
       {},
     );
@@ -327,7 +327,7 @@ describe('the kept contender', () => {
     // The same request again removes nothing that was restored.
     expect((await races.keep(id, 'acp-a')).body.cleanups).toEqual([]);
     expect(fs.existsSync(restored.path)).toBe(true);
-    const events = await stage().events();
+    const events = await harness().events();
     const kept = events.filter(
       ({ kind, payload }) => kind === 'race.kept' && (payload.race as Race).id === id,
     );
@@ -345,8 +345,8 @@ describe('the kept contender', () => {
 
   it('A worktree that another session claims is left.', async () => {
     const { races, id, b, cwds } = await raceWithWork();
-    const { id: session_id } = await stage().open();
-    await stage().post(`/v1/worktrees/${b.worktree_id}/claims`, { session_id });
+    const { id: session_id } = await harness().open();
+    await harness().post(`/v1/worktrees/${b.worktree_id}/claims`, { session_id });
     expect((await races.keep(id, 'acp-a')).body.cleanups).toEqual([]);
     expect(fs.existsSync(cwds['acp-b'] ?? '')).toBe(true);
   });
@@ -357,7 +357,7 @@ describe('the kept contender', () => {
       status: 404,
       body: { error: expect.stringContaining('choose from acp-a, acp-b') },
     });
-    await stage().close(a.session_id ?? '');
+    await harness().close(a.session_id ?? '');
     expect(await races.keep(id, 'acp-a')).toMatchObject({ status: 409 });
     const { body: running } = await races.start();
     const turns = await races.turns();
@@ -371,7 +371,7 @@ describe('the kept contender', () => {
 });
 
 it('A race is removed when retention has removed the contents of all its sessions.', async () => {
-  const on = await testStage();
+  const on = await testHarness();
   const races = racesOn(on);
   const { body: race } = await races.start();
   for (const turn of Object.values(await races.turns())) turn.end(completed);

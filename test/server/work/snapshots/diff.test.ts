@@ -16,12 +16,12 @@ import {
   makeRepository,
   read,
   type Server,
-  sharedStages,
+  sharedWorktreeHarnesses,
   write,
-  testStage,
+  testWorktreeHarness,
 } from '../../../support/worktrees/work.ts';
 
-const onShared = sharedStages();
+const onShared = sharedWorktreeHarnesses();
 
 function diff(
   { client }: Server,
@@ -59,14 +59,14 @@ async function isLate(work: Promise<unknown>, pipe: string, clock: ManualClock):
 }
 
 test('A diff shows committed, staged, changed, deleted and untracked files, and leaves the repository as it is.', async () => {
-  const { stage, repo, session } = await onShared();
+  const { harness, repo, session } = await onShared();
   write(repo, { 'a.txt': 'one\ntwo\n', '.gitignore': 'build\n' });
   commitLater(repo);
   write(repo, { 'staged.txt': 'staged\n', 'build/out': 'ignored\n', 'new dir/ü.txt': 'new\n' });
   git(repo, 'add', 'staged.txt');
   fs.rmSync(path.join(repo, 'sub/b.txt'));
   const before = stateOf(repo);
-  const found = await diff(stage, session);
+  const found = await diff(harness, session);
   expect(told(found)).toEqual([
     ['added .gitignore', '@@ -0,0 +1 @@\n+build\n'],
     ['modified a.txt', '@@ -1 +1,2 @@\n one\n+two\n'],
@@ -84,26 +84,26 @@ test('A diff shows committed, staged, changed, deleted and untracked files, and 
     left_out_count: 0,
   });
   expect(stateOf(repo)).toBe(before);
-  const uncommitted = await diff(stage, session, { against: 'head', stat: true });
+  const uncommitted = await diff(harness, session, { against: 'head', stat: true });
   expect(uncommitted.base).toMatchObject({ kind: 'head', commit: found.head_commit });
   expect(told(uncommitted)).toEqual([
     ['added new dir/ü.txt', null],
     ['added staged.txt', null],
     ['deleted sub/b.txt', null],
   ]);
-  const below = await diff(stage, session, { path: ['sub', 'a.txt'] });
+  const below = await diff(harness, session, { path: ['sub', 'a.txt'] });
   expect(below.files.map((file) => file.path)).toEqual(['a.txt', 'sub/b.txt']);
 });
 
 test('A diff compares a worktree with its base commit.', async () => {
-  const { stage, client, repo } = await onShared();
+  const { harness, client, repo } = await onShared();
   const { id, cwd } = await openSession(client, repo, { worktree: true });
   write(cwd, { 'a.txt': 'agent\n' });
   commit(cwd, 'in the worktree');
   write(cwd, { 'more.txt': 'more\n' });
   // The main worktree is somebody else's.
   write(repo, { 'a.txt': 'person\n' });
-  const found = await diff(stage, id);
+  const found = await diff(harness, id);
   expect(found.base).toEqual({
     kind: 'worktree',
     commit: git(repo, 'rev-parse', 'HEAD'),
@@ -117,11 +117,11 @@ test('A diff compares a worktree with its base commit.', async () => {
 });
 
 test('A diff of a worktree leaves out changes that came from its base branch or were merged into it.', async () => {
-  const { stage, client, repo } = await onShared();
+  const { harness, client, repo } = await onShared();
   write(repo, { 'before.txt': 'person\n' });
   const base = commit(repo, 'before');
   const { id, cwd } = await openSession(client, repo, { worktree: true });
-  const names = async () => (await diff(stage, id, { stat: true })).files.map((one) => one.path);
+  const names = async () => (await diff(harness, id, { stat: true })).files.map((one) => one.path);
   write(cwd, { 'mine.txt': 'agent\n' });
   commit(cwd, 'in the worktree');
   const theirs = () => commit(repo, 'of somebody else');
@@ -129,7 +129,7 @@ test('A diff of a worktree leaves out changes that came from its base branch or 
   const shared = theirs();
   git(cwd, 'merge', '-q', '-m', 'both', shared);
   expect(await names()).toEqual(['mine.txt']);
-  expect((await diff(stage, id)).base).toMatchObject({ kind: 'worktree', commit: shared });
+  expect((await diff(harness, id)).base).toMatchObject({ kind: 'worktree', commit: shared });
   write(repo, { 'later.txt': 'person\n' });
   git(cwd, 'rebase', '-q', theirs());
   expect(await names()).toEqual(['mine.txt']);
@@ -138,13 +138,13 @@ test('A diff of a worktree leaves out changes that came from its base branch or 
   expect(await names()).toEqual(['next.txt']);
   // A reset of the branch does not attribute the work of others to the session.
   git(repo, 'reset', '-q', '--hard', `${base}~`);
-  expect((await diff(stage, id)).base.commit).toBe(base);
+  expect((await diff(harness, id)).base.commit).toBe(base);
   git(repo, 'branch', '-m', 'main', 'another');
-  expect((await diff(stage, id)).base.commit).toBe(base);
+  expect((await diff(harness, id)).base.commit).toBe(base);
 });
 
 test('A diff runs no program of the repository, and no attribute hides a change.', async () => {
-  const { stage, repo, session, directory } = await onShared();
+  const { harness, repo, session, directory } = await onShared();
   const trip = path.join(directory, 'trip');
   fs.writeFileSync(trip, `#!/bin/sh\ntouch '${directory}/ran'\ncat\n`, { mode: 0o755 });
   const names = ['core.fsmonitor', 'diff.external', 'diff.t.command', 'diff.t.textconv'];
@@ -158,21 +158,21 @@ test('A diff runs no program of the repository, and no attribute hides a change.
     'a.txt': 'one\n$Id: mine $\r\n',
   });
   write(path.join(repo, '.git/info'), { attributes: '*.txt -diff\n' });
-  const found = await diff(stage, session, { path: ['a.txt'] });
+  const found = await diff(harness, session, { path: ['a.txt'] });
   expect(told(found)).toEqual([['modified a.txt', '@@ -1 +1,2 @@\n one\n+$Id: mine $\r\n']]);
   expect(fs.existsSync(path.join(directory, 'ran'))).toBe(false);
 });
 
 test('A diff ends at its time limit and names the special file that git waits for.', async () => {
   const clock = new ManualClock();
-  const stage = await testStage({ clock });
-  const { repo, session } = stage;
-  const pipe = path.join(stage.directory, 'pipe');
+  const harness = await testWorktreeHarness({ clock });
+  const { repo, session } = harness;
+  const pipe = path.join(harness.directory, 'pipe');
   execFileSync('mkfifo', [pipe]);
   const config = path.join(repo, '.git/config');
   const settings = read(repo, '.git/config');
   git(repo, 'config', 'include.path', pipe);
-  await expect(isLate(diff(stage, session), pipe, clock)).rejects.toMatchObject({
+  await expect(isLate(diff(harness, session), pipe, clock)).rejects.toMatchObject({
     message: 'reading the files of the session took longer than 20 s',
   });
   fs.writeFileSync(config, settings);
@@ -180,13 +180,13 @@ test('A diff ends at its time limit and names the special file that git waits fo
   const head = path.join(repo, 'inner/.git/HEAD');
   fs.rmSync(head);
   execFileSync('mkfifo', [head]);
-  await expect(isLate(diff(stage, session), head, clock)).rejects.toMatchObject({
+  await expect(isLate(diff(harness, session), head, clock)).rejects.toMatchObject({
     message: expect.stringContaining('inner/.git/HEAD is not a regular file'),
   });
 });
 
 test('A diff in a pipe is a patch that git applies; a file that it cannot contain is a comment and a line on stderr.', async () => {
-  const { stage, repo, session, directory } = await onShared();
+  const { harness, repo, session, directory } = await onShared();
   const line = `${'x'.repeat(99)}\n`;
   const binary = (seed: number) =>
     Buffer.from(Array.from({ length: 300 }, (_, at) => (at * seed) % 256));
@@ -200,7 +200,7 @@ test('A diff in a pipe is a patch that git applies; a file that it cannot contai
     'long.txt': line.repeat(6000),
   });
   fs.rmSync(path.join(repo, 'gone.bin'));
-  const env = { CADRE_URL: stage.url, CADRE_TOKEN: stage.token };
+  const env = { CADRE_URL: harness.url, CADRE_TOKEN: harness.token };
   const run = await runHere(directory, ['diff', session, '--head'], { env });
   expect(run.code).toBe(0);
   const clone = path.join(directory, 'clone');
@@ -219,7 +219,7 @@ test('A diff in a pipe is a patch that git applies; a file that it cannot contai
 });
 
 test('A diff names what it leaves out: binary files, large files, nested repositories, and files beyond the limit.', async () => {
-  const { stage, repo, session } = await onShared();
+  const { harness, repo, session } = await onShared();
   makeRepository(path.join(repo, 'inner'));
   const line = `${'x'.repeat(99)}\n`;
   write(repo, {
@@ -229,7 +229,7 @@ test('A diff names what it leaves out: binary files, large files, nested reposit
   });
   fs.truncateSync(path.join(repo, 'a.txt'), 33 * 1024 * 1024);
   for (let at = 0; at < 9; at += 1) write(repo, { [`many/${at}.txt`]: line.repeat(5100) });
-  const found = await diff(stage, session);
+  const found = await diff(harness, session);
   const reasons = found.files.map((file) => [file.path, file.no_patch, file.new_bytes]);
   expect(reasons).toEqual([
     ['binary.dat', 'binary', 3],
@@ -243,16 +243,16 @@ test('A diff names what it leaves out: binary files, large files, nested reposit
     { path: 'inner', reason: 'repository', bytes: null },
     { path: 'a.txt', reason: 'large', bytes: 33 * 1024 * 1024 },
   ]);
-  const one = await diff(stage, session, { path: ['many/8.txt'] });
+  const one = await diff(harness, session, { path: ['many/8.txt'] });
   expect(one.files.map((file) => file.no_patch)).toEqual([null]);
 });
 
 test('A diff is refused outside of a repository and for a removed worktree.', async () => {
-  const { stage, client, repo, directory } = await onShared();
+  const { harness, client, repo, directory } = await onShared();
   const outside = await openSession(client, directory);
-  await expectError(diff(stage, outside.id), 'conflict', 'is not in a usable git repository');
+  await expectError(diff(harness, outside.id), 'conflict', 'is not in a usable git repository');
   const { id, cwd } = await openSession(client, repo, { worktree: true });
   fs.rmSync(cwd, { recursive: true });
   git(repo, 'worktree', 'prune');
-  await expectError(diff(stage, id), 'conflict', 'no longer exists');
+  await expectError(diff(harness, id), 'conflict', 'no longer exists');
 });

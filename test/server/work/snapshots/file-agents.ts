@@ -7,7 +7,7 @@ import { sharedRuntime } from '../../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../../support/scripted-provider.ts';
 import { testDirectory } from '../../../support/temp.ts';
 import { openSession, runTurn } from '../../../support/turns.ts';
-import { makeRepository, type Stage, write } from '../../../support/worktrees/work.ts';
+import { makeRepository, type WorktreeHarness, write } from '../../../support/worktrees/work.ts';
 
 /** On a busy machine, a snapshot takes longer than the second for which the start of a turn waits. */
 const clock: Clock = {
@@ -37,28 +37,28 @@ export function fileAgents() {
   return {
     onRuntime,
     /** A repository, and a session in it whose snapshots are on. */
-    async openStage(): Promise<Stage & { stage: Stage }> {
+    async openHarness(): Promise<WorktreeHarness & { harness: WorktreeHarness }> {
       const directory = testDirectory('stage');
       const repo = makeRepository(path.join(directory, 'repo'));
       const { id } = await openSession(onRuntime().client, repo);
-      const stage = { ...onRuntime(), directory, repo, session: id };
-      return { ...stage, stage };
+      const harness = { ...onRuntime(), directory, repo, session: id };
+      return { ...harness, harness };
     },
   };
 }
 
-export function snapshotsOf({ client, session: session_id }: Stage) {
+export function snapshotsOf({ client, session: session_id }: WorktreeHarness) {
   return client.call(endpoints.getSnapshots, { params: { session_id } });
 }
 
 /** Runs a turn whose agent writes files; resolves with its id, once both its snapshots are there. */
 export async function writingTurn(
-  stage: Stage,
+  harness: WorktreeHarness,
   files: Record<string, string | null>,
 ): Promise<string> {
-  const { turn: ran } = await runTurn(stage.client, stage.session, JSON.stringify(files));
+  const { turn: ran } = await runTurn(harness.client, harness.session, JSON.stringify(files));
   const taken = async () =>
-    (await snapshotsOf(stage)).snapshots
+    (await snapshotsOf(harness)).snapshots
       .filter(({ turn_id }) => turn_id === ran.turn_id)
       .map(({ moment, problem }) => [moment, problem]);
   await expectEventually(taken).toEqual([

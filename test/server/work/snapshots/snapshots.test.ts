@@ -9,40 +9,43 @@ import { expectEventually } from '../../../support/expect-eventually.ts';
 import { fileAgents, snapshotsOf, writingTurn as turn } from './file-agents.ts';
 import { stateOf } from './state.ts';
 import { openSession, runTurn } from '../../../support/turns.ts';
-import { commit, git, read, type Stage, write } from '../../../support/worktrees/work.ts';
+import { commit, git, read, type WorktreeHarness, write } from '../../../support/worktrees/work.ts';
 
-const { openStage } = fileAgents();
+const { openHarness } = fileAgents();
 
-async function diff(stage: Stage, query: QueryInputOf<typeof endpoints.getSessionDiff>) {
-  const params = { session_id: stage.session };
-  const { files, base } = await stage.client.call(endpoints.getSessionDiff, { params, query });
+async function diff(
+  harness: WorktreeHarness,
+  query: QueryInputOf<typeof endpoints.getSessionDiff>,
+) {
+  const params = { session_id: harness.session };
+  const { files, base } = await harness.client.call(endpoints.getSessionDiff, { params, query });
   return [base.turn_id, ...files.map((one) => `${one.status} ${one.path}`)];
 }
 
-function restore(stage: Stage, body: BodyInputOf<typeof endpoints.restoreFile>) {
-  const params = { session_id: stage.session };
-  return stage.client.call(endpoints.restoreFile, { params, body });
+function restore(harness: WorktreeHarness, body: BodyInputOf<typeof endpoints.restoreFile>) {
+  const params = { session_id: harness.session };
+  return harness.client.call(endpoints.restoreFile, { params, body });
 }
 
 test('A diff shows the changes of each turn, and no change of a person between turns as the change of a turn.', async () => {
-  const { stage, client, repo, session } = await openStage();
+  const { harness, client, repo, session } = await openHarness();
   write(repo, { '.gitignore': 'out\n', 'mine.txt': 'not committed\n' });
-  const first = await turn(stage, { 'a.txt': 'agent\n', 'new.txt': 'new\n', 'out/x': 'x' });
+  const first = await turn(harness, { 'a.txt': 'agent\n', 'new.txt': 'new\n', 'out/x': 'x' });
   write(repo, { 'mine.txt': 'changed by the person\n' });
   commit(repo, 'by the person');
-  const second = await turn(stage, { 'new.txt': null, 'sub/b.txt': 'agent\n' });
-  expect(await diff(stage, { at: first })).toEqual([first, 'modified a.txt', 'added new.txt']);
-  expect(await diff(stage, { at: second })).toEqual([
+  const second = await turn(harness, { 'new.txt': null, 'sub/b.txt': 'agent\n' });
+  expect(await diff(harness, { at: first })).toEqual([first, 'modified a.txt', 'added new.txt']);
+  expect(await diff(harness, { at: second })).toEqual([
     second,
     'deleted new.txt',
     'modified sub/b.txt',
   ]);
-  const sinceSecond = await diff(stage, { since: second });
+  const sinceSecond = await diff(harness, { since: second });
   expect(sinceSecond).toEqual([second, 'deleted new.txt', 'modified sub/b.txt']);
   // Changes from before the first turn do not belong to the session.
   const all = [first, 'modified a.txt', 'modified mine.txt', 'modified sub/b.txt'];
-  expect(await diff(stage, {})).toEqual(all);
-  expect(await diff(stage, { since: first, at: second })).toEqual(all);
+  expect(await diff(harness, {})).toEqual(all);
+  expect(await diff(harness, { since: first, at: second })).toEqual(all);
   const params = { session_id: session };
   const query = { turn_id: first, moment: 'end' as const };
   const { files } = await client.call(endpoints.listSessionFiles, { params, query });
@@ -56,31 +59,31 @@ test('A diff shows the changes of each turn, and no change of a person between t
 });
 
 test('A snapshot adds no ref, commit or object to the repository, and changes no index.', async () => {
-  const { stage, repo } = await openStage();
+  const { harness, repo } = await openHarness();
   write(repo, { 'staged.txt': 'staged\n' });
   git(repo, 'add', 'staged.txt');
   const before = stateOf(repo);
-  await turn(stage, { 'a.txt': 'agent\n' });
+  await turn(harness, { 'a.txt': 'agent\n' });
   expect(stateOf(repo)).toBe(before);
 });
 
 test('No snapshot is taken while a person has switched them off for a session.', async () => {
-  const { stage, client, session } = await openStage();
+  const { harness, client, session } = await openHarness();
   const params = { session_id: session };
   const set = (enabled: boolean | null) =>
     client.call(endpoints.setSnapshots, { params, body: { enabled } });
   expect(await set(false)).toMatchObject({ enabled: false, chosen: false, snapshots: [] });
   await runTurn(client, session, '{"a.txt":"agent"}');
   expect(await set(null)).toMatchObject({ enabled: true, chosen: null, snapshots: [] });
-  await turn(stage, { 'a.txt': 'agent\n' });
+  await turn(harness, { 'a.txt': 'agent\n' });
 });
 
 test('A snapshot that fails stores the reason, and the turn runs.', async () => {
-  const stage = await openStage();
-  const { id } = await openSession(stage.client, stage.directory);
-  const { turn: ran } = await runTurn(stage.client, id, '{"a.txt":"agent"}');
+  const harness = await openHarness();
+  const { id } = await openSession(harness.client, harness.directory);
+  const { turn: ran } = await runTurn(harness.client, id, '{"a.txt":"agent"}');
   expect(ran.status).toBe('completed');
-  const own = { ...stage, session: id };
+  const own = { ...harness, session: id };
   const problems = async () => (await snapshotsOf(own)).snapshots.map(({ problem }) => problem);
   const problem = expect.stringContaining('is not in a usable git repository');
   await expectEventually(problems).toEqual([problem, problem]);
@@ -88,20 +91,20 @@ test('A snapshot that fails stores the reason, and the turn runs.', async () => 
 });
 
 test('A restored file has the bytes and the mode that it had at the end or beginning of a turn.', async () => {
-  const { stage, repo } = await openStage();
+  const { harness, repo } = await openHarness();
   const bytes = Buffer.from([0, 13, 10, 255, 10]).toString('latin1');
-  const first = await turn(stage, { 'run.sh': 'first\r\nno end', 'new/a/b.txt': bytes });
-  const second = await turn(stage, { 'run.sh': 'second\n', 'new/a/b.txt': null });
+  const first = await turn(harness, { 'run.sh': 'first\r\nno end', 'new/a/b.txt': bytes });
+  const second = await turn(harness, { 'run.sh': 'second\n', 'new/a/b.txt': null });
   fs.rmdirSync(path.join(repo, 'new/a'));
-  expect(await restore(stage, { file: 'run.sh', turn_id: first })).toMatchObject({
+  expect(await restore(harness, { file: 'run.sh', turn_id: first })).toMatchObject({
     changed: true,
     kept_as: null,
   });
   expect(read(repo, 'run.sh')).toBe('first\r\nno end');
   const at = { turn_id: second, moment: 'start' as const };
-  await restore(stage, { file: 'new/a/b.txt', ...at });
+  await restore(harness, { file: 'new/a/b.txt', ...at });
   expect(read(repo, 'new/a/b.txt')).toBe(Buffer.from(bytes).toString('latin1'));
-  const again = await restore(stage, { file: 'new/a/b.txt', ...at });
+  const again = await restore(harness, { file: 'new/a/b.txt', ...at });
   expect(again).toMatchObject({ changed: false });
   expect(git(repo, 'status', '--porcelain', '--untracked-files=all')).toBe(
     '?? new/a/b.txt\n?? run.sh',
@@ -109,26 +112,26 @@ test('A restored file has the bytes and the mode that it had at the end or begin
 });
 
 test('A restore replaces a file that a person changed only with force, and then keeps a copy.', async () => {
-  const { stage, repo } = await openStage();
-  const first = await turn(stage, { 'a.txt': 'agent\n', 'sub/b.txt': 'agent\n' });
+  const { harness, repo } = await openHarness();
+  const first = await turn(harness, { 'a.txt': 'agent\n', 'sub/b.txt': 'agent\n' });
   write(repo, { 'a.txt': 'person\n' });
-  const second = await turn(stage, { 'sub/b.txt': 'again\n' });
+  const second = await turn(harness, { 'sub/b.txt': 'again\n' });
   write(repo, { 'sub/b.txt': 'person\n' });
-  const between = restore(stage, { file: 'a.txt', turn_id: first });
+  const between = restore(harness, { file: 'a.txt', turn_id: first });
   await expectError(between, 'conflict', `a.txt was changed between the end of turn ${first}`);
-  const after = restore(stage, { file: 'sub/b.txt', turn_id: second });
+  const after = restore(harness, { file: 'sub/b.txt', turn_id: second });
   await expectError(after, 'conflict');
   expect([read(repo, 'a.txt'), read(repo, 'sub/b.txt')]).toEqual(['person\n', 'person\n']);
-  const forced = await restore(stage, { file: 'sub/b.txt', turn_id: second, force: true });
+  const forced = await restore(harness, { file: 'sub/b.txt', turn_id: second, force: true });
   expect(read(repo, 'sub/b.txt')).toBe('again\n');
   expect(read(repo, forced.kept_as ?? '')).toBe('person\n');
 });
 
 test('A restore is refused for a path outside of the root, in .git, or without a file in the snapshot.', async () => {
-  const stage = await openStage();
-  const turn_id = await turn(stage, { 'a.txt': 'agent\n' });
+  const harness = await openHarness();
+  const turn_id = await turn(harness, { 'a.txt': 'agent\n' });
   const refused = (name: string) =>
-    restore(stage, { file: name, turn_id, force: true }).catch(
+    restore(harness, { file: name, turn_id, force: true }).catch(
       (error: unknown) => (error as AppError).code,
     );
   for (const name of ['../out', '.git/config', 'sub/.GIT/x', '/etc/passwd', 'sub//x', 'a\nb'])
@@ -138,8 +141,8 @@ test('A restore is refused for a path outside of the root, in .git, or without a
 });
 
 test('A restore writes neither through a link nor over a directory or a FIFO.', async () => {
-  const { stage, repo, directory } = await openStage();
-  const turn_id = await turn(stage, { 'dir/x.txt': 'agent\n', 'y.txt': 'agent\n' });
+  const { harness, repo, directory } = await openHarness();
+  const turn_id = await turn(harness, { 'dir/x.txt': 'agent\n', 'y.txt': 'agent\n' });
   const outside = path.join(directory, 'outside');
   write(outside, { 'x.txt': 'outside\n' });
   fs.rmSync(path.join(repo, 'dir'), { recursive: true });
@@ -147,23 +150,23 @@ test('A restore writes neither through a link nor over a directory or a FIFO.', 
   fs.rmSync(path.join(repo, 'y.txt'));
   fs.mkdirSync(path.join(repo, 'y.txt'));
   for (const name of ['dir/x.txt', 'y.txt'])
-    await expectError(restore(stage, { file: name, turn_id, force: true }), 'conflict');
+    await expectError(restore(harness, { file: name, turn_id, force: true }), 'conflict');
   expect(read(outside, 'x.txt')).toBe('outside\n');
   expect(fs.readdirSync(outside)).toEqual(['x.txt']);
   expect(fs.readdirSync(repo).toSorted()).toEqual(['.git', 'a.txt', 'dir', 'sub', 'y.txt']);
 });
 
 test('A restore writes symbolic links, and replaces a link without following it.', async () => {
-  const { stage, repo, directory } = await openStage();
+  const { harness, repo, directory } = await openHarness();
   const target = path.join(directory, 'target');
   fs.writeFileSync(target, 'target\n');
   fs.symlinkSync(target, path.join(repo, 'link'));
-  const first = await turn(stage, {});
+  const first = await turn(harness, {});
   fs.rmSync(path.join(repo, 'link'));
-  const second = await turn(stage, { link: 'a file\n' });
-  await restore(stage, { file: 'link', turn_id: first, force: true });
+  const second = await turn(harness, { link: 'a file\n' });
+  await restore(harness, { file: 'link', turn_id: first, force: true });
   expect(fs.readlinkSync(path.join(repo, 'link'))).toBe(target);
-  await restore(stage, { file: 'link', turn_id: second, force: true });
+  await restore(harness, { file: 'link', turn_id: second, force: true });
   expect(read(repo, 'link')).toBe('a file\n');
   expect(read(directory, 'target')).toBe('target\n');
 });

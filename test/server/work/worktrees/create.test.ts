@@ -19,18 +19,18 @@ import {
   known,
   makeRepository,
   read,
-  sharedStages,
+  sharedWorktreeHarnesses,
   write,
-  testStage,
+  testWorktreeHarness,
   withTree,
 } from '../../../support/worktrees/work.ts';
 
-const onShared = sharedStages();
+const onShared = sharedWorktreeHarnesses();
 
 test('A new worktree is in the data directory, on its own branch at the checked-out commit, and owned by its session.', async () => {
-  const stage = await testStage();
-  const { repo, session, directory, client } = stage;
-  const made = await create(stage, { team_id: 'team_1', operation_id: 'op_1' });
+  const harness = await testWorktreeHarness();
+  const { repo, session, directory, client } = harness;
+  const made = await create(harness, { team_id: 'team_1', operation_id: 'op_1' });
   expect(made).toMatchObject({
     id: expect.stringMatching(/^wt_[0-9a-f]{32}$/),
     worktree_name: 'tree',
@@ -53,7 +53,7 @@ test('A new worktree is in the data directory, on its own branch at the checked-
   expect(read(made.path, 'a.txt')).toBe('one\n');
   expect(git(made.path, 'symbolic-ref', 'HEAD')).toBe('refs/heads/cadre/tree');
   const { created: _created, claim: owned, ...record } = made;
-  expect(await get(stage, made)).toEqual({ ...record, claims: [owned] });
+  expect(await get(harness, made)).toEqual({ ...record, claims: [owned] });
   expect(await client.call(endpoints.listWorktrees, { query: {} })).toEqual([record]);
   const { worktree_id } = await client.call(endpoints.getSession, {
     params: { session_id: session },
@@ -62,8 +62,8 @@ test('A new worktree is in the data directory, on its own branch at the checked-
 });
 
 test('Events report a new worktree and its claim in the scopes of its session and of the worktree.', async () => {
-  const { stage, tree: made } = await withTree(testStage(), { team_id: 'team_1' });
-  const told = (await events(stage)).slice(1);
+  const { harness, tree: made } = await withTree(testWorktreeHarness(), { team_id: 'team_1' });
+  const told = (await events(harness)).slice(1);
   expect(told.map(({ kind }) => kind)).toEqual([
     'worktree.created',
     'worktree.claimed',
@@ -73,17 +73,17 @@ test('Events report a new worktree and its claim in the scopes of its session an
     expect(event).toMatchObject({
       scope: 'worktree',
       worktree_id: made.id,
-      session_id: stage.session,
+      session_id: harness.session,
       team_id: 'team_1',
     });
 });
 
 test('A new worktree has the requested branch prefix, base and policy.', async () => {
-  const stage = await onShared();
-  const first = git(stage.repo, 'rev-parse', 'HEAD');
-  write(stage.repo, { 'a.txt': 'later\n' });
-  commit(stage.repo, 'second');
-  const made = await create(stage, {
+  const harness = await onShared();
+  const first = git(harness.repo, 'rev-parse', 'HEAD');
+  write(harness.repo, { 'a.txt': 'later\n' });
+  commit(harness.repo, 'second');
+  const made = await create(harness, {
     branch_prefix: 'team/x',
     base_ref: 'HEAD~1',
     deletion_policy: 'retain_on_last_claim',
@@ -98,73 +98,73 @@ test('A new worktree has the requested branch prefix, base and policy.', async (
 });
 
 test('A worktree created from a worktree belongs to the main repository and begins at the commit of that worktree.', async () => {
-  const { stage, tree: first } = await withTree(onShared());
+  const { harness, tree: first } = await withTree(onShared());
   write(first.path, { 'c.txt': 'c\n' });
   const tip = commit(first.path, 'in the first');
-  const { id } = await openSession(stage.client, path.join(first.path, 'sub'));
-  const second = await create({ ...stage, session: id }, { worktree_name: 'second' });
+  const { id } = await openSession(harness.client, path.join(first.path, 'sub'));
+  const second = await create({ ...harness, session: id }, { worktree_name: 'second' });
   expect(second).toMatchObject({
-    repo_root: stage.repo,
+    repo_root: harness.repo,
     base_ref: 'cadre/tree',
     base_commit: tip,
   });
 });
 
 test('A new worktree begins at the checked-out branch, even if a tag has the same name, or at a detached commit.', async () => {
-  const stage = await onShared();
-  const head = commit(stage.repo, 'second');
-  git(stage.repo, 'tag', 'main', 'HEAD~1');
-  expect(await create(stage)).toMatchObject({ base_ref: 'main', base_commit: head });
-  git(stage.repo, 'checkout', '--quiet', '--detach');
-  const other = await create(stage, { worktree_name: 'other' });
+  const harness = await onShared();
+  const head = commit(harness.repo, 'second');
+  git(harness.repo, 'tag', 'main', 'HEAD~1');
+  expect(await create(harness)).toMatchObject({ base_ref: 'main', base_commit: head });
+  git(harness.repo, 'checkout', '--quiet', '--detach');
+  const other = await create(harness, { worktree_name: 'other' });
   expect(other).toMatchObject({ base_ref: head, base_commit: head });
 });
 
 test('A worktree can belong to a bare repository, also if repo_root is a link.', async () => {
-  const stage = await testStage();
-  const bare = path.join(stage.directory, 'bare one.git');
-  git(stage.directory, 'clone', '--quiet', '--bare', stage.repo, bare);
-  const link = path.join(stage.directory, 'link');
+  const harness = await testWorktreeHarness();
+  const bare = path.join(harness.directory, 'bare one.git');
+  git(harness.directory, 'clone', '--quiet', '--bare', harness.repo, bare);
+  const link = path.join(harness.directory, 'link');
   fs.symlinkSync(bare, link);
-  const made = await create(stage, { repo_root: link });
+  const made = await create(harness, { repo_root: link });
   expect(made.repo_root).toBe(bare);
   expect(made.path).toContain('/bare-one-');
   expect(read(made.path, 'a.txt')).toBe('one\n');
   const { query } = { query: { repo_root: link } };
-  expect(await stage.client.call(endpoints.listWorktrees, { query })).toHaveLength(1);
+  expect(await harness.client.call(endpoints.listWorktrees, { query })).toHaveLength(1);
 });
 
 test('The creation of a worktree runs no hook of its repository.', async () => {
-  const stage = await onShared();
-  const hook = path.join(stage.repo, '.git/hooks/post-checkout');
+  const harness = await onShared();
+  const hook = path.join(harness.repo, '.git/hooks/post-checkout');
   fs.writeFileSync(hook, '#!/bin/sh\ntouch hooked; exit 1\n', { mode: 0o755 });
-  const { path: place } = await create(stage);
+  const { path: place } = await create(harness);
   expect(fs.existsSync(path.join(place, 'hooked'))).toBe(false);
 });
 
 test('A create request with an existing name claims that worktree.', async () => {
-  const { stage, tree: made } = await withTree(onShared());
-  const { id } = await openSession(stage.client, stage.repo);
-  const again = await create({ ...stage, session: id });
+  const { harness, tree: made } = await withTree(onShared());
+  const { id } = await openSession(harness.client, harness.repo);
+  const again = await create({ ...harness, session: id });
   expect(again).toMatchObject({ id: made.id, created: false, claim: { session_id: id } });
   expect(again.claim.claim_role).toBe('owner');
-  const same = await create(stage);
+  const same = await create(harness);
   expect(same).toMatchObject({ id: made.id, created: false, claim: made.claim });
 });
 
 test('A consumer who creates an existing name gets its claim as consumer.', async () => {
-  const { stage, tree: made } = await withTree(onShared());
-  const { id } = await openSession(stage.client, stage.repo);
-  const held = await claim(stage, made, id);
-  expect((await create({ ...stage, session: id })).claim).toEqual(held);
+  const { harness, tree: made } = await withTree(onShared());
+  const { id } = await openSession(harness.client, harness.repo);
+  const held = await claim(harness, made, id);
+  expect((await create({ ...harness, session: id })).claim).toEqual(held);
 });
 
 test('A create request with the name of a retained worktree makes it active.', async () => {
-  const { stage, tree: made } = await withTree(onShared());
-  await close(stage, stage.session);
-  expect((await get(stage, made)).status).toBe('retained');
-  const { id } = await openSession(stage.client, stage.repo);
-  const again = await create({ ...stage, session: id });
+  const { harness, tree: made } = await withTree(onShared());
+  await close(harness, harness.session);
+  expect((await get(harness, made)).status).toBe('retained');
+  const { id } = await openSession(harness.client, harness.repo);
+  const again = await create({ ...harness, session: id });
   expect(again).toMatchObject({ id: made.id, created: false, status: 'active' });
 });
 
@@ -173,68 +173,68 @@ test.for([
   { branch_prefix: 'other' },
   { deletion_policy: 'delete_if_clean' as const },
 ])('A taken name with %j is refused, because the existing worktree differs.', async (request) => {
-  const stage = await onShared();
-  await create(stage);
-  await expectError(create(stage, request), 'conflict');
+  const harness = await onShared();
+  await create(harness);
+  await expectError(create(harness, request), 'conflict');
   const same = { base_ref: 'main', branch_prefix: 'cadre' };
-  const asked = create(stage, { ...same, deletion_policy: 'delete_on_last_claim' });
+  const asked = create(harness, { ...same, deletion_policy: 'delete_on_last_claim' });
   expect((await asked).created).toBe(false);
 });
 
 test('Twenty simultaneous create requests with one name make one worktree with twenty claims.', async () => {
-  const stage = await onShared();
+  const harness = await onShared();
   const sessions = await Promise.all(
-    Array.from({ length: 20 }, () => openSession(stage.client, stage.repo)),
+    Array.from({ length: 20 }, () => openSession(harness.client, harness.repo)),
   );
   const all = await Promise.all(
-    sessions.map(({ id }) => create({ client: stage.client, session: id })),
+    sessions.map(({ id }) => create({ client: harness.client, session: id })),
   );
   expect(all.filter(({ created }) => created)).toHaveLength(1);
   expect(new Set(all.map(({ id }) => id)).size).toBe(1);
-  const { claims } = await get(stage, { id: all[0]?.id ?? '' });
+  const { claims } = await get(harness, { id: all[0]?.id ?? '' });
   expect(claims.map(({ session_id }) => session_id).toSorted()).toEqual(
     sessions.map(({ id }) => id).toSorted(),
   );
-  expect(known(stage.repo)).toHaveLength(1);
+  expect(known(harness.repo)).toHaveLength(1);
 });
 
 test('A name can be used in another repository, and twenty names are created at once.', async () => {
-  const stage = await onShared();
-  const other = makeRepository(path.join(stage.directory, 'elsewhere/repo'));
-  const one = await create(stage);
-  const two = await create(stage, { repo_root: other });
+  const harness = await onShared();
+  const other = makeRepository(path.join(harness.directory, 'elsewhere/repo'));
+  const one = await create(harness);
+  const two = await create(harness, { repo_root: other });
   expect(two.created).toBe(true);
   expect(path.dirname(two.path)).not.toBe(path.dirname(one.path));
   const names = Array.from({ length: 20 }, (_, n) => `n${n}`);
-  const all = await Promise.all(names.map((name) => create(stage, { worktree_name: name })));
+  const all = await Promise.all(names.map((name) => create(harness, { worktree_name: name })));
   expect(all.every(({ created }) => created)).toBe(true);
-  expect(known(stage.repo)).toHaveLength(21);
+  expect(known(harness.repo)).toHaveLength(21);
 });
 
 test('A name is free after the cleanup of its worktree.', async () => {
-  const { stage, tree: first } = await withTree(onShared());
-  await close(stage, stage.session);
-  await cleanUp(stage, first);
-  const { id } = await openSession(stage.client, stage.repo);
-  const second = await create({ ...stage, session: id });
+  const { harness, tree: first } = await withTree(onShared());
+  await close(harness, harness.session);
+  await cleanUp(harness, first);
+  const { id } = await openSession(harness.client, harness.repo);
+  const second = await create({ ...harness, session: id });
   expect(second.created).toBe(true);
   expect(second.id).not.toBe(first.id);
 });
 
 test('A name is free after somebody removed the path; the commits of its branch are archived first.', async () => {
-  const { stage, tree: first } = await withTree(testStage());
+  const { harness, tree: first } = await withTree(testWorktreeHarness());
   write(first.path, { 'c.txt': 'c\n' });
   const tip = commit(first.path, 'mine');
   write(first.path, { 'staged.txt': 'staged\n' });
   git(first.path, 'add', '--all');
   fs.rmSync(first.path, { recursive: true });
-  const second = await create(stage);
+  const second = await create(harness);
   expect(second.created).toBe(true);
-  const left = await get(stage, first);
+  const left = await get(harness, first);
   expect(left.status).toBe('cleaned');
-  expect(git(stage.repo, 'merge-base', tip, left.archive_ref ?? '')).toBe(tip);
-  expect(git(stage.repo, 'show', `${left.archive_ref}:staged.txt`)).toBe('staged');
-  expect(await kindsOf(stage)).toContain('worktree.missing');
+  expect(git(harness.repo, 'merge-base', tip, left.archive_ref ?? '')).toBe(tip);
+  expect(git(harness.repo, 'show', `${left.archive_ref}:staged.txt`)).toBe('staged');
+  expect(await kindsOf(harness)).toContain('worktree.missing');
 });
 
 test.for([
@@ -258,95 +258,95 @@ test.for([
 ] as const)(
   'A worktree with %j as %s is refused with 400, and nothing is left.',
   async ([value, field]) => {
-    const stage = await onShared();
-    const refused = create(stage, { [field]: value });
+    const harness = await onShared();
+    const refused = create(harness, { [field]: value });
     await expectError(refused, 'invalid');
-    expect(branches(stage.repo)).toEqual(['main']);
-    expect(known(stage.repo)).toEqual([]);
+    expect(branches(harness.repo)).toEqual(['main']);
+    expect(known(harness.repo)).toEqual([]);
   },
 );
 
 test('A worktree of a repository without commits is refused with a next step.', async () => {
-  const stage = await onShared();
-  const empty = path.join(stage.directory, 'empty');
+  const harness = await onShared();
+  const empty = path.join(harness.directory, 'empty');
   fs.mkdirSync(empty);
   git(empty, 'init', '--quiet');
-  await expectError(create(stage, { repo_root: empty }), 'invalid', 'has no commits yet');
+  await expectError(create(harness, { repo_root: empty }), 'invalid', 'has no commits yet');
 });
 
 test('A create request for an existing branch leaves the branch as it was.', async () => {
-  const stage = await onShared();
-  git(stage.repo, 'branch', 'cadre/tree');
-  await expectError(create(stage), 'conflict');
-  expect(branches(stage.repo)).toEqual(['cadre/tree', 'main']);
-  git(stage.repo, 'branch', '--quiet', '-D', 'cadre/tree');
-  git(stage.repo, 'branch', 'cadre');
-  await expectError(create(stage), 'conflict');
-  expect(branches(stage.repo)).toEqual(['cadre', 'main']);
+  const harness = await onShared();
+  git(harness.repo, 'branch', 'cadre/tree');
+  await expectError(create(harness), 'conflict');
+  expect(branches(harness.repo)).toEqual(['cadre/tree', 'main']);
+  git(harness.repo, 'branch', '--quiet', '-D', 'cadre/tree');
+  git(harness.repo, 'branch', 'cadre');
+  await expectError(create(harness), 'conflict');
+  expect(branches(harness.repo)).toEqual(['cadre', 'main']);
 });
 
 test('A create request for an existing path leaves the path as it was.', async () => {
-  const stage = await onShared();
-  const { path: place } = await create(stage, { worktree_name: 'other' });
+  const harness = await onShared();
+  const { path: place } = await create(harness, { worktree_name: 'other' });
   const taken = path.join(path.dirname(place), 'tree');
   write(taken, { 'mine.txt': 'mine' });
-  await expectError(create(stage), 'conflict');
+  await expectError(create(harness), 'conflict');
   expect(read(taken, 'mine.txt')).toBe('mine');
-  expect(branches(stage.repo)).not.toContain('cadre/tree');
+  expect(branches(harness.repo)).not.toContain('cadre/tree');
 });
 
 test('A create request whose path leads out of the root leaves nothing there.', async () => {
-  const stage = await onShared();
+  const harness = await onShared();
   using outside = tempDirectory('outside');
-  const { path: place } = await create(stage, { worktree_name: 'other' });
+  const { path: place } = await create(harness, { worktree_name: 'other' });
   const parent = path.dirname(place);
   fs.renameSync(parent, `${parent}.away`);
   fs.symlinkSync(outside.path, parent);
-  await expectError(create(stage), 'conflict');
+  await expectError(create(harness), 'conflict');
   expect(fs.readdirSync(outside.path)).toEqual([]);
-  expect(branches(stage.repo)).not.toContain('cadre/tree');
+  expect(branches(harness.repo)).not.toContain('cadre/tree');
 });
 
 test('A create request for a branch with a damaged commit is refused for that reason.', async () => {
-  const stage = await onShared();
-  write(stage.repo, { 'a.txt': 'lost' });
-  git(stage.repo, 'switch', '--quiet', '--create', 'damaged/tree');
-  const lost = commit(stage.repo, 'lost');
-  git(stage.repo, 'switch', '--quiet', 'main');
-  const file = path.join(stage.repo, '.git/objects', lost.slice(0, 2), lost.slice(2));
+  const harness = await onShared();
+  write(harness.repo, { 'a.txt': 'lost' });
+  git(harness.repo, 'switch', '--quiet', '--create', 'damaged/tree');
+  const lost = commit(harness.repo, 'lost');
+  git(harness.repo, 'switch', '--quiet', 'main');
+  const file = path.join(harness.repo, '.git/objects', lost.slice(0, 2), lost.slice(2));
   fs.chmodSync(file, 0o600);
   fs.writeFileSync(file, 'damaged');
   await expectError(
-    create(stage, { branch_prefix: 'damaged' }),
+    create(harness, { branch_prefix: 'damaged' }),
     'conflict',
     /damaged\/tree.*already exists/,
   );
 });
 
 test('A create request of an unknown or closed session is refused.', async () => {
-  const stage = await onShared();
-  const unknown = create({ ...stage, session: 'sess_none' });
+  const harness = await onShared();
+  const unknown = create({ ...harness, session: 'sess_none' });
   await expectError(unknown, 'not_found');
-  await close(stage, stage.session);
-  await expectError(create(stage), 'session_closed');
+  await close(harness, harness.session);
+  await expectError(create(harness), 'session_closed');
 });
 
 test('A worktree of a repository whose .git is a link starts from it, not from the repository around it.', async () => {
-  const stage = await onShared();
-  const linked = makeRepository(path.join(stage.directory, 'linked'));
+  const harness = await onShared();
+  const linked = makeRepository(path.join(harness.directory, 'linked'));
   write(linked, { 'a.txt': 'linked\n' });
   const head = commit(linked, 'of the linked one');
-  const inner = path.join(stage.repo, 'inner');
+  const inner = path.join(harness.repo, 'inner');
   fs.mkdirSync(inner);
   fs.symlinkSync(path.join(linked, '.git'), path.join(inner, '.git'));
-  const made = await create(stage, { repo_root: inner });
+  const made = await create(harness, { repo_root: inner });
   expect(made).toMatchObject({ repo_root: linked, base_commit: head });
   expect(read(made.path, 'a.txt')).toBe('linked\n');
 });
 
 test('A second server on the same repository leaves the worktree of the first one alone.', async () => {
-  const one = await testStage();
-  const two = await testStage();
+  const one = await testWorktreeHarness();
+  const two = await testWorktreeHarness();
   const made = await create(one);
   const request = { repo_root: one.repo };
   await expectError(create(two, request), 'conflict');

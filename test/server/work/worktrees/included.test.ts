@@ -15,18 +15,18 @@ import {
   read,
   release,
   restore,
-  sharedStages,
-  type Stage,
+  sharedWorktreeHarnesses,
+  type WorktreeHarness,
   trustAll,
   write,
 } from '../../../support/worktrees/work.ts';
 
-const onStage = sharedStages();
+const openHarness = sharedWorktreeHarnesses();
 const PATTERNS = '.worktreeinclude';
 const SECRET = 'TOKEN=of-a-person\n';
 
 /** A repository that ignores `.env` and what lies in `local`, and names patterns of included files. */
-function withPatterns({ repo }: Stage, patterns = '.env\n'): void {
+function withPatterns({ repo }: WorktreeHarness, patterns = '.env\n'): void {
   write(repo, { [PATTERNS]: patterns, '.gitignore': '.env\n/local/\n' });
   commit(repo, 'with a list of included files');
   write(repo, { '.env': SECRET });
@@ -47,20 +47,20 @@ function isKept(repo: string, content: string): boolean {
 }
 
 test('The included files are copied with their modes before the init script runs, and the record counts them.', async () => {
-  const stage = await onStage();
+  const harness = await openHarness();
   const script = '.cadre/worktree-init.sh';
-  write(stage.repo, { [script]: 'cat .env\n' });
-  withPatterns(stage, '.env\nlocal/*.key\n!local/not.key\n');
-  write(stage.repo, { 'local/a.key': '', 'local/not.key': 'x', 'local/other': 'x' });
-  fs.chmodSync(path.join(stage.repo, '.env'), 0o4750);
-  const made = await create(stage, { copy_included: true, run_init_script: true });
+  write(harness.repo, { [script]: 'cat .env\n' });
+  withPatterns(harness, '.env\nlocal/*.key\n!local/not.key\n');
+  write(harness.repo, { 'local/a.key': '', 'local/not.key': 'x', 'local/other': 'x' });
+  fs.chmodSync(path.join(harness.repo, '.env'), 0o4750);
+  const made = await create(harness, { copy_included: true, run_init_script: true });
   expect(made.init_script.output_tail).toBe(SECRET);
   expect(made.included).toEqual({
     status: 'completed',
     files: 2,
     bytes: SECRET.length,
     skipped: 0,
-    sha256: sha256Of(read(stage.repo, PATTERNS)),
+    sha256: sha256Of(read(harness.repo, PATTERNS)),
     how_to_allow: null,
   });
   expect(fs.readdirSync(path.join(made.path, 'local'))).toEqual(['a.key']);
@@ -69,39 +69,39 @@ test('The included files are copied with their modes before the init script runs
 });
 
 test('The included files are copied by default while the list is allowed and unchanged.', async () => {
-  const stage = await onStage();
-  withPatterns(stage);
-  const before = await create(stage, { worktree_name: 'before' });
+  const harness = await openHarness();
+  withPatterns(harness);
+  const before = await create(harness, { worktree_name: 'before' });
   expect(before.included).toMatchObject({ status: 'skipped_untrusted', files: 0 });
-  expect(before.included.how_to_allow).toContain(`cadre worktrees trust --repo ${stage.repo}`);
+  expect(before.included.how_to_allow).toContain(`cadre worktrees trust --repo ${harness.repo}`);
   expect(there(before, '.env')).toBe(false);
-  const { brings } = await stage.client.call(endpoints.lookAtBrought, {
-    body: { repo_root: stage.repo },
+  const { brings } = await harness.client.call(endpoints.lookAtBrought, {
+    body: { repo_root: harness.repo },
   });
   expect(brings).toMatchObject([
     { kind: 'included_files', name: PATTERNS, text: '.env\n', trusted: false },
   ]);
-  await trustAll(stage, stage.repo);
-  const allowed = await create(stage, { worktree_name: 'allowed' });
+  await trustAll(harness, harness.repo);
+  const allowed = await create(harness, { worktree_name: 'allowed' });
   expect(read(allowed.path, '.env')).toBe(SECRET);
-  const declined = await create(stage, { worktree_name: 'declined', copy_included: false });
+  const declined = await create(harness, { worktree_name: 'declined', copy_included: false });
   expect([declined.included.status, there(declined, '.env')]).toEqual(['off', false]);
 
-  write(stage.repo, { [PATTERNS]: '.env\n*.pem\n' });
-  const uncommitted = await create(stage, { worktree_name: 'uncommitted' });
+  write(harness.repo, { [PATTERNS]: '.env\n*.pem\n' });
+  const uncommitted = await create(harness, { worktree_name: 'uncommitted' });
   expect(uncommitted.included.status).toBe('completed');
-  commit(stage.repo, 'another list');
-  const changed = await create(stage, { worktree_name: 'changed' });
+  commit(harness.repo, 'another list');
+  const changed = await create(harness, { worktree_name: 'changed' });
   expect([changed.included.status, there(changed, '.env')]).toEqual(['skipped_untrusted', false]);
 });
 
 test('The included files come from the main worktree, and from no repository inside it.', async () => {
-  const stage = await onStage();
-  withPatterns(stage, '**\n');
-  write(stage.repo, { 'local/inner/.env': 'of another' });
-  git(path.join(stage.repo, 'local/inner'), 'init', '--quiet');
-  write(stage.repo, { untracked: 'not ignored' });
-  const made = await create(stage, { copy_included: true });
+  const harness = await openHarness();
+  withPatterns(harness, '**\n');
+  write(harness.repo, { 'local/inner/.env': 'of another' });
+  git(path.join(harness.repo, 'local/inner'), 'init', '--quiet');
+  write(harness.repo, { untracked: 'not ignored' });
+  const made = await create(harness, { copy_included: true });
   expect(made.included).toMatchObject({ files: 1, skipped: 0 });
   expect([there(made, '.env'), there(made, 'local'), there(made, 'untracked')]).toEqual([
     true,
@@ -111,11 +111,11 @@ test('The included files come from the main worktree, and from no repository ins
 });
 
 test('Links, existing files and files that are not ignored are left out of the included files.', async () => {
-  const stage = await onStage();
-  const { repo } = stage;
+  const harness = await openHarness();
+  const { repo } = harness;
   git(repo, 'checkout', '--quiet', '-b', 'other');
   write(repo, { '.gitignore': '/local/\n/way/\n', 'local/a': 'committed' });
-  fs.symlinkSync(stage.directory, path.join(repo, 'way'));
+  fs.symlinkSync(harness.directory, path.join(repo, 'way'));
   git(repo, 'add', '--all', '--force');
   commit(repo, 'as it is elsewhere');
   git(repo, 'checkout', '--quiet', 'main');
@@ -124,56 +124,56 @@ test('Links, existing files and files that are not ignored are left out of the i
   write(repo, { '.env': SECRET, 'local/a': 'mine', 'local/b': 'b', 'way/out': 'out' });
   fs.symlinkSync('/etc/hostname', path.join(repo, 'local/link'));
   fs.writeFileSync(Buffer.from(`${repo}/local/\u00ff`, 'latin1'), 'no UTF-8');
-  const made = await create(stage, { base_ref: 'other', copy_included: true });
+  const made = await create(harness, { base_ref: 'other', copy_included: true });
   expect(made.included).toMatchObject({ status: 'completed', files: 1, skipped: 5 });
   expect(fs.readdirSync(path.join(made.path, 'local')).toSorted()).toEqual(['a', 'b']);
   expect(read(made.path, 'local/a')).toBe('committed');
   expect(there(made, '.env')).toBe(false);
-  expect(fs.existsSync(path.join(stage.directory, 'out'))).toBe(false);
+  expect(fs.existsSync(path.join(harness.directory, 'out'))).toBe(false);
 });
 
 test('Too many or too large included files are refused with a next step, and no worktree is created.', async () => {
-  const stage = await onStage();
-  withPatterns(stage, '/local/\n');
-  for (let at = 0; at <= 1000; at += 1) write(stage.repo, { [`local/${at}`]: '' });
+  const harness = await openHarness();
+  withPatterns(harness, '/local/\n');
+  for (let at = 0; at <= 1000; at += 1) write(harness.repo, { [`local/${at}`]: '' });
   const refused = anError('conflict', 'copy_included');
-  await expect(create(stage, { copy_included: true })).rejects.toMatchObject(refused);
-  fs.rmSync(path.join(stage.repo, 'local/0'));
-  fs.truncateSync(path.join(stage.repo, 'local/1'), 64 * 1024 * 1024 + 1);
-  await expect(create(stage, { copy_included: true })).rejects.toMatchObject(refused);
-  expect([branches(stage.repo), known(stage.repo)]).toEqual([['main'], []]);
-  fs.truncateSync(path.join(stage.repo, 'local/1'), 1);
-  const made = await create(stage, { copy_included: true });
+  await expect(create(harness, { copy_included: true })).rejects.toMatchObject(refused);
+  fs.rmSync(path.join(harness.repo, 'local/0'));
+  fs.truncateSync(path.join(harness.repo, 'local/1'), 64 * 1024 * 1024 + 1);
+  await expect(create(harness, { copy_included: true })).rejects.toMatchObject(refused);
+  expect([branches(harness.repo), known(harness.repo)]).toEqual([['main'], []]);
+  fs.truncateSync(path.join(harness.repo, 'local/1'), 1);
+  const made = await create(harness, { copy_included: true });
   expect(made.included).toMatchObject({ files: 1000, bytes: 1 });
 });
 
 test('No archive has included files, even if the worktree no longer ignores them.', async () => {
-  const stage = await onStage();
-  withPatterns(stage);
-  const made = await create(stage, { copy_included: true });
+  const harness = await openHarness();
+  withPatterns(harness);
+  const made = await create(harness, { copy_included: true });
   write(made.path, {
     '.gitignore': '# nothing\n',
     '.env': `${SECRET}and more\n`,
     work: 'mine',
   });
   expect(git(made.path, 'status', '--short')).toContain('?? .env');
-  await release(stage, made, stage.session, false);
-  const done = await cleanUp(stage, made);
+  await release(harness, made, harness.session, false);
+  const done = await cleanUp(harness, made);
   expect(done).toMatchObject({
     status: 'cleaned',
     diagnostics: ['ignored files are not archived: .env'],
   });
   for (const content of [SECRET, `${SECRET}and more\n`])
-    expect(isKept(stage.repo, content)).toBe(false);
-  expect(isKept(stage.repo, 'mine')).toBe(true);
-  const restored = await restore(stage, made);
+    expect(isKept(harness.repo, content)).toBe(false);
+  expect(isKept(harness.repo, 'mine')).toBe(true);
+  const restored = await restore(harness, made);
   expect([there(restored, 'work'), there(restored, '.env')]).toEqual([true, false]);
 });
 
 test('A worktree with included files counts as clean.', async () => {
-  const stage = await onStage();
-  withPatterns(stage);
-  const made = await create(stage, { copy_included: true, deletion_policy: 'delete_if_clean' });
-  const { cleanup } = await release(stage, made, stage.session);
+  const harness = await openHarness();
+  withPatterns(harness);
+  const made = await create(harness, { copy_included: true, deletion_policy: 'delete_if_clean' });
+  const { cleanup } = await release(harness, made, harness.session);
   expect(cleanup).toMatchObject({ status: 'cleaned', archive_ref: null });
 });

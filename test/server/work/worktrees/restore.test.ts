@@ -18,15 +18,15 @@ import {
   read,
   release,
   restore,
-  sharedStages,
-  type Stage,
+  sharedWorktreeHarnesses,
+  type WorktreeHarness,
   trustAll,
   write,
-  testStage,
+  testWorktreeHarness,
   withTree,
 } from '../../../support/worktrees/work.ts';
 
-const onShared = sharedStages();
+const onShared = sharedWorktreeHarnesses();
 
 /** Returns the git status and the content of all files. */
 function stateOf(directory: string): Record<string, string> {
@@ -48,15 +48,18 @@ function stateOf(directory: string): Record<string, string> {
 }
 
 /** Does some work in a worktree; it is cleaned up, restored, and is as it was. */
-async function expectBack(stage: Stage, work: (place: string) => void): Promise<string> {
-  const tree = await create(stage);
+async function expectBack(
+  harness: WorktreeHarness,
+  work: (place: string) => void,
+): Promise<string> {
+  const tree = await create(harness);
   work(tree.path);
   const before = stateOf(tree.path);
-  const cleaned = await letGo(stage, tree);
+  const cleaned = await letGo(harness, tree);
   expect(cleaned).toMatchObject({ status: 'cleaned', deleted_path: true, deleted_branch: true });
   expect(cleaned.archive_ref).toBe(`refs/cadre/archive/${tree.id}`);
-  expect([fs.existsSync(tree.path), branches(stage.repo)]).toEqual([false, ['main']]);
-  const back = await restore(stage, tree);
+  expect([fs.existsSync(tree.path), branches(harness.repo)]).toEqual([false, ['main']]);
+  const back = await restore(harness, tree);
   expect(back).toMatchObject({ id: tree.id, path: tree.path, status: 'retained' });
   expect(stateOf(tree.path)).toEqual(before);
   return tree.path;
@@ -144,8 +147,8 @@ const together = [
 test.for(together.map((names) => ({ names, title: names.join('; ') })))(
   'A restored worktree is as it was ($title).',
   async ({ names }) => {
-    const stage = await onShared();
-    await expectBack(stage, (place) => {
+    const harness = await onShared();
+    await expectBack(harness, (place) => {
       for (const name of names) works[name]?.(place);
     });
   },
@@ -156,26 +159,26 @@ test('A restored worktree has all kinds of work together.', () => {
 });
 
 test('A restored worktree has files whose names are not UTF-8.', async () => {
-  const stage = await onShared();
+  const harness = await onShared();
   const odd = (place: string) =>
     Buffer.concat([Buffer.from(`${place}/`), Buffer.from([0x66, 0xff, 0xfe])]);
-  const tree = await create(stage);
+  const tree = await create(harness);
   fs.writeFileSync(odd(tree.path), 'odd');
-  await letGo(stage, tree);
-  await restore(stage, tree);
+  await letGo(harness, tree);
+  await restore(harness, tree);
   expect(fs.readFileSync(odd(tree.path), 'utf8')).toBe('odd');
 });
 
 test('A restored worktree has the same bytes despite line endings and filters.', async () => {
-  const stage = await onShared();
-  write(stage.repo, {
+  const harness = await onShared();
+  write(harness.repo, {
     '.gitattributes': '*.txt text=auto eol=crlf\n*.up -text filter=upper\n*.id ident\n',
     'kept.up': 'KEPT\n',
   });
-  git(stage.repo, 'config', 'filter.upper.clean', 'tr a-z A-Z');
-  git(stage.repo, 'config', 'filter.upper.smudge', 'tr A-Z a-z');
-  git(stage.repo, 'config', 'core.autocrlf', 'true');
-  commit(stage.repo, 'with attributes');
+  git(harness.repo, 'config', 'filter.upper.clean', 'tr a-z A-Z');
+  git(harness.repo, 'config', 'filter.upper.smudge', 'tr A-Z a-z');
+  git(harness.repo, 'config', 'core.autocrlf', 'true');
+  commit(harness.repo, 'with attributes');
   const bytes = {
     'mixed.txt': 'a\r\nb\nc\r\n',
     'lone.txt': 'a\rb\r\n',
@@ -183,12 +186,12 @@ test('A restored worktree has the same bytes despite line endings and filters.',
     'new.up': 'MiXeD\n',
     'x.id': '$Id$ $Id: mine $\n',
   };
-  await trustAll(stage, stage.repo);
-  const tree = await create(stage);
+  await trustAll(harness, harness.repo);
+  const tree = await create(harness);
   expect(read(tree.path, 'kept.up')).toBe('kept\n');
   write(tree.path, bytes);
-  await letGo(stage, tree);
-  await restore(stage, tree);
+  await letGo(harness, tree);
+  await restore(harness, tree);
   for (const [name, content] of Object.entries(bytes))
     expect([name, read(tree.path, name)]).toEqual([name, content]);
   expect(read(tree.path, 'kept.up')).toBe('kept\n');
@@ -218,22 +221,22 @@ const hidden: Record<string, (place: string, repo: string) => void> = {
 test.for(Object.entries(hidden))(
   'A restored worktree has a changed file %s.',
   async ([, change]) => {
-    const { stage, tree } = await withTree(onShared());
-    change(tree.path, stage.repo);
-    expect((await letGo(stage, tree)).status).toBe('cleaned');
-    await restore(stage, tree);
+    const { harness, tree } = await withTree(onShared());
+    change(tree.path, harness.repo);
+    expect((await letGo(harness, tree)).status).toBe('cleaned');
+    await restore(harness, tree);
     expect(read(tree.path, 'a.txt')).toBe('two\n');
   },
 );
 
 test('A restored worktree has files that are larger than one batch.', async () => {
-  const stage = await onShared();
+  const harness = await onShared();
   const big = Buffer.alloc(33 * 1024 * 1024, 'big');
-  const tree = await create(stage);
+  const tree = await create(harness);
   write(tree.path, { big, small: 'small' });
   fs.chmodSync(path.join(tree.path, 'big'), 0o755);
-  await letGo(stage, tree);
-  await restore(stage, tree);
+  await letGo(harness, tree);
+  await restore(harness, tree);
   expect(fs.readFileSync(path.join(tree.path, 'big')).equals(big)).toBe(true);
   expect(fs.statSync(path.join(tree.path, 'big')).mode & 0o777).toBe(0o755);
   expect(read(tree.path, 'small')).toBe('small');
@@ -243,7 +246,7 @@ const isIn = (repo: string, sha: string, ref: string | null) =>
   git(repo, 'rev-list', '--objects', ref ?? '').includes(sha);
 
 test('An archive has commits that were amended, reset or left behind.', async () => {
-  const { stage, tree } = await withTree(onShared());
+  const { harness, tree } = await withTree(onShared());
   write(tree.path, { 'c.txt': 'first try\n' });
   const amended = commit(tree.path, 'mine');
   write(tree.path, { 'c.txt': 'second try\n' });
@@ -251,106 +254,106 @@ test('An archive has commits that were amended, reset or left behind.', async ()
   write(tree.path, { 'd.txt': 'd\n' });
   const reset = commit(tree.path, 'to be reset');
   git(tree.path, 'reset', '--quiet', '--hard', 'HEAD~2');
-  const { archive_ref } = await letGo(stage, tree);
-  for (const sha of [amended, reset]) expect(isIn(stage.repo, sha, archive_ref)).toBe(true);
+  const { archive_ref } = await letGo(harness, tree);
+  for (const sha of [amended, reset]) expect(isIn(harness.repo, sha, archive_ref)).toBe(true);
 });
 
 test('An archive has the commits of an unfinished rebase, and its restore returns to the same place.', async () => {
-  const { stage, tree } = await withTree(onShared());
+  const { harness, tree } = await withTree(onShared());
   write(tree.path, { 'a.txt': 'mine\n' });
   const mine = commit(tree.path, 'mine');
   write(tree.path, { 'c.txt': 'later\n' });
   const later = commit(tree.path, 'later');
-  write(stage.repo, { 'a.txt': 'theirs\n' });
-  const main = commit(stage.repo, 'theirs');
+  write(harness.repo, { 'a.txt': 'theirs\n' });
+  const main = commit(harness.repo, 'theirs');
   expect(() => git(tree.path, 'rebase', 'main')).toThrow('failed');
-  const { archive_ref } = await letGo(stage, tree);
-  for (const sha of [mine, later]) expect(isIn(stage.repo, sha, archive_ref)).toBe(true);
-  await restore(stage, tree);
+  const { archive_ref } = await letGo(harness, tree);
+  for (const sha of [mine, later]) expect(isIn(harness.repo, sha, archive_ref)).toBe(true);
+  await restore(harness, tree);
   expect(git(tree.path, 'rev-parse', 'HEAD')).toBe(main);
-  expect(git(stage.repo, 'rev-parse', 'cadre/tree')).toBe(later);
+  expect(git(harness.repo, 'rev-parse', 'cadre/tree')).toBe(later);
   expect(read(tree.path, 'a.txt')).toContain('<<<<<<<');
   expect(git(tree.path, 'ls-files', '-u').split('\n')).toHaveLength(3);
 });
 
 test('An archive survives a garbage collection, and a clone can fetch it.', async () => {
-  const { stage, tree } = await withTree(onShared());
+  const { harness, tree } = await withTree(onShared());
   write(tree.path, { 'c.txt': 'staged\n' });
   git(tree.path, 'add', 'c.txt');
   write(tree.path, { 'c.txt': 'not staged\n' });
-  await letGo(stage, tree);
-  git(stage.repo, 'reflog', 'expire', '--expire=now', '--all');
-  git(stage.repo, 'gc', '--quiet', '--prune=now');
-  await restore(stage, tree);
+  await letGo(harness, tree);
+  git(harness.repo, 'reflog', 'expire', '--expire=now', '--all');
+  git(harness.repo, 'gc', '--quiet', '--prune=now');
+  await restore(harness, tree);
   expect(read(tree.path, 'c.txt')).toBe('not staged\n');
   expect(git(tree.path, 'show', ':c.txt')).toBe('staged');
 });
 
 test('An archive leaves out ignored files, and the cleanup names them.', async () => {
-  const stage = await onShared();
-  write(stage.repo, { '.gitignore': 'build/\n*.log\n' });
-  commit(stage.repo, 'ignoring');
-  const tree = await create(stage);
-  const exclude = path.join(stage.repo, '.git/info/exclude');
+  const harness = await onShared();
+  write(harness.repo, { '.gitignore': 'build/\n*.log\n' });
+  commit(harness.repo, 'ignoring');
+  const tree = await create(harness);
+  const exclude = path.join(harness.repo, '.git/info/exclude');
   fs.writeFileSync(exclude, 'private\n');
   write(tree.path, { 'build/x/y': 'y', 'z.log': 'z', private: 'p', new: 'n' });
-  const { diagnostics, archive_ref } = await letGo(stage, tree);
+  const { diagnostics, archive_ref } = await letGo(harness, tree);
   expect(diagnostics).toEqual(['ignored files are not archived: build/, private, z.log']);
-  expect(git(stage.repo, 'ls-tree', '--name-only', archive_ref ?? '')).not.toContain('build');
-  expect(git(stage.repo, 'show', `${archive_ref}:new`)).toBe('n');
+  expect(git(harness.repo, 'ls-tree', '--name-only', archive_ref ?? '')).not.toContain('build');
+  expect(git(harness.repo, 'show', `${archive_ref}:new`)).toBe('n');
 });
 
 test('An earlier archive of a worktree is kept by a later cleanup.', async () => {
-  const { stage, tree } = await withTree(onShared());
+  const { harness, tree } = await withTree(onShared());
   write(tree.path, { first: 'first' });
-  await letGo(stage, tree);
-  await restore(stage, tree);
+  await letGo(harness, tree);
+  await restore(harness, tree);
   fs.rmSync(path.join(tree.path, 'first'));
   write(tree.path, { second: 'second' });
-  const { archive_ref } = await cleanUp(stage, tree);
+  const { archive_ref } = await cleanUp(harness, tree);
   const blob = (text: string) =>
     execFileSync('git', ['hash-object', '--stdin'], { input: text, encoding: 'utf8' }).trim();
   for (const text of ['first', 'second'])
-    expect(isIn(stage.repo, blob(text), archive_ref)).toBe(true);
+    expect(isIn(harness.repo, blob(text), archive_ref)).toBe(true);
 });
 
 test('A worktree that was archived once is restored as it was at its last removal, even if that was clean.', async () => {
-  const { stage, tree } = await withTree(onShared());
+  const { harness, tree } = await withTree(onShared());
   write(tree.path, { mine: 'first' });
-  await letGo(stage, tree);
-  await restore(stage, tree);
+  await letGo(harness, tree);
+  await restore(harness, tree);
   write(tree.path, { mine: 'second' });
   commit(tree.path, 'mine');
-  git(stage.repo, 'merge', '--quiet', '--ff-only', tree.branch);
+  git(harness.repo, 'merge', '--quiet', '--ff-only', tree.branch);
   const before = stateOf(tree.path);
-  await cleanUp(stage, tree);
-  await restore(stage, tree);
+  await cleanUp(harness, tree);
+  await restore(harness, tree);
   expect(stateOf(tree.path)).toEqual(before);
 });
 
 test('A worktree without its .git file, or unknown to git, is archived.', async () => {
-  const { stage, tree: one } = await withTree(onShared(), { worktree_name: 'one' });
-  const two = await create(stage, { worktree_name: 'two' });
+  const { harness, tree: one } = await withTree(onShared(), { worktree_name: 'one' });
+  const two = await create(harness, { worktree_name: 'two' });
   for (const { path: place } of [one, two]) {
     write(place, { 'mine.txt': 'mine\n' });
     fs.rmSync(path.join(place, '.git'));
   }
-  git(stage.repo, 'worktree', 'prune', '--expire', 'now');
+  git(harness.repo, 'worktree', 'prune', '--expire', 'now');
   for (const tree of [one, two]) {
-    const { status, archive_ref } = await letGo(stage, tree);
+    const { status, archive_ref } = await letGo(harness, tree);
     expect(status).toBe('cleaned');
-    expect(git(stage.repo, 'show', `${archive_ref}:mine.txt`)).toBe('mine');
-    expect(git(stage.repo, 'show', `${archive_ref}:a.txt`)).toBe('one');
+    expect(git(harness.repo, 'show', `${archive_ref}:mine.txt`)).toBe('mine');
+    expect(git(harness.repo, 'show', `${archive_ref}:a.txt`)).toBe('one');
   }
 });
 
 test('A worktree restored under another name has the path and branch of that name, and can be claimed.', async () => {
-  const { stage, tree: first } = await withTree(testStage());
+  const { harness, tree: first } = await withTree(testWorktreeHarness());
   write(first.path, { mine: 'mine' });
-  await letGo(stage, first);
-  const second = await create(stage);
-  await expect(restore(stage, first)).rejects.toMatchObject({ code: 'conflict' });
-  const back = await restore(stage, first, 'tree-2');
+  await letGo(harness, first);
+  const second = await create(harness);
+  await expect(restore(harness, first)).rejects.toMatchObject({ code: 'conflict' });
+  const back = await restore(harness, first, 'tree-2');
   expect(back).toMatchObject({
     id: first.id,
     worktree_name: 'tree-2',
@@ -359,54 +362,54 @@ test('A worktree restored under another name has the path and branch of that nam
   });
   expect(read(back.path, 'mine')).toBe('mine');
   expect(git(back.path, 'symbolic-ref', 'HEAD')).toBe('refs/heads/cadre/tree-2');
-  expect((await get(stage, second)).status).toBe('active');
-  const again = await create(stage, { worktree_name: 'tree-2' });
+  expect((await get(harness, second)).status).toBe('active');
+  const again = await create(harness, { worktree_name: 'tree-2' });
   expect(again).toMatchObject({ id: first.id, created: false, status: 'active' });
-  expect(await kindsOf(stage)).toContain('worktree.restored');
+  expect(await kindsOf(harness)).toContain('worktree.restored');
 });
 
 test('Two restores that swap names at the same time both end.', async () => {
-  const { stage, tree: one } = await withTree(onShared(), { worktree_name: 'one' });
-  const two = await create(stage, { worktree_name: 'two' });
+  const { harness, tree: one } = await withTree(onShared(), { worktree_name: 'one' });
+  const two = await create(harness, { worktree_name: 'two' });
   for (const tree of [one, two]) {
     write(tree.path, { mine: tree.worktree_name });
-    await letGo(stage, tree);
+    await letGo(harness, tree);
   }
-  const back = await Promise.all([restore(stage, one, 'two'), restore(stage, two, 'one')]);
+  const back = await Promise.all([restore(harness, one, 'two'), restore(harness, two, 'one')]);
   expect(back.map(({ path: place }) => read(place, 'mine'))).toEqual(['one', 'two']);
 });
 
 test('The restore of a missing worktree has the files of its branch and index.', async () => {
-  const { stage, tree } = await withTree(onShared());
+  const { harness, tree } = await withTree(onShared());
   write(tree.path, { 'c.txt': 'c\n' });
   const tip = commit(tree.path, 'mine');
   write(tree.path, { 'd.txt': 'd\n' });
   git(tree.path, 'add', '--all');
   fs.rmSync(tree.path, { recursive: true });
-  const back = await restore(stage, tree);
+  const back = await restore(harness, tree);
   expect(back.status).toBe('retained');
   expect(git(tree.path, 'rev-parse', 'HEAD')).toBe(tip);
   expect(git(tree.path, 'status', '--porcelain')).toBe('A  d.txt');
 });
 
 test('The restore of an existing worktree, or of one without archive, is a conflict.', async () => {
-  const { stage, tree } = await withTree(onShared());
-  await expect(restore(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
-  await release(stage, tree, stage.session);
-  await expect(restore(stage, tree)).rejects.toMatchObject(anError('conflict', 'has no archive'));
-  await expect(restore(stage, { id: 'wt_x' })).rejects.toMatchObject({ code: 'not_found' });
+  const { harness, tree } = await withTree(onShared());
+  await expect(restore(harness, tree)).rejects.toMatchObject({ code: 'conflict' });
+  await release(harness, tree, harness.session);
+  await expect(restore(harness, tree)).rejects.toMatchObject(anError('conflict', 'has no archive'));
+  await expect(restore(harness, { id: 'wt_x' })).rejects.toMatchObject({ code: 'not_found' });
 });
 
 test('A restore that fails leaves nothing, and can be repeated.', async () => {
-  const { stage, tree } = await withTree(onShared());
+  const { harness, tree } = await withTree(onShared());
   write(tree.path, { mine: 'mine' });
-  await letGo(stage, tree);
+  await letGo(harness, tree);
   write(path.dirname(tree.path), { tree: 'in the way' });
-  await expect(restore(stage, tree)).rejects.toMatchObject({ code: 'conflict' });
-  expect(branches(stage.repo)).toEqual(['main']);
+  await expect(restore(harness, tree)).rejects.toMatchObject({ code: 'conflict' });
+  expect(branches(harness.repo)).toEqual(['main']);
   fs.rmSync(tree.path);
-  expect((await restore(stage, tree)).status).toBe('retained');
-  const { id } = await openSession(stage.client, stage.repo);
-  await close(stage, id);
+  expect((await restore(harness, tree)).status).toBe('retained');
+  const { id } = await openSession(harness.client, harness.repo);
+  await close(harness, id);
   expect(read(tree.path, 'mine')).toBe('mine');
 });

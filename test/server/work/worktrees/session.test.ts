@@ -15,12 +15,12 @@ import {
   git,
   makeRepository,
   type Server,
-  sharedStages,
+  sharedWorktreeHarnesses,
   write,
-  testStage,
+  testWorktreeHarness,
 } from '../../../support/worktrees/work.ts';
 
-const onShared = sharedStages();
+const onShared = sharedWorktreeHarnesses();
 type OpenRequest = Partial<BodyInputOf<typeof createSession>>;
 
 function open({ client }: Server, body: OpenRequest) {
@@ -28,52 +28,52 @@ function open({ client }: Server, body: OpenRequest) {
 }
 
 test('A session opened with a worktree works in a new one and owns it.', async () => {
-  const stage = await onShared();
-  const session = await open(stage, { cwd: stage.repo, worktree: true });
-  const worktree = await stage.client.call(endpoints.getWorktree, {
+  const harness = await onShared();
+  const session = await open(harness, { cwd: harness.repo, worktree: true });
+  const worktree = await harness.client.call(endpoints.getWorktree, {
     params: { worktree_id: session.worktree_id ?? '' },
   });
   expect(worktree).toMatchObject({
     worktree_name: `session-${session.id.slice(-8)}`,
-    repo_root: stage.repo,
+    repo_root: harness.repo,
     status: 'active',
     source_session_id: session.id,
     claims: [{ session_id: session.id, claim_role: 'owner', released_at: null }],
   });
   expect(session.cwd).toBe(fs.realpathSync(worktree.path));
   const { session_id, ...read } = { session_id: session.id, ...session };
-  expect(await stage.client.call(endpoints.getSession, { params: { session_id } })).toEqual(read);
+  expect(await harness.client.call(endpoints.getSession, { params: { session_id } })).toEqual(read);
 });
 
 test('A session is not opened in a worktree unknown to git, and such a worktree is not claimed.', async () => {
-  const stage = await onShared();
-  const body = { cwd: stage.repo, worktree: { worktree_name: 'lost' } };
-  const first = await open(stage, body);
-  const link = path.join(stage.repo, '.git', 'worktrees', 'lost');
+  const harness = await onShared();
+  const body = { cwd: harness.repo, worktree: { worktree_name: 'lost' } };
+  const first = await open(harness, body);
+  const link = path.join(harness.repo, '.git', 'worktrees', 'lost');
   const kept = `${link}-kept`;
   fs.renameSync(link, kept);
   const refused = anError('conflict', /lost is not registered with git/);
-  await expect(open(stage, body)).rejects.toMatchObject(refused);
-  const other = await open(stage, { cwd: stage.repo });
+  await expect(open(harness, body)).rejects.toMatchObject(refused);
+  const other = await open(harness, { cwd: harness.repo });
   const request = { source_session_id: other.id, worktree_name: 'lost' };
   await expect(
-    stage.client.call(endpoints.createWorktree, { body: request }),
+    harness.client.call(endpoints.createWorktree, { body: request }),
   ).rejects.toMatchObject(refused);
   const params = { worktree_id: first.worktree_id ?? '' };
   const claim = { session_id: other.id };
   await expect(
-    stage.client.call(endpoints.claimWorktree, { params, body: claim }),
+    harness.client.call(endpoints.claimWorktree, { params, body: claim }),
   ).rejects.toMatchObject(refused);
   fs.renameSync(kept, link);
-  expect((await open(stage, body)).worktree_id).toBe(first.worktree_id);
+  expect((await open(harness, body)).worktree_id).toBe(first.worktree_id);
 });
 
 test('A session with a worktree works in the same subdirectory, at the requested base and branch.', async () => {
-  const stage = await onShared();
-  write(stage.repo, { 'sub/b.txt': 'later\n' });
-  commit(stage.repo, 'second');
-  const { cwd } = await open(stage, {
-    cwd: path.join(stage.repo, 'sub'),
+  const harness = await onShared();
+  write(harness.repo, { 'sub/b.txt': 'later\n' });
+  commit(harness.repo, 'second');
+  const { cwd } = await open(harness, {
+    cwd: path.join(harness.repo, 'sub'),
     worktree: { worktree_name: 'old', base_ref: 'HEAD~1', branch_prefix: 'mine' },
   });
   expect(path.basename(cwd)).toBe('sub');
@@ -82,14 +82,14 @@ test('A session with a worktree works in the same subdirectory, at the requested
 });
 
 test('A session shares an existing worktree, and works at its root if its own directory is in another repository.', async () => {
-  const stage = await onShared();
-  const first = await open(stage, { cwd: stage.repo, worktree: { worktree_name: 'shared' } });
-  const second = await open(stage, {
-    cwd: stage.directory,
+  const harness = await onShared();
+  const first = await open(harness, { cwd: harness.repo, worktree: { worktree_name: 'shared' } });
+  const second = await open(harness, {
+    cwd: harness.directory,
     worktree: { worktree_name: 'shared', repo_root: 'repo' },
   });
   expect(second).toMatchObject({ cwd: first.cwd, worktree_id: first.worktree_id });
-  const { claims } = await stage.client.call(endpoints.getWorktree, {
+  const { claims } = await harness.client.call(endpoints.getWorktree, {
     params: { worktree_id: first.worktree_id ?? '' },
   });
   expect(claims.map(({ claim_role }) => claim_role)).toEqual(['owner', 'consumer']);
@@ -127,15 +127,15 @@ test.for<[why: string, more: OpenRequest, code: string, prepare?: (repo: string)
     },
   ],
 ])('A session %s is refused, and nothing is left.', async ([, { cwd, ...more }, code, prepare]) => {
-  const stage = await testStage();
-  prepare?.(stage.repo);
-  const before = branches(stage.repo);
-  const body = { ...more, cwd: path.resolve(stage.repo, cwd ?? '.') };
-  await expect(open(stage, body)).rejects.toMatchObject({ code });
-  expect(branches(stage.repo)).toEqual(before);
-  const sessions = await stage.client.call(endpoints.listSessions, { query: {} });
-  expect(sessions.map(({ id }) => id)).toEqual([stage.session]);
-  const worktrees = await stage.client.call(endpoints.listWorktrees, { query: {} });
+  const harness = await testWorktreeHarness();
+  prepare?.(harness.repo);
+  const before = branches(harness.repo);
+  const body = { ...more, cwd: path.resolve(harness.repo, cwd ?? '.') };
+  await expect(open(harness, body)).rejects.toMatchObject({ code });
+  expect(branches(harness.repo)).toEqual(before);
+  const sessions = await harness.client.call(endpoints.listSessions, { query: {} });
+  expect(sessions.map(({ id }) => id)).toEqual([harness.session]);
+  const worktrees = await harness.client.call(endpoints.listWorktrees, { query: {} });
   expect(worktrees.filter(({ status }) => status !== 'cleaned')).toEqual([]);
 });
 

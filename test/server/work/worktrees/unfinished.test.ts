@@ -11,7 +11,7 @@ import { branches, commit, makeRepository, write } from '../../../support/worktr
 
 const FAILING = { CADRE_FAILPOINTS: 'worktree.creating=throw' };
 
-function stage() {
+function setUp() {
   const place = testDirectory('unfinished');
   return { data: path.join(place, 'data'), repository: makeRepository(path.join(place, 'repo')) };
 }
@@ -31,7 +31,7 @@ async function expectWork(server: TestServer, worktree: { id: string; path: stri
 }
 
 test('A creation that was not undone does not remove the later worktree of its name at the next start.', async () => {
-  const { data, repository } = stage();
+  const { data, repository } = setUp();
   const server = await testServer({ directory: data, env: FAILING });
   const { id } = await openSession(server.client, repository);
   await expect(create(server, id)).rejects.toMatchObject({ code: 'internal' });
@@ -45,7 +45,7 @@ test('A creation that was not undone does not remove the later worktree of its n
 });
 
 test('A start does not undo a creation whose directory another worktree has, as an older server has left it.', async () => {
-  const { data, repository } = stage();
+  const { data, repository } = setUp();
   const failing = await testServer({ directory: data, env: FAILING });
   const { id } = await openSession(failing.client, repository);
   await expect(create(failing, id)).rejects.toMatchObject({ code: 'internal' });

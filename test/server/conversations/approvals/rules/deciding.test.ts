@@ -9,18 +9,18 @@ import { hunksDetail } from '../../../../../src/agents/details.ts';
 import { diffDetail } from '../../../../support/diff-detail.ts';
 import { completed } from '../../../../support/scripted-provider.ts';
 import {
-  onStage,
-  sharedStage,
-  type Stage,
-  testStage,
+  withHarness,
+  sharedHarness,
+  type Harness,
+  testHarness,
 } from '../../../../support/sessions/harness.ts';
 import { testDirectory } from '../../../../support/temp.ts';
 import type { UntypedEvent } from '../../../../support/untyped-events.ts';
 
 const RULES = '/v1/approval-rules';
 
-async function add(stage: Stage, body: object): Promise<ApprovalRule> {
-  const { status, body: added } = await stage.post<ApprovalRule>(RULES, body);
+async function add(harness: Harness, body: object): Promise<ApprovalRule> {
+  const { status, body: added } = await harness.post<ApprovalRule>(RULES, body);
   expect(status).toBe(200);
   return added;
 }
@@ -38,20 +38,20 @@ function writing(file: string, ...more: AgentRequest['details']): Partial<AgentR
 }
 
 /** A turn whose agent can ask. */
-async function playing(stage: Stage) {
-  const session = await stage.open({ cwd: stage.directory });
-  return { session, turn: await stage.play(session) };
+async function openActive(harness: Harness) {
+  const session = await harness.open({ cwd: harness.directory });
+  return { session, turn: await harness.startTurn(session) };
 }
 
 /** Whether a request is put to a person. */
 async function isAsked(
-  stage: Stage,
-  { session, turn }: Awaited<ReturnType<typeof playing>>,
+  harness: Harness,
+  { session, turn }: Awaited<ReturnType<typeof openActive>>,
   request: Partial<AgentRequest>,
 ) {
   const withdrawal = new AbortController();
   const answer = turn.ask(request, withdrawal.signal);
-  const first = await Promise.race([answer, pending(stage, session.id, withdrawal.signal)]);
+  const first = await Promise.race([answer, pending(harness, session.id, withdrawal.signal)]);
   withdrawal.abort();
   await answer;
   return first === 'asked';
@@ -59,7 +59,7 @@ async function isAsked(
 
 /** Waits until an approval of a session is pending, or `signal` aborts. It does not poll, because requests delay lookups. */
 async function pending(
-  stage: Stage,
+  harness: Harness,
   sessionId: string,
   signal: AbortSignal,
 ): Promise<'asked' | null> {
@@ -67,56 +67,60 @@ async function pending(
   const isNew = ({ kind, session_id, seq }: UntypedEvent) =>
     kind === 'approval.requested' && session_id === sessionId && !looked.has(seq);
   while (!signal.aborted) {
-    const event = await stage.until(isNew).catch(() => null);
+    const event = await harness.until(isNew).catch(() => null);
     if (event) looked.add(event.seq);
-    if ((await stage.approvals(`?session_id=${sessionId}`)).length > 0) return 'asked';
+    if ((await harness.approvals(`?session_id=${sessionId}`)).length > 0) return 'asked';
   }
   return null;
 }
 
 it('An allowed request is accepted once at once, and its approval and event name the rule.', async () => {
-  const stage = await testStage();
-  const rule = await add(stage, { effect: 'allow', command: 'git status' });
-  const play = await playing(stage);
-  const answer = await play.turn.ask(running('git status', stage.directory));
+  const harness = await testHarness();
+  const rule = await add(harness, { effect: 'allow', command: 'git status' });
+  const active = await openActive(harness);
+  const answer = await active.turn.ask(running('git status', harness.directory));
   expect(answer).toEqual({ decision: 'accept', scope: 'once', answers: null });
-  const [approval] = await stage.approvals('?status=accepted');
+  const [approval] = await harness.approvals('?status=accepted');
   expect(approval).toMatchObject({
     decided_by: rule.id,
     scope: 'once',
     held: false,
     reason: 'an approval rule decided the request: allow command git status',
   });
-  const events = await stage.events(play.session.id);
+  const events = await harness.events(active.session.id);
   expect(events.map(({ kind }) => kind)).not.toContain('approval.requested');
   const told = events.find(({ kind }) => kind === 'approval.resolved');
   expect(told?.payload).toMatchObject({ approval: { id: approval?.id, decided_by: rule.id } });
-  expect((await stage.session(play.session.id)).status).toBe('running');
+  expect((await harness.session(active.session.id)).status).toBe('running');
 });
 
 it('An allowed request may change files that all match the path of the rule.', async () => {
-  const stage = await testStage();
-  await add(stage, { effect: 'allow', path: 'docs/**' });
-  const play = await playing(stage);
-  const at = (file: string) => path.join(stage.directory, file);
-  expect(await isAsked(stage, play, writing(at('docs/a/b.md')))).toBe(false);
-  expect(await isAsked(stage, play, writing(at('docs/.hidden')))).toBe(true);
-  expect(await isAsked(stage, play, writing(at('src/a.ts')))).toBe(true);
+  const harness = await testHarness();
+  await add(harness, { effect: 'allow', path: 'docs/**' });
+  const active = await openActive(harness);
+  const at = (file: string) => path.join(harness.directory, file);
+  expect(await isAsked(harness, active, writing(at('docs/a/b.md')))).toBe(false);
+  expect(await isAsked(harness, active, writing(at('docs/.hidden')))).toBe(true);
+  expect(await isAsked(harness, active, writing(at('src/a.ts')))).toBe(true);
   const both = {
     ...writing(at('docs/a.md')),
     details: [diffDetail(at('docs/a.md'), 'a', 'b'), diffDetail(at('src/a'), 'a', 'b')],
   };
-  expect(await isAsked(stage, play, both)).toBe(true);
+  expect(await isAsked(harness, active, both)).toBe(true);
 });
 
 it('An allowed request may use a tool that its agent names.', async () => {
-  const stage = await testStage();
-  await add(stage, { effect: 'allow', tool: 'WebFetch' });
-  const play = await playing(stage);
-  expect(await isAsked(stage, play, { kind: 'tool', tool: 'WebFetch', details: [] })).toBe(false);
-  expect(await isAsked(stage, play, { kind: 'tool', tool: 'WebSearch', details: [] })).toBe(true);
-  expect(await isAsked(stage, play, { kind: 'tool', details: [] })).toBe(true);
-  expect(await isAsked(stage, play, { ...running('id', '/'), tool: 'WebFetch' })).toBe(true);
+  const harness = await testHarness();
+  await add(harness, { effect: 'allow', tool: 'WebFetch' });
+  const active = await openActive(harness);
+  expect(await isAsked(harness, active, { kind: 'tool', tool: 'WebFetch', details: [] })).toBe(
+    false,
+  );
+  expect(await isAsked(harness, active, { kind: 'tool', tool: 'WebSearch', details: [] })).toBe(
+    true,
+  );
+  expect(await isAsked(harness, active, { kind: 'tool', details: [] })).toBe(true);
+  expect(await isAsked(harness, active, { ...running('id', '/'), tool: 'WebFetch' })).toBe(true);
 });
 
 describe('an allowed command or file that still needs an approval', () => {
@@ -125,16 +129,16 @@ describe('an allowed command or file that still needs an approval', () => {
     { effect: 'allow', command: 'rm *' },
     { effect: 'allow', path: 'src/**' },
   ];
-  const given = sharedStage();
+  const given = sharedHarness();
   beforeAll(async () => {
-    const stage = given();
-    for (const rule of rules) await add(stage, rule);
-    await add(stage, { effect: 'allow', command: 'make', directory: stage.directory });
-    fs.mkdirSync(path.join(stage.directory, 'src'));
-    fs.mkdirSync(path.join(stage.directory, '.git'));
-    fs.symlinkSync('../.git', path.join(stage.directory, 'src/hidden'));
-    fs.symlinkSync('/tmp', path.join(stage.directory, 'src/out'));
-    fs.symlinkSync('/tmp/not/there', path.join(stage.directory, 'src/nowhere'));
+    const harness = given();
+    for (const rule of rules) await add(harness, rule);
+    await add(harness, { effect: 'allow', command: 'make', directory: harness.directory });
+    fs.mkdirSync(path.join(harness.directory, 'src'));
+    fs.mkdirSync(path.join(harness.directory, '.git'));
+    fs.symlinkSync('../.git', path.join(harness.directory, 'src/hidden'));
+    fs.symlinkSync('/tmp', path.join(harness.directory, 'src/out'));
+    fs.symlinkSync('/tmp/not/there', path.join(harness.directory, 'src/nowhere'));
   });
 
   it.each<[string, (directory: string) => Partial<AgentRequest>]>([
@@ -215,59 +219,61 @@ describe('an allowed command or file that still needs an approval', () => {
   ])(
     'An approval is requested although a rule allows the request, if %s.',
     async (_title, request) => {
-      const stage = given();
-      const play = await playing(stage);
-      expect(await isAsked(stage, play, request(stage.directory))).toBe(true);
-      play.turn.end(completed);
+      const harness = given();
+      const active = await openActive(harness);
+      expect(await isAsked(harness, active, request(harness.directory))).toBe(true);
+      active.turn.end(completed);
     },
   );
 });
 
 it('A deny rule takes precedence over an ask rule, and an ask rule over an allow rule.', async () => {
-  const stage = await testStage();
-  const play = await playing(stage);
-  const asks = (command: string) => isAsked(stage, play, running(command, stage.directory));
-  await add(stage, { effect: 'allow', command: 'rm *' });
+  const harness = await testHarness();
+  const active = await openActive(harness);
+  const asks = (command: string) => isAsked(harness, active, running(command, harness.directory));
+  await add(harness, { effect: 'allow', command: 'rm *' });
   expect(await asks('rm a')).toBe(false);
-  const asking = await add(stage, { effect: 'ask', command: 'rm **' });
+  const asking = await add(harness, { effect: 'ask', command: 'rm **' });
   expect(await asks('rm a')).toBe(true);
-  const denying = await add(stage, { effect: 'deny', command: 'rm a', reason: 'a is needed' });
-  expect(await play.turn.ask(running('rm a', stage.directory))).toEqual({
+  const denying = await add(harness, { effect: 'deny', command: 'rm a', reason: 'a is needed' });
+  expect(await active.turn.ask(running('rm a', harness.directory))).toEqual({
     decision: 'decline',
     reason: 'a is needed',
   });
-  const [declined] = await stage.approvals('?status=declined');
+  const [declined] = await harness.approvals('?status=declined');
   expect(declined?.decided_by).toBe(denying.id);
   for (const { id } of [asking, denying])
-    expect((await stage.del(`${RULES}/${id}`)).status).toBe(200);
+    expect((await harness.del(`${RULES}/${id}`)).status).toBe(200);
   expect(await asks('rm a')).toBe(false);
 });
 
 it('A rule for a directory applies there and below, by the directory of the command.', async () => {
-  const stage = await testStage();
-  const inner = path.join(stage.directory, 'inner');
+  const harness = await testHarness();
+  const inner = path.join(harness.directory, 'inner');
   fs.mkdirSync(path.join(inner, 'deep'), { recursive: true });
   fs.mkdirSync(`${inner}-not`);
-  await add(stage, { effect: 'allow', command: 'make', directory: inner });
-  const play = await playing(stage);
+  await add(harness, { effect: 'allow', command: 'make', directory: inner });
+  const active = await openActive(harness);
   const asks = (cwd: string, tool = 'cadre_process_run') =>
-    isAsked(stage, play, { ...running('make', cwd), tool });
+    isAsked(harness, active, { ...running('make', cwd), tool });
   expect(await asks(inner)).toBe(false);
   expect(await asks(path.join(inner, 'deep'))).toBe(false);
   expect(await asks(`${inner}-not`)).toBe(true);
   // The model names the directory.
-  expect(await isAsked(stage, play, running('make', inner))).toBe(true);
-  expect(await asks(stage.directory)).toBe(true);
+  expect(await isAsked(harness, active, running('make', inner))).toBe(true);
+  expect(await asks(harness.directory)).toBe(true);
 });
 
 it('A rule to deny in a directory looks at the directory that a model names, and at the directory of the session.', async () => {
-  const stage = await testStage();
-  const inner = path.join(stage.directory, 'inner');
+  const harness = await testHarness();
+  const inner = path.join(harness.directory, 'inner');
   fs.mkdirSync(inner);
-  await add(stage, { effect: 'deny', command: 'make', directory: inner });
-  const play = await playing(stage);
-  expect((await play.turn.ask(running('make', inner))).decision).toBe('decline');
-  expect(await isAsked(stage, play, running('make', path.dirname(stage.directory)))).toBe(true);
+  await add(harness, { effect: 'deny', command: 'make', directory: inner });
+  const active = await openActive(harness);
+  expect((await active.turn.ask(running('make', inner))).decision).toBe('decline');
+  expect(await isAsked(harness, active, running('make', path.dirname(harness.directory)))).toBe(
+    true,
+  );
 });
 
 it('An outdated rule to allow asks, an outdated rule to deny still denies, and both report what to do.', async () => {
@@ -280,8 +286,8 @@ it('An outdated rule to allow asks, an outdated rule to deny still denies, and b
     { id: 'rule_d', effect: 'allow', command: 'cat **' },
     { id: 'rule_e', effect: 'allow', command: 'cat  **' },
   ]);
-  const stage = await testStage({ directory });
-  const { body: rules } = await stage.get<ApprovalRule[]>(RULES);
+  const harness = await testHarness({ directory });
+  const { body: rules } = await harness.get<ApprovalRule[]>(RULES);
   expect(rules.map(({ id, effect, refused }) => [id, effect, refused])).toEqual([
     ['rule_e', 'allow', null],
     ['rule_d', 'allow', null],
@@ -295,72 +301,74 @@ it('An outdated rule to allow asks, an outdated rule to deny still denies, and b
     ],
     ['rule_a', 'ask', expect.stringContaining('can reach any address')],
   ]);
-  const play = await playing(stage);
-  const asks = (command: string) => isAsked(stage, play, running(command, stage.directory));
+  const active = await openActive(harness);
+  const asks = (command: string) => isAsked(harness, active, running(command, harness.directory));
   expect(await asks('git push origin')).toBe(true);
   expect(await asks('cat a')).toBe(false);
-  const test = (await stage.post<RuleDecision>(`${RULES}/test`, { command: 'git push x' })).body;
+  const test = (await harness.post<RuleDecision>(`${RULES}/test`, { command: 'git push x' })).body;
   expect(test).toMatchObject({ effect: 'ask', rule: { id: 'rule_a' } });
   expect(test.why).toContain('now asks instead: git push can reach any address');
   // Two rules of the same conditions end together.
-  expect((await stage.del(`${RULES}/rule_d`)).status).toBe(200);
+  expect((await harness.del(`${RULES}/rule_d`)).status).toBe(200);
   expect(await asks('cat a')).toBe(true);
   // A rule that is confirmed now allows again, under its id.
-  expect((await stage.get<ApprovalRule[]>(RULES)).body).toHaveLength(3);
+  expect((await harness.get<ApprovalRule[]>(RULES)).body).toHaveLength(3);
 });
 
 it('A rule for an unlisted program needs a confirmation, and then does not allow protected files.', async () => {
-  const stage = await testStage();
+  const harness = await testHarness();
   const body = { effect: 'allow', command: 'something-new **' };
-  const refused = await stage.post(RULES, body);
+  const refused = await harness.post(RULES, body);
   expect([refused.status, refused.body.error]).toEqual([
     400,
     expect.stringMatching(/^body\.command: something-new is not on the list .* i_know$/),
   ]);
-  expect(await add(stage, { ...body, i_know: true })).toMatchObject({
+  expect(await add(harness, { ...body, i_know: true })).toMatchObject({
     effect: 'allow',
     i_know: true,
   });
-  const play = await playing(stage);
-  expect(await isAsked(stage, play, running('something-new a', stage.directory))).toBe(false);
-  expect(await isAsked(stage, play, running('something-new .env', stage.directory))).toBe(true);
+  const active = await openActive(harness);
+  expect(await isAsked(harness, active, running('something-new a', harness.directory))).toBe(false);
+  expect(await isAsked(harness, active, running('something-new .env', harness.directory))).toBe(
+    true,
+  );
 });
 
 it('A rule that is added twice is one rule, which ends when it is removed.', async () => {
-  const stage = await testStage();
-  const body = { effect: 'allow', command: 'ls docs', directory: stage.directory };
-  const first = await add(stage, body);
+  const harness = await testHarness();
+  const body = { effect: 'allow', command: 'ls docs', directory: harness.directory };
+  const first = await add(harness, body);
   const others = await Promise.all([
-    add(stage, { ...body, command: '  ls   docs ' }),
-    add(stage, { ...body, directory: `${stage.directory}/.` }),
-    add(stage, { ...body, reason: 'a new one' }),
+    add(harness, { ...body, command: '  ls   docs ' }),
+    add(harness, { ...body, directory: `${harness.directory}/.` }),
+    add(harness, { ...body, reason: 'a new one' }),
   ]);
   expect(others.map(({ id }) => id)).toEqual([first.id, first.id, first.id]);
-  expect((await stage.get<ApprovalRule[]>(RULES)).body).toEqual([
+  expect((await harness.get<ApprovalRule[]>(RULES)).body).toEqual([
     { ...first, reason: 'a new one' },
   ]);
   const different = await Promise.all([
-    add(stage, { effect: 'allow', command: 'ls docs' }),
-    add(stage, { ...body, effect: 'ask' }),
-    add(stage, { ...body, provider: 'acp' }),
-    add(stage, { effect: 'deny', path: './a/**' }),
+    add(harness, { effect: 'allow', command: 'ls docs' }),
+    add(harness, { ...body, effect: 'ask' }),
+    add(harness, { ...body, provider: 'acp' }),
+    add(harness, { effect: 'deny', path: './a/**' }),
   ]);
   expect(new Set([first, ...different].map(({ id }) => id)).size).toBe(5);
-  expect((await add(stage, { effect: 'deny', path: 'a/**' })).id).toBe(different[3]?.id);
+  expect((await add(harness, { effect: 'deny', path: 'a/**' })).id).toBe(different[3]?.id);
   for (const { id } of [first, ...different])
-    expect((await stage.del(`${RULES}/${id}`)).status).toBe(200);
-  const test = await stage.post<RuleDecision>(`${RULES}/test`, {
+    expect((await harness.del(`${RULES}/${id}`)).status).toBe(200);
+  const test = await harness.post<RuleDecision>(`${RULES}/test`, {
     command: 'ls docs',
-    cwd: stage.directory,
+    cwd: harness.directory,
   });
   expect(test.body.effect).toBe('ask');
 });
 
 it('A request that names more files than are looked up is put to a person.', async () => {
-  const stage = await testStage();
-  await add(stage, { effect: 'allow', path: '**' });
-  const play = await playing(stage);
-  const file = path.join(stage.directory, 'a');
+  const harness = await testHarness();
+  await add(harness, { effect: 'allow', path: '**' });
+  const active = await openActive(harness);
+  const file = path.join(harness.directory, 'a');
   const header = (count: number) => `--- ${file}\n${`+++ ${file}\n`.repeat(count)}`;
   const change = (count: number) => ({
     ...writing(file),
@@ -368,17 +376,17 @@ it('A request that names more files than are looked up is put to a person.', asy
   });
   const many = Array.from({ length: 20_000 }, (_, at) => `+++ ${file}${at}\n`).join('');
   const asked = hunksDetail(file, `--- ${file}\n${many}@@ -1 +1 @@\n-a\n+b\n`);
-  expect(await isAsked(stage, play, change(2))).toBe(false);
-  expect(await isAsked(stage, play, { ...writing(file), details: [asked] })).toBe(true);
+  expect(await isAsked(harness, active, change(2))).toBe(false);
+  expect(await isAsked(harness, active, { ...writing(file), details: [asked] })).toBe(true);
 });
 
 it('A rule to allow by path names each file that configures an agent of the catalogue.', async () => {
-  const stage = await testStage();
-  await add(stage, { effect: 'allow', path: '**' });
-  await add(stage, { effect: 'allow', path: '**/.*' });
-  await add(stage, { effect: 'allow', command: 'tee *' });
+  const harness = await testHarness();
+  await add(harness, { effect: 'allow', path: '**' });
+  await add(harness, { effect: 'allow', path: '**/.*' });
+  await add(harness, { effect: 'allow', command: 'tee *' });
   const test = async (body: object) =>
-    (await stage.post<RuleDecision>(`${RULES}/test`, { ...body, cwd: stage.directory })).body
+    (await harness.post<RuleDecision>(`${RULES}/test`, { ...body, cwd: harness.directory })).body
       .effect;
   expect(await test({ path: 'a/b.ts' })).toBe('allow');
   // The name of the directory protects every file in the directory.
@@ -421,18 +429,21 @@ it('A rule to allow by path names each file that configures an agent of the cata
   }
 });
 
-const none = sharedStage();
+const none = sharedHarness();
 
 it('Rules survive a restart.', async () => {
   const own = testDirectory('rules');
   const directory = path.join(own, 'data');
-  const rule = await onStage((stage) => add(stage, { effect: 'allow', command: 'git status' }), {
-    directory,
-  });
-  const stage = await testStage({ directory });
-  expect((await stage.get<ApprovalRule[]>(RULES)).body).toEqual([rule]);
-  const play = await playing(stage);
-  expect(await isAsked(stage, play, running('git status', stage.directory))).toBe(false);
+  const rule = await withHarness(
+    (harness) => add(harness, { effect: 'allow', command: 'git status' }),
+    {
+      directory,
+    },
+  );
+  const harness = await testHarness({ directory });
+  expect((await harness.get<ApprovalRule[]>(RULES)).body).toEqual([rule]);
+  const active = await openActive(harness);
+  expect(await isAsked(harness, active, running('git status', harness.directory))).toBe(false);
 });
 
 it.each([
@@ -465,9 +476,10 @@ it.each([
 });
 
 it('The test of a rule returns its decision and the reason.', async () => {
-  const stage = await testStage();
-  const rule = await add(stage, { effect: 'allow', command: 'git log **' });
-  const test = async (body: object) => (await stage.post<RuleDecision>(`${RULES}/test`, body)).body;
+  const harness = await testHarness();
+  const rule = await add(harness, { effect: 'allow', command: 'git log **' });
+  const test = async (body: object) =>
+    (await harness.post<RuleDecision>(`${RULES}/test`, body)).body;
   expect(await test({ command: 'git log main' })).toEqual({
     effect: 'allow',
     rule,
@@ -496,10 +508,10 @@ it('The test of a rule returns its decision and the reason.', async () => {
 });
 
 it('An agent may not read or change rules.', async () => {
-  const stage = await testStage();
-  const { session } = await playing(stage);
-  const headers = { authorization: `Bearer ${stage.tokenOf(session)}` };
-  const { status } = await stage.post(RULES, { effect: 'allow', command: 'id' }, headers);
+  const harness = await testHarness();
+  const { session } = await openActive(harness);
+  const headers = { authorization: `Bearer ${harness.tokenOf(session)}` };
+  const { status } = await harness.post(RULES, { effect: 'allow', command: 'id' }, headers);
   expect(status).toBeGreaterThanOrEqual(401);
-  expect((await stage.get(RULES)).body).toEqual([]);
+  expect((await harness.get(RULES)).body).toEqual([]);
 });

@@ -10,16 +10,16 @@ afterEach(() => {
 
 it('A turn of people without budgets and limits costs one insert, and reads nothing for it.', async () => {
   const ran = watchStatements(/turn_usage|\bbudgets\b|usage_limits|FROM inbox WHERE .*owner = /);
-  const { stage, session } = await testSession();
+  const { harness, session } = await testSession();
   // The first turn reads the empty tables of budgets and limits once.
-  (await stage.play(session)).end(used(1));
-  await stage.times('turn.completed', 1);
+  (await harness.startTurn(session)).end(used(1));
+  await harness.times('turn.completed', 1);
   for (const count of [2, 3]) {
     ran.length = 0;
-    const turn = await stage.play(session);
+    const turn = await harness.startTurn(session);
     await turn.sink.update({ type: 'usage', usage: { total_tokens: 1 } });
     turn.end(used(2));
-    await stage.times('turn.completed', count);
+    await harness.times('turn.completed', count);
     expect(ran).toEqual([expect.stringMatching(/^run INSERT INTO turn_usage /)]);
   }
 });

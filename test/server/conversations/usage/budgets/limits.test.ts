@@ -6,87 +6,91 @@ import { entryStateText } from '../../../../../src/frontends/cli/queue-text.ts';
 import { limited } from '../../../../../src/agents/provider.ts';
 import { budgetsOf, used } from '../../../../support/budgets.ts';
 import { DAY, HOUR, queueOf } from '../../../../support/queue/queue.ts';
-import { type Stage, afterCrash } from '../../../../support/sessions/harness.ts';
+import { type Harness, afterCrash } from '../../../../support/sessions/harness.ts';
 import { completed } from '../../../../support/teams/team.ts';
 
 /** A turn meets a usage limit of an hour, and with it the session has used up its budget of one turn. */
-async function meetBoth(stage: Stage) {
-  const session = await stage.open({ title: 'shop' });
-  await budgetsOf(stage).set({ session_id: session.id, turns: 1 });
-  const turn = await stage.play(session, 'work');
-  const resetsAt = stage.clock.now() + HOUR;
+async function meetBoth(harness: Harness) {
+  const session = await harness.open({ title: 'shop' });
+  await budgetsOf(harness).set({ session_id: session.id, turns: 1 });
+  const turn = await harness.startTurn(session, 'work');
+  const resetsAt = harness.clock.now() + HOUR;
   turn.end(limited('the agent', 'no more', { resetsAt, isOfAccount: true }));
-  await stage.until(({ kind }) => kind === 'session.limited');
-  await queueOf(stage).add(session, 'later');
+  await harness.until(({ kind }) => kind === 'session.limited');
+  await queueOf(harness).add(session, 'later');
   return session;
 }
 
-async function holdsOf(stage: Stage, session: Session): Promise<string[]> {
-  return (await queueOf(stage).of(session)).holds.map(({ code }) => code);
+async function holdsOf(harness: Harness, session: Session): Promise<string[]> {
+  return (await queueOf(harness).of(session)).holds.map(({ code }) => code);
 }
 
-async function accept(stage: Stage): Promise<void> {
-  const [approval] = await stage.approvals('?status=pending');
+async function accept(harness: Harness): Promise<void> {
+  const [approval] = await harness.approvals('?status=pending');
   if (!approval) throw new Error('no approval');
-  expect((await stage.decide(approval, 'accept')).status).toBe(200);
+  expect((await harness.decide(approval, 'accept')).status).toBe(200);
 }
 
 /** Expects that the interrupted work continues in one turn, and that the turn uses up the accepted budget. */
-async function goesOn(stage: Stage, session: Session): Promise<void> {
-  const again = await stage.provider.nextTurn();
+async function goesOn(harness: Harness, session: Session): Promise<void> {
+  const again = await harness.provider.nextTurn();
   expect([again.agent.session.id, again.text]).toEqual([session.id, 'work']);
   again.end(completed);
-  await stage.until(({ kind }) => kind === 'turn.completed');
-  expect(await holdsOf(stage, session)).toEqual(['budget']);
-  stage.clock.advance(DAY);
-  const accepted = (await stage.events(session.id)).filter(({ kind }) => kind === 'turn.accepted');
+  await harness.until(({ kind }) => kind === 'turn.completed');
+  expect(await holdsOf(harness, session)).toEqual(['budget']);
+  harness.clock.advance(DAY);
+  const accepted = (await harness.events(session.id)).filter(
+    ({ kind }) => kind === 'turn.accepted',
+  );
   expect(accepted).toHaveLength(2);
 }
 
 it('A session with the holds of a limit and a budget continues after both: the budget was accepted, the server was killed, the limit resets.', async () => {
-  const [stage, session] = await afterCrash(async (stage) => {
-    const session = await meetBoth(stage);
-    expect(await holdsOf(stage, session)).toEqual(['usage_limit', 'budget']);
-    await accept(stage);
-    expect(await holdsOf(stage, session)).toEqual(['usage_limit']);
+  const [harness, session] = await afterCrash(async (harness) => {
+    const session = await meetBoth(harness);
+    expect(await holdsOf(harness, session)).toEqual(['usage_limit', 'budget']);
+    await accept(harness);
+    expect(await holdsOf(harness, session)).toEqual(['usage_limit']);
     return session;
   });
-  stage.clock.advance(HOUR);
-  await goesOn(stage, session);
+  harness.clock.advance(HOUR);
+  await goesOn(harness, session);
 });
 
 it('A session with the holds of a limit and a budget continues after both: the limit has reset, the server was killed, the budget is accepted.', async () => {
-  const [stage, session] = await afterCrash(async (stage) => {
-    const session = await meetBoth(stage);
-    const { status, body } = await stage.send(session, 'now');
+  const [harness, session] = await afterCrash(async (harness) => {
+    const session = await meetBoth(harness);
+    const { status, body } = await harness.send(session, 'now');
     expect([status, body.code]).toEqual([409, 'budget_reached']);
-    stage.clock.advance(HOUR);
-    await stage.until(({ kind }) => kind === 'session.limit_ended');
-    expect(await holdsOf(stage, session)).toEqual(['budget']);
+    harness.clock.advance(HOUR);
+    await harness.until(({ kind }) => kind === 'session.limit_ended');
+    expect(await holdsOf(harness, session)).toEqual(['budget']);
     return session;
   });
-  expect((await queueOf(stage).resumeAll(session)).body.holds).toMatchObject([{ code: 'budget' }]);
-  await accept(stage);
-  await goesOn(stage, session);
+  expect((await queueOf(harness).resumeAll(session)).body.holds).toMatchObject([
+    { code: 'budget' },
+  ]);
+  await accept(harness);
+  await goesOn(harness, session);
 });
 
 it('A hard budget ends a turn that has waited for an approval over a restart, and takes that approval back.', async () => {
-  const [stage, { asks, spends }] = await afterCrash(async (stage) => {
-    const [asks, spends] = [await stage.open(), await stage.open()];
-    await budgetsOf(stage).set({ turns: 1, hard: true });
-    void (await stage.play(asks)).ask();
-    await stage.asked(asks.id);
+  const [harness, { asks, spends }] = await afterCrash(async (harness) => {
+    const [asks, spends] = [await harness.open(), await harness.open()];
+    await budgetsOf(harness).set({ turns: 1, hard: true });
+    void (await harness.startTurn(asks)).ask();
+    await harness.asked(asks.id);
     return { asks, spends };
   });
-  (await stage.play(spends)).end(used(1));
-  await stage.until(({ kind }) => kind === 'turn.interrupted');
-  const { last_turn_id } = await stage.session(asks.id);
-  expect(await stage.turn(asks.id, last_turn_id ?? '')).toMatchObject({
+  (await harness.startTurn(spends)).end(used(1));
+  await harness.until(({ kind }) => kind === 'turn.interrupted');
+  const { last_turn_id } = await harness.session(asks.id);
+  expect(await harness.turn(asks.id, last_turn_id ?? '')).toMatchObject({
     status: 'interrupted',
     error: { code: 'budget_reached' },
   });
-  expect(await stage.approvals()).toMatchObject([{ kind: 'budget', session_id: spends.id }]);
-  const [budget] = await budgetsOf(stage).list();
+  expect(await harness.approvals()).toMatchObject([{ kind: 'budget', session_id: spends.id }]);
+  const [budget] = await budgetsOf(harness).list();
   expect(budget).toMatchObject({ status: 'reached', spent: { turns: 2 } });
 });
 

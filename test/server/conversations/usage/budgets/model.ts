@@ -3,7 +3,7 @@ import type { Session } from '../../../../../src/api/sessions.ts';
 import { dayOf } from '../../../../../src/core/lib/days.ts';
 import { budgetsOf, used } from '../../../../support/budgets.ts';
 import { HOUR } from '../../../../support/queue/queue.ts';
-import type { Stage } from '../../../../support/sessions/harness.ts';
+import type { Harness } from '../../../../support/sessions/harness.ts';
 import { makeTeam } from '../../../../support/teams/team.ts';
 
 const ZONE = 'Europe/Berlin';
@@ -26,14 +26,14 @@ interface Modelled {
 
 /** Computes the usage of three sessions of a team, and the state of three budgets. */
 export class Model {
-  readonly #stage: Stage;
+  readonly #harness: Harness;
   readonly #agents: readonly Session[];
   readonly #budgets: Modelled[];
   readonly #turns: { of: number; at: number; tokens: number }[] = [];
-  readonly #last = new Map<number, Awaited<ReturnType<Stage['provider']['nextTurn']>>>();
+  readonly #last = new Map<number, Awaited<ReturnType<Harness['provider']['nextTurn']>>>();
 
-  private constructor(stage: Stage, agents: readonly Session[], teamId: string) {
-    this.#stage = stage;
+  private constructor(harness: Harness, agents: readonly Session[], teamId: string) {
+    this.#harness = harness;
     this.#agents = agents;
     const of = (
       request: Modelled['request'],
@@ -49,15 +49,15 @@ export class Model {
     this.#budgets = [
       of({ session_id: agents[0]?.id ?? '' }, 100),
       of({ team_id: teamId }, 250),
-      of({ time_zone: ZONE }, 200, dayOf(stage.clock.now(), ZONE)),
+      of({ time_zone: ZONE }, 200, dayOf(harness.clock.now(), ZONE)),
     ];
   }
 
-  static async on(stage: Stage): Promise<Model> {
-    const { team, agents } = await makeTeam(stage, 3);
-    const model = new Model(stage, agents, team.id);
+  static async on(harness: Harness): Promise<Model> {
+    const { team, agents } = await makeTeam(harness, 3);
+    const model = new Model(harness, agents, team.id);
     for (const { request, limit } of model.#budgets)
-      await budgetsOf(stage).set({ ...request, tokens: limit });
+      await budgetsOf(harness).set({ ...request, tokens: limit });
     return model;
   }
 
@@ -70,9 +70,9 @@ export class Model {
     if (what === 'set') return this.#set(budget, number);
     if (budget.status !== 'reached') return;
     const id = (await this.#stored(budget))?.approval_id;
-    const asked = (await this.#stage.approvals()).find((one) => one.id === id);
+    const asked = (await this.#harness.approvals()).find((one) => one.id === id);
     if (!asked) throw new Error('a budget that is used up does not ask');
-    await this.#stage.decide(asked, what);
+    await this.#harness.decide(asked, what);
     if (what === 'accept') budget.allowed = this.#spent(budget) + budget.limit;
     budget.status = what === 'accept' ? 'open' : 'declined';
   }
@@ -86,7 +86,7 @@ export class Model {
         allowed: { tokens: budget.allowed },
         spent: { tokens: this.#spent(budget) },
       });
-    const asked = await this.#stage.approvals();
+    const asked = await this.#harness.approvals();
     expectAlike(asked.length, this.#budgets.filter(({ status }) => status === 'reached').length);
   }
 
@@ -95,15 +95,15 @@ export class Model {
     if (!agent) return;
     const over = this.#budgets.filter((one) => this.#isOf(one, of));
     const isHeld = over.some(({ status }) => status !== 'open');
-    const { status, body } = await this.#stage.send(agent, 'go on');
+    const { status, body } = await this.#harness.send(agent, 'go on');
     expectAlike([status, body.code], isHeld ? [409, 'budget_reached'] : [200, undefined]);
     if (isHeld) return;
-    const turn = await this.#stage.provider.nextTurn();
-    const ends = this.#stage.seen.filter(({ kind }) => kind === 'turn.completed').length;
+    const turn = await this.#harness.provider.nextTurn();
+    const ends = this.#harness.seen.filter(({ kind }) => kind === 'turn.completed').length;
     turn.end(used(tokens));
-    await this.#stage.times('turn.completed', ends + 1);
+    await this.#harness.times('turn.completed', ends + 1);
     this.#last.set(of, turn);
-    this.#turns.push({ of, at: this.#stage.clock.now(), tokens });
+    this.#turns.push({ of, at: this.#harness.clock.now(), tokens });
     this.#reach();
   }
 
@@ -111,21 +111,21 @@ export class Model {
     const turn = this.#turns.findLast((one) => one.of === of);
     const last = this.#last.get(of);
     if (!turn || !last) return;
-    const told = this.#stage.seen.filter(({ kind }) => kind === 'usage.updated').length;
+    const told = this.#harness.seen.filter(({ kind }) => kind === 'usage.updated').length;
     await last.sink.update({ type: 'usage', usage: { total_tokens: tokens } });
-    await this.#stage.times('usage.updated', told + 1);
+    await this.#harness.times('usage.updated', told + 1);
     turn.tokens = Math.max(turn.tokens, tokens);
     this.#reach();
   }
 
   async #set(budget: Modelled, tokens: number): Promise<void> {
-    await budgetsOf(this.#stage).set({ ...budget.request, tokens });
+    await budgetsOf(this.#harness).set({ ...budget.request, tokens });
     Object.assign(budget, { limit: tokens, allowed: tokens, status: 'open' });
     this.#reach();
   }
 
   async #wait(hours: number): Promise<void> {
-    const { clock } = this.#stage;
+    const { clock } = this.#harness;
     clock.advance(hours * HOUR);
     const today = dayOf(clock.now(), ZONE);
     const budget = this.#budgets.find(({ day }) => day !== null && day !== today);
@@ -135,7 +135,7 @@ export class Model {
     // A budget that is not used up starts its day with the next turn, or when it is set.
     if (wasOpen) await this.#set(budget, budget.limit);
     else
-      await this.#stage.until(
+      await this.#harness.until(
         ({ kind, payload }) =>
           kind === 'budget.released' &&
           payload.why === 'day' &&
@@ -162,7 +162,7 @@ export class Model {
   }
 
   async #stored({ request }: Modelled) {
-    const all = await budgetsOf(this.#stage).list();
+    const all = await budgetsOf(this.#harness).list();
     return all.find(
       (one) =>
         one.session_id === (request.session_id ?? null) &&

@@ -11,26 +11,31 @@ import { openDatabase } from '../../../../support/database.ts';
 import { expectEventually } from '../../../../support/expect-eventually.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import { queueOf } from '../../../../support/queue/queue.ts';
-import { killed, onStage, type Stage, testStage } from '../../../../support/sessions/harness.ts';
+import {
+  killed,
+  withHarness,
+  type Harness,
+  testHarness,
+} from '../../../../support/sessions/harness.ts';
 import { completed } from '../../../../support/teams/team.ts';
 
 const bad = [-1_000_000, 1e308, Infinity, NaN, 0.5, 2 ** 53, '12' as unknown as number];
 
 /** Plays turns of new sessions, each of which reports a usage during its turn and at its end. */
-async function report(stage: Stage, usages: readonly Partial<Usage>[]) {
+async function report(harness: Harness, usages: readonly Partial<Usage>[]) {
   for (const [done, usage] of usages.entries()) {
-    const { turn } = await stage.atWork();
+    const { turn } = await harness.atWork();
     await turn.sink.update({ type: 'usage', usage });
     turn.end({ ...completed, usage });
-    await stage.times('turn.completed', done + 1);
+    await harness.times('turn.completed', done + 1);
   }
 }
 
 it('A number of tokens or a cost out of its range is not known: no sum changes, no budget is used up, and a notice names the field.', async () => {
-  const stage = await testStage();
-  const budgets = budgetsOf(stage);
+  const harness = await testHarness();
+  const budgets = budgetsOf(harness);
   await budgets.set({ tokens: 1000, cost_usd: 10, hard: true });
-  await report(stage, [
+  await report(harness, [
     ...bad.map((total_tokens) => ({ total_tokens })),
     ...bad.map((input_tokens) => ({ input_tokens, output_tokens: 1 })),
     ...[-5, 1e308, Infinity, NaN].map((cost_usd) => ({ cost_usd })),
@@ -40,52 +45,54 @@ it('A number of tokens or a cost out of its range is not known: no sum changes, 
   const { total, rows } = await budgets.usage();
   expect(total).toMatchObject({ total_tokens: bad.length, cost_usd: null });
   expect(rows).toHaveLength(1);
-  const notices = stage.seen.flatMap((one) => (one.kind === 'session.notice' ? [one.payload] : []));
+  const notices = harness.seen.flatMap((one) =>
+    one.kind === 'session.notice' ? [one.payload] : [],
+  );
   expect(notices.filter(({ code }) => code === 'usage_out_of_range')).toHaveLength(18);
   expect(notices[0]?.message).toContain('total_tokens');
 });
 
 it('A later report of a turn takes nothing back from the sums of its session, the usage and the budgets.', async () => {
-  const stage = await testStage();
-  const budgets = budgetsOf(stage);
-  const session = await stage.open();
+  const harness = await testHarness();
+  const budgets = budgetsOf(harness);
+  const session = await harness.open();
   const { body } = await budgets.set({ session_id: session.id, tokens: 1000 });
-  const turn = await stage.play(session);
+  const turn = await harness.startTurn(session);
   turn.end(used(900, 2));
-  await stage.times('turn.completed', 1);
+  await harness.times('turn.completed', 1);
   for (const [nth, usage] of [
     { total_tokens: 10, cost_usd: 0 },
     { total_tokens: null, input_tokens: 1 },
     { total_tokens: -900 },
   ].entries()) {
     await turn.sink.update({ type: 'usage', usage });
-    await stage.times('usage.updated', nth + 1);
+    await harness.times('usage.updated', nth + 1);
     expect((await budgets.get(body)).spent).toMatchObject({ tokens: 900, cost_usd: 2 });
     expect((await budgets.usage()).total).toMatchObject({ total_tokens: 900, cost_usd: 2 });
-    expect((await stage.session(session.id)).usage).toMatchObject({ total_tokens: 900 });
+    expect((await harness.session(session.id)).usage).toMatchObject({ total_tokens: 900 });
   }
 });
 
 it('Sums of the largest numbers stay at the largest exact integer, and what a person sets then is still a limit.', async () => {
-  const stage = await testStage();
-  const budgets = budgetsOf(stage);
+  const harness = await testHarness();
+  const budgets = budgetsOf(harness);
   await budgets.set({ tokens: 1000 });
-  const { turn } = await stage.atWork();
+  const { turn } = await harness.atWork();
   turn.end(used(1e12, 1e6));
-  await stage.until(({ kind }) => kind === 'budget.reached');
-  const [approval] = await stage.approvals('?status=pending');
+  await harness.until(({ kind }) => kind === 'budget.reached');
+  const [approval] = await harness.approvals('?status=pending');
   if (!approval) throw new Error('no approval');
-  await stage.decide(approval, 'accept');
+  await harness.decide(approval, 'accept');
   const [budget] = await budgets.list();
   expect(budget).toMatchObject({ status: 'open', allowed: { tokens: 1e12 + 1000 } });
 });
 
 it('Sums out of range that an earlier build stored are counted anew at the start, and hold nobody.', async () => {
-  await using dead = await killed(async (stage) => {
-    const session = await stage.open();
-    await budgetsOf(stage).set({ session_id: session.id, tokens: 100 });
-    (await stage.play(session)).end(used(40));
-    await stage.times('turn.completed', 1);
+  await using dead = await killed(async (harness) => {
+    const session = await harness.open();
+    await budgetsOf(harness).set({ session_id: session.id, tokens: 100 });
+    (await harness.startTurn(session)).end(used(40));
+    await harness.times('turn.completed', 1);
     return session;
   });
   const db = await openDatabase(dead.directory);
@@ -101,15 +108,15 @@ it('Sums out of range that an earlier build stored are counted anew at the start
     records.update(tx, { ...budget, spent: { ...spent, tokens: -98_500 }, allowed: lost });
   });
   await db.close();
-  await onStage(
-    async (stage) => {
-      const budgets = budgetsOf(stage);
+  await withHarness(
+    async (harness) => {
+      const budgets = budgetsOf(harness);
       await expectEventually(() => budgets.list()).toMatchObject([
         { spent: { tokens: 40 }, allowed: { tokens: 100 } },
       ]);
       const { total } = await budgets.usage();
       expect(total).toMatchObject({ total_tokens: 40, input_tokens: null, cost_usd: null });
-      expect((await queueOf(stage).of(dead.left)).holds).toEqual([]);
+      expect((await queueOf(harness).of(dead.left)).holds).toEqual([]);
     },
     { directory: dead.directory, clock: new ManualClock(dead.at) },
   );
@@ -166,9 +173,9 @@ it.for([
   [{ cost_usd: 1e308 }, 'body.cost_usd'],
   [{ cost_usd: 1e-12 }, 'body.cost_usd'],
 ] as const)('No budget is set by %j.', async ([body, words]) => {
-  const stage = await testStage();
-  const { status, body: refusal } = await budgetsOf(stage).set(body);
+  const harness = await testHarness();
+  const { status, body: refusal } = await budgetsOf(harness).set(body);
   expect([status, refusal.code]).toEqual([400, 'invalid']);
   expect(refusal.error).toContain(words);
-  expect(await budgetsOf(stage).list()).toEqual([]);
+  expect(await budgetsOf(harness).list()).toEqual([]);
 });

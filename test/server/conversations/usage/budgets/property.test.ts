@@ -3,7 +3,7 @@ import { it } from 'vitest';
 import { atLength } from '../../../../support/at-length.ts';
 import { Model } from './model.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
-import { onStage } from '../../../../support/sessions/harness.ts';
+import { withHarness } from '../../../../support/sessions/harness.ts';
 
 /** The evening before the clocks of Berlin go forward. */
 const START = Date.UTC(2026, 2, 28, 18);
@@ -46,9 +46,9 @@ const step = fc.oneof(
 it('Budgets count the usage of each turn once, and no turn begins while a budget is used up.', () =>
   fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 24 }), (steps) =>
-      onStage(
-        async (stage) => {
-          const model = await Model.on(stage);
+      withHarness(
+        async (harness) => {
+          const model = await Model.on(harness);
           for (const one of steps) {
             await model.take(one);
             await model.judge();
