@@ -15,7 +15,11 @@ import { asked, decide, send, turnOf } from '../support/providers/calls.ts';
 import { never, RawAgent } from '../support/providers/raw-agent.ts';
 import { RawClaude } from '../support/providers/raw-claude.ts';
 import { RawCodex, type RawTurn } from '../support/providers/raw-codex.ts';
-import { type Actor, type Hello, openTheatre } from '../support/providers/scripted-agent.ts';
+import {
+  type ControlledProcess,
+  type Hello,
+  listenForAgents,
+} from '../support/providers/scripted-agent.ts';
 import { Watch } from '../support/providers/watch.ts';
 import { type RequestRow, requestRows } from './requested-actions.ts';
 
@@ -60,9 +64,9 @@ class Scene {
 }
 
 /** Plays an agent of one provider. The directory of its process identifies the session, except in codex. */
-type Play = (socket: net.Socket, hello: Hello, scene: Scene) => Actor;
+type AgentFactory = (socket: net.Socket, hello: Hello, scene: Scene) => ControlledProcess;
 
-const acp: Play = (socket, hello, scene) =>
+const acp: AgentFactory = (socket, hello, scene) =>
   new RawAgent(socket, hello, {
     methods: {
       'session/prompt': async (_params, agent) => {
@@ -74,7 +78,7 @@ const acp: Play = (socket, hello, scene) =>
     },
   });
 
-const claude: Play = (socket, hello, scene) => {
+const claude: AgentFactory = (socket, hello, scene) => {
   const turn = async (agent: RawClaude) => {
     const { shown, effect, done } = scene.next();
     const { tool, input } = shown as { tool: string; input: object };
@@ -86,20 +90,20 @@ const claude: Play = (socket, hello, scene) => {
 };
 
 /** One process for all sessions: the text of the first turn identifies the session of a thread. */
-function codexFor(sceneOf: (text: string) => Scene): Play {
+function codexFor(sceneOf: (text: string) => Scene): AgentFactory {
   const memory = new Map<string, number>();
   const threads = new Map<string, Scene>();
-  const turnOf = (text: string) => async (played: RawTurn) => {
-    const scene = threads.get(played.thread) ?? sceneOf(text);
-    threads.set(played.thread, scene);
+  const turnOf = (text: string) => async (rawTurn: RawTurn) => {
+    const scene = threads.get(rawTurn.thread) ?? sceneOf(text);
+    threads.set(rawTurn.thread, scene);
     const { shown, effect, done } = scene.next();
     const { item, method, params } = shown as { item?: object; method: string; params: object };
-    if (item) played.begin({ ...item, id: 'i', status: 'inProgress' });
-    const id = `q${effect}${played.thread}`;
-    const { result } = await played.ask(method, { itemId: 'i', ...params }, id).catch(() => never);
+    if (item) rawTurn.begin({ ...item, id: 'i', status: 'inProgress' });
+    const id = `q${effect}${rawTurn.thread}`;
+    const { result } = await rawTurn.ask(method, { itemId: 'i', ...params }, id).catch(() => never);
     const { decision, action } = result as { decision?: string; action?: string };
     if (decision === 'accept' || action === 'accept') done();
-    played.complete();
+    rawTurn.complete();
   };
   const turns = new Proxy({}, { get: (_none, text: string) => turnOf(text) });
   return (socket, hello) => new RawCodex(socket, hello, { turns }, memory);
@@ -169,12 +173,12 @@ async function afterKill(
 ): Promise<void> {
   await using own = tempDirectory('away');
   const codex = codexFor((text) => scenes[Number(text)] as Scene);
-  using theatre = await openTheatre(own.path, (socket, hello) => {
+  using listener = await listenForAgents(own.path, (socket, hello) => {
     const scene = scenes.find((one) => one.worksIn(hello.cwd));
     if (!scene) return codex(socket, hello, scenes[0] as Scene);
     return (scene.row.provider === 'acp' ? acp : claude)(socket, hello, scene);
   });
-  const { program } = theatre;
+  const { program } = listener;
   const agent = { ...program, env: { ...program.env, HOME: own.path } };
   const config = stringify({ providers: { acp: agent, claude: agent, codex: agent } });
 
@@ -219,7 +223,7 @@ interface Act {
 async function accepted(
   { client, asked: all }: Killed,
   scene: Scene,
-  play: (act: Act) => Promise<'accept' | 'decline' | null>,
+  decideAgain: (act: Act) => Promise<'accept' | 'decline' | null>,
 ): Promise<void> {
   const { approval, turn_id } = all.get(scene) ?? {};
   if (!approval || turn_id === undefined) throw new Error('it was not asked');
@@ -227,7 +231,7 @@ async function accepted(
   const params = { session_id };
   await using watch = new Watch(client, session_id, PATIENCE_MS);
   await decide(client, approval, 'accept');
-  const verdict = await play({
+  const secondDecision = await decideAgain({
     approval,
     async again() {
       const { payload } = await watch.until(
@@ -242,14 +246,14 @@ async function accepted(
     },
     approvals: () => client.call(endpoints.listSessionApprovals, { params, query: {} }),
   });
-  if (verdict !== null) {
+  if (secondDecision !== null) {
     const [pending] = await client.call(endpoints.listSessionApprovals, {
       params,
       query: { status: 'pending' },
     });
-    await decide(client, pending as Approval, verdict);
+    await decide(client, pending as Approval, secondDecision);
     await watch.end(turn_id);
-    expect(scene.effects()).toBe(verdict === 'accept' ? 'second\n' : '');
+    expect(scene.effects()).toBe(secondDecision === 'accept' ? 'second\n' : '');
   }
   expect((await turnOf(client, { id: session_id }, turn_id)).status).toBe('completed');
 }

@@ -40,9 +40,9 @@ test.for(['claude', 'codex'] as const)(
   'A provider whose agent does not start is unhealthy until a start succeeds (%s).',
   async (provider) => {
     let isGood = false;
-    const role = { begins: moody(() => isGood) };
+    const behavior = { begins: moody(() => isGood) };
     const play = provider === 'claude' ? testRawClaude : testRawCodex;
-    const { client, open } = await play(role);
+    const { client, open } = await play(behavior);
     const session = await open();
     expect((await session.run('hello')).error?.code).toBe('provider_unavailable');
     expect(await health(client, provider)).toMatchObject({ healthy: false });

@@ -7,7 +7,7 @@ import { showsPrograms } from './on-server.ts';
 import { type Part, partsOf, tapModel, textOf } from './model-tap.ts';
 
 /** Where an agent of a world is. */
-export interface AgentPlace {
+export interface AgentLocation {
   /** A directory of the test's own; the agent keeps everything it writes in it. */
   home: string;
   modelUrl: string;
@@ -15,9 +15,9 @@ export interface AgentPlace {
   asks: boolean;
 }
 
-export interface AgentWorldOptions {
+export interface AgentSetupOptions {
   /** The configuration of a server with such an agent. */
-  configure(place: AgentPlace): string;
+  configure(place: AgentLocation): string;
   /** The model of the conversation, where the agent also has calls of its own to others. */
   model?: string;
   /** Reads the image of a part of a message to the model. */
@@ -25,9 +25,9 @@ export interface AgentWorldOptions {
 }
 
 /** A world of a real agent, whose model does what its prompts say (script.ts). */
-export async function openAgentWorld(
+export async function openAgentSetup(
   directory: string,
-  { configure, model: wanted, imageOf }: AgentWorldOptions,
+  { configure, model: wanted, imageOf }: AgentSetupOptions,
 ): Promise<ProviderSetup> {
   await using stack = new AsyncDisposableStack();
   const model = stack.use(await startModelServer());
@@ -36,10 +36,10 @@ export async function openAgentWorld(
   const data = join(directory, 'server');
   for (const path of [home, data]) mkdirSync(path);
   const owned = stack.move();
-  const partsTold = () => {
-    const told =
-      wanted === undefined ? tap.lastTold() : (tap.conversationsWith(wanted).at(-1) ?? []);
-    return told.flatMap(partsOf);
+  const lastParts = () => {
+    const messages =
+      wanted === undefined ? tap.lastConversation() : (tap.conversationsWith(wanted).at(-1) ?? []);
+    return messages.flatMap(partsOf);
   };
   return {
     start: ({ asks = false, env = {} } = {}) =>
@@ -47,9 +47,9 @@ export async function openAgentWorld(
         env: { ...showsPrograms, ...env },
         config: configure({ home, modelUrl: tap.url, asks }),
       }),
-    memoryIn: () => partsTold().map(textOf).join('\n'),
+    memoryIn: () => lastParts().map(textOf).join('\n'),
     imagesIn: () =>
-      partsTold().flatMap((part) => {
+      lastParts().flatMap((part) => {
         const { mediaType, data: encoded } = imageOf(part) ?? {};
         if (!mediaType || !encoded) return [];
         return [{ mediaType, bytes: Buffer.from(encoded, 'base64').length }];

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { ProviderFixture } from '../support/providers/fixture.ts';
-import { openAgentWorld } from './agent-setup.ts';
+import { openAgentSetup } from './agent-setup.ts';
 import { claudeConfig } from './claude-env.ts';
 import type { AgentName } from './install.ts';
 import { scriptedSpeech, scriptedUsage } from './scripted-speech.ts';
@@ -11,7 +11,7 @@ export function claudeFixture(agent: AgentName): ProviderFixture {
   return {
     provider: 'claude',
     open: (directory) =>
-      openAgentWorld(directory, {
+      openAgentSetup(directory, {
         configure: ({ home, modelUrl, asks }) =>
           claudeConfig({ agent, home, modelUrl, allow: asks ? [] : ['Bash'] }),
         imageOf: ({ source }) => source && { mediaType: source.media_type, data: source.data },

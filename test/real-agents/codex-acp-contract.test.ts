@@ -1,6 +1,6 @@
 import { stringify } from 'smol-toml';
 import { describeProvider } from '../agents/describe-provider.ts';
-import { type AgentPlace, imageInUrl, openAgentWorld } from './agent-setup.ts';
+import { type AgentLocation, imageInUrl, openAgentSetup } from './agent-setup.ts';
 import { codexEnvironment } from './codex-env.ts';
 import { codexFixture } from './codex-fixture.ts';
 import { agentStart } from './install.ts';
@@ -12,7 +12,7 @@ describeProvider('codex-acp', {
   loggedOut: otherLogin,
   provider: 'acp',
   open: (directory) =>
-    openAgentWorld(directory, {
+    openAgentSetup(directory, {
       configure: configuration,
       model: 'gpt-5.5',
       imageOf: ({ image_url: image }) => imageInUrl(typeof image === 'string' ? image : ''),
@@ -23,7 +23,7 @@ describeProvider('codex-acp', {
   think: { leftOut: 'it puts an empty line before what its model thinks' },
 });
 
-function configuration({ asks, modelUrl, home }: AgentPlace): string {
+function configuration({ asks, modelUrl, home }: AgentLocation): string {
   const { command, args } = agentStart('codex-acp');
   const env = {
     ...codexEnvironment({ modelUrl, asks }, home),

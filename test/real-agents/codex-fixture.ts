@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { ProviderFixture } from '../support/providers/fixture.ts';
-import { imageInUrl, openAgentWorld } from './agent-setup.ts';
+import { imageInUrl, openAgentSetup } from './agent-setup.ts';
 import { codexConfig } from './codex-env.ts';
 import type { AgentName } from './install.ts';
 import { isSandboxed } from './on-server.ts';
@@ -13,7 +13,7 @@ export function codexFixture(agent: AgentName): ProviderFixture {
   return {
     provider: 'codex',
     open: (directory) =>
-      openAgentWorld(directory, {
+      openAgentSetup(directory, {
         configure: (options) => codexConfig({ agent, ...options }),
         imageOf: ({ image_url: image }) => imageInUrl(typeof image === 'string' ? image : ''),
       }),

@@ -30,7 +30,7 @@ async function onTapped(
 async function say({ client, tap }: Tapped, session: string, word: string) {
   const { turn } = await runTurn(client, session, `@@say:${word}`);
   expect(turn).toMatchObject({ status: 'completed', text: word });
-  return { turn, told: JSON.stringify(tap.lastTold()) };
+  return { turn, conversation: JSON.stringify(tap.lastConversation()) };
 }
 
 /** Forks a session with two turns at the first one, and continues both sessions. */
@@ -45,19 +45,19 @@ async function expectForkAtFirst(server: Tapped, provider: ProviderId): Promise<
     body: { turn_id: turn.turn_id },
   });
   const inFork = await say(server, forked.id, 'plover');
-  expect(inFork.told).toContain('swallow');
-  expect(inFork.told).not.toContain('heron');
-  expect(inFork.told).not.toContain('handoff_record');
+  expect(inFork.conversation).toContain('swallow');
+  expect(inFork.conversation).not.toContain('heron');
+  expect(inFork.conversation).not.toContain('handoff_record');
   const params = { session_id: forked.id };
   const { forked_from } = await client.call(endpoints.getSession, { params });
   expect(forked_from).toMatchObject({ session_id: id, past_turns: 1, way: 'agent' });
 
   const inOrigin = await say(server, id, 'gull');
-  for (const word of ['swallow', 'heron']) expect(inOrigin.told).toContain(word);
-  expect(inOrigin.told).not.toContain('plover');
+  for (const word of ['swallow', 'heron']) expect(inOrigin.conversation).toContain(word);
+  expect(inOrigin.conversation).not.toContain('plover');
   const again = await say(server, forked.id, 'wren');
-  for (const word of ['swallow', 'plover']) expect(again.told).toContain(word);
-  expect(again.told).not.toContain('heron');
+  for (const word of ['swallow', 'plover']) expect(again.conversation).toContain(word);
+  expect(again.conversation).not.toContain('heron');
 }
 
 test('A session of Claude that is forked at its first turn continues from there, and the session keeps both turns.', () =>
@@ -75,7 +75,7 @@ test('The history of a conversation that Claude no longer has reaches the fork a
     const params = { session_id: id };
     const forked = await client.call(endpoints.forkSession, { params, body: {} });
     rmSync(`${home}/claude/projects`, { recursive: true });
-    const { told } = await say(server, forked.id, 'plover');
-    expect(told).toContain('handoff_record');
-    expect(told).toContain('swallow');
+    const { conversation } = await say(server, forked.id, 'plover');
+    expect(conversation).toContain('handoff_record');
+    expect(conversation).toContain('swallow');
   }));

@@ -1,7 +1,7 @@
 import { stringify } from 'smol-toml';
 import { describeProvider } from '../agents/describe-provider.ts';
 import type { ProviderFixture } from '../support/providers/fixture.ts';
-import { type AgentPlace, openAgentWorld } from './agent-setup.ts';
+import { type AgentLocation, openAgentSetup } from './agent-setup.ts';
 import { geminiEnvironment } from './gemini-env.ts';
 import { agentStart } from './install.ts';
 import { otherLogin, scriptedSpeech } from './scripted-speech.ts';
@@ -12,7 +12,7 @@ const elsewhere = 'test/agents/acp has one that does';
 const gemini: ProviderFixture = {
   provider: 'acp',
   open: (directory) =>
-    openAgentWorld(directory, {
+    openAgentSetup(directory, {
       configure: configuration,
       imageOf: ({ inlineData: image }) => image && { mediaType: image.mimeType, data: image.data },
     }),
@@ -35,7 +35,7 @@ function shell(command: string, description: string): string {
   return `@@tool:run_shell_command:${JSON.stringify({ command, description })}`;
 }
 
-function configuration({ asks, ...place }: AgentPlace): string {
+function configuration({ asks, ...place }: AgentLocation): string {
   const { command, args } = agentStart('gemini');
   const allow = asks ? [] : ['run_shell_command'];
   const env = geminiEnvironment({ ...place, allow, clockStep: 1 });

@@ -51,7 +51,7 @@ test(
       for (const number of [0, 1, 2, 3, 4].map((one) => one * step)) {
         const { turn } = await runTurn(client, sent[number]?.session.id ?? '', '@@say:I do');
         expect(turn.status).toBe('completed');
-        expect(tap.lastTold().flatMap(partsOf).map(textOf)).toContain(promptOf(number));
+        expect(tap.lastConversation().flatMap(partsOf).map(textOf)).toContain(promptOf(number));
       }
     } finally {
       await end('SIGTERM');

@@ -7,7 +7,7 @@ import { anthropicMessages } from './dialects/anthropic-messages.ts';
 import { googleGenerate } from './dialects/google-generate.ts';
 import { openAiChat } from './dialects/openai-chat.ts';
 import { openAiResponses } from './dialects/openai-responses.ts';
-import { findCue, type Piece, planReply, type Reply } from './script.ts';
+import { findInstruction, type Piece, planReply, type Reply } from './script.ts';
 
 /** One model call, as a test may want to assert it. */
 export interface RecordedRequest {
@@ -88,23 +88,23 @@ async function follow(
   response: ServerResponse,
   log: Log,
 ): Promise<void> {
-  const cue = findCue(messages);
+  const instruction = findInstruction(messages);
   const { 'x-api-key': key = request.headers['x-goog-api-key'] } = request.headers;
   const { authorization = key?.toString() } = request.headers;
   const record: RecordedRequest = {
     dialect: dialect.name,
     model,
     ...(effort !== undefined && { effort }),
-    ...cue,
+    ...instruction,
     tools: tools.map(({ name }) => name),
     ...(authorization !== undefined && { authorization }),
     aborted: false,
   };
   log.requests.push(record);
 
-  const planned = planReply(cue, tools);
-  if (planned.kind === 'limit' && !log.limited.has(cue.script ?? '')) {
-    log.limited.add(cue.script ?? '');
+  const planned = planReply(instruction, tools);
+  if (planned.kind === 'limit' && !log.limited.has(instruction.script ?? '')) {
+    log.limited.add(instruction.script ?? '');
     return refuseByLimit(dialect, planned.seconds, response);
   }
   const reply = planned.kind === 'limit' ? planned.next : planned;

@@ -38,14 +38,14 @@ export interface ModelTap extends AsyncDisposable {
   /** The conversations that a model has received, oldest first. */
   conversationsWith(model: string): ChatMessage[][];
   /** The last conversation that any model has received. */
-  lastTold(): ChatMessage[];
+  lastConversation(): ChatMessage[];
 }
 
 /** Passes every request on to `modelUrl`, and its answer back as it comes. */
 export async function tapModel(modelUrl: string): Promise<ModelTap> {
-  const told: Told[] = [];
+  const requests: RequestBody[] = [];
   const server = http.createServer((request, response) => {
-    void pass(request, response, modelUrl, (body) => told.push(body)).catch(() =>
+    void pass(request, response, modelUrl, (body) => requests.push(body)).catch(() =>
       response.destroy(),
     );
   });
@@ -54,8 +54,8 @@ export async function tapModel(modelUrl: string): Promise<ModelTap> {
   const address = server.address() as { port: number };
   return {
     url: `http://127.0.0.1:${address.port}`,
-    conversationsWith: (model) => told.filter((body) => body.model === model).map(messagesOf),
-    lastTold: () => messagesOf(told.at(-1) ?? {}),
+    conversationsWith: (model) => requests.filter((body) => body.model === model).map(messagesOf),
+    lastConversation: () => messagesOf(requests.at(-1) ?? {}),
     async [Symbol.asyncDispose]() {
       const closed = once(server, 'close');
       server.close();
@@ -66,14 +66,14 @@ export async function tapModel(modelUrl: string): Promise<ModelTap> {
 }
 
 /** A request, whose conversation each interface names differently. */
-interface Told {
+interface RequestBody {
   model?: string;
   messages?: ChatMessage[];
   input?: ChatMessage[];
   contents?: ChatMessage[];
 }
 
-function messagesOf({ messages, input, contents }: Told): ChatMessage[] {
+function messagesOf({ messages, input, contents }: RequestBody): ChatMessage[] {
   return messages ?? input ?? contents ?? [];
 }
 

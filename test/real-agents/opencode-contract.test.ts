@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { stringify } from 'smol-toml';
 import { describeProvider } from '../agents/describe-provider.ts';
 import type { ProviderFixture } from '../support/providers/fixture.ts';
-import { type AgentPlace, imageInUrl, openAgentWorld } from './agent-setup.ts';
+import { type AgentLocation, imageInUrl, openAgentSetup } from './agent-setup.ts';
 import { agentStart } from './install.ts';
 import { opencodeEnvironment } from './opencode-env.ts';
 import { otherLogin, scriptedSpeech, scriptedUsage } from './scripted-speech.ts';
@@ -12,7 +12,7 @@ import { otherLogin, scriptedSpeech, scriptedUsage } from './scripted-speech.ts'
 const opencode: ProviderFixture = {
   provider: 'acp',
   open: (directory) =>
-    openAgentWorld(directory, {
+    openAgentSetup(directory, {
       configure: configuration,
       model: 'fake-model',
       imageOf: ({ image_url: image }) => imageInUrl(typeof image === 'object' ? image.url : ''),
@@ -42,7 +42,7 @@ function bash(command: string, description: string): string {
   return `@@tool:bash:${JSON.stringify({ command, description })}`;
 }
 
-function configuration({ home, modelUrl, asks }: AgentPlace): string {
+function configuration({ home, modelUrl, asks }: AgentLocation): string {
   const { command, args } = agentStart('opencode');
   const rule = asks ? 'ask' : 'allow';
   const permission = { bash: rule, edit: rule } as const;

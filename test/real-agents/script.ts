@@ -44,7 +44,7 @@ export type Reply =
   | { kind: 'limit'; seconds: number; next: Reply };
 
 /** Order of the last scripted user message, and the result of the newest tool call made since. */
-export interface Cue {
+export interface Instruction {
   script?: string;
   /** The session that said so, where it was a message of a team. */
   sender?: string;
@@ -64,17 +64,19 @@ const resultLimit = 400;
  * Finds the script in the conversation. An agent repeats the whole conversation in every request and
  * adds user messages of its own, so it is the newest message with a marker that counts.
  */
-export function findCue(messages: readonly Message[]): Cue {
+export function findInstruction(messages: readonly Message[]): Instruction {
   const newest = (words: string) =>
     messages.findLastIndex(({ role, text }) => role === 'user' && text.includes(words));
   const at = newest(marker);
-  const cue = messages[at];
-  if (!cue) return {};
-  const script = cue.text.slice(cue.text.lastIndexOf(marker) + marker.length).split('\n', 1)[0];
+  const instruction = messages[at];
+  if (!instruction) return {};
+  const script = instruction.text
+    .slice(instruction.text.lastIndexOf(marker) + marker.length)
+    .split('\n', 1)[0];
   const result = messages
     .slice(Math.max(at, newest(approved)))
     .findLast(({ role }) => role === 'tool');
-  const [, sender] = /<team_message [^>]*sender="([^"]*)"/.exec(cue.text) ?? [];
+  const [, sender] = /<team_message [^>]*sender="([^"]*)"/.exec(instruction.text) ?? [];
   return {
     script: script?.trim() ?? '',
     ...(sender !== undefined && { sender }),
@@ -101,13 +103,13 @@ export function findCue(messages: readonly Message[]): Cue {
  *
  * A script it cannot follow is answered with the reason, where a failing test shows it.
  */
-export function planReply(cue: Cue, tools: readonly Tool[]): Reply {
-  const { script, sender, toolResult } = cue;
+export function planReply(instruction: Instruction, tools: readonly Tool[]): Reply {
+  const { script, sender, toolResult } = instruction;
   if (script === undefined) return say('no script');
   const limit = /^limit:(\d+):(.*)$/s.exec(script);
   if (limit) {
     const [, seconds, rest = ''] = limit;
-    const next = planReply({ ...cue, script: rest }, tools);
+    const next = planReply({ ...instruction, script: rest }, tools);
     const isCall = next.kind === 'answer' && next.call !== undefined;
     return isCall ? next : { kind: 'limit', seconds: Number(seconds), next };
   }

@@ -1,4 +1,4 @@
-import { withPlayedDemoAgent } from './demo-agent/in-process.ts';
+import { withInProcessDemoAgent } from './demo-agent/in-process.ts';
 import { type TestRuntime, withRuntime } from './runtime.ts';
 import { openForTest, shared } from './shared.ts';
 import { tempDirectory } from './temp.ts';
@@ -13,7 +13,7 @@ export async function withDemo<T>(
 ): Promise<T> {
   await using own = tempDirectory('server');
   const { directory = own.path, port = 0 } = before ?? {};
-  return await withPlayedDemoAgent(directory, (acp) =>
+  return await withInProcessDemoAgent(directory, (acp) =>
     withRuntime(test, { directory, config: demoConfig(port, acp) }),
   );
 }

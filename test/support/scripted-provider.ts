@@ -28,7 +28,7 @@ export interface ScriptedAgent {
   /** Ends the connection of the agent, while its process keeps running. */
   hangUp(): void;
   /** Resolves with the grace period when the agent is to end. */
-  toldToEnd: Promise<number>;
+  endRequested: Promise<number>;
   /** Resolves once the agent is gone. */
   gone: Promise<string>;
 }
@@ -205,7 +205,7 @@ function openAgent(
 ): Agent {
   const { options, agents, onTurn, left, dropped, fork } = deps;
   const gone = Promise.withResolvers<string>();
-  const toldToEnd = Promise.withResolvers<number>();
+  const endRequested = Promise.withResolvers<number>();
   let lives = true;
   let isLost = false;
   let cancel: () => void = () => undefined;
@@ -221,7 +221,7 @@ function openAgent(
     calls: [],
     die,
     hangUp: () => void (isLost = true),
-    toldToEnd: toldToEnd.promise,
+    endRequested: endRequested.promise,
     gone: gone.promise,
   };
   agents.push(agent);
@@ -259,7 +259,7 @@ function openAgent(
     },
     async end(graceMs) {
       agent.calls.push('end');
-      toldToEnd.resolve(graceMs);
+      endRequested.resolve(graceMs);
       await Promise.race([options.ending?.(agent), dropped]);
       die('was ended');
     },

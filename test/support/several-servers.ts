@@ -5,7 +5,7 @@ import { type Client, HttpClient } from '../../src/client/client.ts';
 import { connect } from '../../src/frontends/cli/connect.ts';
 import { systemClock } from '../../src/core/lib/clock.ts';
 import { type Ended, runHere, type RunOptions } from './cli/cadre.ts';
-import { withPlayedDemoAgent } from './demo-agent/in-process.ts';
+import { withInProcessDemoAgent } from './demo-agent/in-process.ts';
 import { demoConfig } from './demo-server.ts';
 import { keptPort } from './kept-port.ts';
 import { expectEventually } from './expect-eventually.ts';
@@ -37,7 +37,7 @@ async function withServers<T>(
   test: (given: SeveralServers) => Promise<T>,
 ): Promise<T> {
   await using own = tempDirectory('servers');
-  return await withPlayedDemoAgent(own.path, (acp) => serve(names, test, own.path, acp));
+  return await withInProcessDemoAgent(own.path, (acp) => serve(names, test, own.path, acp));
 }
 
 async function serve<T>(

@@ -13,14 +13,14 @@ import {
   type RawAgentHarness,
   testRawAgent,
 } from '../../support/providers/raw-agent.ts';
-import { asked, expectWorks, offering, ready, type Play } from './lost-agent.ts';
+import { receivedMethods, expectWorks, offering, ready, type Handler } from './lost-agent.ts';
 import { refuse } from '../../support/providers/rows.ts';
 
 const listing = { ...capabilities, sessionCapabilities: { resume: {}, list: {} } };
 
 test('Recovery lists the sessions of the agent and resumes only the sessions that are not listed.', async () => {
   const refs: string[] = [];
-  const forgets: Play = ({ sessionId }) =>
+  const forgets: Handler = ({ sessionId }) =>
     sessionId === refs[2] ? refuse(-32_002, 'unknown') : {};
   const harness = await testRawAgent({
     methods: {
@@ -43,7 +43,7 @@ test('Recovery lists the sessions of the agent and resumes only the sessions tha
   const { sessions_failed: failures } = await harness.recovered();
   expect(failures).toMatchObject([{ session_id: sessions[2]?.id, code: 'resume_failed' }]);
   const [lister, ...askers] = harness.agents.slice(4);
-  expect(asked(lister)).toEqual(['initialize', 'session/list', 'session/list']);
+  expect(receivedMethods(lister)).toEqual(['initialize', 'session/list', 'session/list']);
   expect(askers.map((one) => one.last('session/resume')?.params?.sessionId)).toEqual([
     refs[2],
     refs[3],
@@ -54,7 +54,7 @@ test('Recovery lists the sessions of the agent and resumes only the sessions tha
 });
 
 const emptyList = { ...offering(listing), 'session/list': () => ({ sessions: [] }) };
-const troubles: Record<string, Record<string, Play>> = {
+const troubles: Record<string, Record<string, Handler>> = {
   'returns an invalid list': { ...offering(listing), 'session/list': () => ({ sessions: 'all' }) },
   'requires a login': { ...emptyList, 'session/resume': () => refuse(-32_000, 'Please log in') },
   dies: {
@@ -74,13 +74,13 @@ test.each(someOf(Object.entries(troubles), 2))(
   'Recovery fails no session and leaves no agent running if the agent %s.',
   async (_name, methods) => {
     let isAsked = false;
-    const whileAsked = Object.entries(methods).map(([method, play]) => [
+    const whileAsked = Object.entries(methods).map(([method, handler]) => [
       method,
       (params: Params, agent: RawAgent) =>
-        isAsked || method === 'initialize' ? play(params, agent) : {},
+        isAsked || method === 'initialize' ? handler(params, agent) : {},
     ]);
     const harness = await testRawAgent(
-      { methods: Object.fromEntries(whileAsked) as Record<string, Play> },
+      { methods: Object.fromEntries(whileAsked) as Record<string, Handler> },
       { acp: { request_timeout_ms: scaled(3000) } },
     );
     const { id } = await used(harness);
@@ -118,7 +118,7 @@ test('Recovery does not ask an agent to resume a session if the agent cannot do 
   await used(harness);
   await harness.restart();
   await harness.recovered();
-  expect(asked(harness.agents[1])).toEqual(['initialize']);
+  expect(receivedMethods(harness.agents[1])).toEqual(['initialize']);
 });
 
 // Kiro and Devin lock the sessions that they have open.

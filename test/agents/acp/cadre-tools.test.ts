@@ -6,7 +6,7 @@ import type { ReportedCall } from '../../../src/agents/acp/reported-call.ts';
 import { ofKind } from '../../support/turns.ts';
 import { asked } from '../../support/providers/calls.ts';
 import { endTurn, usualOptions, testRawAgent } from '../../support/providers/raw-agent.ts';
-import { asking, goes, touch } from '../../support/providers/rows.ts';
+import { asking, onGo, touch } from '../../support/providers/rows.ts';
 
 const message = { recipient_agent_id: 'sess_1', message: 'hello' };
 const status = 'mcp__cadre__cadre_process_status';
@@ -201,7 +201,7 @@ test.each(Object.entries(foreign))(
   },
 );
 
-const asks = goes(async (agent) => {
+const asks = onGo(async (agent) => {
   const { optionId } = await agent.ask({ toolCallId: 't1', name, rawInput: message });
   agent.say(`answered ${optionId}`);
   return endTurn;
@@ -221,7 +221,7 @@ test('A request for a cadre tool is allowed once without an approval in every pe
 
 test('A request for a cadre tool needs an approval if the agent has no option to allow it once.', async () => {
   const { open } = await testRawAgent(
-    goes(async (agent) => {
+    onGo(async (agent) => {
       const call = { toolCallId: 't1', name, rawInput: message };
       await agent.ask(call, [{ optionId: 'aa', kind: 'allow_always', name: 'Always' }]);
       return endTurn;
@@ -234,7 +234,7 @@ test('A request for a cadre tool needs an approval if the agent has no option to
 
 test('A command whose title names a cadre tool needs an approval, or fails the turn by default.', async () => {
   const { open } = await testRawAgent(
-    goes(async (agent) => {
+    onGo(async (agent) => {
       await agent.ask({ ...touch, title: name, rawInput: { command: `rm -rf ${name}` } });
       return endTurn;
     }),

@@ -7,7 +7,7 @@ import {
   initialized,
   type RawAgent,
   type RawAgentHarness,
-  type Role,
+  type AcpBehavior,
   sharedRawAgent,
   testRawAgent,
 } from '../../support/providers/raw-agent.ts';
@@ -51,7 +51,7 @@ class Dependent {
     return { configOptions: this.options() };
   }
 
-  role(turns: Role['turns'] = {}): Role {
+  behavior(turns: AcpBehavior['turns'] = {}): AcpBehavior {
     return {
       methods: {
         'session/new': (_params, agent) => ({
@@ -72,7 +72,7 @@ function option(id: string, category: string | null, now: string, values: string
 
 /** Returns the options that cadre has set, and the prompts, in order. */
 function wanted(agent: RawAgent | undefined): string[] {
-  return (agent?.heard ?? []).flatMap(({ method, params }) => {
+  return (agent?.received ?? []).flatMap(({ method, params }) => {
     if (method === 'session/prompt') return ['prompt'];
     if (method === 'session/set_config_option')
       return [`${String(params?.configId)}=${String(params?.value)}`];
@@ -87,7 +87,7 @@ function models({ client }: RawAgentHarness) {
 }
 
 test('A turn can choose a model together with an effort that only this model has.', async () => {
-  const { open, agents } = on(new Dependent().role());
+  const { open, agents } = on(new Dependent().behavior());
   const session = await open({ model: 'large', thinking_effort: 'ultra' });
   expect((await session.run('one')).status).toBe('completed');
   expect((await session.run('two')).status).toBe('completed');
@@ -95,7 +95,7 @@ test('A turn can choose a model together with an effort that only this model has
 });
 
 test('A turn with an effort that the chosen model lacks fails with the list of efforts.', async () => {
-  const { firstTurn } = on(new Dependent().role());
+  const { firstTurn } = on(new Dependent().behavior());
   const { session } = await firstTurn('one');
   const requested = { model: 'large', thinking_effort: 'low' };
   const turn = await session.run('two', requested);
@@ -105,7 +105,7 @@ test('A turn with an effort that the chosen model lacks fails with the list of e
 });
 
 test('The next turn restores the model and the effort of the session.', async () => {
-  const { firstTurn, agents } = on(new Dependent().role());
+  const { firstTurn, agents } = on(new Dependent().behavior());
   const { session } = await firstTurn('one', { model: 'small', thinking_effort: 'low' });
   await session.run('two', { model: 'large', thinking_effort: 'medium' });
   await session.run('three');
@@ -151,7 +151,7 @@ test.each(['in a turn', 'between turns'])('An update of the options %s is read.'
 
 test('An update of another session, such as a subagent, does not change the options.', async () => {
   const { firstTurn } = on(
-    new Dependent().role({
+    new Dependent().behavior({
       go(agent) {
         const configOptions = [option('model', 'model', 'none', ['none'])];
         const update = { sessionUpdate: 'config_option_update', configOptions };
@@ -166,7 +166,7 @@ test('An update of another session, such as a subagent, does not change the opti
 
 test('A model that the agent changes by itself stays for later turns.', async () => {
   const { firstTurn, agents } = on(
-    new Dependent().role({
+    new Dependent().behavior({
       '/model small'(agent) {
         const configOptions = [option('model', 'model', 'small', ['small', 'large'])];
         agent.update({ sessionUpdate: 'config_option_update', configOptions });
@@ -181,7 +181,7 @@ test('A model that the agent changes by itself stays for later turns.', async ()
 });
 
 test('A session continues with a notice if the agent cannot return to its custom model.', async () => {
-  const { open, agents } = on(new Dependent().role());
+  const { open, agents } = on(new Dependent().behavior());
   const session = await open();
   await session.run('one', { model: 'large' });
   expect((await session.run('two')).status).toBe('completed');
@@ -192,7 +192,7 @@ test('A session continues with a notice if the agent cannot return to its custom
 });
 
 test('A custom model that the agent refuses fails only its own turn, with the list of models.', async () => {
-  const { open } = on(new Dependent().role());
+  const { open } = on(new Dependent().behavior());
   const session = await open();
   await session.run('one', { model: 'large' });
   const turn = await session.run('two', { model: 'custom' });
@@ -205,7 +205,7 @@ const modes = {
   currentModeId: 'default',
   availableModes: ['default', 'yolo', 'plan'].map((id) => ({ id, name: id })),
 };
-const oneWay: Role = {
+const oneWay: AcpBehavior = {
   methods: {
     'session/new': (_params, { pid }) => ({ sessionId: `raw-${pid}`, modes }),
     'session/set_mode': ({ modeId }) => (modeId === 'default' ? refuse(-32_602, 'not back') : {}),
@@ -241,7 +241,7 @@ const older = {
   currentModelId: 'unlisted',
   availableModels: ['auto', 'pro'].map((modelId) => ({ modelId, name: modelId })),
 };
-const role: Role = {
+const behavior: AcpBehavior = {
   methods: {
     'session/new': (_params, { pid }) => ({ sessionId: `raw-${pid}`, models: older }),
     'session/set_model': ({ modelId }) =>
@@ -250,7 +250,7 @@ const role: Role = {
 };
 
 test('A model is chosen with session/set_model and restored after the turn.', async () => {
-  const { open, agents } = on(role);
+  const { open, agents } = on(behavior);
   const session = await open();
   await session.run('one', { model: 'pro' });
   await session.run('two');
@@ -258,7 +258,7 @@ test('A model is chosen with session/set_model and restored after the turn.', as
 });
 
 test('A model that the agent does not list is sent to the agent, which may accept it.', async () => {
-  const { open, agents } = on(role);
+  const { open, agents } = on(behavior);
   const session = await open();
   expect((await session.run('one', { model: 'custom' })).status).toBe('completed');
   const turn = await session.run('two', { model: 'nonsense' });
@@ -269,7 +269,7 @@ test('A model that the agent does not list is sent to the agent, which may accep
 });
 
 test('The list of models is available before the first prompt.', async () => {
-  const harness = await testRawAgent(role);
+  const harness = await testRawAgent(behavior);
   expect(await models(harness)).toEqual([
     { id: 'auto', display_name: 'auto', reasoning_levels: [] },
     { id: 'pro', display_name: 'pro', reasoning_levels: [] },
@@ -279,13 +279,13 @@ test('The list of models is available before the first prompt.', async () => {
 });
 
 const asked = async (configOptions: object[], more: object, requested: object) => {
-  const role: Role = {
+  const behavior: AcpBehavior = {
     methods: {
       'session/new': (_params, { pid }) => ({ sessionId: `raw-${pid}`, configOptions, ...more }),
       'session/set_config_option': () => ({ configOptions }),
     },
   };
-  const { open, agents } = on(role);
+  const { open, agents } = on(behavior);
   const turn = await (await open()).run('hello', requested);
   return [turn.error?.message ?? turn.status, ...wanted(agents[0])];
 };
@@ -333,7 +333,7 @@ test.each<[string, string, string | null, string]>([
 
 test('A boolean option is set with a boolean value.', async () => {
   const thinking = { id: 'thinking', category: 'thought_level', type: 'boolean' };
-  const role: Role = {
+  const behavior: AcpBehavior = {
     methods: {
       'session/new': (_params, { pid }) => ({
         sessionId: `raw-${pid}`,
@@ -344,7 +344,7 @@ test('A boolean option is set with a boolean value.', async () => {
       }),
     },
   };
-  const { open, agents } = on(role);
+  const { open, agents } = on(behavior);
   await (await open({ thinking_effort: 'on' })).run('hello');
   const [agent] = agents;
   expect(agent?.last('session/set_config_option')?.params).toMatchObject({
@@ -363,7 +363,7 @@ const some = () => ({
     option('model', 'model', 'one', ['one', 'two']),
   ],
 });
-const opensLate = (tell: (agent: RawAgent) => void): Role => ({
+const opensLate = (tell: (agent: RawAgent) => void): AcpBehavior => ({
   methods: {
     'session/new': (_params, agent) => {
       setImmediate(() => tell(agent));
@@ -434,7 +434,7 @@ test('An interrupt ends the wait for deferred options.', async () => {
   expect((await session.watch.end(turn)).kind).toBe('turn.interrupted');
 });
 
-const slow: Role = {
+const slow: AcpBehavior = {
   methods: { 'session/set_config_option': () => ({}) },
   turns: {
     go(agent) {
@@ -443,7 +443,7 @@ const slow: Role = {
     },
     async work(agent) {
       agent.update(some());
-      await agent.hears('session/set_config_option');
+      await agent.untilReceived('session/set_config_option');
       agent.say('working');
       return endTurn;
     },
@@ -484,7 +484,7 @@ test('A turn fails if the agent ends it before it offers the chosen option.', as
 
 test('The list has the last models of the agent, each with the efforts that were seen with it.', async () => {
   const choices = new Dependent();
-  const harness = await testRawAgent(choices.role());
+  const harness = await testRawAgent(choices.behavior());
   const { session } = await harness.firstTurn('hello', { model: 'large' });
   const found = await models(harness);
   expect(found.map(({ id, reasoning_levels }) => [id, ...reasoning_levels])).toEqual([
@@ -500,12 +500,16 @@ test('The list has the last models of the agent, each with the efforts that were
 });
 
 test('A request for the list starts an agent if none was seen, and deletes the session that it opened.', async () => {
-  const role = new Dependent().role();
+  const behavior = new Dependent().behavior();
   const capable = initialized({
     agentCapabilities: { sessionCapabilities: { delete: {} } },
   });
-  role.methods = { ...role.methods, initialize: () => capable, 'session/delete': () => ({}) };
-  const harness = await testRawAgent(role);
+  behavior.methods = {
+    ...behavior.methods,
+    initialize: () => capable,
+    'session/delete': () => ({}),
+  };
+  const harness = await testRawAgent(behavior);
   const [one, two] = await Promise.all([models(harness), models(harness)]);
   expect(one.map(({ id }) => id)).toEqual(['custom', 'small', 'large']);
   expect(two).toEqual(one);

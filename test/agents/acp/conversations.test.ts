@@ -5,7 +5,7 @@ import {
   capabilities,
   initialized,
   type RawAgent,
-  type Role,
+  type AcpBehavior,
   testRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { ofKind, runTurn } from '../../support/turns.ts';
@@ -15,7 +15,7 @@ const params = { provider: 'acp' as const };
 const can = { ...capabilities, sessionCapabilities: { resume: {}, list: {} } };
 
 /** An agent whose own program has a conversation with these prompts, each with a thought, a tool call and an answer. */
-function withConversation(prompts: string[], directory: () => string): Role {
+function withConversation(prompts: string[], directory: () => string): AcpBehavior {
   return {
     methods: {
       initialize: () => initialized({ agentCapabilities: can }),
@@ -166,8 +166,8 @@ test.each([
   ['list', { ...capabilities, sessionCapabilities: { resume: {} } }, 'no session/list'],
   ['load', { ...can, loadSession: false }, 'no session/load'],
 ])('An agent that does not announce session/%s has no conversations.', async (_what, has, why) => {
-  const role = { methods: { initialize: () => initialized({ agentCapabilities: has }) } };
-  const { client } = await testRawAgent(role);
+  const behavior = { methods: { initialize: () => initialized({ agentCapabilities: has }) } };
+  const { client } = await testRawAgent(behavior);
   expect(await client.call(endpoints.listConversations, { params, query: {} })).toEqual([]);
   await expect(importOwn(client)).rejects.toMatchObject({
     code: 'provider_unavailable',

@@ -7,7 +7,7 @@ import {
   type RawSession,
   sharedRawAgent,
 } from '../../support/providers/raw-agent.ts';
-import { goes, textContent } from '../../support/providers/rows.ts';
+import { onGo, textContent } from '../../support/providers/rows.ts';
 
 const on = sharedRawAgent();
 
@@ -43,7 +43,7 @@ function ofKind(session: RawSession, kind: string, turnId: string | null) {
 
 test('Text and tool calls after the end of a turn are recorded in order, without a turn.', async () => {
   const { client, firstTurn } = on(
-    goes((agent) => {
+    onGo((agent) => {
       agent.update(text('first'), make);
       return answerAndSay(agent, text('late words'), made, text('after that'));
     }),
@@ -65,7 +65,7 @@ test('Text and tool calls after the end of a turn are recorded in order, without
 
 test('The end of a tool call after its turn has the title, kind and input of the call.', async () => {
   const { firstTurn, agents } = on(
-    goes((agent) => {
+    onGo((agent) => {
       agent.update(make);
       return endTurn;
     }),
@@ -104,7 +104,7 @@ test('The end of a tool call in the next turn has the title of the call.', async
 
 test('An update of a completed call starts no other call.', async () => {
   const { firstTurn, agents } = on(
-    goes((agent) => {
+    onGo((agent) => {
       agent.update(make, made);
       return endTurn;
     }),
@@ -120,7 +120,7 @@ test('An update of a completed call starts no other call.', async () => {
 
 test('A call that reuses the id of an open call of an earlier turn is a new call.', async () => {
   const { firstTurn } = on(
-    goes((agent) => {
+    onGo((agent) => {
       agent.update({ ...make, rawInput: { command: 'make other' }, kind: undefined });
       return endTurn;
     }),
@@ -137,7 +137,7 @@ const from = (sessionId: string, ...updates: object[]) =>
 
 test('Text of another session is shown as a subagent call, apart from the text of the turn.', async () => {
   const { client, firstTurn } = on(
-    goes((agent) => {
+    onGo((agent) => {
       agent.say('I look ');
       agent.send(...from('child', text('child words')));
       agent.say('and find.');
@@ -159,7 +159,7 @@ test('Text of another session is shown as a subagent call, apart from the text o
 
 test('A plan, commands or usage of another session do not change the turn.', async () => {
   const { firstTurn } = on(
-    goes((agent) => {
+    onGo((agent) => {
       agent.send(
         ...from(
           'child',
@@ -178,7 +178,7 @@ test('A plan, commands or usage of another session do not change the turn.', asy
 
 test('A tool call of another session is a separate call, even if a call of the turn has its id.', async () => {
   const { client, firstTurn } = on(
-    goes((agent) => {
+    onGo((agent) => {
       agent.update(make);
       agent.send(...from('child', { ...make, title: 'make theirs' }, made));
       agent.update({ ...made, content: [textContent('ours')] });
@@ -194,7 +194,7 @@ test('A tool call of another session is a separate call, even if a call of the t
 
 test('A permission request of another session shows its own call.', async () => {
   const { open } = on(
-    goes(async (agent) => {
+    onGo(async (agent) => {
       agent.update(make);
       const toolCall = { toolCallId: 'c1', title: 'remove theirs', kind: 'delete' };
       void agent.request('session/request_permission', {

@@ -15,7 +15,7 @@ import {
   sharedRawAgent,
   testRawAgent,
 } from '../../support/providers/raw-agent.ts';
-import { asking, goes } from '../../support/providers/rows.ts';
+import { asking, onGo } from '../../support/providers/rows.ts';
 import { ofKind } from '../../support/turns.ts';
 
 const on = sharedRawAgent();
@@ -61,7 +61,7 @@ function elicit(agent: RawAgent, params: object): Promise<unknown> {
     });
 }
 
-const inForm = goes((agent) => elicit(agent, { mode: 'form', requestedSchema: form }));
+const inForm = onGo((agent) => elicit(agent, { mode: 'form', requestedSchema: form }));
 
 async function answer(
   { client }: RawAgentHarness,
@@ -142,7 +142,7 @@ test('A form is a question with one part per field, and the answers have the typ
 test('An answer can name a field without a description by the text of its question.', async () => {
   const properties = { port: { type: 'integer', minimum: 1 } };
   const requestedSchema = { type: 'object', required: ['port'], properties };
-  const harness = on(goes((agent) => elicit(agent, { mode: 'form', requestedSchema })));
+  const harness = on(onGo((agent) => elicit(agent, { mode: 'form', requestedSchema })));
   const { approval, said } = await answer(harness, await harness.open(), {
     decision: 'accept',
     answers: { 'port (at least 1)': ['8080'] },
@@ -159,7 +159,7 @@ test('An agent receives a decline if the user declines its form.', async () => {
 
 test('An interrupt of the turn cancels its form.', async () => {
   const { client, open, agents } = on(
-    goes((agent) => {
+    onGo((agent) => {
       void elicit(agent, { mode: 'form', requestedSchema: form });
       return never;
     }),
@@ -168,10 +168,10 @@ test('An interrupt of the turn cancels its form.', async () => {
   const { turnId } = await session.asks('go', asking);
   const params = { session_id: session.id, turn_id: turnId };
   await client.call(endpoints.interruptTurn, { params, body: {} });
-  await agents[0]?.hears('session/cancel');
+  await agents[0]?.untilReceived('session/cancel');
   const isAnswer = ({ id, method }: Message) => id === 'ask-1' && !method;
-  await until('it is answered', () => agents[0]?.heard.some(isAnswer) === true);
-  expect(agents[0]?.heard.find(isAnswer)).toMatchObject({ result: { action: 'cancel' } });
+  await until('it is answered', () => agents[0]?.received.some(isAnswer) === true);
+  expect(agents[0]?.received.find(isAnswer)).toMatchObject({ result: { action: 'cancel' } });
   agents[0]?.send({
     id: agents[0].last('session/prompt')?.id,
     result: { stopReason: 'cancelled' },
@@ -181,7 +181,7 @@ test('An interrupt of the turn cancels its form.', async () => {
 
 test('A page shows its address and is accepted without an answer.', async () => {
   const harness = on(
-    goes((agent) => elicit(agent, { mode: 'url', url: 'http://127.0.0.1/x', elicitationId: 'e' })),
+    onGo((agent) => elicit(agent, { mode: 'url', url: 'http://127.0.0.1/x', elicitationId: 'e' })),
   );
   const { approval, said } = await answer(harness, await harness.open(), {
     decision: 'accept',
@@ -197,7 +197,7 @@ test('A page shows its address and is accepted without an answer.', async () => 
 
 test('A page that is completed elsewhere needs no answer.', async () => {
   const { client, open, agents } = on(
-    goes((agent) => {
+    onGo((agent) => {
       const done = elicit(agent, { mode: 'url', url: 'http://127.0.0.1/x', elicitationId: 'e' });
       return done;
     }),
@@ -275,7 +275,7 @@ test.each([
   ['whose fields are not an object', { type: 'object', properties: ['name'] }],
 ])('A form %s is accepted without an answer.', async (_name, requestedSchema) => {
   const { client, firstApproval } = on(
-    goes((agent) => elicit(agent, { mode: 'form', requestedSchema })),
+    onGo((agent) => elicit(agent, { mode: 'form', requestedSchema })),
   );
   const { session, turnId, approval } = await firstApproval('go', asking);
   expect(approval.questions).toMatchObject([{ id: 'consent', question: 'Some questions' }]);

@@ -4,14 +4,14 @@ import {
   capabilities,
   initialized,
   Refusal,
-  type Role,
+  type AcpBehavior,
   sharedRawAgent,
 } from '../../support/providers/raw-agent.ts';
 
 const on = sharedRawAgent();
 
 /** An agent that supports forks, and answers them so. */
-function forking(answer: () => unknown): Role {
+function forking(answer: () => unknown): AcpBehavior {
   const can = { ...capabilities, sessionCapabilities: { resume: {}, fork: {} } };
   return {
     methods: {
@@ -40,8 +40,8 @@ test.for([
   ['refuses a fork', forking(() => Promise.reject(new Refusal(-32_603, 'not now'))), 'not now'],
 ] as const)(
   'An agent that %s receives a record in the first prompt, and the session shows the reason.',
-  async ([, role, reason]) => {
-    const { open } = on(role);
+  async ([, behavior, reason]) => {
+    const { open } = on(behavior);
     const session = await open();
     const { turn_id } = await session.run('one');
     await using forked = await WatchedFork.of(session, turn_id);

@@ -3,7 +3,7 @@ import { anError } from '../../support/an-error.ts';
 import { ofKind } from '../../support/turns.ts';
 import {
   endTurn,
-  type Role,
+  type AcpBehavior,
   sharedRawAgent,
   usualOptions,
 } from '../../support/providers/raw-agent.ts';
@@ -12,7 +12,7 @@ import { asking } from '../../support/providers/rows.ts';
 const on = sharedRawAgent();
 
 /** An agent that requests a permission and repeats the chosen option as a message. */
-function asksFor(toolCall: () => object): Role {
+function asksFor(toolCall: () => object): AcpBehavior {
   return {
     turns: {
       async go(agent, { sessionId }) {

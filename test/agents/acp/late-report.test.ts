@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { endTurn, type RawAgent, sharedRawAgent } from '../../support/providers/raw-agent.ts';
-import { asking, goes, touch } from '../../support/providers/rows.ts';
+import { asking, onGo, touch } from '../../support/providers/rows.ts';
 
 const on = sharedRawAgent();
 
@@ -17,7 +17,7 @@ async function askAndReport(agent: RawAgent, call: object, report: object): Prom
 }
 
 test('An approval shows the arguments of a call that is reported just after its request.', async () => {
-  const { firstApproval } = on(goes((agent) => askAndReport(agent, shell, reported)));
+  const { firstApproval } = on(onGo((agent) => askAndReport(agent, shell, reported)));
   const { session, approval } = await firstApproval('go', asking);
   expect(approval.arguments_missing).toBeUndefined();
   expect(approval.details).toMatchObject([{ type: 'command', command: 'touch it' }]);
@@ -26,7 +26,7 @@ test('An approval shows the arguments of a call that is reported just after its 
 
 test('An approval skips reports without arguments and shows the first report with arguments.', async () => {
   const { firstApproval } = on(
-    goes(async (agent) => {
+    onGo(async (agent) => {
       const answer = agent.ask(shell);
       agent.update({ sessionUpdate: 'tool_call', ...shell }, { ...reported, title: 'Shell' });
       await answer;
@@ -41,7 +41,7 @@ test('An approval skips reports without arguments and shows the first report wit
 
 test('An approval whose call is reported under another id says that the arguments are missing.', async () => {
   const { firstApproval } = on(
-    goes((agent) => askAndReport(agent, { ...shell, toolCallId: 'other' }, reported)),
+    onGo((agent) => askAndReport(agent, { ...shell, toolCallId: 'other' }, reported)),
   );
   const { session, approval } = await firstApproval('go', asking);
   expect(approval).toMatchObject({ arguments_missing: true, subject: null });
@@ -52,7 +52,7 @@ test('An approval whose call is reported under another id says that the argument
 test('A report after the approval was opened changes nothing in the approval.', async () => {
   const opened = Promise.withResolvers<void>();
   const { client, firstApproval } = on(
-    goes(async (agent) => {
+    onGo(async (agent) => {
       const answer = agent.ask(shell);
       await opened.promise;
       agent.update(reported);
@@ -77,7 +77,7 @@ test('A report after the approval was opened changes nothing in the approval.', 
 
 test('A request that the agent withdraws before a report arrives leaves no approval.', async () => {
   const { client, open } = on(
-    goes(async (agent) => {
+    onGo(async (agent) => {
       const params = { sessionId: 'raw', toolCall: shell, options: [] };
       const answer = agent.request('session/request_permission', params, 'taken-back');
       agent.send({ method: '$/cancel_request', params: { requestId: 'taken-back' } });

@@ -1,5 +1,5 @@
 import { expectError } from '../../support/an-error.ts';
-import { puppet } from '../../support/providers/scripted-agent.ts';
+import { controlledProgram } from '../../support/providers/scripted-agent.ts';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { authStatusEndpoints } from '../../../src/api/provider-logins.ts';
@@ -11,7 +11,7 @@ import {
   never,
   type RawAgent,
   Refusal,
-  type Role,
+  type AcpBehavior,
   sharedRawAgent,
   testRawAgent,
 } from '../../support/providers/raw-agent.ts';
@@ -24,7 +24,7 @@ const terminal = { id: 'tui', name: 'In a terminal', type: 'terminal', args: ['-
 function lockedRole(
   authMethods: readonly unknown[],
   refused: 'session/new' | 'session/resume' | 'session/prompt' = 'session/new',
-): Role {
+): AcpBehavior {
   let isLoggedIn = refused === 'session/resume';
   const refusing =
     (answer: (agent: RawAgent) => unknown) => (_params: unknown, agent: RawAgent) => {
@@ -65,7 +65,7 @@ test.each(['session/new', 'session/prompt'] as const)(
     const { turn } = await firstTurn('hello');
     expect(turn).toMatchObject({ status: 'completed', text: 'hello' });
     expect(agents[0]?.last('authenticate')?.params).toEqual({ methodId: 'api-key' });
-    expect(agents[0]?.heard.filter(({ method }) => method === refused)).toHaveLength(2);
+    expect(agents[0]?.received.filter(({ method }) => method === refused)).toHaveLength(2);
   },
 );
 
@@ -90,11 +90,11 @@ test('A turn never starts a login that opens a browser, and its error lists the 
 });
 
 test('A turn fails with the reason and the login methods if authenticate fails.', async () => {
-  const role = lockedRole([apiKey]);
+  const behavior = lockedRole([apiKey]);
   const authenticate = () => {
     throw new Refusal(-32_603, 'the key is too old');
   };
-  const { open } = withKey({ ...role, methods: { ...role.methods, authenticate } });
+  const { open } = withKey({ ...behavior, methods: { ...behavior.methods, authenticate } });
   const turn = await (await open()).run('hello');
   expect(turn).toMatchObject({ status: 'failed', error: { code: 'auth_required' } });
   expect(turn.error?.message).toMatch(
@@ -103,31 +103,31 @@ test('A turn fails with the reason and the login methods if authenticate fails.'
 });
 
 test('A turn fails after one authenticate if the agent still refuses.', async () => {
-  const role = lockedRole([apiKey], 'session/prompt');
+  const behavior = lockedRole([apiKey], 'session/prompt');
   const { open, agents } = withKey({
-    ...role,
-    methods: { ...role.methods, authenticate: () => ({}) },
+    ...behavior,
+    methods: { ...behavior.methods, authenticate: () => ({}) },
   });
   const turn = await (await open()).run('hello');
   expect(turn).toMatchObject({ status: 'failed', error: { code: 'auth_required' } });
-  expect(agents[0]?.heard.filter(({ method }) => method === 'authenticate')).toHaveLength(1);
+  expect(agents[0]?.received.filter(({ method }) => method === 'authenticate')).toHaveLength(1);
 });
 
 test('A turn that is interrupted during authenticate is not prompted again.', async () => {
   const answer = Promise.withResolvers<object>();
-  const role = lockedRole([apiKey], 'session/prompt');
+  const behavior = lockedRole([apiKey], 'session/prompt');
   const { client, open, agents } = withKey({
-    ...role,
-    methods: { ...role.methods, authenticate: () => answer.promise },
+    ...behavior,
+    methods: { ...behavior.methods, authenticate: () => answer.promise },
   });
   const session = await open();
   const turnId = await session.send('hello');
   await until('it logs in', () => agents[0]?.last('authenticate') !== undefined);
   await interrupt(client, session, turnId);
-  await agents[0]?.hears('session/cancel');
+  await agents[0]?.untilReceived('session/cancel');
   answer.resolve({});
   await session.watch.kind('turn.interrupted', turnId);
-  const prompts = agents[0]?.heard.filter(({ method }) => method === 'session/prompt');
+  const prompts = agents[0]?.received.filter(({ method }) => method === 'session/prompt');
   expect(prompts).toHaveLength(1);
 });
 
@@ -152,8 +152,8 @@ test('The login lists the methods of the agent with their terminal programs and 
         id: 'tui',
         needs_person: true,
         program: {
-          command: puppet.command,
-          args: [puppet.file, '--login'],
+          command: controlledProgram.command,
+          args: [controlledProgram.file, '--login'],
           env: { RAW_API_KEY: 'dummy' },
         },
       },
@@ -236,13 +236,13 @@ test('A login with an unknown or terminal method is refused with the list of met
 });
 
 test('A logout succeeds only if the agent supports it.', async () => {
-  const role = lockedRole([browser]);
+  const behavior = lockedRole([browser]);
   const able = { ...capabilities, auth: { logout: {} } };
   let canLogOut = true;
   const initialize = () => initialized(canLogOut ? { agentCapabilities: able } : {});
   const { client, agents } = await testRawAgent({
-    ...role,
-    methods: { ...role.methods, initialize, logout: () => ({}) },
+    ...behavior,
+    methods: { ...behavior.methods, initialize, logout: () => ({}) },
   });
   const ended = await client.call(endpoints.logOutAgent, { params });
   expect(ended).toMatchObject({ authenticated: false, detail: 'logged out' });

@@ -4,16 +4,16 @@ import {
   initialized,
   type Params,
   type RawAgent,
-  type RawOptions,
+  type RawAgentOptions,
   type RawSession,
   type RawAgentHarness,
-  type Role,
+  type AcpBehavior,
   type sharedRawAgent,
   testRawAgent,
 } from '../../support/providers/raw-agent.ts';
-import { dies } from '../../support/providers/rows.ts';
+import { endAgent } from '../../support/providers/rows.ts';
 
-export type Play = NonNullable<Role['methods']>[string];
+export type Handler = NonNullable<AcpBehavior['methods']>[string];
 
 /** The capabilities of an agent that can load sessions, and not resume them. */
 export const onlyLoad = { loadSession: true };
@@ -29,7 +29,7 @@ export function refOf(agents: readonly RawAgent[], index = 0): string {
   return `raw-${agents[index]?.pid}`;
 }
 
-export function offering(agentCapabilities: unknown): Record<string, Play> {
+export function offering(agentCapabilities: unknown): Record<string, Handler> {
   return { initialize: () => initialized({ agentCapabilities }) };
 }
 
@@ -39,37 +39,41 @@ export function select(id: string, category: string, ...values: string[]): objec
 }
 
 /** Returns the role of an agent that answers the request to resume a session with `play`. */
-export function reopened(method: string, play: Play): Role {
+export function reopened(method: string, handler: Handler): AcpBehavior {
   const can = method === 'session/load' ? offering(onlyLoad) : {};
-  return { methods: { ...can, [method]: play } };
+  return { methods: { ...can, [method]: handler } };
 }
 
 /** Calls `then` at the nth call, and `usually` at all others. */
-export function onTime(n: number, then: (agent: RawAgent) => unknown, usually: Play): Play {
+export function onNthCall(
+  n: number,
+  then: (agent: RawAgent) => unknown,
+  usually: Handler,
+): Handler {
   let times = 0;
   return (params, agent) => (++times === n ? then(agent) : usually(params, agent));
 }
 
 /** Returns the methods of all messages that cadre has sent to an agent, in order. */
-export function asked(agent: RawAgent | undefined): string[] {
-  return (agent?.heard ?? []).flatMap(({ method }) => method ?? []);
+export function receivedMethods(agent: RawAgent | undefined): string[] {
+  return (agent?.received ?? []).flatMap(({ method }) => method ?? []);
 }
 
 /** Calls `play` at the first call, and answers the others correctly. */
-export function sick(play: (agent: RawAgent) => unknown): Play {
-  return onTime(1, play, () => ({}));
+export function onFirstCall(handler: (agent: RawAgent) => unknown): Handler {
+  return onNthCall(1, handler, () => ({}));
 }
 
 /**
  * Returns a function that opens a session whose agent has completed a turn and is gone. It uses the shared runtime
  * unless the test needs another configuration or clock.
  */
-export function losing(on: ReturnType<typeof sharedRawAgent>) {
+export function withLostAgent(on: ReturnType<typeof sharedRawAgent>) {
   return async (
-    role: Role,
-    { open = {}, ...own }: Pick<RawOptions, 'acp' | 'clock'> & { open?: object } = {},
+    behavior: AcpBehavior,
+    { open = {}, ...own }: Pick<RawAgentOptions, 'acp' | 'clock'> & { open?: object } = {},
   ): Promise<[harness: RawAgentHarness, session: RawSession]> => {
-    const harness = Object.keys(own).length > 0 ? await testRawAgent(role, own) : on(role);
+    const harness = Object.keys(own).length > 0 ? await testRawAgent(behavior, own) : on(behavior);
     const session = await harness.open(open);
     await expectWorks(session, 'before');
     await loseAgent(harness);
@@ -79,7 +83,7 @@ export function losing(on: ReturnType<typeof sharedRawAgent>) {
 
 /** Ends the newest agent; resolves once cadre has noticed. */
 export async function loseAgent(harness: RawAgentHarness): Promise<void> {
-  await dies(harness.agents.at(-1));
+  await endAgent(harness.agents.at(-1));
   await untilNoneLives(harness);
 }
 

@@ -5,7 +5,7 @@ import { expectEventually } from '../../support/expect-eventually.ts';
 import {
   capabilities,
   initialized,
-  type Role,
+  type AcpBehavior,
   testRawAgent,
 } from '../../support/providers/raw-agent.ts';
 
@@ -38,7 +38,7 @@ const asGiven = [
   },
 ];
 
-function takes(mcpCapabilities: object): Role {
+function takes(mcpCapabilities: object): AcpBehavior {
   const agentCapabilities = { ...capabilities, mcpCapabilities };
   return { methods: { initialize: () => initialized({ agentCapabilities }) } };
 }

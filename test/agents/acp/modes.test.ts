@@ -9,16 +9,16 @@ import { defaultSettings } from '../../../src/agents/provider.ts';
 import {
   endTurn,
   type RawAgent,
-  type RawOptions,
+  type RawAgentOptions,
   type RawSession,
-  type Role,
+  type AcpBehavior,
   sharedRawAgent,
   testRawAgent,
 } from '../../support/providers/raw-agent.ts';
-import { asking, done, goes, touch } from '../../support/providers/rows.ts';
+import { asking, done, onGo, touch } from '../../support/providers/rows.ts';
 
 /** An agent that starts in a mode in which it never asks. */
-const automatic: Role = {
+const automatic: AcpBehavior = {
   methods: {
     'session/new': (_params, { pid }) => ({
       sessionId: `raw-${pid}`,
@@ -33,7 +33,7 @@ const automatic: Role = {
 const names: AgentModes = { require_approval: 'default', read_only: 'plan', full_access: 'yolo' };
 
 /** Configures the agent with fields that the catalogue has for known agents. */
-function knownAs(agent: object): RawOptions {
+function knownAs(agent: object): RawAgentOptions {
   return { acp: { agents: { default: agent } } };
 }
 
@@ -41,7 +41,7 @@ const on = sharedRawAgent();
 const withModes = sharedRawAgent(knownAs({ modes: names }));
 
 function wanted(agent: RawAgent | undefined): string {
-  const said = (agent?.heard ?? []).flatMap(({ method, params }) => {
+  const said = (agent?.received ?? []).flatMap(({ method, params }) => {
     if (method === 'session/prompt') return ['prompt'];
     return method === 'session/set_mode' ? [String(params?.modeId)] : [];
   });
@@ -91,10 +91,10 @@ test.each([
 test('The notice names the mode and its id if only the description says that it does not ask.', async () => {
   const mode = { id: 'm7', name: 'Rocket', description: 'Runs all tools without asking.' };
   const modes = { currentModeId: 'm7', availableModes: [mode] };
-  const role: Role = {
+  const behavior: AcpBehavior = {
     methods: { 'session/new': (_params, { pid }) => ({ sessionId: `raw-${pid}`, modes }) },
   };
-  const { firstTurn } = on(role);
+  const { firstTurn } = on(behavior);
   const { session } = await firstTurn('one');
   expect(notices(session)).toMatchObject([
     anError('agent_mode_does_not_ask', 'its own mode "Rocket" (m7)'),
@@ -112,7 +112,7 @@ test('A session does not report its mode if a user chose it or the mode asks.', 
 
 test('A mode whose id is an address can also be chosen by its name, and a refusal shows both.', async () => {
   const id = (name: string) => `https://agentclientprotocol.com/protocol/session-modes#${name}`;
-  const role: Role = {
+  const behavior: AcpBehavior = {
     methods: {
       'session/new': (_params, { pid }) => ({
         sessionId: `raw-${pid}`,
@@ -123,7 +123,7 @@ test('A mode whose id is an address can also be chosen by its name, and a refusa
       }),
     },
   };
-  const { client, open, agents } = on(role);
+  const { client, open, agents } = on(behavior);
   const session = await open();
   for (const agent_mode of ['plan', id('agent'), 'Plan'])
     expect((await session.run('go', { agent_mode })).status).toBe('completed');
@@ -156,7 +156,7 @@ test('A session without approvals does not report that its agent never asks.', a
   expect(notices(session)).toEqual([]);
 });
 
-const acts: Role['turns'] = {
+const acts: AcpBehavior['turns'] = {
   go(agent) {
     agent.update({ sessionUpdate: 'tool_call', ...touch }, done);
     return endTurn;
@@ -200,7 +200,7 @@ test('A missing asking mode is not reported if the session names a mode of the a
 test('An agent in its plan mode still sends its requests to the user under require_approval.', async () => {
   const { firstApproval, agents } = withModes({
     ...automatic,
-    ...goes(async (agent) => ({ stopReason: (await agent.ask(touch)).optionId })),
+    ...onGo(async (agent) => ({ stopReason: (await agent.ask(touch)).optionId })),
   });
   const { session, approval } = await firstApproval('go', { ...asking, agent_mode: 'plan' });
   expect((await session.decide(approval, 'accept')).status).toBe('completed');

@@ -3,14 +3,14 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { itemsOf } from '../../support/providers/calls.ts';
 import { endTurn, type RawAgent, sharedRawAgent } from '../../support/providers/raw-agent.ts';
-import { asking, done, goes, textContent, touch } from '../../support/providers/rows.ts';
+import { asking, done, onGo, textContent, touch } from '../../support/providers/rows.ts';
 
 const on = sharedRawAgent();
 
 /** Runs a turn in which the agent sends these updates of a call, and expects one item. */
 async function expectReported(updates: readonly object[], expected: object): Promise<void> {
   const { client, firstTurn } = on(
-    goes((agent) => {
+    onGo((agent) => {
       agent.update({ sessionUpdate: 'tool_call', ...touch }, ...updates);
       return endTurn;
     }),
@@ -81,7 +81,7 @@ test.each(
 
 test('A permission text is not tool output, even if the tool ends without content, as in gemini.', async () => {
   const { client, open } = on(
-    goes(async (agent) => {
+    onGo(async (agent) => {
       const question = { ...touch, content: [textContent('May I touch it?')] };
       agent.update({ sessionUpdate: 'tool_call', ...question });
       await agent.ask(question);
@@ -146,7 +146,7 @@ const shows = (agent: RawAgent) => {
 };
 
 test('Messages and tools show images and resources as links in order, and the data is stored.', async () => {
-  const { client, firstTurn } = on(goes(shows));
+  const { client, firstTurn } = on(onGo(shows));
   const { turn } = await firstTurn('go');
   const [message, tool] = await itemsOf(client, turn);
   const [, file = ''] = /!\[image\/png, 20 bytes\]\((\S+)\)/.exec(message?.text ?? '') ?? [];

@@ -10,11 +10,11 @@ import {
   never,
   type RawAgent,
   type RawSession,
-  type Role,
+  type AcpBehavior,
   sharedRawAgent,
   testRawAgent,
 } from '../../support/providers/raw-agent.ts';
-import { asking, goes, quick, touch } from '../../support/providers/rows.ts';
+import { asking, onGo, quick, touch } from '../../support/providers/rows.ts';
 
 const on = sharedRawAgent();
 
@@ -73,7 +73,7 @@ test('An acceptance for the session chooses no lasting option of the agent, and 
 test('An acceptance for the session covers the same command with a description that arrives at another time.', async () => {
   let earlier: object[] = [];
   const { open } = on(
-    goes(async (agent) => {
+    onGo(async (agent) => {
       agent.update(
         ...earlier.map((rawInput) => ({ sessionUpdate: 'tool_call', ...touch, rawInput })),
       );
@@ -124,7 +124,7 @@ test.each([
 
 test('Two permission requests of a turn are answered separately, and the turn waits for both.', async () => {
   const { client, open } = on(
-    goes(async (agent) => {
+    onGo(async (agent) => {
       const two = await Promise.all([
         agent.ask({ ...touch, toolCallId: 'one', title: 'the first' }),
         agent.ask({ ...touch, toolCallId: 'two', title: 'the second' }),
@@ -151,7 +151,7 @@ test('Two permission requests of a turn are answered separately, and the turn wa
 test('A permission request that the agent withdraws is cancelled, and the turn continues.', async () => {
   const takeBack = Promise.withResolvers<void>();
   const { client, firstApproval } = on(
-    goes(async (agent) => {
+    onGo(async (agent) => {
       const params = { sessionId: 'raw', toolCall: touch, options: [] };
       const answer = agent.request('session/request_permission', params, 'taken-back');
       await takeBack.promise;
@@ -176,9 +176,9 @@ test('A permission request that the agent withdraws is cancelled, and the turn c
 
 test('An interrupt answers the permission request that the agent waits for.', async () => {
   const { client, firstApproval } = on(
-    goes(async (agent) => {
+    onGo(async (agent) => {
       const { outcome } = await agent.ask(touch);
-      await agent.hears('session/cancel');
+      await agent.untilReceived('session/cancel');
       return { stopReason: outcome };
     }),
   );
@@ -188,7 +188,7 @@ test('An interrupt answers the permission request that the agent waits for.', as
 });
 
 test('A permission request is cancelled with its turn if the agent dies.', async () => {
-  const { client, firstApproval, agents } = on(goes((agent) => agent.ask(touch)));
+  const { client, firstApproval, agents } = on(onGo((agent) => agent.ask(touch)));
   const { session, turnId, approval } = await firstApproval('go', asking);
   agents[0]?.exit(9);
   await session.watch.end(turnId);
@@ -215,7 +215,7 @@ test.each([asking, {}])(
 
 test('A permission request in the default mode fails the turn, even if the agent then does nothing.', async () => {
   const { open, client } = await testRawAgent(
-    goes((agent) => agent.ask(touch).then(() => never)),
+    onGo((agent) => agent.ask(touch).then(() => never)),
     // The limit leaves the agent enough time to start.
     { clock: quick(20), acp: { request_timeout_ms: 120_000 } },
   );
@@ -228,8 +228,8 @@ test('A permission request in the default mode fails the turn, even if the agent
 });
 
 /** An agent that requests a permission and repeats the answer as a message. */
-function askThenSay(options: object[]): Role {
-  return goes(async (agent) => {
+function askThenSay(options: object[]): AcpBehavior {
+  return onGo(async (agent) => {
     const { outcome, optionId } = await agent.ask(touch, options);
     agent.say(`${outcome} ${optionId}`);
     return endTurn;
@@ -242,7 +242,7 @@ async function answered(session: RawSession, decision: 'accept' | 'decline'): Pr
 }
 
 function outcomes(agent: RawAgent | undefined): unknown[] {
-  return (agent?.heard ?? [])
+  return (agent?.received ?? [])
     .filter(({ id }) => String(id).startsWith('ask-'))
     .map(({ result }) => (result as { outcome: object }).outcome);
 }

@@ -16,31 +16,31 @@ import {
   type RawAgent,
   type RawSession,
   type RawAgentHarness,
-  type Role,
+  type AcpBehavior,
   sharedRawAgent,
   usualOptions,
 } from '../../support/providers/raw-agent.ts';
 import {
-  asked,
+  receivedMethods,
   expectWorks,
   loseAgent,
-  losing,
+  withLostAgent,
   offering,
   onlyLoad,
-  onTime,
+  onNthCall,
   opened,
   ready,
   refOf,
   reopened,
   select,
-  sick,
+  onFirstCall,
   untilNoneLives,
-  type Play,
+  type Handler,
 } from './lost-agent.ts';
-import { asking, dies, refuse, textContent, touch } from '../../support/providers/rows.ts';
+import { asking, endAgent, refuse, textContent, touch } from '../../support/providers/rows.ts';
 
 const on = sharedRawAgent();
-const withLost = losing(on);
+const withLost = withLostAgent(on);
 
 const methods = ['session/resume', 'session/load'];
 const starting = ['initialize', 'session/new'];
@@ -63,7 +63,7 @@ test.each(someOf(Object.entries(offers), 2))(
     const [{ agents, cwd }, session] = await withLost({ methods: offering(can) });
     await expectWorks(session);
     const sessionId = refOf(agents);
-    expect(asked(agents[1])).toEqual(['initialize', method, 'session/prompt']);
+    expect(receivedMethods(agents[1])).toEqual(['initialize', method, 'session/prompt']);
     expect(agents[1]?.last(method)?.params).toEqual({
       sessionId,
       cwd,
@@ -89,7 +89,7 @@ test.each(someOf(tooLittle, 2))(
     expect(turn).toMatchObject(lastingFailure);
     expect(turn.error?.message).toContain('cannot resume sessions');
     await expectFailed(session);
-    expect(asked(agents[1])).toEqual(['initialize']);
+    expect(receivedMethods(agents[1])).toEqual(['initialize']);
     await noAgents();
   },
 );
@@ -104,8 +104,8 @@ const refusals: [number, string, object | undefined, RegExp][] = [
 test.each(someOf(refusals, 2))(
   'A session fails with its turn if the agent refuses it with %i "%s" %j.',
   async (code, words, data, says) => {
-    const role = reopened('session/load', () => refuse(code, words, data));
-    const [{ noAgents, diagnostics }, session] = await withLost(role);
+    const behavior = reopened('session/load', () => refuse(code, words, data));
+    const [{ noAgents, diagnostics }, session] = await withLost(behavior);
     const turn = await session.run('after');
     expect(turn).toMatchObject(lastingFailure);
     expect(turn.error?.message).toMatch(says);
@@ -121,7 +121,7 @@ test.each([
 ])('A session %s, whatever the error of the agent says.', async (_what, isListed) => {
   const can = { ...capabilities, sessionCapabilities: { resume: {}, list: {} } };
   let ref: unknown;
-  const refuses: Play = ({ sessionId }) => {
+  const refuses: Handler = ({ sessionId }) => {
     ref = sessionId;
     return refuse(-32_603, isListed ? 'Session not found' : 'Something odd');
   };
@@ -146,21 +146,21 @@ const troubles: [string, object][] = [
 test.each(someOf(troubles, 2))(
   'The error of the agent determines whether the session fails or only its turn: %s.',
   async (words, expected) => {
-    const role = reopened('session/load', ({ sessionId }) =>
+    const behavior = reopened('session/load', ({ sessionId }) =>
       refuse(-32_603, 'Internal error', { details: words.replace('ID', String(sessionId)) }),
     );
-    const [_harness, session] = await withLost(role);
+    const [_harness, session] = await withLost(behavior);
     expect(await session.run('after')).toMatchObject(expected);
   },
 );
 
 test('A session survives an error if the agent can load another session id.', async () => {
   const refs: unknown[] = [];
-  const role = reopened('session/load', ({ sessionId }) => {
+  const behavior = reopened('session/load', ({ sessionId }) => {
     refs.push(sessionId);
     return sessionId === refs[0] ? refuse(-32_603, 'the session is open elsewhere') : {};
   });
-  const [_harness, session] = await withLost(role);
+  const [_harness, session] = await withLost(behavior);
   expect(await session.run('after')).toMatchObject(unavailable);
   expect(await session.record()).toMatchObject(ready);
 });
@@ -186,7 +186,7 @@ test('A session that the agent only claims to have resumed stays ready, and its 
 
 test('A session is opened again instead of resumed if no agent has seen a turn of it.', async () => {
   const harness = on({
-    methods: { 'session/new': onTime(1, () => refuse(-32_603, 'not now'), opened) },
+    methods: { 'session/new': onNthCall(1, () => refuse(-32_603, 'not now'), opened) },
   });
   const { agents } = harness;
   const session = await harness.open();
@@ -196,7 +196,7 @@ test('A session is opened again instead of resumed if no agent has seen a turn o
   await loseAgent(harness);
   expect((await session.record()).provider_session_ref).toBeNull();
   await expectWorks(session, 'three');
-  for (const agent of agents) expect(asked(agent).slice(0, 2)).toEqual(starting);
+  for (const agent of agents) expect(receivedMethods(agent).slice(0, 2)).toEqual(starting);
   expect((await session.record()).provider_session_ref).toBe(refOf(agents, 2));
 });
 
@@ -206,7 +206,7 @@ test('Several sessions are each resumed with their own reference.', async () => 
   const [first, second] = [await open(), await open()];
   await first.run('one');
   await second.run('two');
-  for (const agent of agents) await dies(agent);
+  for (const agent of agents) await endAgent(agent);
   await untilNoneLives(harness);
   await second.run('two');
   await first.run('one');
@@ -215,9 +215,9 @@ test('Several sessions are each resumed with their own reference.', async () => 
   expect(resumed.map((params) => params?.sessionId)).toEqual(refs);
 });
 
-const silences: Record<string, Play> = {
-  'session/resume': sick(() => never),
-  initialize: onTime(
+const silences: Record<string, Handler> = {
+  'session/resume': onFirstCall(() => never),
+  initialize: onNthCall(
     2,
     () => never,
     () => initialized(),
@@ -225,13 +225,13 @@ const silences: Record<string, Play> = {
 };
 test.each(someOf(Object.entries(silences), 2))(
   'An agent that never answers %s fails only the turn and is stopped.',
-  async (method, play) => {
+  async (method, handler) => {
     const limit = scaled(3000);
     const says = new RegExp(
       `request "${method}" to the agent failed: the agent sent no answer within ${limit / 1000} s`,
     );
     const [harness, session] = await withLost(
-      { methods: { [method]: play } },
+      { methods: { [method]: handler } },
       { acp: { request_timeout_ms: limit } },
     );
     return expectAnotherAgent(harness, session, says);
@@ -253,7 +253,7 @@ const deaths: Record<string, [(agent: RawAgent) => unknown, RegExp]> = {
 test.each(someOf(Object.entries(deaths), 2))(
   'An agent that %s fails only the turn.',
   async (_name, [die, says]) => {
-    const dying = sick((agent) => {
+    const dying = onFirstCall((agent) => {
       die(agent);
       return never;
     });
@@ -266,7 +266,7 @@ test.each(someOf(methods, 2))(
   'An agent without a login at %s fails only the turn, with the login hint.',
   async (method) => {
     const details = { details: 'run: raw login' };
-    const locked = sick(() => refuse(-32_000, 'Authentication required', details));
+    const locked = onFirstCall(() => refuse(-32_000, 'Authentication required', details));
     const [harness, session] = await withLost(reopened(method, locked));
     return expectAnotherAgent(harness, session, /Authentication required.*run: raw login/, {
       method,
@@ -277,7 +277,7 @@ test.each(someOf(methods, 2))(
 
 test('An agent without a login fails the first turn, and the next turn opens the session.', async () => {
   const { firstTurn, agents, noAgents } = on({
-    methods: { 'session/new': onTime(1, () => refuse(-32_000, 'Please log in'), opened) },
+    methods: { 'session/new': onNthCall(1, () => refuse(-32_000, 'Please log in'), opened) },
   });
   const { session, turn } = await firstTurn('one');
   expect(turn).toMatchObject(loggedOut);
@@ -285,14 +285,14 @@ test('An agent without a login fails the first turn, and the next turn opens the
   expect(await session.record()).toMatchObject(ready);
   await noAgents();
   await expectWorks(session, 'two');
-  expect(asked(agents[1])).toEqual([...starting, 'session/prompt']);
+  expect(receivedMethods(agents[1])).toEqual([...starting, 'session/prompt']);
 });
 
 test('An interrupt stops an agent that is still resuming, and the next turn resumes the session.', async () => {
   const [{ client, agents }, session] = await withLost(
     reopened(
       'session/resume',
-      sick(() => never),
+      onFirstCall(() => never),
     ),
   );
   const turnId = await session.send('during');
@@ -346,8 +346,8 @@ const answers: [string, unknown, object?][] = [
 test.each(someOf(answers, 3))(
   'An agent that answers %s to the resume request resumes the session.',
   async (_name, answer, settings = {}) => {
-    const role = reopened('session/resume', () => answer);
-    const [{ agents }, session] = await withLost(role);
+    const behavior = reopened('session/resume', () => answer);
+    const [{ agents }, session] = await withLost(behavior);
     await expectWorks(session, 'after', settings);
     expect(agents[1]?.last('session/prompt')?.params?.sessionId).toBe(refOf(agents));
     expect((await session.record()).provider_session_ref).toBe(refOf(agents));
@@ -369,7 +369,7 @@ const history = [
   { sessionUpdate: 'usage_update', used: 50, size: 100, cost: { amount: 1, currency: 'USD' } },
   { sessionUpdate: 'an old kind' },
 ];
-const replay: Play = ({ sessionId }, agent) =>
+const replay: Handler = ({ sessionId }, agent) =>
   agent.send(
     ...history.map((update) => ({ method: 'session/update', params: { sessionId, update } })),
   );
@@ -380,7 +380,7 @@ test.each(someOf(methods, 2))(
 );
 
 test('A long replayed history belongs to no turn.', () => {
-  const replayAll: Play = (params, agent) => {
+  const replayAll: Handler = (params, agent) => {
     for (let times = 0; times < atLength(100, 1000, 1000); times++) replay(params, agent);
   };
   return expectNothingOld(reopened('session/load', replayAll));
@@ -402,14 +402,14 @@ test('A history that the agent replays after its answer belongs to no turn.', ()
     return systemClock.sleep(ms, signal);
   };
   const clock = { ...systemClock, sleep };
-  const late: Play = (params, agent) => void setImmediate(() => void goOn(params, agent));
+  const late: Handler = (params, agent) => void setImmediate(() => void goOn(params, agent));
   const hello = async (agent: RawAgent) => {
     await told.promise;
     agent.say('hello');
     return endTurn;
   };
-  const role = { ...reopened('session/load', late), turns: { hello } };
-  return expectNothingOld(role, { clock });
+  const behavior = { ...reopened('session/load', late), turns: { hello } };
+  return expectNothingOld(behavior, { clock });
 });
 
 test('A history that the agent replays after it has refused to load the session creates no events.', async () => {
@@ -425,7 +425,7 @@ test('A history that the agent replays after it has refused to load the session 
     agent.send({ id: request?.id, error: refusal }, ...updates);
     return never;
   };
-  const [harness, session] = await withLost(reopened('session/load', sick(refuseAndReplay)));
+  const [harness, session] = await withLost(reopened('session/load', onFirstCall(refuseAndReplay)));
   expect(await session.run('hello')).toMatchObject(unavailable);
   await harness.noAgents();
   await expectWorks(session);
@@ -451,7 +451,7 @@ test('A replayed tool call does not change a tool call of the turn with the same
   expect(JSON.stringify(tools)).not.toContain('an old');
 });
 
-const askAtResume = (answers: Message[]): Role =>
+const askAtResume = (answers: Message[]): AcpBehavior =>
   reopened('session/resume', async ({ sessionId }, agent) => {
     const toolCall = { ...touch, title: 'an old tool' };
     const params = { sessionId, toolCall, options: usualOptions };
@@ -475,7 +475,7 @@ test('A permission request while the agent resumes creates no events.', () =>
 
 test('Vendor messages and unsupported requests while the agent resumes are refused or ignored.', async () => {
   const answers: Message[] = [];
-  const chatter: Play = async ({ sessionId }, agent) => {
+  const chatter: Handler = async ({ sessionId }, agent) => {
     agent.send({ method: '_raw/status', params: { sessionId, text: 'an old status' } });
     agent.send({ method: 'session/update', params: 'an old update' });
     agent.send({ method: 'session/cancel', params: { sessionId } });
@@ -487,8 +487,11 @@ test('Vendor messages and unsupported requests while the agent resumes are refus
 });
 
 /** Expects a turn without any text of the history, and no other events. */
-async function expectNothingOld(role: Role, options: { clock?: Clock } = {}): Promise<void> {
-  const [{ client }, session] = await withLost(role, options);
+async function expectNothingOld(
+  behavior: AcpBehavior,
+  options: { clock?: Clock } = {},
+): Promise<void> {
+  const [{ client }, session] = await withLost(behavior, options);
   const before = session.watch.events.length;
   const turn = await session.run('hello');
   expect(turn).toMatchObject({ status: 'completed', text: 'hello', usage: null });
@@ -502,7 +505,11 @@ async function expectNothingOld(role: Role, options: { clock?: Clock } = {}): Pr
 const modesOf = (currentModeId: string, ...more: string[]) => ({
   modes: { currentModeId, availableModes: [currentModeId, ...more].map((id) => ({ id })) },
 });
-const offersThen = (first: object, then: unknown, more: Record<string, Play> = {}): Role => ({
+const offersThen = (
+  first: object,
+  then: unknown,
+  more: Record<string, Handler> = {},
+): AcpBehavior => ({
   methods: {
     'session/new': (params, agent) => ({ ...opened(params, agent), ...first }),
     'session/resume': () => then,
@@ -621,7 +628,7 @@ test('A session survives if its agent dies while it sets a mode.', async () => {
 });
 
 function wanted(agent: RawAgent | undefined): string[] {
-  return (agent?.heard ?? []).flatMap(({ method, params }) => {
+  return (agent?.received ?? []).flatMap(({ method, params }) => {
     if (method === 'session/prompt') return ['prompt'];
     if (method === 'session/set_mode') return [`mode=${String(params?.modeId)}`];
     if (method !== 'session/set_config_option') return [];

@@ -10,7 +10,7 @@ import {
   sharedRawAgent,
   testRawAgent,
 } from '../../support/providers/raw-agent.ts';
-import { goes } from '../../support/providers/rows.ts';
+import { onGo } from '../../support/providers/rows.ts';
 import { ofKind } from '../../support/turns.ts';
 
 const on = sharedRawAgent();
@@ -21,7 +21,7 @@ const offering = (...names: string[]) => ({
   availableCommands: names.map((name) => ({ name, description: `does ${name}`, input: null })),
 });
 
-const renaming = goes((agent: RawAgent) => {
+const renaming = onGo((agent: RawAgent) => {
   for (const title of ['Fix it', 'Fix it', 'Fix the build', null, '  ', 'New session - today'])
     agent.update(titled(title));
   return endTurn;
@@ -78,7 +78,7 @@ test('An agent can send a title and commands while it resumes a session.', async
 
 test('The commands of a session are the last ones that its agent sent, also after a restart.', async () => {
   const harness = await testRawAgent(
-    goes((agent) => {
+    onGo((agent) => {
       agent.update(offering('old'), offering('plan', 'test'));
       return endTurn;
     }),
@@ -103,7 +103,7 @@ test('The commands of a session are the last ones that its agent sent, also afte
 
 test('Notices and compaction updates are events of the turn, each with its code.', async () => {
   const { open, diagnostics } = on(
-    goes((agent) => {
+    onGo((agent) => {
       const compaction = { sessionUpdate: 'compaction_update', compactionId: 'c' };
       agent.update(
         { sessionUpdate: 'notice', severity: 'warning', title: 'Slow', description: 'today' },

@@ -5,7 +5,7 @@ import {
   endTurn,
   never,
   type RawAgent,
-  type Role,
+  type AcpBehavior,
   sharedRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { asking, refuse } from '../../support/providers/rows.ts';
@@ -16,12 +16,12 @@ const modes = {
   currentModeId: 'default',
   availableModes: ['default', 'read_only', 'full_access'].map((id) => ({ id, name: id })),
 };
-const withModes: Role['methods'] = {
+const withModes: AcpBehavior['methods'] = {
   'session/new': (_params, agent) => ({ sessionId: `raw-${agent.pid}`, modes }),
   'session/resume': () => ({ modes }),
 };
 const wanted = (agent: RawAgent | undefined) =>
-  (agent?.heard ?? []).flatMap(({ method, params }) => {
+  (agent?.received ?? []).flatMap(({ method, params }) => {
     if (method === 'session/prompt') return ['prompt'];
     return method === 'session/set_mode' ? [params?.modeId] : [];
   });
@@ -121,7 +121,7 @@ test('A model of the session or the turn is chosen before the prompt.', async ()
   const { session } = await firstTurn('one', { model: 'm/two' });
   await session.run('two', { model: 'm/one' });
   await session.run('three');
-  const chosen = (agents[0]?.heard ?? []).filter(
+  const chosen = (agents[0]?.received ?? []).filter(
     ({ method }) => method === 'session/set_config_option',
   );
   expect(chosen.map(({ params }) => [params?.configId, params?.value])).toEqual([
@@ -179,7 +179,7 @@ test.for(lacking)(
   },
 );
 
-function withOptions(): Role {
+function withOptions(): AcpBehavior {
   const select = (id: string, category: string, ...values: string[]) => ({
     id,
     category,

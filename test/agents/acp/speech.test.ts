@@ -7,14 +7,14 @@ import {
   sharedRawAgent,
   testRawAgent,
 } from '../../support/providers/raw-agent.ts';
-import { goes } from '../../support/providers/rows.ts';
+import { onGo } from '../../support/providers/rows.ts';
 import { isEnd } from '../../support/providers/watch.ts';
 
 const on = sharedRawAgent();
 
 test('Updates of unknown kinds are counted, and the turn continues.', async () => {
   const { open, diagnostics } = on(
-    goes((agent) => {
+    onGo((agent) => {
       agent.update(
         { sessionUpdate: 'hologram', url: 'x' },
         { sessionUpdate: 'agent_message_chunk' },
@@ -33,7 +33,7 @@ test('Updates of unknown kinds are counted, and the turn continues.', async () =
 
 test('Vendor notifications are counted, and the turn continues.', async () => {
   const { firstTurn, diagnostics } = await testRawAgent(
-    goes((agent) => {
+    onGo((agent) => {
       agent.send({ method: '_vendor/progress', params: { percent: 3 } });
       agent.send({ method: 'vendor/other', params: {} });
       agent.say('still here');
@@ -46,7 +46,7 @@ test('Vendor notifications are counted, and the turn continues.', async () => {
 
 test('Requests for capabilities that cadre does not offer are refused and counted.', async () => {
   const { firstTurn, diagnostics } = await testRawAgent(
-    goes(async (agent) => {
+    onGo(async (agent) => {
       const answers = await Promise.all([
         agent.request('fs/read_text_file', { sessionId: 'raw', path: '/etc/passwd' }),
         agent.request('_vendor/ask', {}),
@@ -78,7 +78,7 @@ test('Text before the answer to session/new belongs to no turn.', async () => {
 // Text and end arrive in one write, so the text may belong to the turn or follow it.
 test('Text right after the end of a turn is recorded once.', async () => {
   const { firstTurn } = on(
-    goes((agent) => {
+    onGo((agent) => {
       const { id } = agent.last('session/prompt') ?? {};
       const content = { type: 'text', text: 'PS' };
       const late = agent.updating({ sessionUpdate: 'agent_message_chunk', content });
@@ -99,7 +99,7 @@ test('A second answer to a prompt is ignored.', async () => {
   // The SDK writes to the console instead of our log.
   using _console = vi.spyOn(console, 'error').mockReturnValue();
   const { firstTurn } = on(
-    goes((agent) => {
+    onGo((agent) => {
       const { id } = agent.last('session/prompt') ?? {};
       agent.send(
         { id, result: endTurn },
@@ -118,7 +118,7 @@ test('A second answer to a prompt is ignored.', async () => {
 
 test('Non-protocol output does not affect the turn.', async () => {
   const { open } = on(
-    goes((agent) => {
+    onGo((agent) => {
       agent.write('Debugger attached.\n\n[1, 2]\n"text"\nnull\n{"jsonrpc":"2.0"}\n{}\n{"half": \n');
       agent.write('\u001b[31mred\u001b[0m\r\n');
       agent.say('still here');
@@ -133,7 +133,7 @@ test('Non-protocol output does not affect the turn.', async () => {
 test('Non-protocol output is in the error of its own turn only.', async () => {
   let times = 0;
   const { firstTurn } = on(
-    goes((agent) => {
+    onGo((agent) => {
       if (++times > 1) throw new Refusal(-32_603, 'again');
       agent.write('\u001b[31mError: the key is not valid\u001b[0m\n');
       throw new Refusal(-32_603, 'Internal error');
@@ -149,7 +149,7 @@ test('Non-protocol output is in the error of its own turn only.', async () => {
 
 test('Non-protocol output is in the error of an agent that exits, after its stderr.', async () => {
   const { open } = on(
-    goes((agent) => {
+    onGo((agent) => {
       agent.stderr('a trace\n');
       agent.write('no more credits\n');
       agent.exit(3);
@@ -162,7 +162,7 @@ test('Non-protocol output is in the error of an agent that exits, after its stde
 
 test('Large output on stderr does not delay a turn.', async () => {
   const { firstTurn } = on(
-    goes((agent) => {
+    onGo((agent) => {
       for (let i = 0; i < 40; i++) agent.stderr(`${'chatter '.repeat(16_000)}\n`);
       agent.say('still here');
       return endTurn;
@@ -173,7 +173,7 @@ test('Large output on stderr does not delay a turn.', async () => {
 
 test('A plan is recorded with all its entries.', async () => {
   const { firstTurn } = on(
-    goes((agent) => {
+    onGo((agent) => {
       const entries = [{ content: 'first', status: 'completed' }, { content: 'then' }];
       agent.update({ sessionUpdate: 'plan', entries });
       return endTurn;

@@ -136,8 +136,8 @@ test('An agent that survives the end of its input is killed with its children.',
   expect(sleeper).toBeDefined();
   await client.call(endpoints.closeSession, { params: { session_id: session.id }, body: {} });
   await until('the agent is gone', () => agent?.gone === true);
-  expect(agent?.fate).toContainEqual({ eof: true });
-  expect(agent?.fate).toContainEqual({ signal: 'SIGTERM' });
+  expect(agent?.reports).toContainEqual({ eof: true });
+  expect(agent?.reports).toContainEqual({ signal: 'SIGTERM' });
   if (sleeper) await until('its child is gone', () => !isAlive(sleeper));
 });
 

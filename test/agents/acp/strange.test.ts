@@ -5,11 +5,11 @@ import {
   never,
   type RawAgent,
   Refusal,
-  type Role,
+  type AcpBehavior,
   sharedRawAgent,
   usualOptions,
 } from '../../support/providers/raw-agent.ts';
-import { asking, dies, goes } from '../../support/providers/rows.ts';
+import { asking, endAgent, onGo } from '../../support/providers/rows.ts';
 
 const on = sharedRawAgent();
 
@@ -83,7 +83,7 @@ test.each([
   ],
 ])('An answer %s ends the turn.', async (_name, answer) => {
   const { open } = on(
-    goes((agent) => {
+    onGo((agent) => {
       agent.send(answer(agent.last('session/prompt')?.id));
       return never;
     }),
@@ -100,7 +100,7 @@ test.each([
   'An answer with an error %s fails the turn with the text of the error.',
   async (_name, error) => {
     const { firstTurn } = on(
-      goes((agent) => {
+      onGo((agent) => {
         agent.send({ id: agent.last('session/prompt')?.id, error });
         return never;
       }),
@@ -113,7 +113,7 @@ test.each([
 
 test('An answer with a result that is null beside an error is the error.', async () => {
   const { firstTurn } = on(
-    goes((agent) => {
+    onGo((agent) => {
       const error = { code: -32_603, message: 'no credit left' };
       agent.send({ id: agent.last('session/prompt')?.id, result: null, error });
       return never;
@@ -132,7 +132,7 @@ test.each([
   ['a byte order mark', '\ufeff'],
 ])('An answer after %s in the same line is read.', async (_name, marks) => {
   const { open } = on(
-    goes((agent) => {
+    onGo((agent) => {
       agent.write(marks);
       return endTurn;
     }),
@@ -145,7 +145,7 @@ test('A message after words in the same line is ignored, because the line may be
   expect(readMessage(undefined, line)).toBeNull();
 });
 
-const losing = (page: (cursor: number) => object): Role => ({
+const losing = (page: (cursor: number) => object): AcpBehavior => ({
   methods: {
     initialize: () => ({
       protocolVersion: 1,
@@ -166,7 +166,7 @@ test.each([
     losing((at) => ({ sessions: [{ sessionId: 'x' }], nextCursor: `${next(at)}` })),
   );
   const { session } = await firstTurn('hello');
-  await dies(agents[0]);
+  await endAgent(agents[0]);
   await session.run('again');
   expect(await session.record()).toMatchObject({ status });
 });
@@ -176,8 +176,8 @@ function field(name: string, value: unknown): object {
 }
 
 /** Sends a permission request of any shape and repeats the chosen option as a message. */
-function asksFor(request: object): Role {
-  return goes(async (agent: RawAgent) => {
+function asksFor(request: object): AcpBehavior {
+  return onGo(async (agent: RawAgent) => {
     const sessionId = agent.last('session/prompt')?.params?.sessionId;
     const params = { sessionId, options: usualOptions, ...request };
     const { result, error } = await agent.request('session/request_permission', params);

@@ -2,13 +2,13 @@ import { expect, test } from 'vitest';
 import { ofKind } from '../../support/turns.ts';
 import { asked, itemsOf } from '../../support/providers/calls.ts';
 import { endTurn, sharedRawAgent } from '../../support/providers/raw-agent.ts';
-import { asking, done, goes, textContent, touch } from '../../support/providers/rows.ts';
+import { asking, done, onGo, textContent, touch } from '../../support/providers/rows.ts';
 
 const on = sharedRawAgent();
 
 test('A tool call whose first message is an update has one start and one end.', async () => {
   const { client, firstTurn } = on(
-    goes((agent) => {
+    onGo((agent) => {
       agent.update({
         sessionUpdate: 'tool_call_update',
         ...touch,
@@ -35,7 +35,7 @@ test('A tool call whose first message is an update has one start and one end.', 
 
 test('A tool call whose first message is a permission request has one start and one end.', async () => {
   const { firstApproval } = on(
-    goes(async (agent) => {
+    onGo(async (agent) => {
       await agent.ask({ ...touch, status: 'pending' });
       agent.update({ ...done, rawOutput: 'touched' });
       return endTurn;
@@ -52,7 +52,7 @@ test('A tool call whose first message is a permission request has one start and 
 
 test('An approval shows the title and input of its call, although the request only has the id.', async () => {
   const { open } = on(
-    goes(async (agent) => {
+    onGo(async (agent) => {
       agent.update({ sessionUpdate: 'tool_call', ...touch, status: 'pending' });
       await agent.ask({ toolCallId: 't1', kind: 'execute', status: 'pending' });
       return endTurn;
@@ -69,7 +69,7 @@ test('An approval shows the title and input of its call, although the request on
 
 test('A declined tool call has failed if the agent does not mention it again.', async () => {
   const { firstApproval } = on(
-    goes(async (agent) => {
+    onGo(async (agent) => {
       const { optionId } = await agent.ask(touch);
       agent.say(`answered ${optionId}`);
       return endTurn;
@@ -85,7 +85,7 @@ test('A declined tool call has failed if the agent does not mention it again.', 
 
 test('A tool call that the agent never ends is completed with its turn.', async () => {
   const { client, firstTurn } = on(
-    goes((agent) => {
+    onGo((agent) => {
       agent.update({ sessionUpdate: 'tool_call', ...touch, status: 'in_progress' });
       return endTurn;
     }),
@@ -114,7 +114,7 @@ test.each([
   ['fields of the wrong kind', { content: 7, status: 'done', title: [] }, ''],
 ])('A tool may return %s as its output.', async (_name, output, text) => {
   const { client, firstTurn } = on(
-    goes((agent) => {
+    onGo((agent) => {
       agent.update({ sessionUpdate: 'tool_call', ...touch }, { ...done, ...output });
       return endTurn;
     }),

@@ -11,7 +11,7 @@ import {
   sharedRawAgent,
   testRawAgent,
 } from '../../support/providers/raw-agent.ts';
-import { goes } from '../../support/providers/rows.ts';
+import { onGo } from '../../support/providers/rows.ts';
 
 const on = sharedRawAgent();
 
@@ -33,7 +33,7 @@ test.each(someOf(refusals, 3))(
   'A turn that is answered with error %i "%s" %j fails with the whole message.',
   async (code, message, data, says) => {
     const { firstTurn } = on(
-      goes((agent) => {
+      onGo((agent) => {
         agent.say('before');
         throw new Refusal(code, message, data);
       }),
@@ -51,7 +51,7 @@ test.each(someOf(refusals, 3))(
 
 test('A turn with an error only in its text completes.', async () => {
   const { open } = on(
-    goes((agent) => {
+    onGo((agent) => {
       agent.say('API Error: 400 model not found');
       return endTurn;
     }),
@@ -74,7 +74,7 @@ const answers: [unknown, string, string | undefined][] = [
 test.each(someOf(answers, 2))(
   'A turn that is answered with %j is %s.',
   async (answer, status, code) => {
-    const { firstTurn } = on(goes(() => answer));
+    const { firstTurn } = on(onGo(() => answer));
     const { session, turn } = await firstTurn('go');
     expect([turn.status, turn.error?.code]).toEqual([status, code]);
     expect(await session.run('hello')).toMatchObject({ status: 'completed', text: 'hello' });
@@ -83,7 +83,7 @@ test.each(someOf(answers, 2))(
 
 test('A turn fails if its agent exits without output, and the next turn resumes the session.', async () => {
   const { firstTurn, agents } = on(
-    goes((agent) => {
+    onGo((agent) => {
       agent.exit(0);
       return never;
     }),
@@ -120,7 +120,7 @@ test('A turn starts another agent while the previous one, which closed its outpu
 test('A turn may take longer than the request timeout of the agent.', async () => {
   const limit = scaled(1500);
   const { open } = await testRawAgent(
-    goes(() => systemClock.sleep(2 * limit).then(() => endTurn)),
+    onGo(() => systemClock.sleep(2 * limit).then(() => endTurn)),
     { acp: { request_timeout_ms: limit } },
   );
   return expect((await (await open()).run('go')).status).toBe('completed');
@@ -128,9 +128,9 @@ test('A turn may take longer than the request timeout of the agent.', async () =
 
 test('An interrupted turn ends as interrupted, even if the agent answers with an error.', async () => {
   const { client, open } = on(
-    goes(async (agent) => {
+    onGo(async (agent) => {
       agent.say('one');
-      await agent.hears('session/cancel');
+      await agent.untilReceived('session/cancel');
       agent.say('two');
       throw new Refusal(-32_603, 'aborted');
     }),

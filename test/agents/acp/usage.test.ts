@@ -3,7 +3,7 @@ import type { Usage } from '../../../src/api/sessions.ts';
 import { UsageMeter } from '../../../src/agents/acp/usage.ts';
 import { turnOf } from '../../support/providers/calls.ts';
 import { endTurn, never, sharedRawAgent, testRawAgent } from '../../support/providers/raw-agent.ts';
-import { dies, goes } from '../../support/providers/rows.ts';
+import { endAgent, onGo } from '../../support/providers/rows.ts';
 import { ofKind } from '../../support/turns.ts';
 
 const on = sharedRawAgent();
@@ -36,7 +36,7 @@ test.each([
   ],
   ['_meta.usage', { _meta: { usage: tokens(10, 2) } }],
 ])('The usage is read from %s.', async (_where, more) => {
-  const { firstTurn } = on(goes(() => ({ ...endTurn, ...more })));
+  const { firstTurn } = on(onGo(() => ({ ...endTurn, ...more })));
   const { session, turn } = await firstTurn('go');
   const used = { input_tokens: 10, output_tokens: 2, total_tokens: 12 };
   expect(turn.usage).toMatchObject(used);
@@ -45,7 +45,7 @@ test.each([
 
 test('The usage is the sum over all requests if the agent reports each one, as qwen does.', async () => {
   const { open } = on(
-    goes((agent) => {
+    onGo((agent) => {
       agent.update(chunk(tokens(10, 1)), chunk(tokens(20, 2)));
       return endTurn;
     }),
@@ -62,7 +62,7 @@ test('The usage is the sum over all requests if the agent reports each one, as q
 
 test('Usage that arrives after the answer belongs to that turn, whose end does not wait for it.', async () => {
   const { client, firstTurn, agents } = on(
-    goes((agent) => {
+    onGo((agent) => {
       const { id } = agent.last('session/prompt') ?? {};
       agent.send({ id, result: { ...endTurn, usage: tokens(10, 2) } });
       return never;
@@ -103,7 +103,7 @@ test('Usage that arrives after the answer belongs to that turn, whose end does n
 
 test('Usage right after the answer is counted once, in that turn.', async () => {
   const { client, firstTurn } = on(
-    goes((agent) => {
+    onGo((agent) => {
       const { id } = agent.last('session/prompt') ?? {};
       const late = agent.updating({ sessionUpdate: 'usage_update', used: 7, size: 9 });
       agent.send({ id, result: endTurn }, late);
@@ -119,7 +119,7 @@ test('Usage right after the answer is counted once, in that turn.', async () => 
 test('The usage is the difference if the agent counts the whole session, as vibe does.', async () => {
   let input = 0;
   const { open } = await testRawAgent(
-    goes(() => ({ ...endTurn, usage: tokens((input += 10), input / 5) })),
+    onGo(() => ({ ...endTurn, usage: tokens((input += 10), input / 5) })),
     { agents: ['vibe'] },
   );
   const session = await open({ agent: 'vibe' });
@@ -150,16 +150,16 @@ test('The whole cost of a restarted agent is added if the agent is known to star
 
 test('The cost of a session never falls if a restarted agent counts from zero.', async () => {
   let cost = 0;
-  const role = goes((agent) => {
+  const behavior = onGo((agent) => {
     const amount = (cost += 2);
     agent.update({ sessionUpdate: 'usage_update', cost: { amount, currency: 'USD' } });
     return endTurn;
   });
-  const { open, agents } = on(role);
+  const { open, agents } = on(behavior);
   const session = await open();
   expect((await session.run('go')).usage?.cost_usd).toBe(2);
   expect((await session.run('go')).usage?.cost_usd).toBe(2);
-  await dies(agents[0]);
+  await endAgent(agents[0]);
   cost = 0;
   expect((await session.run('go')).usage?.cost_usd).toBe(2);
   cost = 3;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { WatchedFork } from '../../support/providers/provider-harness.ts';
-import { type ClaudeRole, sharedRawClaude } from '../../support/providers/raw-claude.ts';
+import { type ClaudeBehavior, sharedRawClaude } from '../../support/providers/raw-claude.ts';
 
 const on = sharedRawClaude();
 const onIdle = sharedRawClaude({ providers: { idle_timeout_ms: 1 } });
@@ -8,7 +8,7 @@ const onIdle = sharedRawClaude({ providers: { idle_timeout_ms: 1 } });
 const never = () => new Promise<never>(() => undefined);
 
 /** The ids that claude gives its messages. */
-const numbered: NonNullable<ClaudeRole['turns']> = Object.fromEntries(
+const numbered: NonNullable<ClaudeBehavior['turns']> = Object.fromEntries(
   ['one', 'two'].map((text) => [
     text,
     (claude) => {
@@ -24,7 +24,7 @@ const numbered: NonNullable<ClaudeRole['turns']> = Object.fromEntries(
 );
 
 /** A claude that cannot fork, and reports that on stderr only. */
-function withoutForks(words: string): ClaudeRole {
+function withoutForks(words: string): ClaudeBehavior {
   const forks = (args: readonly string[]) => args.includes('--fork-session');
   return {
     turns: numbered,

@@ -5,7 +5,7 @@ import { someOf } from '../../support/at-length.ts';
 import { ofKind } from '../../support/turns.ts';
 import { decide, itemsOf, until } from '../../support/providers/calls.ts';
 import {
-  type ClaudeRole,
+  type ClaudeBehavior,
   type RawClaude,
   sharedRawClaude,
   testRawClaude,
@@ -19,7 +19,7 @@ const asking = { permission_mode: 'require_approval' };
 const isRoot = process.getuid?.() === 0;
 
 /** Requests a permission for a tool and repeats the answer as a message. */
-function asks(id: string, tool: string, input: object): ClaudeRole {
+function asks(id: string, tool: string, input: object): ClaudeBehavior {
   return {
     turns: {
       async go(claude) {
@@ -57,7 +57,7 @@ const rules = [
 const mode = { type: 'setMode', mode: 'acceptEdits' };
 
 /** Requests a permission with suggestions of lasting permissions, and repeats the answer as a message. */
-function proposes(suggestions: unknown): ClaudeRole {
+function proposes(suggestions: unknown): ClaudeBehavior {
   return {
     turns: {
       async go(claude) {
@@ -246,9 +246,9 @@ test('A mode that claude refuses fails the turn, and later unknown modes are ref
     if (!['plan', 'default', 'acceptEdits'].includes(String(mode)))
       throw new Error('Cannot set permission mode: must be one of plan, default, acceptEdits');
   };
-  const role = { requests: { set_permission_mode: refuses } };
+  const behavior = { requests: { set_permission_mode: refuses } };
 
-  const { open, firstTurn } = await testRawClaude(role);
+  const { open, firstTurn } = await testRawClaude(behavior);
   const { session, turn } = await firstTurn('x', { permission_mode: 'bogus' });
   expect(turn.error?.code).toBe('invalid_permission_mode');
   expect(turn.error?.message).toContain('must be one of plan, default');

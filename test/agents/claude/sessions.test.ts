@@ -6,7 +6,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import { testDirectory } from '../../support/temp.ts';
 import {
   type RawClaude,
-  type ClaudeRole,
+  type ClaudeBehavior,
   sharedRawClaude,
   testRawClaude,
 } from '../../support/providers/raw-claude.ts';
@@ -17,7 +17,7 @@ const never = () => new Promise<never>(() => undefined);
 const onIdle = sharedRawClaude({ providers: { idle_timeout_ms: 1 } });
 
 /** A claude that has no session to resume, and reports that on stderr only. */
-const forgetful: ClaudeRole = {
+const forgetful: ClaudeBehavior = {
   begins(claude) {
     if (!claude.args.some((one) => one.startsWith('--resume='))) return;
     claude.stderr('No conversation found with session ID: it\n');
@@ -51,7 +51,7 @@ test('A session without an answer so far is opened anew under the same id.', asy
 
 test('A claude that exits at its start fails the turn with its stderr, and the session stays ready.', async () => {
   let starts = 0;
-  const begins: ClaudeRole['begins'] = (claude) => {
+  const begins: ClaudeBehavior['begins'] = (claude) => {
     if (++starts > 1) return;
     claude.stderr('bad option\n');
     claude.exit(2);

@@ -288,8 +288,8 @@ test('A session that is closed stops a claude that ignores the end of its input.
   const { endpoints } = await import('../../../src/api/index.ts');
   await client.call(endpoints.closeSession, { params, body: {} });
   await noAgents();
-  expect(agents[0]?.fate).toContainEqual({ eof: true });
-  expect(agents[0]?.fate).toContainEqual({ signal: 'SIGTERM' });
+  expect(agents[0]?.reports).toContainEqual({ eof: true });
+  expect(agents[0]?.reports).toContainEqual({ signal: 'SIGTERM' });
 });
 
 test('A turn starts another claude while the previous one, which closed its output, still stops.', async () => {
@@ -307,7 +307,7 @@ test('An answer with an error that is null is an answer.', async () => {
   const { firstTurn } = on({
     requests: {
       initialize(_request, claude) {
-        const { request_id } = claude.heard.at(-1) ?? {};
+        const { request_id } = claude.received.at(-1) ?? {};
         const response = { subtype: 'success', request_id, response: {}, error: null };
         claude.send({ type: 'control_response', response });
         return new Promise(() => undefined);

@@ -8,7 +8,7 @@ import { Refusal } from '../../../src/agents/json-connection.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { hasProc } from '../../../src/core/lib/platform.ts';
 import { scaled } from '../../support/patience.ts';
-import { type CodexRole, testRawCodex } from '../../support/providers/raw-codex.ts';
+import { type CodexBehavior, testRawCodex } from '../../support/providers/raw-codex.ts';
 
 const text = (said: string) => [{ type: 'text', text: said }];
 const turn = (id: string, prompt: string, startedAt: number) => ({
@@ -42,7 +42,7 @@ function threadOf(directory: () => string) {
     status: { type: 'idle' },
   });
   const asked: unknown[] = [];
-  const role: CodexRole = {
+  const behavior: CodexBehavior = {
     requests: {
       'thread/list'(params) {
         asked.push(params);
@@ -61,13 +61,13 @@ function threadOf(directory: () => string) {
       },
     },
   };
-  return { role, turns, asked };
+  return { behavior, turns, asked };
 }
 
 it('Threads of all programs of codex are listed and imported with their turns, oldest first.', async () => {
   let cwd = '/';
-  const { role, asked } = threadOf(() => cwd);
-  const harness = await testRawCodex(role);
+  const { behavior, asked } = threadOf(() => cwd);
+  const harness = await testRawCodex(behavior);
   cwd = harness.cwd;
   const params = { provider: 'codex' as const };
   const found = await harness.client.call(endpoints.listConversations, { params, query: {} });
@@ -91,8 +91,8 @@ it('Threads of all programs of codex are listed and imported with their turns, o
 });
 
 it('An import of a thread that codex does not have is refused.', async () => {
-  const { role } = threadOf(() => '/');
-  const harness = await testRawCodex(role);
+  const { behavior } = threadOf(() => '/');
+  const harness = await testRawCodex(behavior);
   const body = { provider: 'codex' as const, import: { ref: 'another' } };
   await expectError(harness.client.call(endpoints.createSession, { body }), 'not_found');
 });
@@ -101,8 +101,8 @@ it.skipIf(!hasProc)(
   'An import of a thread whose writer lock another process holds is refused with its process id.',
   async () => {
     let cwd = '/';
-    const { role } = threadOf(() => cwd);
-    const harness = await testRawCodex(role);
+    const { behavior } = threadOf(() => cwd);
+    const harness = await testRawCodex(behavior);
     cwd = harness.cwd;
     const locks = path.join(harness.cwd, '.codex', 'thread-writer-locks');
     fs.mkdirSync(locks, { recursive: true });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { WatchedFork, type WatchedSession } from '../../support/providers/provider-harness.ts';
-import { type CodexRole, Refusal, sharedRawCodex } from '../../support/providers/raw-codex.ts';
+import { type CodexBehavior, Refusal, sharedRawCodex } from '../../support/providers/raw-codex.ts';
 
 const on = sharedRawCodex();
 
@@ -12,7 +12,7 @@ const SETTINGS = {
 };
 
 /** A codex whose forks end with a turn; null: with the turn that was asked for. */
-function withForks(last: string | null): CodexRole {
+function withForks(last: string | null): CodexBehavior {
   let asked: unknown = null;
   return {
     requests: {

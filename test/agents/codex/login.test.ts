@@ -5,7 +5,11 @@ import { anError } from '../../support/an-error.ts';
 import { endpoints } from '../../../src/api/index.ts';
 import { testDirectory } from '../../support/temp.ts';
 import { until } from '../../support/providers/calls.ts';
-import { type CodexRole, sharedRawCodex, testRawCodex } from '../../support/providers/raw-codex.ts';
+import {
+  type CodexBehavior,
+  sharedRawCodex,
+  testRawCodex,
+} from '../../support/providers/raw-codex.ts';
 
 const on = sharedRawCodex();
 
@@ -42,7 +46,7 @@ test.for([
 );
 
 /** An app-server that stores the key of a login. */
-function keeper(): CodexRole {
+function keeper(): CodexBehavior {
   let key: unknown = null;
   return {
     requests: {

@@ -5,7 +5,7 @@ import { atLength, someOf } from '../../support/at-length.ts';
 import { ofKind } from '../../support/turns.ts';
 import { decide, interrupt, itemsOf } from '../../support/providers/calls.ts';
 import {
-  type CodexRole,
+  type CodexBehavior,
   type RawTurn,
   sharedRawCodex,
   testRawCodex,
@@ -22,7 +22,7 @@ function asks(
   method: string,
   params: object,
   item: object = { type: 'commandExecution' },
-): CodexRole {
+): CodexBehavior {
   return {
     turns: {
       async go(turn) {

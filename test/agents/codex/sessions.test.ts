@@ -7,7 +7,7 @@ import type { Client } from '../../../src/client/client.ts';
 import type { WatchedSession } from '../../support/providers/provider-harness.ts';
 import { until } from '../../support/providers/calls.ts';
 import {
-  type CodexRole,
+  type CodexBehavior,
   type RawCodex,
   Refusal,
   sharedRawCodex,
@@ -147,7 +147,7 @@ test('A thread is named at its start, and resumed in its directory without its t
 });
 
 /** Each new server has no threads of the previous one. */
-const forgetful: CodexRole = { begins: ({ memory }) => memory.clear() };
+const forgetful: CodexBehavior = { begins: ({ memory }) => memory.clear() };
 
 test('A session that is missing in codex fails with its turn and the error of codex.', async () => {
   const { firstTurn, agents } = on(forgetful);
@@ -184,7 +184,7 @@ test('A resumed thread ends its unfinished turn before the next turn starts.', a
   const { session } = await firstTurn('x');
   await dies(agents[0]);
   expect((await session.run('y')).text).toBe('y');
-  const methods = agents[1]?.heard.map(({ method }) => method);
+  const methods = agents[1]?.received.map(({ method }) => method);
   expect(methods?.indexOf('turn/interrupt')).toBeLessThan(methods?.indexOf('turn/start') ?? 0);
 });
 
@@ -209,7 +209,7 @@ test('Recovery asks one app-server about all sessions and starts no other.', asy
 test('A thread whose file is missing is lost, although codex still lists it.', async () => {
   const files = new Map<string, string>();
   const threadOf = (id: string) => ({ id, path: files.get(id) });
-  const role: CodexRole = {
+  const behavior: CodexBehavior = {
     requests: {
       'thread/list': () => ({ data: [...files.keys()].map(threadOf), nextCursor: null }),
       'thread/read'({ threadId, includeTurns }) {
@@ -220,7 +220,7 @@ test('A thread whose file is missing is lost, although codex still lists it.', a
       },
     },
   };
-  const harness = await testRawCodex(role);
+  const harness = await testRawCodex(behavior);
   const [kept, lost] = [await harness.open(), await harness.open()];
   for (const session of [kept, lost]) {
     await session.run('x');
@@ -233,7 +233,7 @@ test('A thread whose file is missing is lost, although codex still lists it.', a
   expect(sessions_failed).toMatchObject([{ session_id: lost.id, code: 'resume_failed' }]);
 });
 
-test.for<[string, CodexRole, RegExp]>([
+test.for<[string, CodexBehavior, RegExp]>([
   [
     'is too old for the app-server',
     {
@@ -263,8 +263,8 @@ test.for<[string, CodexRole, RegExp]>([
   ],
 ])(
   'A codex that %s fails the turn with the remedy, and the next turn starts codex again.',
-  async ([, role, words]) => {
-    const { firstTurn, diagnostics, agents } = on(role);
+  async ([, behavior, words]) => {
+    const { firstTurn, diagnostics, agents } = on(behavior);
     const { session, turn } = await firstTurn('x');
     expect(turn.error?.code).toBe('provider_unavailable');
     expect(turn.error?.message).toMatch(words);

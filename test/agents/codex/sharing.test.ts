@@ -5,7 +5,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import { interrupt, until } from '../../support/providers/calls.ts';
 import { noticingClock } from '../../support/providers/noticing-clock.ts';
 import {
-  type CodexRole,
+  type CodexBehavior,
   type RawCodex,
   type RawTurn,
   sharedRawCodex,
@@ -24,7 +24,7 @@ interface Server {
 const half = (turn: RawTurn) =>
   turn.note('item/agentMessage/delta', { itemId: 'm', delta: `of ${turn.thread}` });
 
-const halves: CodexRole = { turns: { go: half } };
+const halves: CodexBehavior = { turns: { go: half } };
 
 test('A session that is closed stops its MCP servers, and other sessions keep theirs.', async () => {
   const { client, open, agents } = await testRawCodex({});
@@ -32,7 +32,7 @@ test('A session that is closed stops its MCP servers, and other sessions keep th
   const sessions = [await open({ mcp_servers }), await open({ mcp_servers })];
   for (const session of sessions) await session.run('hello');
   // Codex keeps the MCP servers of a thread running after the thread was unsubscribed.
-  const started = agents[0]?.heard
+  const started = agents[0]?.received
     .filter(({ method }) => method === 'thread/start')
     .flatMap(({ params }) => {
       const { config } = params as { config: { mcp_servers: Record<string, Server> } };
@@ -177,7 +177,7 @@ test('A response that is too long fails only its own request.', async () => {
 });
 
 /** Ignores interrupts. */
-const deaf: CodexRole = { turns: { go: half }, requests: { 'turn/interrupt': () => ({}) } };
+const deaf: CodexBehavior = { turns: { go: half }, requests: { 'turn/interrupt': () => ({}) } };
 
 test('A session that is closed ends its own turn and no other.', async () => {
   const { open, agents, client } = on(halves);
@@ -241,7 +241,7 @@ test('The app-server stops after the last session has left, and serves a session
   await session.run('y');
   expect(agents).toHaveLength(1);
   await noAgents();
-  expect(agents[0]?.fate).toContainEqual({ eof: true });
+  expect(agents[0]?.reports).toContainEqual({ eof: true });
   expect((await diagnostics()).pid).toBeNull();
   await session.run('z');
   expect(agents).toHaveLength(2);

@@ -5,7 +5,7 @@ import { ofKind } from '../../support/turns.ts';
 import { itemsOf, interrupt, until } from '../../support/providers/calls.ts';
 import { png } from '../../support/providers/png.ts';
 import {
-  type CodexRole,
+  type CodexBehavior,
   type RawTurn,
   Refusal,
   sharedRawCodex,
@@ -14,7 +14,7 @@ import {
 
 const on = sharedRawCodex();
 
-function goes(go: (turn: RawTurn) => unknown): CodexRole {
+function goes(go: (turn: RawTurn) => unknown): CodexBehavior {
   return { turns: { go } };
 }
 
@@ -177,7 +177,7 @@ test('The usage of a turn is the increase of the total, also after a resume.', a
       twice(turn) {
         turn.use(10);
         turn.use(20);
-        turn.tellUsed(turn.server.memory.get(turn.thread) ?? 0, 20);
+        turn.reportUsage(turn.server.memory.get(turn.thread) ?? 0, 20);
         turn.complete();
       },
     },
@@ -268,11 +268,11 @@ test('Images are sent by their path.', async () => {
 
 const never = () => new Promise<never>(() => undefined);
 
-test.for<[string, CodexRole]>([
+test.for<[string, CodexBehavior]>([
   ['sends text', goes((turn) => turn.note('item/agentMessage/delta', { itemId: 'm', delta: 'a' }))],
   ['is silent', goes(() => undefined)],
-])('An interrupt ends a turn that %s.', async ([, role]) => {
-  const { open, client, agents } = on(role);
+])('An interrupt ends a turn that %s.', async ([, behavior]) => {
+  const { open, client, agents } = on(behavior);
   const session = await open();
   const turnId = await session.send('go');
   await until('it is at the turn', () => agents[0]?.turns.length === 1);
@@ -395,7 +395,7 @@ test.each([
   const { open } = on({
     requests: {
       'turn/start'(_params, server) {
-        const { id } = server.heard.at(-1) ?? {};
+        const { id } = server.received.at(-1) ?? {};
         server.write(`${JSON.stringify({ id: idOf(id), error })}\n`);
         return new Promise(() => undefined);
       },

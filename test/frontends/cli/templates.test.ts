@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { completeHere, startCadre } from '../../support/cli/cadre.ts';
-import { withPlayedDemoAgent } from '../../support/demo-agent/in-process.ts';
+import { withInProcessDemoAgent } from '../../support/demo-agent/in-process.ts';
 import { demoConfig, sharedDemo } from '../../support/demo-server.ts';
 import { type TestRuntime, withRuntime } from '../../support/runtime.ts';
 import { openForTest } from '../../support/shared.ts';
@@ -263,7 +263,7 @@ describe('a key', () => {
     const directory = testDirectory('killed');
     let kill = (): void => undefined;
     const on = await openForTest<TestRuntime>((use) =>
-      withPlayedDemoAgent(directory, (acp) =>
+      withInProcessDemoAgent(directory, (acp) =>
         withRuntime(use, {
           directory,
           config: demoConfig(0, acp),

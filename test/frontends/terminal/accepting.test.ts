@@ -5,14 +5,14 @@ import { cadreOn } from '../../support/cli/cadre.ts';
 import { withDemo } from '../../support/demo-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { type RawAgentHarness, testRawAgent } from '../../support/providers/raw-agent.ts';
-import { asking, goes } from '../../support/providers/rows.ts';
+import { asking, onGo } from '../../support/providers/rows.ts';
 import { hasPty, inTerminal } from '../../support/tui/pty.ts';
 import { commit, git, makeRepository, write } from '../../support/worktrees/work.ts';
 
 /** Runs a turn whose agent asks for a permission without arguments, until the request is pending. */
 async function askUndescribed(): Promise<[RawAgentHarness, string, () => Promise<unknown>]> {
   const harness = await testRawAgent(
-    goes(async (agent) => {
+    onGo(async (agent) => {
       await agent.ask({ toolCallId: 'u1', title: 'Shell', kind: 'execute' });
       return { stopReason: 'end_turn' };
     }),

@@ -8,7 +8,7 @@ import {
   endTurn,
   type RawAgent,
   type RawAgentHarness,
-  type Role,
+  type AcpBehavior,
   testRawAgent,
 } from '../../support/providers/raw-agent.ts';
 import { hasPty, type InTerminal, inTerminal, programInTerminal } from '../../support/tui/pty.ts';
@@ -33,7 +33,7 @@ const long = Array.from({ length: 40 }, (_, at) => `echo line ${at + 1}`).join('
 const edited = (from: string) =>
   Array.from({ length: 150 }, (_, at) => `${from} ${at + 1}`).join('\n');
 
-const role: Role = {
+const behavior: AcpBehavior = {
   turns: {
     one: (agent) => askAll(agent, 'ls harmless'),
     undescribed: async (agent) => {
@@ -62,7 +62,7 @@ async function openAsking(
   turn: string,
   args: string[] = [],
 ): Promise<[InTerminal, RawAgentHarness]> {
-  const harness = await testRawAgent(role);
+  const harness = await testRawAgent(behavior);
   const mode = ['--permission-mode', 'require_approval'];
   const terminal = inTerminal(harness.given.directory, ['run', ...mode, ...args, turn]);
   onTestFinished(() => terminal[Symbol.asyncDispose]());
@@ -201,7 +201,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
   });
 
   test('The terminal asks for approvals also if the prompt is piped in.', async () => {
-    const harness = await testRawAgent(role);
+    const harness = await testRawAgent(behavior);
     const { file, args } = selfCommand();
     const cadre = [file, ...args, '--data-dir', harness.given.directory];
     const run = [...cadre, 'run', '--permission-mode', 'require_approval'];

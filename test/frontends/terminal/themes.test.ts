@@ -24,8 +24,8 @@ function rgbOf256(index: number): number[] {
 
 test('Every colour of the light theme is readable on white, with millions of colours and with 256.', () => {
   const formats = formatsOf(light, {});
-  for (const role of colorRoles) {
-    const { color, also } = formats[role];
+  for (const behavior of colorRoles) {
+    const { color, also } = formats[behavior];
     expect(also).not.toBe('dim');
     if (color === undefined) continue;
     const rgb = [1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16));

@@ -2,12 +2,12 @@ import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { testRawAgent } from '../../support/providers/raw-agent.ts';
-import { asking, goes } from '../../support/providers/rows.ts';
+import { asking, onGo } from '../../support/providers/rows.ts';
 import { keys, testScreen } from './test-screen.tsx';
 
 test('The screen accepts what the agent does not describe only with a typed word.', async () => {
   const { client, open } = await testRawAgent(
-    goes(async (agent) => {
+    onGo(async (agent) => {
       await agent.ask({ toolCallId: 'u1', title: 'Shell', kind: 'execute' });
       return { stopReason: 'end_turn' };
     }),

@@ -1,5 +1,5 @@
 import { stringify } from 'smol-toml';
-import { withPlayedDemoAgent } from '../demo-agent/in-process.ts';
+import { withInProcessDemoAgent } from '../demo-agent/in-process.ts';
 import { startServer, untilNothingCarries } from '../server.ts';
 import { tempDirectory } from '../temp.ts';
 import type { Place } from './editor.ts';
@@ -9,7 +9,7 @@ export async function withRestartableServer(
   use: (given: { place: Place; directory: string; restart: () => Promise<void> }) => Promise<void>,
 ): Promise<void> {
   await using directory = tempDirectory('mortal');
-  await withPlayedDemoAgent(directory.path, async (acp) => {
+  await withInProcessDemoAgent(directory.path, async (acp) => {
     const config = stringify({ providers: { acp } });
     let server = await startServer(directory.path, { config });
     const place = { url: server.url, token: server.token };

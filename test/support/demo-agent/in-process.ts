@@ -6,7 +6,7 @@ import { ndJsonStream } from '@agentclientprotocol/sdk/unstable';
 import { createDemoAgent } from '../../../src/agents/demo/agent.ts';
 import type { AgentHost } from '../../../src/agents/demo/host.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
-import { envOf, type Actor, openTheatre } from '../providers/scripted-agent.ts';
+import { envOf, type ControlledProcess, listenForAgents } from '../providers/scripted-agent.ts';
 import { tempDirectory } from '../temp.ts';
 
 /** The keys of a provider section that start an agent. */
@@ -20,7 +20,7 @@ interface AgentSection {
  * Runs `use` with a demo agent that keeps its state in `home`. Its processes are small programs that forward messages
  * to the demo agent in this process, which takes a tenth of the time. This demo agent starts no processes.
  */
-export async function withPlayedDemoAgent<T>(
+export async function withInProcessDemoAgent<T>(
   home: string,
   use: (section: AgentSection) => Promise<T>,
 ): Promise<T> {
@@ -28,12 +28,12 @@ export async function withPlayedDemoAgent<T>(
   const stateDir = path.join(home, 'demo-agent');
   const settled: (() => Promise<void>)[] = [];
   try {
-    using theatre = await openTheatre(own.path, (process, { pid }) => {
-      const demo = play(process, pid, stateDir);
+    using listener = await listenForAgents(own.path, (process, { pid }) => {
+      const demo = connect(process, pid, stateDir);
       settled.push(demo.settled);
       return demo;
     });
-    const { env, ...start } = theatre.program;
+    const { env, ...start } = listener.program;
     return await use({ ...start, env: { ...env, CADRE_DEMO_STATE: stateDir, HOME: home } });
   } finally {
     await Promise.all(settled.map((one) => one()));
@@ -41,11 +41,11 @@ export async function withPlayedDemoAgent<T>(
 }
 
 /** Connects one process to a new demo agent. */
-function play(
+function connect(
   process: net.Socket,
   pid: number,
   stateDir: string,
-): Actor & { settled: () => Promise<void> } {
+): ControlledProcess & { settled: () => Promise<void> } {
   const order = (one: object) =>
     void (process.writable && process.write(`${JSON.stringify(one)}\n`));
   const stdin = new PassThrough();
@@ -78,7 +78,7 @@ function play(
   process.once('close', () => stdin.end());
   return {
     settled,
-    take({ line }) {
+    receive({ line }) {
       if (line !== undefined) stdin.write(`${line}\n`);
     },
   };

@@ -11,7 +11,7 @@ my %escaped = reverse %escape;
 $SIG{PIPE} = 'IGNORE';
 
 socket(my $socket, AF_UNIX, SOCK_STREAM, 0) or die "socket: $!";
-connect($socket, pack_sockaddr_un($ENV{PUPPET_SOCKET})) or exit 0;
+connect($socket, pack_sockaddr_un($ENV{CONTROL_SOCKET})) or exit 0;
 tell_test(pid => $$, cwd => quoted(Cwd::getcwd()));
 
 my %open = (stdin => \*STDIN, orders => $socket);

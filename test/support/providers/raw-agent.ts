@@ -3,9 +3,9 @@ import { scaled } from '../patience.ts';
 import { until } from './calls.ts';
 import type { WatchedSession } from './provider-harness.ts';
 import {
-  type PlayedGiven,
-  type PlayedStage,
-  playing,
+  type AgentHarnessOptions,
+  type AgentHarness,
+  agentHarnesses,
   ScriptedProcess,
   type Hello,
 } from './scripted-agent.ts';
@@ -39,7 +39,7 @@ export const never = new Promise<never>(() => undefined);
 export const endTurn = { stopReason: 'end_turn' };
 
 /** The behaviour of an agent, where it differs from a correct agent. */
-export interface Role {
+export interface AcpBehavior {
   /** Result of a request, by method; undefined is sent as null. */
   methods?: Record<string, (params: Params, agent: RawAgent) => unknown>;
   /** Result of a prompt, by its text. The agent echoes all other prompts. */
@@ -62,7 +62,7 @@ export function initialized(more: object = {}): object {
   };
 }
 
-const goodMethods: NonNullable<Role['methods']> = {
+const goodMethods: NonNullable<AcpBehavior['methods']> = {
   initialize: () => initialized(),
   'session/new': (_params, agent) => ({ sessionId: `raw-${agent.pid}` }),
   'session/load': () => ({}),
@@ -73,13 +73,13 @@ const goodMethods: NonNullable<Role['methods']> = {
 
 /** The test's side of one agent process. It writes its own JSON lines, so that they can be invalid. */
 export class RawAgent extends ScriptedProcess<Message> {
-  readonly #role: Role;
+  readonly #behavior: AcpBehavior;
   readonly #answers = new Map<string, (message: Message) => void>();
   #ids = 0;
 
-  constructor(socket: net.Socket, hello: Hello, role: Role) {
+  constructor(socket: net.Socket, hello: Hello, behavior: AcpBehavior) {
     super(socket, hello);
-    this.#role = role;
+    this.#behavior = behavior;
   }
 
   send(...messages: object[]): void {
@@ -121,17 +121,17 @@ export class RawAgent extends ScriptedProcess<Message> {
 
   /** Resolves with the process id of the child that `outlive` starts, once the child runs. */
   async child(): Promise<number> {
-    await until('its child runs', () => this.fate.some(({ child }) => child !== undefined));
-    return this.fate.find(({ child }) => child !== undefined)?.child ?? 0;
+    await until('its child runs', () => this.reports.some(({ child }) => child !== undefined));
+    return this.reports.find(({ child }) => child !== undefined)?.child ?? 0;
   }
 
   /** Returns the last message with a method that cadre has sent. */
   last(method: string): Message | undefined {
-    return this.heard.findLast((message) => message.method === method);
+    return this.received.findLast((message) => message.method === method);
   }
 
   /** Resolves with the parameters of the last message with a method, once cadre has sent one. */
-  async hears(method: string): Promise<Params> {
+  async untilReceived(method: string): Promise<Params> {
     await until(`${method} was sent`, () => this.last(method) !== undefined);
     return this.last(method)?.params ?? {};
   }
@@ -143,9 +143,9 @@ export class RawAgent extends ScriptedProcess<Message> {
   }
 
   async #answer({ id, method = '', params = {} }: Message): Promise<void> {
-    const play = this.#role.methods?.[method] ?? goodMethods[method];
+    const handler = this.#behavior.methods?.[method] ?? goodMethods[method];
     try {
-      if (play) this.send({ id, result: (await play(params, this)) ?? null });
+      if (handler) this.send({ id, result: (await handler(params, this)) ?? null });
       else if (method === 'session/prompt')
         this.send({ id, result: (await this.#turn(params)) ?? null });
       else throw new Refusal(-32_601, `no method ${method}`);
@@ -158,8 +158,8 @@ export class RawAgent extends ScriptedProcess<Message> {
   #turn(params: Params): unknown {
     const [first] = params.prompt as { text?: string }[];
     const text = first?.text ?? '';
-    const play = this.#role.turns?.[text];
-    if (play) return play(this, params);
+    const handler = this.#behavior.turns?.[text];
+    if (handler) return handler(this, params);
     this.say(text);
     return endTurn;
   }
@@ -172,30 +172,33 @@ export const usualOptions = [
   { optionId: 'r1', kind: 'reject_once', name: 'Reject' },
 ];
 
-export interface RawOptions extends PlayedGiven {
+export interface RawAgentOptions extends AgentHarnessOptions {
   /** More keys of `[providers.acp]`. */
   acp?: Record<string, unknown> & { env?: Record<string, string> };
   /** Names of agents in the catalogue that the test plays, too. */
   agents?: readonly string[];
 }
 
-export type RawAgentHarness = PlayedStage<RawAgent>;
+export type RawAgentHarness = AgentHarness<RawAgent>;
 export type RawSession = WatchedSession;
 
-export const { forTest: testRawAgent, shared: sharedRawAgent } = playing(
-  (role: Role, { acp = {}, agents: names = [], ...given }: Partial<RawOptions>) => ({
+export const { forTest: testRawAgent, shared: sharedRawAgent } = agentHarnesses(
+  (
+    behavior: AcpBehavior,
+    { acp = {}, agents: names = [], ...given }: Partial<RawAgentOptions>,
+  ) => ({
     ...given,
     provider: 'acp',
-    play: (socket, hello) => new RawAgent(socket, hello, role),
+    connect: (socket, hello) => new RawAgent(socket, hello, behavior),
     section(program) {
-      const played = { ...program, env: { ...program.env, ...acp.env } };
-      const agents = Object.fromEntries(names.map((name) => [name, played]));
+      const started = { ...program, env: { ...program.env, ...acp.env } };
+      const agents = Object.fromEntries(names.map((name) => [name, started]));
       return {
         request_timeout_ms: scaled(8000),
         ...(names.length > 0 && { agents }),
-        ...played,
+        ...started,
         ...acp,
-        env: played.env,
+        env: started.env,
       };
     },
   }),

@@ -2,8 +2,8 @@ import type net from 'node:net';
 import { until } from './calls.ts';
 import {
   inHome,
-  type PlayedGiven,
-  playing,
+  type AgentHarnessOptions,
+  agentHarnesses,
   envOf,
   type Fields,
   ScriptedProcess,
@@ -12,7 +12,7 @@ import {
 import { argumentsOf } from '../processes/command-line.ts';
 
 /** The behaviour of a `claude` process, where it differs from a correct one. */
-export interface ClaudeRole {
+export interface ClaudeBehavior {
   /** Called before the first answer; may end the process. */
   begins?: (claude: RawClaude) => void;
   /** Response to a control request, by subtype. An exception is sent as an error. */
@@ -25,13 +25,13 @@ export interface ClaudeRole {
 export class RawClaude extends ScriptedProcess {
   readonly args = argumentsOf(this.pid);
   readonly env = envOf(this.pid);
-  readonly #role: ClaudeRole;
+  readonly #behavior: ClaudeBehavior;
   #messages = 0;
 
-  constructor(socket: net.Socket, hello: Hello, role: ClaudeRole) {
+  constructor(socket: net.Socket, hello: Hello, behavior: ClaudeBehavior) {
     super(socket, hello);
-    this.#role = role;
-    role.begins?.(this);
+    this.#behavior = behavior;
+    behavior.begins?.(this);
   }
 
   send(...messages: object[]): void {
@@ -67,7 +67,7 @@ export class RawClaude extends ScriptedProcess {
   }
 
   answerTo(id: string): Fields | undefined {
-    const answers = this.heard.map(({ response }) => response as Fields | undefined);
+    const answers = this.received.map(({ response }) => response as Fields | undefined);
     return answers.find((answer) => answer?.request_id === id);
   }
 
@@ -78,7 +78,7 @@ export class RawClaude extends ScriptedProcess {
 
   /** Returns the control requests of a subtype that cadre has sent. */
   requests(subtype: string): Fields[] {
-    return this.heard
+    return this.received
       .map(({ request }) => request as Fields | undefined)
       .filter((request) => request?.subtype === subtype) as Fields[];
   }
@@ -91,9 +91,9 @@ export class RawClaude extends ScriptedProcess {
   async #answer({ request_id, request }: Fields): Promise<void> {
     const asked = request as Fields;
     const subtype = String(asked.subtype);
-    const play = this.#role.requests?.[subtype] ?? good[subtype];
+    const handler = this.#behavior.requests?.[subtype] ?? good[subtype];
     try {
-      const answer = await play?.(asked, this);
+      const answer = await handler?.(asked, this);
       const response = { subtype: 'success', request_id, response: answer };
       this.send({ type: 'control_response', response });
     } catch (error) {
@@ -107,9 +107,9 @@ export class RawClaude extends ScriptedProcess {
     const text = content[0]?.text ?? '';
     const permissionMode = this.requests('set_permission_mode').at(-1)?.mode ?? 'default';
     this.send({ type: 'system', subtype: 'init', permissionMode });
-    const play = this.#role.turns?.[text];
-    if (play) {
-      await play(this);
+    const handler = this.#behavior.turns?.[text];
+    if (handler) {
+      await handler(this);
       return;
     }
     this.say(text, { input_tokens: 3, output_tokens: 1 });
@@ -117,7 +117,7 @@ export class RawClaude extends ScriptedProcess {
   }
 }
 
-const good: NonNullable<ClaudeRole['requests']> = {
+const good: NonNullable<ClaudeBehavior['requests']> = {
   initialize: () => ({
     claude_code_version: '9.9',
     models: [{ value: 'opus', displayName: 'Opus', supportedEffortLevels: ['low', 'high'] }],
@@ -130,18 +130,18 @@ const good: NonNullable<ClaudeRole['requests']> = {
   get_settings: () => ({ applied: { model: 'claude-usual' } }),
 };
 
-export interface ClaudeGiven extends PlayedGiven {
+export interface ClaudeHarnessOptions extends AgentHarnessOptions {
   /** More keys of `[providers.claude]`. */
   claude?: Fields;
   /** More environment variables of the agents. */
   env?: Record<string, string>;
 }
 
-export const { forTest: testRawClaude, shared: sharedRawClaude } = playing(
-  (role: ClaudeRole, { claude, env, ...given }: Partial<ClaudeGiven>) => ({
+export const { forTest: testRawClaude, shared: sharedRawClaude } = agentHarnesses(
+  (behavior: ClaudeBehavior, { claude, env, ...given }: Partial<ClaudeHarnessOptions>) => ({
     ...given,
     provider: 'claude',
-    play: (socket, hello) => new RawClaude(socket, hello, role),
+    connect: (socket, hello) => new RawClaude(socket, hello, behavior),
     section: inHome({ ...claude, env }),
   }),
 );

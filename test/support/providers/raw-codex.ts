@@ -2,8 +2,8 @@ import type net from 'node:net';
 import { until } from './calls.ts';
 import {
   inHome,
-  type PlayedGiven,
-  playing,
+  type AgentHarnessOptions,
+  agentHarnesses,
   envOf,
   type Fields,
   ScriptedProcess,
@@ -12,7 +12,7 @@ import {
 import { argumentsOf } from '../processes/command-line.ts';
 
 /** The behaviour of an app-server, where it differs from a correct one. */
-export interface CodexRole {
+export interface CodexBehavior {
   /** Called before the first answer; may end the process. */
   begins?: (server: RawCodex) => void;
   /** Result of a request, by method. An exception is sent as an error. */
@@ -31,14 +31,14 @@ export class RawCodex extends ScriptedProcess {
   /** The turns that cadre has started, oldest first. */
   readonly turns: RawTurn[] = [];
   readonly memory: Memory;
-  readonly #role: CodexRole;
+  readonly #behavior: CodexBehavior;
   #asked = 0;
 
-  constructor(socket: net.Socket, hello: Hello, role: CodexRole, memory: Memory) {
+  constructor(socket: net.Socket, hello: Hello, behavior: CodexBehavior, memory: Memory) {
     super(socket, hello);
-    this.#role = role;
+    this.#behavior = behavior;
     this.memory = memory;
-    role.begins?.(this);
+    behavior.begins?.(this);
   }
 
   /** Ends the app-server, as a real one ends itself some time after its last session. */
@@ -58,12 +58,12 @@ export class RawCodex extends ScriptedProcess {
   }
 
   answerTo(id: number | string): Fields | undefined {
-    return this.heard.find((message) => message.id === id && message.method === undefined);
+    return this.received.find((message) => message.id === id && message.method === undefined);
   }
 
   /** Returns the parameters of all requests with a method that cadre has sent. */
   requests(method: string): Fields[] {
-    return this.heard
+    return this.received
       .filter((message) => message.method === method)
       .map(({ params }) => params as Fields);
   }
@@ -77,10 +77,10 @@ export class RawCodex extends ScriptedProcess {
   }
 
   async #answer({ id, method, params }: Fields): Promise<void> {
-    const play = this.#role.requests?.[String(method)] ?? good[String(method)];
+    const handler = this.#behavior.requests?.[String(method)] ?? good[String(method)];
     try {
-      if (!play) throw new Refusal(`unknown variant \`${String(method)}\``);
-      const result = (await play(params as Fields, this)) ?? {};
+      if (!handler) throw new Refusal(`unknown variant \`${String(method)}\``);
+      const result = (await handler(params as Fields, this)) ?? {};
       this.#send({ id, result });
       if (method === 'turn/start') void this.#turn(params as Fields, result as Fields);
       if (method === 'thread/resume') this.#replay(params as Fields);
@@ -91,24 +91,24 @@ export class RawCodex extends ScriptedProcess {
 
   async #turn(params: Fields, { turn }: Fields): Promise<void> {
     const { id } = turn as { id: string };
-    const played = new RawTurn(this, String(params.threadId), id);
-    this.turns.push(played);
+    const rawTurn = new RawTurn(this, String(params.threadId), id);
+    this.turns.push(rawTurn);
     const [{ text = '' } = {}] = params.input as { text?: string }[];
-    const play = this.#role.turns?.[text];
-    played.note('turn/started', { turn: { id, status: 'inProgress' } });
-    if (play) {
-      await play(played);
+    const handler = this.#behavior.turns?.[text];
+    rawTurn.note('turn/started', { turn: { id, status: 'inProgress' } });
+    if (handler) {
+      await handler(rawTurn);
       return;
     }
-    played.say(text);
-    played.use(10);
-    played.complete();
+    rawTurn.say(text);
+    rawTurn.use(10);
+    rawTurn.complete();
   }
 
   /** Reports the earlier usage of a thread to a client that resumes it. */
   #replay({ threadId }: Fields): void {
     const total = this.memory.get(String(threadId)) ?? 0;
-    if (total > 0) new RawTurn(this, String(threadId), 'turn of old').tellUsed(total, 0);
+    if (total > 0) new RawTurn(this, String(threadId), 'turn of old').reportUsage(total, 0);
   }
 
   #send(message: object): void {
@@ -164,10 +164,10 @@ export class RawTurn {
   use(more: number): void {
     const total = (this.server.memory.get(this.thread) ?? 0) + more;
     this.server.memory.set(this.thread, total);
-    this.tellUsed(total, more);
+    this.reportUsage(total, more);
   }
 
-  tellUsed(total: number, last: number): void {
+  reportUsage(total: number, last: number): void {
     const tokenUsage = { total: tokens(total), last: tokens(last), modelContextWindow: 1000 };
     this.note('thread/tokenUsage/updated', { tokenUsage });
   }
@@ -197,7 +197,7 @@ const own = {
   reasoningEffort: null,
 };
 
-const good: NonNullable<CodexRole['requests']> = {
+const good: NonNullable<CodexBehavior['requests']> = {
   initialize: () => ({ userAgent: 'cadre/9.9.9 (Test 1; x86_64) dumb' }),
   'model/list': () => ({
     data: [
@@ -238,20 +238,20 @@ const good: NonNullable<CodexRole['requests']> = {
   },
 };
 
-export interface CodexGiven extends PlayedGiven {
+export interface CodexHarnessOptions extends AgentHarnessOptions {
   /** More keys of `[providers.codex]`. */
   codex?: Fields;
   /** More environment variables of the app-servers. */
   env?: Record<string, string>;
 }
 
-export const { forTest: testRawCodex, shared: sharedRawCodex } = playing(
-  (role: CodexRole, { codex, env, ...given }: Partial<CodexGiven>) => {
+export const { forTest: testRawCodex, shared: sharedRawCodex } = agentHarnesses(
+  (behavior: CodexBehavior, { codex, env, ...given }: Partial<CodexHarnessOptions>) => {
     const memory: Memory = new Map();
     return {
       ...given,
       provider: 'codex',
-      play: (socket, hello) => new RawCodex(socket, hello, role, memory),
+      connect: (socket, hello) => new RawCodex(socket, hello, behavior, memory),
       section: inHome({ ...codex, env }),
     };
   },

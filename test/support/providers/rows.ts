@@ -2,7 +2,7 @@
 // behaviour, so that the tests need no real agent.
 import { type Clock, systemClock } from '../../../src/core/lib/clock.ts';
 import { until } from './calls.ts';
-import { type RawAgent, Refusal, type Role } from './raw-agent.ts';
+import { type RawAgent, Refusal, type AcpBehavior } from './raw-agent.ts';
 
 export const asking = { permission_mode: 'require_approval' };
 
@@ -18,8 +18,8 @@ export const touch = {
 export const done = { sessionUpdate: 'tool_call_update', toolCallId: 't1', status: 'completed' };
 
 /** Returns the role of an agent that answers the prompt `go` with `play`. */
-export function goes(play: (agent: RawAgent) => unknown): Role {
-  return { turns: { go: play } };
+export function onGo(handler: (agent: RawAgent) => unknown): AcpBehavior {
+  return { turns: { go: handler } };
 }
 
 export function textContent(text: string): object {
@@ -31,7 +31,7 @@ export function refuse(code: number, message: string, data?: unknown): never {
 }
 
 /** Ends an agent; resolves once its process is gone. */
-export async function dies(agent: RawAgent | undefined): Promise<void> {
+export async function endAgent(agent: RawAgent | undefined): Promise<void> {
   agent?.exit(1);
   await until('the agent is gone', () => agent?.gone === true);
 }

@@ -23,13 +23,15 @@ import { WatchedSession } from './provider-harness.ts';
 export type Fields = Record<string, unknown>;
 
 /** The test's side of one agent process, which writes and exits by order of the test. */
-export abstract class ScriptedProcess<Message extends object = Fields> implements Actor {
+export abstract class ScriptedProcess<
+  Message extends object = Fields,
+> implements ControlledProcess {
   readonly pid: number;
   readonly cwd: string;
   /** All messages that cadre has sent to the process, oldest first. */
-  readonly heard: Message[] = [];
+  readonly received: Message[] = [];
   /** The other reports of the process: end of its stdin, signals, its child. */
-  readonly fate: Omit<LogWakeup, 'line'>[] = [];
+  readonly reports: Omit<ProcessReport, 'line'>[] = [];
   /** Whether the process has ended, and cadre, its parent, has received the exit. */
   gone = false;
   readonly #socket: net.Socket;
@@ -72,13 +74,13 @@ export abstract class ScriptedProcess<Message extends object = Fields> implement
     this.#order({ outlive: true });
   }
 
-  take({ line, ...fate }: LogWakeup): void {
+  receive({ line, ...reports }: ProcessReport): void {
     if (line === undefined) {
-      this.fate.push(fate);
+      this.reports.push(reports);
       return;
     }
     const message = JSON.parse(line) as Message;
-    this.heard.push(message);
+    this.received.push(message);
     this.handle(message);
   }
 
@@ -100,7 +102,7 @@ export interface Hello {
 }
 
 /** A later message of a scripted agent's process. */
-interface LogWakeup {
+interface ProcessReport {
   /** A line of its stdin. */
   line?: string;
   eof?: boolean;
@@ -109,17 +111,17 @@ interface LogWakeup {
 }
 
 /** The test's side of a scripted agent's process. */
-export interface Actor {
-  take(news: LogWakeup): void;
+export interface ControlledProcess {
+  receive(report: ProcessReport): void;
 }
 
 /** Accepts scripted agents: `enter` makes an actor from the first message of each process started with `program`. */
-export async function openTheatre<A extends Actor>(
+export async function listenForAgents<A extends ControlledProcess>(
   directory: string,
-  enter: (process: net.Socket, hello: Hello) => A,
+  accept: (process: net.Socket, hello: Hello) => A,
 ) {
   /** All actors so far, oldest first. */
-  const actors: A[] = [];
+  const processes: A[] = [];
   const open = new Set<net.Socket>();
   const receive = (process: net.Socket): void => {
     open.add(process);
@@ -129,10 +131,10 @@ export async function openTheatre<A extends Actor>(
     // readline passes on the errors of its input, and a killed process resets its connection.
     lines.on('error', () => undefined);
     lines.once('line', (first) => {
-      const actor = entering(() => enter(process, JSON.parse(first) as Hello));
-      if (!actor) return;
-      actors.push(actor);
-      lines.on('line', (line) => actor.take(JSON.parse(line) as LogWakeup));
+      const controlled = ifRunning(() => accept(process, JSON.parse(first) as Hello));
+      if (!controlled) return;
+      processes.push(controlled);
+      lines.on('line', (line) => controlled.receive(JSON.parse(line) as ProcessReport));
     });
   };
   const socket = path.join(directory, 'socket');
@@ -140,8 +142,8 @@ export async function openTheatre<A extends Actor>(
   server.listen(socket);
   await once(server, 'listening');
   return {
-    program: puppetOn(socket),
-    actors,
+    program: controlledProgramOn(socket),
+    processes,
     /** The number of connected processes. */
     get open() {
       return open.size;
@@ -154,9 +156,9 @@ export async function openTheatre<A extends Actor>(
 }
 
 /** Null if the process was killed before its first message, because /proc no longer lists the process. */
-function entering<A>(enter: () => A): A | null {
+function ifRunning<A>(accept: () => A): A | null {
   try {
-    return enter();
+    return accept();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ESRCH') return null;
@@ -167,25 +169,25 @@ function entering<A>(enter: () => A): A | null {
 const PERL = '/usr/bin/perl';
 
 /** The program of a scripted agent: the Perl version, or the Node version if Perl is not installed. */
-export const puppet = existsSync(PERL)
+export const controlledProgram = existsSync(PERL)
   ? { command: PERL, file: path.join(import.meta.dirname, 'controlled-program.pl') }
   : { command: process.execPath, file: path.join(import.meta.dirname, 'controlled-program.mjs') };
 
 /** Returns the command for a scripted agent that connects to a socket. */
-function puppetOn(socket: string) {
-  const { command, file } = puppet;
+function controlledProgramOn(socket: string) {
+  const { command, file } = controlledProgram;
   // Otherwise Perl warns on stderr if the locale of the user is not installed.
-  return { command, args: [file], env: { PUPPET_SOCKET: socket, PERL_BADLANG: '0' } };
+  return { command, args: [file], env: { CONTROL_SOCKET: socket, PERL_BADLANG: '0' } };
 }
 
 /** Calls the callback once a process is reaped: the kernel closes its files before its parent receives the exit. */
-function onceGone(pid: number, told: () => void): void {
-  if (signal(pid, 0) === 'gone') told();
-  else systemClock.after(2, () => onceGone(pid, told));
+function onceGone(pid: number, onGone: () => void): void {
+  if (signal(pid, 0) === 'gone') onGone();
+  else systemClock.after(2, () => onceGone(pid, onGone));
 }
 
 /** The test's side of one agent process. */
-interface Played extends Actor {
+interface ControlledAgent extends ControlledProcess {
   readonly gone: boolean;
   /** Ends an agent that outlives its sessions. */
   retire?(): void;
@@ -198,7 +200,7 @@ interface FirstApproval {
 }
 
 /** A runtime in this process with scripted agents. */
-export interface PlayedStage<A extends Played> {
+export interface AgentHarness<A extends ControlledAgent> {
   readonly given: TestRuntime;
   readonly client: Client;
   /** The working directory of the sessions. */
@@ -222,7 +224,7 @@ export interface PlayedStage<A extends Played> {
   restart(): Promise<void>;
 }
 
-export interface PlayedGiven {
+export interface AgentHarnessOptions {
   /** More keys of `[providers]`. */
   providers?: Fields;
   /** The section `[gateway]`. */
@@ -234,7 +236,7 @@ export interface PlayedGiven {
 
 /** Returns a provider section that sets HOME to the directory of the stage; `env` adds variables. */
 export function inHome({ env, ...settings }: Fields & { env: Record<string, string> | undefined }) {
-  return (program: ReturnType<typeof puppetOn>, home: string): Fields => ({
+  return (program: ReturnType<typeof controlledProgramOn>, home: string): Fields => ({
     ...program,
     ...settings,
     env: { ...program.env, HOME: home, ...env },
@@ -242,33 +244,33 @@ export function inHome({ env, ...settings }: Fields & { env: Record<string, stri
 }
 
 /** Describes how a test plays the agents of a provider. */
-export interface PlayedOptions<A extends Played> extends PlayedGiven {
+export interface AgentHarnessDefinition<A extends ControlledAgent> extends AgentHarnessOptions {
   provider: 'acp' | 'claude' | 'codex';
   /** Returns the provider section for the program and home directory of the agents. */
-  section: (program: ReturnType<typeof puppetOn>, home: string) => Fields;
-  play: (socket: net.Socket, hello: Hello) => A;
+  section: (program: ReturnType<typeof controlledProgramOn>, home: string) => Fields;
+  connect: (socket: net.Socket, hello: Hello) => A;
 }
 
 /** Runs `test` with agents that `play` makes; always ends them afterwards. */
-async function withPlayed<A extends Played>(
+async function withAgentHarness<A extends ControlledAgent>(
   {
     provider,
     section,
-    play,
+    connect,
     providers,
     gateway = {},
     clock,
     toolsWithinMs = Infinity,
-  }: PlayedOptions<A>,
-  test: (harness: PlayedStage<A>) => Promise<void>,
+  }: AgentHarnessDefinition<A>,
+  test: (harness: AgentHarness<A>) => Promise<void>,
 ): Promise<void> {
   await using own = tempDirectory('raw');
-  using theatre = await openTheatre(own.path, play);
-  const agents = theatre.actors;
+  using listener = await listenForAgents(own.path, connect);
+  const agents = listener.processes;
   const sessions: WatchedSession[] = [];
   const config = {
     gateway,
-    providers: { ...providers, [provider]: section(theatre.program, own.path) },
+    providers: { ...providers, [provider]: section(listener.program, own.path) },
   };
   const start = () =>
     openRuntime(path.join(own.path, 'data'), { config, toolsWithinMs, ...(clock && { clock }) });
@@ -283,7 +285,7 @@ async function withPlayed<A extends Played>(
     return session;
   };
   const noAgents = () =>
-    until('no agent is left', () => theatre.open === 0 && agents.every(({ gone }) => gone));
+    until('no agent is left', () => listener.open === 0 && agents.every(({ gone }) => gone));
   const stop = async () => {
     await leave();
     await given.stop(AbortSignal.abort());
@@ -343,26 +345,32 @@ async function withPlayed<A extends Played>(
 }
 
 /** Returns functions that play the agents of a provider. `optionsOf` combines a role with the settings of a test. */
-export function playing<Role extends object, A extends Played, Given extends PlayedGiven>(
-  optionsOf: (role: Role, given: Partial<Given>) => PlayedOptions<A>,
-) {
-  const lend = (role: Role, given: Partial<Given>): WithResource<PlayedStage<A>> => {
-    const options = optionsOf(role, given);
-    return (use) => withPlayed(options, use);
+export function agentHarnesses<
+  Behavior extends object,
+  A extends ControlledAgent,
+  Given extends AgentHarnessOptions,
+>(optionsOf: (behavior: Behavior, given: Partial<Given>) => AgentHarnessDefinition<A>) {
+  const withBehavior = (
+    behavior: Behavior,
+    given: Partial<Given>,
+  ): WithResource<AgentHarness<A>> => {
+    const options = optionsOf(behavior, given);
+    return (use) => withAgentHarness(options, use);
   };
   return {
     /** Plays a role until the test has finished. */
-    forTest: (role: Role, given: Partial<Given> = {}) => openForTest(lend(role, given)),
+    forTest: (behavior: Behavior, given: Partial<Given> = {}) =>
+      openForTest(withBehavior(behavior, given)),
     /**
      * One runtime for all tests of a file or `describe`; its agents play another role in each test. No test may restart the
      * runtime, or depend on counts and state of the provider.
      */
     shared(given: Partial<Given> = {}) {
-      const current: Partial<Role> = {};
-      const harness = shared('runtime', lend(current as Role, given));
-      return (role: Role): PlayedStage<A> => {
-        for (const part of Object.keys(current)) delete current[part as keyof Role];
-        Object.assign(current, role);
+      const current: Partial<Behavior> = {};
+      const harness = shared('runtime', withBehavior(current as Behavior, given));
+      return (behavior: Behavior): AgentHarness<A> => {
+        for (const part of Object.keys(current)) delete current[part as keyof Behavior];
+        Object.assign(current, behavior);
         onTestFinished(() => harness().clear());
         return harness();
       };

@@ -6,10 +6,10 @@ import type { PastTurn } from '../../../../src/api/conversations.ts';
 import type { Session } from '../../../../src/api/sessions.ts';
 import { readEvents } from '../../../support/imports.ts';
 import { type RawClaude, testRawClaude } from '../../../support/providers/raw-claude.ts';
-import type { PlayedStage } from '../../../support/providers/scripted-agent.ts';
+import type { AgentHarness } from '../../../support/providers/scripted-agent.ts';
 import { openElsewhere, Transcript } from '../../../support/transcripts.ts';
 
-type Harness = PlayedStage<RawClaude>;
+type Harness = AgentHarness<RawClaude>;
 
 const importIt = ({ client }: Harness, ref: string, more: object = {}): Promise<Session> =>
   client.call(endpoints.createSession, {

@@ -77,7 +77,7 @@ it('Closing a session is answered first, and ends the agent afterwards.', async 
   const { session, turn } = await waiting(harness);
   // Its agent takes as long as it likes.
   expect((await harness.close(session.id)).status).toBe(200);
-  expect(await turn.agent.toldToEnd).toBeGreaterThan(0);
+  expect(await turn.agent.endRequested).toBeGreaterThan(0);
   left.resolve();
   await turn.agent.gone;
 });

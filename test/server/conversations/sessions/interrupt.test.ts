@@ -155,7 +155,7 @@ it('An interrupted turn ends after 10 s in any case: its agent is killed, and th
   expect((await harness.turn(session.id, turnId)).status).toBe('running');
   harness.clock.advance(1);
   await harness.until(endOf(turnId));
-  expect(await turn.agent.toldToEnd).toBe(0);
+  expect(await turn.agent.endRequested).toBe(0);
   expect(await harness.turn(session.id, turnId)).toMatchObject({
     status: 'interrupted',
     error: null,

@@ -27,7 +27,7 @@ it('A turn waits for the end of an agent that has hung up, and another agent get
   const { session, agent } = await idle(harness);
   agent.hangUp();
   const { body: sent } = await harness.send(session, 'go');
-  await agent.toldToEnd;
+  await agent.endRequested;
   expect((await harness.turn(session.id, sent.turn_id)).status).toBe('accepted');
   expect(harness.provider.agents).toEqual([agent]);
   end.resolve();
@@ -47,7 +47,7 @@ it('An agent that has hung up keeps its slot until its end.', async () => {
   const { session, agent } = await idle(harness);
   agent.hangUp();
   await harness.send(session, 'go');
-  await agent.toldToEnd;
+  await agent.endRequested;
   end.resolve();
   await harness.provider.nextTurn();
   expect(harness.provider.live).toEqual({ now: 1, most: 1 });

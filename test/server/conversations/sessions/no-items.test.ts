@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import {
   endTurn,
   type RawAgent,
-  type Role,
+  type AcpBehavior,
   sharedRawAgent,
 } from '../../../support/providers/raw-agent.ts';
 import { asking, done, touch } from '../../../support/providers/rows.ts';
@@ -14,7 +14,7 @@ const plan = { sessionUpdate: 'plan', entries: [{ content: 'think', status: 'pen
 const compacted = { sessionUpdate: 'compaction_update', compactionId: 'c1', status: 'completed' };
 
 /** An agent that sends some updates in a turn, and nothing else. */
-const sending = (...updates: object[]): Role => ({
+const sending = (...updates: object[]): AcpBehavior => ({
   turns: {
     go(agent: RawAgent) {
       if (updates.length > 0) agent.update(...updates);

@@ -115,7 +115,7 @@ it('The agent of a timed-out turn is killed if it does not end the turn.', async
   harness.clock.advance(10_000);
   expect((await harness.until(endOf(turnId))).kind).toBe('turn.interrupted');
   expect((await harness.turn(session.id, turnId)).error?.code).toBe('turn_timeout');
-  expect(await turn.agent.toldToEnd).toBe(0);
+  expect(await turn.agent.endRequested).toBe(0);
 });
 
 it('A timed-out turn that waits for an approval is interrupted, and the approval cancelled.', async () => {

@@ -6,7 +6,7 @@ import type { Approval } from '../../../../src/api/approvals.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Session, Turn } from '../../../../src/api/sessions.ts';
 import { settle } from '../../../support/settle.ts';
-import { withPlayedDemoAgent } from '../../../support/demo-agent/in-process.ts';
+import { withInProcessDemoAgent } from '../../../support/demo-agent/in-process.ts';
 import { startServer, type TestServer, untilNothingCarries } from '../../../support/server.ts';
 import { shared } from '../../../support/shared.ts';
 import { tempDirectory } from '../../../support/temp.ts';
@@ -43,7 +43,7 @@ async function whileTheyWait(
   test: (after: After[]) => Promise<void>,
 ): Promise<void> {
   await using directory = tempDirectory('killed');
-  await withPlayedDemoAgent(directory.path, async (acp) => {
+  await withInProcessDemoAgent(directory.path, async (acp) => {
     const config = stringify({ providers: { acp } });
     const first = await startServer(directory.path, { config });
     const watchFirst = new Watch(first.client);

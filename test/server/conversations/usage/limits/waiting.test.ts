@@ -203,7 +203,7 @@ it('The other sessions continue at once after a new login, without any agent of 
     api_key: 'dummy',
   });
   expect(code).toBe(200);
-  await provider.agents[0]?.toldToEnd;
+  await provider.agents[0]?.endRequested;
   harness.clock.advance(0);
   const turns = [await provider.nextTurn(), await provider.nextTurn()];
   expect(turns.map(({ text }) => text).toSorted()).toEqual(['mine', 'work']);
