@@ -24,7 +24,7 @@ test(
       const sent = await say(server);
       expect(sent.message.id).not.toBe(cut?.id);
       expect(sent.deliveries).toHaveLength(MEMBERS - 1);
-      await expectAllTold(server, params, sent.message.id);
+      await expectAllDelivered(server, params, sent.message.id);
     }),
 );
 
@@ -36,7 +36,7 @@ test(
   () =>
     afterCrashAt('broadcast.stored', async (server, { params, say }) => {
       const sent = await say(server);
-      await expectAllTold(server, params, sent.message.id);
+      await expectAllDelivered(server, params, sent.message.id);
       expect(await server.client.call(endpoints.listMessages, { params })).toHaveLength(1);
       expect(await deliveries(server, params)).toHaveLength(MEMBERS - 1);
     }),
@@ -100,7 +100,7 @@ function statuses(found: readonly { status: string }[]): string[] {
   return [...new Set(found.map(({ status }) => status))];
 }
 
-async function expectAllTold(
+async function expectAllDelivered(
   server: TestServer,
   params: Team['params'],
   message_id: string,
@@ -114,7 +114,9 @@ async function expectAllTold(
       },
     )
     .toEqual(['injecting']);
-  const told = await server.client.call(endpoints.listDeliveries, { params, query });
-  expect(new Set(told.map(({ injected_turn_id }) => injected_turn_id)).size).toBe(MEMBERS - 1);
-  expect(new Set(told.map(({ recipient_agent_id }) => recipient_agent_id)).size).toBe(MEMBERS - 1);
+  const delivered = await server.client.call(endpoints.listDeliveries, { params, query });
+  expect(new Set(delivered.map(({ injected_turn_id }) => injected_turn_id)).size).toBe(MEMBERS - 1);
+  expect(new Set(delivered.map(({ recipient_agent_id }) => recipient_agent_id)).size).toBe(
+    MEMBERS - 1,
+  );
 }

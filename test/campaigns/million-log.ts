@@ -133,7 +133,7 @@ class SessionWriter {
   #say(tx: Writer, turn: Turn, text: string, isFresh: boolean): void {
     const item = this.#item(turn, { kind: 'message', text });
     const { item_id } = item;
-    if (isFresh) this.#tell(tx, turn, 'message.delta', { item_id, offset: 0, text });
+    if (isFresh) this.#append(tx, turn, 'message.delta', { item_id, offset: 0, text });
     this.#close(tx, turn, item);
   }
 
@@ -142,9 +142,9 @@ class SessionWriter {
     const tool = { call_ref: systemIds.next('run'), title: 'npm test', kind: 'execute', input };
     const item = this.#item(turn, { kind: 'tool', tool, text: 'ok 1 - it works\n'.repeat(20) });
     const { item_id, text } = item;
-    this.#tell(tx, turn, 'tool.started', { item_id, offset: 0, tool, status: 'pending' });
+    this.#append(tx, turn, 'tool.started', { item_id, offset: 0, tool, status: 'pending' });
     if (isFresh)
-      this.#tell(tx, turn, 'tool.updated', {
+      this.#append(tx, turn, 'tool.updated', {
         item_id,
         offset: 0,
         text,
@@ -166,10 +166,10 @@ class SessionWriter {
     this.#store.items.insert(tx, item);
     const { item_id, status, text, tool } = item;
     const whole = { item_id, offset: 0, status, text, ...(tool ? { tool } : {}) };
-    this.#tell(tx, turn, `${item.kind}.completed`, whole);
+    this.#append(tx, turn, `${item.kind}.completed`, whole);
   }
 
-  #tell(
+  #append(
     tx: Writer,
     { session_id, turn_id }: Turn,
     kind: EventKind,

@@ -18,20 +18,20 @@ import { scaled } from '../support/patience.ts';
 const TREES = 32;
 const AGENTS = 4;
 /** After a kill, and after the time that children live on, nothing may be left once this has passed. */
-const CENSUS_MS = 2000;
+const EXIT_LIMIT_MS = 2000;
 /** So long it may take until everything that was asked for runs. */
 const PLANT_MS = 20_000;
 
 /** The process that is killed: mostly the server alone. */
-const victims = ['server', 'server and keeper', 'keeper, then server'] as const;
-export type Victim = (typeof victims)[number];
+const killTargets = ['server', 'server and keeper', 'keeper, then server'] as const;
+export type KillTarget = (typeof killTargets)[number];
 
 export interface OrphanSummary {
-  kills: Record<Victim, number>;
+  kills: Record<KillTarget, number>;
   /** Processes that lived when the server was killed, all together. */
   seen: number;
   /** The longest time after a kill until no process was left. */
-  longestCensusMs: number;
+  longestExitMs: number;
 }
 
 /**
@@ -52,43 +52,45 @@ export async function orphanCampaign(given: {
   const summary: OrphanSummary = {
     kills: { server: 0, 'server and keeper': 0, 'keeper, then server': 0 },
     seen: 0,
-    longestCensusMs: 0,
+    longestExitMs: 0,
   };
-  const census = new Census(directory, `86400.${seed}`, CENSUS_MS + reattachMs);
+  const processes = new CampaignProcesses(directory, `86400.${seed}`, EXIT_LIMIT_MS + reattachMs);
   let server = await startServer(directory, { env });
   let canOutlive = reattachMs > 0;
   try {
     for (let kill = 1; kill <= kills; kill++) {
-      const victim = victims[kill % 10 === 2 ? 1 : kill % 10 === 4 ? 2 : 0];
-      const planting = plant(server, census.token, random.fork(), canOutlive);
+      const killTarget = killTargets[kill % 10 === 2 ? 1 : kill % 10 === 4 ? 2 : 0];
+      const planting = plant(server, processes.token, random.fork(), canOutlive);
       // A kill in the middle of the planting finds what is about to start. Not the first: a short campaign sees enough.
       if (kill > 1 && random.chance(0.4)) await pause(random.between(0, 1500));
       else await planted(server, planting);
       const keeper = await keeperOf(server);
-      if (victim === 'keeper, then server') await replaceKeeper(server, keeper);
-      summary.seen += census.alive().length;
-      if (victim === 'server and keeper') await killBoth(server, keeper, census);
+      if (killTarget === 'keeper, then server') await replaceKeeper(server, keeper);
+      summary.seen += processes.alive().length;
+      if (killTarget === 'server and keeper') await killBoth(server, keeper, processes);
       else await server.end('SIGKILL');
       await planting;
       // This server takes nothing over.
-      if (victim === 'server and keeper') server = await startServer(directory);
-      const { ms, left } = await census.untilNobody(victim === 'server and keeper' ? server : null);
+      if (killTarget === 'server and keeper') server = await startServer(directory);
+      const { ms, left } = await processes.untilNobody(
+        killTarget === 'server and keeper' ? server : null,
+      );
       if (left.length > 0)
         throw new Error(
-          `kill ${kill} (${victim}, SEED=${seed}): ${ms} ms later there is still\n${left.join('\n')}`,
+          `kill ${kill} (${killTarget}, SEED=${seed}): ${ms} ms later there is still\n${left.join('\n')}`,
         );
-      if (victim !== 'server and keeper') server = await startServer(directory, { env });
-      canOutlive = reattachMs > 0 && victim !== 'server and keeper';
+      if (killTarget !== 'server and keeper') server = await startServer(directory, { env });
+      canOutlive = reattachMs > 0 && killTarget !== 'server and keeper';
       await assertNoneRuns(server);
-      summary.kills[victim]++;
-      summary.longestCensusMs = Math.max(summary.longestCensusMs, ms);
+      summary.kills[killTarget]++;
+      summary.longestExitMs = Math.max(summary.longestExitMs, ms);
       given.onProgress?.(summary, kill);
     }
     return summary;
   } finally {
     await server.end('SIGKILL');
-    await census.untilNobody(null);
-    census.killAll();
+    await processes.untilNobody(null);
+    processes.killAll();
   }
 }
 
@@ -177,9 +179,13 @@ async function replaceKeeper(server: TestServer, keeper: Identity): Promise<void
 }
 
 /** Stopped, the server cannot start another keeper. */
-async function killBoth(server: TestServer, keeper: Identity, census: Census): Promise<void> {
+async function killBoth(
+  server: TestServer,
+  keeper: Identity,
+  processes: CampaignProcesses,
+): Promise<void> {
   process.kill(server.pid, 'SIGSTOP');
-  census.remember();
+  processes.remember();
   process.kill(keeper.pid, 'SIGKILL');
   while (isAlive(keeper)) await pause(1);
   await server.end('SIGKILL');
@@ -194,7 +200,7 @@ async function assertNoneRuns({ client }: TestServer): Promise<void> {
 }
 
 /** Who of a campaign lives: by the directory in the environment, or the token in the arguments. */
-class Census {
+class CampaignProcesses {
   readonly token: string;
   readonly #directory: string;
   readonly #limitMs: number;

@@ -60,20 +60,24 @@ function storyOf(events: readonly UntypedEvent[], turnId: string): string[] {
 }
 
 /** A configuration whose agents record their input, each in a file of a directory, and may run in a sandbox with a network. */
-function configOf(told: string, inSandbox: boolean): string {
+function configOf(inputDirectory: string, inSandbox: boolean): string {
   const { file, args } = selfCommand();
   const agent = [file, ...args, 'demo-agent'].map((word) => `'${word}'`).join(' ');
-  const command = `tee -a '${told}/'$$ | ${agent}`;
+  const command = `tee -a '${inputDirectory}/'$$ | ${agent}`;
   return stringify({
     server: { reattach_ms: 60_000 },
-    ...(inSandbox ? required({ children: ['agents'], network: 'hosts', write: [told] }) : {}),
+    ...(inSandbox
+      ? required({ children: ['agents'], network: 'hosts', write: [inputDirectory] })
+      : {}),
     providers: { acp: { command: '/bin/sh', args: ['-c', command] } },
   });
 }
 
 /** The ids of the messages that an agent must get once: prompts, and answers to its requests. */
-function toldOnce(told: string): string[] {
-  const inputs = fs.readdirSync(told).map((name) => fs.readFileSync(path.join(told, name), 'utf8'));
+function messageIdsIn(inputDirectory: string): string[] {
+  const inputs = fs
+    .readdirSync(inputDirectory)
+    .map((name) => fs.readFileSync(path.join(inputDirectory, name), 'utf8'));
   const lines = inputs.flatMap((input) => input.split('\n')).filter(Boolean);
   const messages = lines.map((line) => JSON.parse(line) as { id?: number; method?: string });
   return messages.flatMap(({ id, method }) =>
@@ -89,11 +93,11 @@ test.for(hasSandbox ? ['bare', 'sandboxed'] : ['bare'])(
   async (kind) => {
     await using directory = tempDirectory('outlive');
     const random = seededRandom(SEED);
-    const told = path.join(directory.path, 'told');
+    const inputDirectory = path.join(directory.path, 'told');
     const data = path.join(directory.path, 'data');
     const work = path.join(directory.path, 'work');
-    for (const one of [data, told, work]) fs.mkdirSync(one);
-    const config = configOf(told, kind === 'sandboxed');
+    for (const one of [data, inputDirectory, work]) fs.mkdirSync(one);
+    const config = configOf(inputDirectory, kind === 'sandboxed');
     const started = { server: undefined as TestServer | undefined };
     /** The events of all sessions as one follower sees them, across all servers. */
     const seen: UntypedEvent[] = [];
@@ -159,7 +163,7 @@ test.for(hasSandbox ? ['bare', 'sandboxed'] : ['bare'])(
       expect(stories).toHaveLength(turns);
       const seqs = seen.map(({ seq }) => seq);
       expect(seqs).toEqual([...new Set(seqs)].toSorted((a, b) => a - b));
-      expect(toldOnce(told)).toHaveLength(turns * 4);
+      expect(messageIdsIn(inputDirectory)).toHaveLength(turns * 4);
       console.info(
         `SEED=${SEED}: ${KILLS} kills of ${kind} agents, ${turns} turns, attached ${attached} times`,
       );

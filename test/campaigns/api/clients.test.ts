@@ -12,7 +12,7 @@ const description = path.resolve('src/api/openapi.yaml');
 const programs = path.join(import.meta.dirname, 'clients');
 
 /** Report of each program about the five routes that it calls. */
-const told = {
+const expected = {
   name: 'cadre',
   provider: 'acp',
   turn: 'accepted',
@@ -41,7 +41,7 @@ test('A client from openapi-typescript compiles with all strict settings, and ca
     cwd: directory.path,
     env: addressOf(server),
   });
-  expect(JSON.parse(stdout)).toEqual(told);
+  expect(JSON.parse(stdout)).toEqual(expected);
 });
 
 test('A client from openapi-python-client can import each of its modules, and calls the server.', async () => {
@@ -60,7 +60,7 @@ test('A client from openapi-python-client can import each of its modules, and ca
     env: { ...addressOf(server), CADRE_CLIENT: directory.path, PYTHONDONTWRITEBYTECODE: '1' },
   });
   const { modules, ...calls } = JSON.parse(stdout) as { modules: number };
-  expect(calls).toEqual(told);
+  expect(calls).toEqual(expected);
   expect(modules).toBeGreaterThan(200);
 });
 

@@ -2,51 +2,54 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Turn } from '../../../src/api/sessions.ts';
 import type { Acknowledgements } from './acknowledgements.ts';
 import type { Observation } from './observe.ts';
-import type { Complaints } from './checks.ts';
-import type { Stories } from './turn-checker.ts';
+import type { Violations } from './checks.ts';
+import type { TurnChecker } from './turn-checker.ts';
 
 /**
  * Holds the records of a server that has just recovered against what its earlier lives acknowledged. The log
  * has been followed by `stories`. `atRest`: nothing runs any more, so that records and log have to agree.
  */
-export function judge(
+export function checkRecovery(
   { recovery, log, sessions, turns }: Observation,
   given: {
     acknowledged: Acknowledgements;
-    stories: Stories;
+    turnChecker: TurnChecker;
     previousStop: string;
     atRest: boolean;
   },
-): Complaints {
-  const { acknowledged, stories, previousStop, atRest } = given;
-  const complaints: Complaints = [];
+): Violations {
+  const { acknowledged, turnChecker, previousStop, atRest } = given;
+  const violations: Violations = [];
   if (recovery.previous_stop !== previousStop) {
-    complaints.push(
+    violations.push(
       `recovery says that the last stop was ${recovery.previous_stop}, it was ${previousStop}`,
     );
   }
-  const told = log.findLast(({ kind }) => kind === 'runtime.recovered')?.payload.recovery;
-  if (told !== undefined && !isDeepStrictEqual(mended(told), mended(recovery))) {
-    complaints.push(
+  const announced = log.findLast(({ kind }) => kind === 'runtime.recovered')?.payload.recovery;
+  if (
+    announced !== undefined &&
+    !isDeepStrictEqual(recoveredBeforeListening(announced), recoveredBeforeListening(recovery))
+  ) {
+    violations.push(
       'runtime.recovered tells of another recovery than GET /v1/diagnostics/recovery',
     );
   }
   for (const id of recovery.turns_failed) {
-    if (stories.endOf(id) !== 'failed')
-      complaints.push(`recovery failed ${id}, the log does not say so`);
+    if (turnChecker.endOf(id) !== 'failed')
+      violations.push(`recovery failed ${id}, the log does not say so`);
   }
   if (recovery.sessions_failed.length > 0) {
-    complaints.push(`recovery failed sessions: ${JSON.stringify(recovery.sessions_failed)}`);
+    violations.push(`recovery failed sessions: ${JSON.stringify(recovery.sessions_failed)}`);
   }
-  complaints.push(...judgeSessions(), ...judgeTurns(), ...judgeUnanswered());
-  return complaints;
+  violations.push(...checkSessions(), ...checkTurns(), ...checkUnanswered());
+  return violations;
 
-  function judgeSessions(): Complaints {
-    const wrong: Complaints = [];
+  function checkSessions(): Violations {
+    const wrong: Violations = [];
     for (const id of acknowledged.sessions) {
       const session = sessions.get(id);
       if (!session) wrong.push(`session ${id} was acknowledged and is lost`);
-      else if (!stories.hasSession(id)) wrong.push(`session ${id} is not in the log`);
+      else if (!turnChecker.hasSession(id)) wrong.push(`session ${id} is not in the log`);
       else if (session.status !== 'ready' && (atRest || session.status !== 'running')) {
         wrong.push(`session ${id} is ${session.status}`);
       } else if ((session.status === 'running') !== (session.active_turn_id !== null)) {
@@ -63,8 +66,8 @@ export function judge(
     return wrong;
   }
 
-  function judgeTurns(): Complaints {
-    const wrong: Complaints = [];
+  function checkTurns(): Violations {
+    const wrong: Violations = [];
     for (const id of atRest ? acknowledged.turns.keys() : acknowledged.open) {
       const turn = turns.get(id);
       if (!turn) {
@@ -73,7 +76,7 @@ export function judge(
         );
         continue;
       }
-      const ended = stories.endOf(id);
+      const ended = turnChecker.endOf(id);
       if (ended === undefined) wrong.push(`turn ${id} is not in the log`);
       else if (ended !== null) {
         acknowledged.open.delete(id);
@@ -92,16 +95,16 @@ export function judge(
   }
 
   /** A request without an answer may have worked once, not twice, and nothing came from nowhere. */
-  function judgeUnanswered(): Complaints {
-    const wrong: Complaints = [];
-    const extra = [...stories.sessions].filter((id) => !acknowledged.sessions.has(id));
+  function checkUnanswered(): Violations {
+    const wrong: Violations = [];
+    const extra = [...turnChecker.sessions].filter((id) => !acknowledged.sessions.has(id));
     if (extra.length > acknowledged.unansweredCreations) {
       wrong.push(
         `${extra.length} sessions that nobody was told of, for ${acknowledged.unansweredCreations} cut off requests`,
       );
     }
     for (const id of acknowledged.sessions) {
-      const more = stories.turnsOf(id).filter((turn) => !acknowledged.turns.has(turn));
+      const more = turnChecker.turnsOf(id).filter((turn) => !acknowledged.turns.has(turn));
       const cutOff = acknowledged.unansweredTurns.get(id) ?? 0;
       if (more.length > cutOff) {
         wrong.push(
@@ -121,6 +124,6 @@ function hasAllowedEnd({ status, error }: Turn): boolean {
 }
 
 /** State that is recovered before the server listens. The providers are asked for their sessions later. */
-function mended(recovery: unknown): object {
+function recoveredBeforeListening(recovery: unknown): object {
   return { ...(recovery as object), status: null, ended_at: null, sessions_failed: null };
 }

@@ -3,9 +3,9 @@ import { expect, it } from 'vitest';
 import type { RecoverySummary } from '../../../src/api/runtime.ts';
 import type { Session, Turn } from '../../../src/api/sessions.ts';
 import { Acknowledgements } from './acknowledgements.ts';
-import { judge } from './check-recovery.ts';
+import { checkRecovery } from './check-recovery.ts';
 import { checkEqual, checkOrder, Seen } from './checks.ts';
-import { Stories } from './turn-checker.ts';
+import { TurnChecker } from './turn-checker.ts';
 import type { UntypedEvent } from '../../support/untyped-events.ts';
 
 const SESSION = 'sess_1';
@@ -165,10 +165,10 @@ it('A failed turn must keep all text that its deltas have shown.', () => {
 
 function follow(
   events: readonly UntypedEvent[],
-  options?: ConstructorParameters<typeof Stories>[0],
+  options?: ConstructorParameters<typeof TurnChecker>[0],
 ): string[] {
-  const stories = new Stories(options);
-  return events.flatMap((event) => stories.follow(event));
+  const turnChecker = new TurnChecker(options);
+  return events.flatMap((event) => turnChecker.follow(event));
 }
 
 it('The records are right if every acknowledged session and turn exists and ended as in the log.', () => {
@@ -222,8 +222,8 @@ function verdict(doctored: {
   } = doctored;
   const events = log().slice(0, -1);
   if (end) events.push(event(8, `turn.${end}`));
-  const stories = new Stories();
-  for (const one of events) stories.follow(one);
+  const turnChecker = new TurnChecker();
+  for (const one of events) turnChecker.follow(one);
   const acknowledged = new Acknowledgements();
   acknowledged.askForSession();
   acknowledged.answerSession(SESSION);
@@ -257,5 +257,5 @@ function verdict(doctored: {
     sessions,
     turns,
   };
-  return judge(found, { acknowledged, stories, previousStop, atRest: false });
+  return checkRecovery(found, { acknowledged, turnChecker, previousStop, atRest: false });
 }

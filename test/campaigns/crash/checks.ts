@@ -4,14 +4,14 @@ import { settle } from '../../support/settle.ts';
 import type { UntypedEvent } from '../../support/untyped-events.ts';
 
 /** Faults, each with the details that help to find its cause. Empty if nothing is wrong. */
-export type Complaints = string[];
+export type Violations = string[];
 
 /** More of the same says nothing new. */
 const SHOWN = 5;
 
 /** Whether the seqs of a reading strictly rise: anything else is a repetition or another order. */
-export function checkOrder(name: string, reading: readonly UntypedEvent[]): Complaints {
-  const wrong: Complaints = [];
+export function checkOrder(name: string, reading: readonly UntypedEvent[]): Violations {
+  const wrong: Violations = [];
   for (const [i, event] of reading.entries()) {
     const before = reading[i - 1];
     if (before && event.seq <= before.seq) {
@@ -26,8 +26,8 @@ export function checkEqual(
   name: string,
   reading: readonly UntypedEvent[],
   log: readonly UntypedEvent[],
-): Complaints {
-  const wrong: Complaints = [];
+): Violations {
+  const wrong: Violations = [];
   const read = new Map(settle(reading).map((event) => [event.seq, event]));
   const stored = new Map(settle(log).map((event) => [event.seq, event]));
   for (const event of stored.values()) {
@@ -54,7 +54,7 @@ export class Seen {
   }
 
   /** Notes an event; complains if its seq was shown with another event, or the event with another seq. */
-  note(name: string, event: UntypedEvent): Complaints {
+  note(name: string, event: UntypedEvent): Violations {
     const print = fingerprint(event);
     const known = this.#bySeq.get(event.seq);
     if (known && known.print !== print) {
@@ -76,11 +76,11 @@ export class Seen {
    * Complains of what was shown and is not in the whole log, as far as that had come; deltas of closed items may
    * leave it.
    */
-  missingFrom(log: readonly UntypedEvent[]): Complaints {
+  missingFrom(log: readonly UntypedEvent[]): Violations {
     const stored = new Map(log.map((event) => [event.seq, event]));
     const closed = new Set(log.filter(({ kind }) => settlingKinds.has(kind)).map(itemOf));
     const upTo = log.at(-1)?.seq ?? 0;
-    const wrong: Complaints = [];
+    const wrong: Violations = [];
     for (const [seq, { what, print, deltaOf }] of this.#bySeq) {
       if (seq > upTo) continue;
       const event = stored.get(seq);
@@ -108,7 +108,7 @@ function fingerprint(event: UntypedEvent): string {
   return createHash('sha1').update(JSON.stringify(event)).digest('base64');
 }
 
-function few(wrong: Complaints): Complaints {
+function few(wrong: Violations): Violations {
   if (wrong.length <= SHOWN) return wrong;
   return [...wrong.slice(0, SHOWN), `... and ${wrong.length - SHOWN} more like these`];
 }

@@ -11,23 +11,23 @@ import { Acknowledgements } from './acknowledgements.ts';
 import { untilNothingRemains } from './leftovers.ts';
 import { checkPromptsGiven } from './prompts-given.ts';
 import { integrityOf } from './integrity.ts';
-import { judge } from './check-recovery.ts';
+import { checkRecovery } from './check-recovery.ts';
 import { keepForInspection } from './keep-for-inspection.ts';
-import { Life } from './server-run.ts';
-import { load, Pulse } from './load.ts';
+import { ServerRun } from './server-run.ts';
+import { load, EventWaiter } from './load.ts';
 import { observe, replay } from './observe.ts';
-import { checkOrder, type Complaints, Seen } from './checks.ts';
-import { firstLife, type Plan, planLife, quietLife } from './plan.ts';
+import { checkOrder, type Violations, Seen } from './checks.ts';
+import { firstRun, type Plan, planRun, quietRun } from './plan.ts';
 import { type Random, seeded } from './random.ts';
-import { FIRST_READER, Readership } from './readers.ts';
-import { Stories } from './turn-checker.ts';
+import { FIRST_READER, Readers } from './readers.ts';
+import { TurnChecker } from './turn-checker.ts';
 import { scaled } from '../../support/patience.ts';
 
 /** The whole log is read again after so many cycles; in between, what is new. */
 const WHOLE_LOG_EVERY = 25;
 /** Number of cycles after which sqlite3 checks the data that a kill has left on the disk. */
 const INTEGRITY_EVERY = 5;
-const CENSUS_MS = 2000;
+const EXIT_LIMIT_MS = 2000;
 const REST_MS = 60_000;
 
 export interface CampaignOptions {
@@ -56,7 +56,7 @@ export interface Summary {
   reconnections: number;
   longestRestartMs: number;
   /** The longest time after a kill until no process was left. */
-  longestCensusMs: number;
+  longestExitMs: number;
   /** Causes of the server's deaths, with their numbers. */
   deaths: Record<string, number>;
   notes: string[];
@@ -101,46 +101,46 @@ class Campaign {
   readonly #directory: string;
   readonly #random: Random;
   readonly #acknowledged = new Acknowledgements();
-  readonly #stories = new Stories();
+  readonly #turnChecker = new TurnChecker();
   readonly #seen = new Seen();
-  readonly #pulse = new Pulse();
-  readonly #readers: Readership;
-  readonly #shown: Complaints = [];
+  readonly #eventWaiter = new EventWaiter();
+  readonly #readers: Readers;
+  readonly #shown: Violations = [];
   readonly #deaths: Record<string, number> = {};
   readonly #notes = new Set<string>();
-  #life: Life | null = null;
+  #serverRun: ServerRun | null = null;
   #previousStop: 'none' | 'unclean' = 'none';
   /** The log was checked up to here. */
   #upTo = 0;
   #cycles = 0;
   #startedByRecovery = 0;
   #longestRestartMs = 0;
-  #longestCensusMs = 0;
+  #longestExitMs = 0;
 
   constructor(directory: string, random: Random) {
     this.#directory = directory;
     this.#random = random;
-    this.#readers = new Readership((name, event) => {
-      if (name === FIRST_READER) this.#pulse.see(event);
+    this.#readers = new Readers((name, event) => {
+      if (name === FIRST_READER) this.#eventWaiter.see(event);
       this.#shown.push(...this.#seen.note(name, event));
     });
   }
 
   /** One life: start, check what the last one left, load, kill, look around. */
   async cycle(number: number): Promise<void> {
-    const drawn = planLife(this.#random);
-    const plan = number === 1 ? firstLife : drawn;
+    const drawn = planRun(this.#random);
+    const plan = number === 1 ? firstRun : drawn;
     const random = this.#random.fork();
-    const life = await this.#begin(plan);
-    if (life) {
-      const alive = await survives(life, () =>
-        this.#check(life, { wholeLog: number % WHOLE_LOG_EVERY === 0 }),
+    const serverRun = await this.#begin(plan);
+    if (serverRun) {
+      const alive = await survives(serverRun, () =>
+        this.#check(serverRun, { wholeLog: number % WHOLE_LOG_EVERY === 0 }),
       );
-      if (alive) await this.#load(life, plan, random);
-      await this.#bury(life);
+      if (alive) await this.#load(serverRun, plan, random);
+      await this.#awaitEnd(serverRun);
     } else {
       this.#countDeath(`${plan.failpoint?.name ?? ''} while starting`);
-      const { left } = await untilNothingRemains(this.#directory, scaled(CENSUS_MS));
+      const { left } = await untilNothingRemains(this.#directory, scaled(EXIT_LIMIT_MS));
       assertNone(left.map((what) => `after a death while starting there is still ${what}`));
     }
     if (number % INTEGRITY_EVERY === 0) this.#checkIntegrity();
@@ -149,15 +149,15 @@ class Campaign {
 
   /** The last life: everything comes to its end, all is checked once more, and the server stops in order. */
   async finish(): Promise<void> {
-    const life = await this.#begin(quietLife);
-    if (!life) throw new Error('the server did not start');
-    await this.#check(life, { wholeLog: false });
-    await untilAtRest(life.server);
-    await this.#check(life, { wholeLog: true, atRest: true });
-    assertNone(checkPromptsGiven(this.#directory, this.#stories.completedPrompts));
-    const complaints = await life.stop();
-    this.#life = null;
-    assertNone([...complaints, ...(await this.#readers.lastWords(this.#upTo))]);
+    const serverRun = await this.#begin(quietRun);
+    if (!serverRun) throw new Error('the server did not start');
+    await this.#check(serverRun, { wholeLog: false });
+    await untilAtRest(serverRun.server);
+    await this.#check(serverRun, { wholeLog: true, atRest: true });
+    assertNone(checkPromptsGiven(this.#directory, this.#turnChecker.completedPrompts));
+    const violations = await serverRun.stop();
+    this.#serverRun = null;
+    assertNone([...violations, ...(await this.#readers.checkStopEvent(this.#upTo))]);
     await this.#readers.end();
     this.#checkIntegrity();
   }
@@ -165,16 +165,16 @@ class Campaign {
   /** Ends whatever runs, after a failure; answers the server's log. */
   async abandon(): Promise<string> {
     await this.#readers.end();
-    const server = this.#life?.server;
+    const server = this.#serverRun?.server;
     await server?.end('SIGKILL');
-    await untilNothingRemains(this.#directory, scaled(CENSUS_MS));
+    await untilNothingRemains(this.#directory, scaled(EXIT_LIMIT_MS));
     // A process that is still alive may be the finding of the campaign.
     for (const pid of carriersOf(this.#directory)) signal(pid, 'SIGKILL');
     return server?.log() ?? '';
   }
 
   get summary(): Summary {
-    const { completed, failed } = this.#stories.counts();
+    const { completed, failed } = this.#turnChecker.counts();
     const { events, losses } = this.#readers.counts;
     const { sessions, turns } = this.#acknowledged;
     return {
@@ -189,28 +189,28 @@ class Campaign {
       differentEvents: this.#seen.size,
       reconnections: losses,
       longestRestartMs: this.#longestRestartMs,
-      longestCensusMs: this.#longestCensusMs,
+      longestExitMs: this.#longestExitMs,
       deaths: this.#deaths,
       notes: [...this.#notes],
     };
   }
 
-  async #begin(plan: Plan): Promise<Life | null> {
-    const life = await Life.begin(this.#directory, plan);
-    this.#life = life;
-    if (!life) return null;
-    this.#longestRestartMs = Math.max(this.#longestRestartMs, life.startedInMs);
-    this.#readers.moveTo(life.server.client);
-    return life;
+  async #begin(plan: Plan): Promise<ServerRun | null> {
+    const serverRun = await ServerRun.begin(this.#directory, plan);
+    this.#serverRun = serverRun;
+    if (!serverRun) return null;
+    this.#longestRestartMs = Math.max(this.#longestRestartMs, serverRun.startedInMs);
+    this.#readers.moveTo(serverRun.server.client);
+    return serverRun;
   }
 
   /** All that can be known of a server before anybody writes to it. */
   async #check(
-    life: Life,
+    serverRun: ServerRun,
     { wholeLog, atRest = false }: { wholeLog: boolean; atRest?: boolean },
   ): Promise<void> {
-    const { server } = life;
-    await life.meetKeeper();
+    const { server } = serverRun;
+    await serverRun.noteKeeper();
     const { open, turns, sessions } = this.#acknowledged;
     const turnsOf = atRest ? sessions : new Set([...open].flatMap((turn) => turns.get(turn) ?? []));
     const found = await observe(server.client, {
@@ -218,20 +218,20 @@ class Campaign {
       logsOf: this.#readers.sessions,
       turnsOf,
     });
-    const complaints = await this.#readers.catchUp(server, found);
+    const violations = await this.#readers.catchUp(server, found);
     const whole = wholeLog ? await replay(server.client, 0) : null;
-    if (whole) complaints.push(...(await this.#readers.compareNewcomer(server, whole)));
+    if (whole) violations.push(...(await this.#readers.compareNewReader(server, whole)));
 
     // From here on the server is not asked: it may be dead already, and what was found is still to be judged whole.
-    complaints.push(
+    violations.push(
       ...this.#shown.splice(0),
       ...checkOrder('the log', found.log),
-      ...found.log.flatMap((event) => this.#stories.follow(event)),
+      ...found.log.flatMap((event) => this.#turnChecker.follow(event)),
       ...this.#readers.compareWith(found),
       ...(whole ? [...checkOrder('the whole log', whole), ...this.#seen.missingFrom(whole)] : []),
-      ...judge(found, {
+      ...checkRecovery(found, {
         acknowledged: this.#acknowledged,
-        stories: this.#stories,
+        turnChecker: this.#turnChecker,
         previousStop: this.#previousStop,
         atRest,
       }),
@@ -239,35 +239,35 @@ class Campaign {
     this.#upTo = found.upTo;
     this.#previousStop = 'unclean';
     if (!atRest) this.#startedByRecovery += found.recovery.turns_reconciled.length;
-    assertNone(complaints);
-    await this.#readers.thinOut();
+    assertNone(violations);
+    await this.#readers.removeOldReaders();
   }
 
-  async #load(life: Life, plan: Plan, random: Random): Promise<void> {
+  async #load(serverRun: ServerRun, plan: Plan, random: Random): Promise<void> {
     const { sessions } = this.#readers;
-    const busy = this.#pulse.outputs(plan.afterOutputs);
+    const busy = this.#eventWaiter.outputs(plan.afterOutputs);
     const loading = load({
-      server: life.server,
+      server: serverRun.server,
       random,
       heavy: plan.heavy,
       sessions: sessions.slice(-random.between(2, 4)),
       creations: sessions.length < 3 ? 3 : random.between(0, 2),
       acknowledged: this.#acknowledged,
-      pulse: this.#pulse,
+      eventWaiter: this.#eventWaiter,
       onSession: (id) => this.#readers.follow(id),
     });
-    await life.killAfter(busy);
+    await serverRun.killAfter(busy);
     assertNone(await loading);
-    this.#pulse.reset();
+    this.#eventWaiter.reset();
   }
 
-  async #bury(life: Life): Promise<void> {
-    const { cause, complaints, censusMs } = await life.bury();
+  async #awaitEnd(serverRun: ServerRun): Promise<void> {
+    const { cause, violations, exitMs } = await serverRun.awaitEnd();
     this.#readers.moveTo(null);
     this.#countDeath(cause);
-    this.#longestCensusMs = Math.max(this.#longestCensusMs, censusMs);
-    assertNone(complaints);
-    this.#life = null;
+    this.#longestExitMs = Math.max(this.#longestExitMs, exitMs);
+    assertNone(violations);
+    this.#serverRun = null;
   }
 
   #checkIntegrity(): void {
@@ -282,13 +282,13 @@ class Campaign {
 }
 
 /** Runs a step; false when the server's own failpoint killed it meanwhile. */
-async function survives(life: Life, step: () => Promise<void>): Promise<boolean> {
+async function survives(serverRun: ServerRun, step: () => Promise<void>): Promise<boolean> {
   try {
     await step();
     return true;
   } catch (error) {
     const unreachable = error instanceof AppError && error.code === 'unreachable';
-    if (unreachable && (await life.killsItself())) return false;
+    if (unreachable && (await serverRun.killsItself())) return false;
     throw error;
   }
 }
@@ -304,7 +304,7 @@ async function untilAtRest({ client }: TestServer): Promise<void> {
   }
 }
 
-function assertNone(complaints: Complaints): void {
-  if (complaints.length > 0)
-    throw new Error(`${complaints.length} complaints:\n  ${complaints.join('\n  ')}`);
+function assertNone(violations: Violations): void {
+  if (violations.length > 0)
+    throw new Error(`${violations.length} complaints:\n  ${violations.join('\n  ')}`);
 }

@@ -28,7 +28,10 @@ interface Life {
 /** Lets a server die while it merges a worktree with changes that are not committed, and looks after the next start. */
 async function expectAfterDeath(
   point: string,
-  { meanwhile, after }: { meanwhile?: (life: Life) => void; after: (life: Life) => unknown },
+  {
+    meanwhile,
+    after,
+  }: { meanwhile?: (serverRun: Life) => void; after: (serverRun: Life) => unknown },
 ): Promise<void> {
   const place = testDirectory('merge');
   const data = path.join(place, 'data');
@@ -82,9 +85,9 @@ describe('a server that is killed while it merges', { timeout: scaled(60_000) },
 
   test('After a kill once the branches have moved, the next start writes the files.', () =>
     expectAfterDeath('worktree.moved', {
-      async after(life) {
-        await expectMerged(life);
-        expect(git(life.repo, 'status', '--porcelain')).toBe('');
+      async after(serverRun) {
+        await expectMerged(serverRun);
+        expect(git(serverRun.repo, 'status', '--porcelain')).toBe('');
       },
     }));
 
@@ -98,18 +101,18 @@ describe('a server that is killed while it merges', { timeout: scaled(60_000) },
         });
         fs.rmSync(path.join(repo, 'goes.txt'));
       },
-      async after(life) {
-        await expectMerged(life);
-        expect(read(life.repo, 'sub/b.txt')).toBe('edited by hand\n');
-        expect(git(life.repo, 'status', '--porcelain')).toBe(' M stays.txt\n M sub/b.txt');
+      async after(serverRun) {
+        await expectMerged(serverRun);
+        expect(read(serverRun.repo, 'sub/b.txt')).toBe('edited by hand\n');
+        expect(git(serverRun.repo, 'status', '--porcelain')).toBe(' M stays.txt\n M sub/b.txt');
       },
     }));
 
   test('After a kill once the files are written, the next start reports the merge.', () =>
     expectAfterDeath('worktree.followed', {
-      async after(life) {
-        await expectMerged(life);
-        expect(git(life.repo, 'status', '--porcelain')).toBe('');
+      async after(serverRun) {
+        await expectMerged(serverRun);
+        expect(git(serverRun.repo, 'status', '--porcelain')).toBe('');
       },
     }));
 

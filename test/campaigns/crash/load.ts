@@ -3,7 +3,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import { AppError } from '../../../src/api/errors.ts';
 import type { TestServer } from '../../support/server.ts';
 import type { Acknowledgements } from './acknowledgements.ts';
-import type { Complaints } from './checks.ts';
+import type { Violations } from './checks.ts';
 import { randomPrompt } from './prompts.ts';
 import type { Random } from './random.ts';
 import { scaled } from '../../support/patience.ts';
@@ -12,7 +12,7 @@ import { scaled } from '../../support/patience.ts';
 const DEATH_NOTICE_MS = 2000;
 
 /** Reports the events that a reader receives. */
-export class Pulse {
+export class EventWaiter {
   readonly #waiting = new Set<{
     matches: (event: RuntimeEventRecord) => boolean;
     left: number;
@@ -58,15 +58,15 @@ export interface LoadOptions {
   sessions: readonly string[];
   creations: number;
   acknowledged: Acknowledgements;
-  pulse: Pulse;
+  eventWaiter: EventWaiter;
   /** A session was acknowledged. */
   onSession: (id: string) => void;
 }
 
 /** Sends turns and makes sessions until the server is gone; answers what it should not have done. */
-export async function load(options: LoadOptions): Promise<Complaints> {
+export async function load(options: LoadOptions): Promise<Violations> {
   const { server, random, sessions, creations, acknowledged, onSession } = options;
-  const complaints: Complaints = [];
+  const violations: Violations = [];
   const dead = server.exited.then((): true => true);
   const [shared] = sessions;
   const senders = [...sessions, ...(shared === undefined ? [] : [shared])];
@@ -74,7 +74,7 @@ export async function load(options: LoadOptions): Promise<Complaints> {
     ...senders.map((session) => guarded(() => send(options, session, random.fork(), dead))),
     ...Array.from({ length: creations }, () => guarded(() => create(random.fork()))),
   ]);
-  return complaints;
+  return violations;
 
   async function create(random: Random): Promise<void> {
     acknowledged.askForSession();
@@ -92,9 +92,9 @@ export async function load(options: LoadOptions): Promise<Complaints> {
       await work();
     } catch (error) {
       const unreachable = error instanceof AppError && error.code === 'unreachable';
-      if (!unreachable) complaints.push(`a request failed: ${messageOf(error)}`);
+      if (!unreachable) violations.push(`a request failed: ${messageOf(error)}`);
       else if (!(await within(dead, scaled(DEATH_NOTICE_MS)))) {
-        complaints.push(`a living server gave no answer: ${messageOf(error.cause ?? error)}`);
+        violations.push(`a living server gave no answer: ${messageOf(error.cause ?? error)}`);
       }
     }
   }
@@ -102,13 +102,13 @@ export async function load(options: LoadOptions): Promise<Complaints> {
 
 /** One turn after the other, until the server is gone. */
 async function send(
-  { server, heavy, acknowledged, pulse }: LoadOptions,
+  { server, heavy, acknowledged, eventWaiter }: LoadOptions,
   sessionId: string,
   random: Random,
   dead: Promise<true>,
 ): Promise<void> {
   for (;;) {
-    const free = pulse.turnEnded(sessionId);
+    const free = eventWaiter.turnEnded(sessionId);
     const input = {
       type: 'text' as const,
       text: `${acknowledged.newLabel()}; ${randomPrompt(random, heavy)}`,

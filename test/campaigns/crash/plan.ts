@@ -31,7 +31,7 @@ const places: readonly { name: FailpointName; hits: number; heavy?: boolean }[] 
 /** So long a server that is to kill itself may take to get there; then it is killed from outside. */
 export const FAILPOINT_PATIENCE_MS = 1500;
 
-export function planLife(random: Random): Plan {
+export function planRun(random: Random): Plan {
   const place = random.chance(0.4) ? random.pick(places) : null;
   return {
     failpoint: place && { name: place.name, hit: random.between(1, place.hits) },
@@ -43,7 +43,7 @@ export function planLife(random: Random): Plan {
 }
 
 /** A life that dies as a turn is about to end, so that a campaign of any length has cut a turn short. */
-export const firstLife: Plan = {
+export const firstRun: Plan = {
   failpoint: { name: 'turn.ending', hit: 1 },
   afterOutputs: 0,
   delayMs: 0,
@@ -60,7 +60,7 @@ export function environmentOf({ failpoint, durability }: Plan): Record<string, s
 }
 
 /** A life that is to end in order. */
-export const quietLife: Plan = {
+export const quietRun: Plan = {
   failpoint: null,
   afterOutputs: 0,
   delayMs: 0,

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import type { Complaints } from './checks.ts';
+import type { Violations } from './checks.ts';
 
 /**
  * Asks the agents' own notes which prompts they were given: each at most once, though the server died at any
@@ -10,7 +10,7 @@ export function checkPromptsGiven(
   directory: string,
   completed: readonly string[],
   relevant: (prompt: string) => boolean = () => true,
-): Complaints {
+): Violations {
   const notes = path.join(directory, 'demo-agent');
   const prompts = fs
     .readdirSync(notes)

@@ -48,7 +48,7 @@ export function expectedItems(prompt: string): ExpectedItem[] {
 }
 
 /** A text without the one thing in it that no prompt foretells, the number of a process. */
-export function foretold(text: string): string {
+export function expectedText(text: string): string {
   return text.replace(/^spawned \d*$/, 'spawned');
 }
 

@@ -2,7 +2,7 @@ import type { RuntimeEventRecord } from '../../../src/api/events.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { streamEvents } from '../../../src/client/stream.ts';
 import { type Clock, systemClock } from '../../../src/core/lib/clock.ts';
-import type { Complaints } from './checks.ts';
+import type { Violations } from './checks.ts';
 
 /** Reconnects at once: a campaign has no time for the pauses that spare a real server. */
 const eager: Clock = {
@@ -20,7 +20,7 @@ export class Reader {
   count = 0;
   readonly #stop = new AbortController();
   readonly #onEvent: (event: RuntimeEventRecord) => void;
-  readonly #complaints: Complaints = [];
+  readonly #violations: Violations = [];
   readonly #done: Promise<void>;
   #window: RuntimeEventRecord[] = [];
   #last = 0;
@@ -45,15 +45,15 @@ export class Reader {
 
   /** Resolves once it has been shown `seq`; also when it fell over, which it complains of. */
   until(seq: number): Promise<void> {
-    if (this.#last >= seq || this.#complaints.length > 0) return Promise.resolve();
+    if (this.#last >= seq || this.#violations.length > 0) return Promise.resolve();
     return new Promise((resolve) => void this.#waiting.push({ seq, resolve }));
   }
 
   /** Takes out what it was shown up to `seq`; the rest is for the next time. */
-  take(upTo: number): { events: RuntimeEventRecord[]; complaints: Complaints } {
+  take(upTo: number): { events: RuntimeEventRecord[]; violations: Violations } {
     const at = this.#window.findIndex(({ seq }) => seq > upTo);
     const events = this.#window.splice(0, at < 0 ? this.#window.length : at);
-    return { events, complaints: this.#complaints.splice(0) };
+    return { events, violations: this.#violations.splice(0) };
   }
 
   async stop(): Promise<void> {
@@ -74,17 +74,17 @@ export class Reader {
       });
       for await (const event of events) this.#take(event);
     } catch (error) {
-      this.#complaints.push(`${this.name}: its stream failed: ${String(error)}`);
+      this.#violations.push(`${this.name}: its stream failed: ${String(error)}`);
       this.#wake();
     }
   }
 
   #take(event: RuntimeEventRecord): void {
     if (event.seq <= this.#last) {
-      this.#complaints.push(`${this.name}: was shown seq ${event.seq} after seq ${this.#last}`);
+      this.#violations.push(`${this.name}: was shown seq ${event.seq} after seq ${this.#last}`);
     }
     if (this.sessionId !== undefined && event.session_id !== this.sessionId) {
-      this.#complaints.push(
+      this.#violations.push(
         `${this.name}: was shown seq ${event.seq} of ${event.session_id ?? 'no session'}`,
       );
     }
@@ -96,7 +96,7 @@ export class Reader {
   }
 
   #wake(): void {
-    const due = this.#waiting.filter(({ seq }) => seq <= this.#last || this.#complaints.length > 0);
+    const due = this.#waiting.filter(({ seq }) => seq <= this.#last || this.#violations.length > 0);
     if (due.length === 0) return;
     this.#waiting = this.#waiting.filter((waiter) => !due.includes(waiter));
     for (const { resolve } of due) resolve();

@@ -4,7 +4,7 @@ import type { Client } from '../../../src/client/client.ts';
 import { AppError } from '../../../src/api/errors.ts';
 import type { TestServer } from '../../support/server.ts';
 import { type Observation, replay } from './observe.ts';
-import { checkEqual, type Complaints } from './checks.ts';
+import { checkEqual, type Violations } from './checks.ts';
 import { Reader } from './reader.ts';
 import { RoamingClient } from './roaming-client.ts';
 import { scaled } from '../../support/patience.ts';
@@ -16,7 +16,7 @@ const SILENCE_MS = 10_000;
 export const FIRST_READER = 'the first reader';
 
 /** Subscribers that follow the log through all deaths of the server: two for all events, and one for each session. */
-export class Readership {
+export class Readers {
   readonly #client = new RoamingClient();
   readonly #onEvent: (reader: Reader, event: RuntimeEventRecord) => void;
   #readers: Reader[] = [];
@@ -51,7 +51,7 @@ export class Readership {
   }
 
   /** Waits until every reader was shown all of an observation. Rejects with `unreachable` if the server dies. */
-  async catchUp(server: TestServer, { upTo, sessionLogs }: Observation): Promise<Complaints> {
+  async catchUp(server: TestServer, { upTo, sessionLogs }: Observation): Promise<Violations> {
     const waits = this.#readers.map((reader) => ({
       reader,
       seq: targetOf(reader, upTo, sessionLogs),
@@ -63,15 +63,15 @@ export class Readership {
   }
 
   /** Holds what everybody was shown against the log; what is beyond it is for the next time. */
-  compareWith({ log, upTo, sessionLogs }: Observation): Complaints {
+  compareWith({ log, upTo, sessionLogs }: Observation): Violations {
     return this.#readers.flatMap((reader) => {
       const { name, sessionId } = reader;
-      const { events, complaints } = reader.take(upTo);
-      if (sessionId === undefined) return [...complaints, ...checkEqual(name, events, log)];
+      const { events, violations } = reader.take(upTo);
+      if (sessionId === undefined) return [...violations, ...checkEqual(name, events, log)];
       const scoped = log.filter(({ session_id }) => session_id === sessionId);
       const stored = sessionLogs.get(sessionId) ?? [];
       return [
-        ...complaints,
+        ...violations,
         ...checkEqual(name, events, scoped),
         ...checkEqual(`the replay of ${sessionId}`, stored, scoped),
       ];
@@ -79,45 +79,45 @@ export class Readership {
   }
 
   /** Holds what a reader that begins only now is shown against the whole log. */
-  async compareNewcomer(
+  async compareNewReader(
     server: TestServer,
     log: readonly RuntimeEventRecord[],
-  ): Promise<Complaints> {
+  ): Promise<Violations> {
     const reader = this.#add(server.client, 'a newcomer');
     const last = log.at(-1)?.seq ?? 0;
     try {
       await this.#reach([{ reader, seq: last }], server);
-      const { events, complaints } = reader.take(last);
+      const { events, violations } = reader.take(last);
       // Reading a long log takes minutes. The server deletes the deltas of items that have ended in this time.
       const later = await replay(server.client, last);
-      return [...complaints, ...checkEqual(reader.name, [...events, ...later], [...log, ...later])];
+      return [...violations, ...checkEqual(reader.name, [...events, ...later], [...log, ...later])];
     } finally {
-      await this.#dismiss(reader);
+      await this.#remove(reader);
     }
   }
 
   /** Waits until the readers of the whole runtime have seen the stop in order that followed `upTo`. */
-  async lastWords(upTo: number): Promise<Complaints> {
+  async checkStopEvent(upTo: number): Promise<Violations> {
     const readers = this.#readers.filter(({ sessionId }) => sessionId === undefined);
     await this.#reach(readers.map((reader) => ({ reader, seq: upTo + 1 })));
     return readers.flatMap((reader) => {
-      const { events, complaints } = reader.take(Number.MAX_SAFE_INTEGER);
+      const { events, violations } = reader.take(Number.MAX_SAFE_INTEGER);
       const kinds = events.map(({ kind }) => kind).join(', ') || 'nothing';
       return kinds === 'runtime.stopping'
-        ? complaints
+        ? violations
         : [`the last that ${reader.name} was shown is ${kinds}`];
     });
   }
 
   /** Lets the oldest go where there are many. */
-  async thinOut(): Promise<void> {
+  async removeOldReaders(): Promise<void> {
     const sessionReaders = this.#readers.filter(({ sessionId }) => sessionId !== undefined);
-    for (const reader of sessionReaders.slice(0, -FOLLOWED_SESSIONS)) await this.#dismiss(reader);
+    for (const reader of sessionReaders.slice(0, -FOLLOWED_SESSIONS)) await this.#remove(reader);
   }
 
   async end(): Promise<void> {
     this.moveTo(null);
-    for (const reader of this.#readers.slice()) await this.#dismiss(reader);
+    for (const reader of this.#readers.slice()) await this.#remove(reader);
   }
 
   /**
@@ -158,7 +158,7 @@ export class Readership {
     return reader;
   }
 
-  async #dismiss(reader: Reader): Promise<void> {
+  async #remove(reader: Reader): Promise<void> {
     await reader.stop();
     this.#readers = this.#readers.filter((other) => other !== reader);
     this.#past.events += reader.count;

@@ -3,17 +3,17 @@ import { endpoints } from '../../../src/api/index.ts';
 import { type Identity, identify } from '../../../src/core/children/identity.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 import { remaining, untilNothingRemains } from './leftovers.ts';
-import type { Complaints } from './checks.ts';
+import type { Violations } from './checks.ts';
 import { environmentOf, FAILPOINT_PATIENCE_MS, type Plan } from './plan.ts';
 import { scaled } from '../../support/patience.ts';
 
 /** After a kill nothing may be left once this has passed. */
-const CENSUS_MS = 2000;
+const EXIT_LIMIT_MS = 2000;
 /** Agents that have not said much by then will not. */
 const BUSY_MS = 4000;
 
 /** One life of the server, from its start to its end. */
-export class Life {
+export class ServerRun {
   readonly server: TestServer;
   readonly startedInMs: number;
   readonly #plan: Plan;
@@ -29,11 +29,11 @@ export class Life {
   }
 
   /** Starts the server; null when its failpoint killed it before it was ready. */
-  static async begin(directory: string, plan: Plan): Promise<Life | null> {
+  static async begin(directory: string, plan: Plan): Promise<ServerRun | null> {
     const started = performance.now();
     try {
       const server = await startServer(directory, { env: environmentOf(plan) });
-      return new Life(server, plan, Math.round(performance.now() - started));
+      return new ServerRun(server, plan, Math.round(performance.now() - started));
     } catch (error) {
       if (plan.failpoint && String(error).includes('"signal":"SIGKILL"')) return null;
       throw error;
@@ -41,7 +41,7 @@ export class Life {
   }
 
   /** Takes note of the keeper, so that the census can look for it. */
-  async meetKeeper(): Promise<void> {
+  async noteKeeper(): Promise<void> {
     const { children } = await this.server.client.call(endpoints.getDiagnostics, {});
     this.#keeper = children.keeper_pid === null ? undefined : identify(children.keeper_pid);
   }
@@ -56,7 +56,7 @@ export class Life {
       await pause(delayMs);
     }
     // It starts with the first agent, so it may be younger than the start of this life.
-    await this.meetKeeper().catch(() => undefined);
+    await this.noteKeeper().catch(() => undefined);
     this.kill();
   }
 
@@ -68,41 +68,41 @@ export class Life {
   /** Whether the server's own failpoint has killed it, or does so in a moment. */
   async killsItself(): Promise<boolean> {
     if (!this.#plan.failpoint || this.#killed) return false;
-    const how = await Promise.race([this.server.exited, pause(scaled(CENSUS_MS))]);
+    const how = await Promise.race([this.server.exited, pause(scaled(EXIT_LIMIT_MS))]);
     return how?.signal === 'SIGKILL';
   }
 
   /** After the kill: what it died of, what is wrong, and how long it took until no process was left. */
-  async bury(): Promise<{ cause: string; complaints: Complaints; censusMs: number }> {
-    const census = this.remains();
+  async awaitEnd(): Promise<{ cause: string; violations: Violations; exitMs: number }> {
+    const leftovers = this.remains();
     const { code, signal } = await this.server.end('SIGKILL');
-    const { left, ms } = await census;
-    const complaints = left.map((what) => `${ms} ms after the kill there is still ${what}`);
+    const { left, ms } = await leftovers;
+    const violations = left.map((what) => `${ms} ms after the kill there is still ${what}`);
     if (signal !== 'SIGKILL')
-      complaints.push(`the server ended by itself, with ${code ?? signal ?? '?'}`);
-    complaints.push(...this.logged());
+      violations.push(`the server ended by itself, with ${code ?? signal ?? '?'}`);
+    violations.push(...this.logged());
     const cause =
       this.#plan.failpoint && !this.#killed ? this.#plan.failpoint.name : 'a kill from outside';
-    return { cause, complaints, censusMs: ms };
+    return { cause, violations, exitMs: ms };
   }
 
   /** Stops the server in order; answers what is wrong with that. */
-  async stop(): Promise<Complaints> {
+  async stop(): Promise<Violations> {
     const how = await this.server.end('SIGTERM');
-    const complaints = remaining(this.server.directory, this.#keeper).map(
+    const violations = remaining(this.server.directory, this.#keeper).map(
       (what) => `after a stop in order there is still ${what}`,
     );
-    if (how.code !== 0) complaints.push(`a stop in order ended with ${JSON.stringify(how)}`);
-    return [...complaints, ...this.logged()];
+    if (how.code !== 0) violations.push(`a stop in order ended with ${JSON.stringify(how)}`);
+    return [...violations, ...this.logged()];
   }
 
   /** Waits until none of its processes is left. */
   remains(): ReturnType<typeof untilNothingRemains> {
-    return untilNothingRemains(this.server.directory, scaled(CENSUS_MS), this.#keeper);
+    return untilNothingRemains(this.server.directory, scaled(EXIT_LIMIT_MS), this.#keeper);
   }
 
   /** Lines of its log that must not occur. */
-  logged(): Complaints {
+  logged(): Violations {
     const lines = this.server.log().split('\n');
     return lines
       .filter((line) => /"level":"(error|fatal)"/.test(line))

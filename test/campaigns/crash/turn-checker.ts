@@ -1,13 +1,13 @@
 import { deltaKinds, settlingKinds } from '../../../src/api/events.ts';
 import type { Turn } from '../../../src/api/sessions.ts';
-import { type Complaints, describe } from './checks.ts';
-import { type ExpectedItem, expectedItems, foretold } from './prompts.ts';
+import { type Violations, describe } from './checks.ts';
+import { type ExpectedItem, expectedItems, expectedText } from './prompts.ts';
 import type { UntypedEvent } from '../../support/untyped-events.ts';
 
 type Ending = 'completed' | 'interrupted' | 'failed';
 
 /** One turn according to the log. */
-interface Story {
+interface LoggedTurn {
   readonly session: string | null;
   readonly prompt: string;
   started: boolean;
@@ -24,8 +24,8 @@ interface Story {
  * beginning, two ends, output after the end, an open item, a hole in a text, words that are not in
  * the prompt.
  */
-export class Stories {
-  readonly #turns = new Map<string, Story>();
+export class TurnChecker {
+  readonly #turns = new Map<string, LoggedTurn>();
   readonly #sessions = new Set<string>();
   readonly #mayLackDeltas: boolean;
 
@@ -65,7 +65,7 @@ export class Stories {
     return counts;
   }
 
-  follow(event: UntypedEvent): Complaints {
+  follow(event: UntypedEvent): Violations {
     const { kind, session_id: session, turn_id: turnId } = event;
     if (kind === 'session.created') {
       if (session === null || this.#sessions.has(session))
@@ -73,38 +73,38 @@ export class Stories {
       this.#sessions.add(session);
     }
     if (turnId === null) return [];
-    const story = this.#turns.get(turnId);
+    const turn = this.#turns.get(turnId);
     if (kind === 'turn.accepted') {
-      if (story) return [`${describe(event)}: accepted twice`];
+      if (turn) return [`${describe(event)}: accepted twice`];
       if (session === null || !this.#sessions.has(session))
         return [`${describe(event)}: without a session`];
       const prompt = promptOf(event);
       this.#turns.set(turnId, { session, prompt, started: false, ended: null, items: new Map() });
       return [];
     }
-    if (!story) return [`${describe(event)}: the turn was never accepted`];
-    if (story.ended) return [`${describe(event)}: the turn had ${story.ended}`];
+    if (!turn) return [`${describe(event)}: the turn was never accepted`];
+    if (turn.ended) return [`${describe(event)}: the turn had ${turn.ended}`];
     if (kind === 'turn.started') {
-      const again = story.started;
-      story.started = true;
+      const again = turn.started;
+      turn.started = true;
       return again ? [`${describe(event)}: started twice`] : [];
     }
-    if (kind.startsWith('turn.')) return end(event, story);
+    if (kind.startsWith('turn.')) return end(event, turn);
     if (event.payload.item_id === undefined) return [];
-    return takeOutput(event, story, this.#mayLackDeltas);
+    return takeOutput(event, turn, this.#mayLackDeltas);
   }
 }
 
-function end(event: UntypedEvent, story: Story): Complaints {
+function end(event: UntypedEvent, turn: LoggedTurn): Violations {
   const status = event.kind.slice('turn.'.length) as Ending;
-  story.ended = status;
-  const items = [...story.items.values()];
+  turn.ended = status;
+  const items = [...turn.items.values()];
   const wrong = items
     .filter(({ open }) => open)
     .map(({ kind }) => `${describe(event)}: a ${kind} was left open`);
-  if (status === 'completed' && !story.started) wrong.push(`${describe(event)}: it never started`);
-  wrong.push(...compareOutput(event, items, expectedItems(story.prompt), status === 'completed'));
-  story.items.clear();
+  if (status === 'completed' && !turn.started) wrong.push(`${describe(event)}: it never started`);
+  wrong.push(...compareOutput(event, items, expectedItems(turn.prompt), status === 'completed'));
+  turn.items.clear();
   return wrong;
 }
 
@@ -114,8 +114,8 @@ function compareOutput(
   items: readonly { kind: string; text: string; cut: boolean }[],
   expected: readonly ExpectedItem[],
   whole: boolean,
-): Complaints {
-  const wrong: Complaints = [];
+): Violations {
+  const wrong: Violations = [];
   if (items.length > expected.length || (whole && items.length < expected.length)) {
     wrong.push(
       `${describe(event)}: it has ${items.length} items, its prompt makes ${expected.length}`,
@@ -125,7 +125,7 @@ function compareOutput(
     const wanted = expected[i];
     if (!wanted) break;
     const mayBePart = cut || (!whole && i === items.length - 1);
-    const said = foretold(text);
+    const said = expectedText(text);
     const fits = mayBePart ? wanted.text.startsWith(said) : wanted.text === said;
     if (kind !== wanted.kind || !fits) {
       wrong.push(
@@ -136,7 +136,11 @@ function compareOutput(
   return wrong;
 }
 
-function takeOutput(event: UntypedEvent, { items }: Story, mayLackDeltas: boolean): Complaints {
+function takeOutput(
+  event: UntypedEvent,
+  { items }: LoggedTurn,
+  mayLackDeltas: boolean,
+): Violations {
   const { kind, payload } = event;
   const id = String(payload.item_id);
   const item = items.get(id);

@@ -40,9 +40,9 @@ async function expectMended<T>(
     after,
     isPassedBefore = false,
   }: {
-    before: (life: Life) => Promise<T>;
-    dying: (life: Life, left: T) => Promise<unknown>;
-    after: (life: Life, left: T) => Promise<void>;
+    before: (serverRun: Life) => Promise<T>;
+    dying: (serverRun: Life, left: T) => Promise<unknown>;
+    after: (serverRun: Life, left: T) => Promise<void>;
     isPassedBefore?: boolean;
   },
 ): Promise<void> {
@@ -99,10 +99,10 @@ function expectTruth({ repo }: Life, tree: Worktree): void {
   expect(known(repo)).toEqual(isThere ? [tree.path] : []);
 }
 
-async function cleaned(life: Life): Promise<Worktree> {
-  const tree = await create(life);
+async function cleaned(serverRun: Life): Promise<Worktree> {
+  const tree = await create(serverRun);
   work(tree);
-  const { cleanup } = await release(life, tree, life.session);
+  const { cleanup } = await release(serverRun, tree, serverRun.session);
   expect(cleanup?.status).toBe('cleaned');
   return tree;
 }
@@ -112,13 +112,13 @@ test.for(['worktree.creating', 'worktree.added', 'worktree.included'])(
   (point) =>
     expectMended(point, {
       before: async () => undefined,
-      dying: (life) => create(life),
-      async after(life) {
-        expect(await life.client.call(endpoints.listWorktrees, { query: {} })).toEqual([]);
-        expect([branches(life.repo), known(life.repo)]).toEqual([['main'], []]);
-        const made = await create(life);
+      dying: (serverRun) => create(serverRun),
+      async after(serverRun) {
+        expect(await serverRun.client.call(endpoints.listWorktrees, { query: {} })).toEqual([]);
+        expect([branches(serverRun.repo), known(serverRun.repo)]).toEqual([['main'], []]);
+        const made = await create(serverRun);
         expect(made.created).toBe(true);
-        expectTruth(life, made);
+        expectTruth(serverRun, made);
       },
     }),
 );
@@ -129,9 +129,9 @@ test('After a kill during the init script, no worktree and no process of the scr
       write(repo, { '.cadre/worktree-init.sh': 'echo x > made; sleep 300\n' });
       commit(repo, 'with a script');
     },
-    dying: (life) => create(life, { run_init_script: true }),
-    async after(life) {
-      expect([branches(life.repo), known(life.repo)]).toEqual([['main'], []]);
+    dying: (serverRun) => create(serverRun, { run_init_script: true }),
+    async after(serverRun) {
+      expect([branches(serverRun.repo), known(serverRun.repo)]).toEqual([['main'], []]);
     },
   }));
 
@@ -144,45 +144,45 @@ test.for([
   'After a kill at %s, the worktree is %s, as in its record, and keeps all its work.',
   ([point, status]) =>
     expectMended(point, {
-      async before(life) {
-        const tree = await create(life);
+      async before(serverRun) {
+        const tree = await create(serverRun);
         work(tree);
         return tree;
       },
-      dying: (life, tree) => release(life, tree, life.session),
-      async after(life, tree) {
-        const now = await get(life, tree);
+      dying: (serverRun, tree) => release(serverRun, tree, serverRun.session),
+      async after(serverRun, tree) {
+        const now = await get(serverRun, tree);
         expect(now).toMatchObject({ status, archive_ref: `refs/cadre/archive/${tree.id}` });
-        expectTruth(life, now);
-        expect((await kindsOf(life)).filter((kind) => kind === 'worktree.cleaned')).toHaveLength(
-          status === 'cleaned' ? 1 : 0,
-        );
+        expectTruth(serverRun, now);
+        expect(
+          (await kindsOf(serverRun)).filter((kind) => kind === 'worktree.cleaned'),
+        ).toHaveLength(status === 'cleaned' ? 1 : 0);
         if (status === 'retained') {
           expectWork(now);
-          expect((await cleanUp(life, tree)).status).toBe('cleaned');
+          expect((await cleanUp(serverRun, tree)).status).toBe('cleaned');
         }
-        expectWork(await restore(life, tree));
+        expectWork(await restore(serverRun, tree));
       },
     }),
 );
 
 test('After a kill in a cleanup, a branch that git cannot delete is left, and the next cleanup deletes it.', () =>
   expectMended('worktree.aside', {
-    async before(life) {
-      const tree = await create(life);
+    async before(serverRun) {
+      const tree = await create(serverRun);
       work(tree);
-      const lock = path.join(life.repo, '.git/refs/heads', `${tree.branch}.lock`);
+      const lock = path.join(serverRun.repo, '.git/refs/heads', `${tree.branch}.lock`);
       fs.writeFileSync(lock, '');
       return { tree, lock };
     },
-    dying: (life, { tree }) => release(life, tree, life.session),
-    async after(life, { tree, lock }) {
-      expect((await get(life, tree)).status).toBe('cleaned');
-      expect(branches(life.repo)).toContain(tree.branch);
+    dying: (serverRun, { tree }) => release(serverRun, tree, serverRun.session),
+    async after(serverRun, { tree, lock }) {
+      expect((await get(serverRun, tree)).status).toBe('cleaned');
+      expect(branches(serverRun.repo)).toContain(tree.branch);
       fs.rmSync(lock);
-      expect((await cleanUp(life, tree)).status).toBe('cleaned');
-      expect(branches(life.repo)).toEqual(['main']);
-      expectWork(await restore(life, tree));
+      expect((await cleanUp(serverRun, tree)).status).toBe('cleaned');
+      expect(branches(serverRun.repo)).toEqual(['main']);
+      expectWork(await restore(serverRun, tree));
     },
   }));
 
@@ -193,11 +193,11 @@ test.for(['worktree.restoring', 'worktree.added', 'worktree.restored'])(
       before: cleaned,
       isPassedBefore: point === 'worktree.added',
       dying: restore,
-      async after(life, tree) {
-        const now = await get(life, tree);
+      async after(serverRun, tree) {
+        const now = await get(serverRun, tree);
         expect(now.status).toBe('cleaned');
-        expectTruth(life, now);
-        expectWork(await restore(life, tree));
+        expectTruth(serverRun, now);
+        expectWork(await restore(serverRun, tree));
       },
     }),
 );
@@ -205,21 +205,21 @@ test.for(['worktree.restoring', 'worktree.added', 'worktree.restored'])(
 test('A start reports missing worktrees, and keeps the claims of open sessions.', () =>
   expectMended('worktree.creating', {
     isPassedBefore: true,
-    async before(life) {
-      const gone = await create(life, { worktree_name: 'gone' });
-      const kept = await create(life, { worktree_name: 'kept' });
+    async before(serverRun) {
+      const gone = await create(serverRun, { worktree_name: 'gone' });
+      const kept = await create(serverRun, { worktree_name: 'kept' });
       return { gone, kept };
     },
-    async dying(life, { gone }) {
+    async dying(serverRun, { gone }) {
       fs.rmSync(gone.path, { recursive: true });
-      await create(life);
+      await create(serverRun);
     },
-    async after(life, { gone, kept }) {
-      expect((await get(life, gone)).status).toBe('missing');
-      const there = await get(life, kept);
+    async after(serverRun, { gone, kept }) {
+      expect((await get(serverRun, gone)).status).toBe('missing');
+      const there = await get(serverRun, kept);
       expect(there.status).toBe('active');
       expect(there.claims.map(({ released_at }) => released_at)).toEqual([null]);
-      const recovery = await life.client.call(endpoints.getRecovery, {});
+      const recovery = await serverRun.client.call(endpoints.getRecovery, {});
       expect(recovery).toMatchObject({ worktrees_missing: [gone.id], claims_released: [] });
     },
   }));

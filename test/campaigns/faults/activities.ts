@@ -1,34 +1,34 @@
 import type { Receiver } from '../../support/hooks/receiver.ts';
-import { ApprovalStory } from './activities/approvals.ts';
-import { BudgetStory } from './activities/budgets.ts';
-import { HookStory } from './activities/hooks.ts';
-import { ProcessStory } from './activities/processes.ts';
-import { QueueStory } from './activities/queue.ts';
-import { SnapshotStory } from './activities/snapshots.ts';
-import { TeamStory } from './activities/teams.ts';
-import { TurnStory } from './activities/turns.ts';
-import { WorktreeStory } from './activities/worktrees.ts';
-import type { Story, World } from './activity.ts';
+import { ApprovalActivity } from './activities/approvals.ts';
+import { BudgetActivity } from './activities/budgets.ts';
+import { HookActivity } from './activities/hooks.ts';
+import { ProcessActivity } from './activities/processes.ts';
+import { QueueActivity } from './activities/queue.ts';
+import { SnapshotActivity } from './activities/snapshots.ts';
+import { TeamActivity } from './activities/teams.ts';
+import { TurnActivity } from './activities/turns.ts';
+import { WorktreeActivity } from './activities/worktrees.ts';
+import type { Activity, ActivityContext } from './activity.ts';
 
-export type { TurnStory };
+export type { TurnActivity };
 
 /** The stories of all features. */
-export function makeStories(
-  world: World,
+export function makeActivities(
+  context: ActivityContext,
   receiver: Receiver,
-): { stories: Story[]; turns: TurnStory } {
-  const own = () => ({ ...world, random: world.random.fork() });
-  const turns = new TurnStory(own());
-  const stories = [
+): { activities: Activity[]; turns: TurnActivity } {
+  const own = () => ({ ...context, random: context.random.fork() });
+  const turns = new TurnActivity(own());
+  const activities = [
     turns,
-    new ApprovalStory(own()),
-    new QueueStory(own()),
-    new TeamStory(own()),
-    new BudgetStory(own()),
-    new ProcessStory(own()),
-    new WorktreeStory(own()),
-    new SnapshotStory(own()),
-    new HookStory(own(), receiver),
+    new ApprovalActivity(own()),
+    new QueueActivity(own()),
+    new TeamActivity(own()),
+    new BudgetActivity(own()),
+    new ProcessActivity(own()),
+    new WorktreeActivity(own()),
+    new SnapshotActivity(own()),
+    new HookActivity(own(), receiver),
   ];
-  return { stories, turns };
+  return { activities, turns };
 }

@@ -10,21 +10,21 @@ import { scaled } from '../../support/patience.ts';
 import type { ServerOptions, TestServer } from '../../support/server.ts';
 import { integrityOf } from '../crash/integrity.ts';
 import { observe, replay } from '../crash/observe.ts';
-import { checkOrder, type Complaints, Seen } from '../crash/checks.ts';
+import { checkOrder, type Violations, Seen } from '../crash/checks.ts';
 import { type Random, seeded } from '../crash/random.ts';
-import { FIRST_READER, Readership } from '../crash/readers.ts';
+import { FIRST_READER, Readers } from '../crash/readers.ts';
 import { type Condition, Conditions } from './conditions.ts';
 import { Disk } from './disk.ts';
-import { Happenings } from './event-waiter.ts';
-import { Life } from './server-run.ts';
-import { inflict, type Target } from './live-faults.ts';
-import { agentsOf, CampaignClock, strike } from './machine.ts';
-import { type Plan, planLife } from './plan.ts';
+import { EventWaiter } from './event-waiter.ts';
+import { ServerRun } from './server-run.ts';
+import { injectFault, type Target } from './live-faults.ts';
+import { agentsOf, CampaignClock, sendSignal } from './machine.ts';
+import { type Plan, planRun } from './plan.ts';
 import { Receipts } from './receipts.ts';
 import { CampaignOver, Requests } from './requests.ts';
 import { untilAtRest } from './at-rest.ts';
-import type { Story, World } from './activity.ts';
-import { makeStories, type TurnStory } from './activities.ts';
+import type { Activity, ActivityContext } from './activity.ts';
+import { makeActivities, type TurnActivity } from './activities.ts';
 import { HOOK_KINDS } from './activities/hooks.ts';
 
 const WHOLE_LOG_EVERY = 25;
@@ -57,25 +57,25 @@ export class Campaign {
   readonly #conditions = new Conditions();
   readonly #requests: Requests;
   readonly #receipts = new Receipts();
-  readonly #happenings = new Happenings();
+  readonly #eventWaiter = new EventWaiter();
   readonly #seen = new Seen();
-  readonly #shown: Complaints = [];
-  readonly #readers: Readership;
+  readonly #shown: Violations = [];
+  readonly #readers: Readers;
   readonly #receiver: Receiver;
   readonly #closing = new AbortController();
-  readonly #stories: readonly Story[];
-  readonly #turns: TurnStory;
+  readonly #activities: readonly Activity[];
+  readonly #turns: TurnActivity;
   readonly #options: CampaignOptions;
   readonly #kills: Record<string, number> = {};
   readonly #faults: Record<string, number> = {};
   readonly #ends: Record<string, number> = {};
   #running: Promise<unknown> = Promise.resolve();
   #labels = 0;
-  #lives = 0;
+  #runs = 0;
   #upTo = 0;
   #longestStartMs = 0;
-  #longestCensusMs = 0;
-  #life: Life | null = null;
+  #longestExitMs = 0;
+  #serverRun: ServerRun | null = null;
   /** The last server that has started. */
   #server: TestServer | null = null;
 
@@ -90,12 +90,12 @@ export class Campaign {
     this.#random = seeded(seed);
     this.#clock = new CampaignClock(place);
     this.#requests = new Requests(this.#conditions, `campaign-${seed}`);
-    this.#readers = new Readership((name, event) => {
+    this.#readers = new Readers((name, event) => {
       this.#shown.push(...this.#seen.note(name, event));
-      if (name === FIRST_READER) this.#happenings.see(event);
+      if (name === FIRST_READER) this.#eventWaiter.see(event);
     });
-    const { stories, turns } = makeStories(this.#world(), receiver);
-    this.#stories = stories;
+    const { activities, turns } = makeActivities(this.#context(), receiver);
+    this.#activities = activities;
     this.#turns = turns;
     const secret = path.join(place, 'secret');
     fs.writeFileSync(secret, 'a secret of a test, long enough', { mode: 0o600 });
@@ -107,13 +107,13 @@ export class Campaign {
     await using receiver = await new Receiver().open();
     const campaign = new Campaign(options, receiver);
     try {
-      await campaign.#everyLife();
+      await campaign.#runAll();
       await campaign.#finish();
       return campaign.summary;
     } catch (error) {
       const log = await campaign.#abandon();
       fs.writeFileSync(path.join(options.place, 'server.log'), log);
-      throw new Error(`life ${campaign.#lives}: ${(error as Error).message}`, { cause: error });
+      throw new Error(`life ${campaign.#runs}: ${(error as Error).message}`, { cause: error });
     } finally {
       campaign.#disk?.free();
     }
@@ -122,7 +122,7 @@ export class Campaign {
   get summary(): object {
     const { events, losses } = this.#readers.counts;
     return {
-      lives: this.#lives,
+      runs: this.#runs,
       kills: this.#kills,
       killsInAll: this.#killCount(),
       faults: this.#faults,
@@ -136,16 +136,16 @@ export class Campaign {
       reconnections: losses,
       hookRequests: this.#receiver.got.length,
       longestStartMs: this.#longestStartMs,
-      longestCensusMs: this.#longestCensusMs,
+      longestExitMs: this.#longestExitMs,
     };
   }
 
-  #world(): World {
+  #context(): ActivityContext {
     return {
       place: this.#place,
       requests: this.#requests,
       receipts: this.#receipts,
-      happenings: this.#happenings,
+      eventWaiter: this.#eventWaiter,
       random: this.#random.fork(),
       closing: this.#closing.signal,
       now: () => this.#clock.now(),
@@ -153,78 +153,80 @@ export class Campaign {
     };
   }
 
-  async #everyLife(): Promise<void> {
-    this.#running = Promise.all(this.#stories.map((story) => this.#tell(story)));
+  async #runAll(): Promise<void> {
+    this.#running = Promise.all(this.#activities.map((activity) => this.#runActivity(activity)));
     this.#running.catch(() => undefined);
     const { kills, endsAt = Number.POSITIVE_INFINITY } = this.#options;
     while (this.#killCount() < kills && performance.now() < endsAt) {
-      const plan = planLife(this.#random, { hasDisk: this.#disk !== null });
-      this.#lives++;
-      await this.#oneLife(plan, this.#random.fork());
-      if (this.#lives % INTEGRITY_EVERY === 0) this.#checkIntegrity();
+      const plan = planRun(this.#random, { hasDisk: this.#disk !== null });
+      this.#runs++;
+      await this.#runOnce(plan, this.#random.fork());
+      if (this.#runs % INTEGRITY_EVERY === 0) this.#checkIntegrity();
       this.#options.onProgress?.(this.summary);
     }
   }
 
-  async #tell(story: Story): Promise<void> {
+  async #runActivity(activity: Activity): Promise<void> {
     try {
-      await story.run();
+      await activity.run();
     } catch (error) {
       if (error instanceof CampaignOver) return;
       const { stack, message } = error as Error;
-      this.#requests.complaints.push(`the story of ${story.name} failed: ${stack ?? message}`);
+      this.#requests.violations.push(`the story of ${activity.name} failed: ${stack ?? message}`);
     }
   }
 
-  async #oneLife(plan: Plan, random: Random): Promise<void> {
-    this.#options.onStep?.(`life ${this.#lives}: ${JSON.stringify(plan)}`);
-    const life = await this.#begin(plan, random);
-    if (!life) return;
+  async #runOnce(plan: Plan, random: Random): Promise<void> {
+    this.#options.onStep?.(`life ${this.#runs}: ${JSON.stringify(plan)}`);
+    const serverRun = await this.#begin(plan, random);
+    if (!serverRun) return;
     const target: Target = {
-      life,
+      serverRun,
       random,
       conditions: this.#conditions,
       clock: this.#clock,
       disk: this.#disk,
       killed: (what) => this.#count(this.#kills, what),
     };
-    const isWhole = this.#lives % WHOLE_LOG_EVERY === 0;
-    if (await survives(life, () => this.#check(life, isWhole))) {
+    const isWhole = this.#runs % WHOLE_LOG_EVERY === 0;
+    if (await survives(serverRun, () => this.#check(serverRun, isWhole))) {
       for (const [i, name] of plan.faults.entries()) {
-        await Promise.race([pause(plan.pausesMs[i]), life.server.exited]);
-        if (life.isOver) break;
+        await Promise.race([pause(plan.pausesMs[i]), serverRun.server.exited]);
+        if (serverRun.isOver) break;
         this.#count(this.#faults, name);
         this.#options.onStep?.(name);
-        await inflict(name, target);
+        await injectFault(name, target);
       }
     }
     await this.#end(plan, target);
-    this.#assertNone([...this.#requests.complaints, ...this.#shown.splice(0)]);
+    this.#assertNone([...this.#requests.violations, ...this.#shown.splice(0)]);
   }
 
   /** Starts a server. Returns null if the machine does not let it start, or a failpoint has killed it. */
-  async #begin(plan: Plan, random: Random): Promise<Life | null> {
+  async #begin(plan: Plan, random: Random): Promise<ServerRun | null> {
     if (plan.start !== 'usual') this.#count(this.#faults, `start: ${plan.start}`);
     const started = performance.now();
     const mayEnd =
       plan.ending === 'failpoint' || ['small heap', 'little address space'].includes(plan.start);
     const undo = this.#prepare(plan, random);
     try {
-      const life = await Life.begin(this.#data, this.#serverOptions(plan, random), { mayEnd });
-      life.mayLogErrors = plan.start !== 'usual';
-      this.#life = life;
-      this.#server = life.server;
+      const serverRun = await ServerRun.begin(this.#data, this.#serverOptions(plan, random), {
+        mayEnd,
+      });
+      serverRun.mayLogErrors = plan.start !== 'usual';
+      this.#serverRun = serverRun;
+      this.#server = serverRun.server;
       const lasting = lastingConditions[plan.start];
       if (lasting) this.#conditions.begin(lasting);
       if (plan.start === 'usual')
         this.#longestStartMs = Math.max(this.#longestStartMs, performance.now() - started);
-      this.#requests.moveTo(life.server);
-      this.#readers.moveTo(life.server.client);
+      this.#requests.moveTo(serverRun.server);
+      this.#readers.moveTo(serverRun.server.client);
       if (undo) void pause(random.between(100, 1500)).then(undo);
-      return life;
+      return serverRun;
     } catch (error) {
       undo?.();
-      this.#judgeRefusedStart(plan, (error as Error).message);
+      this.#checkRefusedStart(plan, (error as Error).message);
       return null;
     }
   }
@@ -268,7 +270,7 @@ export class Campaign {
     };
   }
 
-  #judgeRefusedStart({ start, ending }: Plan, message: string): void {
+  #checkRefusedStart({ start, ending }: Plan, message: string): void {
     if (ending === 'failpoint' && message.includes('"signal":"SIGKILL"')) {
       this.#count(this.#ends, 'a failpoint while starting');
       this.#count(this.#kills, 'server');
@@ -289,17 +291,17 @@ export class Campaign {
   }
 
   async #end(plan: Plan, target: Target): Promise<void> {
-    const { life } = target;
-    const { server } = life;
+    const { serverRun } = target;
+    const { server } = serverRun;
     this.#options.onStep?.(`end: ${plan.ending}`);
     if (plan.ending === 'failpoint')
       await Promise.race([server.exited, pause(FAILPOINT_PATIENCE_MS)]);
-    await life.meetKeeper().catch(() => null);
-    const isInOrder = plan.ending === 'stop in order' && !life.isOver;
+    await serverRun.noteKeeper().catch(() => null);
+    const isInOrder = plan.ending === 'stop in order' && !serverRun.isOver;
     if (isInOrder) this.#conditions.begin('stop in order');
-    const undo = life.isOver ? undefined : this.#lastFault(plan, target);
-    life.signal(isInOrder ? 'SIGTERM' : 'SIGKILL');
-    const { cause, complaints, ms } = await life.bury(isInOrder);
+    const undo = serverRun.isOver ? undefined : this.#lastFault(plan, target);
+    serverRun.signal(isInOrder ? 'SIGTERM' : 'SIGKILL');
+    const { cause, violations, ms } = await serverRun.awaitEnd(isInOrder);
     this.#requests.moveTo(null);
     this.#readers.moveTo(null);
     undo?.();
@@ -309,26 +311,26 @@ export class Campaign {
     const isKill = cause === 'a kill' || cause.includes('SIGKILL');
     if (isKill) this.#count(this.#kills, 'server');
     this.#count(this.#ends, isKill ? (cause === 'a kill' ? plan.ending : 'failpoint') : cause);
-    this.#longestCensusMs = Math.max(this.#longestCensusMs, ms);
-    this.#assertNone(complaints);
-    this.#life = null;
+    this.#longestExitMs = Math.max(this.#longestExitMs, ms);
+    this.#assertNone(violations);
+    this.#serverRun = null;
   }
 
   /** Injects the fault that comes just before the kill of the server. Returns the function that ends it. */
-  #lastFault({ ending }: Plan, { life, killed }: Target): (() => void) | undefined {
-    const { server } = life;
-    if (ending === 'kill of a stopped server') life.signal('SIGSTOP');
+  #lastFault({ ending }: Plan, { serverRun, killed }: Target): (() => void) | undefined {
+    const { server } = serverRun;
+    if (ending === 'kill of a stopped server') serverRun.signal('SIGSTOP');
     if (ending === 'kill with stopped agents')
-      for (const pid of agentsOf(this.#data)) strike(pid, 'SIGSTOP');
+      for (const pid of agentsOf(this.#data)) sendSignal(pid, 'SIGSTOP');
     if (ending === 'kill with the keeper') {
-      life.signal('SIGSTOP');
+      serverRun.signal('SIGSTOP');
       const keepers = keepersOf(server.pid);
-      for (const pid of keepers) if (strike(pid, 'SIGKILL')) killed('keeper');
-      life.isClean = false;
+      for (const pid of keepers) if (sendSignal(pid, 'SIGKILL')) killed('keeper');
+      serverRun.isClean = false;
     }
     if (ending !== 'kill on a full disk' || !this.#disk) return undefined;
     const disk = this.#disk;
-    life.mayLogErrors = true;
+    serverRun.mayLogErrors = true;
     this.#conditions.begin('full disk');
     disk.fill(0);
     return () => {
@@ -338,19 +340,19 @@ export class Campaign {
   }
 
   /** Holds the server against everything that was acknowledged or shown before. */
-  async #check(life: Life, wholeLog: boolean): Promise<void> {
-    const { client } = life.server;
-    await life.meetKeeper();
+  async #check(serverRun: ServerRun, wholeLog: boolean): Promise<void> {
+    const { client } = serverRun.server;
+    await serverRun.noteKeeper();
     const due = this.#receipts.due();
     const found = await observe(client, {
       after: this.#upTo,
       logsOf: this.#readers.sessions,
       turnsOf: [],
     });
-    const complaints = await this.#readers.catchUp(life.server, found);
+    const violations = await this.#readers.catchUp(serverRun.server, found);
     const whole = wholeLog ? await replay(client, 0) : null;
-    if (whole) complaints.push(...(await this.#readers.compareNewcomer(life.server, whole)));
-    complaints.push(
+    if (whole) violations.push(...(await this.#readers.compareNewReader(serverRun.server, whole)));
+    violations.push(
       ...checkOrder('the log', found.log),
       ...this.#turns.follow(found.log),
       ...this.#receipts.take(found.log),
@@ -359,37 +361,38 @@ export class Campaign {
       ...(whole ? [...checkOrder('the whole log', whole), ...this.#seen.missingFrom(whole)] : []),
     );
     this.#upTo = found.upTo;
-    this.#assertNone(complaints);
-    await this.#readers.thinOut();
+    this.#assertNone(violations);
+    await this.#readers.removeOldReaders();
   }
 
   /** The last life: the stories come to their end, everything is checked, and the server stops in order. */
   async #finish(): Promise<void> {
     this.#clock.catchUp();
     const options = this.#serverOptions(quiet, this.#random);
-    const life = await Life.begin(this.#data, options, { mayEnd: false });
-    this.#life = life;
-    this.#requests.moveTo(life.server);
-    this.#readers.moveTo(life.server.client);
+    const serverRun = await ServerRun.begin(this.#data, options, { mayEnd: false });
+    this.#serverRun = serverRun;
+    this.#requests.moveTo(serverRun.server);
+    this.#readers.moveTo(serverRun.server.client);
     this.#closing.abort();
     const late = pause(scaled(CLOSING_MS), 'late', { ref: false });
     if ((await Promise.race([this.#running, late])) === 'late')
       throw new Error('the stories do not come to their end');
-    await untilAtRest(life.server.client);
-    await this.#check(life, true);
-    const { client } = life.server;
+    await untilAtRest(serverRun.server.client);
+    await this.#check(serverRun, true);
+    const { client } = serverRun.server;
     const log = await replay(client, 0);
-    const complaints = [...this.#requests.complaints];
-    for (const story of this.#stories) complaints.push(...(await story.check({ client, log })));
+    const violations = [...this.#requests.violations];
+    for (const activity of this.#activities)
+      violations.push(...(await activity.check({ client, log })));
     const users = log.filter(
       ({ kind, payload }) =>
         kind === 'turn.accepted' && (payload.turn as { source: string }).source === 'user',
     );
-    complaints.push(...this.#receipts.unasked(new Set(users.map(({ turn_id }) => turn_id ?? ''))));
-    this.#assertNone(complaints);
-    life.signal('SIGTERM');
-    const { complaints: last } = await life.bury(true);
-    this.#life = null;
+    violations.push(...this.#receipts.unasked(new Set(users.map(({ turn_id }) => turn_id ?? ''))));
+    this.#assertNone(violations);
+    serverRun.signal('SIGTERM');
+    const { violations: last } = await serverRun.awaitEnd(true);
+    this.#serverRun = null;
     this.#assertNone(last);
     await this.#readers.end();
     this.#requests.end();
@@ -401,7 +404,7 @@ export class Campaign {
     this.#requests.end();
     this.#closing.abort();
     await this.#readers.end();
-    await this.#life?.server.end('SIGKILL');
+    await this.#serverRun?.server.end('SIGKILL');
     for (const pid of carriersOf(this.#data)) signal(pid, 'SIGKILL');
     return this.#server?.log() ?? '';
   }
@@ -419,9 +422,9 @@ export class Campaign {
     counts[what] = (counts[what] ?? 0) + 1;
   }
 
-  #assertNone(complaints: Complaints): void {
-    if (complaints.length === 0) return;
-    throw new Error(`${complaints.length} complaints:\n  ${complaints.slice(0, 30).join('\n  ')}`);
+  #assertNone(violations: Violations): void {
+    if (violations.length === 0) return;
+    throw new Error(`${violations.length} complaints:\n  ${violations.slice(0, 30).join('\n  ')}`);
   }
 }
 
@@ -442,14 +445,15 @@ const quiet: Plan = {
 };
 
 /** Runs a step; false if the server died meanwhile and was allowed to. */
-async function survives(life: Life, step: () => Promise<void>): Promise<boolean> {
+async function survives(serverRun: ServerRun, step: () => Promise<void>): Promise<boolean> {
   try {
     await step();
     return true;
   } catch (error) {
-    if (!(error instanceof AppError) || error.code !== 'unreachable' || !life.mayEnd) throw error;
-    await Promise.race([life.server.exited, pause(scaled(FAILPOINT_PATIENCE_MS))]);
-    if (!life.isOver) throw error;
+    if (!(error instanceof AppError) || error.code !== 'unreachable' || !serverRun.mayEnd)
+      throw error;
+    await Promise.race([serverRun.server.exited, pause(scaled(FAILPOINT_PATIENCE_MS))]);
+    if (!serverRun.isOver) throw error;
     return false;
   }
 }

@@ -2,7 +2,7 @@ import { isEnd } from '../../support/providers/watch.ts';
 import type { UntypedEvent } from '../../support/untyped-events.ts';
 
 /** The events of one subscriber, for stories that wait for them. */
-export class Happenings {
+export class EventWaiter {
   readonly #ends = new Map<string, PromiseWithResolvers<string>>();
   readonly #listeners: ((event: UntypedEvent) => void)[] = [];
 

@@ -39,10 +39,10 @@ async function main(): Promise<void> {
         if (process.env.STEPS) process.stdout.write(`${seconds()} s: ${step}\n`);
       },
       onProgress(summary) {
-        const { lives, killsInAll } = summary as { lives: number; killsInAll: number };
-        if (lives % 10 !== 0 || lives === shown) return;
-        shown = lives;
-        process.stdout.write(`  ${lives} lives, ${killsInAll} kills in ${seconds()} s\n`);
+        const { runs, killsInAll } = summary as { runs: number; killsInAll: number };
+        if (runs % 10 !== 0 || runs === shown) return;
+        shown = runs;
+        process.stdout.write(`  ${runs} lives, ${killsInAll} kills in ${seconds()} s\n`);
       },
     });
     process.stdout.write(

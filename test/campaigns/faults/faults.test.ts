@@ -29,12 +29,12 @@ it(
     const summary = JSON.parse(printed.trim().split('\n').at(-1) ?? '') as Summary;
     // A campaign that did nothing would find nothing.
     expect(summary.killsInAll).toBeGreaterThanOrEqual(kills);
-    expect(summary.acknowledged).toBeGreaterThan(summary.lives);
+    expect(summary.acknowledged).toBeGreaterThan(summary.runs);
   },
 );
 
 interface Summary {
-  lives: number;
+  runs: number;
   killsInAll: number;
   acknowledged: number;
 }

@@ -6,24 +6,24 @@ import { limit, openFilesOf } from '../../support/processes/limits.ts';
 import type { Random } from '../crash/random.ts';
 import type { Condition, Conditions } from './conditions.ts';
 import type { Disk } from './disk.ts';
-import type { Life } from './server-run.ts';
+import type { ServerRun } from './server-run.ts';
 import {
   addressSpaceOf,
   agentsOf,
   type CampaignClock,
   largestFileIn,
   processesOf,
-  strike,
+  sendSignal,
 } from './machine.ts';
 
 const NEW_KEEPER_MS = 5000;
 /** Time that a kill waits for a process that it can kill. */
-const VICTIM_MS = 3000;
+const KILL_WAIT_MS = 3000;
 const MINUTE_MS = 60_000;
 
 /** The surroundings of a fault. */
 export interface Target {
-  life: Life;
+  serverRun: ServerRun;
   random: Random;
   conditions: Conditions;
   clock: CampaignClock;
@@ -43,8 +43,8 @@ export const liveFaults: Record<string, LiveFault> = {
   'kill of the keeper': killKeeper,
   'stop of the server': (target) =>
     during(target, 'stopped server', 1500, () => {
-      target.life.signal('SIGSTOP');
-      return () => target.life.signal('SIGCONT');
+      target.serverRun.signal('SIGSTOP');
+      return () => target.serverRun.signal('SIGCONT');
     }),
   'stop of agents': stopAgents,
   'jump of the clock': async ({ clock, random }) => {
@@ -53,55 +53,57 @@ export const liveFaults: Record<string, LiveFault> = {
   'full disk': fillDisk,
   'file size limit': (target) =>
     during(target, 'file size limit', 1500, () =>
-      limit(target.life.server.pid, 'fsize', largestFileIn(directoryOf(target))),
+      limit(target.serverRun.server.pid, 'fsize', largestFileIn(directoryOf(target))),
     ),
   'few descriptors': (target) =>
     during(target, 'few descriptors', 1500, () => {
-      const { pid } = target.life.server;
+      const { pid } = target.serverRun.server;
       return limit(pid, 'nofile', openFilesOf(pid) + target.random.between(0, 4));
     }),
   'little address space': async (target) => {
-    target.life.mayEnd = true;
+    target.serverRun.mayEnd = true;
     await during(target, 'little memory', 1000, () => {
-      const { pid } = target.life.server;
+      const { pid } = target.serverRun.server;
       return limit(pid, 'as', addressSpaceOf(pid) + target.random.between(0, 32) * 1024 * 1024);
     });
   },
 };
 
 /** Runs a fault, and checks that the server responds afterwards. */
-export async function inflict(name: string, target: Target): Promise<void> {
-  const { life } = target;
+export async function injectFault(name: string, target: Target): Promise<void> {
+  const { serverRun } = target;
   await liveFaults[name]?.(target);
-  if (life.isOver) return;
-  await Promise.race([life.server.exited, proveService(life, name)]);
+  if (serverRun.isOver) return;
+  await Promise.race([serverRun.server.exited, checkResponds(serverRun, name)]);
 }
 
 /** A server answers soon after each fault. */
-async function proveService(life: Life, fault: string): Promise<void> {
+async function checkResponds(serverRun: ServerRun, fault: string): Promise<void> {
   const late = pause(scaled(20_000), 'late', { ref: false });
-  const asked = life.server.client.call(endpoints.getHealth, {}).catch(() => 'silent' as const);
+  const asked = serverRun.server.client
+    .call(endpoints.getHealth, {})
+    .catch(() => 'silent' as const);
   if ((await Promise.race([asked, late])) === 'late')
     throw new Error(`after "${fault}", the server does not respond`);
 }
 
-const directoryOf = ({ life }: Target) => life.server.directory;
+const directoryOf = ({ serverRun }: Target) => serverRun.server.directory;
 
 /** Holds a condition for a random time. */
 async function during(
-  { life, conditions, random }: Target,
+  { serverRun, conditions, random }: Target,
   condition: Condition,
   mostMs: number,
   begin: () => () => void,
 ): Promise<void> {
-  if (condition !== 'stopped server') life.mayLogErrors = true;
+  if (condition !== 'stopped server') serverRun.mayLogErrors = true;
   conditions.begin(condition);
   let end: (() => void) | undefined;
   try {
     end = begin();
-    await Promise.race([pause(random.between(100, mostMs)), life.server.exited]);
+    await Promise.race([pause(random.between(100, mostMs)), serverRun.server.exited]);
   } catch (error) {
-    if (!life.isOver && identify(life.server.pid)) throw error;
+    if (!serverRun.isOver && identify(serverRun.server.pid)) throw error;
   } finally {
     end?.();
     conditions.end(condition);
@@ -119,48 +121,48 @@ async function fillDisk(target: Target): Promise<void> {
 
 /** Kills one or all of them, as soon as there are any. */
 async function killSome(
-  { life, random, killed }: Target,
+  { serverRun, random, killed }: Target,
   what: string,
   find: (directory: string) => number[],
 ): Promise<void> {
   const isAll = random.chance(0.4);
-  let pids = find(life.server.directory);
-  for (const deadline = performance.now() + VICTIM_MS; pids.length === 0;) {
-    if (life.isOver || performance.now() > deadline) return;
+  let pids = find(serverRun.server.directory);
+  for (const deadline = performance.now() + KILL_WAIT_MS; pids.length === 0;) {
+    if (serverRun.isOver || performance.now() > deadline) return;
     await pause(100);
-    pids = find(life.server.directory);
+    pids = find(serverRun.server.directory);
   }
   const chosen = isAll ? pids : [random.pick(pids)];
-  for (const pid of chosen) if (strike(pid, 'SIGKILL')) killed(what);
+  for (const pid of chosen) if (sendSignal(pid, 'SIGKILL')) killed(what);
 }
 
 /** The server replaces a keeper that was killed, and the new one gets the list of all groups. */
-async function killKeeper({ life, killed, conditions }: Target): Promise<void> {
-  const before = await keeperOf(life);
-  if (!before || !strike(before.pid, 'SIGKILL')) return;
+async function killKeeper({ serverRun, killed, conditions }: Target): Promise<void> {
+  const before = await keeperOf(serverRun);
+  if (!before || !sendSignal(before.pid, 'SIGKILL')) return;
   killed('keeper');
-  life.isClean = false;
+  serverRun.isClean = false;
   for (const deadline = performance.now() + scaled(NEW_KEEPER_MS); ; await pause(20)) {
-    const now = await keeperOf(life);
-    if (life.isOver) return;
+    const now = await keeperOf(serverRun);
+    if (serverRun.isOver) return;
     if (now && now.pid !== before.pid && isAlive(now)) break;
     if (performance.now() <= deadline) continue;
     // Under a condition that lasts, no process can start.
     if (conditions.since(performance.now()).length > 0) return;
     throw new Error('the server has not replaced its keeper');
   }
-  life.isClean = true;
+  serverRun.isClean = true;
 }
 
-async function keeperOf(life: Life): Promise<Identity | undefined> {
-  const pid = await life.meetKeeper().catch(() => null);
+async function keeperOf(serverRun: ServerRun): Promise<Identity | undefined> {
+  const pid = await serverRun.noteKeeper().catch(() => null);
   return pid === null ? undefined : identify(pid);
 }
 
-async function stopAgents({ life, random }: Target): Promise<void> {
-  const agents = agentsOf(life.server.directory);
-  const stopped = agents.filter((pid) => random.chance(0.5) && strike(pid, 'SIGSTOP'));
-  await Promise.race([pause(random.between(100, 1500)), life.server.exited]);
+async function stopAgents({ serverRun, random }: Target): Promise<void> {
+  const agents = agentsOf(serverRun.server.directory);
+  const stopped = agents.filter((pid) => random.chance(0.5) && sendSignal(pid, 'SIGSTOP'));
+  await Promise.race([pause(random.between(100, 1500)), serverRun.server.exited]);
   // Some stay stopped, so that the server or its keeper has to end them.
-  for (const pid of stopped) if (!life.isOver) strike(pid, 'SIGCONT');
+  for (const pid of stopped) if (!serverRun.isOver) sendSignal(pid, 'SIGCONT');
 }

@@ -55,7 +55,7 @@ export function processesOf(directory: string): number[] {
 }
 
 /** Sends a signal to a process of a server, and returns whether it was there. */
-export function strike(pid: number, name: NodeJS.Signals): boolean {
+export function sendSignal(pid: number, name: NodeJS.Signals): boolean {
   return signal(pid, name) === 'sent';
 }
 

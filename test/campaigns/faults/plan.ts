@@ -81,7 +81,7 @@ const weighted = Object.keys(liveFaults).flatMap((name) =>
 );
 
 /** Draws a life. Without a disk that can be mounted, its faults are left out. */
-export function planLife(random: Random, { hasDisk }: { hasDisk: boolean }): Plan {
+export function planRun(random: Random, { hasDisk }: { hasDisk: boolean }): Plan {
   const needsNoDisk = (name: string) => hasDisk || !name.includes('disk');
   const start = random.chance(0.2) ? random.pick(starts.filter(needsNoDisk)) : 'usual';
   const faults = Array.from({ length: random.between(3, 9) }, () =>

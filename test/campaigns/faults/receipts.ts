@@ -1,4 +1,4 @@
-import type { Complaints } from '../crash/checks.ts';
+import type { Violations } from '../crash/checks.ts';
 import type { UntypedEvent } from '../../support/untyped-events.ts';
 
 /** The event that proves each kind of acknowledged request, and the id in it. */
@@ -45,8 +45,8 @@ export class Receipts {
   }
 
   /** Takes a part of the log; parts follow one another. */
-  take(log: readonly UntypedEvent[]): Complaints {
-    const wrong: Complaints = [];
+  take(log: readonly UntypedEvent[]): Violations {
+    const wrong: Violations = [];
     for (const event of log) {
       const id = proofs[event.kind]?.(event);
       if (typeof id !== 'string') continue;
@@ -59,14 +59,14 @@ export class Receipts {
   }
 
   /** Complains of acknowledged requests without an event. */
-  missing(due: readonly string[]): Complaints {
+  missing(due: readonly string[]): Violations {
     return due
       .filter((key) => !this.#inLog.has(key))
       .map((key) => `${key} was acknowledged and is lost`);
   }
 
   /** Complains of events without a request. Every request must have its response. */
-  unasked(turnsOfUsers: ReadonlySet<string>): Complaints {
+  unasked(turnsOfUsers: ReadonlySet<string>): Violations {
     return [...this.#inLog].flatMap(([key, seq]) => {
       const [kind = '', id = ''] = key.split(' ');
       const isAsked = this.#acknowledged.has(key);

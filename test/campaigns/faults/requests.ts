@@ -4,7 +4,7 @@ import { AppError, type ErrorCode } from '../../../src/api/errors.ts';
 import type { CallInput } from '../../../src/client/client.ts';
 import { scaled } from '../../support/patience.ts';
 import type { TestServer } from '../../support/server.ts';
-import type { Complaints } from '../crash/checks.ts';
+import type { Violations } from '../crash/checks.ts';
 import type { Conditions } from './conditions.ts';
 
 /** A request may fail this long before the server is seen to be dead. */
@@ -20,7 +20,7 @@ export class CampaignOver extends Error {}
  * same key, so it takes effect once. A request that a bad condition refuses is sent again when the condition has ended.
  */
 export class Requests {
-  readonly complaints: Complaints = [];
+  readonly violations: Violations = [];
   /** Refused requests, by condition and error code. */
   readonly refused: Record<string, number> = {};
   /** Requests that were sent again because the server died. */
@@ -79,7 +79,7 @@ export class Requests {
         if (condition === undefined && expected.includes(error.code)) throw error;
         if (condition === undefined) {
           const { method, path } = endpoint;
-          this.complaints.push(`${method} ${path} was refused: ${error.code}: ${error.message}`);
+          this.violations.push(`${method} ${path} was refused: ${error.code}: ${error.message}`);
           throw error;
         }
         const what = `${condition}: ${error.code}`;
@@ -123,7 +123,7 @@ export class Requests {
     if (await Promise.race([died, pause(scaled(DEATH_NOTICE_MS), false)])) {
       if (this.#server === server) this.moveTo(null);
     } else
-      this.complaints.push(
+      this.violations.push(
         `a living server gave no response: ${(error.cause as Error | undefined)?.message ?? error.message}`,
       );
     return 0;

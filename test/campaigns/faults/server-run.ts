@@ -4,14 +4,14 @@ import { type Identity, identify } from '../../../src/core/children/identity.ts'
 import { scaled } from '../../support/patience.ts';
 import { type ServerOptions, startServer, type TestServer } from '../../support/server.ts';
 import { untilNothingRemains } from '../crash/leftovers.ts';
-import type { Complaints } from '../crash/checks.ts';
+import type { Violations } from '../crash/checks.ts';
 
 /** After the end of a server nothing may be left once this has passed. */
-const CENSUS_MS = 3000;
+const EXIT_LIMIT_MS = 3000;
 const STARTED_MS = 60_000;
 
 /** One server of a campaign, from its start to its end. */
-export class Life {
+export class ServerRun {
   readonly server: TestServer;
   /** Whether the server may end by itself, because its memory is limited or a place in its code kills it. */
   mayEnd: boolean;
@@ -35,15 +35,15 @@ export class Life {
     directory: string,
     options: ServerOptions,
     { mayEnd }: { mayEnd: boolean },
-  ): Promise<Life> {
+  ): Promise<ServerRun> {
     const late = pause(scaled(STARTED_MS), undefined, { ref: false }).then(() => {
       throw new Error('the server neither started nor ended');
     });
-    return new Life(await Promise.race([startServer(directory, options), late]), { mayEnd });
+    return new ServerRun(await Promise.race([startServer(directory, options), late]), { mayEnd });
   }
 
   /** Notes the keeper, so that the census can look for it. Returns its pid, or null if there is none. */
-  async meetKeeper(): Promise<number | null> {
+  async noteKeeper(): Promise<number | null> {
     const { children } = await this.server.client.call(endpoints.getDiagnostics, {});
     if (children.keeper_pid !== null) this.#keeper = identify(children.keeper_pid);
     return children.keeper_pid;
@@ -56,29 +56,31 @@ export class Life {
   }
 
   /** Waits for the end of the server and of its processes. Returns the cause of its end. */
-  async bury(isInOrder: boolean): Promise<{ cause: string; complaints: Complaints; ms: number }> {
+  async awaitEnd(
+    isInOrder: boolean,
+  ): Promise<{ cause: string; violations: Violations; ms: number }> {
     const how = await this.server.exited;
     await this.server.end('SIGKILL');
-    const complaints = [...this.logged()];
+    const violations = [...this.logged()];
     const { left, ms } = this.isClean
-      ? await untilNothingRemains(this.server.directory, scaled(CENSUS_MS), this.#keeper)
+      ? await untilNothingRemains(this.server.directory, scaled(EXIT_LIMIT_MS), this.#keeper)
       : { left: [], ms: 0 };
-    complaints.push(...left.map((what) => `${ms} ms after the end of the server there is ${what}`));
+    violations.push(...left.map((what) => `${ms} ms after the end of the server there is ${what}`));
     const { code, signal } = how;
-    if (this.#killed && signal === 'SIGKILL') return { cause: 'a kill', complaints, ms };
+    if (this.#killed && signal === 'SIGKILL') return { cause: 'a kill', violations, ms };
     if (isInOrder) {
-      if (code !== 0) complaints.push(`a stop in order ended with ${code ?? signal ?? '?'}`);
-      return { cause: 'a stop in order', complaints, ms };
+      if (code !== 0) violations.push(`a stop in order ended with ${code ?? signal ?? '?'}`);
+      return { cause: 'a stop in order', violations, ms };
     }
     if (!this.mayEnd) {
       const log = this.server.log().slice(-2000);
-      complaints.push(`the server ended by itself with ${code ?? signal ?? '?'}: ${log}`);
+      violations.push(`the server ended by itself with ${code ?? signal ?? '?'}: ${log}`);
     }
-    return { cause: `its own end (${code ?? signal ?? '?'})`, complaints, ms };
+    return { cause: `its own end (${code ?? signal ?? '?'})`, violations, ms };
   }
 
   /** Lines of its log that must not occur. */
-  logged(): Complaints {
+  logged(): Violations {
     if (this.mayLogErrors) return [];
     return (
       this.server

@@ -23,12 +23,12 @@ function acpWire({ steps, mode = 'default', initialized, opened }: AcpWire): See
     agentCapabilities: { loadSession: true, promptCapabilities: { image: true } },
     ...initialized,
   };
-  const told = steps.flatMap((step) => ('say' in step ? [rpc(step.say)] : []));
+  const sent = steps.flatMap((step) => ('say' in step ? [rpc(step.say)] : []));
   return wire(mode, [
     rpc({ id: ID, result: hello }),
     rpc({ id: ID, result: { sessionId: 's1', ...opened } }),
     AT_PROMPT,
-    ...(JSON.parse(JSON.stringify(told).replaceAll(`"${PROMPT}"`, `"${ID}"`)) as object[]),
+    ...(JSON.parse(JSON.stringify(sent).replaceAll(`"${PROMPT}"`, `"${ID}"`)) as object[]),
   ]);
 }
 

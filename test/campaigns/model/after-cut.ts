@@ -15,11 +15,11 @@ const LOOKS = 500;
  * Starts a server on the files that a server leaves which is killed now. Its agents complete each turn. Throws unless each
  * delivery of the race comes to one end, and no agent gets a message twice over both lives.
  */
-export async function judgeAfterKill(core: Core, race: Race): Promise<void> {
+export async function checkAfterKill(core: Core, race: Race): Promise<void> {
   await using copy = core.copy();
-  const told = race.told();
+  const receivedIds = race.receivedIds();
   const provider = scriptedProvider((turn) => {
-    told.push(...messageIdsIn(turn.text));
+    receivedIds.push(...messageIdsIn(turn.text));
     turn.end(completed);
   });
   const clock = new ManualClock(core.clock.now());
@@ -52,7 +52,7 @@ export async function judgeAfterKill(core: Core, race: Race): Promise<void> {
   clock.runFree();
   await given.stop(AbortSignal.abort());
   for (const delivery of deliveries) {
-    const times = told.filter((id) => id === delivery.message_id).length;
+    const times = receivedIds.filter((id) => id === delivery.message_id).length;
     const problem = faultOf(delivery, times, { isCut: true });
     if (problem !== null)
       throw new Error(`${problem}: ${JSON.stringify(delivery)}, in ${times} turns`);

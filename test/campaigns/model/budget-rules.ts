@@ -6,7 +6,7 @@ export function count(draft: Draft, session: ModelSession, turn: ModelTurn): voi
   const budget = draft.state.budgets.find((one) => one.session === session.id);
   if (!budget) return;
   budget.spent += 1;
-  judgeBudget(draft, session, turn);
+  applyBudget(draft, session, turn);
 }
 
 /** Whether a turn counts for budgets: it has ended, and an agent had it. */
@@ -14,7 +14,7 @@ export function isCounted(turn: ModelTurn): boolean {
   return hasEnded(turn) && turn.limitAt !== null;
 }
 
-export function judgeBudget(draft: Draft, session: ModelSession, turn: ModelTurn | null): void {
+export function applyBudget(draft: Draft, session: ModelSession, turn: ModelTurn | null): void {
   const budget = draft.state.budgets.find((one) => one.session === session.id);
   if (!budget || budget.status !== 'open' || budget.spent < budget.allowed) return;
   budget.status = 'reached';

@@ -148,7 +148,7 @@ function answerTo(draft: Draft, act: Act): Answer {
 }
 
 /** The agent of a running turn acts. */
-export function play(state: ModelState, tempers: Tempers, id: string, act: AgentAct) {
+export function applyAgentAct(state: ModelState, tempers: Tempers, id: string, act: AgentAct) {
   return step(state, tempers, (draft) => {
     const session = sessionNamed(draft.state, id);
     const turn = activeTurn(session);

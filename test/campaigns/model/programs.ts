@@ -23,7 +23,7 @@ export interface Program {
 }
 
 /** The effect of a command in a state. */
-export type Deed =
+export type Effect =
   | { is: 'request'; act: Act; key: string | null }
   | { is: 'agent'; session: string; act: AgentAct }
   | { is: 'refuse'; code: 'provider_unavailable' | 'resume_failed' }
@@ -96,15 +96,15 @@ function pick<T>(from: readonly T[], which: number): T | undefined {
 }
 
 /** Returns what a command is in a state; null if there is nothing that it could be about. */
-export function deedOf(
+export function effectOf(
   command: Command,
   state: ModelState,
-  earlier: readonly (Deed & { is: 'request' })[],
-): Deed | null {
+  earlier: readonly (Effect & { is: 'request' })[],
+): Effect | null {
   const { does, who, which } = command;
   const session = pick(NAMES, who) ?? 'A';
   const key = command.key === null || does === 'bad' ? null : `k${command.key}`;
-  const asking = (act: Act): Deed => ({ is: 'request', act, key });
+  const asking = (act: Act): Effect => ({ is: 'request', act, key });
   switch (does) {
     case 'end':
       return {

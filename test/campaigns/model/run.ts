@@ -2,9 +2,18 @@ import { deepStrictEqual } from 'node:assert';
 import { completed, interrupted } from '../../support/teams/team.ts';
 import type { TurnOutcome } from '../../../src/agents/provider.ts';
 import { requestOf } from './acts.ts';
-import { type AgentAct, ask, nextTime, play, reach, refuse, restart, retire } from './model.ts';
+import {
+  type AgentAct,
+  ask,
+  nextTime,
+  applyAgentAct,
+  reach,
+  refuse,
+  restart,
+  retire,
+} from './model.ts';
 import { Names } from './names.ts';
-import { type Command, type Deed, deedOf, NAMES, type Program } from './programs.ts';
+import { type Command, type Effect, effectOf, NAMES, type Program } from './programs.ts';
 import type { UntypedEvent } from '../../support/untyped-events.ts';
 import { type HttpAnswer, KEPT_DAYS, quiet, type Server } from './server.ts';
 import { activeTurn, type Answer, type ModelState, newState, sessionNamed } from './state.ts';
@@ -25,7 +34,7 @@ export class Run {
   readonly #program: Program;
   readonly #number: number;
   readonly #names = new Names();
-  readonly #earlier: (Deed & { is: 'request' })[] = [];
+  readonly #earlier: (Effect & { is: 'request' })[] = [];
   readonly #seen: Record<string, string[]> = {};
   #read = 0;
   /** The number of tool calls of each session. */
@@ -77,39 +86,39 @@ export class Run {
   }
 
   async #take(command: Command): Promise<void> {
-    const deed = deedOf(command, this.#state, this.#earlier);
-    if (deed) await this.#do(deed);
+    const effect = effectOf(command, this.#state, this.#earlier);
+    if (effect) await this.#do(effect);
   }
 
-  async #do(deed: Deed): Promise<void> {
-    this.trace.push(JSON.stringify(deed));
+  async #do(effect: Effect): Promise<void> {
+    this.trace.push(JSON.stringify(effect));
     const { tempers } = this.#program;
-    switch (deed.is) {
+    switch (effect.is) {
       case 'request':
-        return this.#request(deed);
+        return this.#request(effect);
       case 'agent':
-        return this.#act(deed.session, deed.act);
+        return this.#act(effect.session, effect.act);
       case 'refuse':
-        this.#server.refusals.push(deed.code);
-        this.#state = refuse(this.#state, deed.code);
+        this.#server.refusals.push(effect.code);
+        this.#state = refuse(this.#state, effect.code);
         return;
       case 'pass':
-        return this.#pass(deed.ms);
+        return this.#pass(effect.ms);
       case 'restart':
-        await this.#server.restart(deed.how, deed.ms);
-        this.#state = restart(this.#state, tempers, deed.how, this.#server.clock.now());
+        await this.#server.restart(effect.how, effect.ms);
+        this.#state = restart(this.#state, tempers, effect.how, this.#server.clock.now());
         await this.#settle();
         // Approvals that were due while no server ran have timers for this very moment.
         return this.#pass(0);
     }
   }
 
-  async #request(deed: Deed & { is: 'request' }): Promise<void> {
-    const { act, key } = deed;
+  async #request(effect: Effect & { is: 'request' }): Promise<void> {
+    const { act, key } = effect;
     const { method, path, body } = requestOf(act);
     const { state, result } = ask(this.#state, this.#program.tempers, act, key);
     this.#state = state;
-    if (key !== null) this.#earlier.push(deed);
+    if (key !== null) this.#earlier.push(effect);
     const { fill } = this.#names;
     const text = body === undefined ? undefined : fill.call(this.#names, JSON.stringify(body));
     const ownKey = key === null || method !== 'POST' ? null : `${this.#number}-${key}`;
@@ -170,7 +179,7 @@ export class Run {
     const turn = this.#server.turns.get(this.#names.fill(`{${id}}`))?.at(-1);
     if (!turn) throw new Error(`the agent of ${id} has no turn`);
     const isToolOpen = before.hasOpenTool;
-    this.#state = play(this.#state, this.#program.tempers, id, act).state;
+    this.#state = applyAgentAct(this.#state, this.#program.tempers, id, act).state;
     switch (act.does) {
       case 'end':
         turn.end(outcomes[act.status] as TurnOutcome);

@@ -38,7 +38,7 @@ export class Server implements AsyncDisposable {
   /** The errors with which the next agents refuse to start. */
   readonly refusals: ProviderError['code'][] = [];
   clock: ManualClock;
-  #lives = 0;
+  #runs = 0;
   /** Resolves once the server has started. Agents start after that, so that the order of the events is certain. */
   #isOpen = Promise.withResolvers<void>();
   #given!: TestRuntime;
@@ -90,7 +90,7 @@ export class Server implements AsyncDisposable {
   }
 
   get #directory(): string {
-    return path.join(this.#root.path, `life-${this.#lives}`);
+    return path.join(this.#root.path, `life-${this.#runs}`);
   }
 
   #wake(): void {
@@ -151,11 +151,11 @@ export class Server implements AsyncDisposable {
     else {
       const from = this.#directory;
       this.#stream?.cut();
-      const end = this.#lives + 1;
+      const end = this.#runs + 1;
       fs.cpSync(from, path.join(this.#root.path, `life-${end}`), { recursive: true });
       await this.#end();
       fs.rmSync(from, { recursive: true });
-      this.#lives = end;
+      this.#runs = end;
     }
     this.clock = new ManualClock(at);
     await this.#start();

@@ -1,5 +1,5 @@
 import type { Act } from './acts.ts';
-import { isCounted, judgeBudget } from './budget-rules.ts';
+import { isCounted, applyBudget } from './budget-rules.ts';
 import {
   activeTurn,
   type Answer,
@@ -139,7 +139,7 @@ export function setBudget(draft: Draft, { session: id, turns }: Act & { does: 'b
   };
   draft.state.budgets = [...draft.state.budgets.filter((one) => one !== before), budget];
   emit(draft.state, id, 'budget.set');
-  judgeBudget(draft, session, null);
+  applyBudget(draft, session, null);
   const now = draft.state.budgets.find((one) => one.session === id);
   if (before && before.status !== 'open' && now?.status === 'open') {
     emit(draft.state, id, 'budget.released');

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { scaled } from '../../support/patience.ts';
 import { below, type Random, seededRandom } from '../../support/random.ts';
-import { judgeAfterKill } from './after-cut.ts';
+import { checkAfterKill } from './after-cut.ts';
 import { Core } from './core.ts';
 import { Interleavings, type Move, Race } from './wake.ts';
 
@@ -72,7 +72,7 @@ it.each(isWhole ? stops : stops.slice(0, 1))(
         await using core = await Core.open();
         const race = await Race.open(core, true);
         await race.run(moves, choose, cut);
-        await judgeAfterKill(core, race);
+        await checkAfterKill(core, race);
         isLonger ||= race.steps === cut;
         interleavings.advance();
         count += 1;
@@ -143,7 +143,7 @@ async function runRace(core: Core, race: Race, random: Random, isKilled: boolean
   const choose = (count: number) => below(count, random);
   if (isKilled) {
     await race.run(chosen, choose, below(12, random));
-    await judgeAfterKill(core, race);
+    await checkAfterKill(core, race);
   } else await race.run(chosen, choose);
   await race.judge();
 }

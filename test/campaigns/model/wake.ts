@@ -178,9 +178,9 @@ export class Race {
     const { records } = await this.#core.components.teams.messages.deliveries(this.team, {
       limit: 500,
     });
-    const told = this.told();
+    const receivedIds = this.receivedIds();
     for (const delivery of records) {
-      const times = told.filter((id) => id === delivery.message_id).length;
+      const times = receivedIds.filter((id) => id === delivery.message_id).length;
       const problem = faultOf(delivery, times);
       if (problem !== null)
         throw new Error(`${problem}: ${JSON.stringify(delivery)}, in ${times} turns`);
@@ -188,7 +188,7 @@ export class Race {
   }
 
   /** The ids of the messages that the agent of the recipient has got, in order. */
-  told(): string[] {
+  receivedIds(): string[] {
     return this.#turns.flatMap(({ text }) => messageIdsIn(text));
   }
 

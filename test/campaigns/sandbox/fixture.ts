@@ -13,7 +13,7 @@ type Mode = 'off' | 'require';
 export type User = { uid: number; gid: number } | undefined;
 
 /** A home directory with secrets, a repository with a worktree, and a server that works there. */
-export interface World {
+export interface SandboxFixture {
   server: TestServer;
   mode: Mode;
   home: string;
@@ -32,7 +32,7 @@ const OF_COMMITS =
 /** A file of another session, below the data directory. */
 const OTHER_TMP = 'sandbox/other/tmp/secret';
 
-interface WorldOptions {
+interface FixtureOptions {
   user: User;
   mode: Mode;
   network?: 'none' | 'hosts';
@@ -42,9 +42,9 @@ interface WorldOptions {
 }
 
 /** Runs a test in a new world. The children of the server run in a sandbox, or without one. */
-export async function withWorld<T>(
-  { user, mode, network = 'none', nests = false, config }: WorldOptions,
-  test: (world: World) => Promise<T>,
+export async function withSandboxFixture<T>(
+  { user, mode, network = 'none', nests = false, config }: FixtureOptions,
+  test: (fixture: SandboxFixture) => Promise<T>,
 ): Promise<T> {
   await using directory = tempDirectory('world');
   // Another user has to reach it, and the root of all temporary directories is closed.
@@ -135,8 +135,8 @@ const work = {
 };
 
 /** Runs all attempts as a process of the session. */
-export async function tryEscapes(world: World): Promise<Escapes> {
-  const { server, mode, home, data, root, repository, session } = world;
+export async function tryEscapes(fixture: SandboxFixture): Promise<Escapes> {
+  const { server, mode, home, data, root, repository, session } = fixture;
   const name = path.basename(path.dirname(home));
   const sharedFile = `/dev/shm/${name}`;
   const sockets = {

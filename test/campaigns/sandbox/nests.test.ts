@@ -16,8 +16,8 @@ import {
   succeeded,
   tryEscapes,
   type User,
-  withWorld,
-  type World,
+  withSandboxFixture,
+  type SandboxFixture,
 } from './fixture.ts';
 
 /** A server of root has no sandbox with namespaces inside. */
@@ -37,7 +37,7 @@ const config = stringify({
   },
 });
 
-async function say({ server, session }: World, command: string): Promise<string> {
+async function say({ server, session }: SandboxFixture, command: string): Promise<string> {
   const { turn, events } = await runTurn(server.client, session.session_id, command);
   if (turn.error) return turn.error.message;
   return ofKind(events, 'message.completed')
@@ -50,13 +50,13 @@ const ALLOWED = ['a user namespace', 'a sandbox inside'];
 
 describe.skipIf(!canNest)('namespaces in a sandbox of an ordinary user', () => {
   test('An agent with nests runs a command in a sandbox of its own, and a process of a tool cannot.', () =>
-    withWorld({ user, mode: 'require', network: 'hosts', config }, async (world) => {
-      const { root, data, server, session } = world;
+    withSandboxFixture({ user, mode: 'require', network: 'hosts', config }, async (fixture) => {
+      const { root, data, server, session } = fixture;
       const bubblewrap = findProgram('bwrap', process.env.PATH) ?? '';
       // Without a /dev of its own, because the directories of tests may be in /dev/shm.
       const sandbox = `${bubblewrap} --unshare-all --ro-bind / / --bind ${root} ${root} --proc /proc`;
       const text = await say(
-        world,
+        fixture,
         `${sandbox} sh -c 'echo inside > made; echo outside > ~/made; cat ${data}/auth/token; echo pid $$'`,
       );
       expect(text).toMatch(/Read-only file system.*No such file or directory.*pid 2\n$/s);
@@ -66,12 +66,12 @@ describe.skipIf(!canNest)('namespaces in a sandbox of an ordinary user', () => {
     }));
 
   test('A file that a sandbox shows read-only stays so in the namespaces that an agent creates.', () =>
-    withWorld({ user, mode: 'require', config }, async (world) => {
-      const { root } = world;
+    withSandboxFixture({ user, mode: 'require', config }, async (fixture) => {
+      const { root } = fixture;
       const script = path.join(root, 'nested.py');
       fs.copyFileSync(path.join(import.meta.dirname, 'nested.py'), script);
       fs.chmodSync(script, 0o644);
-      const printed = await say(world, `python3 ${script} ${path.join(root, '.git')} ${root}`);
+      const printed = await say(fixture, `python3 ${script} ${path.join(root, '.git')} ${root}`);
       const { 'control: an unmount of its own mount': control, ...attempts } = JSON.parse(
         printed,
       ) as Record<string, boolean | null>;
@@ -81,7 +81,7 @@ describe.skipIf(!canNest)('namespaces in a sandbox of an ordinary user', () => {
     }));
 
   test('A hostile process with namespaces of its own leaves the sandbox by no further attempt.', async () => {
-    const escapes = await withWorld({ user, mode: 'require', nests: true }, tryEscapes);
+    const escapes = await withSandboxFixture({ user, mode: 'require', nests: true }, tryEscapes);
     expect(failedWork(escapes)).toEqual([]);
     expect(succeeded(escapes).toSorted()).toEqual([...OPEN, ...ALLOWED].toSorted());
     expect(escapes.planted).toEqual([]);

@@ -15,8 +15,8 @@ import {
   succeeded,
   tryEscapes,
   type User,
-  withWorld,
-  type World,
+  withSandboxFixture,
+  type SandboxFixture,
 } from './fixture.ts';
 
 /** With a list of hosts, the port of the server has the tools of agents, and nothing else. */
@@ -31,11 +31,11 @@ const users: [string, User][] = [
 
 describe.skipIf(!hasSandbox || !hasPython).each(users)('a hostile process of %s', (_name, user) => {
   test('A hostile process leaves the sandbox by no attempt but the listed ones, and without a sandbox by many.', async () => {
-    const bare = await withWorld({ user, mode: 'off' }, tryEscapes);
+    const bare = await withSandboxFixture({ user, mode: 'off' }, tryEscapes);
     const tryInside = (network: 'none' | 'hosts') =>
-      withWorld({ user, mode: 'require', network }, async (world) => {
-        const escapes = await tryEscapes(world);
-        const { sandbox } = await world.server.client.call(endpoints.getHealth, {});
+      withSandboxFixture({ user, mode: 'require', network }, async (fixture) => {
+        const escapes = await tryEscapes(fixture);
+        const { sandbox } = await fixture.server.client.call(endpoints.getHealth, {});
         expect(sandbox?.level).toMatch(/full|partial/);
         return escapes;
       });
@@ -78,18 +78,19 @@ function sleepersOf(seconds: string): number[] {
 }
 
 /** How a command ends. Each way resolves once the command or the server has ended. */
-const ways: [how: string, end: (world: World, command: Process) => Promise<unknown>][] = [
+const ways: [how: string, end: (fixture: SandboxFixture, command: Process) => Promise<unknown>][] =
   [
-    'the end of the command',
-    async ({ server }, command) => {
-      const params = { process_id: command.process_id };
-      await server.client.call(endpoints.writeToProcess, { params, body: { eof: true } });
-      await ended(server, command);
-    },
-  ],
-  ['a kill of the command', ({ server }, command) => kill(server, command)],
-  ['a SIGKILL of the server', ({ server }) => server.end('SIGKILL')],
-];
+    [
+      'the end of the command',
+      async ({ server }, command) => {
+        const params = { process_id: command.process_id };
+        await server.client.call(endpoints.writeToProcess, { params, body: { eof: true } });
+        await ended(server, command);
+      },
+    ],
+    ['a kill of the command', ({ server }, command) => kill(server, command)],
+    ['a SIGKILL of the server', ({ server }) => server.end('SIGKILL')],
+  ];
 
 describe.skipIf(!hasSandbox)('processes that leave their group', () => {
   test.each(ways)(
@@ -100,14 +101,14 @@ describe.skipIf(!hasSandbox)('processes that leave their group', () => {
         const way = ways.findIndex(([one]) => one === how);
         const seconds = `86${mode.length}${way}.${process.pid}`;
         const network = mode === 'require' ? 'hosts' : 'none';
-        await withWorld({ user: undefined, mode, network }, async (world) => {
-          const { server, session } = world;
+        await withSandboxFixture({ user: undefined, mode, network }, async (fixture) => {
+          const { server, session } = fixture;
           const more = { ...session, stdin: 'pipe' as const };
           const command = `${hoppers(seconds)} sleep 0.3; echo ready; cat`;
           const started = await run(server, command, more);
           await printed(server, started, 'ready');
           await expectEventually(() => sleepersOf(seconds)).toHaveLength(3);
-          await end(world, started);
+          await end(fixture, started);
           if (mode === 'require') await expectEventually(() => sleepersOf(seconds)).toEqual([]);
           left[mode] = sleepersOf(seconds).length;
           for (const pid of sleepersOf(seconds)) process.kill(pid, 'SIGKILL');
@@ -120,7 +121,7 @@ describe.skipIf(!hasSandbox)('processes that leave their group', () => {
   const rounds = Number(process.env.SANDBOX_KILLS ?? 5);
   const limit = { timeout: scaled(60_000 + rounds * 10_000) };
   test('No process is left after commands are killed at any moment, ten at once.', limit, () =>
-    withWorld({ user: undefined, mode: 'require' }, async ({ server, session }) => {
+    withSandboxFixture({ user: undefined, mode: 'require' }, async ({ server, session }) => {
       const seconds = `8651.${process.pid}`;
       const killOne = async (delay: number) => {
         const started = await run(server, `${hoppers(seconds)} sleep ${seconds}`, session);
@@ -137,7 +138,7 @@ describe.skipIf(!hasSandbox)('processes that leave their group', () => {
     for (let round = 0; round < rounds; round++) {
       const seconds = `8650.${process.pid}${round}`;
       const network = round % 2 === 0 ? 'hosts' : 'none';
-      await withWorld(
+      await withSandboxFixture(
         { user: undefined, mode: 'require', network },
         async ({ server, session }) => {
           await run(server, 'true', session);

@@ -7,7 +7,7 @@ import { systemClock } from '../../../src/core/lib/clock.ts';
 import type { TestServer } from '../../support/server.ts';
 import { hasPty } from '../../support/tui/pty.ts';
 import { send } from '../../support/turns.ts';
-import { Pulse } from '../crash/load.ts';
+import { EventWaiter } from '../crash/load.ts';
 import { Subscriber } from '../fanout-follower.ts';
 import { type Figures, Meter } from './meter.ts';
 import { firstPages } from '../million-start.ts';
@@ -46,7 +46,7 @@ export async function measure(place: Place, requests: number): Promise<Figures> 
 
 async function measureAlive(place: Place, server: TestServer, meter: Meter): Promise<void> {
   const over = new AbortController();
-  const pulse = new Pulse();
+  const pulse = new EventWaiter();
   const following = (async () => {
     const scope = { client: server.client, clock: systemClock, after: 'latest' as const };
     for await (const event of streamEvents({ ...scope, signal: over.signal })) pulse.see(event);
@@ -75,7 +75,11 @@ async function measureAlive(place: Place, server: TestServer, meter: Meter): Pro
 async function measureTurns(
   { working, size }: Place,
   { client }: TestServer,
-  { pulse, followers, meter }: { pulse: Pulse; followers: readonly Subscriber[]; meter: Meter },
+  {
+    pulse,
+    followers,
+    meter,
+  }: { pulse: EventWaiter; followers: readonly Subscriber[]; meter: Meter },
 ): Promise<void> {
   const turn = async (id: string) => {
     const over = pulse.turnEnded(id);

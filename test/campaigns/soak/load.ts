@@ -7,7 +7,7 @@ import { streamEvents } from '../../../src/client/stream.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import type { TestServer } from '../../support/server.ts';
 import { openSession, send } from '../../support/turns.ts';
-import type { Pulse } from '../crash/load.ts';
+import type { EventWaiter } from '../crash/load.ts';
 import type { Random } from '../crash/random.ts';
 import { Subscriber } from '../fanout-follower.ts';
 
@@ -39,7 +39,7 @@ export interface LoadDeps {
   /** A git repository. */
   repo: string;
   random: Random;
-  pulse: Pulse;
+  pulse: EventWaiter;
   /** Factor of all pauses: 1 is a modest load. */
   calm: number;
   signal: AbortSignal;

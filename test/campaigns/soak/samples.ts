@@ -6,7 +6,7 @@ import type { StorageDiagnostics } from '../../../src/api/runtime.ts';
 import { treeBytes } from '../../../src/core/lib/directory-size.ts';
 import type { TestServer } from '../../support/server.ts';
 import { send } from '../../support/turns.ts';
-import type { Pulse } from '../crash/load.ts';
+import type { EventWaiter } from '../crash/load.ts';
 
 const MB = 1e6;
 
@@ -47,11 +47,11 @@ export class Sampler {
   readonly samples: Sample[] = [];
   readonly #server: TestServer;
   readonly #session: string;
-  readonly #pulse: Pulse;
+  readonly #pulse: EventWaiter;
   readonly #file: string;
   readonly #started = performance.now();
 
-  constructor(deps: { server: TestServer; session: string; pulse: Pulse; file: string }) {
+  constructor(deps: { server: TestServer; session: string; pulse: EventWaiter; file: string }) {
     this.#server = deps.server;
     this.#session = deps.session;
     this.#pulse = deps.pulse;

@@ -12,7 +12,7 @@ const file = SOAK_FILE || `.cache/soak-${seed}.jsonl`;
 fs.mkdirSync('.cache', { recursive: true });
 fs.rmSync(file, { force: true });
 process.stdout.write(`soak: ${minutes} minutes, SEED=${seed}, samples in ${file}\n`);
-const { samples, counts, complaints } = await soak({
+const { samples, counts, violations } = await soak({
   seconds: minutes * 60,
   everyMs: 5000,
   seed,
@@ -20,6 +20,6 @@ const { samples, counts, complaints } = await soak({
   file,
 });
 process.stdout.write(`${tableOf(samples)}\n${JSON.stringify(counts, null, 2)}\n`);
-const faults = [...growthIn(samples), ...complaints];
+const faults = [...growthIn(samples), ...violations];
 for (const fault of faults) process.stderr.write(`${fault}\n`);
 process.exitCode = faults.length > 0 ? 1 : 0;

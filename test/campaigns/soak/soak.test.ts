@@ -4,7 +4,7 @@ import { scaled } from '../../support/patience.ts';
 import { testServer } from '../../support/server.ts';
 import { testDirectory } from '../../support/temp.ts';
 import { openSession } from '../../support/turns.ts';
-import { Pulse } from '../crash/load.ts';
+import { EventWaiter } from '../crash/load.ts';
 import { seeded } from '../crash/random.ts';
 import { Subscriber } from '../fanout-follower.ts';
 import { Load } from './load.ts';
@@ -24,8 +24,8 @@ test(
     process.stdout.write(`soak: ${SECONDS} s, SEED=${seed}\n`);
     const file = path.join(testDirectory('soak-samples'), 'samples.jsonl');
     const options = { seconds: SECONDS, everyMs: 300, seed, calm: 0.3, file };
-    const { samples, counts, complaints } = await soak(options);
-    expect(complaints).toEqual([]);
+    const { samples, counts, violations } = await soak(options);
+    expect(violations).toEqual([]);
     const { sessions, turns, processes, followers, searches, lists } = counts;
     expect(Math.min(sessions, turns, processes, followers, searches, lists)).toBeGreaterThan(0);
     expect(samples.length).toBeGreaterThan(0);
@@ -46,7 +46,7 @@ test(
     const { client, directory } = server;
     const over = new AbortController();
     const { signal } = over;
-    const pulse = new Pulse();
+    const pulse = new EventWaiter();
     const deps = { server, repo: directory, random: seeded(seed), pulse, calm: 1, signal };
     const following = new Load(deps).follow(signal);
     const { id: session } = await openSession(client, directory);

@@ -9,7 +9,7 @@ import { startServer, type TestServer, untilNothingCarries } from '../../support
 import { tempDirectory } from '../../support/temp.ts';
 import { openSession } from '../../support/turns.ts';
 import { makeRepository } from '../../support/worktrees/work.ts';
-import { Pulse } from '../crash/load.ts';
+import { EventWaiter } from '../crash/load.ts';
 import { seeded } from '../crash/random.ts';
 import { type Counts, Load } from './load.ts';
 import { type Sample, Sampler } from './samples.ts';
@@ -28,7 +28,7 @@ export interface SoakResult {
   samples: Sample[];
   counts: Counts;
   /** Faults besides growth. */
-  complaints: string[];
+  violations: string[];
 }
 
 /** Closed sessions, ended processes and events of this age are trimmed. */
@@ -52,17 +52,17 @@ export async function soak({
   const server = await startServer(data, { config: configOf(place.path, seconds) });
   try {
     const result = await work(server, { repo, seconds, everyMs, seed, calm, file });
-    const complaints = [...result.complaints, ...(await atRest(server))];
+    const violations = [...result.violations, ...(await atRest(server))];
     const how = await server.end('SIGTERM');
-    if (how.code !== 0) complaints.push(`the server ended with ${JSON.stringify(how)}`);
+    if (how.code !== 0) violations.push(`the server ended with ${JSON.stringify(how)}`);
     const { file: program, args } = selfCommand();
     execFileSync(program, [...args, '--data-dir', data, 'db', 'check'], { stdio: 'pipe' });
     const errors = server
       .log()
       .split('\n')
       .filter((line) => /"level":"(error|fatal)"/.test(line));
-    complaints.push(...errors.slice(0, 5).map((line) => `the server logged ${line}`));
-    return { ...result, complaints };
+    violations.push(...errors.slice(0, 5).map((line) => `the server logged ${line}`));
+    return { ...result, violations };
   } finally {
     await server.end('SIGKILL');
     await untilNothingCarries(place.path);
@@ -74,7 +74,7 @@ async function work(
   { repo, seconds, everyMs, seed, calm, file }: SoakOptions & { repo: string },
 ): Promise<SoakResult> {
   const random = seeded(seed);
-  const pulse = new Pulse();
+  const pulse = new EventWaiter();
   const over = new AbortController();
   const followed = new AbortController();
   const load = new Load({ server, repo, random, pulse, calm, signal: over.signal });
@@ -104,7 +104,7 @@ async function work(
     const text = how ? `the server ended: ${JSON.stringify(how)}` : 'the work failed';
     throw new Error(`${text}\n${server.log().slice(-4000)}`, { cause: failure.error });
   }
-  return { samples: sampler.samples, counts: load.counts, complaints: [] };
+  return { samples: sampler.samples, counts: load.counts, violations: [] };
 }
 
 /** Returns the followers and processes that a server still has after the work. */

@@ -2,46 +2,46 @@ import type { Approval } from '../../../../src/api/approvals.ts';
 import { isUnreachable } from '../../../../src/api/errors.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { UntypedEvent } from '../../../support/untyped-events.ts';
-import type { Complaints } from '../../crash/checks.ts';
+import type { Violations } from '../../crash/checks.ts';
 import {
   openSession,
-  type Rest,
-  rest,
+  type FinalState,
+  pauseRandomly,
   sendTurn,
-  type Story,
+  type Activity,
   untilClosing,
-  type World,
+  type ActivityContext,
 } from '../activity.ts';
 
 /** Requests of agents, each with two decisions at the same time, of which one wins. */
-export class ApprovalStory implements Story {
+export class ApprovalActivity implements Activity {
   readonly name = 'approvals';
-  readonly #world: World;
+  readonly #context: ActivityContext;
   readonly #sessions = new Set<string>();
   readonly #answering = new Set<Promise<void>>();
   /** The acknowledged decisions, by approval. */
   readonly #decisions = new Map<string, ('accept' | 'decline')[]>();
 
-  constructor(world: World) {
-    this.#world = world;
-    world.happenings.onEvent((event) => this.#answer(event));
+  constructor(context: ActivityContext) {
+    this.#context = context;
+    context.eventWaiter.onEvent((event) => this.#answer(event));
   }
 
   async run(): Promise<void> {
-    const session = await openSession(this.#world, this.#world.place);
+    const session = await openSession(this.#context, this.#context.place);
     this.#sessions.add(session);
-    await untilClosing(this.#world, async () => {
-      const label = this.#world.newLabel();
+    await untilClosing(this.#context, async () => {
+      const label = this.#context.newLabel();
       const prompt = `${label}; say before; ask run: true ${label}; say after`;
-      const turn = await sendTurn(this.#world, session, prompt);
-      await this.#world.happenings.endOf(turn);
-      await rest(this.#world, 200);
+      const turn = await sendTurn(this.#context, session, prompt);
+      await this.#context.eventWaiter.endOf(turn);
+      await pauseRandomly(this.#context, 200);
     });
     await Promise.all(this.#answering);
   }
 
-  async check({ client, log }: Rest): Promise<Complaints> {
-    const wrong: Complaints = [];
+  async check({ client, log }: FinalState): Promise<Violations> {
+    const wrong: Violations = [];
     const own = log.filter(({ session_id }) => this.#sessions.has(session_id ?? ''));
     const resolved = countById(own, 'approval.resolved');
     for (const [id, count] of countById(own, 'approval.requested')) {
@@ -51,16 +51,16 @@ export class ApprovalStory implements Story {
       const [session = ''] = this.#sessions;
       const params = { session_id: session, approval_id: id };
       const approval = await client.call(endpoints.getApproval, { params });
-      wrong.push(...judgeDecision(approval, this.#decisions.get(id) ?? []));
+      wrong.push(...checkDecision(approval, this.#decisions.get(id) ?? []));
     }
-    wrong.push(...judgeOutput(own));
+    wrong.push(...checkOutput(own));
     return wrong;
   }
 
   #answer({ kind, session_id, payload }: UntypedEvent): void {
     if (kind !== 'approval.requested' || !this.#sessions.has(session_id ?? '')) return;
     const { id } = payload.approval as Approval;
-    const { random } = this.#world;
+    const { random } = this.#context;
     const first = random.chance(0.5) ? 'accept' : 'decline';
     const second = random.chance(0.5) ? 'accept' : 'decline';
     for (const decision of random.chance(0.7) ? [first, second] : [first]) {
@@ -77,22 +77,22 @@ export class ApprovalStory implements Story {
   ): Promise<void> {
     const call = { params: { session_id, approval_id }, body: { decision } };
     try {
-      await this.#world.requests.call(endpoints.decideApproval, call, ['approval_resolved']);
+      await this.#context.requests.call(endpoints.decideApproval, call, ['approval_resolved']);
     } catch (error) {
       if (isUnreachable(error)) throw error;
       return;
     }
-    this.#world.receipts.add('approval.resolved', approval_id);
+    this.#context.receipts.add('approval.resolved', approval_id);
     const all = this.#decisions.get(approval_id) ?? [];
     this.#decisions.set(approval_id, [...all, decision]);
   }
 }
 
 /** Holds the record of an approval against the acknowledged decisions, of which there may be one. */
-export function judgeDecision(
+export function checkDecision(
   { id, status, decision }: Pick<Approval, 'id' | 'status' | 'decision'>,
   acknowledged: readonly string[],
-): Complaints {
+): Violations {
   if (acknowledged.length > 1) return [`approval ${id} was answered ${acknowledged.join(' and ')}`];
   const [answer] = acknowledged;
   if (answer === undefined)
@@ -106,7 +106,7 @@ export function judgeDecision(
 }
 
 /** A completed turn has done what was decided: its last request decides. */
-function judgeOutput(log: readonly UntypedEvent[]): Complaints {
+function checkOutput(log: readonly UntypedEvent[]): Violations {
   const decided = new Map<string, Set<string>>();
   for (const { kind, turn_id, payload } of log) {
     if (kind !== 'approval.resolved' || turn_id === null) continue;

@@ -3,55 +3,55 @@ import { AppError } from '../../../../src/api/errors.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Turn } from '../../../../src/api/sessions.ts';
 import type { UntypedEvent } from '../../../support/untyped-events.ts';
-import type { Complaints } from '../../crash/checks.ts';
+import type { Violations } from '../../crash/checks.ts';
 import {
   openSession,
-  type Rest,
-  rest,
+  type FinalState,
+  pauseRandomly,
   sendTurn,
-  type Story,
+  type Activity,
   untilClosing,
-  type World,
+  type ActivityContext,
 } from '../activity.ts';
 
 const LIMIT = 3;
 
 /** A session whose budget allows three turns, and three more after each acceptance. */
-export class BudgetStory implements Story {
+export class BudgetActivity implements Activity {
   readonly name = 'budgets';
-  readonly #world: World;
+  readonly #context: ActivityContext;
   readonly #released: (() => void)[] = [];
   #session = '';
   #budget = '';
   #accepting: Promise<void> = Promise.resolve();
 
-  constructor(world: World) {
-    this.#world = world;
-    world.happenings.onEvent((event) => this.#hear(event));
+  constructor(context: ActivityContext) {
+    this.#context = context;
+    context.eventWaiter.onEvent((event) => this.#hear(event));
   }
 
   async run(): Promise<void> {
-    const { requests, happenings, random } = this.#world;
-    this.#session = await openSession(this.#world, this.#world.place);
+    const { requests, eventWaiter, random } = this.#context;
+    this.#session = await openSession(this.#context, this.#context.place);
     const body = { session_id: this.#session, per: 'total' as const, turns: LIMIT };
     this.#budget = (await requests.call(endpoints.setBudget, { body })).id;
-    await untilClosing(this.#world, async () => {
-      const label = this.#world.newLabel();
+    await untilClosing(this.#context, async () => {
+      const label = this.#context.newLabel();
       const released = new Promise<void>((resolve) => this.#released.push(resolve));
       const text = `${label}; usage ${random.between(100, 5000)} 200000; say spent`;
       try {
-        const turn = await sendTurn(this.#world, this.#session, text, ['budget_reached']);
-        await happenings.endOf(turn);
+        const turn = await sendTurn(this.#context, this.#session, text, ['budget_reached']);
+        await eventWaiter.endOf(turn);
       } catch (error) {
         if (!(error instanceof AppError) || error.code !== 'budget_reached') throw error;
         await released;
       }
-      await rest(this.#world, 200);
+      await pauseRandomly(this.#context, 200);
     });
     await this.#accepting;
   }
 
-  async check({ client, log }: Rest): Promise<Complaints> {
+  async check({ client, log }: FinalState): Promise<Violations> {
     const params = { session_id: this.#session };
     const turns: Turn[] = [];
     for (let cursor: string | undefined; ;) {
@@ -63,8 +63,8 @@ export class BudgetStory implements Story {
     }
     const budget = await client.call(endpoints.getBudget, { params: { budget_id: this.#budget } });
     return [
-      ...judgeSpent(budget.spent, turns),
-      ...judgeReleases(log.filter(({ session_id }) => session_id === this.#session)),
+      ...checkSpent(budget.spent, turns),
+      ...checkReleases(log.filter(({ session_id }) => session_id === this.#session)),
     ];
   }
 
@@ -82,16 +82,16 @@ export class BudgetStory implements Story {
       params: { session_id: this.#session, approval_id },
       body: { decision: 'accept' as const },
     };
-    await this.#world.requests.call(endpoints.decideApproval, call);
-    this.#world.receipts.add('approval.resolved', approval_id);
+    await this.#context.requests.call(endpoints.decideApproval, call);
+    this.#context.receipts.add('approval.resolved', approval_id);
   }
 }
 
 /** Holds the usage of a budget against the turns of its session. A turn that no agent got does not count. */
-export function judgeSpent(
+export function checkSpent(
   spent: { turns: number; tokens: number },
   turns: readonly Pick<Turn, 'status' | 'usage' | 'started_at'>[],
-): Complaints {
+): Violations {
   const counted = turns.filter(({ started_at }) => started_at !== null);
   const tokens = counted.reduce((sum, { usage }) => sum + (usage?.total_tokens ?? 0), 0);
   return spent.turns === counted.length && spent.tokens === tokens
@@ -102,8 +102,8 @@ export function judgeSpent(
 }
 
 /** Between two acceptances at most as many turns start as the budget allows. */
-export function judgeReleases(log: readonly UntypedEvent[]): Complaints {
-  const wrong: Complaints = [];
+export function checkReleases(log: readonly UntypedEvent[]): Violations {
+  const wrong: Violations = [];
   let started = 0;
   for (const { seq, kind, payload } of log) {
     if (kind === 'turn.started') started++;

@@ -1,6 +1,6 @@
 import type { Receiver } from '../../../support/hooks/receiver.ts';
-import type { Complaints } from '../../crash/checks.ts';
-import type { Rest, Story, World } from '../activity.ts';
+import type { Violations } from '../../crash/checks.ts';
+import type { FinalState, Activity, ActivityContext } from '../activity.ts';
 
 /** The kinds of events that the hook receives. */
 export const HOOK_KINDS = [
@@ -18,14 +18,14 @@ interface Event {
 }
 
 /** A receiver of events, which sometimes refuses one or does not respond. */
-export class HookStory implements Story {
+export class HookActivity implements Activity {
   readonly name = 'hooks';
-  readonly #world: World;
+  readonly #context: ActivityContext;
   readonly #taken: Event[] = [];
 
-  constructor(world: World, receiver: Receiver) {
-    this.#world = world;
-    const random = world.random.fork();
+  constructor(context: ActivityContext, receiver: Receiver) {
+    this.#context = context;
+    const random = context.random.fork();
     receiver.answer = ({ event, headers }, reply) => {
       const lot = random.between(1, 100);
       if (lot === 1) return reply.send(503, 'not now');
@@ -36,16 +36,16 @@ export class HookStory implements Story {
   }
 
   run(): Promise<void> {
-    const { closing } = this.#world;
+    const { closing } = this.#context;
     return new Promise((resolve) => {
       if (closing.aborted) resolve();
       closing.addEventListener('abort', () => resolve());
     });
   }
 
-  check({ log }: Rest): Promise<Complaints> {
+  check({ log }: FinalState): Promise<Violations> {
     return Promise.resolve(
-      judgeDeliveries(
+      checkDeliveries(
         this.#taken,
         log.filter(({ kind }) => HOOK_KINDS.includes(kind)),
       ),
@@ -54,8 +54,8 @@ export class HookStory implements Story {
 }
 
 /** Each event was delivered at least once, none of them before an earlier one, and no others. */
-export function judgeDeliveries(taken: readonly Event[], log: readonly Event[]): Complaints {
-  const wrong: Complaints = [];
+export function checkDeliveries(taken: readonly Event[], log: readonly Event[]): Violations {
+  const wrong: Violations = [];
   const named = ({ seq, id }: Event) => `${seq} ${id}`;
   for (const [at, event] of taken.entries())
     if (at > 0 && event.seq < (taken[at - 1]?.seq ?? 0))

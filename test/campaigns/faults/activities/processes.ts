@@ -2,30 +2,36 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Process } from '../../../../src/api/processes.ts';
-import type { Complaints } from '../../crash/checks.ts';
-import { type Rest, rest, type Story, untilClosing, type World } from '../activity.ts';
+import type { Violations } from '../../crash/checks.ts';
+import {
+  type FinalState,
+  pauseRandomly,
+  type Activity,
+  untilClosing,
+  type ActivityContext,
+} from '../activity.ts';
 
 /** Words in the command of each process, by which a fault finds it. */
 export const PROCESS_MARK = 'process-of-campaign';
 
 /** Commands with output and a time to run, some of which are killed. */
-export class ProcessStory implements Story {
+export class ProcessActivity implements Activity {
   readonly name = 'processes';
-  readonly #world: World;
+  readonly #context: ActivityContext;
   readonly #labels = new Map<string, string>();
   readonly #runs: string;
 
-  constructor(world: World) {
-    this.#world = world;
-    this.#runs = path.join(world.place, 'runs');
+  constructor(context: ActivityContext) {
+    this.#context = context;
+    this.#runs = path.join(context.place, 'runs');
   }
 
   async run(): Promise<void> {
     await Promise.all([this.#work(), this.#work(), this.#work()]);
   }
 
-  async check({ client, log }: Rest): Promise<Complaints> {
-    const wrong: Complaints = [];
+  async check({ client, log }: FinalState): Promise<Violations> {
+    const wrong: Violations = [];
     const runs = fs.existsSync(this.#runs) ? fs.readFileSync(this.#runs, 'utf8').split('\n') : [];
     const ends = Map.groupBy(
       log.filter(({ kind }) => /^process\.(completed|failed|timed_out|killed)$/.test(kind)),
@@ -36,7 +42,7 @@ export class ProcessStory implements Story {
       const process = await client.call(endpoints.getProcess, { params });
       const { stdout } = await client.call(endpoints.getProcessLogs, { params });
       wrong.push(
-        ...judgeProcess(process, {
+        ...checkProcess(process, {
           label,
           output: stdout?.content ?? '',
           ends: (ends.get(id) ?? []).map(({ kind }) => kind),
@@ -48,23 +54,23 @@ export class ProcessStory implements Story {
   }
 
   async #work(): Promise<void> {
-    const world = { ...this.#world, random: this.#world.random.fork() };
-    const { requests, receipts, random } = world;
-    await untilClosing(world, async () => {
-      const label = world.newLabel();
+    const context = { ...this.#context, random: this.#context.random.fork() };
+    const { requests, receipts, random } = context;
+    await untilClosing(context, async () => {
+      const label = context.newLabel();
       const seconds = random.between(2, 40) / 10;
       const command = `: ${PROCESS_MARK}; echo ${label} >> ${this.#runs}; echo ${label} begins; sleep ${seconds}; echo ${label} ends`;
-      const body = { command, cwd: world.place };
+      const body = { command, cwd: context.place };
       const { process } = await requests.call(endpoints.createProcess, { body });
       receipts.add('process.queued', process.process_id);
       this.#labels.set(process.process_id, label);
       if (random.chance(0.2)) {
-        await rest(world, 1000);
+        await pauseRandomly(context, 1000);
         const params = { process_id: process.process_id };
         await requests.call(endpoints.killProcess, { params, body: { reason: 'a test' } });
       }
-      await world.happenings.endOf(process.process_id);
-      await rest(world, 300);
+      await context.eventWaiter.endOf(process.process_id);
+      await pauseRandomly(context, 300);
     });
   }
 }
@@ -73,13 +79,13 @@ export class ProcessStory implements Story {
  * A process has run at most once and has one end, and its output is what its command has written. A part of the output may
  * be missing at its end if the record says so, since a full disk cannot keep it.
  */
-export function judgeProcess(
+export function checkProcess(
   process: Pick<Process, 'process_id' | 'status' | 'stdout_bytes' | 'stdout_truncated'>,
   found: { label: string; output: string; ends: readonly string[]; runs: number },
-): Complaints {
+): Violations {
   const { process_id: id, status, stdout_bytes, stdout_truncated } = process;
   const { label, output, ends, runs } = found;
-  const wrong: Complaints = [];
+  const wrong: Violations = [];
   if (ends.join() !== `process.${status}`)
     wrong.push(`process ${id} is ${status}, its ends are ${ends.join(', ') || 'none'}`);
   const whole = `${label} begins\n${label} ends\n`;

@@ -1,23 +1,23 @@
 import { AppError } from '../../../../src/api/errors.ts';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { UntypedEvent } from '../../../support/untyped-events.ts';
-import type { Complaints } from '../../crash/checks.ts';
+import type { Violations } from '../../crash/checks.ts';
 import {
   openSession,
-  type Rest,
-  rest,
-  type Story,
+  type FinalState,
+  pauseRandomly,
+  type Activity,
   turnsWith,
   untilClosing,
-  type World,
+  type ActivityContext,
 } from '../activity.ts';
 
 const MOST_WAITING = 6;
 
 /** Queued prompts for now and for later, some of which are removed, and a schedule. */
-export class QueueStory implements Story {
+export class QueueActivity implements Activity {
   readonly name = 'queue';
-  readonly #world: World;
+  readonly #context: ActivityContext;
   /** The label of each acknowledged entry. */
   readonly #labels = new Map<string, string>();
   /** Entries whose removal was requested and not refused. A repeated DELETE has no key, and finds nothing. */
@@ -25,32 +25,32 @@ export class QueueStory implements Story {
   readonly #waiting = new Set<string>();
   #session = '';
 
-  constructor(world: World) {
-    this.#world = world;
-    world.happenings.onEvent(({ kind, payload }) => {
+  constructor(context: ActivityContext) {
+    this.#context = context;
+    context.eventWaiter.onEvent(({ kind, payload }) => {
       if (kind === 'queue.removed') this.#waiting.delete((payload.entry as { id: string }).id);
     });
   }
 
   async run(): Promise<void> {
-    const { requests, receipts, random } = this.#world;
-    this.#session = await openSession(this.#world, this.#world.place);
+    const { requests, receipts, random } = this.#context;
+    this.#session = await openSession(this.#context, this.#context.place);
     const params = { session_id: this.#session };
-    const text = `${this.#world.newLabel()}; say scheduled`;
+    const text = `${this.#context.newLabel()}; say scheduled`;
     const body = { input: { type: 'text' as const, text }, every: '* * * * *', time_zone: 'UTC' };
     const schedule = await requests.call(endpoints.addToQueue, { params, body });
     receipts.add('queue.added', schedule.id);
-    await untilClosing(this.#world, async () => {
+    await untilClosing(this.#context, async () => {
       if (this.#waiting.size < MOST_WAITING) await this.#add();
       if (random.chance(0.15)) await this.#remove();
       if (random.chance(0.1)) await this.#resume();
-      await rest(this.#world, 400);
+      await pauseRandomly(this.#context, 400);
     });
     await requests.call(endpoints.dropQueueEntry, { params: { entry_id: schedule.id } });
     await this.#resume();
   }
 
-  async check({ client, log }: Rest): Promise<Complaints> {
+  async check({ client, log }: FinalState): Promise<Violations> {
     const params = { session_id: this.#session };
     const { entries } = await client.call(endpoints.getSessionQueue, { params });
     const wrong = entries.map(({ id, status }) => `the queue still has ${id}: ${status}`);
@@ -68,13 +68,13 @@ export class QueueStory implements Story {
       if (turns.length < least || turns.filter(reachedAgent).length > 1)
         wrong.push(`queue entry ${id} (${label}) became ${turns.length} turns`);
     }
-    return [...wrong, ...judgeRuns(log)];
+    return [...wrong, ...checkRuns(log)];
   }
 
   async #add(): Promise<void> {
-    const { requests, receipts, random } = this.#world;
-    const label = this.#world.newLabel();
-    const at = random.chance(0.4) ? { at: this.#world.now() + random.between(0, 3000) } : {};
+    const { requests, receipts, random } = this.#context;
+    const label = this.#context.newLabel();
+    const at = random.chance(0.4) ? { at: this.#context.now() + random.between(0, 3000) } : {};
     const input = { type: 'text' as const, text: `${label}; say queued` };
     const params = { session_id: this.#session };
     const { id } = await requests.call(endpoints.addToQueue, { params, body: { input, ...at } });
@@ -89,7 +89,7 @@ export class QueueStory implements Story {
     if (id === undefined) return;
     this.#removed.add(id);
     try {
-      await this.#world.requests.call(endpoints.dropQueueEntry, { params: { entry_id: id } }, [
+      await this.#context.requests.call(endpoints.dropQueueEntry, { params: { entry_id: id } }, [
         'not_found',
         'conflict',
         'turn_in_progress',
@@ -103,7 +103,7 @@ export class QueueStory implements Story {
   /** After a time without agents, the queue is held for minutes. */
   async #resume(): Promise<void> {
     const params = { session_id: this.#session };
-    await this.#world.requests.call(endpoints.resumeSessionQueue, { params, body: {} });
+    await this.#context.requests.call(endpoints.resumeSessionQueue, { params, body: {} });
   }
 }
 
@@ -115,8 +115,8 @@ interface Run {
 }
 
 /** No run starts twice, and no due time of a schedule becomes due twice. */
-export function judgeRuns(log: readonly UntypedEvent[]): Complaints {
-  const wrong: Complaints = [];
+export function checkRuns(log: readonly UntypedEvent[]): Violations {
+  const wrong: Violations = [];
   const seen = new Set<string>();
   const once = (what: string) => {
     if (seen.has(what)) wrong.push(`${what} twice`);

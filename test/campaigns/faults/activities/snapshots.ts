@@ -2,15 +2,15 @@ import path from 'node:path';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Moment, Snapshot } from '../../../../src/api/snapshots.ts';
 import { git, makeRepository, write } from '../../../support/worktrees/work.ts';
-import type { Complaints } from '../../crash/checks.ts';
+import type { Violations } from '../../crash/checks.ts';
 import {
   openSession,
-  type Rest,
-  rest,
+  type FinalState,
+  pauseRandomly,
   sendTurn,
-  type Story,
+  type Activity,
   untilClosing,
-  type World,
+  type ActivityContext,
 } from '../activity.ts';
 
 /** A turn before which a file was written. */
@@ -29,39 +29,39 @@ const isOf =
     turn_id === turn && tree !== null;
 
 /** Turns of a session with snapshots, each with another file. */
-export class SnapshotStory implements Story {
+export class SnapshotActivity implements Activity {
   readonly name = 'snapshots';
-  readonly #world: World;
+  readonly #context: ActivityContext;
   readonly #repo: string;
   readonly #taken: Taken[] = [];
   #session = '';
 
-  constructor(world: World) {
-    this.#world = world;
-    this.#repo = makeRepository(path.join(world.place, 'snapshots-repo'));
+  constructor(context: ActivityContext) {
+    this.#context = context;
+    this.#repo = makeRepository(path.join(context.place, 'snapshots-repo'));
   }
 
   async run(): Promise<void> {
-    const { requests, happenings } = this.#world;
-    this.#session = await openSession(this.#world, this.#repo);
+    const { requests, eventWaiter } = this.#context;
+    this.#session = await openSession(this.#context, this.#repo);
     const params = { session_id: this.#session };
     await requests.call(endpoints.setSnapshots, { params, body: { enabled: true } });
-    await untilClosing(this.#world, async () => {
-      const label = this.#world.newLabel();
+    await untilClosing(this.#context, async () => {
+      const label = this.#context.newLabel();
       const file = `file-${this.#taken.length % 10}.txt`;
       write(this.#repo, { [file]: `${label}\n` });
       const blob = git(this.#repo, 'hash-object', file);
-      const turn = await sendTurn(this.#world, this.#session, `${label}; say saved`);
-      await happenings.endOf(turn);
+      const turn = await sendTurn(this.#context, this.#session, `${label}; say saved`);
+      await eventWaiter.endOf(turn);
       this.#taken.push({ turn, file, blob });
-      await rest(this.#world, 600);
+      await pauseRandomly(this.#context, 600);
     });
   }
 
-  async check({ client }: Rest): Promise<Complaints> {
+  async check({ client }: FinalState): Promise<Violations> {
     const params = { session_id: this.#session };
     const { snapshots } = await client.call(endpoints.getSnapshots, { params });
-    const wrong: Complaints = [];
+    const wrong: Violations = [];
     let taken = 0;
     for (const [at, { turn, file, blob }] of this.#taken.entries()) {
       const later = this.#taken.slice(at).filter((one) => one.file === file);
@@ -81,7 +81,7 @@ export class SnapshotStory implements Story {
     return wrong;
   }
 
-  async #blobOf(client: Rest['client'], turn_id: string, moment: Moment, file: string) {
+  async #blobOf(client: FinalState['client'], turn_id: string, moment: Moment, file: string) {
     const params = { session_id: this.#session };
     const query = { turn_id, moment, path: file };
     const { files } = await client.call(endpoints.listSessionFiles, { params, query });

@@ -1,29 +1,29 @@
 import { endpoints } from '../../../../src/api/index.ts';
 import type { UntypedEvent } from '../../../support/untyped-events.ts';
-import type { Complaints } from '../../crash/checks.ts';
+import type { Violations } from '../../crash/checks.ts';
 import { randomPrompt } from '../../crash/prompts.ts';
 import { checkPromptsGiven } from '../../crash/prompts-given.ts';
-import { Stories } from '../../crash/turn-checker.ts';
+import { TurnChecker } from '../../crash/turn-checker.ts';
 import {
   openSession,
-  type Rest,
-  rest,
+  type FinalState,
+  pauseRandomly,
   sendTurn,
-  type Story,
+  type Activity,
   untilClosing,
-  type World,
+  type ActivityContext,
 } from '../activity.ts';
 
 /** Turns with text, tools and floods. Their output is checked word by word, and the search has to find them. */
-export class TurnStory implements Story {
+export class TurnActivity implements Activity {
   readonly name = 'turns and search';
-  readonly #world: World;
-  readonly #stories = new Stories({ mayLackDeltas: true });
+  readonly #context: ActivityContext;
+  readonly #turnChecker = new TurnChecker({ mayLackDeltas: true });
   readonly #sessions = new Set<string>();
   readonly #labels = new Map<string, string>();
 
-  constructor(world: World) {
-    this.#world = world;
+  constructor(context: ActivityContext) {
+    this.#context = context;
   }
 
   async run(): Promise<void> {
@@ -31,16 +31,16 @@ export class TurnStory implements Story {
   }
 
   /** Checks a part of the log. Parts follow one another. */
-  follow(log: readonly UntypedEvent[]): Complaints {
+  follow(log: readonly UntypedEvent[]): Violations {
     return log.flatMap((event) =>
       this.#sessions.has(event.session_id ?? '') && isOfTurn(event)
-        ? this.#stories.follow(event)
+        ? this.#turnChecker.follow(event)
         : [],
     );
   }
 
-  async check({ client }: Rest): Promise<Complaints> {
-    const wrong: Complaints = [];
+  async check({ client }: FinalState): Promise<Violations> {
+    const wrong: Violations = [];
     const turnOf = new Map([...this.#labels].map(([turn, label]) => [label, turn]));
     for (const [label, turn] of turnOf) {
       const query = { q: label, kind: 'prompt' as const };
@@ -48,7 +48,7 @@ export class TurnStory implements Story {
       const found = hits.map(({ turn_id }) => turn_id).join(', ');
       if (found !== turn)
         wrong.push(`a search for ${label} of ${turn} found: ${found || 'nothing'}`);
-      const end = this.#stories.endOf(turn);
+      const end = this.#turnChecker.endOf(turn);
       if (end !== 'completed') continue;
       const answers = await client.call(endpoints.search, {
         query: { q: `said${label}`, kind: 'answer' },
@@ -57,25 +57,25 @@ export class TurnStory implements Story {
         wrong.push(`a search for the answer of ${turn} found ${answers.length}`);
     }
     wrong.push(
-      ...checkPromptsGiven(this.#world.place, this.#stories.completedPrompts, isOwnPrompt),
+      ...checkPromptsGiven(this.#context.place, this.#turnChecker.completedPrompts, isOwnPrompt),
     );
     return wrong;
   }
 
   /** One session after the other, each with some turns, one after the other. */
   async #converse(): Promise<void> {
-    const { random, newLabel } = this.#world;
-    const world = { ...this.#world, random: random.fork() };
-    await untilClosing(world, async () => {
-      const session = await openSession(world, world.place);
-      for (let left = world.random.between(5, 40); left > 0 && !world.closing.aborted; left--) {
+    const { random, newLabel } = this.#context;
+    const context = { ...this.#context, random: random.fork() };
+    await untilClosing(context, async () => {
+      const session = await openSession(context, context.place);
+      for (let left = context.random.between(5, 40); left > 0 && !context.closing.aborted; left--) {
         const label = newLabel();
-        const prompt = `${label}; say said${label}; ${randomPrompt(world.random, world.random.chance(0.03))}`;
+        const prompt = `${label}; say said${label}; ${randomPrompt(context.random, context.random.chance(0.03))}`;
         this.#sessions.add(session);
-        const turn = await sendTurn(world, session, prompt);
+        const turn = await sendTurn(context, session, prompt);
         this.#labels.set(turn, label);
-        await world.happenings.endOf(turn);
-        await rest(world, 100);
+        await context.eventWaiter.endOf(turn);
+        await pauseRandomly(context, 100);
       }
     });
   }

@@ -3,8 +3,8 @@ import path from 'node:path';
 import { endpoints } from '../../../../src/api/index.ts';
 import type { Worktree } from '../../../../src/api/worktrees.ts';
 import { commit, git, makeRepository, write } from '../../../support/worktrees/work.ts';
-import type { Complaints } from '../../crash/checks.ts';
-import { openSession, rest, type Story, type World } from '../activity.ts';
+import type { Violations } from '../../crash/checks.ts';
+import { openSession, pauseRandomly, type Activity, type ActivityContext } from '../activity.ts';
 
 /** A commit that was made in a worktree, and a file of it. */
 interface Work {
@@ -15,29 +15,29 @@ interface Work {
 }
 
 /** Worktrees with commits and files, which are merged, cleaned up and restored. */
-export class WorktreeStory implements Story {
+export class WorktreeActivity implements Activity {
   readonly name = 'worktrees and merges';
-  readonly #world: World;
+  readonly #context: ActivityContext;
   readonly #repo: string;
   readonly #work: Work[] = [];
 
-  constructor(world: World) {
-    this.#world = world;
-    this.#repo = makeRepository(path.join(world.place, 'worktrees-repo'));
+  constructor(context: ActivityContext) {
+    this.#context = context;
+    this.#repo = makeRepository(path.join(context.place, 'worktrees-repo'));
     git(this.#repo, 'config', 'user.name', 'Ada');
     git(this.#repo, 'config', 'user.email', 'ada@example.org');
   }
 
   async run(): Promise<void> {
-    const session = await openSession(this.#world, this.#repo);
-    for (let nth = 0; !this.#world.closing.aborted; nth++) {
+    const session = await openSession(this.#context, this.#repo);
+    for (let nth = 0; !this.#context.closing.aborted; nth++) {
       await this.#oneWorktree(session, `work-${nth}`);
-      await rest(this.#world, 300);
+      await pauseRandomly(this.#context, 300);
     }
   }
 
-  async check(): Promise<Complaints> {
-    const wrong: Complaints = [];
+  async check(): Promise<Violations> {
+    const wrong: Violations = [];
     const reachable = new Set(git(this.#repo, 'rev-list', '--all').split('\n'));
     const files = new Set(git(this.#repo, 'ls-tree', '--name-only', 'main').split('\n'));
     for (const { commit: id, blob, file, isMerged } of this.#work) {
@@ -52,7 +52,7 @@ export class WorktreeStory implements Story {
   }
 
   async #oneWorktree(session: string, name: string): Promise<void> {
-    const { requests, receipts, random } = this.#world;
+    const { requests, receipts, random } = this.#context;
     const body = { source_session_id: session, worktree_name: name };
     const tree = await requests.call(endpoints.createWorktree, { body });
     receipts.add('worktree.created', tree.id);
@@ -70,7 +70,7 @@ export class WorktreeStory implements Story {
 
   /** Restores a worktree if it was cleaned up, and checks that nobody has lost its file. */
   async #restore(params: { worktree_id: string }): Promise<void> {
-    const { requests } = this.#world;
+    const { requests } = this.#context;
     const { status, archive_ref } = await requests.call(endpoints.getWorktree, { params });
     if (status !== 'cleaned' || archive_ref === null) return;
     await requests.call(endpoints.restoreWorktree, { params, body: {} });
@@ -88,7 +88,7 @@ export class WorktreeStory implements Story {
         return { commit: id, blob, file, isMerged: false };
       } catch (error) {
         if (!fs.existsSync(place)) throw error;
-        await rest(this.#world, 300);
+        await pauseRandomly(this.#context, 300);
       }
     }
   }
