@@ -39,8 +39,10 @@ export async function manyNodes(count: number, perSecond: number): Promise<void>
       );
       await systemClock.sleep(4000);
       lags.take();
-      const engines = fleet.cluster.servers.map(({ process: engine }) => engine?.pid ?? 0);
-      const pids = [...engines, ...servers.map(({ pid }) => pid)];
+      const natsServers = fleet.cluster.servers.map(
+        ({ process: natsProcess }) => natsProcess?.pid ?? 0,
+      );
+      const pids = [...natsServers, ...servers.map(({ pid }) => pid)];
       const before = pids.map(cpuOf);
       await systemClock.sleep(SECONDS * 1000);
       const shares = pids.map((pid, i) => (cpuOf(pid) - (before[i] ?? 0)) / SECONDS);
@@ -51,7 +53,7 @@ export async function manyNodes(count: number, perSecond: number): Promise<void>
         lag_ms: spreadOf(taken),
         nodes_seen: lags.newest.size,
         engine_cpu: share(shares.slice(0, 3)),
-        engine_mib: engines.map(memoryOf),
+        engine_mib: natsServers.map(memoryOf),
         servers_cpu: share([shares.slice(3).reduce((sum, one) => sum + one, 0)])[0],
       });
       over.abort();

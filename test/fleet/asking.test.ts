@@ -3,7 +3,7 @@ import { anError, expectError } from '../support/an-error.ts';
 import { endpoints } from '../../src/api/index.ts';
 import { NodeClient } from '../../src/fleet/node-client.ts';
 import { namesOf } from '../../src/fleet/names.ts';
-import { ScriptedEngine } from './fake-nats-server.ts';
+import { FakeNatsServer } from './fake-nats-server.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const names = namesOf('f');
@@ -12,11 +12,11 @@ const session = { text: '{"status":200,"headers":{},"body":{"id":"sess_1"}}' };
 
 function setUp() {
   const clock = new ManualClock();
-  const engine = new ScriptedEngine(clock);
+  const nats = new FakeNatsServer(clock);
   let keys = 0;
   const newKey = () => `key${++keys}`;
   const context = { names, user: 'alice', scope: 'admin', clock, newKey } as const;
-  const client = () => new NodeClient({ ...context, connection: engine.connection() }, 'n1');
+  const client = () => new NodeClient({ ...context, connection: nats.connection() }, 'n1');
   /** Lets time pass until a call has ended; returns its error, and after how long that came. */
   const failing = async (call: Promise<unknown>) => {
     let error: unknown;
@@ -26,31 +26,31 @@ function setUp() {
     for (; !isOver; await new Promise(setImmediate)) clock.advance(100);
     return { error, after: clock.monotonic() };
   };
-  return { clock, engine, client, failing };
+  return { clock, nats, client, failing };
 }
 
 const create = { body: { provider: 'acp', cwd: '/' } } as const;
 
 test('A request to a node names node, scope and person in its subject, and path, body and key in its text.', async () => {
-  const { engine, client } = setUp();
-  engine.answer = () => session;
+  const { nats, client } = setUp();
+  nats.answer = () => session;
   await client().call(endpoints.createSession, create, undefined, 'mine');
   await client().call(endpoints.createSession, create);
-  engine.answer = () => version;
+  nats.answer = () => version;
   const { headers } = await client().ask(endpoints.getVersion, {});
   expect(headers['x-seq']).toBe('7');
-  const [first, second, third] = engine.asked.map(({ data }) => JSON.parse(data) as object);
-  expect(engine.asked[0]?.subject).toBe('cadre.f.api.n1.admin.alice');
+  const [first, second, third] = nats.asked.map(({ data }) => JSON.parse(data) as object);
+  expect(nats.asked[0]?.subject).toBe('cadre.f.api.n1.admin.alice');
   expect(first).toEqual({ method: 'POST', path: '/v1/sessions', ...create, key: 'mine' });
   expect(second).toEqual({ method: 'POST', path: '/v1/sessions', ...create, key: 'key1' });
   expect(third).toEqual({ method: 'GET', path: '/v1/version' });
 });
 
 test('A request to a node that is refused throws the refusal of the server.', async () => {
-  const { engine, client } = setUp();
+  const { nats, client } = setUp();
   const text =
     '{"status":409,"headers":{},"body":{"error":"the session is busy","code":"turn_in_progress"}}';
-  engine.answer = () => ({ text });
+  nats.answer = () => ({ text });
   await expect(client().call(endpoints.getVersion, {})).rejects.toMatchObject({
     code: 'turn_in_progress',
     message: 'the session is busy',
@@ -58,18 +58,18 @@ test('A request to a node that is refused throws the refusal of the server.', as
 });
 
 test('A request to a node is sent again with the same key to a node that was silent, and answered once it speaks.', async () => {
-  const { clock, engine, client } = setUp();
-  engine.answer = () => (engine.asked.length < 3 ? 'silent' : session);
+  const { clock, nats, client } = setUp();
+  nats.answer = () => (nats.asked.length < 3 ? 'silent' : session);
   const call = client().call(endpoints.createSession, create);
   await new Promise(setImmediate);
-  for (; engine.asked.length < 3; await new Promise(setImmediate)) clock.advance(100);
+  for (; nats.asked.length < 3; await new Promise(setImmediate)) clock.advance(100);
   expect(await call).toEqual({ id: 'sess_1' });
-  expect(new Set(engine.asked.map(({ data }) => data)).size).toBe(1);
+  expect(new Set(nats.asked.map(({ data }) => data)).size).toBe(1);
 });
 
 test('A request to a node that stays silent ends after 30 s, and says that it may have been done.', async () => {
-  const { engine, client, failing } = setUp();
-  engine.answer = () => 'silent';
+  const { nats, client, failing } = setUp();
+  nats.answer = () => 'silent';
   const { error, after } = await failing(client().call(endpoints.createSession, create));
   expect(error).toMatchObject(anError('unreachable', '"n1"'));
   expect(String(error)).toContain('might have been executed');
@@ -85,65 +85,65 @@ test('A request to a node that nobody speaks for ends after 2 s, and says that n
 });
 
 test('A request to a node that would be done twice is not sent again.', async () => {
-  const { engine, client, failing } = setUp();
-  engine.answer = () => 'silent';
+  const { nats, client, failing } = setUp();
+  nats.answer = () => 'silent';
   const { error } = await failing(
     client().call(endpoints.deleteToken, { params: { token_id: 'tok_1' } }),
   );
   expect(String(error)).toContain('might have been executed');
-  expect(engine.asked).toHaveLength(1);
+  expect(nats.asked).toHaveLength(1);
 });
 
 test('A request to a node is not over where a node stops after it was silent: it may have been done before.', async () => {
-  const { engine, client, failing } = setUp();
+  const { nats, client, failing } = setUp();
   const stopping = {
     text: '{"status":503,"headers":{},"body":{"error":"stopping","code":"shutting_down"}}',
   };
-  engine.answer = () => (engine.asked.length === 1 ? 'silent' : stopping);
+  nats.answer = () => (nats.asked.length === 1 ? 'silent' : stopping);
   const { error } = await failing(client().call(endpoints.createSession, create));
   expect(String(error)).toContain('might have been executed');
-  engine.answer = () => stopping;
+  nats.answer = () => stopping;
   await expectError(client().call(endpoints.createSession, create), 'shutting_down');
 });
 
 test('A request to a node that is larger than NATS carries is not sent.', async () => {
-  const { engine, client } = setUp();
-  engine.maxPayload = 1000;
+  const { nats, client } = setUp();
+  nats.maxPayload = 1000;
   const body = { ...create.body, title: 'x'.repeat(1000) };
   await expectError(
     client().call(endpoints.createSession, { body }),
     'payload_too_large',
     'max_payload',
   );
-  expect(engine.asked).toEqual([]);
+  expect(nats.asked).toEqual([]);
 });
 
 test('A request to a node for a list whose answer is too large asks for smaller pages.', async () => {
-  const { engine, client } = setUp();
+  const { nats, client } = setUp();
   const tooLarge = {
     text: '{"status":413,"headers":{},"body":{"error":"too long","code":"payload_too_large"}}',
   };
   const limitIn = (data: string) => Number(/limit=(\d+)/.exec(data)?.[1] ?? Infinity);
-  engine.answer = (data) =>
+  nats.answer = (data) =>
     limitIn(data) > 10 ? tooLarge : { text: '{"status":200,"headers":{},"body":[]}' };
   const query = { after_seq: 0, limit: 500 };
   expect(await client().call(endpoints.replayEvents, { query })).toEqual([]);
-  expect(engine.asked.map(({ data }) => limitIn(data))).toEqual([500, 125, 32, 8]);
+  expect(nats.asked.map(({ data }) => limitIn(data))).toEqual([500, 125, 32, 8]);
 });
 
 test('A request to a node for a stream or a file is refused before it is sent.', async () => {
-  const { engine, client } = setUp();
+  const { nats, client } = setUp();
   for (const endpoint of [endpoints.streamEvents, endpoints.backUpStorage])
     await expectError(client().ask(endpoint, {}), 'invalid');
   await expectError(client().open(endpoints.streamEvents), 'invalid');
-  expect(engine.asked).toEqual([]);
+  expect(nats.asked).toEqual([]);
 });
 
 test.for(['null', '[]', '{"status":"200","headers":{},"body":1}', '{"status":200,"body":1}', '7'])(
   'The answer %o of a node says nothing about the request, as no answer does.',
   async (text) => {
-    const { engine, client, failing } = setUp();
-    engine.answer = () => ({ text });
+    const { nats, client, failing } = setUp();
+    nats.answer = () => ({ text });
     const { error } = await failing(client().call(endpoints.getVersion, {}));
     expect(error).toMatchObject(anError('unreachable', 'node "n1" is unreachable'));
   },

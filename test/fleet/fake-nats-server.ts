@@ -8,7 +8,7 @@ type Answer = { text: string } | 'silent' | undefined;
  * An engine of a test's own, in memory: the newest message of each subject with its sequence, refused where it is not
  * the expected one, and gone after its time to live; and listeners that answer requests. Time is the test's.
  */
-export class ScriptedEngine {
+export class FakeNatsServer {
   readonly #clock: ManualClock;
   readonly #kept = new Map<string, { seq: number; data: string; until: number }>();
   #seq = 0;

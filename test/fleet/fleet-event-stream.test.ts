@@ -32,7 +32,7 @@ function appendWhole(
   return append(store, count, kind, { ...described[kind].example });
 }
 
-const told = (got: readonly FromServer[]) =>
+const summaryOf = (got: readonly FromServer[]) =>
   got.map((one) => ('event' in one ? one.event.seq : one.notice.state));
 
 test('The events of a fleet are filtered by kind, and continue from the cursor.', async () => {
@@ -44,13 +44,13 @@ test('The events of a fleet are filtered by kind, and continue from the cursor.'
   const kinds = ['session.*'];
   const first = following(stream, { from: 'start', kinds, isStoredOnly: true });
   await first.done;
-  expect(told(first.got)).toEqual([1, 2]);
+  expect(summaryOf(first.got)).toEqual([1, 2]);
   await appendWhole(store, 1);
   await expectEventually(() => stream.messages.length).toBe(5);
   const cursor = first.events.cursor();
   const second = following(stream, { from: { cursor }, kinds, isStoredOnly: true });
   await second.done;
-  expect(told(second.got)).toEqual([5]);
+  expect(summaryOf(second.got)).toEqual([5]);
   const latest = following(stream, { from: 'latest', isStoredOnly: true });
   await latest.done;
   expect(latest.got).toEqual([]);
@@ -71,14 +71,14 @@ test('A reader of a fleet gets a notice for each change of the nodes that are al
   });
   const entries = [entry('reachable')];
   const reader = following(stream, { from: 'start' }, entries);
-  await expectEventually(() => told(reader.got)).toEqual(['reachable']);
+  await expectEventually(() => summaryOf(reader.got)).toEqual(['reachable']);
   entries[0] = entry('unreachable');
-  await expectEventually(() => told(reader.got)).toEqual(['reachable', 'unreachable']);
+  await expectEventually(() => summaryOf(reader.got)).toEqual(['reachable', 'unreachable']);
   await using _mirror = startMirror(store, stream.of('n1'));
   await appendWhole(store, 1);
-  await expectEventually(() => told(reader.got)).toEqual(['reachable', 'unreachable', 1]);
+  await expectEventually(() => summaryOf(reader.got)).toEqual(['reachable', 'unreachable', 1]);
   entries[0] = entry('reachable', 'its events do not come');
-  await expectEventually(() => told(reader.got).slice(3)).toEqual(['reachable', 'gap']);
+  await expectEventually(() => summaryOf(reader.got).slice(3)).toEqual(['reachable', 'gap']);
   reader.stop();
   await reader.done;
 });

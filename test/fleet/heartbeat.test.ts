@@ -7,7 +7,7 @@ import {
   readHeartbeat,
   Heartbeat,
 } from '../../src/fleet/heartbeat.ts';
-import { ScriptedEngine } from './fake-nats-server.ts';
+import { FakeNatsServer } from './fake-nats-server.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const names = namesOf('f');
@@ -26,12 +26,12 @@ const sign: NodeHeartbeat = {
 
 function setUp() {
   const clock = new ManualClock();
-  const engine = new ScriptedEngine(clock);
-  const bucket = new Bucket(engine.connection(), names, names.nodes);
+  const nats = new FakeNatsServer(clock);
+  const bucket = new Bucket(nats.connection(), names, names.nodes);
   const signOf = (more: Partial<NodeHeartbeat> = {}) =>
     new Heartbeat({ bucket, names, clock, current: () => ({ ...sign, ...more }) });
-  const living = () => readHeartbeat(engine.read(names.key(names.nodes, 'alive.n1')) ?? null);
-  return { clock, engine, signOf, living };
+  const living = () => readHeartbeat(nats.read(names.key(names.nodes, 'alive.n1')) ?? null);
+  return { clock, nats, signOf, living };
 }
 
 test.for([

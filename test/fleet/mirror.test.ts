@@ -3,9 +3,9 @@ import { EPOCH_KIND, GAP_KIND } from '../../src/fleet/mirrored.ts';
 import type { TestStore } from '../support/memory-store.ts';
 import { testStore } from '../support/memory-store.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
-import { faultless, judge } from '../support/fleet/compare-events.ts';
+import { noFaults, compareEvents } from '../support/fleet/compare-events.ts';
 import { append, hurriedClock, startMirror, wholeLog } from '../support/fleet/mirroring.ts';
-import { type Fate, ScriptedStream, testLog } from './scripted-stream.ts';
+import { type BatchOutcome, ScriptedStream, testLog } from './scripted-stream.ts';
 import { seeded } from '../campaigns/crash/random.ts';
 
 /** Waits until the stream ends with the newest event of the log. */
@@ -16,7 +16,9 @@ async function settled({ db }: TestStore, stream: ScriptedStream, node = 'n1'): 
 }
 
 function expectWhole(store: TestStore, stream: ScriptedStream): void {
-  expect(judge(wholeLog(store, store.db.durableSeq), stream.messages)).toMatchObject(faultless);
+  expect(compareEvents(wholeLog(store, store.db.durableSeq), stream.messages)).toMatchObject(
+    noFaults,
+  );
 }
 
 test('A mirror writes each event once and in order, with links over those that stay.', async () => {
@@ -55,7 +57,7 @@ test('A mirror notices by itself that the stream is another one, and copies ever
 
 test('A mirror says that the stream takes no more until it takes something.', async () => {
   const { store, stream } = await testLog();
-  stream.fate = () => 'lost';
+  stream.outcome = () => 'lost';
   await append(store, 3);
   const states: string[] = [];
   await using running = startMirror(store, stream.of('n1'), {
@@ -63,7 +65,7 @@ test('A mirror says that the stream takes no more until it takes something.', as
   });
   await expectEventually(() => running.mirror.status.failed).toBeGreaterThan(3);
   expect(states).toEqual(['following', 'unreachable']);
-  stream.fate = () => 'answered';
+  stream.outcome = () => 'answered';
   await settled(store, stream);
   await expectEventually(() => states).toEqual(['following', 'unreachable', 'following']);
 });
@@ -81,15 +83,15 @@ test('A mirror continues after the head of the stream, and not after its stored 
   expectWhole(store, stream);
 });
 
-test.each<[string, Fate[]]>([
+test.each<[string, BatchOutcome[]]>([
   ['a batch without an answer', ['unanswered']],
   ['a batch that was lost', ['lost']],
   ['a batch that comes later', ['late']],
   ['several of them', ['late', 'unanswered', 'lost', 'late', 'unanswered']],
-])('A mirror writes nothing twice after %s.', async (_what, fates) => {
+])('A mirror writes nothing twice after %s.', async (_what, outcomes) => {
   const { store, stream } = await testLog();
-  const left = [...fates];
-  stream.fate = () => left.shift() ?? 'answered';
+  const left = [...outcomes];
+  stream.outcome = () => left.shift() ?? 'answered';
   await using running = startMirror(store, stream.of('n1'));
   for (let i = 0; i < 20; i++) {
     await append(store, 2);
@@ -97,15 +99,22 @@ test.each<[string, Fate[]]>([
   }
   await settled(store, stream);
   expectWhole(store, stream);
-  expect(running.mirror.status).toMatchObject({ state: 'following', failed: fates.length });
+  expect(running.mirror.status).toMatchObject({ state: 'following', failed: outcomes.length });
 });
 
 test('A mirror survives whatever an engine may do to it.', async () => {
   const store = await testStore();
   const random = seeded(5);
   const stream = new ScriptedStream();
-  const fates: Fate[] = ['answered', 'answered', 'answered', 'unanswered', 'late', 'lost'];
-  stream.fate = () => random.pick(fates);
+  const outcomes: BatchOutcome[] = [
+    'answered',
+    'answered',
+    'answered',
+    'unanswered',
+    'late',
+    'lost',
+  ];
+  stream.outcome = () => random.pick(outcomes);
   stream.staleBy = () => (random.chance(0.3) ? random.between(1, 5) : 0);
   await using _first = startMirror(store, stream.of('n1'));
   await using _second = startMirror(store, stream.of('n1'));
@@ -114,7 +123,7 @@ test('A mirror survives whatever an engine may do to it.', async () => {
     if (random.chance(0.3)) stream.deliverLate();
     if (random.chance(0.1)) stream.setBack(random.between(0, 200));
   }
-  stream.fate = () => 'answered';
+  stream.outcome = () => 'answered';
   stream.staleBy = () => 0;
   await settled(store, stream);
   expectWhole(store, stream);

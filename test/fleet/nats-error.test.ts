@@ -9,7 +9,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 const names = namesOf('f');
 
 /** NATS where nobody answers, except with `info` to a question for the stream. */
-function engine(info: unknown, { jetstream = true } = {}): NatsConnection {
+function natsConnection(info: unknown, { jetstream = true } = {}): NatsConnection {
   const connection = {
     info: { jetstream, server_name: 'n1' },
     isClosed: () => false,
@@ -25,12 +25,17 @@ function engine(info: unknown, { jetstream = true } = {}): NatsConnection {
 const missing = { error: { code: 404, err_code: 10_059, description: 'stream not found' } };
 
 test.for<[what: string, connection: NatsConnection, code: string, said: RegExp]>([
-  ['a fleet that was not made', engine(missing), 'not_found', /cadre fleet init$/],
-  ['a stream without a leader', engine(null), 'unreachable', /has no leader: .*try again/],
-  ['a bucket without a leader', engine({ state: {} }), 'unreachable', /has no leader: .*try again/],
+  ['a fleet that was not made', natsConnection(missing), 'not_found', /cadre fleet init$/],
+  ['a stream without a leader', natsConnection(null), 'unreachable', /has no leader: .*try again/],
+  [
+    'a bucket without a leader',
+    natsConnection({ state: {} }),
+    'unreachable',
+    /has no leader: .*try again/,
+  ],
   [
     'a server whose JetStream is off',
-    engine(null, { jetstream: false }),
+    natsConnection(null, { jetstream: false }),
     'unreachable',
     /disk is full.*restart nats-server/,
   ],
@@ -51,7 +56,7 @@ test.for([
   [10_059, 'not_found'],
 ] as const)('The refusal %i of NATS becomes the error %s.', ([err_code, code]) => {
   const refusal = new NatsRefusal({ err_code, description: 'x' });
-  expect(natsError(refusal, engine(null), names)).toMatchObject({ code });
+  expect(natsError(refusal, natsConnection(null), names)).toMatchObject({ code });
 });
 
 test('A request that NATS does not answer is repeated until it does; a refusal is final.', async () => {

@@ -4,7 +4,7 @@ import { Bucket } from '../../src/fleet/bucket.ts';
 import { namesOf } from '../../src/fleet/names.ts';
 import { chosenNode, noRoom, Placements } from '../../src/fleet/placement-client.ts';
 import type { NodeHeartbeat } from '../../src/fleet/heartbeat.ts';
-import { ScriptedEngine } from './fake-nats-server.ts';
+import { FakeNatsServer } from './fake-nats-server.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const names = namesOf('f');
@@ -25,9 +25,9 @@ function node(name: string, live: number, labels: string[] = []): NodeHeartbeat 
 }
 
 function setUp() {
-  const engine = new ScriptedEngine(new ManualClock());
-  const placements = new Placements(new Bucket(engine.connection(), names, names.placements));
-  return { engine, placements, subject: (key: string) => names.key(names.placements, key) };
+  const nats = new FakeNatsServer(new ManualClock());
+  const placements = new Placements(new Bucket(nats.connection(), names, names.placements));
+  return { nats, placements, subject: (key: string) => names.key(names.placements, key) };
 }
 
 test('The chosen node has all labels and room, and of two that chance names it is the one with more room.', () => {
@@ -80,20 +80,20 @@ test('The placement of a request is chosen once: whoever repeats the request get
 });
 
 test('The placement of a request is the one of whoever was faster.', async () => {
-  const { engine, placements, subject } = setUp();
-  engine.onRead = () => {
-    engine.onRead = () => undefined;
-    engine.write(subject('key'), '{"node":"theirs"}');
+  const { nats, placements, subject } = setUp();
+  nats.onRead = () => {
+    nats.onRead = () => undefined;
+    nats.write(subject('key'), '{"node":"theirs"}');
   };
   expect(await placements.reserve('key', async () => 'ours')).toMatchObject({ node: 'theirs' });
 });
 
 test('The placement of a request that was given up is chosen anew, and one that another client has chosen since stays.', async () => {
-  const { engine, placements, subject } = setUp();
+  const { nats, placements, subject } = setUp();
   const first = await placements.reserve('key', async () => 'a');
   await placements.release('key', first);
   const second = await placements.reserve('key', async () => 'b');
   expect(second.node).toBe('b');
   await placements.release('key', first);
-  expect(engine.read(subject('key'))).toBe('{"node":"b"}');
+  expect(nats.read(subject('key'))).toBe('{"node":"b"}');
 });

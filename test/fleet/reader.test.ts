@@ -3,7 +3,7 @@ import { FleetCursor } from '../../src/fleet/cursor.ts';
 import { type FleetEvent, type FleetNotice, readFleet } from '../../src/fleet/reader.ts';
 import { seeded } from '../campaigns/crash/random.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
-import { faultless, judge } from '../support/fleet/compare-events.ts';
+import { noFaults, compareEvents } from '../support/fleet/compare-events.ts';
 import {
   append,
   entriesBetween,
@@ -56,7 +56,7 @@ function startReader(
 const newest = (events: FleetEvent[]) => events.at(-1)?.seq;
 
 function expectWhole(store: TestStore, events: FleetEvent[]): void {
-  expect(judge(wholeLog(store, store.db.durableSeq), events)).toMatchObject(faultless);
+  expect(compareEvents(wholeLog(store, store.db.durableSeq), events)).toMatchObject(noFaults);
 }
 
 test('A reader continues from its cursor, which is one word, with no event twice.', async () => {

@@ -5,7 +5,7 @@ import { isMark, type MirroredMessage, stays } from '../../src/fleet/mirrored.ts
 import type { Arrived, From, ReaderStream } from '../../src/fleet/nats-reader-stream.ts';
 
 /** The fate of a batch: stored and acknowledged, only stored, stored later, or lost. */
-export type Fate = 'answered' | 'unanswered' | 'late' | 'lost';
+export type BatchOutcome = 'answered' | 'unanswered' | 'late' | 'lost';
 
 /** A stream in memory that keeps the fence of the engine, and fails as a test says. */
 export class ScriptedStream {
@@ -13,7 +13,7 @@ export class ScriptedStream {
   messages: MirroredMessage[] = [];
   id = 'stream_a';
   /** Asked for each batch. */
-  fate: () => Fate = () => 'answered';
+  outcome: () => BatchOutcome = () => 'answered';
   /** Asked for each head: how many of the newest messages the answer does not know yet. */
   staleBy: () => number = () => 0;
   refused = 0;
@@ -88,9 +88,9 @@ export class ScriptedStream {
   }
 
   #publish(node: string, batch: Batch): number {
-    const fate = this.fate();
-    if (fate === 'lost') throw new Error('no answer');
-    if (fate === 'late') {
+    const outcome = this.outcome();
+    if (outcome === 'lost') throw new Error('no answer');
+    if (outcome === 'late') {
       this.#late.push(() => {
         if (this.#newestOf(node) === batch.expected) this.#store(node, batch);
       });
@@ -101,7 +101,7 @@ export class ScriptedStream {
       throw new Refused('wrong last sequence');
     }
     this.#store(node, batch);
-    if (fate === 'unanswered') throw new Error('no answer');
+    if (outcome === 'unanswered') throw new Error('no answer');
     return this.#last;
   }
 

@@ -2,8 +2,8 @@ import { headers } from '@nats-io/transport-node';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { streamEvents } from '../../../src/client/stream.ts';
 import type { MirroredMessage } from '../../../src/fleet/mirrored.ts';
-import { judge, type Verdict } from '../../support/fleet/compare-events.ts';
-import { type Arena, inArena, names, wholeStream } from './harness.ts';
+import { compareEvents, type EventComparison } from '../../support/fleet/compare-events.ts';
+import { type FleetHarness, withFleetHarness, names, wholeStream } from './harness.ts';
 import { underLoad } from './load.ts';
 import type { CampaignNode } from './node.ts';
 import type { Random } from '../crash/random.ts';
@@ -18,32 +18,32 @@ const KEEP_MS = 700;
  * Does the usual instead of the mirror: a message id for each event, and a cursor of one's own, kept now and then. It is
  * killed, as a server is, and starts again when the engine has forgotten the ids.
  */
-export function control({ times }: { times: number; random: Random }): Promise<Verdict> {
-  return inArena({ servers: 1, nodes: 1 }, async (arena) => {
-    const [node] = arena.nodes;
+export function control({ times }: { times: number; random: Random }): Promise<EventComparison> {
+  return withFleetHarness({ servers: 1, nodes: 1 }, async (harness) => {
+    const [node] = harness.nodes;
     if (!node) throw new Error('the arena has a server');
-    await forgetSoon(arena);
+    await forgetSoon(harness);
     const kept = { seq: 0 };
-    await underLoad(arena.nodes, async () => {
+    await underLoad(harness.nodes, async () => {
       for (let i = 0; i < 3 * times; i++) {
         const life = new AbortController();
-        const done = copy(arena, node, kept, life.signal);
+        const done = copy(harness, node, kept, life.signal);
         await sleep(2500);
         life.abort();
         await done;
         await sleep(1500);
       }
     });
-    const all: MirroredMessage[] = await wholeStream(arena);
+    const all: MirroredMessage[] = await wholeStream(harness);
     const copied = all.filter((one) => one.node === CONTROL);
     const upTo = copied.at(-1)?.seq ?? 0;
     const expected = [...(await node.expected())].filter(([seq]) => seq <= upTo);
-    return judge(new Map(expected), copied);
+    return compareEvents(new Map(expected), copied);
   });
 }
 
 /** The engine remembers message ids for a second, instead of two minutes. */
-async function forgetSoon({ connection }: Arena): Promise<void> {
+async function forgetSoon({ connection }: FleetHarness): Promise<void> {
   const { jetstreamManager } = await import('@nats-io/jetstream');
   const manager = await jetstreamManager(connection);
   const { config } = await manager.streams.info(names.events);
@@ -51,7 +51,7 @@ async function forgetSoon({ connection }: Arena): Promise<void> {
 }
 
 async function copy(
-  { connection }: Arena,
+  { connection }: FleetHarness,
   { server: { client } }: CampaignNode,
   kept: { seq: number },
   signal: AbortSignal,

@@ -4,9 +4,9 @@ import { endpoints } from '../../../src/api/index.ts';
 import { EPOCH_KIND } from '../../../src/fleet/mirrored.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { untilDone } from '../../support/fleet/cluster.ts';
-import { judge } from '../../support/fleet/compare-events.ts';
+import { compareEvents } from '../../support/fleet/compare-events.ts';
 import { DATABASE_FILE } from '../../support/store.ts';
-import { FleetReader, inArena, settled, verdicts, wholeStream } from './harness.ts';
+import { FleetReader, withFleetHarness, settled, comparisons, wholeStream } from './harness.ts';
 import { underLoad } from './load.ts';
 import type { CampaignNode } from './node.ts';
 import type { Scenario } from './scenario.ts';
@@ -15,26 +15,26 @@ const sleep = (ms: number) => systemClock.sleep(ms);
 
 /** A backup is restored in the place of a server: another log, which says of which it is a copy, and up to where. */
 export const restored: Scenario = () =>
-  inArena({ servers: 1, nodes: 1 }, async (arena) => {
-    await using reader = new FleetReader(arena);
-    const [original] = arena.nodes;
+  withFleetHarness({ servers: 1, nodes: 1 }, async (harness) => {
+    await using reader = new FleetReader(harness);
+    const [original] = harness.nodes;
     if (!original) throw new Error('the arena has a server');
-    await underLoad(arena.nodes, () => sleep(2000));
-    const place = arena.place('restored');
+    await underLoad(harness.nodes, () => sleep(2000));
+    const place = harness.place('restored');
     fs.mkdirSync(place);
     await backUp(original, path.join(place, DATABASE_FILE));
-    await underLoad(arena.nodes, () => sleep(1500));
-    await settled(arena, original);
+    await underLoad(harness.nodes, () => sleep(1500));
+    await settled(harness, original);
     const { epoch } = await original.log();
     await original.end();
-    arena.nodes.pop();
-    const copy = await arena.join(original.name, { directory: place });
-    await underLoad(arena.nodes, () => sleep(2000));
-    await settled(arena, copy);
+    harness.nodes.pop();
+    const copy = await harness.join(original.name, { directory: place });
+    await underLoad(harness.nodes, () => sleep(2000));
+    await settled(harness, copy);
     const expected = await copy.expected();
-    await settled(arena, copy);
-    await reader.caughtUp(arena);
-    const all = await wholeStream(arena);
+    await settled(harness, copy);
+    await reader.caughtUp(harness);
+    const all = await wholeStream(harness);
     const mark = all.find(({ kind }) => kind === EPOCH_KIND);
     const parted = mark?.seq ?? 0;
     const now = (await copy.log()).epoch;
@@ -48,37 +48,37 @@ export const restored: Scenario = () =>
     return {
       parted,
       abandoned: all.filter((one) => one.epoch === epoch && one.seq > parted).length,
-      verdicts: {
-        copy: judge(expected, line(mirrored)),
-        'copy, reader': judge(expected, line(reader.events)),
+      comparisons: {
+        copy: compareEvents(expected, line(mirrored)),
+        'copy, reader': compareEvents(expected, line(reader.events)),
       },
     };
   });
 
 /** A copied data directory is not a backup: the fleet refuses a copy that is behind, and a copy that has new events. */
 export const copied: Scenario = () =>
-  inArena({ servers: 1, nodes: 1 }, async (arena) => {
-    const [original] = arena.nodes;
+  withFleetHarness({ servers: 1, nodes: 1 }, async (harness) => {
+    const [original] = harness.nodes;
     if (!original) throw new Error('the arena has a server');
-    await underLoad(arena.nodes, () => sleep(1500));
+    await underLoad(harness.nodes, () => sleep(1500));
     await original.end('SIGTERM');
-    const places = ['behind', 'ahead'].map((name) => arena.place(name));
+    const places = ['behind', 'ahead'].map((name) => harness.place(name));
     for (const place of places) fs.cpSync(original.directory, place, { recursive: true });
     await original.start();
-    await underLoad(arena.nodes, () => sleep(1500));
-    await settled(arena, original);
+    await underLoad(harness.nodes, () => sleep(1500));
+    await settled(harness, original);
     await original.end('SIGTERM');
     const said: unknown[] = [];
     for (const [i, directory] of places.entries()) {
-      const copy = await arena.join(original.name, { directory });
+      const copy = await harness.join(original.name, { directory });
       // The second one writes more than the original has, before it joins for the second time.
-      if (i === 1) await goOn(copy, (await originalEnd(arena)) + 20);
+      if (i === 1) await goOn(copy, (await originalEnd(harness)) + 20);
       said.push(await refused(copy));
       await copy.end();
-      arena.nodes.pop();
+      harness.nodes.pop();
     }
     await original.start();
-    return { said, verdicts: await verdicts(arena) };
+    return { said, comparisons: await comparisons(harness) };
   });
 
 async function backUp({ server }: CampaignNode, file: string): Promise<void> {
@@ -86,8 +86,8 @@ async function backUp({ server }: CampaignNode, file: string): Promise<void> {
   await fs.promises.writeFile(file, response, { mode: 0o600 });
 }
 
-async function originalEnd(arena: Parameters<typeof wholeStream>[0]): Promise<number> {
-  return (await wholeStream(arena)).at(-1)?.seq ?? 0;
+async function originalEnd(harness: Parameters<typeof wholeStream>[0]): Promise<number> {
+  return (await wholeStream(harness)).at(-1)?.seq ?? 0;
 }
 
 /** Has a copy write until its log is longer, and starts it again, so that it looks at the fleet with that log. */

@@ -8,7 +8,7 @@ import { systemClock } from '../../../src/core/lib/clock.ts';
 import { newUuid } from '../../../src/core/lib/ids.ts';
 import { scaled } from '../../support/patience.ts';
 import { type Random, seeded } from '../crash/random.ts';
-import { type Arena, inArena, names } from './harness.ts';
+import { type FleetHarness, withFleetHarness, names } from './harness.ts';
 
 const times = Number(process.env.FLEET_TIMES ?? 1);
 const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
@@ -27,14 +27,16 @@ test(
   async () => {
     process.stdout.write(`fleet campaign: creates, ${times} times, SEED=${seed}\n`);
     const random = seeded(seed);
-    const found = await inArena({ servers: 1, nodes: 3 }, async (arena) => {
+    const found = await withFleetHarness({ servers: 1, nodes: 3 }, async (harness) => {
       const over = new AbortController();
-      const killing = killAll(arena, random, over.signal);
-      const clients = Array.from({ length: CLIENTS }, (_, i) => createAll(arena, `c${i}`, random));
+      const killing = killAll(harness, random, over.signal);
+      const clients = Array.from({ length: CLIENTS }, (_, i) =>
+        createAll(harness, `c${i}`, random),
+      );
       const made = (await Promise.all(clients)).flat();
       over.abort();
       const kills = await killing;
-      return { kills, made, stored: await storedSessions(arena) };
+      return { kills, made, stored: await storedSessions(harness) };
     });
     process.stdout.write(`fleet campaign: ${found.made.length} creates, ${found.kills} kills\n`);
     expect(found.kills).toBeGreaterThan(0);
@@ -43,19 +45,19 @@ test(
   },
 );
 
-async function createAll(arena: Arena, client: string, random: Random): Promise<string[]> {
+async function createAll(harness: FleetHarness, client: string, random: Random): Promise<string[]> {
   const made: string[] = [];
   for (let i = 0; i < CREATES; i++) {
     const title = `${client}-${i}`;
-    made.push(`${title} ${await createOne(arena, title, random)}`);
+    made.push(`${title} ${await createOne(harness, title, random)}`);
   }
   return made;
 }
 
-async function createOne(arena: Arena, title: string, random: Random): Promise<string> {
+async function createOne(harness: FleetHarness, title: string, random: Random): Promise<string> {
   for (;;) {
     const visit = {
-      connection: losingAnswers(arena.connection, random),
+      connection: losingAnswers(harness.connection, random),
       names,
       user: 'campaign',
       scope: 'admin',
@@ -97,7 +99,11 @@ function losingAnswers(connection: NatsConnection, random: Random): NatsConnecti
 }
 
 /** Kills one node after the other, and starts it again; returns how often. */
-async function killAll({ nodes }: Arena, random: Random, signal: AbortSignal): Promise<number> {
+async function killAll(
+  { nodes }: FleetHarness,
+  random: Random,
+  signal: AbortSignal,
+): Promise<number> {
   let kills = 0;
   while (!signal.aborted) {
     await systemClock.sleep(random.between(100, 800));
@@ -109,7 +115,7 @@ async function killAll({ nodes }: Arena, random: Random, signal: AbortSignal): P
   return kills;
 }
 
-async function storedSessions({ nodes }: Arena): Promise<string[]> {
+async function storedSessions({ nodes }: FleetHarness): Promise<string[]> {
   const stored: string[] = [];
   for (const { server } of nodes) {
     const records = recordsOf((query) => server.client.ask(endpoints.listSessions, { query }));

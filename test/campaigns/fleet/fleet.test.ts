@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { seeded } from '../crash/random.ts';
-import { faultless, type Verdict } from '../../support/fleet/compare-events.ts';
+import { noFaults, type EventComparison } from '../../support/fleet/compare-events.ts';
 import { scaled } from '../../support/patience.ts';
 import { control } from './control.ts';
 import * as copies from './copies.ts';
-import * as engine from './nats-faults.ts';
+import * as natsFaults from './nats-faults.ts';
 import * as node from './node-faults.ts';
 import type { Scenario } from './scenario.ts';
 
@@ -22,12 +22,12 @@ const scenarios: Record<string, Scenario> = {
   'clocks are two hours wrong': node.clocks,
   'a backup takes the place of a server': copies.restored,
   'a copy of a directory runs as the same node': copies.copied,
-  'the leader of the stream is killed': engine.leaderKilled,
-  'the leader of the stream hangs': engine.leaderStopped,
-  'there is no engine, and a server is killed meanwhile': engine.outage,
-  'the stream takes no more, until it gets room': engine.full,
-  'the stream is emptied': engine.emptied,
-  'all stores of the engine are set back': engine.setBack,
+  'the leader of the stream is killed': natsFaults.leaderKilled,
+  'the leader of the stream hangs': natsFaults.leaderStopped,
+  'there is no engine, and a server is killed meanwhile': natsFaults.outage,
+  'the stream takes no more, until it gets room': natsFaults.full,
+  'the stream is emptied': natsFaults.emptied,
+  'all stores of the engine are set back': natsFaults.setBack,
 };
 
 /** The part that every change has to pass. */
@@ -41,12 +41,16 @@ test.for(chosen)(
   { timeout: scaled(120_000 + times * 60_000) },
   async ([title, scenario]) => {
     process.stdout.write(`fleet campaign: ${title}, ${times} times, SEED=${seed}\n`);
-    const { verdicts, ...told } = await scenario({ times, random: seeded(seed), outageSeconds });
-    process.stdout.write(`fleet campaign: ${JSON.stringify({ ...told, verdicts })}\n`);
-    for (const [whose, verdict] of Object.entries(verdicts)) {
-      expect({ whose, ...verdict }).toMatchObject({ whose, ...faultless });
+    const { comparisons, ...summary } = await scenario({
+      times,
+      random: seeded(seed),
+      outageSeconds,
+    });
+    process.stdout.write(`fleet campaign: ${JSON.stringify({ ...summary, comparisons })}\n`);
+    for (const [whose, comparison] of Object.entries(comparisons)) {
+      expect({ whose, ...comparison }).toMatchObject({ whose, ...noFaults });
       // A campaign in which nothing happened would find nothing.
-      expect(verdict.had).toBeGreaterThan(0);
+      expect(comparison.received).toBeGreaterThan(0);
     }
   },
 );
@@ -55,8 +59,8 @@ test.skipIf(process.env.FLEET === 'part')(
   'The judge finds errors in a mirror that relies on message ids and a cursor of its own.',
   { timeout: scaled(240_000) },
   async () => {
-    const verdict: Verdict = await control({ times: 1, random: seeded(seed) });
-    process.stdout.write(`fleet campaign: control ${JSON.stringify(verdict)}\n`);
-    expect(verdict.doubled + verdict.disorder + verdict.lost).toBeGreaterThan(0);
+    const comparison: EventComparison = await control({ times: 1, random: seeded(seed) });
+    process.stdout.write(`fleet campaign: control ${JSON.stringify(comparison)}\n`);
+    expect(comparison.doubled + comparison.disorder + comparison.lost).toBeGreaterThan(0);
   },
 );

@@ -9,19 +9,23 @@ import { type FleetEvent, type FleetNotice, readFleet } from '../../../src/fleet
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import {
   type ClusterOptions,
-  type EngineServer,
+  type NatsServer,
   type TestFleet,
   untilDone,
   withFleet,
 } from '../../support/fleet/cluster.ts';
-import { type Had, judge, type Verdict } from '../../support/fleet/compare-events.ts';
+import {
+  type ReceivedEvent,
+  compareEvents,
+  type EventComparison,
+} from '../../support/fleet/compare-events.ts';
 import { scaled } from '../../support/patience.ts';
 import { CampaignNode } from './node.ts';
 
 export const names = namesOf('test');
 
 /** A cluster with servers as its nodes, and what a scenario does to them. */
-export interface Arena extends TestFleet {
+export interface FleetHarness extends TestFleet {
   nodes: CampaignNode[];
   /** Starts one more server; its data is at `directory`, or at a fresh place. */
   join(
@@ -33,14 +37,14 @@ export interface Arena extends TestFleet {
 }
 
 /** Runs `scenario` with a cluster and `count` servers, and ends them whatever happens. */
-export function inArena<T>(
+export function withFleetHarness<T>(
   { nodes: count, ...options }: ClusterOptions & { nodes: number; maxBytes?: number },
-  scenario: (arena: Arena) => Promise<T>,
+  scenario: (harness: FleetHarness) => Promise<T>,
 ): Promise<T> {
   return withFleet(async (fleet) => {
     const nodes: CampaignNode[] = [];
     const place = (name: string) => fleet.cluster.place(`node-${name}`);
-    const arena: Arena = {
+    const harness: FleetHarness = {
       ...fleet,
       nodes,
       place,
@@ -51,8 +55,8 @@ export function inArena<T>(
       },
     };
     try {
-      for (let i = 1; i <= count; i++) await arena.join(`node${i}`);
-      return await scenario(arena);
+      for (let i = 1; i <= count; i++) await harness.join(`node${i}`);
+      return await scenario(harness);
     } finally {
       await Promise.all(nodes.map((node) => node.end('SIGTERM')));
     }
@@ -60,7 +64,7 @@ export function inArena<T>(
 }
 
 /** The server of the engine that leads the stream; the first one while none does. */
-export async function leaderOf({ connection, cluster }: Arena): Promise<EngineServer> {
+export async function leaderOf({ connection, cluster }: FleetHarness): Promise<NatsServer> {
   const manager = await jetstreamManager(connection, { checkAPI: false });
   const leader = await manager.streams.info(names.events).then(
     ({ cluster: about }) => about?.leader,
@@ -72,7 +76,7 @@ export async function leaderOf({ connection, cluster }: Arena): Promise<EngineSe
 }
 
 /** Waits until the fleet has all that is stored on a server. Rejects after two minutes. */
-export async function settled({ connection }: Arena, node: CampaignNode): Promise<void> {
+export async function settled({ connection }: FleetHarness, node: CampaignNode): Promise<void> {
   const stream = new NatsMirrorStream(connection, names, node.name);
   const until = performance.now() + scaled(120_000);
   for (;;) {
@@ -88,11 +92,11 @@ export async function settled({ connection }: Arena, node: CampaignNode): Promis
 }
 
 /** All messages of the stream, in its order, once the engine gives them. */
-export function wholeStream(arena: Arena): Promise<MirroredMessage[]> {
-  return untilDone(() => readStream(arena));
+export function wholeStream(harness: FleetHarness): Promise<MirroredMessage[]> {
+  return untilDone(() => readStream(harness));
 }
 
-async function readStream({ connection }: Arena): Promise<MirroredMessage[]> {
+async function readStream({ connection }: FleetHarness): Promise<MirroredMessage[]> {
   const all: MirroredMessage[] = [];
   const { signal } = new AbortController();
   const stream = new NatsReaderStream(connection, names, systemClock);
@@ -109,7 +113,7 @@ export class FleetReader implements AsyncDisposable {
   readonly #stopping = new AbortController();
   readonly #done: Promise<void>;
 
-  constructor({ connection, nodes }: Arena) {
+  constructor({ connection, nodes }: FleetHarness) {
     const parts = {
       stream: new NatsReaderStream(connection, names, systemClock),
       clock: systemClock,
@@ -129,7 +133,7 @@ export class FleetReader implements AsyncDisposable {
   }
 
   /** Resolves once it has read all that the stream has. */
-  async caughtUp({ connection }: Arena): Promise<void> {
+  async caughtUp({ connection }: FleetHarness): Promise<void> {
     const stream = new NatsReaderStream(connection, names, systemClock);
     const isThere = async () => {
       const { first, last } = await stream.info();
@@ -153,23 +157,23 @@ export class FleetReader implements AsyncDisposable {
 }
 
 /** Events of each server that the stream, and a reader, have received until now. */
-export async function verdicts(
-  arena: Arena,
+export async function comparisons(
+  harness: FleetHarness,
   reader?: FleetReader,
-): Promise<Record<string, Verdict>> {
-  const expected = await Promise.all(arena.nodes.map((node) => node.expected()));
-  for (const node of arena.nodes) await settled(arena, node);
-  const all = await wholeStream(arena);
-  await reader?.caughtUp(arena);
-  const found: Record<string, Verdict> = {};
-  for (const [i, node] of arena.nodes.entries()) {
+): Promise<Record<string, EventComparison>> {
+  const expected = await Promise.all(harness.nodes.map((node) => node.expected()));
+  for (const node of harness.nodes) await settled(harness, node);
+  const all = await wholeStream(harness);
+  await reader?.caughtUp(harness);
+  const found: Record<string, EventComparison> = {};
+  for (const [i, node] of harness.nodes.entries()) {
     const { epoch } = await node.log();
     const known = expected[i] ?? new Map<number, string>();
     const last = Math.max(...known.keys());
-    const upTo = (had: readonly Had[]) => had.filter(({ seq }) => seq <= last);
+    const upTo = (received: readonly ReceivedEvent[]) => received.filter(({ seq }) => seq <= last);
     const mirrored = all.filter((one) => one.node === node.name && one.epoch === epoch);
-    found[node.name] = judge(known, upTo(mirrored));
-    if (reader) found[`${node.name}, reader`] = judge(known, upTo(reader.of(node, epoch)));
+    found[node.name] = compareEvents(known, upTo(mirrored));
+    if (reader) found[`${node.name}, reader`] = compareEvents(known, upTo(reader.of(node, epoch)));
   }
   return found;
 }

@@ -6,10 +6,17 @@ import { systemClock } from '../../../src/core/lib/clock.ts';
 import { noFailpoints } from '../../../src/core/lib/failpoint.ts';
 import { mirroredLog, mirrorRows } from '../../../src/server/runtime/mirrored-log.ts';
 import { Relay } from '../../support/fleet/relay.ts';
-import { judge } from '../../support/fleet/compare-events.ts';
+import { compareEvents } from '../../support/fleet/compare-events.ts';
 import { append, wholeLog } from '../../support/fleet/mirroring.ts';
 import { withStore } from '../../support/memory-store.ts';
-import { type Arena, FleetReader, inArena, names, verdicts, wholeStream } from './harness.ts';
+import {
+  type FleetHarness,
+  FleetReader,
+  withFleetHarness,
+  names,
+  comparisons,
+  wholeStream,
+} from './harness.ts';
 import { underLoad } from './load.ts';
 import type { Scenario } from './scenario.ts';
 
@@ -17,12 +24,12 @@ const sleep = (ms: number) => systemClock.sleep(ms);
 
 /** Servers are killed at any moment, and die by themselves before or after the commit of a batch. */
 export const kills: Scenario = ({ times, random }) =>
-  inArena({ servers: 1, nodes: 2 }, async (arena) => {
-    await using reader = new FleetReader(arena);
+  withFleetHarness({ servers: 1, nodes: 2 }, async (harness) => {
+    await using reader = new FleetReader(harness);
     let atCommit = 0;
-    await underLoad(arena.nodes, async () => {
+    await underLoad(harness.nodes, async () => {
       for (let i = 0; i < 4 * times; i++) {
-        for (const node of arena.nodes) {
+        for (const node of harness.nodes) {
           await sleep(random.between(100, 1200));
           if (node.hasDied) atCommit++;
           await node.end();
@@ -31,21 +38,21 @@ export const kills: Scenario = ({ times, random }) =>
         }
       }
     });
-    for (const node of arena.nodes) {
+    for (const node of harness.nodes) {
       await node.end();
       await node.start();
     }
-    return { kills: 8 * times, atCommit, verdicts: await verdicts(arena, reader) };
+    return { kills: 8 * times, atCommit, comparisons: await comparisons(harness, reader) };
   });
 
 /** The network of one server swallows everything for longer than anybody waits. */
 export const cutOff: Scenario = ({ times }) =>
-  inArena({ servers: 1, nodes: 1 }, async (arena) => {
-    const [port = 0] = arena.cluster.servers.map((one) => one.port);
+  withFleetHarness({ servers: 1, nodes: 1 }, async (harness) => {
+    const [port = 0] = harness.cluster.servers.map((one) => one.port);
     await using relay = await Relay.to(port);
-    await arena.join('far', { urls: [relay.url] });
-    await using reader = new FleetReader(arena);
-    await underLoad(arena.nodes, async () => {
+    await harness.join('far', { urls: [relay.url] });
+    await using reader = new FleetReader(harness);
+    await underLoad(harness.nodes, async () => {
       for (let i = 0; i < times; i++) {
         await sleep(2000);
         relay.freeze();
@@ -54,18 +61,18 @@ export const cutOff: Scenario = ({ times }) =>
       }
       await sleep(2000);
     });
-    return { cuts: times, verdicts: await verdicts(arena, reader) };
+    return { cuts: times, comparisons: await comparisons(harness, reader) };
   });
 
 /** Two write as one node, of which one is cut off now and then, and knows nothing of the other. */
 export const twoWriters: Scenario = ({ times, random }) =>
-  inArena({ servers: 1, nodes: 0 }, (arena) =>
+  withFleetHarness({ servers: 1, nodes: 0 }, (harness) =>
     withStore(async (store) => {
-      const [port = 0] = arena.cluster.servers.map((one) => one.port);
+      const [port = 0] = harness.cluster.servers.map((one) => one.port);
       await using relay = await Relay.to(port);
       const stopping = new AbortController();
       const writers = await Promise.all(
-        [arena.urls, [relay.url]].map((urls) => writer(store, urls, stopping.signal)),
+        [harness.urls, [relay.url]].map((urls) => writer(store, urls, stopping.signal)),
       );
       for (let i = 0; i < times; i++) {
         relay.freeze();
@@ -75,11 +82,14 @@ export const twoWriters: Scenario = ({ times, random }) =>
       }
       await write(store, 60, 10);
       const refused = writers.map(({ mirror }) => mirror.status.refused);
-      while ((await newest(arena)) !== store.db.durableSeq) await sleep(50);
+      while ((await newest(harness)) !== store.db.durableSeq) await sleep(50);
       stopping.abort();
       await Promise.all(writers.map(({ done }) => done));
-      const verdict = judge(wholeLog(store, store.db.durableSeq), await wholeStream(arena));
-      return { refused, verdicts: { both: verdict } };
+      const comparison = compareEvents(
+        wholeLog(store, store.db.durableSeq),
+        await wholeStream(harness),
+      );
+      return { refused, comparisons: { both: comparison } };
     }),
   );
 
@@ -110,24 +120,26 @@ async function write(store: Store, batches: number, events: number): Promise<voi
   }
 }
 
-async function newest({ connection }: Arena): Promise<number> {
+async function newest({ connection }: FleetHarness): Promise<number> {
   return (await new NatsMirrorStream(connection, names, 'both').head())?.seq ?? 0;
 }
 
 /** Servers whose clocks are wrong by hours: their lives and the order of events do not depend on them. */
 export const clocks: Scenario = () =>
-  inArena({ servers: 1, nodes: 1 }, async (arena) => {
+  withFleetHarness({ servers: 1, nodes: 1 }, async (harness) => {
     for (const [name, hours] of [
       ['ahead', 2],
       ['behind', -2],
     ] as const)
-      await arena.join(name, { env: { NODE_OPTIONS: shiftedBy(hours) } });
-    await using reader = new FleetReader(arena);
-    await underLoad(arena.nodes, () => sleep(8000));
-    const states = await Promise.all(arena.nodes.map(async (node) => (await node.state())?.state));
+      await harness.join(name, { env: { NODE_OPTIONS: shiftedBy(hours) } });
+    await using reader = new FleetReader(harness);
+    await underLoad(harness.nodes, () => sleep(8000));
+    const states = await Promise.all(
+      harness.nodes.map(async (node) => (await node.state())?.state),
+    );
     if (states.some((state) => state !== 'member'))
       throw new Error(`not all are members: ${states.join(', ')}`);
-    return { verdicts: await verdicts(arena, reader) };
+    return { comparisons: await comparisons(harness, reader) };
   });
 
 /** Options of Node with which the clock on the wall is wrong by so many hours. */

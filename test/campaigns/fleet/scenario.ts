@@ -1,5 +1,5 @@
 import type { Random } from '../crash/random.ts';
-import type { Verdict } from '../../support/fleet/compare-events.ts';
+import type { EventComparison } from '../../support/fleet/compare-events.ts';
 
 /** Repeats an action on a fleet `times` times, and reports the events of the stream and the readers. */
 export type Scenario = (given: {
@@ -7,4 +7,4 @@ export type Scenario = (given: {
   /** How long there is no engine, in seconds, where that is what happens. */
   outageSeconds: number;
   random: Random;
-}) => Promise<{ verdicts: Record<string, Verdict> } & Record<string, unknown>>;
+}) => Promise<{ comparisons: Record<string, EventComparison> } & Record<string, unknown>>;

@@ -9,7 +9,7 @@ import { type FleetEvent, readFleet } from '../../../src/fleet/reader.ts';
 import { systemClock } from '../../../src/core/lib/clock.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { type TestFleet, withFleet } from '../../support/fleet/cluster.ts';
-import { faultless, judge } from '../../support/fleet/compare-events.ts';
+import { noFaults, compareEvents } from '../../support/fleet/compare-events.ts';
 import { append, startMirror, wholeLog } from '../../support/fleet/mirroring.ts';
 import { shared } from '../../support/shared.ts';
 import { testStore } from '../../support/memory-store.ts';
@@ -71,7 +71,7 @@ test('A server with [fleet] has all its events in the stream when it has stopped
     await using reader = startReader('server', FleetCursor.start(), false);
     await reader.done;
     expect(reader.events.at(-1)?.seq).toBe(store.entries().at(-1)?.seq);
-    expect(judge(wholeLog(store, latest), reader.events)).toMatchObject(faultless);
+    expect(compareEvents(wholeLog(store, latest), reader.events)).toMatchObject(noFaults);
   }
 });
 
@@ -98,7 +98,9 @@ test('A mirror with JetStream writes batches that are read once and in order, by
   await append(store, 5, 'message.delta');
   await append(store, 1);
   await expectEventually(() => reader.events.at(-1)?.seq).toBe(store.db.durableSeq);
-  expect(judge(wholeLog(store, store.db.durableSeq), reader.events)).toMatchObject(faultless);
+  expect(compareEvents(wholeLog(store, store.db.durableSeq), reader.events)).toMatchObject(
+    noFaults,
+  );
   await using again = startReader('n1', FleetCursor.parse(cursor.toString()), false);
   await again.done;
   expect(again.events).toEqual([]);

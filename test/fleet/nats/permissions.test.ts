@@ -88,7 +88,7 @@ function ask(own: NatsConnection, scope: 'admin' | 'read', user: string) {
 type Tried = readonly [
   what: string,
   who: string,
-  verdict: string,
+  comparison: string,
   work: (own: NatsConnection) => Promise<unknown>,
 ];
 
@@ -152,8 +152,8 @@ const cases: readonly Tried[] = [
   ],
 ];
 
-test.for(cases)('A member that %s, as %s, is %s.', async ([, who, verdict, work]) => {
-  expect(await tried(who, work)).toBe(verdict);
+test.for(cases)('A member that %s, as %s, is %s.', async ([, who, comparison, work]) => {
+  expect(await tried(who, work)).toBe(comparison);
 });
 
 /** Where nobody but its owner, or the one who asks, may have anything come to. */

@@ -26,7 +26,7 @@ export interface ClusterOptions {
 }
 
 /** One server of the engine. */
-export interface EngineServer {
+export interface NatsServer {
   name: string;
   port: number;
   directory: string;
@@ -36,7 +36,7 @@ export interface EngineServer {
 
 /** JetStream servers on loopback, each with its own directory. */
 export class Cluster implements AsyncDisposable {
-  readonly servers: EngineServer[];
+  readonly servers: NatsServer[];
   readonly #scheme: string;
   readonly #directory = tempDirectory('nats');
 
@@ -72,13 +72,13 @@ export class Cluster implements AsyncDisposable {
   }
 
   /** Starts a server, or starts it again after `kill`. */
-  boot(server: EngineServer): void {
+  boot(server: NatsServer): void {
     const args = ['-c', configOf(server), '-l', path.join(server.directory, 'log')];
     server.process = spawn(natsServer, args, { stdio: 'ignore' });
   }
 
   /** Resolves once the server has ended. */
-  async kill(server: EngineServer, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+  async kill(server: NatsServer, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     const { process } = server;
     if (process === null || process.exitCode !== null || process.signalCode !== null) return;
     const ended = once(process, 'exit');
@@ -135,12 +135,12 @@ export async function untilDone<T>(work: () => Promise<T>, ms = 30_000): Promise
   }
 }
 
-function configOf({ directory }: EngineServer): string {
+function configOf({ directory }: NatsServer): string {
   return path.join(directory, 'server.conf');
 }
 
 function configuration(
-  { name, port, directory }: EngineServer,
+  { name, port, directory }: NatsServer,
   at: number,
   routes: readonly number[],
   { config, whole, jetstream = '' }: ClusterOptions,

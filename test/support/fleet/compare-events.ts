@@ -8,7 +8,7 @@ import {
 import { isMark, stays } from '../../../src/fleet/mirrored.ts';
 
 /** An event that a mirror or a reader has received. */
-export interface Had {
+export interface ReceivedEvent {
   seq: number;
   kind: string;
   text: string;
@@ -17,7 +17,7 @@ export interface Had {
 }
 
 /** The first five counts are 0 if nothing is wrong. */
-export interface Verdict {
+export interface EventComparison {
   /** Missing events of the server or its log. Deltas of closed items do not count, because they leave the log. */
   lost: number;
   doubled: number;
@@ -27,39 +27,42 @@ export interface Verdict {
   /** Links to an event other than the one before. */
   broken: number;
   /** The number of events that were read, and the number that could be read. */
-  had: number;
+  received: number;
   expected: number;
   /** Deltas of closed items that are missing. */
   compacted: number;
 }
 
 /** Compares the events that a mirror or reader has received of one log, in order, with the server's events, by seq. */
-export function judge(shown: ReadonlyMap<number, string>, had: readonly Had[]): Verdict {
-  const events = had.filter(({ kind }) => !isMark(kind));
+export function compareEvents(
+  shown: ReadonlyMap<number, string>,
+  received: readonly ReceivedEvent[],
+): EventComparison {
+  const events = received.filter(({ kind }) => !isMark(kind));
   const seen = new Set<number>();
   const closed = new Set<string>();
-  const verdict = { lost: 0, doubled: 0, disorder: 0, changed: 0, broken: 0, compacted: 0 };
+  const comparison = { lost: 0, doubled: 0, disorder: 0, changed: 0, broken: 0, compacted: 0 };
   let last = 0;
   let newest: number | null = null;
   for (const { seq, kind, text, prev } of events) {
-    if (seen.has(seq)) verdict.doubled++;
-    else if (seq < last) verdict.disorder++;
-    if (prev !== undefined && newest !== null && prev !== newest) verdict.broken++;
+    if (seen.has(seq)) comparison.doubled++;
+    else if (seq < last) comparison.disorder++;
+    if (prev !== undefined && newest !== null && prev !== newest) comparison.broken++;
     if (stays(kind)) newest = seq;
     seen.add(seq);
     last = Math.max(last, seq);
-    if ((shown.get(seq) ?? text) !== text) verdict.changed++;
+    if ((shown.get(seq) ?? text) !== text) comparison.changed++;
     const event = JSON.parse(text) as RuntimeEventRecord;
     if (isDescribed(event) && settles(event)) closed.add(settlesWith(event));
   }
   for (const [seq, text] of shown) {
     if (seen.has(seq)) continue;
     const event = JSON.parse(text) as RuntimeEventRecord;
-    if (isDelta(event) && closed.has(settlesWith(event))) verdict.compacted++;
-    else verdict.lost++;
+    if (isDelta(event) && closed.has(settlesWith(event))) comparison.compacted++;
+    else comparison.lost++;
   }
-  return { ...verdict, had: events.length, expected: shown.size };
+  return { ...comparison, received: events.length, expected: shown.size };
 }
 
 /** The expected verdict. */
-export const faultless = { lost: 0, doubled: 0, disorder: 0, changed: 0, broken: 0 };
+export const noFaults = { lost: 0, doubled: 0, disorder: 0, changed: 0, broken: 0 };

@@ -163,8 +163,8 @@ test('A slow reader that retention overtakes gets the gap after its last event, 
       expect(gap?.after).toBeLessThan(written.at(-1)?.seq ?? 0);
       const { headers } = await harness.get('/v1/events');
       expect(headers.get('x-trimmed-seq')).toBe(String(gap?.trimmed_seq));
-      const had = seqsOf(written).filter((seq) => seq <= (gap?.after ?? 0));
-      expect(slow.seqs()).toEqual([...had, ...seqsOf(left)]);
+      const received = seqsOf(written).filter((seq) => seq <= (gap?.after ?? 0));
+      expect(slow.seqs()).toEqual([...received, ...seqsOf(left)]);
     },
   ));
 
