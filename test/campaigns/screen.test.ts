@@ -3,9 +3,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { numbered } from '../support/diffs.ts';
 import { testServer } from '../support/server.ts';
-import type { Glass } from '../support/tui/terminal-emulator.ts';
+import type { TerminalEmulator } from '../support/tui/terminal-emulator.ts';
 import { openSession, runTurn } from '../support/turns.ts';
-import { hasPty, inTerminal } from '../support/tui/pty.ts';
+import { hasPty, runInTerminal } from '../support/tui/pty.ts';
 import { expectEventually } from '../support/expect-eventually.ts';
 import { makeRepository, write } from '../support/worktrees/work.ts';
 
@@ -22,21 +22,21 @@ describe.skipIf(!hasPty)('the screen', () => {
     async (size) => {
       const { client, directory } = await testServer();
       const { id } = await openSession(client, directory, { title: 'the flood' });
-      await using terminal = inTerminal(directory, ['top'], {}, size);
-      const { glass, expectShows, type, ended } = terminal;
+      await using terminal = runInTerminal(directory, ['top'], {}, size);
+      const { emulator, expectShows, type, ended } = terminal;
       await expectShows('the flood');
       await type('\r').shows('No messages yet');
-      const before = glass.written.length;
-      const [frames, began] = [glass.frames, performance.now()];
+      const before = emulator.written.length;
+      const [frames, began] = [emulator.frames, performance.now()];
       await runTurn(client, id, `flood ${deltas} 20`);
       await expectShows(String(deltas - 1));
       const seconds = (performance.now() - began) / 1000;
-      expect(glass.frames - frames).toBeLessThanOrEqual(20 * seconds + 3);
-      const written = glass.written.length - before;
+      expect(emulator.frames - frames).toBeLessThanOrEqual(20 * seconds + 3);
+      const written = emulator.written.length - before;
       // A larger screen takes more, and no more than in proportion.
       const share = Math.max(1, (size.rows * size.columns) / (24 * 80));
       expect(written).toBeLessThanOrEqual(20_000 * share);
-      await expectIdle(glass);
+      await expectIdle(emulator);
       type('\u0003');
       expect((await ended).code).toBe(130);
     },
@@ -48,8 +48,8 @@ describe.skipIf(!hasPty)('the screen', () => {
     const { cwd } = await openSession(client, repo, { title: 'the job', worktree: true });
     write(cwd, { 'new.txt': numbered(1, 40) });
     const size = { rows: 60, columns: 200 };
-    await using terminal = inTerminal(directory, ['top'], {}, size);
-    const { glass, expectShows, type, until } = terminal;
+    await using terminal = runInTerminal(directory, ['top'], {}, size);
+    const { emulator, expectShows, type, until } = terminal;
     await expectShows('the job');
     for (const [keys, shown] of [
       [':', 'tab complete'],
@@ -60,19 +60,19 @@ describe.skipIf(!hasPty)('the screen', () => {
     ] as const) {
       for (const key of keys) type(key);
       await expectShows(shown);
-      await expectIdle(glass);
+      await expectIdle(emulator);
       type('\u001B');
-      await until(() => !glass.text().includes(shown));
+      await until(() => !emulator.text().includes(shown));
     }
   });
 });
 
 /** Waits until the screen is still, and expects that it writes nothing from then on. */
-async function expectIdle(glass: Glass): Promise<void> {
-  await untilStill(() => glass.written.length);
-  const still = glass.written.length;
+async function expectIdle(emulator: TerminalEmulator): Promise<void> {
+  await untilStill(() => emulator.written.length);
+  const still = emulator.written.length;
   await pause(idleSeconds * 1000);
-  expect(glass.written.length).toBe(still);
+  expect(emulator.written.length).toBe(still);
 }
 
 /** Waits until a number has not changed for a second and a half: what was shown counts as seen by then. */

@@ -5,8 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { selfCommand } from '../../src/core/lib/self.ts';
 import { scaled } from '../support/patience.ts';
 import { recordedServer, sharedCode } from '../support/server.ts';
-import { Glass } from '../support/tui/terminal-emulator.ts';
-import { type InTerminal, programInTerminal } from '../support/tui/pty.ts';
+import { TerminalEmulator } from '../support/tui/terminal-emulator.ts';
+import { type TerminalProcess, runProgramInTerminal } from '../support/tui/pty.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 /** Somebody with a home of their own, who types what a page says. */
@@ -62,9 +62,10 @@ export function newUser(): User {
     NO_COLOR: '1',
     ...sharedCode(),
   };
-  const open = (script: string) => programInTerminal(home, ['/bin/bash', '-c', script], env, WIDE);
+  const open = (script: string) =>
+    runProgramInTerminal(home, ['/bin/bash', '-c', script], env, WIDE);
   const shell = open(LOOP);
-  let server: InTerminal | undefined;
+  let server: TerminalProcess | undefined;
   const stop = async () => {
     server?.type('\u0003');
     await server?.ended;
@@ -79,9 +80,9 @@ export function newUser(): User {
     async runs(command, keys = [], size = WIDE) {
       shell.resize(size.rows, size.columns);
       fs.writeFileSync(path.join(directory.path, 'typed'), asTyped(command));
-      const from = shell.glass.written.length;
+      const from = shell.emulator.written.length;
       shell.type('\n');
-      const seen = () => shell.glass.written.slice(from);
+      const seen = () => shell.emulator.written.slice(from);
       const shownBy = (text: string) => asShown(shown(text, size));
       for (const { after, typed } of keys) {
         await inTime(
@@ -100,10 +101,10 @@ export function newUser(): User {
     async serves(command) {
       await stop();
       server = open(`exec ${asTyped(command)}`);
-      const { glass, until } = server;
-      await until(() => glass.text().includes('Ctrl-C'));
-      address = /127\.0\.0\.1:\d+/.exec(glass.text())?.[0] ?? address;
-      return { text: asShown(glass.text()), code: 0 };
+      const { emulator, until } = server;
+      await until(() => emulator.text().includes('Ctrl-C'));
+      address = /127\.0\.0\.1:\d+/.exec(emulator.text())?.[0] ?? address;
+      return { text: asShown(emulator.text()), code: 0 };
     },
     async [Symbol.asyncDispose]() {
       await stop();
@@ -144,7 +145,7 @@ exec ${quoted([file, ...args])} "$@"
 
 /** Text that a terminal shows for the output; for a full-screen program, its last screen. */
 function shown(written: string, { columns }: Size): string {
-  const glass = new Glass({ columns, rows: 1000 });
-  glass.write(written);
-  return glass.isAlternate || glass.before === '' ? glass.text() : glass.before;
+  const emulator = new TerminalEmulator({ columns, rows: 1000 });
+  emulator.write(written);
+  return emulator.isAlternate || emulator.before === '' ? emulator.text() : emulator.before;
 }

@@ -6,7 +6,7 @@ import { expectEventually } from '../../support/expect-eventually.ts';
 import { keptPort } from '../../support/kept-port.ts';
 import { startServer, untilNothingCarries } from '../../support/server.ts';
 import { tempDirectory } from '../../support/temp.ts';
-import { type InTerminal, inTerminal } from '../../support/tui/pty.ts';
+import { type TerminalProcess, runInTerminal } from '../../support/tui/pty.ts';
 
 /** Where what is shown is kept. */
 const KEPT = import.meta.dirname;
@@ -23,9 +23,9 @@ export async function expectADayAsKept(size: { rows: number; columns: number }):
   const args = ['--port', String(await keptPort())];
   let server = await startServer(directory, { args });
   try {
-    await using terminal = inTerminal(directory, [], { NO_COLOR: '1' }, size);
+    await using terminal = runInTerminal(directory, [], { NO_COLOR: '1' }, size);
     const day = new Day(terminal);
-    const { type, expectShows, glass } = terminal;
+    const { type, expectShows, emulator } = terminal;
 
     await expectShows('press n to open one');
     await day.saveResponse('start');
@@ -79,7 +79,7 @@ export async function expectADayAsKept(size: { rows: number; columns: number }):
     await type('y').shows('Copy: 1');
     await day.saveResponse('copy');
     await type('1').shows('Copied');
-    expect(glass.written).toContain('\u001b]52;c;');
+    expect(emulator.written).toContain('\u001b]52;c;');
     await type('\u001b').shows('SESSIONS 1');
 
     await server.end('SIGKILL');
@@ -104,24 +104,24 @@ const STILL_MS = 200;
 
 /** The saved states of the screen, with ids, times and paths replaced by constants. */
 class Day {
-  readonly #terminal: InTerminal;
+  readonly #terminal: TerminalProcess;
   readonly #kept: string[] = [];
 
-  constructor(terminal: InTerminal) {
+  constructor(terminal: TerminalProcess) {
     this.#terminal = terminal;
   }
 
   /** Saves the state of the screen once the output stops. */
   async saveResponse(name: string, { isWithoutFoot = false } = {}): Promise<void> {
-    const { glass } = this.#terminal;
+    const { emulator } = this.#terminal;
     let before = -1;
     let since = 0;
     await expectEventually(() => {
-      if (glass.written.length !== before) since = performance.now();
-      before = glass.written.length;
+      if (emulator.written.length !== before) since = performance.now();
+      before = emulator.written.length;
       return performance.now() - since > STILL_MS;
     }).toBe(true);
-    const lines = isWithoutFoot ? glass.lines().slice(0, -1) : glass.lines();
+    const lines = isWithoutFoot ? emulator.lines().slice(0, -1) : emulator.lines();
     this.#kept.push(`===== ${name} =====\n${stable(lines.join('\n'))}\n`);
   }
 

@@ -1,4 +1,4 @@
-import { inTerminal } from '../../support/tui/pty.ts';
+import { runInTerminal } from '../../support/tui/pty.ts';
 import { cpuMs, type Meter } from './meter.ts';
 
 const SIZE = { rows: 40, columns: 120 };
@@ -8,15 +8,15 @@ const SELECTED = '▌';
 /** Measures the screen: its first rows, its complete list, a key, and the end of the list of ended sessions. */
 export async function measureScreen(directory: string, meter: Meter): Promise<void> {
   const began = performance.now();
-  await using terminal = inTerminal(directory, ['top'], {}, SIZE);
-  const { glass, type, until } = terminal;
+  await using terminal = runInTerminal(directory, ['top'], {}, SIZE);
+  const { emulator, type, until } = terminal;
   const sinceStart = (pid: number) => ({ value: cpuMs(pid), passedMs: performance.now() - began });
-  await until(() => /(piece|job) \d/.test(glass.text()));
+  await until(() => /(piece|job) \d/.test(emulator.text()));
   const pid = terminal.pid();
   meter.figures['screen: first rows'] = sinceStart(pid);
-  await until(() => /live *$/.test(glass.lines()[0] ?? ''));
+  await until(() => /live *$/.test(emulator.lines()[0] ?? ''));
   meter.figures['screen: complete list'] = sinceStart(pid);
-  const selected = () => glass.lines().findIndex((line) => line.startsWith(SELECTED));
+  const selected = () => emulator.lines().findIndex((line) => line.startsWith(SELECTED));
   let isDown = false;
   const press = async () => {
     const before = selected();
@@ -30,10 +30,10 @@ export async function measureScreen(directory: string, meter: Meter): Promise<vo
     'screen: last of the ended sessions',
     async () => {
       type('4');
-      await until(() => glass.text().includes('ENDED'));
+      await until(() => emulator.text().includes('ENDED'));
       type('G');
       // The heading has the numbers of the shown rows, the last of which is the last of the list.
-      await until(() => /ENDED \d+-(\d+) of \1$/m.test(glass.text().replaceAll(/ *│.*$/gm, '')));
+      await until(() => /ENDED \d+-(\d+) of \1$/m.test(emulator.text().replaceAll(/ *│.*$/gm, '')));
     },
     pid,
   );

@@ -8,7 +8,7 @@ import { demoConfig, sharedDemo } from '../../support/demo-server.ts';
 import { type TestRuntime, withRuntime } from '../../support/runtime.ts';
 import { openForTest } from '../../support/shared.ts';
 import { testDirectory } from '../../support/temp.ts';
-import { hasPty, inTerminal } from '../../support/tui/pty.ts';
+import { hasPty, runInTerminal } from '../../support/tui/pty.ts';
 import { commit, git, write } from '../../support/worktrees/work.ts';
 import { FIX, idsOf, templateRepository } from './template-repository.ts';
 
@@ -293,14 +293,14 @@ describe.skipIf(!hasPty)('a template at a terminal', () => {
     const { directory } = server();
     const args = ['run', '--cwd', repo, '--template', 'fix', 'issue=1'];
     {
-      await using declined = inTerminal(directory, args);
+      await using declined = runInTerminal(directory, args);
       await declined.expectShows('more lines:');
       declined.type('n');
       expect((await declined.ended).code).toBe(2);
     }
     expect(await shown('fix')).toMatchObject({ trusted: false });
     {
-      await using terminal = inTerminal(directory, args);
+      await using terminal = runInTerminal(directory, args);
       await terminal.expectShows('is new or has changed:');
       await terminal.expectShows('more lines:');
       terminal.type(' ');
@@ -312,7 +312,7 @@ describe.skipIf(!hasPty)('a template at a terminal', () => {
       await terminal.expectShows('Issue 1 on main');
       expect((await terminal.ended).code).toBe(0);
     }
-    await using trusted = inTerminal(directory, args);
+    await using trusted = runInTerminal(directory, args);
     await trusted.expectShows('Issue 1 on main');
     expect((await trusted.ended).code).toBe(0);
   });

@@ -6,7 +6,7 @@ import type { Session, Turn } from '../../../src/api/sessions.ts';
 import { cadreOn } from '../../support/cli/cadre.ts';
 import { sharedDemo } from '../../support/demo-server.ts';
 import { type RawClaude, testRawClaude } from '../../support/providers/raw-claude.ts';
-import { hasPty, inTerminal } from '../../support/tui/pty.ts';
+import { hasPty, runInTerminal } from '../../support/tui/pty.ts';
 
 /** Requests two commands, and completes its turn whatever the answers are. */
 const twice = {
@@ -128,16 +128,16 @@ test('A question that nobody was asked names the flag of the command line, and t
 
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
 test.skipIf(!hasPty)('A run at a terminal asks for approvals without a flag.', async () => {
-  await using terminal = inTerminal(server().directory, ['run', 'ask deploy']);
+  await using terminal = runInTerminal(server().directory, ['run', 'ask deploy']);
   await terminal.expectShows(/accept\?.*\[y\] once/);
   await terminal.type('y').ends(0);
-  expect(terminal.glass.text()).toContain('allowed (allow_once): deploy');
+  expect(terminal.emulator.text()).toContain('allowed (allow_once): deploy');
 });
 
 test.skipIf(!hasPty)(
   'A run with --json on a terminal prints on stderr how a request is answered.',
   async () => {
-    await using terminal = inTerminal(server().directory, ['--json', 'run', 'ask deploy']);
+    await using terminal = runInTerminal(server().directory, ['--json', 'run', 'ask deploy']);
     await terminal.expectShows(/deploy: answer with cadre approvals accept \w+/);
     const [pending] = await server().client.call(endpoints.listApprovals, {});
     const params = { session_id: pending?.session_id ?? '', approval_id: pending?.id ?? '' };

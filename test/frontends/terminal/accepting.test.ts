@@ -6,7 +6,7 @@ import { withDemo } from '../../support/demo-server.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { type RawAgentHarness, testRawAgent } from '../../support/providers/raw-agent.ts';
 import { asking, onGo } from '../../support/providers/rows.ts';
-import { hasPty, inTerminal } from '../../support/tui/pty.ts';
+import { hasPty, runInTerminal } from '../../support/tui/pty.ts';
 import { commit, git, makeRepository, write } from '../../support/worktrees/work.ts';
 
 /** Runs a turn whose agent asks for a permission without arguments, until the request is pending. */
@@ -61,13 +61,13 @@ describe.skipIf(!hasPty)('a request at a terminal', () => {
       ['\u0004', 2],
       ['\u0003', 130],
     ] as const) {
-      await using wrong = inTerminal(directory, args);
+      await using wrong = runInTerminal(directory, args);
       await wrong.expectShows('type yes to accept it:');
       wrong.type(typed);
       expect(await wrong.ended).toEqual({ code, terminal: 'as it was' });
       expect(await statusOf(harness, 'pending')).toBe(1);
     }
-    await using terminal = inTerminal(directory, args);
+    await using terminal = runInTerminal(directory, args);
     await terminal.expectShows('does not say what this request would do');
     await terminal.expectShows('type yes to accept it:');
     await terminal.type('yes\r').ends(0);
@@ -78,7 +78,7 @@ describe.skipIf(!hasPty)('a request at a terminal', () => {
   test('A terminal that takes JSON is not asked for a word.', async () => {
     const [harness, id, ended] = await askUndescribed();
     const { directory } = harness.given;
-    await using terminal = inTerminal(directory, ['--json', 'approvals', 'accept', id]);
+    await using terminal = runInTerminal(directory, ['--json', 'approvals', 'accept', id]);
     expect((await terminal.ended).code).toBe(2);
     expect(await statusOf(harness, 'pending')).toBe(1);
     await cadreOn(harness.given)(['approvals', 'decline', id]);
@@ -88,34 +88,34 @@ describe.skipIf(!hasPty)('a request at a terminal', () => {
   test('A merge of many files is asked about only after each of them was shown.', () =>
     withWork(60, async ({ directory, repo, mine }) => {
       const end = git(repo, 'rev-parse', 'main');
-      await using left = inTerminal(directory, ['worktrees', 'merge', 'tree']);
+      await using left = runInTerminal(directory, ['worktrees', 'merge', 'tree']);
       await left.expectShows(/\d+ more lines:/);
-      expect(left.glass.written).not.toContain('continue?');
+      expect(left.emulator.written).not.toContain('continue?');
       await left.type('n').ends(0);
       expect(git(repo, 'rev-parse', 'main')).toBe(end);
-      await using terminal = inTerminal(directory, ['worktrees', 'merge', 'tree']);
-      const stops = () => terminal.glass.written.match(/more lines:|continue\?/g)?.length ?? 0;
-      for (let pages = 0; !terminal.glass.written.includes('f59.txt'); pages++) {
+      await using terminal = runInTerminal(directory, ['worktrees', 'merge', 'tree']);
+      const stops = () => terminal.emulator.written.match(/more lines:|continue\?/g)?.length ?? 0;
+      for (let pages = 0; !terminal.emulator.written.includes('f59.txt'); pages++) {
         await expectEventually(stops).toBeGreaterThan(pages);
-        expect(terminal.glass.written).not.toContain('continue?');
+        expect(terminal.emulator.written).not.toContain('continue?');
         terminal.type(' ');
         await expectEventually(stops).toBeGreaterThan(pages + 1);
       }
       await terminal.expectShows('continue? [y/N]');
-      for (let at = 0; at < 60; at++) expect(terminal.glass.written).toContain(`f${at}.txt`);
+      for (let at = 0; at < 60; at++) expect(terminal.emulator.written).toContain(`f${at}.txt`);
       await terminal.type('y\r').ends(0);
       expect(git(repo, 'rev-parse', 'main')).toBe(mine);
     }));
 
   test('A merge of more files than the server lists is not asked about.', () =>
     withWork(501, async ({ directory, repo, mine }) => {
-      await using terminal = inTerminal(directory, ['worktrees', 'merge', 'tree']);
+      await using terminal = runInTerminal(directory, ['worktrees', 'merge', 'tree']);
       expect(await terminal.ended).toEqual({ code: 2, terminal: 'as it was' });
-      expect(terminal.glass.text()).toContain(
+      expect(terminal.emulator.text()).toContain(
         'the list of changes is incomplete (files: 500 of 501)',
       );
       expect(git(repo, 'rev-parse', 'main')).not.toBe(mine);
-      await using agreed = inTerminal(directory, ['worktrees', 'merge', 'tree', '--yes']);
+      await using agreed = runInTerminal(directory, ['worktrees', 'merge', 'tree', '--yes']);
       expect((await agreed.ended).code).toBe(0);
       expect(git(repo, 'rev-parse', 'main')).toBe(mine);
     }));

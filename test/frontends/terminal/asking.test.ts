@@ -11,7 +11,12 @@ import {
   type AcpBehavior,
   testRawAgent,
 } from '../../support/providers/raw-agent.ts';
-import { hasPty, type InTerminal, inTerminal, programInTerminal } from '../../support/tui/pty.ts';
+import {
+  hasPty,
+  type TerminalProcess,
+  runInTerminal,
+  runProgramInTerminal,
+} from '../../support/tui/pty.ts';
 
 const command = (id: string, line: string) => ({
   toolCallId: id,
@@ -61,10 +66,10 @@ const prompt = /accept\?.*\[y\] once/;
 async function openAsking(
   turn: string,
   args: string[] = [],
-): Promise<[InTerminal, RawAgentHarness]> {
+): Promise<[TerminalProcess, RawAgentHarness]> {
   const harness = await testRawAgent(behavior);
   const mode = ['--permission-mode', 'require_approval'];
-  const terminal = inTerminal(harness.given.directory, ['run', ...mode, ...args, turn]);
+  const terminal = runInTerminal(harness.given.directory, ['run', ...mode, ...args, turn]);
   onTestFinished(() => terminal[Symbol.asyncDispose]());
   return [terminal, harness];
 }
@@ -77,16 +82,16 @@ const approvals = async (
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
 describe.skipIf(!hasPty)('asking at the terminal', () => {
   test('Two simultaneous approvals need two answers: one y accepts one of them.', async () => {
-    const [{ expectShows, type, glass }, harness] = await openAsking('two');
+    const [{ expectShows, type, emulator }, harness] = await openAsking('two');
     await expectShows(prompt);
-    expect(glass.text()).toContain('ls harmless');
-    expect(glass.text()).not.toContain('command: rm');
+    expect(emulator.text()).toContain('ls harmless');
+    expect(emulator.text()).not.toContain('command: rm');
     await type('yyy').shows('command: rm -rf /precious');
     await expectShows(prompt);
     expect(await approvals(harness, 'accepted')).toEqual(['ls harmless']);
     expect(await approvals(harness, 'pending')).toEqual(['rm -rf /precious']);
     await type('n').ends(0);
-    expect(glass.text()).toContain('a1 r1');
+    expect(emulator.text()).toContain('a1 r1');
   });
 
   test('Ctrl-C at a question interrupts the turn, and the terminal is as it was.', async () => {
@@ -104,7 +109,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
   ])(
     'The key %s leaves the request open and ends the command with 5, and later input answers nothing.',
     async ([, key = '']) => {
-      const [{ expectShows, type, glass }, harness] = await openAsking('two');
+      const [{ expectShows, type, emulator }, harness] = await openAsking('two');
       await expectShows(prompt);
       await type(`${key}y`).ends(5);
       expect(await approvals(harness, 'accepted')).toEqual([]);
@@ -114,9 +119,9 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
       ]);
       const [, id = ''] =
         /left open: answer it with cadre approvals accept (\w+) \(or decline\), or on the screen/.exec(
-          glass.text(),
+          emulator.text(),
         ) ?? [];
-      expect(glass.text()).toMatch(
+      expect(emulator.text()).toMatch(
         /continue with cadre run --session \w+ TEXT, or cadre sessions attach \w+/,
       );
       const cadre = cadreOn(harness.given);
@@ -127,13 +132,13 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
   );
 
   test('The key v shows the request again, and d declines as on the screen.', async () => {
-    const [{ expectShows, type, glass }, harness] = await openAsking('one');
+    const [{ expectShows, type, emulator }, harness] = await openAsking('one');
     await expectShows(prompt);
     type('v');
-    const shown = () => glass.written.match(/the agent requests approval/g)?.length;
+    const shown = () => emulator.written.match(/the agent requests approval/g)?.length;
     await expectEventually(shown).toBe(2);
     await expectShows(prompt);
-    const prompts = () => glass.written.match(/accept\?/g)?.length;
+    const prompts = () => emulator.written.match(/accept\?/g)?.length;
     await expectEventually(prompts).toBe(2);
     await type('d').ends(0);
     expect(await approvals(harness, 'declined')).toEqual(['ls harmless']);
@@ -151,7 +156,7 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
     });
     const { directory } = harness.given;
     const args = ['run', '--permission-mode', 'require_approval', 'early'];
-    await using terminal = inTerminal(directory, args);
+    await using terminal = runInTerminal(directory, args);
     const { expectShows, type, ended } = terminal;
     await expectShows('think');
     await type('y\ny').shows(/y\r?\n?y/);
@@ -169,12 +174,12 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
   ])(
     'A request of the turn "%s" with %s is shown to its end before it can be accepted.',
     async ([turn = '', , last = '']) => {
-      const [{ expectShows, type, glass }, harness] = await openAsking(turn);
+      const [{ expectShows, type, emulator }, harness] = await openAsking(turn);
       let pages = 0;
-      const stops = () => glass.written.match(/more lines:|accept\?/g)?.length ?? 0;
-      for (; !glass.written.includes(last); pages++) {
+      const stops = () => emulator.written.match(/more lines:|accept\?/g)?.length ?? 0;
+      for (; !emulator.written.includes(last); pages++) {
         await expectEventually(stops).toBeGreaterThan(pages);
-        expect(glass.written).not.toMatch(prompt);
+        expect(emulator.written).not.toMatch(prompt);
         // Before the end, an answer and other keys do nothing; then the next page is shown.
         type(`y\u001b[Bs${pages % 2 === 0 ? ' ' : '\r'}`);
         await expectEventually(stops).toBeGreaterThan(pages + 1);
@@ -188,9 +193,9 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
   );
 
   test('A request that the agent does not describe is accepted by a typed word alone.', async () => {
-    const [{ expectShows, type, glass }, harness] = await openAsking('undescribed');
+    const [{ expectShows, type, emulator }, harness] = await openAsking('undescribed');
     await expectShows(prompt);
-    expect(glass.text()).toContain('does not say what this request would do');
+    expect(emulator.text()).toContain('does not say what this request would do');
     await type('y').shows(/type yes to accept it:/);
     expect(await approvals(harness, 'accepted')).toEqual([]);
     // A wrong letter of the word changes nothing.
@@ -206,21 +211,21 @@ describe.skipIf(!hasPty)('asking at the terminal', () => {
     const cadre = [file, ...args, '--data-dir', harness.given.directory];
     const run = [...cadre, 'run', '--permission-mode', 'require_approval'];
     const line = ['/bin/sh', '-c', 'printf one | "$@"', 'sh', ...run];
-    await using terminal = programInTerminal(harness.given.directory, line);
+    await using terminal = runProgramInTerminal(harness.given.directory, line);
     await terminal.expectShows(prompt);
     await terminal.type('y').ends(0);
     expect(await approvals(harness, 'accepted')).toEqual(['ls harmless']);
   });
 
   test('A question that another client answers is withdrawn.', async () => {
-    const [{ expectShows, ended, glass }, { client }] = await openAsking('one');
+    const [{ expectShows, ended, emulator }, { client }] = await openAsking('one');
     await expectShows(prompt);
     const [pending] = await client.call(endpoints.listApprovals, {});
     const params = { session_id: pending?.session_id ?? '', approval_id: pending?.id ?? '' };
     const body = { decision: 'accept' as const };
     await client.call(endpoints.decideApproval, { params, body });
     expect(await ended).toEqual({ code: 0, terminal: 'as it was' });
-    expect(glass.text()).toMatch(/^ {2}accepted elsewhere$/m);
+    expect(emulator.text()).toMatch(/^ {2}accepted elsewhere$/m);
   });
 
   test.for(someOf(['SIGHUP', 'SIGTERM', 'SIGQUIT'] as const, 3))(

@@ -10,7 +10,7 @@ import { runHere } from '../../support/cli/cadre.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { openSession, withSession } from '../../support/turns.ts';
-import { hasPty, programInTerminal } from '../../support/tui/pty.ts';
+import { hasPty, runProgramInTerminal } from '../../support/tui/pty.ts';
 
 const { file, args } = selfCommand();
 
@@ -63,7 +63,7 @@ describe.skipIf(!hasPty)('the completion of ids under an alias', () => {
       const command = [file, ...args, '--data-dir', server().directory].join(' ');
       fs.mkdirSync(path.dirname(path.join(home.path, rc)), { recursive: true });
       fs.writeFileSync(path.join(home.path, rc), setUp(`alias cadre="${command}"`));
-      await using terminal = programInTerminal(
+      await using terminal = runProgramInTerminal(
         home.path,
         [found.stdout.trim(), ...start],
         { TMPDIR: home.path },
@@ -76,9 +76,9 @@ describe.skipIf(!hasPty)('the completion of ids under an alias', () => {
       let seen = 0;
       const type = async (text: string, ...wanted: readonly RegExp[]) => {
         terminal.type(text);
-        const since = () => stripVTControlCharacters(terminal.glass.written.slice(seen));
+        const since = () => stripVTControlCharacters(terminal.emulator.written.slice(seen));
         for (const one of wanted) await expectEventually(since).toMatch(one);
-        seen = terminal.glass.written.length;
+        seen = terminal.emulator.written.length;
       };
       await type('', /ready> /);
 

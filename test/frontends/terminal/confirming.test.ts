@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../src/api/index.ts';
 import { sharedDemo } from '../../support/demo-server.ts';
 import { openSession } from '../../support/turns.ts';
-import { hasPty, inTerminal } from '../../support/tui/pty.ts';
+import { hasPty, runInTerminal } from '../../support/tui/pty.ts';
 
 const demo = sharedDemo();
 
@@ -25,11 +25,11 @@ describe.skipIf(!hasPty)('confirming at the terminal', () => {
     'The answer %s to a question with yes or no changes nothing, and ends with one line and 2.',
     async ([, key, line]) => {
       const { session_id } = await withQueuedPrompt();
-      await using terminal = inTerminal(demo().directory, ['sessions', 'close', session_id]);
+      await using terminal = runInTerminal(demo().directory, ['sessions', 'close', session_id]);
       await terminal.expectShows('permanently? [y/N]');
       await terminal.type(key).ends(2);
-      expect(terminal.glass.text()).toContain(line);
-      expect(terminal.glass.written).not.toContain(' at ');
+      expect(terminal.emulator.text()).toContain(line);
+      expect(terminal.emulator.written).not.toContain(' at ');
       const { status } = await demo().client.call(endpoints.getSession, { params: { session_id } });
       expect(status).toBe('ready');
     },
@@ -37,19 +37,19 @@ describe.skipIf(!hasPty)('confirming at the terminal', () => {
 
   test('Ctrl-C at a question with yes or no ends the command as the signal does, without a message.', async () => {
     const { session_id } = await withQueuedPrompt();
-    await using terminal = inTerminal(demo().directory, ['sessions', 'close', session_id]);
+    await using terminal = runInTerminal(demo().directory, ['sessions', 'close', session_id]);
     await terminal.expectShows('permanently? [y/N]');
     terminal.type('\u0003');
     expect(await terminal.ended).toEqual({ code: 256 - 2, terminal: 'as it was' });
-    expect(terminal.glass.written).not.toMatch(/AbortError|cadre:/);
+    expect(terminal.emulator.written).not.toMatch(/AbortError|cadre:/);
   });
 
   test('Ctrl-D at a numbered choice keeps the queue entry, and is not reported as a missing terminal.', async () => {
     const { entry_id } = await withQueuedPrompt();
-    await using terminal = inTerminal(demo().directory, ['queue', 'remove', entry_id]);
+    await using terminal = runInTerminal(demo().directory, ['queue', 'remove', entry_id]);
     await terminal.expectShows('1 to 2:');
     await terminal.type('\u0004').ends(2);
-    expect(terminal.glass.text()).toContain('was not removed, because you did not confirm');
+    expect(terminal.emulator.text()).toContain('was not removed, because you did not confirm');
     await demo().client.call(endpoints.getQueueEntry, { params: { entry_id } });
   });
 });

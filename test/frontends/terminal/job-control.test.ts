@@ -4,7 +4,12 @@ import { selfCommand } from '../../../src/core/lib/self.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { sharedDemo } from '../../support/demo-server.ts';
 import { send, withSession } from '../../support/turns.ts';
-import { hasPty, inTerminal, type InTerminal, programInTerminal } from '../../support/tui/pty.ts';
+import {
+  hasPty,
+  runInTerminal,
+  type TerminalProcess,
+  runProgramInTerminal,
+} from '../../support/tui/pty.ts';
 
 const [CTRL_C, CTRL_D, CTRL_Z] = ['\u0003', '\u0004', '\u001a'];
 /** The prompt of the shell, for root and other users, without typed text. */
@@ -13,11 +18,11 @@ const prompt = /[#$]$/;
 /** A shell with job control in which `cadre` is the built command with this data directory. */
 async function inShell(
   directory: string,
-  test: (shell: InTerminal & { line: (text: string) => void }) => Promise<void>,
+  test: (shell: TerminalProcess & { line: (text: string) => void }) => Promise<void>,
 ): Promise<void> {
   const { file, args } = selfCommand();
   const words = [file, ...args, '--data-dir', directory].map((word) => `'${word}'`).join(' ');
-  await using shell = programInTerminal(directory, ['/bin/sh', '-i'], { C: words });
+  await using shell = runProgramInTerminal(directory, ['/bin/sh', '-i'], { C: words });
   await shell.expectShows(prompt);
   const line = (text: string) => shell.type(`${text}\n`);
   line('cadre() { eval "$C \\"\\$@\\""; }; clear');
@@ -29,10 +34,10 @@ async function inShell(
 }
 
 /** Stops the job, expects a restored terminal, and continues the job. */
-async function stopAndContinue({ type, expectShows, glass, line }: ShellOfJob): Promise<void> {
+async function stopAndContinue({ type, expectShows, emulator, line }: ShellOfJob): Promise<void> {
   await type(CTRL_Z).shows(/Stopped[^]*[#$]$/);
-  expect(glass.written.lastIndexOf('\u001b[?2004h')).toBeLessThanOrEqual(
-    glass.written.lastIndexOf('\u001b[?2004l'),
+  expect(emulator.written.lastIndexOf('\u001b[?2004h')).toBeLessThanOrEqual(
+    emulator.written.lastIndexOf('\u001b[?2004l'),
   );
   line('stty -a');
   await expectShows(/ icanon[^]* echo [^]*[#$]$/);
@@ -48,7 +53,7 @@ describe.skipIf(!hasPty)('Ctrl-Z and fg', () => {
   test('The command attach keeps its line after Ctrl-Z and fg, twice, and sends the line.', async () => {
     const { directory, id } = await withSession(server(), { title: 'the job' });
     await inShell(directory, async (shell) => {
-      const { line, type, expectShows, glass } = shell;
+      const { line, type, expectShows, emulator } = shell;
       line(`cadre sessions attach ${id}`);
       await expectShows(/Ctrl-D leaves\n>$/);
       await type('say ha').shows('> say ha');
@@ -58,7 +63,8 @@ describe.skipIf(!hasPty)('Ctrl-Z and fg', () => {
       }
       await expectEventually(
         () =>
-          glass.written.lastIndexOf('\u001b[?2004h') - glass.written.lastIndexOf('\u001b[?2004l'),
+          emulator.written.lastIndexOf('\u001b[?2004h') -
+          emulator.written.lastIndexOf('\u001b[?2004l'),
       ).toBeGreaterThan(0);
       await type('lf\r').shows(/^half\n>$/m);
       await type(CTRL_D).shows(/attach again with .*\n\W*[#$]$/);
@@ -81,7 +87,7 @@ describe.skipIf(!hasPty)('Ctrl-Z and fg', () => {
 
   test('Ctrl-Z without a shell that could continue the command changes nothing.', async () => {
     const { directory, id } = await withSession(server());
-    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    await using terminal = runInTerminal(directory, ['sessions', 'attach', id]);
     await terminal.expectShows(/Ctrl-D leaves\n>$/);
     await terminal.type(`${CTRL_Z}say still here\r`).shows(/^still here\n>$/m);
     terminal.type(CTRL_D);

@@ -7,7 +7,7 @@ import { someOf } from '../../support/at-length.ts';
 import { cadreOn } from '../../support/cli/cadre.ts';
 import { openSession, withSession } from '../../support/turns.ts';
 import { makeRepository } from '../../support/worktrees/work.ts';
-import { hasPty, inTerminal } from '../../support/tui/pty.ts';
+import { hasPty, runInTerminal } from '../../support/tui/pty.ts';
 
 const wide = '漢字'.repeat(60);
 
@@ -24,9 +24,9 @@ describe.skipIf(!hasPty)('lists on a terminal', () => {
 
   /** Runs a command in a real terminal. */
   async function really(args: readonly string[], columns: number) {
-    await using terminal = inTerminal(server().directory, args, {}, { rows: 40, columns });
+    await using terminal = runInTerminal(server().directory, args, {}, { rows: 40, columns });
     await terminal.ended;
-    return asShown(terminal.glass.written);
+    return asShown(terminal.emulator.written);
   }
 
   beforeAll(async () => {

@@ -4,7 +4,7 @@ import { endpoints } from '../../../src/api/index.ts';
 import type { Process } from '../../../src/api/processes.ts';
 import { cadreOn, startCadre } from '../../support/cli/cadre.ts';
 import { ended, printed, run } from '../../support/processes/work.ts';
-import { hasPty, inTerminal } from '../../support/tui/pty.ts';
+import { hasPty, runInTerminal } from '../../support/tui/pty.ts';
 
 const server = sharedDemo();
 
@@ -60,7 +60,7 @@ test.skipIf(!hasPty)(
   async () => {
     const { directory } = server();
     const command = 'while read line; do echo "got $line"; done; echo over';
-    await using terminal = inTerminal(directory, ['processes', 'run', '--follow', command]);
+    await using terminal = runInTerminal(directory, ['processes', 'run', '--follow', command]);
     await terminal.type('first\r').shows('got first');
     await terminal.type('second\r').shows('got second');
     await terminal.type('\u0004').shows('over');

@@ -8,19 +8,19 @@ import { readToken } from '../../../src/core/config/token.ts';
 import { runCadre } from '../../support/cli/cadre.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { untilNothingCarries } from '../../support/server.ts';
-import { hasPty, inTerminal, type InTerminal } from '../../support/tui/pty.ts';
+import { hasPty, runInTerminal, type TerminalProcess } from '../../support/tui/pty.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 /** Runs a server in a terminal, until the test is over. */
 async function serving(
   args: string[],
-  use: (terminal: InTerminal, client: Client) => Promise<void>,
+  use: (terminal: TerminalProcess, client: Client) => Promise<void>,
 ): Promise<void> {
   await using place = tempDirectory('serve');
   const directory = path.join(place.path, 'data');
   mkdirSync(directory);
   {
-    await using terminal = inTerminal(directory, ['serve', '--demo', '--port', '0', ...args]);
+    await using terminal = runInTerminal(directory, ['serve', '--demo', '--port', '0', ...args]);
     await terminal.expectShows('listens on');
     const found = findRegistration(directory)?.server;
     const token = readToken(found?.token_file ?? '');
@@ -38,7 +38,7 @@ describe.skipIf(!hasPty)('serve on a terminal', () => {
   test('The command serve shows a banner instead of its log, and the first Ctrl-C shows the running work.', () =>
     serving([], async (terminal, client) => {
       await terminal.expectShows('(all with --log-level info)');
-      expect(terminal.glass.text()).not.toMatch(/info .*ready/);
+      expect(terminal.emulator.text()).not.toMatch(/info .*ready/);
       const session = await client.call(endpoints.createSession, { body: { provider: 'acp' } });
       await client.call(endpoints.sendTurn, {
         params: { session_id: session.id },
@@ -61,7 +61,7 @@ describe.skipIf(!hasPty)('serve on a terminal', () => {
   test('The command serve shows its log if a level is given.', () =>
     serving(['--log-level', 'info'], async (terminal) => {
       await terminal.expectShows('info  ready');
-      expect(terminal.glass.text()).not.toContain('shows all');
+      expect(terminal.emulator.text()).not.toContain('shows all');
       terminal.type('\u0003');
       expect((await terminal.ended).code).toBe(0);
     }));

@@ -7,7 +7,7 @@ import { expectEventually } from '../../support/expect-eventually.ts';
 import { testRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
 import { openSession, runTurn, send, withSession } from '../../support/turns.ts';
-import { hasPty, inTerminal } from '../../support/tui/pty.ts';
+import { hasPty, runInTerminal } from '../../support/tui/pty.ts';
 
 const CTRL_C = '\u0003';
 const CTRL_D = '\u0004';
@@ -24,17 +24,17 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
 
   test('The command run ends with the command that continues the session, and the session is seen.', async () => {
     const { client, directory } = server();
-    await using terminal = inTerminal(directory, ['run', 'tool look => x; say hi']);
+    await using terminal = runInTerminal(directory, ['run', 'tool look => x; say hi']);
     expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });
     const [session] = await client.call(endpoints.listSessions, { query: { limit: 1 } });
     const short = session?.id.slice(-8);
-    expect(terminal.glass.text().trim()).toBe(
+    expect(terminal.emulator.text().trim()).toBe(
       `[started] look\n[done] look\nhi\ncadre: continue with cadre run --session ${short} TEXT, or cadre sessions attach ${short}`,
     );
     expect(session?.seen_seq).toBeGreaterThanOrEqual(session?.news_seq ?? 0);
-    await using again = inTerminal(directory, ['run', '-c', 'say more']);
+    await using again = runInTerminal(directory, ['run', '-c', 'say more']);
     expect((await again.ended).code).toBe(0);
-    expect(again.glass.text()).toContain(
+    expect(again.emulator.text()).toContain(
       `cadre: continuing session "tool look => x; say hi" (${short})\nmore`,
     );
   });
@@ -42,8 +42,8 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
   test('The command attach shows the end of a conversation, sends lines, and shows prompts of other clients.', async () => {
     const { client, directory, id } = await withSession(server(), { title: 'the job' });
     await runTurn(client, id, 'say before');
-    await using terminal = inTerminal(directory, ['sessions', 'attach', 'the job']);
-    const { expectShows, type, glass } = terminal;
+    await using terminal = runInTerminal(directory, ['sessions', 'attach', 'the job']);
+    const { expectShows, type, emulator } = terminal;
     await expectShows(/> say before\n\nbefore\n.*the job: Ctrl-C interrupts.*\n>$/s);
     await type('say from here\r').shows(/> say from here\nfrom here\n>/);
     await untilReady(client, id);
@@ -54,17 +54,17 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
       /> tool look => x; say from another\n\[started\] look\n\[done\] look\nfrom another\n> say half$/,
     );
     await type(' and half\r').shows(/^half and half\n>/m);
-    expect(glass.text().match(/say from here/g)).toHaveLength(1);
+    expect(emulator.text().match(/say from here/g)).toHaveLength(1);
     await type(CTRL_D).ends(0);
     await untilReady(client, id);
   });
 
   test('The command attach sends a pasted block and the text around it as one message.', async () => {
     const { client, directory, id } = await withSession(server());
-    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
-    const { expectShows, type, glass } = terminal;
+    await using terminal = runInTerminal(directory, ['sessions', 'attach', id]);
+    const { expectShows, type, emulator } = terminal;
     await expectShows(/^>$/m);
-    expect(glass.written).toContain('\u001b[?2004h');
+    expect(emulator.written).toContain('\u001b[?2004h');
     type('say one; ');
     type('\u001b[200~say two;\r\nsay \u001b[31mthree\n\n\u001b[20');
     await type('1~say').shows('> say one; say two;↵say threesay');
@@ -74,14 +74,14 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
       [{ type: 'text', text: 'say one; say two;\nsay threesay four' }],
     ]);
     await type(CTRL_D).ends(0);
-    expect(glass.written.lastIndexOf('\u001b[?2004l')).toBeGreaterThan(
-      glass.written.lastIndexOf('\u001b[?2004h'),
+    expect(emulator.written.lastIndexOf('\u001b[?2004l')).toBeGreaterThan(
+      emulator.written.lastIndexOf('\u001b[?2004h'),
     );
   });
 
   test('The command attach keeps an arrow that was typed or pasted, which it also shows for the line breaks of a paste.', async () => {
     const { client, directory, id } = await withSession(server());
-    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    await using terminal = runInTerminal(directory, ['sessions', 'attach', id]);
     const { expectShows, type } = terminal;
     await expectShows(/^>$/m);
     await type('say a↵b; \u001b[200~say c↵d\nsay e\u001b[201~\r').shows(/^c↵d$/m);
@@ -95,19 +95,19 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     const { client, directory, id } = await withSession(server());
     const body = { name: 'attached', scope: 'admin' as const };
     const token = await client.call(endpoints.createToken, { body });
-    await using terminal = inTerminal(directory, ['sessions', 'attach', id], {
+    await using terminal = runInTerminal(directory, ['sessions', 'attach', id], {
       CADRE_TOKEN: token.secret,
     });
     await terminal.expectShows(/^>$/m);
     await client.call(endpoints.deleteToken, { params: { token_id: token.id } });
     expect(await terminal.ended).toEqual({ code: 4, terminal: 'as it was' });
-    expect(terminal.glass.text()).toContain('missing or invalid bearer token');
+    expect(terminal.emulator.text()).toContain('missing or invalid bearer token');
   });
 
   test('The command attach completes the slash commands of the agent by Tab, and shows its notices.', async () => {
     const { client, directory, id } = await withSession(server(), { title: 'slashes' });
     await runTurn(client, id, 'commands planning | testing; notice mind the gap');
-    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    await using terminal = runInTerminal(directory, ['sessions', 'attach', id]);
     const { expectShows, type } = terminal;
     await expectShows(/^! notice: mind the gap\n.*Ctrl-D leaves\n>$/m);
     await type('/pl\t').shows(/^> \/planning$/m);
@@ -119,7 +119,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
   test('The command attach shows a running turn from its start; Ctrl-C interrupts the turn, and a line waits for its end.', async () => {
     const { client, directory, id } = await withSession(server());
     await send(client, id, 'say so far; silent');
-    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    await using terminal = runInTerminal(directory, ['sessions', 'attach', id]);
     const { expectShows, type } = terminal;
     await expectShows(/> say so far; silent\nso far\n>/);
     await type('say next\r').shows('the prompt is sent when the turn ends');
@@ -133,12 +133,12 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
   test('A line that was typed while a turn ran is in the queue, and is sent although attach has ended.', async () => {
     const { client, directory, id } = await withSession(server());
     await send(client, id, 'say so far; silent');
-    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    await using terminal = runInTerminal(directory, ['sessions', 'attach', id]);
     const { expectShows, type } = terminal;
     await expectShows(/so far\n>/);
     await type('say first\r').shows('queued: the prompt is sent when the turn ends');
     await type(`say second\r${CTRL_D}`).ends(0);
-    expect(terminal.glass.text()).toMatch(
+    expect(terminal.emulator.text()).toMatch(
       /2 prompts stay in the queue: see cadre queue list --session \w+\n/,
     );
     const inSession = { params: { session_id: id } };
@@ -156,7 +156,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     const mode = { permission_mode: 'require_approval' };
     const { id } = await openSession(client, directory, mode);
     await send(client, id, 'ask deploy');
-    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    await using terminal = runInTerminal(directory, ['sessions', 'attach', id]);
     const { expectShows, type } = terminal;
     await expectShows(/accept\?.*\[y\] once/);
     await type('y').shows(/allowed \(allow_once\): deploy\n>/);
@@ -166,7 +166,7 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     await expectShows(/accept\?.*\[y\] once/);
     await type('n').shows(/rejected \(reject_once\): again\n> my li$/);
     type(CTRL_C);
-    await expectEventually(() => terminal.glass.text()).not.toContain('my li');
+    await expectEventually(() => terminal.emulator.text()).not.toContain('my li');
     await type(CTRL_D).ends(0);
   });
 
@@ -177,18 +177,18 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     await send(client, id, 'ask first');
     const leftOpen = /left open: answer it with cadre approvals accept \w+/;
     {
-      await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+      await using terminal = runInTerminal(directory, ['sessions', 'attach', id]);
       await terminal.expectShows(/accept\?.*\[l\] later/);
       await terminal.type('l').shows(/left open: answer it with [^]*\n>$/);
       await terminal.type(CTRL_D).ends(0);
     }
     {
-      await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+      await using terminal = runInTerminal(directory, ['sessions', 'attach', id]);
       await terminal.expectShows(/accept\?.*\[l\] later/);
       await terminal.type(CTRL_D).ends(0);
-      expect(terminal.glass.text()).toMatch(leftOpen);
+      expect(terminal.emulator.text()).toMatch(leftOpen);
     }
-    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    await using terminal = runInTerminal(directory, ['sessions', 'attach', id]);
     await terminal.expectShows(/accept\?.*\[l\] later/);
     await terminal.type('l').shows(/left open: answer it with [^]*\n>$/);
     const [pending] = await client.call(endpoints.listApprovals, { query: { session_id: id } });
@@ -212,16 +212,16 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
     const params = { session_id: id, approval_id: first?.id ?? '' };
     await client.call(endpoints.decideApproval, { params, body: { decision: 'accept' } });
     await expectEventually(async () => (await pending())[0]?.title).toBe('second');
-    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    await using terminal = runInTerminal(directory, ['sessions', 'attach', id]);
     await terminal.expectShows(/tool: second[^]*accept\?/);
-    expect(terminal.glass.written).not.toContain('tool: first');
+    expect(terminal.emulator.written).not.toContain('tool: first');
     await terminal.type('n').shows(/rejected \(reject_once\): second/);
     await terminal.type(CTRL_D).ends(0);
   });
 
   test('A signal ends attach and restores the terminal; attach without a terminal is refused.', async () => {
     const { directory, id } = await withSession(server());
-    await using terminal = inTerminal(directory, ['sessions', 'attach', id]);
+    await using terminal = runInTerminal(directory, ['sessions', 'attach', id]);
     await terminal.expectShows(/^>$/m);
     terminal.signal('SIGTERM');
     expect(await terminal.ended).toEqual({ code: 143, terminal: 'as it was' });
@@ -234,14 +234,14 @@ describe.skipIf(!hasPty)('talking at the terminal', () => {
 
   test('Ctrl-C at the question for a secret ends the command.', async () => {
     const { directory } = server();
-    await using terminal = inTerminal(directory, ['providers', 'login', 'claude']);
+    await using terminal = runInTerminal(directory, ['providers', 'login', 'claude']);
     await terminal.expectShows('API key:');
     terminal.type('secret');
     terminal.type(CTRL_C);
     const { code, terminal: modes } = await terminal.ended;
     expect(code).not.toBe(0);
     expect(modes).toBe('as it was');
-    expect(terminal.glass.written).not.toContain('secret');
+    expect(terminal.emulator.written).not.toContain('secret');
   });
 });
 
@@ -270,7 +270,7 @@ describe.skipIf(!hasPty)('a question of an agent', () => {
     const provider = scriptedProvider({ capabilities: { approvals: true } });
     const { directory } = await testRuntime({ providers: [provider] });
     for (const answers of [true, false]) {
-      await using terminal = inTerminal(directory, ['run', 'ask me']);
+      await using terminal = runInTerminal(directory, ['run', 'ask me']);
       const { expectShows, type, ended } = terminal;
       const turn = await provider.nextTurn();
       const answer = turn.ask({ kind: 'question', title: 'a choice', questions });
@@ -301,12 +301,12 @@ describe.skipIf(!hasPty)('a choice of providers', () => {
         },
       },
     });
-    await using terminal = inTerminal(directory, ['sessions', 'create']);
+    await using terminal = runInTerminal(directory, ['sessions', 'create']);
     const { expectShows, type } = terminal;
     await expectShows(/1 {2}claude .*\n {2}2 {2}codex .*\nWhich one\?/);
     await type('2\r').ends(0);
-    expect(terminal.glass.text()).toContain('add under [defaults] in');
-    expect(terminal.glass.text()).toContain(': provider = "codex"');
+    expect(terminal.emulator.text()).toContain('add under [defaults] in');
+    expect(terminal.emulator.text()).toContain(': provider = "codex"');
     const [session] = await client.call(endpoints.listSessions, {});
     expect(session?.provider).toBe('codex');
   });

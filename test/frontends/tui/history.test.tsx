@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { HISTORY_FILE, PromptHistory } from '../../../src/core/lib/prompt-history.ts';
 import { sharedDemo } from '../../support/demo-server.ts';
 import { testDirectory } from '../../support/temp.ts';
-import { hasPty, inTerminal } from '../../support/tui/pty.ts';
+import { hasPty, runInTerminal } from '../../support/tui/pty.ts';
 import { keys, testScreen } from './test-screen.tsx';
 import { withSession } from '../../support/turns.ts';
 
@@ -43,18 +43,18 @@ describe.skipIf(!hasPty)('a prompt', () => {
     const file = path.join(directory, HISTORY_FILE);
     fs.rmSync(file, { force: true });
     {
-      await using run = inTerminal(directory, ['run', '--session', id, 'say from run']);
+      await using run = runInTerminal(directory, ['run', '--session', id, 'say from run']);
       expect((await run.ended).code).toBe(0);
     }
     {
-      await using first = inTerminal(directory, ['sessions', 'attach', id]);
+      await using first = runInTerminal(directory, ['sessions', 'attach', id]);
       await first.expectShows(/Ctrl-D leaves\n>$/);
       await first.type('say from attach\r').shows(/^from attach/m);
       first.type(CTRL_D);
       await first.ended;
     }
     expect(new PromptHistory(directory).read()).toEqual(['say from run', 'say from attach']);
-    await using next = inTerminal(directory, ['sessions', 'attach', id]);
+    await using next = runInTerminal(directory, ['sessions', 'attach', id]);
     await next.expectShows(/Ctrl-D leaves\n>$/);
     await next.type('\u001b[A\u001b[A').shows(/> say from run$/);
     await next.type(`\u0015attach${CTRL_R}`).shows(/> say from attach$/);
@@ -66,7 +66,7 @@ describe.skipIf(!hasPty)('a prompt', () => {
     const { directory, id } = await withSession(server(), { title: 'silent' });
     const before = new PromptHistory(directory).read();
     const env = { CADRE_CLIENT_HISTORY: 'false' };
-    await using run = inTerminal(directory, ['run', '--session', id, 'say nothing kept'], env);
+    await using run = runInTerminal(directory, ['run', '--session', id, 'say nothing kept'], env);
     expect((await run.ended).code).toBe(0);
     expect(new PromptHistory(directory).read()).toEqual(before);
   });

@@ -5,7 +5,7 @@ import { selfCommand } from '../../../src/core/lib/self.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
 import { untilNothingCarries } from '../../support/server.ts';
 import { tempDirectory, testDirectory } from '../../support/temp.ts';
-import { hasPty, inTerminal, programInTerminal } from '../../support/tui/pty.ts';
+import { hasPty, runInTerminal, runProgramInTerminal } from '../../support/tui/pty.ts';
 
 describe.skipIf(!hasPty)('cadre alone, on a terminal', () => {
   test('The command cadre offers to start a server, which keeps running with its log in the data directory.', async () => {
@@ -16,7 +16,7 @@ describe.skipIf(!hasPty)('cadre alone, on a terminal', () => {
     const registration = path.join(directory, 'server.json');
     try {
       const env = { CADRE_SERVER_BIND_ADDRESS: '127.0.0.1:0' };
-      await using terminal = programInTerminal(place.path, [file, ...args], env);
+      await using terminal = runProgramInTerminal(place.path, [file, ...args], env);
       await terminal.expectShows('No server is running on');
       await terminal.expectShows(`Log: ${directory}`);
       await terminal.type('d').shows('press n to open one');
@@ -31,7 +31,7 @@ describe.skipIf(!hasPty)('cadre alone, on a terminal', () => {
   });
 
   test('The offer closes with q, and starts no server.', async () => {
-    await using terminal = inTerminal(testDirectory('server'), []);
+    await using terminal = runInTerminal(testDirectory('server'), []);
     await terminal.expectShows('No server is running on');
     terminal.type('q');
     expect(await terminal.ended).toEqual({ code: 0, terminal: 'as it was' });

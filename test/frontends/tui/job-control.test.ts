@@ -9,7 +9,7 @@ import { tempDirectory } from '../../support/temp.ts';
 import { sharedRuntime } from '../../support/runtime.ts';
 import { openSession } from '../../support/turns.ts';
 import { makeRepository, write } from '../../support/worktrees/work.ts';
-import { hasPty, inTerminal, programInTerminal } from '../../support/tui/pty.ts';
+import { hasPty, runInTerminal, runProgramInTerminal } from '../../support/tui/pty.ts';
 
 const CTRL_Z = '\u001a';
 
@@ -53,23 +53,23 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
     await openSession(client, directory, { title: 'the job' });
     const { file, args } = selfCommand();
     const words = [file, ...args, '--data-dir', directory, 'top'].map((word) => `'${word}'`);
-    const shell = programInTerminal(directory, ['/bin/sh', '-i']);
+    const shell = runProgramInTerminal(directory, ['/bin/sh', '-i']);
     await using _shell = shell;
-    const { glass, expectShows, type } = shell;
+    const { emulator, expectShows, type } = shell;
     await expectShows(prompt);
     await type(`${words.join(' ')}\n`).shows('▌○  the job');
-    expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
+    expect(emulator).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
     await expectShows(/live$/m);
     await expectShows(/No messages yet[^]*o prompts/);
-    const before = glass.text();
+    const before = emulator.text();
     await type(CTRL_Z).shows(/Stopped[^]*[#$]$/);
-    expect(glass).toMatchObject({ isAlternate: false, hasCursor: true, wraps: true });
+    expect(emulator).toMatchObject({ isAlternate: false, hasCursor: true, wraps: true });
     // The terminal echoes typed text again, and reads it line by line.
     await type('stty -a\n').shows(/ icanon[^]* echo /);
     await type('fg\n').shows('▌○  the job');
-    expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
+    expect(emulator).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
     // A frame arrives in pieces.
-    await expectEventually(() => glass.text()).toBe(before);
+    await expectEventually(() => emulator.text()).toBe(before);
     await type('?').shows('Previous row, next row');
     await type('q').shows('▌○  the job');
     await type('q').shows(prompt);
@@ -87,11 +87,11 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
     const script = `i=0; while [ $i -lt ${lines} ]; do i=$((i+1)); echo "line $i?"; read -r said; done; sed -i "s/^+one$/+one\\n# $said/" "$1"`;
     writeFileSync(editor, script);
     const env = { EDITOR: `sh ${editor}` };
-    await using terminal = inTerminal(directory, ['--select', id], env, {
+    await using terminal = runInTerminal(directory, ['--select', id], env, {
       rows: 24,
       columns: 80,
     });
-    const { expectShows, glass, type } = terminal;
+    const { expectShows, emulator, type } = terminal;
     await expectShows('▌○  reviewed');
     await type('D').shows('1/1 new.txt');
     type('e');
@@ -100,7 +100,7 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
       type(`qq said ${i}\n`);
     }
     await expectShows(`┃ qq said ${lines}`);
-    expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
+    expect(emulator).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
     await type('jjj').shows(/▌.*\+one|▌.*qq said/);
     await type('\u0003').ends(130);
   });
@@ -111,13 +111,13 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
     mkdirSync(place);
     const { id } = await openSession(client, place, { title: 'the job' });
     const env = { SHELL: '/bin/sh', EDITOR: 'sh -c \'echo "edits $1 in $PWD"; read -r said\'' };
-    await using terminal = inTerminal(directory, ['--select', id], env);
-    const { expectShows, glass, type } = terminal;
+    await using terminal = runInTerminal(directory, ['--select', id], env);
+    const { expectShows, emulator, type } = terminal;
     await expectShows('▌○  the job');
     await type('!').shows('exit returns to the screen');
-    expect(glass).toMatchObject({ isAlternate: false, hasCursor: true, wraps: true });
+    expect(emulator).toMatchObject({ isAlternate: false, hasCursor: true, wraps: true });
     await type('echo q > typed; pwd; exit 3\n').shows('▌○  the job');
-    expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
+    expect(emulator).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
     expect(readFileSync(path.join(place, 'typed'), 'utf8')).toBe('q\n');
     await type('O').shows(/edits [^]*place/);
     await type('\n').shows('▌○  the job');
@@ -132,7 +132,7 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
     await openSession(client, directory, { title: 'the job' });
     await using other = tempDirectory();
     const env = { SHELL: '/bin/sh', CADRE_TOKEN: token };
-    await using terminal = inTerminal(other.path, ['--url', url, 'top'], env);
+    await using terminal = runInTerminal(other.path, ['--url', url, 'top'], env);
     const { expectShows, type } = terminal;
     await expectShows('▌○  the job');
     await type('!').shows(/does\s+not\s+run\s+on\s+this\s+machine/);
@@ -145,7 +145,7 @@ describe.skipIf(!hasPty)('the screen in a terminal', () => {
   test('The questions of an agent are answered one by one: by number, by several options, by a text.', async () => {
     const { client, directory } = withRuntime();
     await openSession(client, directory, { title: 'asks' });
-    await using terminal = inTerminal(directory, ['top'], {}, { rows: 24, columns: 80 });
+    await using terminal = runInTerminal(directory, ['top'], {}, { rows: 24, columns: 80 });
     const { expectShows, type } = terminal;
     await expectShows('▌○  asks');
     type('isay\r');

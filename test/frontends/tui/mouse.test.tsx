@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { selfCommand } from '../../../src/core/lib/self.ts';
 import { sharedRuntime } from '../../support/runtime.ts';
 import { completed, scriptedProvider } from '../../support/scripted-provider.ts';
-import { hasPty, inTerminal, programInTerminal } from '../../support/tui/pty.ts';
+import { hasPty, runInTerminal, runProgramInTerminal } from '../../support/tui/pty.ts';
 import { keys, testScreen } from './test-screen.tsx';
 import { openSession, send } from '../../support/turns.ts';
 
@@ -74,9 +74,9 @@ describe.skipIf(!hasPty)('the reports of the mouse', () => {
 
   test('The reports of the mouse are off by default.', async () => {
     const { directory } = withRuntime();
-    await using terminal = inTerminal(directory, ['top']);
+    await using terminal = runInTerminal(directory, ['top']);
     await terminal.expectShows(/live$/m);
-    expect(terminal.glass.hasMouse).toBe(false);
+    expect(terminal.emulator.hasMouse).toBe(false);
     terminal.type('q');
     await terminal.ended;
   });
@@ -86,14 +86,14 @@ describe.skipIf(!hasPty)('the reports of the mouse', () => {
     async (end) => {
       const { directory } = withRuntime();
       const preload = `--import=data:text/javascript,${encodeURIComponent(crashing)}`;
-      await using terminal = inTerminal(directory, ['top'], { ...env, NODE_OPTIONS: preload });
-      const { glass, expectShows, type, signal, ended } = terminal;
+      await using terminal = runInTerminal(directory, ['top'], { ...env, NODE_OPTIONS: preload });
+      const { emulator, expectShows, type, signal, ended } = terminal;
       await expectShows(/live$/m);
-      expect(glass.hasMouse).toBe(true);
+      expect(emulator.hasMouse).toBe(true);
       if (end === 'q') type('q');
       else signal(end);
       await ended;
-      expect(glass).toMatchObject({ hasMouse: false, wraps: true });
+      expect(emulator).toMatchObject({ hasMouse: false, wraps: true });
     },
   );
 
@@ -102,15 +102,15 @@ describe.skipIf(!hasPty)('the reports of the mouse', () => {
     await openSession(client, directory, { title: 'the job' });
     const { file, args } = selfCommand();
     const words = [file, ...args, '--data-dir', directory, 'top'].map((word) => `'${word}'`);
-    await using shell = programInTerminal(directory, ['/bin/sh', '-i'], env);
-    const { glass, expectShows, type, ended } = shell;
+    await using shell = runProgramInTerminal(directory, ['/bin/sh', '-i'], env);
+    const { emulator, expectShows, type, ended } = shell;
     await expectShows(/[#$]$/);
     await type(`${words.join(' ')}\n`).shows(/live$/m);
-    expect(glass.hasMouse).toBe(true);
+    expect(emulator.hasMouse).toBe(true);
     await type('\u001a').shows(/Stopped[^]*[#$]$/);
-    expect(glass.hasMouse).toBe(false);
+    expect(emulator.hasMouse).toBe(false);
     await type('fg\n').shows('the job');
-    expect(glass.hasMouse).toBe(true);
+    expect(emulator.hasMouse).toBe(true);
     await type('q').shows(/[#$]$/);
     type('exit\n');
     await ended;

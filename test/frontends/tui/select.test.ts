@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { sharedDemo } from '../../support/demo-server.ts';
 import { openSession, withSession } from '../../support/turns.ts';
-import { hasPty, inTerminal } from '../../support/tui/pty.ts';
+import { hasPty, runInTerminal } from '../../support/tui/pty.ts';
 
 describe.skipIf(!hasPty)('cadre --select', () => {
   const server = sharedDemo();
@@ -9,7 +9,7 @@ describe.skipIf(!hasPty)('cadre --select', () => {
   test('A title selects the row of its session.', async () => {
     const { client, directory } = await withSession(server(), { title: 'picked by its title' });
     await openSession(client, directory, { title: 'newer' });
-    await using terminal = inTerminal(directory, ['--select', 'picked by its title']);
+    await using terminal = runInTerminal(directory, ['--select', 'picked by its title']);
     const { expectShows } = terminal;
     await expectShows('▌○  picked by its title');
     terminal.type('q');
@@ -18,7 +18,7 @@ describe.skipIf(!hasPty)('cadre --select', () => {
 
   test('If nothing has the id or title, a notice says so.', async () => {
     const { directory } = server();
-    await using terminal = inTerminal(directory, ['--select', 'zzzzzz']);
+    await using terminal = runInTerminal(directory, ['--select', 'zzzzzz']);
     const { expectShows } = terminal;
     await expectShows('--select: no session, process or approval request "zzzzzz" found');
     terminal.type('q');
@@ -27,7 +27,7 @@ describe.skipIf(!hasPty)('cadre --select', () => {
 
   test('In a locale without UTF-8, the screen has only ASCII symbols.', async () => {
     const { directory } = await withSession(server(), { title: 'plain' });
-    await using terminal = inTerminal(directory, ['--select', 'plain'], { LC_ALL: 'C' });
+    await using terminal = runInTerminal(directory, ['--select', 'plain'], { LC_ALL: 'C' });
     const { expectShows } = terminal;
     await expectShows('=o  plain');
     await expectShows('- SESSIONS');

@@ -6,7 +6,7 @@ import type { TestRuntime } from '../../support/runtime.ts';
 import { testDirectory } from '../../support/temp.ts';
 import { openSession, runTurn, send, withSession } from '../../support/turns.ts';
 import { expectEventually } from '../../support/expect-eventually.ts';
-import { hasPty, inTerminal } from '../../support/tui/pty.ts';
+import { hasPty, runInTerminal } from '../../support/tui/pty.ts';
 
 // Without Python there is no terminal to test in; on Debian: apt-get install python3.
 describe.skipIf(!hasPty)('the screens of commands on a terminal', () => {
@@ -16,36 +16,36 @@ describe.skipIf(!hasPty)('the screens of commands on a terminal', () => {
   test('The command events tail opens a screen, which q closes, and restores the terminal.', () =>
     withServer(async ({ client, directory }) => {
       const { id } = await openSession(client, directory);
-      await using terminal = inTerminal(directory, ['events', 'tail']);
-      const { glass, expectShows, type, resize } = terminal;
+      await using terminal = runInTerminal(directory, ['events', 'tail']);
+      const { emulator, expectShows, type, resize } = terminal;
       await expectShows(/session\.created/);
       await runTurn(client, id, 'say \u001b[31mred\u001b]0;title\u0007');
       await expectShows(/message\.completed +red/);
-      expect(glass.written).not.toContain('\u001b]0;');
-      expect(glass).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
-      expect(glass.lines()).toHaveLength(20);
-      expect(glass.lines()[19]).toMatch(/q quit$/);
+      expect(emulator.written).not.toContain('\u001b]0;');
+      expect(emulator).toMatchObject({ isAlternate: true, hasCursor: false, wraps: false });
+      expect(emulator.lines()).toHaveLength(20);
+      expect(emulator.lines()[19]).toMatch(/q quit$/);
       resize(10, 60);
-      await expectEventually(() => glass.lines()[9]).toMatch(/q quit$/);
-      expect(glass.lines()).toHaveLength(10);
+      await expectEventually(() => emulator.lines()[9]).toMatch(/q quit$/);
+      expect(emulator.lines()).toHaveLength(10);
       await expectShows(/message\.comp/);
-      for (const line of glass.lines()) expect(line.length).toBeLessThanOrEqual(60);
+      for (const line of emulator.lines()) expect(line.length).toBeLessThanOrEqual(60);
       await type('q').ends(0);
-      expect(glass).toMatchObject({ isAlternate: false, hasCursor: true, wraps: true });
-      expect(glass.unknown).toEqual([]);
-      expect(glass.text()).toBe('');
+      expect(emulator).toMatchObject({ isAlternate: false, hasCursor: true, wraps: true });
+      expect(emulator.unknown).toEqual([]);
+      expect(emulator.text()).toBe('');
     }));
 
   test('The command events tail starts at the given event, and continues at the event of a cursor file.', () =>
     withServer(async ({ client, directory }) => {
       await openSession(client, directory, { title: 'the first' });
       const seen = async (text: string, ...args: string[]) => {
-        await using terminal = inTerminal(directory, ['events', 'tail', ...args]);
+        await using terminal = runInTerminal(directory, ['events', 'tail', ...args]);
         await terminal.expectShows('live');
         await terminal.expectShows(text);
         terminal.type('q');
         expect((await terminal.ended).code).toBe(0);
-        return terminal.glass.before;
+        return terminal.emulator.before;
       };
       const file = path.join(directory, 'cursor');
       const first = await seen('the first', '--after-seq', '0', '--cursor-file', file);
@@ -57,21 +57,21 @@ describe.skipIf(!hasPty)('the screens of commands on a terminal', () => {
 
   test('The command top shows the sessions and their events; SIGTERM ends it with 143, and restores the terminal.', async () => {
     const { directory, id } = await withSession(testDemo(), { title: 'the job' });
-    await using terminal = inTerminal(directory, ['top'], { CI: 'true', NO_COLOR: '1' });
-    const { expectShows, type, signal, glass, ended } = terminal;
+    await using terminal = runInTerminal(directory, ['top'], { CI: 'true', NO_COLOR: '1' });
+    const { expectShows, type, signal, emulator, ended } = terminal;
     await expectShows('the job');
     await type('e').shows(`session "the job" (${id.slice(-8)})`);
     await expectShows('session.created');
     await type('q').shows('SESSIONS 1');
     signal('SIGTERM');
     expect(await ended).toEqual({ code: 143, terminal: 'as it was' });
-    expect(glass.isAlternate).toBe(false);
+    expect(emulator.isAlternate).toBe(false);
   });
 
   test('A flood of two sessions delays no key: Ctrl-C ends the screen with 130, and restores the terminal.', () =>
     withServer(async ({ client, directory }) => {
-      await using terminal = inTerminal(directory, ['events', 'tail']);
-      const { glass, expectShows, type } = terminal;
+      await using terminal = runInTerminal(directory, ['events', 'tail']);
+      const { emulator, expectShows, type } = terminal;
       await expectShows('live');
       const script = Array.from(
         { length: atLength(100, 200, 200) },
@@ -84,7 +84,7 @@ describe.skipIf(!hasPty)('the screens of commands on a terminal', () => {
       await type(' ').shows(/paused, \d+ new/);
       await type(' ').shows(/turn\.completed/);
       await type('\u0003').ends(130);
-      expect(glass.isAlternate).toBe(false);
+      expect(emulator.isAlternate).toBe(false);
     }));
 
   test('A terminal changes nothing without a server, without --follow, and with --json.', async () => {
@@ -93,17 +93,17 @@ describe.skipIf(!hasPty)('the screens of commands on a terminal', () => {
         ['events', 'tail', '--no-follow'],
         ['--json', 'top'],
       ]) {
-        await using terminal = inTerminal(directory, args);
-        const { glass, ended } = terminal;
+        await using terminal = runInTerminal(directory, args);
+        const { emulator, ended } = terminal;
         expect((await ended).code).toBe(0);
-        expect(glass.written).not.toContain('\u001b');
+        expect(emulator.written).not.toContain('\u001b');
       }
     });
-    await using terminal = inTerminal(testDirectory(), ['--url', 'http://127.0.0.1:9', 'top'], {
+    await using terminal = runInTerminal(testDirectory(), ['--url', 'http://127.0.0.1:9', 'top'], {
       CADRE_TOKEN: 'a token of nobody',
     });
-    const { glass, ended } = terminal;
+    const { emulator, ended } = terminal;
     expect((await ended).code).toBe(6);
-    expect(glass.written).toMatch(/^cadre: no server answers at [^\u001b]*$/);
+    expect(emulator.written).toMatch(/^cadre: no server answers at [^\u001b]*$/);
   });
 });

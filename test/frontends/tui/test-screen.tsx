@@ -7,10 +7,13 @@ import type { ScreenSettings } from '../../../src/core/lib/screen-settings.ts';
 import { App, type Start } from '../../../src/frontends/tui/open.tsx';
 import { Observable } from '../../../src/frontends/tui/observable.ts';
 import { type MouseAction, mouseActionsIn } from '../../../src/frontends/tui/mouse-actions.ts';
-import { drawn, type Size } from './test-terminal.ts';
+import { renderToTerminal, type Size } from './test-terminal.ts';
 
 /** The screen, with a keyboard and something to look at. */
-export interface TestScreen extends Omit<ReturnType<typeof drawn>, 'keyboard' | 'end' | 'frames'> {
+export interface TestScreen extends Omit<
+  ReturnType<typeof renderToTerminal>,
+  'keyboard' | 'end' | 'frames'
+> {
   interrupted: () => boolean;
   /** Whether the terminal has the focus. */
   hasFocus: Observable<boolean>;
@@ -55,7 +58,7 @@ export function testScreen(
     listen: () => undefined,
     pointers: new Set<(mouseAction: MouseAction) => void>(),
   };
-  const screen = drawn(
+  const screen = renderToTerminal(
     <App
       defaults={noDefaults}
       client={client}

@@ -12,7 +12,7 @@ export interface Size {
 }
 
 /** Draws an element on a terminal that keeps the last frame, with a keyboard to type on. */
-export function drawn(element: ReactNode, size: Size) {
+export function renderToTerminal(element: ReactNode, size: Size) {
   const terminal = Object.assign(new Terminal(), size);
   const keyboard = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => undefined });
   const app = render(element, {

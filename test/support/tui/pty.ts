@@ -7,7 +7,7 @@ import { selfCommand } from '../../../src/core/lib/self.ts';
 import { scaled } from '../patience.ts';
 import { python } from '../python.ts';
 import { samePlatform, sharedCode } from '../server.ts';
-import { Glass } from './terminal-emulator.ts';
+import { TerminalEmulator } from './terminal-emulator.ts';
 
 /** Whether there is something that makes terminals. */
 export const hasPty = spawnSync(python, ['-ISc', 'import pty']).status === 0;
@@ -46,8 +46,8 @@ sys.exit(os.waitstatus_to_exitcode(status) & 255)
 `;
 
 /** A command of cadre in a terminal of its own. */
-export interface InTerminal extends AsyncDisposable {
-  glass: Glass;
+export interface TerminalProcess extends AsyncDisposable {
+  emulator: TerminalEmulator;
   /** The id of the process of the command. */
   pid: () => number;
   /** Sends a signal to the command itself. */
@@ -60,7 +60,7 @@ export interface InTerminal extends AsyncDisposable {
    * command ends with this exit code and leaves the terminal as it was.
    */
   type: (text: string) => {
-    shows: InTerminal['expectShows'];
+    shows: TerminalProcess['expectShows'];
     ends: (code: number) => Promise<void>;
   };
   resize: (rows: number, columns: number) => void;
@@ -69,23 +69,28 @@ export interface InTerminal extends AsyncDisposable {
 }
 
 /** Starts the built command in a terminal, as somebody at home in `directory` would. */
-export function inTerminal(
+export function runInTerminal(
   directory: string,
   args: readonly string[],
   env: Record<string, string> = {},
   size: { rows: number; columns: number } = { rows: 20, columns: 100 },
-): InTerminal {
+): TerminalProcess {
   const { file, args: self } = selfCommand();
-  return programInTerminal(directory, [file, ...self, '--data-dir', directory, ...args], env, size);
+  return runProgramInTerminal(
+    directory,
+    [file, ...self, '--data-dir', directory, ...args],
+    env,
+    size,
+  );
 }
 
 /** Starts any program in a terminal; its first word is the path of it. */
-export function programInTerminal(
+export function runProgramInTerminal(
   directory: string,
   command: readonly string[],
   env: Record<string, string> = {},
   size: { rows: number; columns: number } = { rows: 20, columns: 100 },
-): InTerminal {
+): TerminalProcess {
   const { rows, columns } = size;
   const child = spawn(python, ['-ISc', relay, String(rows), String(columns), ...command], {
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
@@ -102,9 +107,9 @@ export function programInTerminal(
   });
   // Who types does not know yet that the command was killed.
   child.stdin.on('error', () => undefined);
-  const glass = new Glass(size);
+  const emulator = new TerminalEmulator(size);
   let terminal = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => glass.write(text));
+  child.stdout.setEncoding('utf8').on('data', (text: string) => emulator.write(text));
   const until = (holds: () => boolean) =>
     new Promise<void>((resolve, reject) => {
       const look = () => {
@@ -113,7 +118,7 @@ export function programInTerminal(
         child.off('close', end);
         resolve();
       };
-      const end = () => reject(new Error(`it ended, and had shown:\n${glass.text()}`));
+      const end = () => reject(new Error(`it ended, and had shown:\n${emulator.text()}`));
       child.stdout.on('data', look);
       child.once('close', end);
       look();
@@ -121,20 +126,20 @@ export function programInTerminal(
   // Looked at only when something was written: to ask again and again costs more than most commands.
   const expectShows = async (wanted: string | RegExp) => {
     const isThere = () => {
-      const text = glass.text();
+      const text = emulator.text();
       return typeof wanted === 'string' ? text.includes(wanted) : wanted.test(text);
     };
     const late = new AbortController();
     const limit = pause(scaled(10_000), undefined, { signal: late.signal }).catch(() => undefined);
     await Promise.race([until(isThere).catch(() => undefined), limit]);
     late.abort();
-    expect(glass.text()).toMatch(wanted);
+    expect(emulator.text()).toMatch(wanted);
   };
   child.stderr.setEncoding('utf8').on('data', (text: string) => (terminal += text));
   const control = child.stdio[3] as NodeJS.WritableStream;
   const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, terminal }));
   return {
-    glass,
+    emulator,
     pid: () => onlyChildOf(child.pid),
     signal: (name) => process.kill(onlyChildOf(child.pid), name),
     expectShows,
@@ -147,7 +152,7 @@ export function programInTerminal(
     },
     resize(to, wide) {
       control.write(`${to} ${wide}\n`);
-      glass.resize({ rows: to, columns: wide });
+      emulator.resize({ rows: to, columns: wide });
     },
     ended,
     // A command whose terminal has gone goes, too.

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 
 /** A terminal emulator for the control sequences that the screen uses. Each character is one column wide. */
-export class Glass {
+export class TerminalEmulator {
   /** All output so far. */
   written = '';
   /** Control sequences that the screen should not use, such as the one that clears the scrollback. */

@@ -3,11 +3,11 @@ import { type ReactNode, useState } from 'react';
 import { colorless } from '../../../../src/frontends/terminal/palette.ts';
 import { emptyKeyboard, Listeners, useKeyboard } from '../../../../src/frontends/tui/keyboard.ts';
 import type { Hold, PaneModel, PaneProps } from '../../../../src/frontends/tui/panes/pane-model.ts';
-import { drawn } from '../test-terminal.ts';
+import { renderToTerminal } from '../test-terminal.ts';
 
 /** A pane on a screen of its own. */
 export interface TestPane extends Pick<
-  ReturnType<typeof drawn>,
+  ReturnType<typeof renderToTerminal>,
   'lines' | 'expectShows' | 'press' | 'frames'
 > {
   /** The keys that the pane withholds from the frame. */
@@ -35,7 +35,7 @@ export function testPane<Model extends PaneModel>(
       </Listeners>
     );
   }
-  const screen = drawn(<Frame />, size);
+  const screen = renderToTerminal(<Frame />, size);
   model.start();
   onTestFinished(() => {
     model.stop();
